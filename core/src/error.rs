@@ -1,0 +1,144 @@
+//! The closed list of error codes (interface section 7) and the error every operation returns.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+macro_rules! error_codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $wire:literal => $status:ident;)+) => {
+        /// The value of `error` in an error body. The list is closed: `docs/errors.md` is written from it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum ErrorCode { $($(#[doc = $doc])+ $name,)+ }
+
+        impl ErrorCode {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &'static [ErrorCode] = &[$(ErrorCode::$name,)+];
+
+            /// The string on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(ErrorCode::$name => $wire,)+ }
+            }
+
+            /// The one HTTP status that goes with the code.
+            pub const fn status(self) -> StatusCode {
+                match self { $(ErrorCode::$name => StatusCode::$status,)+ }
+            }
+
+            /// What it means, for the published list.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(ErrorCode::$name => concat!($($doc),+),)+ }
+            }
+        }
+    };
+}
+
+error_codes! {
+    /// A parameter or a body member is missing, has the wrong type or is out of range.
+    BadRequest = "BAD_REQUEST" => BAD_REQUEST;
+    /// The key for this route is missing, unknown, expired or revoked.
+    Unauthorized = "UNAUTHORIZED" => UNAUTHORIZED;
+    /// The thing exists and the caller may know it, but may not do this to it.
+    Forbidden = "FORBIDDEN" => FORBIDDEN;
+    /// There is no such thing, or it belongs to somebody else.
+    NotFound = "NOT_FOUND" => NOT_FOUND;
+    /// No route of this service has that path.
+    NoRoute = "NO_ROUTE" => NOT_FOUND;
+    /// The path exists with other methods; `Allow` lists them.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED" => METHOD_NOT_ALLOWED;
+    /// The request contradicts the present state: a name taken, an identity collision, a wrong state.
+    Conflict = "CONFLICT" => CONFLICT;
+    /// The body, or one value inside it, is larger than its limit.
+    PayloadTooLarge = "PAYLOAD_TOO_LARGE" => PAYLOAD_TOO_LARGE;
+    /// The body is of a media type that the route does not read.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE" => UNSUPPORTED_MEDIA_TYPE;
+    /// Too many requests; `Retry-After` says how many seconds to wait.
+    RateLimited = "RATE_LIMITED" => TOO_MANY_REQUESTS;
+    /// A fault of the service. Retry with backoff.
+    Internal = "INTERNAL" => INTERNAL_SERVER_ERROR;
+    /// Temporarily unable to serve this; `Retry-After` says when to retry.
+    Unavailable = "UNAVAILABLE" => SERVICE_UNAVAILABLE;
+    /// The recipient's mailbox is at its quota; `Retry-After` says when to retry.
+    MailboxFull = "MAILBOX_FULL" => SERVICE_UNAVAILABLE;
+}
+
+/// What an operation or a handler fails with. `message` is for the caller; `cause` is for the operator's log and never
+/// leaves the process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Error {
+    pub code: ErrorCode,
+    pub message: Cow<'static, str>,
+    /// Whole seconds for `Retry-After`.
+    pub retry_after: Option<u32>,
+    pub cause: Option<String>,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Error { code, message: message.into(), retry_after: None, cause: None }
+    }
+
+    pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(ErrorCode::BadRequest, message)
+    }
+
+    pub fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(ErrorCode::NotFound, message)
+    }
+
+    pub fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(ErrorCode::Conflict, message)
+    }
+
+    pub fn unauthorized(message: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(ErrorCode::Unauthorized, message)
+    }
+
+    /// A fault of ours: the caller sees a fixed sentence, the operator sees `cause`.
+    pub fn internal(cause: impl std::fmt::Display) -> Self {
+        Error {
+            code: ErrorCode::Internal,
+            message: "The service failed to handle this request; retry with backoff.".into(),
+            retry_after: None,
+            cause: Some(cause.to_string()),
+        }
+    }
+
+    /// Storage or a peer object cannot answer now.
+    pub fn unavailable(cause: impl std::fmt::Display) -> Self {
+        Error {
+            code: ErrorCode::Unavailable,
+            message: "Temporarily unavailable; retry after the stated time.".into(),
+            retry_after: Some(1),
+            cause: Some(cause.to_string()),
+        }
+    }
+
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.code.as_str(), self.message)?;
+        if let Some(cause) = &self.cause {
+            write!(f, " ({cause})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<crate::kv::StoreError> for Error {
+    fn from(error: crate::kv::StoreError) -> Self {
+        match error {
+            crate::kv::StoreError::Unavailable(cause) => Error::unavailable(cause),
+            crate::kv::StoreError::Corrupt(cause) => Error::internal(cause),
+        }
+    }
+}

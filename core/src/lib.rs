@@ -1,0 +1,43 @@
+//! All logic of Heliograph: censorship intelligence and the agent relay.
+//!
+//! The crate has no runtime, no clock, no randomness and no I/O of its own: `native-server` and `edge-worker` bring
+//! those and stay thin. Layout, from the seam with storage up to the endpoints:
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`kv`] | the ordered key-value seam, its codec, typed tables, overlay, memory backend, conformance functions |
+//! | [`actor`] | actors: operations, effects, outbox, timers; run identically by every runtime |
+//! | [`documents`] | published, cacheable bodies |
+//! | [`runtime`] | what a request handler needs from outside |
+//! | [`http`] | the route table, the router, authentication, limits, OpenAPI |
+//! | [`keys`] | API keys, tiers, sign-up |
+//! | [`agent`] | the relay: identity, messages, streams, pins |
+//! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
+//! | [`measurement`] | formats of measurement sources and their importers |
+//! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
+//! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
+//! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
+//! | [`starter`] | the dated facts that ship inside the binary |
+#![forbid(unsafe_code)]
+
+pub mod actor;
+pub mod agent;
+pub mod country;
+pub mod crypto;
+pub mod documents;
+pub mod error;
+pub mod http;
+pub mod ids;
+pub mod keys;
+pub mod kv;
+pub mod measurement;
+pub mod reference;
+pub mod runtime;
+pub mod settings;
+pub mod starter;
+pub mod time;
+pub mod verdict;
+pub mod world;
+
+pub use error::{Error, ErrorCode};
+pub use time::Timestamp;
