@@ -1,4 +1,31 @@
-//! The key-value seam.
+//! The strongly consistent storage seam: ordered bytes to bytes, read by key or range, written by atomic batches.
+//!
+//! A backend implements [`Read`] and [`Store`]: memory (here), redb (`native-server`), SQLite in a Durable Object
+//! (`edge-worker`). All three pass the functions of [`conformance`]. Above the seam stand the order-preserving key
+//! [`codec`], typed [`Table`]s, and the [`Overlay`] that collects an operation's writes until it has succeeded.
+
+mod batch;
+pub mod codec;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+#[cfg(any(test, feature = "conformance"))]
+pub mod fault;
+mod memory;
+mod overlay;
+mod table;
+
+pub use batch::{Batch, Change};
+pub use codec::{Desc, Key, KeyPart};
+pub use memory::MemoryStore;
+pub use overlay::Overlay;
+pub use table::{Row, Table, decode_row, encode_row};
+
+/// Largest value a backend must take, in bytes. Durable Object SQLite allows 2 MB for a row
+/// (developers.cloudflare.com/durable-objects/platform/limits); the rest is room for the key.
+pub const MAX_VALUE_BYTES: usize = 1_900_000;
+
+/// Largest key, in bytes.
+pub const MAX_KEY_BYTES: usize = 1_024;
 
 /// Why storage could not answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -6,7 +33,122 @@ pub enum StoreError {
     /// The engine failed; the same request may succeed later.
     #[error("storage unavailable: {0}")]
     Unavailable(String),
-    /// A stored row cannot be read by this version.
+    /// A stored row cannot be read by this version, or a value is over [`MAX_VALUE_BYTES`].
     #[error("stored row unreadable: {0}")]
     Corrupt(String),
+}
+
+/// Key and value of one stored pair.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
+/// Which end of a range a scan starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Ascending,
+    Descending,
+}
+
+/// Half-open range of keys: `start <= key < end`; no `end` means to the last key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Range {
+    pub start: Vec<u8>,
+    pub end: Option<Vec<u8>>,
+}
+
+impl Range {
+    pub fn all() -> Self {
+        Range { start: Vec::new(), end: None }
+    }
+
+    /// All keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> Self {
+        Range { start: prefix.to_vec(), end: successor(prefix) }
+    }
+
+    pub fn contains(&self, key: &[u8]) -> bool {
+        key >= self.start.as_slice() && self.end.as_deref().is_none_or(|end| key < end)
+    }
+
+    /// No key can be inside.
+    pub fn is_empty(&self) -> bool {
+        self.end.as_deref().is_some_and(|end| end <= self.start.as_slice())
+    }
+
+    /// The part of the range after `key` in the given direction, for reading on.
+    pub fn beyond(&self, key: &[u8], direction: Direction) -> Self {
+        match direction {
+            Direction::Ascending => {
+                let mut start = key.to_vec();
+                start.push(0);
+                Range { start, end: self.end.clone() }
+            }
+            Direction::Descending => Range { start: self.start.clone(), end: Some(key.to_vec()) },
+        }
+    }
+}
+
+/// The smallest key that is greater than every key with this prefix; `None` when there is none (all bytes 0xFF).
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xFF)?;
+    let mut end = prefix.get(..=last)?.to_vec();
+    if let Some(byte) = end.last_mut() {
+        *byte += 1;
+    }
+    Some(end)
+}
+
+/// A consistent view of one key space.
+pub trait Read {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// At most `limit` pairs of the range, in the order of `direction`. An empty or inverted range yields nothing.
+    fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError>;
+}
+
+/// A view that also collects changes.
+pub trait Write: Read {
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>);
+    fn delete(&mut self, key: Vec<u8>);
+}
+
+/// A backend.
+pub trait Store: Read {
+    /// Applies every change of the batch or none of them; durable when it returns.
+    fn apply(&mut self, batch: Batch) -> Result<(), StoreError>;
+}
+
+impl<R: Read + ?Sized> Read for &R {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        (**self).get(key)
+    }
+
+    fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        (**self).scan(range, direction, limit)
+    }
+}
+
+/// Rows that a paging helper fetches at a time.
+const PAGE: usize = 256;
+
+/// Visits every pair of a range in pages, until `visit` answers `false`.
+pub fn for_each(
+    view: &(impl Read + ?Sized),
+    range: Range,
+    direction: Direction,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<bool, StoreError>,
+) -> Result<(), StoreError> {
+    let mut rest = range;
+    loop {
+        let page = view.scan(&rest, direction, PAGE)?;
+        let full = page.len() == PAGE;
+        for (key, value) in &page {
+            if !visit(key, value)? {
+                return Ok(());
+            }
+        }
+        match page.last() {
+            Some((key, _)) if full => rest = rest.beyond(key, direction),
+            _ => return Ok(()),
+        }
+    }
 }
