@@ -1,1 +1,207 @@
+//! Documents: immutable bodies that an actor publishes and many read, possibly a little late.
+//!
+//! The actor marks a document dirty with [`Turn::publish`](crate::actor::Turn::publish); the runtime renders it at most
+//! once per `publish_interval` and stores it: Workers KV on the edge, a table and memory natively. A reader that finds
+//! none asks the owner to render it, so no key is ever missing (ruling foundation-relay 20).
 
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::actor::{ActorId, Entry, Kind, Query, Turn, View, query};
+use crate::kv::{Direction, Read, Row, Table};
+use crate::time::SECOND;
+use crate::{Error, Result, Timestamp};
+
+/// A published body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Document {
+    /// Where it is stored, and the path-like name it is known by.
+    pub key: String,
+    pub content_type: String,
+    pub body: Vec<u8>,
+    /// Strong validator in quotes, from the body.
+    pub etag: String,
+    pub generated: Timestamp,
+    /// Counts publications of this key; also written into JSON bodies by their renderers where useful.
+    pub generation: u64,
+    /// Seconds a reader may take it for fresh.
+    pub max_age: u32,
+    /// `Content-Disposition`, for downloads.
+    pub disposition: Option<String>,
+}
+
+/// What a renderer returns.
+pub struct Rendered {
+    pub content_type: &'static str,
+    pub body: Vec<u8>,
+    pub disposition: Option<String>,
+}
+
+impl Rendered {
+    pub fn json(value: &impl Serialize) -> Result<Self> {
+        let body = serde_json::to_vec(value).map_err(Error::internal)?;
+        Ok(Rendered { content_type: "application/json", body, disposition: None })
+    }
+
+    pub fn csv(body: Vec<u8>, file: &str) -> Self {
+        Rendered {
+            content_type: "text/csv; charset=utf-8",
+            body,
+            disposition: Some(format!("attachment; filename=\"{file}\"")),
+        }
+    }
+}
+
+/// A family of documents.
+pub struct Family {
+    /// The key, or its beginning up to and including `/` when there is one document per name.
+    pub prefix: &'static str,
+    pub owner: Kind,
+    /// Seconds a reader may take it for fresh.
+    pub max_age: u32,
+    /// Renders the document; the second argument is what follows the prefix, and names the owner where the kind has
+    /// many actors.
+    pub render: fn(&View<'_>, &str) -> Result<Rendered>,
+}
+
+/// Every family of documents.
+pub const FAMILIES: &[&[Family]] = &[
+    #[cfg(any(test, feature = "conformance"))]
+    probe::FAMILIES,
+];
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Published {
+    at: Timestamp,
+    generation: u64,
+    /// Set while the document waits to be published again.
+    due: Option<Timestamp>,
+}
+impl Row for Published {}
+
+const STATE: Table<(String,), Published> = Table::new(8);
+const BY_DUE: Table<(Timestamp, String), ()> = Table::new(9);
+
+/// The family and the remaining name of a key.
+pub fn family(key: &str) -> Result<(&'static Family, &str)> {
+    FAMILIES
+        .iter()
+        .flat_map(|list| list.iter())
+        .find_map(|family| {
+            let rest = key.strip_prefix(family.prefix)?;
+            (family.prefix.ends_with('/') != rest.is_empty()).then_some((family, rest))
+        })
+        .ok_or_else(|| Error::internal(format!("no document is named {key}")))
+}
+
+/// The actor that publishes a document.
+pub fn owner(key: &str) -> Result<ActorId> {
+    let (family, rest) = family(key)?;
+    Ok(match family.owner {
+        Kind::Country => ActorId::new(Kind::Country, rest),
+        kind => ActorId::sole(kind),
+    })
+}
+
+pub(crate) fn mark(turn: &mut Turn<'_>, key: &str) -> Result<()> {
+    family(key)?;
+    let mut state = STATE.get(turn, &(key.to_owned(),))?.unwrap_or_default();
+    if state.due.is_some() {
+        return Ok(());
+    }
+    let interval = i64::from(turn.settings.publish_interval) * SECOND;
+    let due = if state.generation == 0 { turn.now } else { turn.now.max(state.at.plus(interval)) };
+    state.due = Some(due);
+    BY_DUE.put(turn, &(due, key.to_owned()), &())?;
+    STATE.put(turn, &(key.to_owned(),), &state)?;
+    Ok(())
+}
+
+pub(crate) fn earliest(view: &(impl Read + ?Sized)) -> Result<Option<Timestamp>> {
+    Ok(BY_DUE.first(view, &BY_DUE.range())?.map(|((due, _), ())| due))
+}
+
+pub(crate) fn due(view: &(impl Read + ?Sized), now: Timestamp, limit: usize) -> Result<Vec<String>> {
+    let due = BY_DUE.between(&(), &(now.plus(1),));
+    Ok(BY_DUE.scan(view, &due, Direction::Ascending, limit)?.into_iter().map(|((_, key), ())| key).collect())
+}
+
+pub(crate) fn publish(turn: &mut Turn<'_>, key: &str) -> Result<Option<Document>> {
+    let Some(mut state) = STATE.get(turn, &(key.to_owned(),))? else { return Ok(None) };
+    let Some(due) = state.due.take() else { return Ok(None) };
+    BY_DUE.delete(turn, &(due, key.to_owned()));
+    state.generation += 1;
+    state.at = turn.now;
+    STATE.put(turn, &(key.to_owned(),), &state)?;
+    render(&turn.view(), key, state.generation).map(Some)
+}
+
+fn render(view: &View<'_>, key: &str, generation: u64) -> Result<Document> {
+    let (family, rest) = family(key)?;
+    let rendered = (family.render)(view, rest)?;
+    let digest = Sha256::digest(&rendered.body);
+    let etag: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    Ok(Document {
+        key: key.to_owned(),
+        content_type: rendered.content_type.to_owned(),
+        body: rendered.body,
+        etag: format!("\"{etag}\""),
+        generated: view.now,
+        generation,
+        max_age: family.max_age,
+        disposition: rendered.disposition,
+    })
+}
+
+/// Renders a document from the owner's present rows, for a reader that found none published.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Render<const KIND: u8> {
+    pub key: String,
+}
+
+macro_rules! render_queries {
+    ($($number:literal => $kind:ident;)+) => {
+        $(impl Query for Render<$number> {
+            const ACTOR: Kind = Kind::$kind;
+            const NAME: &'static str = "render";
+            type Reply = Document;
+            fn run(self, view: &View<'_>) -> Result<Document> {
+                let generation = STATE.get(view, &(self.key.clone(),))?.map_or(0, |state| state.generation);
+                render(view, &self.key, generation)
+            }
+        })+
+        pub const ENTRIES: &[Entry] = &[$(query::<Render<$number>>(),)+];
+    };
+}
+
+render_queries! {
+    0 => Country;
+    1 => World;
+    2 => Reference;
+    3 => Deployment;
+}
+
+/// The call that renders `key` at its owner.
+pub fn render_call(key: &str) -> Result<crate::actor::Call> {
+    Ok(crate::actor::Call {
+        actor: owner(key)?,
+        name: "render".to_owned(),
+        arguments: crate::actor::encode(&Render::<0> { key: key.to_owned() })?,
+    })
+}
+
+/// A document for tests of runtimes.
+#[cfg(any(test, feature = "conformance"))]
+pub mod probe {
+    use super::*;
+
+    pub const FAMILIES: &[Family] = &[Family {
+        prefix: "probe",
+        owner: Kind::Deployment,
+        max_age: 10,
+        render: |view, _| {
+            let (count, _) = crate::actor::host::probe::Read.run(view)?;
+            Rendered::json(&serde_json::json!({ "count": count }))
+        },
+    }];
+}

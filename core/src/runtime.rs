@@ -1,1 +1,102 @@
+//! What a request handler needs from outside.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::Stream;
+
+use crate::actor::{Call, Operation, Query, decode};
+use crate::documents::{self, Document};
+use crate::limits::Buckets;
+use crate::settings::Settings;
+use crate::{Result, Timestamp};
+
+/// `Send` natively, nothing on wasm, where futures cannot have it.
+#[cfg(not(target_arch = "wasm32"))]
+pub trait MaybeSend: Send {}
+#[cfg(not(target_arch = "wasm32"))]
+impl<T: Send + ?Sized> MaybeSend for T {}
+#[cfg(target_arch = "wasm32")]
+pub trait MaybeSend {}
+#[cfg(target_arch = "wasm32")]
+impl<T: ?Sized> MaybeSend for T {}
+
+/// `Sync` natively, nothing on wasm.
+#[cfg(not(target_arch = "wasm32"))]
+pub trait MaybeSync: Sync {}
+#[cfg(not(target_arch = "wasm32"))]
+impl<T: Sync + ?Sized> MaybeSync for T {}
+#[cfg(target_arch = "wasm32")]
+pub trait MaybeSync {}
+#[cfg(target_arch = "wasm32")]
+impl<T: ?Sized> MaybeSync for T {}
+
+/// A future that may be moved between threads natively.
+///
+/// Boxing costs some tens of nanoseconds a call and lets all handlers compile once, in this crate, instead of once per
+/// runtime.
+#[cfg(not(target_arch = "wasm32"))]
+pub type BoxFuture<'a, T> = futures_util::future::BoxFuture<'a, T>;
+#[cfg(target_arch = "wasm32")]
+pub type BoxFuture<'a, T> = futures_util::future::LocalBoxFuture<'a, T>;
+
+/// A body that arrives piece by piece.
+#[cfg(not(target_arch = "wasm32"))]
+pub type ByteStream = std::pin::Pin<Box<dyn Stream<Item = bytes::Bytes> + Send>>;
+#[cfg(target_arch = "wasm32")]
+pub type ByteStream = std::pin::Pin<Box<dyn Stream<Item = bytes::Bytes>>>;
+
+/// The world around a handler. One implementation per runtime; the simulator has its own.
+pub trait Runtime: MaybeSend + MaybeSync {
+    /// Runs an operation; its changes are durable when the reply arrives, and the first delivery of its effects has
+    /// been attempted (at most `effect_wait_ms`).
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>>;
+
+    /// Runs a query on a snapshot that contains every change answered before.
+    fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>>;
+
+    /// The published document; `None` when none was published yet. May be up to a minute old on the edge.
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>>;
+
+    /// Opens a receive stream on an agent; see [`crate::agent::stream`].
+    fn stream(&self, open: crate::agent::stream::Open) -> BoxFuture<'_, Result<ByteStream>>;
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()>;
+
+    fn now(&self) -> Timestamp;
+
+    /// 32 fresh unpredictable bytes.
+    fn random(&self) -> [u8; 32];
+
+    fn environment(&self) -> &Environment;
+
+    /// Whether an answered write is possible right now, for `/readyz`.
+    fn probe(&self) -> BoxFuture<'_, Result<()>>;
+}
+
+/// What stays the same from request to request.
+pub struct Environment {
+    pub settings: Settings,
+    pub secrets: crate::secrets::Secrets,
+    pub buckets: Buckets,
+    /// The deployment's id, made at first start.
+    pub deployment: String,
+}
+
+/// Runs a typed operation on the actor of that name.
+pub async fn call<O: Operation>(rt: &dyn Runtime, name: impl Into<String>, operation: &O) -> Result<O::Reply> {
+    decode(&rt.call(Call::operation(name, operation)?).await?)
+}
+
+/// Runs a typed query on the actor of that name.
+pub async fn query<Q: Query>(rt: &dyn Runtime, name: impl Into<String>, query: &Q) -> Result<Q::Reply> {
+    decode(&rt.query(Call::query(name, query)?).await?)
+}
+
+/// A document as published, or rendered now by its owner when it never was.
+pub async fn document(rt: &dyn Runtime, key: &str) -> Result<Arc<Document>> {
+    match rt.document(key).await? {
+        Some(document) => Ok(document),
+        None => Ok(Arc::new(decode(&rt.query(documents::render_call(key)?).await?)?)),
+    }
+}

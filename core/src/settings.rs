@@ -1,1 +1,246 @@
+//! Settings: the names, meanings and defaults of everything an operator may change.
+//!
+//! Shells fill them from flags, environment (`HELIOGRAPH_<NAME>`), a file and the defaults, in that order of weight;
+//! on the edge, from bindings of the same names.
 
+/// One setting, for listings and documentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub doc: &'static str,
+    /// Never printed or logged.
+    pub secret: bool,
+}
+
+/// How a setting is read from text and written back.
+trait Value: Sized {
+    fn parse(text: &str) -> Option<Self>;
+    fn text(&self) -> String;
+}
+
+impl Value for String {
+    fn parse(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Value for bool {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "true" | "1" | "yes" | "on" => Some(true),
+            "false" | "0" | "no" | "off" => Some(false),
+            _ => None,
+        }
+    }
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+macro_rules! number_values {
+    ($($int:ty),*) => {$(
+        impl Value for $int {
+            fn parse(text: &str) -> Option<Self> {
+                text.parse().ok()
+            }
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
+}
+number_values!(u32, u64);
+
+macro_rules! settings {
+    ($($(#[doc = $doc:literal])+ $(#[$secret:ident])? $name:ident: $type:ty = $default:literal;)+) => {
+        /// Every setting with its present value.
+        #[derive(Clone, PartialEq, Eq)]
+        pub struct Settings { $($(#[doc = $doc])+ pub $name: $type,)+ }
+
+        impl Settings {
+            pub const ALL: &'static [Setting] = &[$(Setting {
+                name: stringify!($name),
+                default: $default,
+                doc: concat!($($doc),+),
+                secret: settings!(@secret $($secret)?),
+            },)+];
+
+            /// Changes one setting; the error says what is wrong in words for the operator.
+            pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+                match name {
+                    $(stringify!($name) => {
+                        self.$name = <$type as Value>::parse(text.trim())
+                            .ok_or_else(|| format!("{name} must be a {}", stringify!($type)))?;
+                    })+
+                    _ => return Err(format!("there is no setting named {name}")),
+                }
+                self.check()
+            }
+
+            /// The value as text; secrets as `(set)` or `(not set)`.
+            pub fn get(&self, name: &str) -> Option<String> {
+                let setting = Settings::ALL.iter().find(|setting| setting.name == name)?;
+                let text = match name {
+                    $(stringify!($name) => self.$name.text(),)+
+                    _ => return None,
+                };
+                Some(match (setting.secret, text.is_empty()) {
+                    (false, _) => text,
+                    (true, true) => "(not set)".to_owned(),
+                    (true, false) => "(set)".to_owned(),
+                })
+            }
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                // Every default is a literal of its own type; a test reads each one.
+                Settings { $($name: <$type as Value>::parse($default).unwrap_or_default(),)+ }
+            }
+        }
+    };
+    (@secret) => { false };
+    (@secret secret) => { true };
+}
+
+settings! {
+    /// Word that stands for this service in DIDs, header names and schema names; fixed at first start.
+    brand: String = "svc";
+    /// One more accepted header prefix: `X-<word>-...` is read as the brand's own.
+    extra_header_prefix: String = "";
+    /// Address that links in answers begin with; empty means the listen address.
+    public_url: String = "";
+    /// Address the native server listens on.
+    listen: String = "127.0.0.1:8787";
+    /// Header that a trusted proxy puts the client address into; empty means the socket peer.
+    client_address_header: String = "";
+    /// The shared key for trying the service; empty switches it off.
+    demo_key: String = "svc_demo";
+    /// Operator key (`X-Admin-Key`); empty means the generated one.
+    #[secret]
+    admin_key: String = "";
+    /// Key for outcome reports (`X-Sentinel-Admin-Key`); the operator key counts as one too.
+    #[secret]
+    sentinel_admin_key: String = "";
+    /// Key sign-ups per client address and day.
+    signups_per_day: u32 = "1000";
+    /// Agent registrations per client address and hour.
+    registrations_per_hour: u32 = "100000";
+    /// Requests per minute and client address on accessibility routes (interface section 8).
+    accessibility_per_minute: u32 = "200";
+    /// Requests per minute and client address on country and domain data; 0 means no limit.
+    data_per_minute: u32 = "0";
+    /// Requests per minute and client address on forecasts; 0 means no limit.
+    forecast_per_minute: u32 = "0";
+    /// Requests per minute and client address on incidents; 0 means no limit.
+    incidents_per_minute: u32 = "0";
+    /// Requests per second and agent.
+    agent_per_second: u32 = "20";
+    /// Requests an agent may make at once before the rate counts.
+    agent_burst: u32 = "200";
+    /// Most messages a mailbox holds.
+    mailbox_messages: u64 = "100000";
+    /// Most bytes a mailbox holds.
+    mailbox_bytes: u64 = "1073741824";
+    /// Seconds between two publications of one document.
+    publish_interval: u32 = "10";
+    /// Milliseconds a request waits for the first delivery of its effects (ruling foundation-relay 1).
+    effect_wait_ms: u32 = "250";
+    /// Seconds a receive stream lives (ruling foundation-relay 8).
+    stream_seconds: u32 = "30";
+    /// Memory for database pages, in bytes.
+    cache_bytes: u64 = "67108864";
+    /// Write one line per request to standard error.
+    access_log: bool = "false";
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), String> {
+        let well_formed = |word: &str| {
+            (2..=16).contains(&word.len())
+                && word.starts_with(|c: char| c.is_ascii_lowercase())
+                && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+        };
+        if !well_formed(&self.brand) {
+            return Err("brand must be 2 to 16 of a-z and 0-9, beginning with a letter".to_owned());
+        }
+        let extra = self.extra_header_prefix.to_ascii_lowercase();
+        if !extra.is_empty() && !well_formed(&extra) {
+            return Err("extra_header_prefix must be 2 to 16 of a-z and 0-9, beginning with a letter".to_owned());
+        }
+        if self.stream_seconds == 0 || self.stream_seconds >= 60 {
+            return Err("stream_seconds must be from 1 to 59: clients give up after 60".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Puts the public figures of existing deployments in force, for a server that the world can reach
+    /// (spec intelligence 0.5). Values the operator has set stay.
+    pub fn open_to_the_world(&mut self) {
+        let plain = Settings::default();
+        let raise = |value: &mut u32, default: u32, public: u32| {
+            if *value == default {
+                *value = public;
+            }
+        };
+        raise(&mut self.data_per_minute, plain.data_per_minute, 120);
+        raise(&mut self.forecast_per_minute, plain.forecast_per_minute, 60);
+        raise(&mut self.incidents_per_minute, plain.incidents_per_minute, 100);
+        raise(&mut self.signups_per_day, plain.signups_per_day, 20);
+        raise(&mut self.registrations_per_hour, plain.registrations_per_hour, 60);
+    }
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut map = f.debug_map();
+        for setting in Settings::ALL {
+            map.entry(&setting.name, &self.get(setting.name).unwrap_or_default());
+        }
+        map.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_valid_and_round_trips() {
+        let mut settings = Settings::default();
+        for setting in Settings::ALL.iter().filter(|setting| !setting.secret) {
+            assert_eq!(settings.get(setting.name).unwrap(), setting.default, "{}", setting.name);
+            settings.set(setting.name, setting.default).unwrap();
+        }
+        assert_eq!(settings, Settings::default());
+    }
+
+    #[test]
+    fn secrets_are_never_printed() {
+        let mut settings = Settings::default();
+        settings.set("admin_key", "hunter2").unwrap();
+        assert_eq!(settings.get("admin_key").unwrap(), "(set)");
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn bad_values_are_refused_with_a_reason() {
+        let mut settings = Settings::default();
+        for (name, value) in [
+            ("brand", "Svc"),
+            ("brand", "s"),
+            ("brand", "svc_x"),
+            ("signups_per_day", "-1"),
+            ("access_log", "maybe"),
+            ("stream_seconds", "60"),
+            ("nonsense", "1"),
+        ] {
+            assert!(settings.clone().set(name, value).is_err(), "{name}={value}");
+        }
+        settings.set("brand", "acme2").unwrap();
+    }
+}

@@ -1,1 +1,165 @@
+//! Actors: named, single-writer units of state, and the machinery that every runtime runs them with.
+//!
+//! An [`Operation`] is a deterministic function of (the actor's key space, the time, a random seed, its arguments). It
+//! returns a reply and changes rows; it never waits. What it wants to happen elsewhere it writes into its own space as
+//! rows: messages to other actors ([`Turn::send`]), timers ([`Turn::schedule`]), documents to publish
+//! ([`Turn::publish`]). A failed operation leaves nothing behind. A [`Query`] only reads.
+//!
+//! [`host`] turns calls into outcomes without knowing where the rows are kept; a runtime reads the space, applies the
+//! outcome's batch atomically and moves the messages.
 
+pub mod host;
+mod outbox;
+pub mod registry;
+mod timers;
+mod turn;
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+pub use outbox::{Delivery, OutboxSummary, Receipt, summary as outbox_summary};
+pub use registry::{Entry, operation, query};
+pub use turn::{Turn, View};
+
+/// What sort of thing an actor is. The names are part of stored object names: never change one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// One per DID: identity, keys, mailbox.
+    Agent,
+    /// Shards of names: uniqueness and search.
+    Directory,
+    /// One per API key: tier and limits.
+    Account,
+    /// One per country code: measurements and verdicts.
+    Country,
+    /// One: summaries over all countries.
+    World,
+    /// One: imported reference data (networks, fingerprints, categories, lists).
+    Reference,
+    /// One: the deployment's own identity.
+    Deployment,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 7] =
+        [Kind::Agent, Kind::Directory, Kind::Account, Kind::Country, Kind::World, Kind::Reference, Kind::Deployment];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Agent => "agent",
+            Kind::Directory => "directory",
+            Kind::Account => "account",
+            Kind::Country => "country",
+            Kind::World => "world",
+            Kind::Reference => "reference",
+            Kind::Deployment => "deployment",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// The name of one actor, written `kind/name`. On the edge it is the name of the Durable Object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ActorId {
+    pub kind: Kind,
+    pub name: String,
+}
+
+impl ActorId {
+    pub fn new(kind: Kind, name: impl Into<String>) -> Self {
+        ActorId { kind, name: name.into() }
+    }
+
+    /// The single actor of a kind that has only one.
+    pub fn sole(kind: Kind) -> Self {
+        ActorId::new(kind, "main")
+    }
+
+    pub fn parse(text: &str) -> Option<ActorId> {
+        let (kind, name) = text.split_once('/')?;
+        (!name.is_empty()).then_some(ActorId::new(Kind::parse(kind)?, name))
+    }
+}
+
+impl fmt::Display for ActorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind.as_str(), self.name)
+    }
+}
+
+/// A change of an actor's state. Arguments and reply travel and are stored in postcard encoding: only append members,
+/// and only at the end, or give the operation a new name.
+pub trait Operation: Serialize + DeserializeOwned {
+    const ACTOR: Kind;
+    /// Unique within the kind; stored in outboxes and timers, so never reused for something else.
+    const NAME: &'static str;
+    type Reply: Serialize + DeserializeOwned;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply>;
+}
+
+/// A read of an actor's state; runs on a snapshot.
+pub trait Query: Serialize + DeserializeOwned {
+    const ACTOR: Kind;
+    const NAME: &'static str;
+    type Reply: Serialize + DeserializeOwned;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply>;
+}
+
+/// An operation or query on its way to an actor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    pub actor: ActorId,
+    pub name: String,
+    pub arguments: Vec<u8>,
+}
+
+impl Call {
+    pub fn operation<O: Operation>(name: impl Into<String>, operation: &O) -> Result<Call> {
+        Ok(Call { actor: ActorId::new(O::ACTOR, name), name: O::NAME.to_owned(), arguments: encode(operation)? })
+    }
+
+    pub fn query<Q: Query>(name: impl Into<String>, query: &Q) -> Result<Call> {
+        Ok(Call { actor: ActorId::new(Q::ACTOR, name), name: Q::NAME.to_owned(), arguments: encode(query)? })
+    }
+}
+
+/// Encodes arguments or a reply.
+pub fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
+    postcard::to_allocvec(value).map_err(|e| Error::internal(format!("cannot encode: {e}")))
+}
+
+/// Decodes arguments or a reply.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes)
+        .map_err(|e| Error::internal(format!("cannot decode {}: {e}", std::any::type_name::<T>())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn object_names_are_pinned() {
+        let names: Vec<_> = Kind::ALL.into_iter().map(|kind| ActorId::new(kind, "x").to_string()).collect();
+        assert_eq!(
+            names,
+            ["agent/x", "directory/x", "account/x", "country/x", "world/x", "reference/x", "deployment/x"]
+        );
+        for name in names {
+            assert_eq!(ActorId::parse(&name).unwrap().to_string(), name);
+        }
+        for bad in ["agent", "agent/", "nobody/x", ""] {
+            assert_eq!(ActorId::parse(bad), None);
+        }
+    }
+}

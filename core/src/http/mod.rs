@@ -1,1 +1,27 @@
+//! HTTP without a framework: requests in, responses out, one table of routes.
+//!
+//! [`ROUTES`] is the single source of routing, authentication, limits, schemas and the OpenAPI document. To add an
+//! endpoint: write an `async fn(Cx) -> Result<Response>` beside its resource, and one [`Route`] in that module's
+//! `ROUTES`.
 
+mod auth;
+mod extract;
+mod message;
+pub mod openapi;
+mod route;
+mod router;
+
+pub use auth::Caller;
+pub use extract::Cx;
+pub use message::{Body, Request, Response};
+pub(crate) use route::handler;
+pub use route::{Auth, BodyKind, Handler, Limit, Param, Route, SchemaOf};
+pub use router::{Preflight, home, preflight, serve};
+
+/// Every route, by resource.
+pub const ROUTES: &[&[Route]] = &[crate::keys::ROUTES, openapi::ROUTES];
+
+/// All routes in one sequence.
+pub fn routes() -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter().flat_map(|list| list.iter())
+}

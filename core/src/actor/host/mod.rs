@@ -1,0 +1,198 @@
+//! Runs calls against a key space. Pure: a runtime reads rows, applies the batch of the outcome atomically, then does
+//! what the outcome names (move messages, wake streams, store a document).
+
+use super::registry::{self, Run};
+use super::{ActorId, Call, Delivery, Receipt, Turn, View, outbox, timers};
+use crate::documents::{self, Document};
+use crate::kv::{Batch, Read};
+use crate::settings::Settings;
+use crate::{Error, Result, Timestamp};
+
+/// Most rows one operation may change (ruling foundation-relay 19).
+pub const MAX_ROWS: usize = 1_000;
+
+/// Rows of the machinery itself, on top of [`MAX_ROWS`].
+const MACHINERY_ROWS: usize = 64;
+
+/// Most pieces of due work a runtime takes up at once (ruling foundation-relay 17).
+pub const MAX_WORK: usize = 500;
+
+/// Tables below this number belong to the machinery; see the table numbers in `outbox`, `timers`, `documents`.
+const MACHINERY_TABLES: std::ops::Range<u8> = 2..12;
+
+/// Where an operation runs.
+pub struct Space<'a> {
+    pub actor: &'a ActorId,
+    pub rows: &'a dyn Read,
+    pub now: Timestamp,
+    pub seed: [u8; 32],
+    pub settings: &'a Settings,
+}
+
+/// When an actor has work of its own next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// As before this outcome.
+    Unchanged,
+    At(Timestamp),
+    Never,
+}
+
+/// What a run came to. When `reply` is an error the batch is empty, unless the error itself had to be recorded.
+#[derive(Debug)]
+pub struct Outcome<T = Vec<u8>> {
+    pub reply: Result<T>,
+    pub batch: Batch,
+    /// Streams on this actor should look for more, once the batch is durable.
+    pub wake: bool,
+    pub due: Due,
+}
+
+impl<T> Outcome<T> {
+    fn unchanged(reply: T) -> Self {
+        Outcome { reply: Ok(reply), batch: Batch::default(), wake: false, due: Due::Unchanged }
+    }
+
+    fn failed(error: Error) -> Self {
+        Outcome { reply: Err(error), batch: Batch::default(), wake: false, due: Due::Unchanged }
+    }
+}
+
+/// A piece of due work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// Run [`fire`] with this key.
+    Timer(String),
+    /// Carry to its target, then [`settle`] the receipt here.
+    Deliver(Delivery),
+    /// Run [`publish`] for this document and store the result.
+    Publish(String),
+}
+
+/// Runs an operation.
+pub fn perform(space: &Space<'_>, call: &Call) -> Outcome {
+    run(space, |turn| dispatch(call, turn))
+}
+
+/// Runs a query; nothing changes.
+pub fn answer(view: &View<'_>, call: &Call) -> Result<Vec<u8>> {
+    match registry::find(call.actor.kind, &call.name)? {
+        Run::Query(query) => query(&call.arguments, view),
+        Run::Operation(_) => Err(Error::internal(format!("{} is an operation, not a query", call.name))),
+    }
+}
+
+/// Applies a message from another actor, once.
+pub fn receive(space: &Space<'_>, delivery: &Delivery) -> Outcome<Receipt> {
+    match outbox::is_applied(&space.rows, delivery) {
+        Ok(false) => {}
+        Ok(true) => return Outcome::unchanged(Receipt::Applied),
+        Err(error) => return Outcome::unchanged(Receipt::Retry(error)),
+    }
+    let outcome = run(space, |turn| {
+        dispatch(&delivery.call, turn)?;
+        outbox::mark_applied(turn, delivery)
+    });
+    match outcome.reply {
+        Ok(()) => Outcome { reply: Ok(Receipt::Applied), batch: outcome.batch, wake: outcome.wake, due: outcome.due },
+        Err(error) if outbox::is_temporary(&error) => Outcome::unchanged(Receipt::Retry(error)),
+        Err(error) => {
+            let recorded = run(space, |turn| outbox::mark_applied(turn, delivery));
+            let receipt = match &recorded.reply {
+                Ok(()) => Receipt::Rejected(error),
+                Err(fault) => Receipt::Retry(fault.clone()),
+            };
+            Outcome { reply: Ok(receipt), batch: recorded.batch, wake: false, due: recorded.due }
+        }
+    }
+}
+
+/// Records at the source what became of a message.
+pub fn settle(space: &Space<'_>, target: &ActorId, sequence: u64, receipt: &Receipt) -> Outcome<()> {
+    run(space, |turn| {
+        let follow = outbox::settle(turn, target, sequence, receipt)?;
+        match follow {
+            // A failing follow-up must not keep the refused message alive for ever.
+            Some(call) => nested(turn, &call).or(Ok(())),
+            None => Ok(()),
+        }
+    })
+}
+
+/// What this actor has to do at `now`, at most [`MAX_WORK`] pieces.
+pub fn due_work(actor: &ActorId, rows: &dyn Read, now: Timestamp) -> Result<Vec<Work>> {
+    let mut work: Vec<Work> = timers::due_keys(rows, now, MAX_WORK)?.into_iter().map(Work::Timer).collect();
+    work.extend(outbox::due(rows, actor, now, MAX_WORK)?.into_iter().map(Work::Deliver));
+    work.extend(documents::due(rows, now, MAX_WORK)?.into_iter().map(Work::Publish));
+    work.truncate(MAX_WORK);
+    Ok(work)
+}
+
+/// Runs the operation of a due timer. A failure puts the timer back, later.
+pub fn fire(space: &Space<'_>, key: &str) -> Outcome<()> {
+    let mut failed = None;
+    let outcome = run(space, |turn| match timers::take(turn, key)? {
+        Some(timer) => dispatch(&timer.call, turn).map(|_| ()).inspect_err(|error| {
+            failed = Some((timer, error.clone()));
+        }),
+        None => Ok(()),
+    });
+    match failed {
+        Some((timer, error)) => {
+            let postponed = run(space, |turn| timers::postpone(turn, key, timer));
+            Outcome { reply: Err(error), batch: postponed.batch, wake: false, due: postponed.due }
+        }
+        None => outcome,
+    }
+}
+
+/// Renders a dirty document. `None` when it is no longer dirty.
+pub fn publish(space: &Space<'_>, document: &str) -> Outcome<Option<Document>> {
+    run(space, |turn| documents::publish(turn, document))
+}
+
+/// When the actor has work next; for a runtime that starts.
+pub fn next_due(rows: &(impl Read + ?Sized)) -> Result<Option<Timestamp>> {
+    let all = [timers::earliest(rows)?, outbox::earliest(rows)?, documents::earliest(rows)?];
+    Ok(all.into_iter().flatten().min())
+}
+
+fn dispatch(call: &Call, turn: &mut Turn<'_>) -> Result<Vec<u8>> {
+    match registry::find(call.actor.kind, &call.name)? {
+        Run::Operation(operation) => operation(&call.arguments, turn),
+        Run::Query(query) => query(&call.arguments, &turn.view()),
+    }
+}
+
+/// Runs a follow-up in the same turn.
+fn nested(turn: &mut Turn<'_>, call: &Call) -> Result<()> {
+    dispatch(call, turn).map(|_| ())
+}
+
+fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Outcome<T> {
+    let mut turn = Turn::new(space.actor, space.rows, space.now, space.seed, space.settings);
+    let value = match body(&mut turn) {
+        Ok(value) => value,
+        Err(error) => return Outcome::failed(error),
+    };
+    let due = match due_after(&turn) {
+        Ok(due) => due,
+        Err(error) => return Outcome::failed(error),
+    };
+    let (batch, wake) = turn.finish();
+    if batch.len() > MAX_ROWS + MACHINERY_ROWS {
+        return Outcome::failed(Error::internal(format!("an operation changed {} rows", batch.len())));
+    }
+    Outcome { reply: Ok(value), batch, wake, due }
+}
+
+fn due_after(turn: &Turn<'_>) -> Result<Due> {
+    if !turn.touched(MACHINERY_TABLES) {
+        return Ok(Due::Unchanged);
+    }
+    Ok(next_due(turn)?.map_or(Due::Never, Due::At))
+}
+
+/// A small actor behaviour for tests of runtimes: a counter that can be told to fail, forward and repeat.
+#[cfg(any(test, feature = "conformance"))]
+pub mod probe;

@@ -1,0 +1,71 @@
+//! Every operation and query by kind and name.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use super::{Kind, Operation, Query, Turn, View, decode, encode};
+use crate::{Error, Result};
+
+/// How to run one operation or query from its encoded arguments.
+pub struct Entry {
+    pub kind: Kind,
+    pub name: &'static str,
+    pub run: Run,
+}
+
+#[derive(Clone, Copy)]
+pub enum Run {
+    Operation(fn(&[u8], &mut Turn<'_>) -> Result<Vec<u8>>),
+    Query(fn(&[u8], &View<'_>) -> Result<Vec<u8>>),
+}
+
+/// The entry of an operation; a module lists its own in a `pub const ENTRIES`.
+pub const fn operation<O: Operation>() -> Entry {
+    fn run<O: Operation>(arguments: &[u8], turn: &mut Turn<'_>) -> Result<Vec<u8>> {
+        encode(&decode::<O>(arguments)?.run(turn)?)
+    }
+    Entry { kind: O::ACTOR, name: O::NAME, run: Run::Operation(run::<O>) }
+}
+
+/// The entry of a query.
+pub const fn query<Q: Query>() -> Entry {
+    fn run<Q: Query>(arguments: &[u8], view: &View<'_>) -> Result<Vec<u8>> {
+        encode(&decode::<Q>(arguments)?.run(view)?)
+    }
+    Entry { kind: Q::ACTOR, name: Q::NAME, run: Run::Query(run::<Q>) }
+}
+
+/// The modules that define operations.
+const MODULES: &[&[Entry]] = &[
+    crate::agent::ENTRIES,
+    crate::deployment::ENTRIES,
+    crate::keys::ENTRIES,
+    crate::documents::ENTRIES,
+    #[cfg(any(test, feature = "conformance"))]
+    super::host::probe::ENTRIES,
+];
+
+fn index() -> &'static BTreeMap<(Kind, &'static str), Run> {
+    static INDEX: OnceLock<BTreeMap<(Kind, &'static str), Run>> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        MODULES.iter().flat_map(|entries| entries.iter()).map(|entry| ((entry.kind, entry.name), entry.run)).collect()
+    })
+}
+
+pub(super) fn find(kind: Kind, name: &str) -> Result<Run> {
+    index()
+        .get(&(kind, name))
+        .copied()
+        .ok_or_else(|| Error::internal(format!("no operation {name} on {}", kind.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_operations_share_a_kind_and_a_name() {
+        let all: usize = MODULES.iter().map(|entries| entries.len()).sum();
+        assert_eq!(index().len(), all);
+    }
+}

@@ -1,0 +1,151 @@
+//! What an operation or a query sees.
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::{ActorId, Call, Operation, outbox, timers};
+use crate::kv::{Direction, Overlay, Pair, Range, Read, StoreError, Write};
+use crate::settings::Settings;
+use crate::{Result, Timestamp};
+
+/// One run of an operation: the actor's rows with its own changes on top, the time, randomness, and the ways to cause
+/// effects. Everything it does is undone when the operation fails.
+pub struct Turn<'a> {
+    pub now: Timestamp,
+    pub settings: &'a Settings,
+    actor: &'a ActorId,
+    overlay: Overlay<'a>,
+    rng: ChaCha20Rng,
+    wake: bool,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(
+        actor: &'a ActorId,
+        base: &'a dyn Read,
+        now: Timestamp,
+        seed: [u8; 32],
+        settings: &'a Settings,
+    ) -> Self {
+        Turn { now, settings, actor, overlay: Overlay::new(base), rng: ChaCha20Rng::from_seed(seed), wake: false }
+    }
+
+    /// The actor this runs on.
+    pub fn actor(&self) -> &ActorId {
+        self.actor
+    }
+
+    /// Random bytes; the same for the same seed.
+    pub fn random<const N: usize>(&mut self) -> [u8; N] {
+        let mut bytes = [0; N];
+        self.rng.fill_bytes(&mut bytes);
+        bytes
+    }
+
+    /// Sends an operation to another actor: delivered at least once, applied exactly once, in the order of sending.
+    /// A final refusal by the receiver is dropped; use [`Turn::send_or`] where it matters.
+    pub fn send<O: Operation>(&mut self, to: impl Into<String>, operation: &O) -> Result<()> {
+        let call = Call::operation(to, operation)?;
+        outbox::enqueue(self, call, None)
+    }
+
+    /// As [`Turn::send`]; when the receiver refuses for good, `on_rejected` runs on this actor.
+    pub fn send_or<O: Operation, P: Operation>(
+        &mut self,
+        to: impl Into<String>,
+        operation: &O,
+        on_rejected: &P,
+    ) -> Result<()> {
+        let call = Call::operation(to, operation)?;
+        let back = Call::operation(self.actor.name.clone(), on_rejected)?;
+        outbox::enqueue(self, call, Some(back))
+    }
+
+    /// Runs `operation` on this actor at `due` or soon after. A second schedule under the same key replaces the first.
+    pub fn schedule<O: Operation>(&mut self, key: &str, due: Timestamp, operation: &O) -> Result<()> {
+        let call = Call::operation(self.actor.name.clone(), operation)?;
+        timers::schedule(self, key, due, call)
+    }
+
+    /// When the timer under this key is due, if it is set.
+    pub fn scheduled(&self, key: &str) -> Result<Option<Timestamp>> {
+        timers::due(self, key)
+    }
+
+    pub fn cancel(&mut self, key: &str) -> Result<()> {
+        timers::cancel(self, key)
+    }
+
+    /// Marks a document of this actor as changed; it is published at most once per `publish_interval`.
+    pub fn publish(&mut self, document: &str) -> Result<()> {
+        crate::documents::mark(self, document)
+    }
+
+    /// Wakes the streams open on this actor once the changes are durable. No data travels with it.
+    pub fn wake(&mut self) {
+        self.wake = true;
+    }
+
+    /// Whether a row of one of these tables was changed.
+    pub(super) fn touched(&self, tables: std::ops::Range<u8>) -> bool {
+        let changes = self.overlay.changes();
+        changes.iter().any(|(key, _)| key.first().is_some_and(|table| tables.contains(table)))
+    }
+
+    pub(super) fn finish(self) -> (crate::kv::Batch, bool) {
+        (self.overlay.into_batch(), self.wake)
+    }
+
+    /// The same state, for code that serves queries too.
+    pub fn view(&self) -> View<'_> {
+        View { now: self.now, settings: self.settings, actor: self.actor, base: &self.overlay }
+    }
+}
+
+impl Read for Turn<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.overlay.get(key)
+    }
+
+    fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.overlay.scan(range, direction, limit)
+    }
+}
+
+impl Write for Turn<'_> {
+    fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        self.overlay.put(key, value);
+    }
+
+    fn delete(&mut self, key: Vec<u8>) {
+        self.overlay.delete(key);
+    }
+}
+
+/// One run of a query: the actor's rows as of a snapshot.
+pub struct View<'a> {
+    pub now: Timestamp,
+    pub settings: &'a Settings,
+    pub(super) actor: &'a ActorId,
+    pub(super) base: &'a dyn Read,
+}
+
+impl<'a> View<'a> {
+    pub fn new(actor: &'a ActorId, base: &'a dyn Read, now: Timestamp, settings: &'a Settings) -> Self {
+        View { now, settings, actor, base }
+    }
+
+    pub fn actor(&self) -> &ActorId {
+        self.actor
+    }
+}
+
+impl Read for View<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.base.get(key)
+    }
+
+    fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.base.scan(range, direction, limit)
+    }
+}

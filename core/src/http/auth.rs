@@ -1,0 +1,190 @@
+//! Who is calling, and whether they may call now.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use subtle::ConstantTimeEq;
+
+use super::{Auth, Limit, Request, Response, Route};
+use crate::keys::{Admit, Tier};
+use crate::limits::{Admission, Rate};
+use crate::runtime::{self, Runtime};
+use crate::{Error, Result};
+
+/// The authenticated caller of a route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    Public,
+    /// Holder of an API key, or of the shared demo key (`account` is empty then).
+    Key {
+        account: String,
+        tier: Tier,
+    },
+    /// An agent, by its DID.
+    Agent {
+        did: String,
+    },
+    Admin,
+}
+
+impl Caller {
+    /// The DID of the calling agent; only routes with [`Auth::Agent`] have one.
+    pub fn did(&self) -> Result<&str> {
+        match self {
+            Caller::Agent { did } => Ok(did),
+            _ => Err(Error::internal("a route without agent key asked for the agent")),
+        }
+    }
+}
+
+/// The outcome of admission: the caller, and the state of the budget it drew on.
+pub(super) struct Admitted {
+    pub caller: Caller,
+    pub budget: Option<Admission>,
+}
+
+/// Longest a patient request waits for its budget (ruling foundation-relay 2).
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
+    let refuse = |error: Error| Box::new(Response::error(error));
+    match route.auth {
+        Auth::None => Ok(Admitted { caller: Caller::Public, budget: public_budget(rt, route, request)? }),
+        Auth::Admin => {
+            admin(rt, request).map_err(refuse)?;
+            Ok(Admitted { caller: Caller::Admin, budget: None })
+        }
+        Auth::Key => api_key(rt, request).await,
+        Auth::Agent => agent(rt, route, request).await,
+    }
+}
+
+fn equal(given: &str, expected: &str) -> bool {
+    !expected.is_empty() && bool::from(given.as_bytes().ct_eq(expected.as_bytes()))
+}
+
+/// `X-Admin-Key` against the operator's key, in constant time.
+fn admin(rt: &dyn Runtime, request: &Request) -> Result<()> {
+    let expected = &rt.environment().secrets.admin_key;
+    match request.header("x-admin-key") {
+        Some(given) if equal(given, expected) => Ok(()),
+        Some(_) => Err(Error::unauthorized("The admin key is not valid.")),
+        None => Err(Error::unauthorized("This route needs the header X-Admin-Key.")),
+    }
+}
+
+/// Refuses when the budget is spent, with the headers that say so.
+fn within(budget: Admission) -> Result<Option<Admission>, Box<Response>> {
+    if budget.allowed {
+        return Ok(Some(budget));
+    }
+    let error = Error::new(crate::ErrorCode::RateLimited, "Too many requests; wait, then retry with backoff.")
+        .retry_after(budget.retry_after());
+    let mut response = Response::error(error);
+    budget_headers(&mut response, &budget);
+    Err(Box::new(response))
+}
+
+pub(super) fn budget_headers(response: &mut Response, budget: &Admission) {
+    response.set("x-ratelimit-limit", &budget.limit.to_string());
+    response.set("x-ratelimit-remaining", &budget.remaining.to_string());
+    response.set("x-ratelimit-reset", &budget.reset.to_string());
+}
+
+/// The client's address as a bucket name; IPv6 by its /64 (ruling ledger 20).
+fn address(request: &Request) -> String {
+    match request.client {
+        Some(IpAddr::V6(v6)) => match v6.to_ipv4_mapped() {
+            Some(v4) => v4.to_string(),
+            None => v6.segments().iter().take(4).map(|part| format!("{part:x}:")).collect(),
+        },
+        Some(IpAddr::V4(v4)) => v4.to_string(),
+        None => "unknown".to_owned(),
+    }
+}
+
+/// A rate of so many a period, with the whole period's amount as burst.
+fn spread(amount: u32, minutes: u32) -> Rate {
+    Rate { per_minute: (amount / minutes).max(1), burst: amount }
+}
+
+fn public_budget(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Option<Admission>, Box<Response>> {
+    let settings = &rt.environment().settings;
+    let (name, rate) = match route.limit {
+        Limit::Accessibility => ("accessibility", Rate::per_minute(settings.accessibility_per_minute)),
+        Limit::Data => ("data", Rate::per_minute(settings.data_per_minute)),
+        Limit::Forecast => ("forecast", Rate::per_minute(settings.forecast_per_minute)),
+        Limit::Incidents => ("incidents", Rate::per_minute(settings.incidents_per_minute)),
+        Limit::Registration => ("registration", spread(settings.registrations_per_hour, 60)),
+        Limit::Signup => ("signup", spread(settings.signups_per_day, 24 * 60)),
+        Limit::None | Limit::Key | Limit::Agent | Limit::AgentPatient => return Ok(None),
+    };
+    if rate.per_minute == 0 {
+        return Ok(None);
+    }
+    within(rt.environment().buckets.take(&format!("{name} {}", address(request)), rate, rt.now()))
+}
+
+async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Response>> {
+    let refuse = |message: &'static str| Box::new(Response::error(Error::unauthorized(message)));
+    let environment = rt.environment();
+    let given = request.header("x-api-key").ok_or_else(|| refuse("This route needs the header X-API-Key."))?;
+    // Keys that the operator sets have any form, so they are compared before the form is checked (ruling
+    // foundation-relay 32).
+    if equal(given, &environment.secrets.admin_key) {
+        return Ok(Admitted { caller: Caller::Admin, budget: None });
+    }
+    if equal(given, &environment.settings.demo_key) {
+        let budget = environment.buckets.take(&format!("demo {}", address(request)), Tier::Demo.rate(), rt.now());
+        let caller = Caller::Key { account: String::new(), tier: Tier::Demo };
+        return Ok(Admitted { caller, budget: within(budget)? });
+    }
+    let key = environment
+        .secrets
+        .parse_key(&environment.settings.brand, crate::keys::KEY_KIND, given)
+        .ok_or_else(|| refuse("The API key is not valid."))?;
+    let admit = Admit { secret_hash: key.secret_hash };
+    let tier = runtime::query(rt, key.actor.clone(), &admit)
+        .await
+        .map_err(|error| Box::new(Response::error(error)))?
+        .ok_or_else(|| refuse("The API key is not valid."))?;
+    let budget = environment.buckets.take(&format!("key {}", key.actor), tier.rate(), rt.now());
+    Ok(Admitted { caller: Caller::Key { account: key.actor, tier }, budget: within(budget)? })
+}
+
+async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
+    let refuse = |message: &'static str| Box::new(Response::error(Error::unauthorized(message)));
+    let environment = rt.environment();
+    let given = request.header("x-agent-key").ok_or_else(|| refuse("This route needs the header X-Agent-Key."))?;
+    let key = environment
+        .secrets
+        .parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given)
+        .ok_or_else(|| refuse("The agent key is not valid."))?;
+    let authorize = crate::agent::Authorize { secret_hash: key.secret_hash };
+    let did = runtime::query(rt, key.actor.clone(), &authorize)
+        .await
+        .map_err(|error| Box::new(Response::error(error)))?
+        .ok_or_else(|| refuse("The agent key is not valid."))?;
+    let caller = Caller::Agent { did };
+    let rate = Rate {
+        per_minute: environment.settings.agent_per_second.saturating_mul(60),
+        burst: environment.settings.agent_burst,
+    };
+    let bucket = format!("agent {}", key.actor);
+    let mut budget = match route.limit {
+        Limit::None => return Ok(Admitted { caller, budget: None }),
+        _ => environment.buckets.take(&bucket, rate, rt.now()),
+    };
+    if route.limit == Limit::AgentPatient && !budget.allowed {
+        if budget.wait <= PATIENCE {
+            rt.sleep(budget.wait).await;
+            budget = environment.buckets.take(&bucket, rate, rt.now());
+        }
+        if !budget.allowed {
+            let error = Error::new(crate::ErrorCode::Unavailable, "The agent sends faster than its budget; retry.")
+                .retry_after(1);
+            return Err(Box::new(Response::error(error)));
+        }
+    }
+    Ok(Admitted { caller, budget: within(budget)? })
+}

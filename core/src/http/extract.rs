@@ -1,0 +1,123 @@
+//! Taking parameters and bodies apart, with errors that name what is wrong.
+
+use std::sync::Arc;
+
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+
+use super::{Caller, Request, Route};
+use crate::runtime::Runtime;
+use crate::settings::Settings;
+use crate::{Error, Result, Timestamp};
+
+/// What a handler gets.
+pub struct Cx {
+    pub rt: Arc<dyn Runtime>,
+    pub request: Request,
+    pub route: &'static Route,
+    pub caller: Caller,
+    pub(super) path: Vec<(String, String)>,
+}
+
+impl Cx {
+    pub fn settings(&self) -> &Settings {
+        &self.rt.environment().settings
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.rt.now()
+    }
+
+    /// A path parameter, percent-decoded. Encoded slashes stay inside the parameter.
+    pub fn path(&self, name: &str) -> Result<&str> {
+        self.path
+            .iter()
+            .find_map(|(key, value)| (key == name).then_some(value.as_str()))
+            .ok_or_else(|| Error::internal(format!("route {} has no parameter {name}", self.route.path)))
+    }
+
+    /// The last value of a query parameter; an empty one counts as absent.
+    pub fn query(&self, name: &str) -> Result<Option<String>> {
+        let mut found = None;
+        for pair in self.request.query.split('&') {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if decode(key).is_ok_and(|key| key == name) {
+                found = Some(
+                    decode(value)
+                        .map_err(|()| Error::bad_request(format!("Query parameter `{name}` is not valid UTF-8.")))?,
+                );
+            }
+        }
+        Ok(found.filter(|value| !value.is_empty()))
+    }
+
+    pub fn required(&self, name: &str) -> Result<String> {
+        self.query(name)?.ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` is required.")))
+    }
+
+    /// A whole number from 1; over `max` it is clamped, zero, negative or not a number is refused.
+    pub fn count(&self, name: &str, default: u32, max: u32) -> Result<u32> {
+        let Some(text) = self.query(name)? else { return Ok(default.min(max)) };
+        let refuse = || Error::bad_request(format!("Query parameter `{name}` must be a whole number from 1."));
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(refuse());
+        }
+        // More digits than fit is far over the maximum, and clamped like everything over it.
+        match text.parse::<u64>().unwrap_or(u64::MAX) {
+            0 => Err(refuse()),
+            number => Ok(u32::try_from(number).unwrap_or(u32::MAX).min(max)),
+        }
+    }
+
+    /// A number that may be 0, such as an offset.
+    pub fn offset(&self, name: &str) -> Result<u64> {
+        let Some(text) = self.query(name)? else { return Ok(0) };
+        text.parse::<u64>()
+            .map_err(|_| Error::bad_request(format!("Query parameter `{name}` must be a whole number from 0.")))
+    }
+
+    /// `true` or `false`; `1` and `0` too.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>> {
+        match self.query(name)?.as_deref() {
+            None => Ok(None),
+            Some("true" | "1") => Ok(Some(true)),
+            Some("false" | "0") => Ok(Some(false)),
+            Some(_) => Err(Error::bad_request(format!("Query parameter `{name}` must be true or false."))),
+        }
+    }
+
+    /// A point in time.
+    pub fn time(&self, name: &str) -> Result<Option<Timestamp>> {
+        let Some(text) = self.query(name)? else { return Ok(None) };
+        // A plus sign that a client left unencoded arrives as a space before the offset.
+        Timestamp::parse(&text)
+            .or_else(|| Timestamp::parse(&text.replacen(' ', "+", 1)))
+            .map(Some)
+            .ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` must be an ISO 8601 time.")))
+    }
+
+    /// The JSON body; absent counts as `{}` when `T` can be read from it.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        let body: &[u8] = match &self.request.body {
+            body if body.iter().all(u8::is_ascii_whitespace) => b"{}",
+            body => body,
+        };
+        parse_json(body)
+    }
+}
+
+/// Deepest nesting of JSON that is read; serde_json refuses more than 128 by itself.
+pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
+    serde_json::from_slice(body).map_err(|error| {
+        let message = match error.classify() {
+            serde_json::error::Category::Data => format!("The body does not fit: {error}."),
+            _ => format!("The body is not valid JSON: {error}."),
+        };
+        Error::bad_request(message)
+    })
+}
+
+fn decode(text: &str) -> Result<String, ()> {
+    let spaced = text.replace('+', " ");
+    percent_decode_str(&spaced).decode_utf8().map(|text| text.into_owned()).map_err(|_| ())
+}
