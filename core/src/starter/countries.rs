@@ -95,7 +95,7 @@ impl Country {
     }
 
     fn from_row([code, name, m49, aliases]: [&'static str; 4]) -> Option<Country> {
-        let m49 = m49.parse().ok()?;
+        let m49: u16 = m49.parse().ok()?;
         let subregion = *SUBREGIONS.iter().find(|s| s.m49 == m49)?;
         Some(Country { code, name, subregion, aliases })
     }
