@@ -220,9 +220,7 @@ impl Client {
             _ => None,
         };
         let (pq_ciphertext, init) = match encapsulated {
-            Some((ciphertext, q)) => {
-                (Some(ciphertext), Secret::new(hash::sha256_of(&[shared.expose(), q.expose()])))
-            }
+            Some((ciphertext, q)) => (Some(ciphertext), Secret::new(hash::sha256_of(&[shared.expose(), q.expose()]))),
             None => (None, shared),
         };
         if !self.options.double_ratchet {
@@ -231,7 +229,12 @@ impl Client {
         let secret = Secret::new(take(&mut self.random));
         let d = boxes::shared_key(&peer.encryption_key, &secret)?;
         let prk = Secret::new(hash::sha256_of(&[init.expose(), d.expose()]));
-        Ok(SendSession { chain: next(&prk, 2), step: 0, ephemeral: Some(boxes::box_public_key(&secret)), pq_ciphertext })
+        Ok(SendSession {
+            chain: next(&prk, 2),
+            step: 0,
+            ephemeral: Some(boxes::box_public_key(&secret)),
+            pq_ciphertext,
+        })
     }
 
     /// Makes the body of one message. The session exists and has moved on when this returns, whatever becomes of the

@@ -327,8 +327,7 @@ fn check_signature(
     let (text, bound) = match message.envelope {
         Some(text) => (text, envelope.is_bound_to(message.from, message.to, message.nonce, message.ciphertext)),
         None => {
-            rebuilt =
-                envelope::rebuild(message.from, message.to, message.timestamp, message.nonce, message.ciphertext);
+            rebuilt = envelope::rebuild(message.from, message.to, message.timestamp, message.nonce, message.ciphertext);
             (rebuilt.as_str(), true)
         }
     };

@@ -62,12 +62,7 @@ pub enum SignedBy {
 /// `POST /v1/agent/verify`: Ed25519 over the UTF-8 bytes of the exact envelope text by the current key, then by the
 /// earlier ones in the given order, since genuine envelopes outlive a rotation (ruling foundation-relay 38). `None`:
 /// signed by none of them.
-pub fn verify_envelope(
-    envelope: &str,
-    signature: &[u8],
-    current: &[u8; 32],
-    earlier: &[[u8; 32]],
-) -> Option<SignedBy> {
+pub fn verify_envelope(envelope: &str, signature: &[u8], current: &[u8; 32], earlier: &[[u8; 32]]) -> Option<SignedBy> {
     if verify(current, envelope.as_bytes(), signature) {
         return Some(SignedBy::Current);
     }
