@@ -7,6 +7,8 @@ use super::session::{
 };
 use super::{CryptoError, Secret, boxes, encoding, payload::Flags, server_message};
 
+use proptest::prelude::*;
+
 const TIME: &str = "2026-05-06T07:08:09.123Z";
 const CLASSIC: Options =
     Options { post_quantum: false, double_ratchet: true, padding: true, sealed: false, deniable: false };
@@ -72,6 +74,42 @@ fn every_option() -> impl Iterator<Item = Options> {
         let on = |bit: u8| bits >> bit & 1 == 1;
         Options { post_quantum: on(0), double_ratchet: on(1), padding: on(2), sealed: on(3), deniable: on(4) }
     })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn messages_open_in_any_order_after_the_first(
+        bits in 0..32_u8,
+        order in Just((1..24_usize).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
+        let options = every_option().nth(usize::from(bits)).unwrap();
+        let (mut alice, bob) = pair(options);
+        let bob_peer = bob.as_peer();
+        let posted: Vec<_> = (0..24).map(|index| send(&mut alice, &bob_peer, &index.to_string())).collect();
+        let mut row = open(&posted[0], &alice, &bob, None).unwrap().row;
+        for index in order {
+            let opened = open(&posted[index], &alice, &bob, row.as_ref()).unwrap();
+            prop_assert_eq!((opened.content, opened.signature_valid), (index.to_string(), true));
+            row = opened.row.or(row);
+        }
+        prop_assert_eq!(row.unwrap().furthest_step, 24);
+    }
+
+    #[test]
+    fn arbitrary_input_is_refused_without_a_panic(
+        plaintext: Vec<u8>, envelope in "\\PC{0,80}", row: Vec<u8>, step: u32, key in "[A-Za-z0-9+/=]{0,60}",
+    ) {
+        let _ = super::payload::read(&plaintext);
+        let _ = super::payload::read(&[&[0x56, 3][..], &plaintext].concat());
+        let _ = Envelope::parse(&envelope);
+        let _ = SessionRow::decode(&row);
+        let (mut alice, bob) = pair(CLASSIC);
+        let mut posted = send(&mut alice, &bob.as_peer(), "x");
+        posted.envelope = format!("{{\"ratchet_step\":{step},\"dh_ratchet_key\":\"{key}\",\"pq_ciphertext\":\"{key}\"}}");
+        prop_assert!(open(&posted, &alice, &bob, None).is_err());
+    }
 }
 
 #[test]
@@ -371,5 +409,13 @@ fn a_client_is_a_function_of_its_seed_and_registers_provably() {
     let prekey: [u8; 32] = bytes("signed_prekey_public").try_into().unwrap();
     assert_eq!(super::signing::verify_prekey(&signing_key, &prekey, &bytes("signed_prekey_signature")), Ok(()));
     assert_eq!(body["mlkem_public_key"].as_str().unwrap().len(), 1580);
+    let mut uploader = b;
+    let upload = uploader.prekeys_body(20, 1_800_000_000_000, 2);
+    assert_eq!(upload["prekeys"].as_array().unwrap().len(), 20);
+    assert_eq!(upload["prekeys"][19]["id"], 1_800_000_000_019_u64);
+    let signed = &upload["signed_prekey"];
+    let bytes = |name: &str| encoding::decode_base64("b", signed[name].as_str().unwrap()).unwrap();
+    let prekey: [u8; 32] = bytes("public_key").try_into().unwrap();
+    assert_eq!(super::signing::verify_prekey(&signing_key, &prekey, &bytes("signature")), Ok(()));
     assert_eq!(encoding::parse_did("svc", &a.did), Ok(encoding::did_bytes(&signing_key)));
 }
