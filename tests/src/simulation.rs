@@ -171,7 +171,8 @@ impl Simulation {
         let step = [1_000, 50_000, 2_000_000][state.dice.below(3) as usize];
         state.now = state.now.plus(step);
         if !state.parcels.is_empty() && state.dice.chance(60) {
-            let at = state.dice.below(state.parcels.len() as u64) as usize;
+            let waiting = state.parcels.len() as u64;
+            let at = state.dice.below(waiting) as usize;
             let parcel = state.parcels.swap_remove(at);
             state.arrive(parcel, &self.environment.settings);
             return;
@@ -317,12 +318,7 @@ impl State {
                     Err(error) => Receipt::Retry(error),
                 };
                 self.dispatch(&target, settings);
-                let back = Parcel::Receipt {
-                    source: delivery.source,
-                    target,
-                    sequence: delivery.sequence,
-                    receipt,
-                };
+                let back = Parcel::Receipt { source: delivery.source, target, sequence: delivery.sequence, receipt };
                 if self.dice.chance(self.weather.delay) {
                     self.parcels.push(back);
                 } else {
@@ -360,7 +356,8 @@ impl Future for Yield {
 impl Simulation {
     fn pause(&self) -> Yield {
         let mut state = self.state();
-        let waits = state.dice.chance(state.weather.interleave);
+        let Weather { interleave, .. } = state.weather;
+        let waits = state.dice.chance(interleave);
         Yield(if waits { 1 + state.dice.below(4) } else { 0 })
     }
 }
@@ -481,4 +478,3 @@ pub fn body(response: &Response) -> Bytes {
         heliograph_core::http::Body::Stream(_) => panic!("a stream has no bytes"),
     }
 }
-
