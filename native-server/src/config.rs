@@ -59,7 +59,9 @@ impl Config {
         for setting in Settings::ALL {
             let variable = variable(setting.name);
             if let Some(value) = environment(&variable) {
-                config.set(setting.name, &value, Source::Environment).map_err(|error| format!("{variable}: {error}"))?;
+                config
+                    .set(setting.name, &value, Source::Environment)
+                    .map_err(|error| format!("{variable}: {error}"))?;
             }
         }
         for (name, value) in flags {
@@ -201,7 +203,8 @@ mod tests {
 
     #[test]
     fn what_config_prints_can_be_read_back() {
-        let config = Config::load(None, |_| None, &flags(&[("demo_key", "a \"b\" \\ #"), ("agent_burst", "7")])).unwrap();
+        let config =
+            Config::load(None, |_| None, &flags(&[("demo_key", "a \"b\" \\ #"), ("agent_burst", "7")])).unwrap();
         let folder = crate::testing::folder("config-listing");
         let path = folder.file("h.toml");
         std::fs::write(&path, config.listing()).unwrap();
@@ -211,7 +214,8 @@ mod tests {
 
     #[test]
     fn listening_beyond_this_machine_puts_public_limits_in_force_but_keeps_chosen_ones() {
-        let config = Config::load(None, |_| None, &flags(&[("listen", "0.0.0.0:80"), ("signups_per_day", "1000")])).unwrap();
+        let config =
+            Config::load(None, |_| None, &flags(&[("listen", "0.0.0.0:80"), ("signups_per_day", "1000")])).unwrap();
         assert_eq!((config.settings.data_per_minute, config.source("data_per_minute")), (120, Source::Public));
         assert_eq!(config.settings.signups_per_day, 1_000);
         for local in ["127.0.0.1:0", "localhost:8787", "[::1]:80"] {

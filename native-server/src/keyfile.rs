@@ -27,14 +27,16 @@ const COMMENT: &str = "\
 /// What the file holds.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyFile {
-    /// At least one; the first is the one in use.
-    pub masters: Vec<[u8; 32]>,
+    /// The one that seals.
+    pub master: [u8; 32],
+    /// Earlier ones, which still open.
+    pub earlier: Vec<[u8; 32]>,
     pub admin_key: String,
 }
 
 impl std::fmt::Debug for KeyFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "KeyFile({} master keys)", self.masters.len())
+        write!(f, "KeyFile({} master keys)", 1 + self.earlier.len())
     }
 }
 
@@ -72,7 +74,7 @@ fn generate() -> Result<KeyFile, String> {
     for bytes in [&mut master, &mut admin] {
         getrandom::fill(bytes).map_err(|error| format!("no randomness: {error}"))?;
     }
-    Ok(KeyFile { masters: vec![master], admin_key: format!("admin_{}", hex(&admin)) })
+    Ok(KeyFile { master, earlier: Vec::new(), admin_key: format!("admin_{}", hex(&admin)) })
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -104,28 +106,26 @@ pub fn parse(text: &str) -> Result<KeyFile, String> {
         }
         _ => return Err(format!("this is no key file: its first line is not {FORMAT:?}")),
     }
-    let mut keys = KeyFile { masters: Vec::new(), admin_key: String::new() };
+    let (mut masters, mut admin_key) = (Vec::new(), None);
     for line in lines {
         match line.split_once(' ').map(|(name, value)| (name, value.trim())) {
-            Some(("master", value)) => {
-                let master = unhex(value).ok_or("a master key is not 64 hexadecimal digits")?;
-                keys.masters.push(master);
-            }
-            Some(("admin", value)) if value.len() >= 16 => value.clone_into(&mut keys.admin_key),
+            Some(("master", value)) => masters.push(unhex(value).ok_or("a master key is not 64 hexadecimal digits")?),
+            Some(("admin", value)) if value.len() >= 16 => admin_key = Some(value.to_owned()),
             // The line itself may be a secret, so it is not shown.
             _ => return Err("a line is neither `master` nor `admin` with its key".to_owned()),
         }
     }
-    if keys.masters.is_empty() || keys.admin_key.is_empty() {
-        return Err("it has no master key or no admin key".to_owned());
+    let mut masters = masters.into_iter();
+    match (masters.next(), admin_key) {
+        (Some(master), Some(admin_key)) => Ok(KeyFile { master, earlier: masters.collect(), admin_key }),
+        _ => Err("it has no master key or no admin key".to_owned()),
     }
-    Ok(keys)
 }
 
 /// Writes a new key file, mode 0600, durably and without ever leaving half a file under its name.
 pub fn write(path: &Path, keys: &KeyFile) -> std::io::Result<()> {
     let mut text = format!("{COMMENT}# Written {}.\n{FORMAT}\n", clock::now());
-    for master in &keys.masters {
+    for master in std::iter::once(&keys.master).chain(&keys.earlier) {
         text.push_str(&format!("master {}\n", hex(master)));
     }
     text.push_str(&format!("admin {}\n", keys.admin_key));
@@ -175,7 +175,7 @@ mod tests {
         let made = load_or_create(&data, true).unwrap();
         assert_eq!(load_or_create(&data, true).unwrap(), made);
         assert_eq!(load_or_create(&data, false).unwrap(), made);
-        assert_eq!(made.masters.len(), 1);
+        assert!(made.earlier.is_empty());
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -197,7 +197,7 @@ mod tests {
     fn several_master_keys_are_kept_in_order() {
         let folder = folder("keyfile-rotation");
         let path = folder.file("d.redb.key");
-        let keys = KeyFile { masters: vec![[1; 32], [2; 32]], admin_key: "0123456789abcdef".into() };
+        let keys = KeyFile { master: [1; 32], earlier: vec![[2; 32]], admin_key: "0123456789abcdef".into() };
         write(&path, &keys).unwrap();
         assert_eq!(parse(&std::fs::read_to_string(&path).unwrap()).unwrap(), keys);
     }

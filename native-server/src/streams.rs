@@ -5,10 +5,18 @@ use heliograph_core::agent::stream::Open;
 use heliograph_core::runtime::ByteStream;
 use heliograph_core::{Error, Result};
 
-#[derive(Default)]
-pub struct Streams {}
+pub struct Streams {
+    _store: std::sync::Arc<crate::store::Store>,
+}
 
 impl Streams {
+    pub fn new(
+        store: std::sync::Arc<crate::store::Store>,
+        _settings: heliograph_core::settings::Settings,
+    ) -> std::sync::Arc<Self> {
+        std::sync::Arc::new(Streams { _store: store })
+    }
+
     pub async fn open(&self, _open: Open) -> Result<ByteStream> {
         Err(Error::unavailable("streams are not served yet"))
     }

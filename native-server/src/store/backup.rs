@@ -78,7 +78,12 @@ impl Drop for Recording<'_> {
 }
 
 /// Copies the whole data file to `target`, which must not exist. Blocks; call it on a thread of its own.
-pub fn backup(store: &Store, writer: &Writer, target: &Path, wait: &dyn Fn(Freezing<'_>) -> Result<Frozen>) -> Result<()> {
+pub fn backup(
+    store: &Store,
+    writer: &Writer,
+    target: &Path,
+    wait: &dyn Fn(Freezing<'_>) -> Result<Frozen>,
+) -> Result<()> {
     let _recording = writer.changed().start()?;
     // The writer begins to record with its next commit; a snapshot taken by it marks the start.
     drop(wait(Box::pin(writer.freeze()))?);

@@ -164,7 +164,7 @@ impl Store {
         self.read(|snapshot| {
             let table = snapshot.open_table(TIMERS).map_err(Error::unavailable)?;
             let first = table.first().map_err(Error::unavailable)?;
-            Ok(first.map(|(key, ())| Timestamp(key.value().0)))
+            Ok(first.map(|(key, _)| Timestamp(key.value().0)))
         })
     }
 

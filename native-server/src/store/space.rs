@@ -20,10 +20,7 @@ impl ActorSpace {
         ActorSpace { store, actor }
     }
 
-    fn read<T>(
-        &self,
-        body: impl FnOnce(&Rows<'_, super::Table>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    fn read<T>(&self, body: impl FnOnce(&Rows<'_, super::Table>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.store.read_actor(&self.actor, |rows| Ok(body(rows)?)).map_err(back)
     }
 }

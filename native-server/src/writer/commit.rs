@@ -158,11 +158,7 @@ impl<'t> Commit<'t> {
 
     /// Runs one step of an actor and applies its batch. A panic inside counts as an internal error: the overlay with
     /// its changes is gone, and nothing else has seen them.
-    fn run<T>(
-        &mut self,
-        actor: &ActorId,
-        step: impl FnOnce(&Space<'_>) -> Outcome<T>,
-    ) -> Result<Result<T>, Fault> {
+    fn run<T>(&mut self, actor: &ActorId, step: impl FnOnce(&Space<'_>) -> Outcome<T>) -> Result<Result<T>, Fault> {
         let prefix = prefix(actor);
         let seed = self.seeds.next()?;
         let outcome = {
@@ -335,7 +331,7 @@ impl<'t> Commit<'t> {
 
     fn earliest(&self) -> Result<Option<(Timestamp, String)>, Fault> {
         let first = self.timers.first()?;
-        Ok(first.map(|(key, ())| (Timestamp(key.value().0), key.value().1.to_owned())))
+        Ok(first.map(|(key, _)| (Timestamp(key.value().0), key.value().1.to_owned())))
     }
 
     /// Writes the due times of the actors touched so far.

@@ -70,9 +70,8 @@ impl Queues {
 
     /// Waits until there is work, the time is up, or the server stops. Takes at most `limit` interactive jobs.
     pub(super) fn next(&self, limit: usize, timeout: Option<Duration>) -> Next {
-        let idle = |waiting: &mut Waiting| {
-            waiting.interactive.is_empty() && waiting.bulk.is_empty() && !waiting.closing
-        };
+        let idle =
+            |waiting: &mut Waiting| waiting.interactive.is_empty() && waiting.bulk.is_empty() && !waiting.closing;
         let waiting = self.lock();
         let mut waiting = match timeout {
             Some(timeout) => {
