@@ -5,8 +5,7 @@ use std::cell::RefCell;
 
 use futures_channel::mpsc::UnboundedSender;
 use worker::{
-    DurableObject, Env, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, durable_object,
-    js_sys,
+    DurableObject, Env, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, durable_object, js_sys,
 };
 
 use crate::probe;

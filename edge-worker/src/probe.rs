@@ -5,8 +5,8 @@
 
 use std::ops::Bound;
 
-use futures_util::StreamExt;
 use futures_channel::mpsc;
+use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use worker::{

@@ -79,13 +79,7 @@ impl Sqlite {
     }
 
     /// At most `limit` rows of the range in key order, or from its end in reverse order.
-    pub fn scan(
-        &self,
-        start: Bound<&[u8]>,
-        end: Bound<&[u8]>,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<Row>> {
+    pub fn scan(&self, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         if limit == 0 || !self.has_table()? {
             return Ok(Vec::new());
         }
