@@ -20,17 +20,17 @@ pub fn folder() -> PathBuf {
 
 /// Builds when needed and prints the size.
 pub fn build() -> Result<()> {
-    ensure()?;
-    size::size()
+    if ensure()? { Ok(()) } else { size::size() }
 }
 
-/// Builds unless the bundle was made from the present inputs. Fails, and leaves the bundle unmarked, above the limit.
-pub fn ensure() -> Result<()> {
+/// Builds and prints the size unless the bundle was made from the present inputs; says whether it was built. Fails, and
+/// leaves the bundle unmarked, above the size limit.
+pub fn ensure() -> Result<bool> {
     let inputs = inputs()?;
     let stamp = folder().join("inputs");
     let complete = MODULES.iter().all(|module| folder().join(module).exists());
     if complete && std::fs::read_to_string(&stamp).is_ok_and(|built| built == inputs) {
-        return Ok(());
+        return Ok(false);
     }
     run(
         "bundle",
@@ -43,7 +43,8 @@ pub fn ensure() -> Result<()> {
     )?;
     write(&folder().join("guard.mjs"), read(&root().join("edge-worker/guard.mjs"))?)?;
     size::size()?;
-    write(&stamp, inputs)
+    write(&stamp, inputs)?;
+    Ok(true)
 }
 
 fn inputs() -> Result<String> {
