@@ -47,6 +47,7 @@ pub async fn fetch(mut request: Request, env: Env) -> Result<Response> {
             Err(_) => Response::error("not set", 404),
         },
         ["panic"] => panic_now(),
+        ["hang"] => std::future::pending().await,
         _ => Response::error("no such test route", 404),
     }
 }
