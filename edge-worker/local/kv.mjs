@@ -2,6 +2,7 @@
 // one SQLite-backed Durable Object. Strongly consistent, unlike KV in production.
 import { DurableObject } from "cloudflare:workers";
 
+const MAX_KEY_BYTES = 512;
 const MAX_VALUE_BYTES = 25 * 1024 * 1024;
 const MIN_TTL_SECONDS = 60;
 const MAX_LIST = 1000;
@@ -29,7 +30,6 @@ export class Store extends DurableObject {
     if (request.method === "POST" && name === "bulk/get") return this.bulkGet(await request.json());
     if (request.method === "GET" && name === "") return this.list(url.searchParams);
     const key = url.searchParams.has("urlencoded") ? decodeURIComponent(name) : name;
-    if (new TextEncoder().encode(key).length > 512) return new Response("key too long", { status: 414 });
     if (request.method === "GET") return this.get(key);
     if (request.method === "PUT") return this.put(key, url.searchParams, request);
     if (request.method === "DELETE") return this.delete(key);
@@ -67,13 +67,15 @@ export class Store extends DurableObject {
   }
 
   async put(key, parameters, request) {
+    // First of all: workerd waits until somebody has read the body, even when the answer is a refusal.
+    const body = new Uint8Array(await request.arrayBuffer());
+    if (new TextEncoder().encode(key).length > MAX_KEY_BYTES) return new Response("key too long", { status: 414 });
     const metadata = request.headers.get("CF-KV-Metadata");
     if (metadata !== null && metadata.length > 1024) return new Response("metadata too large", { status: 413 });
     const ttl = parameters.get("expiration_ttl");
     if (ttl !== null && Number(ttl) < MIN_TTL_SECONDS) return new Response("expiration too early", { status: 400 });
     const at = parameters.get("expiration");
     const expires = ttl !== null ? now() + Number(ttl) : at !== null ? Number(at) : null;
-    const body = new Uint8Array(await request.arrayBuffer());
     if (body.length > MAX_VALUE_BYTES) return new Response("value too large", { status: 413 });
     this.ctx.storage.transactionSync(() => {
       this.remove(key);

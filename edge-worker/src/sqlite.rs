@@ -111,7 +111,12 @@ impl Sqlite {
     /// Runs `body` inside one SQLite transaction. An error of `body` rolls everything back and is returned.
     pub fn transaction(&self, mut body: impl FnMut() -> Result<()>) -> Result<()> {
         let storage: &TransactionalStorage = self.storage.as_raw().unchecked_ref();
-        Ok(storage.transaction_sync(&mut || body().map_err(JsValue::from))?)
+        let outcome = storage.transaction_sync(&mut || body().map_err(JsValue::from));
+        if outcome.is_err() {
+            // The roll-back may have taken the table with it.
+            self.table_seen.set(false);
+        }
+        Ok(outcome?)
     }
 
     /// Size of the database in bytes.

@@ -67,7 +67,7 @@ impl Worker {
     }
 
     /// An open response whose body is read line by line.
-    pub fn stream(&self, path: &str) -> impl Iterator<Item = String> {
+    pub fn stream(&self, path: &str) -> impl Iterator<Item = String> + use<> {
         let mut stream = connect(&self.address);
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).unwrap();
         BufReader::new(stream).lines().map_while(Result::ok)
