@@ -1,6 +1,9 @@
 //! The Worker's runtime below the application, proved on the real workerd: what a Durable Object, KV, an alarm, a
 //! stream and a socket do, and that a panic neither hangs a request nor half-writes a batch.
 
+// clippy's allowance for tests does not reach their helper functions.
+#![allow(clippy::unwrap_used)]
+
 mod client;
 
 use std::time::{Duration, Instant};
