@@ -44,10 +44,9 @@ impl WebVerdict {
                         known.outcome = Outcome::Judged(host.judgement);
                     }
                 }
-                None => out.push(Contribution {
-                    target: host.target.clone(),
-                    outcome: Outcome::Judged(host.judgement),
-                }),
+                None => {
+                    out.push(Contribution { target: host.target.clone(), outcome: Outcome::Judged(host.judgement) })
+                }
             }
         }
         out
@@ -200,7 +199,7 @@ impl<'a> Host<'_, '_, 'a> {
     /// Addresses that the system's resolver gave for the host.
     fn system_addresses(&self) -> Vec<(&'a str, u32)> {
         let mut out: Vec<(&'a str, u32)> = Vec::new();
-        for lookup in self.web().lookups.iter().filter(|lookup| lookup.host == self.host && !lookup.trusted) {
+        for lookup in self.web().user_lookups(self.host) {
             for address in &lookup.addresses {
                 if !out.iter().any(|(known, _)| *known == address.0) {
                     out.push(*address);
@@ -252,10 +251,9 @@ impl<'a> Host<'_, '_, 'a> {
 
     /// No address from the system's resolver: failed, or never asked.
     fn no_address(&self) -> Option<Judgement> {
-        let asked = self.web().lookups.iter().filter(|lookup| lookup.host == self.host && !lookup.trusted);
         let mut failure = None;
         let mut any = false;
-        for lookup in asked {
+        for lookup in self.web().user_lookups(self.host) {
             any = true;
             failure = failure.or(lookup.failure);
         }
@@ -282,9 +280,10 @@ impl<'a> Host<'_, '_, 'a> {
         let ours = |ip: &str| ip.is_empty() || addresses.iter().any(|(known, _)| *known == ip);
         let web = self.web();
         web.handshakes.iter().any(|tls| tls.host == self.host && tls.failure.is_none() && ours(tls.ip))
-            || web.requests.iter().any(|request| {
-                request.https && request.host == self.host && request.status > 0 && ours(request.ip)
-            })
+            || web
+                .requests
+                .iter()
+                .any(|request| request.https && request.host == self.host && request.status > 0 && ours(request.ip))
     }
 
     /// Compares the addresses with the control's, by address, then by network.
@@ -333,13 +332,7 @@ impl<'a> Host<'_, '_, 'a> {
         }
         let each = tried.iter().map(|tcp| self.endpoint_control(tcp, web.control.tcp(tcp.ip, port)));
         let control = any_works(each);
-        Some(by_control(
-            control,
-            RuleId::TcpFailure,
-            RuleId::TcpBothFail,
-            RuleId::TcpFailureNoControl,
-            technique,
-        ))
+        Some(by_control(control, RuleId::TcpFailure, RuleId::TcpBothFail, RuleId::TcpFailureNoControl, technique))
     }
 
     /// Old documents list attempts that a later one made up for.

@@ -58,7 +58,14 @@ fn ruling_intelligence_section_2_every_scenario_has_its_class() {
         for (name, document) in scenarios() {
             let found = classify_value(document, &fingerprints).unwrap();
             let rules: Vec<&str> = found.rules.iter().map(|rule| rule.rule().name).collect();
-            println!("{name}: {:?} {rules:?} p={:.3} {:?} {:?} {:?}", found.label, found.probability, found.method(), found.interference, found.reason);
+            println!(
+                "{name}: {:?} {rules:?} p={:.3} {:?} {:?} {:?}",
+                found.label,
+                found.probability,
+                found.method(),
+                found.interference,
+                found.reason
+            );
             if found.label != truth(&name) {
                 wrong.push((name, found));
             }

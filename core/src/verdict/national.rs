@@ -65,8 +65,7 @@ pub struct CountryVerdict {
 
 /// Combines the networks of a country (ruling intelligence 7).
 pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
-    let decided: Vec<&Member<'_>> =
-        members.iter().filter(|member| member.verdict.status != Status::Unknown).collect();
+    let decided: Vec<&Member<'_>> = members.iter().filter(|member| member.verdict.status != Status::Unknown).collect();
     let blocked: Vec<&Member<'_>> =
         decided.iter().copied().filter(|member| member.verdict.status == Status::Blocked).collect();
     let total = weight_of(&decided);

@@ -154,12 +154,8 @@ fn ruling_intelligence_7_networks_weigh_by_the_root_of_their_addresses() {
     // 1000 of 1000 + 2 x 1000 = a third, on one network: not the country.
     let third = [member(1, 1_000_000, &blocked), member(2, 1_000_000, &clear), member(3, 1_000_000, &clear)];
     assert_eq!(national::verdict(&third).status, Status::Accessible);
-    let two = [
-        member(1, 10_000, &blocked),
-        member(2, 10_000, &blocked),
-        member(3, 160_000, &clear),
-        member(4, 5, &none),
-    ];
+    let two =
+        [member(1, 10_000, &blocked), member(2, 10_000, &blocked), member(3, 160_000, &clear), member(4, 5, &none)];
     let found = national::verdict(&two);
     assert_eq!((found.status, found.scope), (Status::Blocked, Some(Scope::National)));
     assert_eq!((found.networks_blocked, found.networks_tested, found.networks_seen), (2, 3, 3));
@@ -171,11 +167,8 @@ fn ruling_intelligence_7_networks_weigh_by_the_root_of_their_addresses() {
 #[test]
 fn rulings_intelligence_27_and_28_lists_fill_in_only_when_measurements_are_undecided() {
     let unknown = national::verdict(&[]);
-    let decided = national::verdict(&[member(
-        1,
-        1_000,
-        &judge(&[(1, false), (2, false), (3, false), (4, false), (5, false)]),
-    )]);
+    let decided =
+        national::verdict(&[member(1, 1_000, &judge(&[(1, false), (2, false), (3, false), (4, false), (5, false)]))]);
     let list = |kind, age_days: i64| [ListEntry { kind, date: now().plus(-age_days * DAY) }];
     let listed = national::answer(&unknown, 3, Some(now()), &list(ListKind::Official, 100), now());
     assert_eq!((listed.status, listed.basis, listed.evidence_count), (Status::Blocked, Basis::KnownList, 0));

@@ -121,11 +121,9 @@ fn ruling_intelligence_14_the_three_forms_of_one_measurement_have_one_identity()
 
 #[test]
 fn a_stream_past_its_cap_is_an_error_and_a_long_line_is_refused() {
-    let line = r#"{"test_name":"ndt"}"#;
+    let line = r#"{"test_name":"ndt","measurement_start_time":"2022-01-21 23:39:07"}"#;
     let text = format!("{line}\n{line}\n");
-    let run = |bytes: &[u8], limit| {
-        ooni_document::import(&mut &*bytes, limit, &Fingerprints::default(), &mut |_| ())
-    };
+    let run = |bytes: &[u8], limit| ooni_document::import(&mut &*bytes, limit, &Fingerprints::default(), &mut |_| ());
     assert_eq!(run(text.as_bytes(), 10).unwrap_err(), ImportError::TooLarge(10));
     assert!(run(text.as_bytes(), text.len() as u64).is_ok());
     let long = format!("{}\n{line}\n", "x".repeat((4 << 20) + 1));

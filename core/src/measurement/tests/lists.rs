@@ -12,14 +12,22 @@ fn key(text: &str) -> Result<String, DomainError> {
 #[test]
 fn ruling_intelligence_29_targets_have_one_normal_form() {
     for text in [
-        "example.com", "EXAMPLE.com.", "www.example.com", "https://www.Example.com:443/a?b#c", "//example.com/x",
-        "http://user:pw@example.com/", " example.com ",
+        "example.com",
+        "EXAMPLE.com.",
+        "www.example.com",
+        "https://www.Example.com:443/a?b#c",
+        "//example.com/x",
+        "http://user:pw@example.com/",
+        " example.com ",
     ] {
         assert_eq!(key(text).as_deref(), Ok("example.com"), "{text}");
     }
     assert_eq!(key("www.www.example.com").as_deref(), Ok("www.example.com"));
     assert_eq!(key("www.com").as_deref(), Ok("www.com"));
-    assert_eq!(key("http://\u{42f}\u{43d}\u{434}\u{435}\u{43a}\u{441}.\u{440}\u{444}/").as_deref(), Ok("xn--d1acpjx3f.xn--p1ai"));
+    assert_eq!(
+        key("http://\u{42f}\u{43d}\u{434}\u{435}\u{43a}\u{441}.\u{440}\u{444}/").as_deref(),
+        Ok("xn--d1acpjx3f.xn--p1ai")
+    );
     assert_eq!(key("a.b.example.com").as_deref(), Ok("a.b.example.com"), "no parent fallback");
     for (text, error) in [
         ("", DomainError::Empty),
@@ -147,5 +155,8 @@ fn the_network_table_gives_names_and_addresses() {
     .unwrap();
     assert_eq!(counts.accepted, 84_159, "{counts:?}");
     let level3 = level3.unwrap();
-    assert_eq!((level3.name.as_str(), level3.country, level3.ipv4_addresses), ("Level 3 Communications, Inc.", Some(*b"US"), 10_848));
+    assert_eq!(
+        (level3.name.as_str(), level3.country, level3.ipv4_addresses),
+        ("Level 3 Communications, Inc.", Some(*b"US"), 10_848)
+    );
 }

@@ -71,7 +71,9 @@ fn truncated_and_altered_lines_never_panic() {
     for name in ["ooni/measurements.jsonl.gz", "ooni/fastpath_2024-01-01.jsonl.gz"] {
         let Some(bytes) = sample(name) else { return };
         let text = inflate(&bytes);
-        samples.extend(text.split(|b| *b == b'\n').filter(|l| !l.is_empty() && l.len() < 30_000).take(40).map(<[u8]>::to_vec));
+        samples.extend(
+            text.split(|b| *b == b'\n').filter(|l| !l.is_empty() && l.len() < 30_000).take(40).map(<[u8]>::to_vec),
+        );
     }
     for name in ["ooni/observations_KE_2023_telegram.csv.gz", "ooni/observations_KE_2023_web_connectivity.csv.gz"] {
         let Some(bytes) = sample(name) else { return };
