@@ -200,14 +200,14 @@ fn messenger_conclusion(keys: &Value, found: &mut Found) {
     if flagged("facebook_dns_blocking") == Some(true) {
         let judgement = Judgement { rule: RuleId::ServiceBlocked, technique: Some(Technique::Dns) };
         found.insert(target, Outcome::Judged(judgement));
-    } else if !found.contains_key(&target) {
-        let rule = match flagged("facebook_tcp_blocking") {
-            Some(true) => RuleId::ServiceBlocked,
-            Some(false) => RuleId::ServiceOk,
-            None => return,
-        };
-        found.insert(target, Outcome::Judged(Judgement { rule, technique: None }));
+        return;
     }
+    let rule = match flagged("facebook_tcp_blocking") {
+        Some(true) => RuleId::ServiceBlocked,
+        Some(false) => RuleId::ServiceOk,
+        None => return,
+    };
+    found.entry(target).or_insert(Outcome::Judged(Judgement { rule, technique: None }));
 }
 
 /// Every relay, authority and bridge is an endpoint of its role.
