@@ -72,8 +72,7 @@ pub fn endpoints(set: &EndpointSet) -> Evaluated {
 
 const LOST_DNS: u32 =
     flag::DNS_NXDOMAIN | flag::DNS_NO_ANSWER | flag::DNS_REFUSED | flag::DNS_TIMEOUT | flag::DNS_OTHER;
-const LOST_TLS: u32 =
-    flag::TLS_TIMEOUT | flag::TLS_RESET | flag::TLS_EOF | flag::TLS_CERTIFICATE | flag::TLS_OTHER;
+const LOST_TLS: u32 = flag::TLS_TIMEOUT | flag::TLS_RESET | flag::TLS_EOF | flag::TLS_CERTIFICATE | flag::TLS_OTHER;
 const ANALYSIS_BLOCKED: u32 =
     flag::ANALYSIS_DNS | flag::ANALYSIS_TCP | flag::ANALYSIS_HTTP_DIFF | flag::ANALYSIS_HTTP_FAILURE;
 
@@ -86,6 +85,10 @@ fn half_failed(ok: u16, failed: u16) -> bool {
 
 fn pool(set: &EndpointSet) -> Evaluated {
     let connect_lost = half_failed(set.connect_ok, set.connect_failed);
+    // Endpoints known by name: without an address nothing else was tried.
+    if set.has(LOST_DNS) && !set.has(flag::DNS_OK) && set.http_ok == 0 && set.connect_ok == 0 {
+        return decide(RuleId::DnsFailureNoControl, Some(dns_technique(set)));
+    }
     if half_failed(set.http_ok, set.http_failed) {
         return if connect_lost {
             decide(RuleId::PoolTcpFailure, Some(tcp_technique(set)))
