@@ -7,6 +7,7 @@
 //! | [`runtime`] | the core's `Runtime` on top of both |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | [`serve`] | the HTTP shell |
+//! | [`websocket`] | its WebSocket part |
 //! | [`server`] | starting and stopping all of it |
 //! | [`config`] | settings from flags, environment, file and defaults |
 //! | [`keyfile`] | master keys and operator key beside the data file |
@@ -24,4 +25,5 @@ pub mod store;
 pub mod streams;
 #[doc(hidden)]
 pub mod testing;
+pub mod websocket;
 pub mod writer;
