@@ -110,8 +110,8 @@ impl KeyRing {
         self.iter().any(|key| key.check_value().ct_eq(check_value).into())
     }
 
-    /// Seals under the current key. `owner` is the DID (or another actor's name), `purpose` what the value is; both must
-    /// be given again to open. `nonce` must be 24 fresh random bytes.
+    /// Seals under the current key. `owner` is the DID (or another actor's name), `purpose` what the value is; both
+    /// must be given again to open. `nonce` must be 24 fresh random bytes.
     pub fn seal(&self, owner: &str, purpose: &str, nonce: &[u8; 24], plaintext: &[u8]) -> Result<Vec<u8>, CryptoError> {
         let id = self.current.id();
         let aad = associated_data(&id, owner, purpose);
