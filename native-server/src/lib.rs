@@ -6,6 +6,7 @@
 //! | [`writer`] | the one thread that writes: group commit, effects, timers, recovery from faults |
 //! | [`runtime`] | the core's `Runtime` on top of both |
 //! | [`streams`] | receive streams: one task per listening agent |
+//! | `maintenance` | what the data file holds, and copies of it |
 //! | [`serve`] | the HTTP shell |
 //! | [`websocket`] | its WebSocket part |
 //! | [`server`] | starting and stopping all of it |
@@ -18,6 +19,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod keyfile;
+mod maintenance;
 pub mod runtime;
 pub mod serve;
 pub mod server;

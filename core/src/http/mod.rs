@@ -19,7 +19,7 @@ pub use route::{Auth, BodyKind, Handler, Limit, Param, Route, SchemaOf};
 pub use router::{Preflight, home, preflight, serve};
 
 /// Every route, by resource.
-pub const ROUTES: &[&[Route]] = &[crate::keys::ROUTES, openapi::ROUTES];
+pub const ROUTES: &[&[Route]] = &[crate::admin::ROUTES, crate::keys::ROUTES, openapi::ROUTES];
 
 /// All routes in one sequence.
 pub fn routes() -> impl Iterator<Item = &'static Route> {
