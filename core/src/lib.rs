@@ -13,6 +13,7 @@
 //! | [`admin`] | the operator's routes and the health checks |
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | [`agent`] | the relay: identity, messages, streams, pins |
+//! | [`directory`] | names of agents |
 //! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
@@ -27,6 +28,7 @@ pub mod agent;
 pub mod country;
 pub mod crypto;
 pub mod deployment;
+pub mod directory;
 pub mod documents;
 pub mod error;
 pub mod http;
@@ -39,6 +41,8 @@ pub mod runtime;
 pub mod secrets;
 pub mod settings;
 pub mod starter;
+#[cfg(any(test, feature = "conformance"))]
+pub mod testing;
 pub mod time;
 pub mod verdict;
 pub mod world;

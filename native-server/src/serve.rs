@@ -75,7 +75,7 @@ async fn handle(
     let settings = &shell.runtime.environment().settings;
     let (mut head, body) = request.into_parts();
     let client = client(&head.headers, &settings.client_address_header, peer.ip());
-    if head.uri.path() == websocket::PATH && websocket::is_upgrade(&head.headers) {
+    if websocket::is_upgrade(&head) {
         return upgrade(&shell, &mut head).await;
     }
     let log = settings.access_log.then(|| format!("{} {}", head.method, head.uri.path()));
@@ -117,7 +117,7 @@ async fn upgrade(shell: &Shell, head: &mut http::request::Parts) -> axum::respon
     let query = head.uri.query().unwrap_or_default();
     let accepted = websocket::accept(shell.runtime.clone(), upgrade, &head.headers, query).await;
     accepted.unwrap_or_else(|error| {
-        report(websocket::PATH, error.cause.as_deref());
+        report(head.uri.path(), error.cause.as_deref());
         into_axum(Response::error(error))
     })
 }

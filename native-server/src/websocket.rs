@@ -8,43 +8,26 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use futures_util::{SinkExt, StreamExt};
-use heliograph_core::agent::stream::{Framing, Open};
-use heliograph_core::agent::{Authorize, KEY_KIND};
-use heliograph_core::runtime::{self, ByteStream, Runtime};
-use heliograph_core::{Error, Result, Timestamp};
-use http::HeaderMap;
-use serde::Deserialize;
+use heliograph_core::agent::stream::Open;
+use heliograph_core::agent::websocket::{FIRST_FRAME, MAX_FIRST_FRAME, PATH, close_code, open};
+use heliograph_core::runtime::{ByteStream, Runtime};
+use heliograph_core::{Error, Result};
+use http::{HeaderMap, Method};
 
-/// The route that is upgraded.
-pub const PATH: &str = "/v1/agent/receive/ws";
-
-/// Longest a client may take to send its key.
-const FIRST_FRAME: Duration = Duration::from_secs(5);
 /// Time between pings; a client that answers none of two is gone.
 const PING: Duration = Duration::from_secs(30);
-/// Largest frame a client may send: a key and a time.
-const MAX_FRAME: usize = 4_096;
-
-/// Close codes (RFC 6455, 7.4.1).
-const POLICY: u16 = 1008;
+/// Close code of a server that stops (RFC 6455, 7.4.1).
 const AWAY: u16 = 1001;
-const TRY_AGAIN: u16 = 1013;
 
-#[derive(Deserialize)]
-struct First {
-    api_key: String,
-    since: Option<String>,
+/// Whether a request asks for an upgrade of the route.
+pub fn is_upgrade(head: &http::request::Parts) -> bool {
+    let header = head.headers.get(http::header::UPGRADE).and_then(|value| value.to_str().ok());
+    head.method == Method::GET
+        && head.uri.path() == PATH
+        && header.is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
 }
 
-/// Whether a request asks for an upgrade.
-pub fn is_upgrade(headers: &HeaderMap) -> bool {
-    headers
-        .get(http::header::UPGRADE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
-}
-
-/// Accepts the upgrade. A wrong key in the header is refused before it.
+/// Accepts the upgrade. A wrong key in the header is refused before it, one in the first frame by closing.
 pub async fn accept(
     runtime: Arc<dyn Runtime>,
     upgrade: WebSocketUpgrade,
@@ -52,76 +35,57 @@ pub async fn accept(
     query: &str,
 ) -> Result<axum::response::Response> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let since = text("last-event-id").map(str::to_owned).or_else(|| since_of(query));
-    let open = match text("x-agent-key") {
-        Some(key) => Some(authorize(&*runtime, key, since.as_deref()).await?),
+    let since = query.split('&').find_map(|pair| pair.strip_prefix("since=")).map(|since| {
+        percent_encoding::percent_decode_str(since).decode_utf8_lossy().into_owned()
+    });
+    let since = text("last-event-id").map(str::to_owned).or(since);
+    let opened = match text("x-agent-key") {
+        Some(key) => Some(open(&*runtime, Some(key), since.as_deref(), None).await?),
         None => None,
     };
-    let upgrade = upgrade.max_message_size(MAX_FRAME).max_frame_size(MAX_FRAME);
-    Ok(upgrade.on_upgrade(move |socket| async move {
-        // What goes wrong from here on is told in a close frame.
-        run(runtime, socket, open).await;
-    }))
+    let upgrade = upgrade.max_message_size(MAX_FIRST_FRAME).max_frame_size(MAX_FIRST_FRAME);
+    Ok(upgrade.on_upgrade(move |socket| run(runtime, socket, opened, since)))
 }
 
-fn since_of(query: &str) -> Option<String> {
-    query.split('&').find_map(|pair| pair.strip_prefix("since=")).map(|value| value.replace("%3A", ":"))
-}
-
-/// The stream that this key may open.
-async fn authorize(runtime: &dyn Runtime, key: &str, since: Option<&str>) -> Result<Open> {
-    let environment = runtime.environment();
-    let refuse = || Error::unauthorized("The agent key is not valid.");
-    let key = environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, key).ok_or_else(refuse)?;
-    let check = Authorize { secret_hash: key.secret_hash() };
-    runtime::query(runtime, key.actor(), &check).await?.ok_or_else(refuse)?;
-    let after = match since.filter(|since| !since.is_empty()) {
-        None => None,
-        Some(since) => {
-            let bad = || Error::bad_request("`since` must be an ISO 8601 time.");
-            Some(Timestamp::parse(since).ok_or_else(bad)?)
+async fn run(runtime: Arc<dyn Runtime>, mut socket: WebSocket, opened: Option<Open>, since: Option<String>) {
+    let opened = match opened {
+        Some(opened) => Ok(opened),
+        None => {
+            let frame = first_frame(&mut socket).await;
+            open(&*runtime, None, since.as_deref(), frame.as_deref()).await
         }
     };
-    Ok(Open { agent: key.actor().to_owned(), after, from: None, framing: Framing::WebSocket })
-}
-
-async fn run(runtime: Arc<dyn Runtime>, mut socket: WebSocket, open: Option<Open>) {
-    let open = match open {
-        Some(open) => Ok(open),
-        None => first_frame(&*runtime, &mut socket).await,
-    };
-    let stream = match open {
-        Ok(open) => runtime.stream(open).await,
+    let stream = match opened {
+        Ok(opened) => runtime.stream(opened).await,
         Err(error) => Err(error),
     };
     match stream {
         Ok(stream) => pump(socket, stream).await,
-        Err(error) => {
-            let code = if error.retry_after.is_some() { TRY_AGAIN } else { POLICY };
-            close(&mut socket, code, error.message.into_owned()).await;
-        }
+        Err(error) => close(&mut socket, error).await,
     }
 }
 
-async fn first_frame(runtime: &dyn Runtime, socket: &mut WebSocket) -> Result<Open> {
-    let missing = || Error::unauthorized("The first frame must be {\"api_key\": ..., \"since\": ...}.");
-    let frame = tokio::time::timeout(FIRST_FRAME, async {
+/// The first text frame, when it comes in time.
+async fn first_frame(socket: &mut WebSocket) -> Option<String> {
+    let frame = async {
         loop {
             match socket.recv().await {
-                Some(Ok(Message::Text(text))) => return Some(text),
+                Some(Ok(Message::Text(text))) => return Some(text.as_str().to_owned()),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 _ => return None,
             }
         }
-    });
-    let text = frame.await.ok().flatten().ok_or_else(missing)?;
-    let first: First = serde_json::from_str(text.as_str()).map_err(|_| missing())?;
-    authorize(runtime, &first.api_key, first.since.as_deref()).await
+    };
+    tokio::time::timeout(FIRST_FRAME, frame).await.ok().flatten()
 }
 
-async fn close(socket: &mut WebSocket, code: u16, reason: String) {
+async fn close(socket: &mut WebSocket, error: Error) {
+    if let Some(cause) = &error.cause {
+        eprintln!("error: {PATH}: {cause}");
+    }
+    let frame = CloseFrame { code: close_code(&error), reason: error.message.into_owned().into() };
     // A client that is gone needs no reason.
-    let _ = socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
+    let _ = socket.send(Message::Close(Some(frame))).await;
 }
 
 /// Sends each line of the stream as a text frame until one side ends.

@@ -21,9 +21,6 @@ use crate::clock;
 use crate::store::Store;
 use slot::Inlet;
 
-/// Longest that an opening is held while the data file is closed, before it is answered 503 (ruling
-/// foundation-relay 8).
-const HOLD: Duration = Duration::from_secs(20);
 /// Pause before a page that could not be read is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -52,14 +49,10 @@ impl Streams {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a stream. While the data file is closed after a fault the caller is held, then refused.
-    pub async fn open(self: &Arc<Self>, open: Open) -> Result<ByteStream> {
-        let held = tokio::time::Instant::now();
-        while !self.store.is_open() {
-            if held.elapsed() >= HOLD {
-                return Err(Error::unavailable("a stream was asked for while the data file is closed"));
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+    /// Opens a stream; refused while the data file is closed after a fault (the caller tries again, patiently).
+    pub fn open(self: &Arc<Self>, open: Open) -> Result<ByteStream> {
+        if !self.store.is_open() {
+            return Err(Error::unavailable("a stream was asked for while the data file is closed"));
         }
         let mut agents = self.agents();
         if self.stopping.load(Ordering::SeqCst) {
