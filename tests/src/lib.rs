@@ -1,1 +1,11 @@
+//! What the tests share: servers under test and a client that speaks to each of them the same way.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`target`] | the three runtimes a conformance test runs on |
+//! | [`client`] | one request, one answer; JSON helpers; event streams |
+//! | [`process`] | starting and ending a server that we own |
 
+pub mod client;
+pub mod process;
+pub mod target;

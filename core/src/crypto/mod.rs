@@ -1,1 +1,87 @@
+//! Wire formats of agent messages, signatures, sealing of server-held keys and the form of API keys.
+//!
+//! Everything here is a pure function over a library: randomness, time and keys are arguments, nothing is stored. The
+//! primitives come from the pinned crates; what this module adds is only how they are combined on the wire.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`encoding`] | strict base64, hex, base58 DIDs, actor ids |
+//! | [`hash`] | SHA-256 and HMAC-SHA256 |
+//! | [`signing`] | Ed25519: validated keys, strict verification, prekeys, envelopes under current and earlier keys |
+//! | [`boxes`] | NaCl box and secretbox, the precomputed key `K` |
+//! | [`kem`] | ML-KEM-768 |
+//! | [`envelope`] | the envelope string: compose, read tolerantly, bind to its message |
+//! | [`payload`] | the plaintext inside a ciphertext: header, padding, sealed sender |
+//! | [`session`] | opening a client's ratcheted message for a recipient whose keys the server holds |
+//! | [`server_message`] | what the server itself makes for such a sender, and opening it again |
+//! | [`sealing`] | private keys at rest under a ring of master keys |
+//! | [`api_key`] | the text of an API key: shape, checksum, MAC |
+//! | `client` | a client as the public SDK behaves, for conformance tests (feature `conformance`) |
 
+pub mod api_key;
+pub mod boxes;
+#[cfg(any(test, feature = "conformance"))]
+pub mod client;
+pub mod encoding;
+pub mod envelope;
+pub mod hash;
+pub mod kem;
+pub mod payload;
+pub mod sealing;
+pub mod secret;
+pub mod server_message;
+pub mod session;
+pub mod signing;
+
+#[cfg(test)]
+mod known_answers;
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod session_tests;
+
+pub use secret::Secret;
+
+/// Why a cryptographic input was refused. Never carries key material or plaintext.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CryptoError {
+    #[error("`{0}` must be standard base64 with padding")]
+    Base64(&'static str),
+    #[error("`{0}` must be lower-case hex")]
+    Hex(&'static str),
+    #[error("`{field}` must be {expected} bytes, not {actual}")]
+    Length { field: &'static str, expected: usize, actual: usize },
+    #[error("not a DID of this service")]
+    Did,
+    #[error("`{0}` is not a canonical Ed25519 public key")]
+    NotCanonical(&'static str),
+    #[error("`{0}` is a key of small order")]
+    SmallOrder(&'static str),
+    #[error("`{0}` is not an ML-KEM-768 public key")]
+    KemKey(&'static str),
+    #[error("the signature is not valid")]
+    Signature,
+    #[error("the ciphertext does not open with these keys")]
+    Undecryptable,
+    #[error("the message is more than {0} steps beyond the session")]
+    TooFarAhead(u32),
+    #[error("the message is too far behind the session")]
+    TooFarBehind,
+    #[error("the plaintext is malformed")]
+    Malformed,
+    #[error("sealed under an unknown master key")]
+    UnknownMasterKey,
+    #[error("not the form of an API key of this service")]
+    ApiKey,
+}
+
+impl From<CryptoError> for crate::Error {
+    /// Every one of these is an input a caller sent; the stored ones ([`CryptoError::UnknownMasterKey`]) are ours.
+    fn from(error: CryptoError) -> Self {
+        match error {
+            CryptoError::UnknownMasterKey => crate::Error::internal(error),
+            CryptoError::ApiKey => crate::Error::unauthorized("The API key is not valid."),
+            other => crate::Error::bad_request(other.to_string()),
+        }
+    }
+}

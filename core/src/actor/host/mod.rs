@@ -196,3 +196,6 @@ fn due_after(turn: &Turn<'_>) -> Result<Due> {
 /// A small actor behaviour for tests of runtimes: a counter that can be told to fail, forward and repeat.
 #[cfg(any(test, feature = "conformance"))]
 pub mod probe;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! The envelope: a compact JSON text that travels as an opaque string and is what a sender signs.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{encoding, hash};
+
+/// Longest `pq_ciphertext` a client reads, in characters.
+const PQ_CIPHERTEXT_MAX: usize = 65_536;
+/// Longest `dh_ratchet_key` a client reads, in characters.
+const DH_KEY_MAX: usize = 256;
+
+/// An envelope as it is composed. Member order is part of the signed text: do not reorder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Compose<'a> {
+    pub from: &'a str,
+    pub to: &'a str,
+    /// ISO 8601 by the sender's clock.
+    pub timestamp: &'a str,
+    /// Base64 of 24 bytes.
+    pub nonce: &'a str,
+    /// [`ciphertext_hash`] of the base64 text.
+    pub ciphertext_hash: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratchet_step: Option<u32>,
+    /// Only in the first message of a hybrid session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pq_ciphertext: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dh_ratchet_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pn: Option<u32>,
+}
+
+impl Compose<'_> {
+    /// The compact text.
+    pub fn to_text(&self) -> String {
+        // A struct of strings and integers has no way to fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Lower-case hex of SHA-256 over the base64 TEXT of a ciphertext, not over its bytes.
+pub fn ciphertext_hash(ciphertext_text: &str) -> String {
+    encoding::encode_hex(&hash::sha256(ciphertext_text.as_bytes()))
+}
+
+/// The text a client rebuilds for a message that was stored without an envelope; `timestamp` is the relay's.
+pub fn rebuild(from: &str, to: &str, timestamp: &str, nonce: &str, ciphertext: &str) -> String {
+    let hash = ciphertext_hash(ciphertext);
+    let (ratchet_step, pq_ciphertext, dh_ratchet_key, pn) = (None, None, None, None);
+    Compose { from, to, timestamp, nonce, ciphertext_hash: &hash, ratchet_step, pq_ciphertext, dh_ratchet_key, pn }
+        .to_text()
+}
+
+/// An envelope as it is read: every member optional, members out of range ignored, as clients do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Envelope {
+    pub from: Option<String>,
+    pub to: Option<String>,
+    pub timestamp: Option<String>,
+    pub nonce: Option<String>,
+    pub ciphertext_hash: Option<String>,
+    /// 1 and up. Absent or 0 on the wire (`None` here) means a plain box without a session.
+    pub ratchet_step: Option<u32>,
+    pub pq_ciphertext: Option<String>,
+    pub dh_ratchet_key: Option<String>,
+}
+
+impl Envelope {
+    /// Reads a text. Anything that is not a JSON object has no members.
+    pub fn parse(text: &str) -> Envelope {
+        let Ok(Value::Object(members)) = serde_json::from_str::<Value>(text) else { return Envelope::default() };
+        let string = |name: &str, max: usize| {
+            members.get(name).and_then(Value::as_str).filter(|text| text.chars().count() <= max).map(str::to_owned)
+        };
+        Envelope {
+            from: string("from", usize::MAX),
+            to: string("to", usize::MAX),
+            timestamp: string("timestamp", usize::MAX),
+            nonce: string("nonce", usize::MAX),
+            ciphertext_hash: string("ciphertext_hash", usize::MAX),
+            ratchet_step: members.get("ratchet_step").and_then(integer_u32).filter(|step| *step > 0),
+            pq_ciphertext: string("pq_ciphertext", PQ_CIPHERTEXT_MAX).filter(|text| !text.is_empty()),
+            dh_ratchet_key: string("dh_ratchet_key", DH_KEY_MAX).filter(|text| !text.is_empty()),
+        }
+    }
+
+    /// Whether the envelope speaks of this very message. A signature over an envelope that does not says nothing
+    /// about the ciphertext beside it.
+    pub fn is_bound_to(&self, from: &str, to: &str, nonce: &str, ciphertext: &str) -> bool {
+        self.from.as_deref() == Some(from)
+            && self.to.as_deref() == Some(to)
+            && self.nonce.as_deref() == Some(nonce)
+            && self.ciphertext_hash.as_deref() == Some(&ciphertext_hash(ciphertext))
+    }
+}
+
+/// A JSON number that JavaScript calls an integer of 0..2^32-1; `1.0` is one.
+fn integer_u32(value: &Value) -> Option<u32> {
+    if let Some(value) = value.as_u64() {
+        return u32::try_from(value).ok();
+    }
+    let float = value.as_f64()?;
+    let whole = float.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&float);
+    // In range and whole, so the conversion is exact.
+    whole.then_some(float as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_stand_in_the_signed_order() {
+        let full = Compose {
+            from: "did:svc:a",
+            to: "did:svc:b",
+            timestamp: "2026-01-02T03:04:05.678Z",
+            nonce: "n",
+            ciphertext_hash: "h",
+            ratchet_step: Some(1),
+            pq_ciphertext: Some("p"),
+            dh_ratchet_key: Some("d"),
+            pn: Some(0),
+        };
+        assert_eq!(
+            full.to_text(),
+            r#"{"from":"did:svc:a","to":"did:svc:b","timestamp":"2026-01-02T03:04:05.678Z","nonce":"n","ciphertext_hash":"h","ratchet_step":1,"pq_ciphertext":"p","dh_ratchet_key":"d","pn":0}"#
+        );
+        assert_eq!(
+            rebuild("a", "b", "t", "n", ""),
+            r#"{"from":"a","to":"b","timestamp":"t","nonce":"n","ciphertext_hash":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}"#
+        );
+    }
+
+    #[test]
+    fn members_out_of_range_are_ignored() {
+        let step = |text: &str| Envelope::parse(&format!("{{\"ratchet_step\":{text}}}")).ratchet_step;
+        assert_eq!(step("1"), Some(1));
+        assert_eq!(step("1.0"), Some(1));
+        assert_eq!(step("4294967295"), Some(u32::MAX));
+        for ignored in ["0", "-1", "4294967296", "1.5", "1e300", "\"1\"", "null", "[1]"] {
+            assert_eq!(step(ignored), None, "{ignored}");
+        }
+        let long = "k".repeat(257);
+        assert_eq!(Envelope::parse(&format!("{{\"dh_ratchet_key\":\"{long}\"}}")).dh_ratchet_key, None);
+        for junk in ["", "null", "[]", "{", "\"x\""] {
+            assert_eq!(Envelope::parse(junk), Envelope::default());
+        }
+    }
+
+    #[test]
+    fn an_envelope_of_another_message_is_not_bound() {
+        let text = rebuild("a", "b", "t", "n", "c");
+        let envelope = Envelope::parse(&text);
+        assert!(envelope.is_bound_to("a", "b", "n", "c"));
+        assert!(!envelope.is_bound_to("x", "b", "n", "c"));
+        assert!(!envelope.is_bound_to("a", "x", "n", "c"));
+        assert!(!envelope.is_bound_to("a", "b", "x", "c"));
+        assert!(!envelope.is_bound_to("a", "b", "n", "x"));
+        assert!(!Envelope::default().is_bound_to("a", "b", "n", "c"));
+    }
+}

@@ -1,0 +1,74 @@
+//! The same tests over HTTP on every runtime.
+//!
+//! `cargo test -p heliograph-tests --test conformance` runs them on memory and native;
+//! `HELIOGRAPH_TEST_TARGETS=memory,native,edge` chooses. A word of a test's name after `--` runs only that one.
+
+use std::sync::{Arc, OnceLock};
+
+use heliograph_tests::target::{Kind, Target};
+use libtest_mimic::{Arguments, Trial};
+
+mod keys;
+mod routes;
+
+/// One test: what it proves, and the proof.
+pub struct Case {
+    pub name: &'static str,
+    pub run: fn(&Suite),
+}
+
+/// Lists functions as cases under their own names.
+#[macro_export]
+macro_rules! cases {
+    ($($name:ident),* $(,)?) => {
+        pub const CASES: &[$crate::Case] = &[$($crate::Case { name: stringify!($name), run: $name }),*];
+    };
+}
+
+const MODULES: &[(&str, &[Case])] = &[("keys", keys::CASES), ("routes", routes::CASES)];
+
+/// One runtime with a deployment that all tests of the suite share.
+pub struct Suite {
+    pub kind: Kind,
+    shared: OnceLock<Target>,
+}
+
+impl Suite {
+    pub fn client(&self) -> heliograph_tests::client::Client {
+        self.shared.get_or_init(|| Target::start(self.kind, &[])).client()
+    }
+
+    /// A deployment of the test's own, with other settings.
+    pub fn fresh(&self, settings: &[(&str, &str)]) -> Target {
+        Target::start(self.kind, settings)
+    }
+}
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let chosen = std::env::var("HELIOGRAPH_TEST_TARGETS").unwrap_or_else(|_| "memory,native".into());
+    let suites: Vec<Arc<Suite>> = Kind::ALL
+        .into_iter()
+        .filter(|kind| chosen.split(',').any(|name| name == kind.name()))
+        .map(|kind| Arc::new(Suite { kind, shared: OnceLock::new() }))
+        .collect();
+    let mut trials = Vec::new();
+    for suite in &suites {
+        for (module, cases) in MODULES {
+            for case in *cases {
+                let suite = suite.clone();
+                let name = format!("{}::{module}::{}", suite.kind.name(), case.name);
+                trials.push(Trial::test(name, move || {
+                    (case.run)(&suite);
+                    Ok(())
+                }));
+            }
+        }
+    }
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    // The servers end with their suites; `exit` would skip that.
+    drop(suites);
+    if conclusion.has_failed() {
+        std::process::exit(101);
+    }
+}

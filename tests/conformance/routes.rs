@@ -1,0 +1,116 @@
+//! What holds for every route: methods, CORS, limits of bodies, the error body.
+
+use heliograph_core::http::{BodyKind, routes};
+use serde_json::json;
+
+use crate::{Suite, cases};
+
+cases![
+    a_path_that_nobody_serves_is_no_route,
+    ruling_30_every_open_route_may_be_called_from_any_page,
+    a_wrong_method_is_405_and_allow_lists_the_right_ones,
+    ruling_21_head_answers_like_get_without_a_body_and_never_runs_an_effect,
+    a_body_of_another_media_type_is_415,
+    ruling_28_a_body_over_its_limit_is_413,
+    a_missing_or_wrong_key_is_401_on_every_route_that_needs_one,
+    two_leading_slashes_are_one,
+];
+
+/// A path with every parameter filled in.
+fn sample(path: &str) -> String {
+    path.split('/').map(|part| if part.starts_with('{') { "x" } else { part }).collect::<Vec<_>>().join("/")
+}
+
+fn a_path_that_nobody_serves_is_no_route(suite: &Suite) {
+    for path in ["/nothing", "/v1", "/v1/agent", "/data/country", "/%ff"] {
+        suite.client().get(path).expect_error(404, "NO_ROUTE");
+    }
+}
+
+fn ruling_30_every_open_route_may_be_called_from_any_page(suite: &Suite) {
+    let client = suite.client().with("origin", "https://app.example.org");
+    for route in routes() {
+        let admin = route.path.starts_with("/v1/admin/");
+        let path = sample(route.path);
+        let preflight = client
+            .with("access-control-request-method", route.method.as_str())
+            .with("access-control-request-headers", "x-agent-key,content-type,last-event-id")
+            .send("OPTIONS", &path, None, b"");
+        assert_eq!(preflight.status, 204, "{path}");
+        let origin = preflight.header("access-control-allow-origin");
+        assert_eq!(origin, (!admin).then_some("*"), "{path}");
+        if !admin {
+            let headers = preflight.header("access-control-allow-headers").unwrap().to_ascii_lowercase();
+            for name in ["x-agent-key", "x-api-key", "content-type", "last-event-id", "idempotency-key"] {
+                assert!(headers.contains(name), "{path} does not allow {name}");
+            }
+            let methods = preflight.header("access-control-allow-methods").unwrap();
+            assert!(methods.contains(route.method.as_str()));
+        }
+        assert_eq!(preflight.header("access-control-allow-credentials"), None);
+    }
+    let refused = client.get("/nothing");
+    assert_eq!(refused.header("access-control-allow-origin"), Some("*"));
+    assert!(refused.header("access-control-expose-headers").unwrap().contains("Retry-After"));
+}
+
+fn a_wrong_method_is_405_and_allow_lists_the_right_ones(suite: &Suite) {
+    let answer = suite.client().send("DELETE", "/openapi.json", None, b"");
+    answer.expect_error(405, "METHOD_NOT_ALLOWED");
+    assert_eq!(answer.header("allow"), Some("GET, HEAD, OPTIONS"));
+}
+
+fn ruling_21_head_answers_like_get_without_a_body_and_never_runs_an_effect(suite: &Suite) {
+    let client = suite.client();
+    let (head, get) = (client.send("HEAD", "/openapi.json", None, b""), client.get("/openapi.json"));
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    assert_eq!(head.header("content-type"), get.header("content-type"));
+    for route in routes().filter(|route| route.effectful) {
+        let answer = client.send("HEAD", &sample(route.path), None, b"");
+        assert_eq!(answer.status, 405, "{}", route.path);
+        assert!(!answer.header("allow").unwrap().contains("HEAD"));
+    }
+}
+
+fn a_body_of_another_media_type_is_415(suite: &Suite) {
+    let client = suite.client();
+    for route in routes().filter(|route| route.body == BodyKind::Json) {
+        let answer = client.send(route.method.as_str(), &sample(route.path), Some("text/xml"), b"<a/>");
+        answer.expect_error(415, "UNSUPPORTED_MEDIA_TYPE");
+    }
+}
+
+fn ruling_28_a_body_over_its_limit_is_413(suite: &Suite) {
+    let client = suite.client();
+    for route in routes().filter(|route| route.body != BodyKind::None && route.max_body <= 1024 * 1024) {
+        let body = vec![b' '; route.max_body + 1];
+        let answer = client.send(route.method.as_str(), &sample(route.path), Some("application/json"), &body);
+        answer.expect_error(413, "PAYLOAD_TOO_LARGE");
+    }
+}
+
+fn a_missing_or_wrong_key_is_401_on_every_route_that_needs_one(suite: &Suite) {
+    use heliograph_core::http::Auth;
+    let client = suite.client();
+    for route in routes().filter(|route| route.auth != Auth::None) {
+        let header = match route.auth {
+            Auth::Key => "x-api-key",
+            Auth::Agent => "x-agent-key",
+            Auth::Admin => "x-admin-key",
+            Auth::None => unreachable!(),
+        };
+        let body = json!({}).to_string();
+        let json = (route.body != BodyKind::None).then_some("application/json");
+        let body = if json.is_some() { body.as_bytes() } else { b"" };
+        let path = sample(route.path);
+        client.send(route.method.as_str(), &path, json, body).expect_error(401, "UNAUTHORIZED");
+        for wrong in ["x", "svc_key_x", "svc_agent_AAAAAAAAAAAAAAAAAAAAAA_00000000000000000000000000000000", ""] {
+            let answer = client.with(header, wrong).send(route.method.as_str(), &path, json, body);
+            answer.expect_error(401, "UNAUTHORIZED");
+        }
+    }
+}
+
+fn two_leading_slashes_are_one(suite: &Suite) {
+    assert_eq!(suite.client().get("//openapi.json").status, 200);
+}

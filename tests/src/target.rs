@@ -1,0 +1,77 @@
+//! The runtimes a conformance test runs on.
+
+use std::sync::Arc;
+
+use heliograph_core::runtime::Runtime;
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::process::{self, Server};
+
+/// Which runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The core over its memory store, in this process.
+    Memory,
+    /// The real binary on a redb file.
+    Native,
+    /// The built Worker under workerd.
+    Edge,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 3] = [Kind::Memory, Kind::Native, Kind::Edge];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Memory => "memory",
+            Kind::Native => "native",
+            Kind::Edge => "edge",
+        }
+    }
+}
+
+/// Admin key of every server under test.
+pub const ADMIN_KEY: &str = "conformance-admin-key";
+
+/// What every server under test is told: publish at once, wait for effects, and no limit a test does not ask for.
+const SETTINGS: &[(&str, &str)] = &[
+    ("admin_key", ADMIN_KEY),
+    ("publish_interval", "0"),
+    ("effect_wait_ms", "10000"),
+    ("agent_per_second", "100000"),
+    ("agent_burst", "1000000"),
+    ("accessibility_per_minute", "1000000"),
+];
+
+enum Running {
+    Memory(Arc<dyn Runtime>),
+    Process(Server, TempDir),
+}
+
+/// A runtime with a fresh deployment.
+pub struct Target {
+    pub kind: Kind,
+    running: Running,
+}
+
+impl Target {
+    /// Starts a deployment with the suite's settings and these on top.
+    pub fn start(kind: Kind, settings: &[(&str, &str)]) -> Target {
+        let all: Vec<(&str, &str)> = SETTINGS.iter().chain(settings).copied().collect();
+        let dir = TempDir::new().unwrap();
+        let running = match kind {
+            Kind::Memory => Running::Memory(heliograph_core::testing::TestRuntime::start(&all)),
+            Kind::Native => Running::Process(process::native(&dir.path().join("data.redb"), &all), dir),
+            Kind::Edge => Running::Process(process::edge(dir.path(), &all), dir),
+        };
+        Target { kind, running }
+    }
+
+    pub fn client(&self) -> Client {
+        match &self.running {
+            Running::Memory(runtime) => Client::memory(runtime.clone()),
+            Running::Process(server, _) => Client::http(&server.base),
+        }
+    }
+}
