@@ -13,7 +13,7 @@ pub struct Identity {
     pub id: String,
     pub brand: String,
     /// Proves that a later start holds the same master key, without revealing it.
-    pub key_check: Vec<u8>,
+    pub key_check: [u8; 32],
     pub created: Timestamp,
 }
 impl Row for Identity {}
@@ -43,7 +43,8 @@ pub fn actor() -> ActorId {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Start {
     pub brand: String,
-    pub key_check: Vec<u8>,
+    /// Check values of the master keys at hand, current first ([`crate::secrets::Secrets::key_checks`]).
+    pub key_checks: Vec<[u8; 32]>,
 }
 
 impl Operation for Start {
@@ -52,24 +53,29 @@ impl Operation for Start {
     type Reply = Identity;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Identity> {
-        if let Some(identity) = IDENTITY.get(turn, &())? {
+        let current = *self.key_checks.first().ok_or_else(|| Error::internal("a start without a master key"))?;
+        if let Some(mut identity) = IDENTITY.get(turn, &())? {
             if identity.brand != self.brand {
                 return Err(Error::conflict(format!(
                     "this deployment was started with brand {:?}; its DIDs carry that word, so it cannot become {:?}",
                     identity.brand, self.brand
                 )));
             }
-            if identity.key_check != self.key_check {
+            if !self.key_checks.contains(&identity.key_check) {
                 return Err(Error::conflict(
                     "the master key does not belong to this data; restore the key file that was kept with it",
                 ));
+            }
+            if identity.key_check != current {
+                identity.key_check = current;
+                IDENTITY.put(turn, &(), &identity)?;
             }
             return Ok(identity);
         }
         const ALPHABET: &[u8; 32] = b"abcdefghijkmnopqrstuvwxyz0123456";
         let bytes: [u8; 22] = turn.random();
         let id = bytes.iter().filter_map(|byte| ALPHABET.get(usize::from(byte % 32))).map(|c| *c as char).collect();
-        let identity = Identity { id, brand: self.brand, key_check: self.key_check, created: turn.now };
+        let identity = Identity { id, brand: self.brand, key_check: current, created: turn.now };
         IDENTITY.put(turn, &(), &identity)?;
         Ok(identity)
     }

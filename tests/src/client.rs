@@ -135,7 +135,7 @@ impl Client {
                 let response = block_on(self.in_memory(runtime.clone(), method, path, content_type, body));
                 let body = match response.body {
                     core_http::Body::Bytes(bytes) => bytes,
-                    core_http::Body::Stream(stream) => block_on(stream.concat()).into(),
+                    core_http::Body::Stream(stream) => block_on(stream.map(|bytes| bytes.to_vec()).concat()).into(),
                 };
                 Answer { status: response.status.as_u16(), headers: response.headers, body }
             }

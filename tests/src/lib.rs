@@ -5,7 +5,9 @@
 //! | [`target`] | the three runtimes a conformance test runs on |
 //! | [`client`] | one request, one answer; JSON helpers; event streams |
 //! | [`process`] | starting and ending a server that we own |
+//! | [`simulation`] | a whole deployment in one thread, from a seed |
 
 pub mod client;
 pub mod process;
+pub mod simulation;
 pub mod target;

@@ -170,7 +170,9 @@ fn digit(value: u64) -> char {
 /// Appends exactly `chars` base62 digits, most significant first.
 fn push_base62(text: &mut String, value: u64, chars: usize) {
     for place in (0..chars).rev() {
-        text.push(digit(u32::try_from(place).ok().and_then(|place| 62_u64.checked_pow(place)).map_or(0, |p| value / p)));
+        text.push(digit(
+            u32::try_from(place).ok().and_then(|place| 62_u64.checked_pow(place)).map_or(0, |p| value / p),
+        ));
     }
 }
 
@@ -254,10 +256,15 @@ mod tests {
     #[test]
     fn bad_parts_are_not_made_into_keys() {
         let make = |brand, kind, actor| ApiKey::generate(brand, kind, actor, &MAC_KEY, &Secret::new([0; 32]));
-        for (brand, kind, actor) in
-            [("", "agent", "a"), ("svc", "", "a"), ("svc", "a_b", "a"), ("svc", "agent", ""), ("svc", "agent", "a.b"),
-             ("svc", "agent", "12345678901234567890123"), ("s_c", "agent", "a")]
-        {
+        for (brand, kind, actor) in [
+            ("", "agent", "a"),
+            ("svc", "", "a"),
+            ("svc", "a_b", "a"),
+            ("svc", "agent", ""),
+            ("svc", "agent", "a.b"),
+            ("svc", "agent", "12345678901234567890123"),
+            ("s_c", "agent", "a"),
+        ] {
             assert!(make(brand, kind, actor).is_err());
         }
     }

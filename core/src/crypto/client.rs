@@ -202,6 +202,27 @@ impl Client {
         Value::Object(body)
     }
 
+    /// The body of `POST /v1/agent/prekeys`: `count` one-time prekeys numbered from `first_id` (the SDK takes the time
+    /// in milliseconds), whose secrets are thrown away as the SDK does, and a new signed prekey.
+    pub fn prekeys_body(&mut self, count: usize, first_id: u64, signed_prekey_id: u32) -> Value {
+        let mut prekeys = Vec::with_capacity(count);
+        for id in (first_id..).take(count) {
+            let public = boxes::box_public_key(&Secret::new(take(&mut self.random)));
+            prekeys.push(serde_json::json!({ "id": id, "public_key": encoding::encode_base64(&public) }));
+        }
+        self.keys.prekey = Secret::new(take(&mut self.random));
+        let prekey = boxes::box_public_key(&self.keys.prekey);
+        let signature = signing::sign_prekey(&self.keys.signing, &prekey);
+        serde_json::json!({
+            "prekeys": prekeys,
+            "signed_prekey": {
+                "public_key": encoding::encode_base64(&prekey),
+                "signature": encoding::encode_base64(&signature),
+                "id": signed_prekey_id,
+            },
+        })
+    }
+
     /// New keys; the sessions stay, as they do in the SDK.
     pub fn rotate_keys(&mut self) {
         self.keys = generate(&mut self.random, self.options.post_quantum);
@@ -220,9 +241,7 @@ impl Client {
             _ => None,
         };
         let (pq_ciphertext, init) = match encapsulated {
-            Some((ciphertext, q)) => {
-                (Some(ciphertext), Secret::new(hash::sha256_of(&[shared.expose(), q.expose()])))
-            }
+            Some((ciphertext, q)) => (Some(ciphertext), Secret::new(hash::sha256_of(&[shared.expose(), q.expose()]))),
             None => (None, shared),
         };
         if !self.options.double_ratchet {
@@ -231,7 +250,12 @@ impl Client {
         let secret = Secret::new(take(&mut self.random));
         let d = boxes::shared_key(&peer.encryption_key, &secret)?;
         let prk = Secret::new(hash::sha256_of(&[init.expose(), d.expose()]));
-        Ok(SendSession { chain: next(&prk, 2), step: 0, ephemeral: Some(boxes::box_public_key(&secret)), pq_ciphertext })
+        Ok(SendSession {
+            chain: next(&prk, 2),
+            step: 0,
+            ephemeral: Some(boxes::box_public_key(&secret)),
+            pq_ciphertext,
+        })
     }
 
     /// Makes the body of one message. The session exists and has moved on when this returns, whatever becomes of the

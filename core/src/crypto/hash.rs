@@ -40,8 +40,13 @@ pub fn hmac_sha256_verify(key: &[u8], data: &[u8], tag: &[u8]) -> bool {
 /// RFC 2104 step 1 by hand (a key longer than a block is hashed, a shorter one padded with zeros), because the
 /// library's constructor for a whole block is the one that cannot fail.
 fn mac(key: &[u8], data: &[u8]) -> Hmac<Sha256> {
-    let hashed = Zeroizing::new(sha256(key));
-    let key = if key.len() > 64 { &hashed[..] } else { key };
+    let hashed;
+    let key = if key.len() > 64 {
+        hashed = Zeroizing::new(sha256(key));
+        &hashed[..]
+    } else {
+        key
+    };
     let mut block = Zeroizing::new([0; 64]);
     for (to, from) in block.iter_mut().zip(key) {
         *to = *from;

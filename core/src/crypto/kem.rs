@@ -24,11 +24,8 @@ fn decapsulation_key(seed: &Secret<64>) -> DecapsulationKey {
 }
 
 fn encapsulation_key(field: &'static str, public: &[u8]) -> Result<EncapsulationKey, CryptoError> {
-    let key = public.try_into().map_err(|_| CryptoError::Length {
-        field,
-        expected: PUBLIC_BYTES,
-        actual: public.len(),
-    })?;
+    let key =
+        public.try_into().map_err(|_| CryptoError::Length { field, expected: PUBLIC_BYTES, actual: public.len() })?;
     EncapsulationKey::new(key).map_err(|_| CryptoError::KemKey(field))
 }
 

@@ -140,7 +140,11 @@ mod tests {
         let opened = with(Flags::RATCHETED | Flags::SEALED);
         assert_eq!(opened.content, "m");
         assert_eq!(opened.sealed.unwrap().thread_id.as_deref(), Some("t"));
-        for not_sealed in ["{\"v\":1,\"from\":\"x\",\"msg\":\"\"}", "{\"v\":3,\"from\":\"\",\"msg\":\"\"}", "{\"v\":3,\"from\":\"x\"}"] {
+        for not_sealed in [
+            "{\"v\":1,\"from\":\"x\",\"msg\":\"\"}",
+            "{\"v\":3,\"from\":\"\",\"msg\":\"\"}",
+            "{\"v\":3,\"from\":\"x\"}",
+        ] {
             assert!(read_sealed(not_sealed.as_bytes()).is_none());
         }
     }
@@ -149,6 +153,9 @@ mod tests {
     fn padded_sizes_are_those_seen_on_the_wire() {
         // Ciphertext base64 characters for content lengths, as observed from the public client.
         let chars = |content: usize| (padded_len(content) + 4 + 16).div_ceil(3) * 4;
-        assert_eq!([0, 254, 255, 1000, 65_532, 65_534, 65_535].map(chars), [368, 368, 712, 1392, 87_408, 87_408, 174_792]);
+        assert_eq!(
+            [0, 254, 255, 1000, 65_532, 65_534, 65_535].map(chars),
+            [368, 368, 712, 1392, 87_408, 87_408, 174_792]
+        );
     }
 }

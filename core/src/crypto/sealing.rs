@@ -4,8 +4,8 @@
 //! A sealed value is `01 | key id (8) | nonce (24) | ciphertext and tag`. The associated data binds it to its owner and
 //! purpose, so a value copied to another row does not open there.
 
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::XChaCha20Poly1305;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use hkdf::Hkdf;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
@@ -100,20 +100,19 @@ impl KeyRing {
         self.iter().map(|key| key.sub_key(purpose)).collect()
     }
 
+    /// The check value of every key, current first.
+    pub fn check_values(&self) -> Vec<[u8; 32]> {
+        self.iter().map(MasterKey::check_value).collect()
+    }
+
     /// Whether one of the keys is the one that made `check_value`; start-up refuses to run when none is.
     pub fn proves(&self, check_value: &[u8; 32]) -> bool {
         self.iter().any(|key| key.check_value().ct_eq(check_value).into())
     }
 
-    /// Seals under the current key. `owner` is the DID (or another actor's name), `purpose` what the value is; both must
-    /// be given again to open. `nonce` must be 24 fresh random bytes.
-    pub fn seal(
-        &self,
-        owner: &str,
-        purpose: &str,
-        nonce: &[u8; 24],
-        plaintext: &[u8],
-    ) -> Result<Vec<u8>, CryptoError> {
+    /// Seals under the current key. `owner` is the DID (or another actor's name), `purpose` what the value is; both
+    /// must be given again to open. `nonce` must be 24 fresh random bytes.
+    pub fn seal(&self, owner: &str, purpose: &str, nonce: &[u8; 24], plaintext: &[u8]) -> Result<Vec<u8>, CryptoError> {
         let id = self.current.id();
         let aad = associated_data(&id, owner, purpose);
         let sealed = XChaCha20Poly1305::new(self.current.sub_key(SubKey::Sealing).expose().into())
@@ -243,9 +242,15 @@ mod tests {
             assert!(!keys[..index].contains(key));
         }
         // Recorded from Python's hmac and hashlib: a change here makes every deployment's data unreadable.
-        assert_eq!(crate::crypto::encoding::encode_hex(&keys[0]), "9aad86ca2ac16bf07963cb0f34e6cf6b1f3d76a342e322e49facf31d11437afe");
+        assert_eq!(
+            crate::crypto::encoding::encode_hex(&keys[0]),
+            "9aad86ca2ac16bf07963cb0f34e6cf6b1f3d76a342e322e49facf31d11437afe"
+        );
         assert_eq!(crate::crypto::encoding::encode_hex(&master(1).id()), "edd462cf3e6fba1e");
-        assert_eq!(crate::crypto::encoding::encode_hex(&master(1).check_value()), "628c14cfb1992b52006e8f23ff0725f55eb7f843f89f5c818e2f191f9fecffab");
+        assert_eq!(
+            crate::crypto::encoding::encode_hex(&master(1).check_value()),
+            "628c14cfb1992b52006e8f23ff0725f55eb7f843f89f5c818e2f191f9fecffab"
+        );
     }
 
     #[test]

@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn a_box_without_the_prefix_is_not_ours() {
         let (_, sender, recipient, _) = sample("x");
-        let sealed = boxes::box_seal(&boxes::box_public_key(&recipient), &Secret::new([2; 32]), &[0; 24], b"raw").unwrap();
+        let sealed =
+            boxes::box_seal(&boxes::box_public_key(&recipient), &Secret::new([2; 32]), &[0; 24], b"raw").unwrap();
         let (text, nonce) = (encoding::encode_base64(&sealed), encoding::encode_base64(&[0; 24]));
         assert_eq!(open(&sender, &recipient, &text, &nonce), Err(CryptoError::Malformed));
     }

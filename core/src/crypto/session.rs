@@ -14,8 +14,8 @@ use super::{CryptoError, Secret, boxes, encoding, hash, kem, signing};
 
 /// How far a message may be beyond its session's row: the clients' own limit of skipped keys.
 pub const MAX_SKIP: u32 = 1_000;
-/// The latest step that is still reached by stepping again from the session's start, about 20 ms of hashing. Without
-/// a limit a sender could walk a session forward and then make each old message cost as much as the whole walk.
+/// The latest step that is still reached by stepping again from the session's start, some tens of milliseconds of hashing. Without a
+/// limit a sender could walk a session forward and then make each old message cost as much as the whole walk.
 pub const MAX_RESTART: u32 = 100_000;
 
 /// One generation of the recipient's private keys.
@@ -327,8 +327,7 @@ fn check_signature(
     let (text, bound) = match message.envelope {
         Some(text) => (text, envelope.is_bound_to(message.from, message.to, message.nonce, message.ciphertext)),
         None => {
-            rebuilt =
-                envelope::rebuild(message.from, message.to, message.timestamp, message.nonce, message.ciphertext);
+            rebuilt = envelope::rebuild(message.from, message.to, message.timestamp, message.nonce, message.ciphertext);
             (rebuilt.as_str(), true)
         }
     };

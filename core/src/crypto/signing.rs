@@ -62,12 +62,7 @@ pub enum SignedBy {
 /// `POST /v1/agent/verify`: Ed25519 over the UTF-8 bytes of the exact envelope text by the current key, then by the
 /// earlier ones in the given order, since genuine envelopes outlive a rotation (ruling foundation-relay 38). `None`:
 /// signed by none of them.
-pub fn verify_envelope(
-    envelope: &str,
-    signature: &[u8],
-    current: &[u8; 32],
-    earlier: &[[u8; 32]],
-) -> Option<SignedBy> {
+pub fn verify_envelope(envelope: &str, signature: &[u8], current: &[u8; 32], earlier: &[[u8; 32]]) -> Option<SignedBy> {
     if verify(current, envelope.as_bytes(), signature) {
         return Some(SignedBy::Current);
     }
@@ -112,6 +107,44 @@ mod tests {
         three[0] = 3;
         assert_eq!(validate_signing_key("k", &three), Ok(()));
         assert_eq!(validate_signing_key("k", &p_plus(3)), Err(CryptoError::NotCanonical("k")));
+    }
+
+    #[test]
+    fn a_signature_with_r_of_small_order_is_refused_although_the_equation_holds() {
+        use curve25519_dalek::scalar::{Scalar, clamp_integer};
+        use ed25519_dalek::Verifier;
+        use sha2::{Digest, Sha512};
+
+        let key = SigningKey::from_bytes(&[5; 32]);
+        let public = key.verifying_key();
+        let mut r = [0; 32];
+        r[0] = 1;
+        let message = b"twice";
+        let k: [u8; 64] =
+            Sha512::new().chain_update(r).chain_update(public.as_bytes()).chain_update(message).finalize().into();
+        let s =
+            Scalar::from_bytes_mod_order_wide(&k) * Scalar::from_bytes_mod_order(clamp_integer(key.to_scalar_bytes()));
+        let signature: [u8; 64] = [r, s.to_bytes()].concat().try_into().unwrap();
+        assert!(public.verify(message, &Signature::from_bytes(&signature)).is_ok(), "the loose check takes it");
+        assert!(!verify(&public.to_bytes(), message, &signature));
+    }
+
+    #[test]
+    fn a_signature_with_s_of_the_group_order_or_more_is_refused() {
+        // L, little-endian (RFC 8032 section 5.1).
+        let order: [u8; 32] = [
+            0xed, 0xd3, 0xf5, 0x5c, 0x1a, 0x63, 0x12, 0x58, 0xd6, 0x9c, 0xf7, 0xa2, 0xde, 0xf9, 0xde, 0x14, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10,
+        ];
+        let seed = Secret::new([6; 32]);
+        let mut signature = sign(&seed, b"m");
+        assert!(verify(&signing_public_key(&seed), b"m", &signature));
+        let mut carry = 0;
+        for (byte, add) in signature[32..].iter_mut().zip(order) {
+            let sum = u16::from(*byte) + u16::from(add) + carry;
+            (*byte, carry) = (sum as u8, sum >> 8);
+        }
+        assert!(!verify(&signing_public_key(&seed), b"m", &signature));
     }
 
     #[test]

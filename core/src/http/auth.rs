@@ -143,13 +143,13 @@ async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Re
         .secrets
         .parse_key(&environment.settings.brand, crate::keys::KEY_KIND, given)
         .ok_or_else(|| refuse("The API key is not valid."))?;
-    let admit = Admit { secret_hash: key.secret_hash };
-    let tier = runtime::query(rt, key.actor.clone(), &admit)
+    let admit = Admit { secret_hash: key.secret_hash() };
+    let tier = runtime::query(rt, key.actor(), &admit)
         .await
         .map_err(|error| Box::new(Response::error(error)))?
         .ok_or_else(|| refuse("The API key is not valid."))?;
-    let budget = environment.buckets.take(&format!("key {}", key.actor), tier.rate(), rt.now());
-    Ok(Admitted { caller: Caller::Key { account: key.actor, tier }, budget: within(budget)? })
+    let budget = environment.buckets.take(&format!("key {}", key.actor()), tier.rate(), rt.now());
+    Ok(Admitted { caller: Caller::Key { account: key.actor().to_owned(), tier }, budget: within(budget)? })
 }
 
 async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
@@ -160,8 +160,8 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
         .secrets
         .parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given)
         .ok_or_else(|| refuse("The agent key is not valid."))?;
-    let authorize = crate::agent::Authorize { secret_hash: key.secret_hash };
-    let did = runtime::query(rt, key.actor.clone(), &authorize)
+    let authorize = crate::agent::Authorize { secret_hash: key.secret_hash() };
+    let did = runtime::query(rt, key.actor(), &authorize)
         .await
         .map_err(|error| Box::new(Response::error(error)))?
         .ok_or_else(|| refuse("The agent key is not valid."))?;
@@ -170,7 +170,7 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
         per_minute: environment.settings.agent_per_second.saturating_mul(60),
         burst: environment.settings.agent_burst,
     };
-    let bucket = format!("agent {}", key.actor);
+    let bucket = format!("agent {}", key.actor());
     let mut budget = match route.limit {
         Limit::None => return Ok(Admitted { caller, budget: None }),
         _ => environment.buckets.take(&bucket, rate, rt.now()),

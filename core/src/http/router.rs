@@ -184,7 +184,7 @@ pub fn home(method: &Method, path: &str, headers: &HeaderMap, rt: &dyn Runtime) 
     let environment = rt.environment();
     let given = headers.get("x-agent-key")?.to_str().ok()?;
     let key = environment.secrets.parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given)?;
-    Some(ActorId::new(Kind::Agent, key.actor))
+    Some(ActorId::new(Kind::Agent, key.actor()))
 }
 
 /// Answers a request whose head passed [`preflight`].

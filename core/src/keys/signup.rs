@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CreateAccount, KEY_KIND, Tier};
 use crate::http::{Cx, Limit, Response, Route, handler};
+use crate::secrets::Secrets;
 use crate::{Error, Result, runtime};
 
 pub const ROUTES: &[Route] = &[Route::post("/api-keys/signup", handler!(signup))
@@ -55,12 +56,13 @@ async fn signup(cx: Cx) -> Result<Response> {
 /// Makes a key of a tier.
 pub async fn create(rt: &dyn runtime::Runtime, tier: Tier, label: &str) -> Result<SignupResponse> {
     let environment = rt.environment();
-    let key = environment.secrets.new_key(&environment.settings.brand, KEY_KIND, rt.random(), rt.random());
-    let account = CreateAccount { secret_hash: key.secret_hash, tier, label: label.to_owned() };
-    let created = runtime::call(rt, key.actor, &account).await?;
+    let actor = Secrets::new_actor(rt.random());
+    let key = environment.secrets.new_key(&environment.settings.brand, KEY_KIND, &actor, rt.random())?;
+    let account = CreateAccount { secret_hash: key.secret_hash(), tier, label: label.to_owned() };
+    let created = runtime::call(rt, actor, &account).await?;
     let rate = tier.rate();
     Ok(SignupResponse {
-        api_key: key.text,
+        api_key: key.expose().to_owned(),
         tier,
         rate_limit_per_minute: rate.per_minute,
         burst: rate.burst,

@@ -1,0 +1,22 @@
+//! The simulation: whole requests over the real core, in bad weather, from a seed.
+//!
+//! `HELIOGRAPH_SIM_SEEDS=10000 cargo test -p heliograph-tests --test simulation` runs more seeds than the 200 of every
+//! change; `HELIOGRAPH_SIM_SEED=17` replays one. A failure names its seed.
+
+mod messages;
+
+/// Runs `scenario` for every seed that was asked for.
+fn for_seeds(scenario: fn(u64)) {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match number("HELIOGRAPH_SIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("HELIOGRAPH_SIM_SEEDS").unwrap_or(200),
+    };
+    for seed in seeds {
+        let run = std::panic::catch_unwind(|| scenario(seed));
+        if let Err(cause) = run {
+            eprintln!("seed {seed} fails; HELIOGRAPH_SIM_SEED={seed} replays it");
+            std::panic::resume_unwind(cause);
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! A whole deployment in one thread, driven by a seed: requests interleave at every wait, messages between actors are
+//! late, doubled or lost on the way, writes fail or lose their acknowledgement, and the process dies at any moment.
+//!
+//! Everything runs the real core over [`MemoryStore`]s; only time, randomness and the network are the simulator's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use heliograph_core::actor::host::{self, Due, Outcome, Space, Work};
+use heliograph_core::actor::{ActorId, Call, Delivery, Receipt, View};
+use heliograph_core::crypto::Secret;
+use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
+use heliograph_core::documents::Document;
+use heliograph_core::http::{Request, Response};
+use heliograph_core::kv::fault::{FaultyStore, How, When};
+use heliograph_core::kv::{MemoryStore, Store};
+use heliograph_core::limits::Buckets;
+use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use heliograph_core::secrets::Secrets;
+use heliograph_core::settings::Settings;
+use heliograph_core::{Error, Result, Timestamp};
+
+/// A small fast generator (SplitMix64); one per simulation.
+#[derive(Debug, Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Dice {
+        Dice(seed ^ 0x5DEE_CE66_D154_21B5)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+
+    /// True in `percent` of a hundred throws.
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    pub fn bytes(&mut self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next().to_be_bytes());
+        }
+        bytes
+    }
+}
+
+/// How hostile the world is; percentages.
+#[derive(Debug, Clone, Copy)]
+pub struct Weather {
+    /// A wait of a request lets others go first.
+    pub interleave: u64,
+    /// A message between actors is not carried at once.
+    pub delay: u64,
+    /// A carried message arrives again later.
+    pub double: u64,
+    /// A receipt is lost on its way back.
+    pub lost_receipt: u64,
+    /// A write fails.
+    pub failed_write: u64,
+}
+
+impl Weather {
+    /// Drawn from the seed, so that runs differ in kind and not only in detail.
+    pub fn draw(dice: &mut Dice) -> Weather {
+        let mut pick = |options: &[u64]| options[dice.below(options.len() as u64) as usize];
+        Weather {
+            interleave: pick(&[0, 30, 80]),
+            delay: pick(&[0, 20, 90]),
+            double: pick(&[0, 10, 40]),
+            lost_receipt: pick(&[0, 5, 30]),
+            failed_write: pick(&[0, 1, 5]),
+        }
+    }
+
+    pub fn calm() -> Weather {
+        Weather { interleave: 0, delay: 0, double: 0, lost_receipt: 0, failed_write: 0 }
+    }
+}
+
+/// What is on its way between actors.
+#[derive(Debug, Clone)]
+enum Parcel {
+    Delivery(Delivery),
+    Receipt { source: ActorId, target: ActorId, sequence: u64, receipt: Receipt },
+}
+
+struct State {
+    dice: Dice,
+    weather: Weather,
+    now: Timestamp,
+    stores: BTreeMap<ActorId, FaultyStore<MemoryStore>>,
+    due: BTreeMap<ActorId, Timestamp>,
+    parcels: Vec<Parcel>,
+    documents: BTreeMap<String, Arc<Document>>,
+    woken: BTreeSet<ActorId>,
+}
+
+/// The simulated deployment.
+pub struct Simulation {
+    state: Mutex<State>,
+    environment: Environment,
+}
+
+impl Simulation {
+    pub fn new(seed: u64, settings: &[(&str, &str)]) -> Arc<Simulation> {
+        let mut dice = Dice::new(seed);
+        let weather = Weather::draw(&mut dice);
+        let mut chosen = Settings::default();
+        for (name, value) in settings {
+            chosen.set(name, value).unwrap();
+        }
+        let ring = KeyRing::new(MasterKey::new(Secret::new(dice.bytes())), Vec::new());
+        let state = State {
+            dice,
+            weather,
+            now: Timestamp::from_seconds(1_800_000_000),
+            stores: BTreeMap::new(),
+            due: BTreeMap::new(),
+            parcels: Vec::new(),
+            documents: BTreeMap::new(),
+            woken: BTreeSet::new(),
+        };
+        Arc::new(Simulation {
+            state: Mutex::new(state),
+            environment: Environment {
+                settings: chosen,
+                secrets: Secrets::new(ring, String::new()),
+                buckets: Buckets::default(),
+                deployment: "simulated".to_owned(),
+            },
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// A throw of the simulation's own dice.
+    pub fn below(&self, n: u64) -> u64 {
+        self.state().dice.below(n)
+    }
+
+    pub fn chance(&self, percent: u64) -> bool {
+        self.state().dice.chance(percent)
+    }
+
+    /// Starts a request; it moves on when polled by [`Requests::step`].
+    pub fn request(self: &Arc<Self>, request: Request) -> Pin<Box<dyn Future<Output = Response> + Send>> {
+        Box::pin(heliograph_core::http::serve(self.clone(), request))
+    }
+
+    /// Moves time on and does one thing that is due or on its way.
+    pub fn turn(&self) {
+        let mut state = self.state();
+        let step = [1_000, 50_000, 2_000_000][state.dice.below(3) as usize];
+        state.now = state.now.plus(step);
+        if !state.parcels.is_empty() && state.dice.chance(60) {
+            let waiting = state.parcels.len() as u64;
+            let at = state.dice.below(waiting) as usize;
+            let parcel = state.parcels.swap_remove(at);
+            state.arrive(parcel, &self.environment.settings);
+            return;
+        }
+        let now = state.now;
+        let ready: Vec<ActorId> =
+            state.due.iter().filter(|(_, due)| **due <= now).map(|(actor, _)| actor.clone()).collect();
+        if !ready.is_empty() {
+            let actor = ready[state.dice.below(ready.len() as u64) as usize].clone();
+            state.work(&actor, &self.environment.settings);
+        }
+    }
+
+    /// Lets everything that is on its way or due happen in good weather, up to `horizon` from now.
+    pub fn settle(&self, horizon: Duration) {
+        let settings = &self.environment.settings;
+        let mut state = self.state();
+        state.weather = Weather::calm();
+        let end = state.now.plus_duration(horizon);
+        loop {
+            while let Some(parcel) = state.parcels.pop() {
+                state.arrive(parcel, settings);
+            }
+            let next = state.due.iter().min_by_key(|(_, due)| **due).map(|(actor, due)| (actor.clone(), *due));
+            match next {
+                Some((actor, due)) if due <= end => {
+                    state.now = state.now.max(due);
+                    state.work(&actor, settings);
+                }
+                _ => break,
+            }
+        }
+        state.now = end;
+    }
+
+    /// The process dies: what was only in memory is gone.
+    pub fn crash(&self) {
+        let mut state = self.state();
+        state.parcels.clear();
+        state.woken.clear();
+        // After a restart every actor's next work is read back from its rows.
+        let State { stores, due, .. } = &mut *state;
+        for (actor, store) in stores.iter() {
+            match host::next_due(store).unwrap() {
+                Some(at) => due.insert(actor.clone(), at),
+                None => due.remove(actor),
+            };
+        }
+    }
+
+    /// Actors whose streams were woken since the last call.
+    pub fn woken(&self) -> BTreeSet<ActorId> {
+        std::mem::take(&mut self.state().woken)
+    }
+}
+
+impl State {
+    /// Runs something on an actor and applies its outcome; a failing write turns the reply into an error.
+    fn on<T>(
+        &mut self,
+        actor: &ActorId,
+        settings: &Settings,
+        body: impl FnOnce(&Space<'_>) -> Outcome<T>,
+    ) -> Result<T> {
+        let seed = self.dice.bytes();
+        let fails = self.dice.chance(self.weather.failed_write);
+        let how = if self.dice.chance(50) { How::Lost } else { How::Unacknowledged };
+        let store = self.stores.entry(actor.clone()).or_insert_with(|| FaultyStore::new(MemoryStore::default()));
+        let space = Space { actor, rows: &*store, now: self.now, seed, settings };
+        let outcome = body(&space);
+        if !outcome.batch.is_empty() {
+            if fails {
+                store.fail(When::Nth(store.batches()), how);
+            }
+            let applied = store.apply(outcome.batch);
+            store.heal();
+            if let Err(error) = applied {
+                // Like a process that reopens its file: due work is read back from the rows.
+                match host::next_due(store)? {
+                    Some(at) => self.due.insert(actor.clone(), at),
+                    None => self.due.remove(actor),
+                };
+                return Err(error.into());
+            }
+        }
+        match outcome.due {
+            Due::Unchanged => {}
+            Due::At(at) => {
+                self.due.insert(actor.clone(), at);
+            }
+            Due::Never => {
+                self.due.remove(actor);
+            }
+        }
+        if outcome.wake {
+            self.woken.insert(actor.clone());
+        }
+        outcome.reply
+    }
+
+    /// Sends out what an actor has due right now.
+    fn dispatch(&mut self, actor: &ActorId, settings: &Settings) {
+        let Some(store) = self.stores.get(actor) else { return };
+        let work = host::due_work(actor, store, self.now).unwrap();
+        for piece in work {
+            match piece {
+                Work::Deliver(delivery) => {
+                    if self.dice.chance(self.weather.delay) {
+                        self.parcels.push(Parcel::Delivery(delivery));
+                    } else {
+                        self.arrive(Parcel::Delivery(delivery), settings);
+                    }
+                }
+                Work::Publish(key) => {
+                    if let Ok(Some(document)) = self.on(actor, settings, |space| host::publish(space, &key)) {
+                        self.documents.insert(key, Arc::new(document));
+                    }
+                }
+                Work::Timer(_) => {}
+            }
+        }
+    }
+
+    fn work(&mut self, actor: &ActorId, settings: &Settings) {
+        let Some(store) = self.stores.get(actor) else { return };
+        for piece in host::due_work(actor, store, self.now).unwrap() {
+            if let Work::Timer(key) = piece {
+                let _ = self.on(actor, settings, |space| host::fire(space, &key));
+            }
+        }
+        self.dispatch(actor, settings);
+    }
+
+    fn arrive(&mut self, parcel: Parcel, settings: &Settings) {
+        if self.dice.chance(self.weather.double) {
+            self.parcels.push(parcel.clone());
+        }
+        match parcel {
+            Parcel::Delivery(delivery) => {
+                let target = delivery.call.actor.clone();
+                let receipt = match self.on(&target, settings, |space| host::receive(space, &delivery)) {
+                    Ok(receipt) => receipt,
+                    Err(error) => Receipt::Retry(error),
+                };
+                self.dispatch(&target, settings);
+                let back = Parcel::Receipt { source: delivery.source, target, sequence: delivery.sequence, receipt };
+                if self.dice.chance(self.weather.delay) {
+                    self.parcels.push(back);
+                } else {
+                    self.arrive(back, settings);
+                }
+            }
+            Parcel::Receipt { source, target, sequence, receipt } => {
+                if self.dice.chance(self.weather.lost_receipt) {
+                    return;
+                }
+                let _ = self.on(&source, settings, |space| host::settle(space, &target, sequence, &receipt));
+                self.dispatch(&source, settings);
+            }
+        }
+    }
+}
+
+/// Pending so many times, then ready.
+struct Yield(u64);
+
+impl Future for Yield {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
+        match self.0 {
+            0 => Poll::Ready(()),
+            _ => {
+                self.0 -= 1;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Simulation {
+    fn pause(&self) -> Yield {
+        let mut state = self.state();
+        let Weather { interleave, .. } = state.weather;
+        let waits = state.dice.chance(interleave);
+        Yield(if waits { 1 + state.dice.below(4) } else { 0 })
+    }
+}
+
+impl Runtime for Simulation {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(async move {
+            self.pause().await;
+            let reply = {
+                let settings = &self.environment.settings;
+                let mut state = self.state();
+                let reply = state.on(&call.actor, settings, |space| host::perform(space, &call));
+                state.dispatch(&call.actor, settings);
+                reply
+            };
+            self.pause().await;
+            reply
+        })
+    }
+
+    fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(async move {
+            self.pause().await;
+            let state = self.state();
+            let empty = MemoryStore::default();
+            let rows: &dyn heliograph_core::kv::Read = match state.stores.get(&call.actor) {
+                Some(store) => store,
+                None => &empty,
+            };
+            host::answer(&View::new(&call.actor, rows, state.now, &self.environment.settings), &call)
+        })
+    }
+
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+        Box::pin(async move { Ok(self.state().documents.get(key).cloned()) })
+    }
+
+    fn stream(&self, _open: heliograph_core::agent::stream::Open) -> BoxFuture<'_, Result<ByteStream>> {
+        Box::pin(async { Err(Error::unavailable("streams are simulated through their hub")) })
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let until = self.state().now.plus_duration(duration);
+            while self.state().now < until {
+                Yield(1).await;
+            }
+        })
+    }
+
+    fn now(&self) -> Timestamp {
+        self.state().now
+    }
+
+    fn random(&self) -> [u8; 32] {
+        self.state().dice.bytes()
+    }
+
+    fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Requests under way, polled in an order the dice choose.
+pub struct Requests<T> {
+    tasks: Vec<(T, Pin<Box<dyn Future<Output = Response> + Send>>)>,
+}
+
+impl<T> Default for Requests<T> {
+    fn default() -> Self {
+        Requests { tasks: Vec::new() }
+    }
+}
+
+impl<T> Requests<T> {
+    pub fn push(&mut self, tag: T, task: Pin<Box<dyn Future<Output = Response> + Send>>) {
+        self.tasks.push((tag, task));
+    }
+
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Polls one request; its tag and answer when it is done.
+    pub fn step(&mut self, simulation: &Simulation) -> Option<(T, Response)> {
+        if self.tasks.is_empty() {
+            return None;
+        }
+        let at = simulation.below(self.tasks.len() as u64) as usize;
+        let mut context = Context::from_waker(Waker::noop());
+        match self.tasks[at].1.as_mut().poll(&mut context) {
+            Poll::Pending => None,
+            Poll::Ready(response) => {
+                let (tag, _) = self.tasks.swap_remove(at);
+                Some((tag, response))
+            }
+        }
+    }
+
+    /// Drops every request, as a crash does; their tags, for clients that retry.
+    pub fn drop_all(&mut self) -> Vec<T> {
+        self.tasks.drain(..).map(|(tag, _)| tag).collect()
+    }
+}
+
+/// The bytes of a response that is no stream.
+pub fn body(response: &Response) -> Bytes {
+    match &response.body {
+        heliograph_core::http::Body::Bytes(bytes) => bytes.clone(),
+        heliograph_core::http::Body::Stream(_) => panic!("a stream has no bytes"),
+    }
+}
