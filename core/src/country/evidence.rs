@@ -237,3 +237,25 @@ pub fn rules(judged: &Judged, at: Timestamp) -> BTreeMap<RuleId, u32> {
     }
     rules
 }
+
+/// Measurements, blocked ones and those that vote, by day, of a series in `[from, to)`.
+pub fn days(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<(u32, u32, u32, u32)>> {
+    let seen = read(view, key, from, to)?;
+    let peers = peers(view, key, &seen, to)?;
+    let mut days: BTreeMap<u32, (u32, u32, u32)> = BTreeMap::new();
+    for seen in &seen {
+        let day = days.entry(seen.day).or_default();
+        day.0 += 1;
+        let session = &seen.session;
+        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
+        match session.evaluated.with_peers(works) {
+            Vote::Blocked => {
+                day.1 += 1;
+                day.2 += 1;
+            }
+            Vote::Clear => day.2 += 1,
+            Vote::Masked | Vote::Down | Vote::NeedsControl => {}
+        }
+    }
+    Ok(days.into_iter().map(|(day, (all, blocked, votes))| (day, all, blocked, votes)).collect())
+}

@@ -6,9 +6,13 @@ mod exchange;
 pub mod index;
 mod methodology;
 
-pub use documents::{FAMILIES, IndexRow, index_csv, index_json, overview};
+pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
+pub(crate) use documents::{
+    ComponentBody, IndexBody, OoniBody, OverviewBody, SourceLicense, components, index_csv, index_json, name, ooni,
+    outage_status, overview, source_licenses,
+};
 pub use exchange::{PeerDays, SendPriors};
-pub use methodology::methodology;
+pub use methodology::{Methodology, methodology};
 
 use serde::{Deserialize, Serialize};
 
@@ -102,13 +106,16 @@ pub struct CountrySummary {
     /// Measurements inside the age limit, and of all time.
     pub recent: u64,
     pub total: u64,
-    /// In the last seven days before `at`.
+    /// Networks with measurements inside the age limit.
     pub networks: u32,
     pub domains: u32,
     pub domains_blocked: u32,
     pub domains_accessible: u32,
-    /// Share of measurements in the window that vote blocked, and that carry a confirming fingerprint.
+    /// Share of measurements in the window that vote blocked.
     pub anomaly_rate: f64,
+    /// Share of the decided targets that are blocked with a method that only interference shows (a block page, an
+    /// injected answer, a forged certificate).
+    pub confirmed_rate: f64,
     pub blocked: Vec<String>,
     pub services: Vec<String>,
     pub methods: Vec<String>,
