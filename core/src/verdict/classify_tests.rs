@@ -275,3 +275,22 @@ fn an_upper_case_international_name_is_the_same_site() {
     document["input"] = json!("http://\u{42f}\u{43d}\u{434}\u{435}\u{43a}\u{441}.\u{440}\u{444}/");
     assert_eq!(label(document), Label::Accessible);
 }
+
+#[test]
+fn a_plain_redirect_to_a_block_page_over_https_is_blocked_and_the_page_is_not() {
+    let Some(mut document) = one("httpDiffWithConsistentDNS") else { return };
+    let keys = &mut document["test_keys"];
+    let page = json!({"failure": null, "request": {"url": "https://notice.authority.test/"},
+        "response": {"code": 200, "body": "blocked by order", "headers": {}}});
+    let redirect = json!({"failure": null, "address": "93.184.216.34:80", "request": {"url": "http://www.example.com/"},
+        "response": {"code": 302, "body": "", "headers": {"Location": "https://notice.authority.test/"}}});
+    keys["requests"] = json!([page, redirect]);
+    let found = classify_value(document.clone(), &Fingerprints::default()).unwrap();
+    assert_eq!((found.label, found.method()), (Label::Blocked, Some("http-redirect")));
+    assert_eq!(found.rules, [RuleId::HttpDiff, RuleId::TlsValid]);
+    // The control saw the same page at the end: the site moved.
+    for name in ["body_length_match", "title_match"] {
+        document["test_keys"][name] = json!(true);
+    }
+    assert_eq!(label(document), Label::Accessible);
+}

@@ -132,10 +132,8 @@ fn hour_vote(hour: i64, vote_key: u32, group: &[(bool, &Evaluated)]) -> HourVote
         rules: BTreeMap::new(),
     };
     for (side, evaluated) in group {
-        if *side {
-            if let Some(technique) = evaluated.technique {
-                *vote.techniques.entry(technique).or_default() += 1;
-            }
+        if let (true, Some(technique)) = (*side, evaluated.technique) {
+            *vote.techniques.entry(technique).or_default() += 1;
         }
         if *side == blocked {
             *vote.rules.entry(evaluated.rule).or_default() += 1;

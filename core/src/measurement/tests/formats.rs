@@ -6,6 +6,7 @@ use super::{LIMIT, sample};
 use crate::measurement::fingerprints::Fingerprints;
 use crate::measurement::types::{Form, ImportCounts, ImportError, Parsed};
 use crate::measurement::{ooni_document, ooni_fastpath, ooni_observations};
+use crate::verdict::evaluate::Vote;
 
 fn documents(bytes: &[u8]) -> (Vec<Parsed>, ImportCounts) {
     let mut out = Vec::new();
@@ -24,16 +25,32 @@ fn rows(bytes: &[u8]) -> (Vec<Parsed>, ImportCounts) {
 fn ruling_intelligence_31_of_39_documents_24_are_read() {
     let Some(bytes) = sample("ooni/measurements.jsonl.gz") else { return };
     let (parsed, counts) = documents(&bytes);
-    for p in &parsed {
-        for c in &p.contributions {
-            let e = c.outcome.evaluate();
-            println!("{} {} {} {:?}", p.country_code(), c.target, e.rule.rule().name, e.vote);
-        }
-    }
     assert_eq!((counts.accepted, counts.unsupported, counts.unusable, counts.refused), (24, 15, 0, 0), "{counts:?}");
     assert_eq!(counts.total(), 39);
     let distinct: HashSet<_> = parsed.iter().map(|p| p.identity).collect();
     assert_eq!(distinct.len(), 24);
+    let votes: Vec<(&str, &str, Vote)> = parsed
+        .iter()
+        .flat_map(|p| p.contributions.iter().map(move |c| (p, c)))
+        .map(|(p, c)| (p.country_code(), c.target.as_str(), c.outcome.evaluate().vote))
+        .collect();
+    for expected in [
+        // A plain redirect to the block page of the Indonesian ministry: the site is blocked, the page's host is not.
+        ("ID", "archive.org", Vote::Blocked),
+        ("IR", "fa.wikipedia.org", Vote::Blocked),
+        ("IT", "csmonitor.com", Vote::Clear),
+        ("IT", "nmrc.org", Vote::Down),
+        ("RU", "telegram/pool", Vote::Clear),
+        ("IT", "telegram/pool", Vote::Clear),
+        ("IE", "web.whatsapp.com", Vote::Clear),
+        ("RU", "tor/or_port", Vote::NeedsControl),
+        ("IT", "tor/or_port", Vote::Clear),
+        ("BR", "tor/bootstrap", Vote::Clear),
+        ("DE", "psiphon/bootstrap", Vote::NeedsControl),
+    ] {
+        assert!(votes.contains(&expected), "{expected:?} in {votes:#?}");
+    }
+    assert!(!votes.iter().any(|(_, target, _)| *target == "lamanlabuh.aduankonten.id"));
 }
 
 #[test]
