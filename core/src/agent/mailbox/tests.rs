@@ -43,7 +43,13 @@ fn head(n: i64) -> Head {
     }
 }
 
-fn mailbox() -> MemoryStore {
+/// A mailbox of that many messages, made once.
+fn mailbox() -> &'static MemoryStore {
+    static MAILBOX: std::sync::OnceLock<MemoryStore> = std::sync::OnceLock::new();
+    MAILBOX.get_or_init(fill)
+}
+
+fn fill() -> MemoryStore {
     let base = MemoryStore::default();
     let mut rows = Overlay::new(&base);
     let body = Body {
@@ -102,7 +108,7 @@ fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_
     ];
     for (name, filter) in filters {
         let costs = [-1, MESSAGES / 2, MESSAGES - 40_000].map(|after| {
-            let (read, found) = cost(&rows, &filter, after, 50);
+            let (read, found) = cost(rows, &filter, after, 50);
             assert_eq!((found.items.len(), found.has_more), (50, true), "{name}");
             assert!(found.items.is_sorted_by_key(|item| item.stamp));
             read
@@ -118,14 +124,14 @@ fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_
 fn ruling_foundation_relay_10_a_rare_combination_walks_at_most_10_000_rows_and_goes_on_from_there() {
     let rows = mailbox();
     let filter = Filter { message_type: Some("nowhere".into()), ..Filter::default() };
-    let (read, found) = cost(&rows, &filter, -1, 50);
+    let (read, found) = cost(rows, &filter, -1, 50);
     assert!(read <= page::MAX_SCAN + 300, "{read}");
     assert_eq!((found.items.len(), found.has_more), (0, true));
     assert_eq!(found.reached, Some(Timestamp(page::MAX_SCAN as i64 - 1)));
     let rare = Filter { message_type: Some("rare".into()), ..Filter::default() };
     let (mut after, mut seen) = (-1, 0);
     loop {
-        let (_, found) = cost(&rows, &rare, after, 50);
+        let (_, found) = cost(rows, &rare, after, 50);
         seen += found.items.len();
         if !found.has_more {
             break;
@@ -157,7 +163,7 @@ fn run<O: crate::actor::Operation>(rows: &mut MemoryStore, now: Timestamp, opera
 
 #[test]
 fn ruling_foundation_relay_17_a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
-    let mut rows = mailbox();
+    let mut rows = mailbox().clone();
     let mut ends = Overlay::new(&rows);
     let end = bucket(Timestamp(1));
     for n in 0..1_000 {
