@@ -1,4 +1,5 @@
 //! The program as a user runs it.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

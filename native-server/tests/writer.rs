@@ -1,4 +1,5 @@
 //! The writer on the real engine: group commit, isolation of failures, effects and timers over restarts.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
