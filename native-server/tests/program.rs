@@ -186,6 +186,23 @@ fn after_a_kill_everything_acknowledged_is_there() {
 }
 
 #[test]
+fn a_stopped_server_leaves_a_file_that_needs_no_repair() {
+    let (_folder, path) = data("clean");
+    let server = Server::start(&path);
+    good(&path, &["keys", "create", "--tier", "research", "--to", &server.base]);
+    server.stop();
+    let listed = run(&path, &["keys", "list"]);
+    let told = String::from_utf8(listed.stderr).unwrap();
+    assert!(listed.status.success() && !told.contains("not closed cleanly"), "{told}");
+    // And a killed one says that it does.
+    let mut server = Server::start(&path);
+    good(&path, &["keys", "create", "--tier", "research", "--to", &server.base]);
+    server.kill();
+    let told = String::from_utf8(run(&path, &["keys", "list"]).stderr).unwrap();
+    assert!(told.contains("not closed cleanly"), "{told}");
+}
+
+#[test]
 fn commands_that_need_data_do_not_make_any() {
     let (folder, path) = data("nothing");
     for arguments in [&["keys", "list"][..], &["db", "info"], &["db", "check"]] {
