@@ -16,7 +16,7 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Common {
     /// The data file; its keys are beside it, in FILE.key.
     #[arg(long, global = true, value_name = "FILE", env = "HELIOGRAPH_DATA", default_value = "heliograph.redb")]
@@ -55,6 +55,8 @@ pub enum Command {
     Config,
     /// Import measurements, lists and reference data. Importing twice changes nothing.
     Import(Import),
+    /// Say what raw OONI documents show: accessible, blocked, down or unknown.
+    Classify(Classify),
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -90,6 +92,16 @@ pub struct Import {
     /// Count, change nothing.
     #[arg(long)]
     pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Classify {
+    /// Files of JSON documents, plain or gzip.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print JSON with everything known about each document.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod chunks;
+mod classify;
 mod client;
 mod db;
 mod import;
@@ -20,6 +21,7 @@ pub fn main() -> ExitCode {
     let result = match &cli.command {
         None | Some(Command::Serve) => serve::run(&cli.common),
         Some(Command::Config) => config(&cli.common),
+        Some(Command::Classify(command)) => classify::run(&cli.common, command),
         Some(Command::Import(command)) => import::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
