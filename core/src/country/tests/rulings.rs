@@ -130,6 +130,10 @@ fn ruling_intelligence_28_lists_speak_by_kind_and_age_and_measurements_win() {
     expect("community.org", "unknown", "unmeasured", true);
     expect("expired.org", "unknown", "unmeasured", true);
     expect("other.org", "unknown", "unmeasured", false);
+    let domain = server.ok("/data/domain/listed.org");
+    assert_eq!((&domain["status"], &domain["blocked_in"][0]["basis"]), (&"blocked".into(), &"known_list".into()));
+    assert_eq!(server.ok("/data/domain/community.org")["status"], "unknown");
+    assert_eq!(server.ok("/data/domain/open.org")["status"], "accessible");
     let before = server.detect("IT", "listed.org", Some("2025-05-01"));
     assert_eq!((&before["status"], &before["listed"]), (&"unknown".into(), &false.into()), "{before}");
 }
