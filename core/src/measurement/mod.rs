@@ -12,8 +12,8 @@
 //! | [`outcome`] | what one measurement says about one target, its merge laws and its 24-byte entry |
 //! | [`types`] | parsed measurements, identities, counts |
 //! | [`failure`], [`facts`] | failure strings of the sources; one network attempt as endpoint facts |
-//! | [`input`] | bounded streams, lines, gzip |
-//! | [`ooni_document`], [`web_connectivity`], [`services`] | raw OONI documents |
+//! | [`input`], [`rows`] | bounded streams: gzip, lines, CSV rows |
+//! | [`ooni_document`], [`web_connectivity`], [`web_document`], [`services`] | raw OONI documents |
 //! | [`ooni_observations`], [`ooni_fastpath`] | OONI tables |
 //! | [`fingerprints`], [`test_list`], [`blocklist`], [`asn`] | reference lists |
 
@@ -28,10 +28,12 @@ pub mod ooni_document;
 pub mod ooni_fastpath;
 pub mod ooni_observations;
 pub mod outcome;
+pub mod rows;
 pub mod services;
 pub mod test_list;
 pub mod types;
 pub mod web_connectivity;
+pub mod web_document;
 
 pub use domain::{DomainError, Service, Target, TargetKey};
 pub use fingerprints::Fingerprints;

@@ -11,8 +11,8 @@ use super::domain::{Service, TargetKey, host_of, is_ip_literal, port_of};
 use super::facts::{Attempt, Step, telegram_bit};
 use super::failure::Failure;
 use super::fingerprints::Fingerprints;
-use super::input::{Input, MAX_LINE};
 use super::outcome::{Outcome, flag};
+use super::rows::Rows;
 use super::types::{Contribution, Form, ImportCounts, ImportError, Parsed, Rejection, Witness, identity, vote_key};
 use crate::Timestamp;
 
@@ -24,17 +24,13 @@ pub fn import(
     sink: &mut dyn FnMut(Parsed),
 ) -> Result<ImportCounts, ImportError> {
     let mut counts = ImportCounts::default();
-    let rows = RowGuard { input: Input::open(reader, limit)?, since_row: 0, too_long: false };
-    let mut csv = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(rows);
+    let mut rows = Rows::open(reader, limit)?;
     let mut record = ByteRecord::new();
-    if !read(&mut csv, &mut record, &mut counts)? {
+    if !rows.next(&mut record, &mut counts)? {
         return Ok(counts);
     }
     let columns = Columns::resolve(&record)?;
-    while read(&mut csv, &mut record, &mut counts)? {
-        if record.len() == 1 && record.get(0).is_none_or(<[u8]>::is_empty) {
-            continue;
-        }
+    while rows.next(&mut record, &mut counts)? {
         match columns.parse(&record, fingerprints) {
             Ok(parsed) => {
                 counts.accepted += 1;
@@ -44,45 +40,6 @@ pub fn import(
         }
     }
     Ok(counts)
-}
-
-/// Reads one record. A row that outgrows [`MAX_LINE`] (an open quote swallows all that follows) ends the stream.
-fn read(
-    csv: &mut csv::Reader<RowGuard<'_>>,
-    record: &mut ByteRecord,
-    counts: &mut ImportCounts,
-) -> Result<bool, ImportError> {
-    csv.get_mut().since_row = 0;
-    match csv.read_byte_record(record) {
-        Ok(more) => Ok(more),
-        Err(_) if csv.get_ref().too_long => {
-            counts.reject(Rejection::Refused("row_too_long"));
-            Ok(false)
-        }
-        Err(error) => match error.into_kind() {
-            csv::ErrorKind::Io(error) => Err(csv.get_ref().input.error(&error)),
-            _ => Err(ImportError::Read("damaged CSV".into())),
-        },
-    }
-}
-
-/// Bounds the memory of one row.
-struct RowGuard<'a> {
-    input: Input<'a>,
-    since_row: usize,
-    too_long: bool,
-}
-
-impl std::io::Read for RowGuard<'_> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.input.read(out)?;
-        self.since_row += n;
-        if self.since_row > MAX_LINE + out.len() {
-            self.too_long = true;
-            return Err(std::io::Error::other("row too long"));
-        }
-        Ok(n)
-    }
 }
 
 macro_rules! columns {
