@@ -1,1 +1,44 @@
+//! Formats of measurement sources and their importers: bytes in, judged measurements out.
+//!
+//! Pure: no storage and no clock. An importer reads one stream ([`input`] undoes gzip and bounds it), hands every usable
+//! line to the caller as a [`Parsed`] and counts the rest in [`ImportCounts`]. What a later stage keeps of a
+//! measurement in one (target, network, day) cell is the 24-byte [`Entry`]; entries of one measurement merge by
+//! [`Entry::merge`], which is idempotent, commutative and associative, so repeats, chunk borders and row order change
+//! nothing (rulings intelligence 14 and 15, foundation 22). [`Outcome::evaluate`] judges the merged state.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`domain`] | target keys: normal form of hosts, URLs and service names |
+//! | [`outcome`] | what one measurement says about one target, its merge laws and its 24-byte entry |
+//! | [`types`] | parsed measurements, identities, counts |
+//! | [`failure`], [`facts`] | failure strings of the sources; one network attempt as endpoint facts |
+//! | [`input`], [`rows`] | bounded streams: gzip, lines, CSV rows |
+//! | [`ooni_document`], [`web_connectivity`], [`web_document`], [`services`] | raw OONI documents |
+//! | [`ooni_observations`], [`ooni_fastpath`] | OONI tables |
+//! | [`fingerprints`], [`test_list`], [`blocklist`], [`asn`] | reference lists |
 
+pub mod asn;
+pub mod blocklist;
+pub mod domain;
+pub mod facts;
+pub mod failure;
+pub mod fingerprints;
+pub mod input;
+pub mod ooni_document;
+pub mod ooni_fastpath;
+pub mod ooni_observations;
+pub mod outcome;
+pub mod rows;
+pub mod services;
+pub mod test_list;
+pub mod types;
+pub mod web_connectivity;
+pub mod web_document;
+
+pub use domain::{DomainError, Service, Target, TargetKey};
+pub use fingerprints::Fingerprints;
+pub use outcome::{ENTRY_LEN, EndpointSet, Entry, Judgement, Outcome};
+pub use types::{Contribution, Form, ImportCounts, ImportError, Parsed, Witness};
+
+#[cfg(test)]
+mod tests;

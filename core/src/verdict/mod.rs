@@ -1,1 +1,28 @@
+//! Rules, votes, verdicts: from judged measurements to blocked / accessible / unknown. Pure functions.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`constants`] | every number of the method, named; the methodology endpoint prints them |
+//! | [`rules`] | the rule list with stable ids and likelihood ratios |
+//! | [`technique`] | the taxonomy of techniques and its wire names |
+//! | [`evaluate`] | merged outcome of one measurement to rule and vote |
+//! | [`classify`](mod@classify) | one raw document to accessible / blocked / down / unknown |
+//! | [`window`] | measurements of a series to votes, and the window that counts at a time T |
+//! | [`network`] | verdict of one network |
+//! | [`national`] | verdict of a country |
+//! | [`posterior`] | Beta intervals and calibrated probability |
 
+pub mod classify;
+pub mod constants;
+pub mod evaluate;
+pub mod national;
+pub mod network;
+pub mod posterior;
+pub mod rules;
+pub mod technique;
+pub mod window;
+
+pub use classify::{Classification, Label, classify};
+pub use evaluate::{Evaluated, Vote};
+pub use rules::{RULES, Rule, RuleId};
+pub use technique::Technique;

@@ -1,0 +1,137 @@
+//! Block lists: plain hosts, AutoProxy rules, CSV with a `domain` column.
+//!
+//! Only what names a whole domain becomes an entry. Rules about URLs, keywords, wildcards, top-level domains, patterns
+//! and exceptions are counted `not_a_domain` (ruling intelligence 28).
+
+use std::io::BufRead;
+
+use csv::ReaderBuilder;
+
+use super::domain::{TargetKey, host_of};
+use super::input::{Input, Line, strip_bom};
+use super::types::{ImportCounts, ImportError, Rejection};
+
+const NOT_A_DOMAIN: Rejection = Rejection::Unsupported("not_a_domain");
+
+/// Reads one list; `sink` answers whether the domain was new.
+pub fn import(
+    reader: &mut dyn BufRead,
+    limit: u64,
+    sink: &mut dyn FnMut(TargetKey) -> bool,
+) -> Result<ImportCounts, ImportError> {
+    let mut counts = ImportCounts::default();
+    let mut input = Input::open(reader, limit)?;
+    let mut line = Vec::new();
+    let mut layout = Layout::Unknown;
+    loop {
+        match input.next_line(&mut line)? {
+            Line::End => return Ok(counts),
+            Line::TooLong => counts.reject(Rejection::Refused("row_too_long")),
+            Line::Read => {
+                let Ok(text) = std::str::from_utf8(strip_bom(&line)) else {
+                    counts.reject(Rejection::Refused("not_utf8"));
+                    continue;
+                };
+                match layout.read(text.trim()) {
+                    Ok(None) => {}
+                    Ok(Some(target)) if sink(target.clone()) => counts.accepted += 1,
+                    Ok(Some(_)) => counts.duplicate += 1,
+                    Err(rejection) => counts.reject(rejection),
+                }
+            }
+        }
+    }
+}
+
+/// The layout, told by the first line with content.
+enum Layout {
+    Unknown,
+    Plain,
+    AutoProxy,
+    /// The position of the domain column.
+    Csv(usize),
+}
+
+impl Layout {
+    /// Reads one line: an entry, nothing (comment, header, blank), or why not.
+    fn read(&mut self, line: &str) -> Result<Option<TargetKey>, Rejection> {
+        if line.is_empty() {
+            return Ok(None);
+        }
+        if let Layout::Unknown = self {
+            *self = Layout::detect(line);
+            if !matches!(self, Layout::Plain) {
+                return Ok(None);
+            }
+        }
+        match self {
+            Layout::AutoProxy => autoproxy(line),
+            Layout::Csv(column) => {
+                let field = csv_field(line, *column).ok_or(Rejection::Refused("bad_row"))?;
+                plain(field.trim())
+            }
+            Layout::Plain | Layout::Unknown => plain(line),
+        }
+    }
+
+    fn detect(line: &str) -> Layout {
+        if line.to_ascii_lowercase().starts_with("[autoproxy") || line.starts_with("[Adblock") {
+            return Layout::AutoProxy;
+        }
+        let columns = ["domain", "host", "hostname", "url", "site"];
+        let names: Vec<String> = line.split([',', ';']).map(|name| name.trim().to_ascii_lowercase()).collect();
+        match names.iter().position(|name| columns.contains(&name.as_str())) {
+            Some(column) => Layout::Csv(column),
+            None => Layout::Plain,
+        }
+    }
+}
+
+fn csv_field(line: &str, column: usize) -> Option<String> {
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line.as_bytes());
+    let record = reader.records().next()?.ok()?;
+    record.get(column).map(str::to_owned)
+}
+
+/// A line of a plain list: a host, a hosts-file line, or a URL of a whole site.
+fn plain(line: &str) -> Result<Option<TargetKey>, Rejection> {
+    if line.starts_with(['#', '!', ';']) || line.starts_with("//") {
+        return Ok(None);
+    }
+    let entry = line.split('#').next().unwrap_or("").trim();
+    let entry = match entry.split_once(char::is_whitespace) {
+        Some(("0.0.0.0" | "127.0.0.1" | "::1" | "::", host)) => host.trim(),
+        _ => entry,
+    };
+    domain(entry)
+}
+
+/// A rule of the AutoProxy grammar (a subset of Adblock's).
+fn autoproxy(line: &str) -> Result<Option<TargetKey>, Rejection> {
+    if line.starts_with('!') || line.starts_with('[') {
+        return Ok(None);
+    }
+    if line.starts_with("@@") || line.starts_with('/') || line.contains('$') {
+        return Err(NOT_A_DOMAIN);
+    }
+    if let Some(rule) = line.strip_prefix("||") {
+        return domain(rule.trim_end_matches(['^', '/']));
+    }
+    // `|http://...` is a URL prefix and a bare text a keyword of URLs; `.example.org` means the domain.
+    if line.starts_with('|') {
+        return Err(NOT_A_DOMAIN);
+    }
+    domain(line.strip_prefix('.').filter(|rest| rest.contains('.')).unwrap_or(line))
+}
+
+/// A whole domain, or `not_a_domain`.
+fn domain(entry: &str) -> Result<Option<TargetKey>, Rejection> {
+    let after_scheme = entry.split_once("://").map_or(entry, |(_, rest)| rest);
+    let path = after_scheme.split_once('/').map_or("", |(_, path)| path);
+    if !path.is_empty() || entry.contains(['*', '?', '%', '=', '|', '^', ' ', '\\']) {
+        return Err(NOT_A_DOMAIN);
+    }
+    let host = host_of(entry);
+    // A leading dot before one label is a top-level domain (`.ua`); before more it is the domain with its subdomains.
+    TargetKey::from_host(host.trim_start_matches('.')).map(Some).map_err(|_| NOT_A_DOMAIN)
+}

@@ -1,0 +1,121 @@
+//! Failure strings of the sources, reduced to kinds (OONI df-007 and the older names of the Measurement Kit).
+
+/// The kind of a failure, whatever the layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Failure {
+    Timeout,
+    Reset,
+    Refused,
+    Eof,
+    /// The certificate is not valid for the name.
+    Certificate,
+    /// A TLS failure that is not about the certificate.
+    Handshake,
+    Nxdomain,
+    /// The name exists without an address.
+    NoAnswer,
+    /// SERVFAIL, REFUSED or a misbehaving server.
+    DnsServer,
+    DnsBogon,
+    /// The probe's own network or host: unreachable, out of memory, aborted. Always masked (ruling intelligence 6).
+    Local,
+    /// The server's fault: a redirect that nobody can follow.
+    SiteFault,
+    Other,
+}
+
+impl Failure {
+    /// Reads a failure string; `None` for "no failure" (empty, or what tables print for null).
+    pub fn parse(text: &str) -> Option<Failure> {
+        let known = match text {
+            "" | "null" | "None" | "nan" | "NaN" | "false" | "False" => return None,
+            "generic_timeout_error" | "timed_out" | "tcp_timed_out_error" | "dns_timeout_error" => Failure::Timeout,
+            "deferred_timeout_error" | "response_timeout" | "timeout" => Failure::Timeout,
+            "connection_reset" | "connection_aborted" | "connection_reset_error" => Failure::Reset,
+            "connection_refused" | "connection_refused_error" | "tcp_connection_refused_error" => Failure::Refused,
+            "eof_error" | "response_never_received" | "connection_lost" => Failure::Eof,
+            "ssl_invalid_hostname" | "ssl_unknown_authority" | "ssl_invalid_certificate" => Failure::Certificate,
+            "ssl_failed_handshake" | "ssl_error" => Failure::Handshake,
+            "dns_nxdomain_error" | "dns_name_error" | "android_dns_cache_no_data" => Failure::Nxdomain,
+            "dns_no_answer" | "dns_no_answer_error" => Failure::NoAnswer,
+            "dns_refused_error" | "dns_server_misbehaving" | "dns_servfail_error" => Failure::DnsServer,
+            "dns_server_failure" | "dns_lookup_error" | "dns_temporary_failure" => Failure::DnsServer,
+            "dns_non_recoverable_failure" | "getaddrinfo_failed" => Failure::DnsServer,
+            "dns_bogon_error" => Failure::DnsBogon,
+            "host_unreachable" | "network_unreachable" | "address_not_available" | "network_down" => Failure::Local,
+            "no_route_to_host" | "address_family_not_supported" | "interrupted" => Failure::Local,
+            "http_invalid_redirect_location_host" => Failure::SiteFault,
+            _ => return Some(Failure::from_free_text(text)),
+        };
+        Some(known)
+    }
+
+    /// Free text (`unknown_failure: ...`), as operating systems word it.
+    fn from_free_text(text: &str) -> Failure {
+        let text = text.to_ascii_lowercase();
+        let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
+        if has(&["cannot allocate memory", "too many open files", "unreachable", "no route to host", "permission denied"])
+        {
+            Failure::Local
+        } else if has(&["too many redirects", "invalid redirect", "malformed http", "missing location"]) {
+            Failure::SiteFault
+        } else if has(&["certificate", "x509"]) {
+            Failure::Certificate
+        } else if has(&["tls", "ssl", "handshake"]) {
+            Failure::Handshake
+        } else if has(&["timed out", "timeout", "deadline exceeded"]) {
+            Failure::Timeout
+        } else if has(&["reset by peer", "forcibly closed", "connection reset"]) {
+            Failure::Reset
+        } else if has(&["refused"]) {
+            Failure::Refused
+        } else if has(&["eof"]) {
+            Failure::Eof
+        } else if has(&["no such host"]) {
+            Failure::Nxdomain
+        } else {
+            Failure::Other
+        }
+    }
+
+    /// True for failures that only name resolution has.
+    pub const fn is_dns(self) -> bool {
+        matches!(self, Failure::Nxdomain | Failure::NoAnswer | Failure::DnsServer | Failure::DnsBogon)
+    }
+}
+
+/// Private, reserved and otherwise unroutable addresses: no public site has one (RFC 6890).
+pub fn is_bogon(address: &str) -> bool {
+    use std::net::IpAddr;
+    match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(v4)) => is_bogon_v4(v4),
+        Ok(IpAddr::V6(v6)) => match v6.to_ipv4_mapped() {
+            Some(v4) => is_bogon_v4(v4),
+            None => {
+                let [first, second, ..] = v6.segments();
+                v6.is_loopback()
+                    || v6.is_unspecified()
+                    || v6.is_multicast()
+                    || first & 0xfe00 == 0xfc00
+                    || first & 0xffc0 == 0xfe80
+                    || (first == 0x2001 && second == 0xdb8)
+            }
+        },
+        Err(_) => false,
+    }
+}
+
+fn is_bogon_v4(v4: std::net::Ipv4Addr) -> bool {
+    let [a, b, c, _] = v4.octets();
+    v4.is_private()
+        || v4.is_loopback()
+        || v4.is_link_local()
+        || v4.is_multicast()
+        || v4.is_broadcast()
+        || v4.is_documentation()
+        || a == 0
+        || a >= 240
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 198 && (b == 18 || b == 19))
+}

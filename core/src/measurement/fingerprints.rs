@@ -1,0 +1,211 @@
+//! Block page fingerprints: addresses in DNS answers, text in pages and headers (methods 1.6).
+//!
+//! A match confirms blocking when the country is expected or the scope is national or an ISP's; scope `fp` is a known
+//! false positive and never confirms (methods 1.3).
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use regex_lite::Regex;
+
+use super::rows::for_each_row;
+use super::types::{ImportCounts, ImportError, Rejection};
+
+/// Where a fingerprint comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Seen nationwide.
+    National,
+    /// Of one provider.
+    Isp,
+    /// A product of a vendor, an institution's filter, an injector or something vague: evidence, never proof.
+    Other,
+    /// A known false positive.
+    FalsePositive,
+}
+
+impl Scope {
+    fn parse(text: &str) -> Scope {
+        match text {
+            "nat" => Scope::National,
+            "isp" => Scope::Isp,
+            "fp" => Scope::FalsePositive,
+            _ => Scope::Other,
+        }
+    }
+}
+
+/// Where a page fingerprint is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    Body,
+    /// A header by lower-case name.
+    Header(String),
+}
+
+/// How a pattern is compared.
+#[derive(Debug, Clone)]
+pub enum Pattern {
+    Full(String),
+    Prefix(String),
+    Contains(String),
+    Regex(Regex),
+}
+
+impl Pattern {
+    fn parse(kind: &str, pattern: &str) -> Option<Pattern> {
+        match kind {
+            _ if pattern.is_empty() => None,
+            "full" => Some(Pattern::Full(pattern.to_owned())),
+            "prefix" => Some(Pattern::Prefix(pattern.to_owned())),
+            "contains" => Some(Pattern::Contains(pattern.to_owned())),
+            "regexp" => Regex::new(pattern).ok().map(Pattern::Regex),
+            _ => None,
+        }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        match self {
+            Pattern::Full(pattern) => text == pattern,
+            Pattern::Prefix(pattern) => text.starts_with(pattern.as_str()),
+            Pattern::Contains(pattern) => text.contains(pattern.as_str()),
+            Pattern::Regex(pattern) => pattern.is_match(text),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Origin {
+    name: String,
+    scope: Scope,
+    countries: Vec<[u8; 2]>,
+}
+
+impl Origin {
+    fn confirms(&self, country: [u8; 2]) -> bool {
+        match self.scope {
+            Scope::FalsePositive => false,
+            Scope::National | Scope::Isp => true,
+            Scope::Other => self.countries.contains(&country),
+        }
+    }
+}
+
+/// What the fingerprints say about one page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PageMatch {
+    /// Name of a fingerprint that confirms in this country.
+    pub confirmed: Option<String>,
+    /// A fingerprint matched that proves nothing here.
+    pub suspected: bool,
+    /// A known false positive matched: it masks a difference of pages (ruling intelligence, scenario table).
+    pub false_positive: bool,
+}
+
+/// A set of fingerprints; may be empty.
+#[derive(Debug, Clone, Default)]
+pub struct Fingerprints {
+    addresses: HashMap<String, Origin>,
+    pages: Vec<(Place, Pattern, Origin)>,
+}
+
+/// Bytes of a page that are searched; block pages are small, and pages can have megabytes.
+const SEARCHED: usize = 64 << 10;
+
+impl Fingerprints {
+    /// True when nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty() && self.pages.is_empty()
+    }
+
+    /// Number of fingerprints.
+    pub fn len(&self) -> usize {
+        self.addresses.len() + self.pages.len()
+    }
+
+    /// Adds the address of a block page server. `countries` are ISO 3166 alpha-2.
+    pub fn add_address(&mut self, name: &str, scope: Scope, address: &str, countries: &[[u8; 2]]) {
+        let origin = Origin { name: name.to_owned(), scope, countries: countries.to_vec() };
+        self.addresses.insert(address.to_owned(), origin);
+    }
+
+    /// Adds a page fingerprint.
+    pub fn add_page(&mut self, name: &str, scope: Scope, place: Place, pattern: Pattern, countries: &[[u8; 2]]) {
+        self.pages.push((place, pattern, Origin { name: name.to_owned(), scope, countries: countries.to_vec() }));
+    }
+
+    /// True when the address is a block page address that confirms in this country.
+    pub fn confirms_address(&self, address: &str, country: [u8; 2]) -> bool {
+        !address.is_empty() && self.addresses.get(address).is_some_and(|origin| origin.confirms(country))
+    }
+
+    /// Compares a page. `headers` gives the value of a header by lower-case name.
+    pub fn page<'a>(
+        &self,
+        body: &str,
+        headers: &dyn Fn(&str) -> Option<&'a str>,
+        country: [u8; 2],
+    ) -> PageMatch {
+        let mut end = body.len().min(SEARCHED);
+        while !body.is_char_boundary(end) {
+            end -= 1;
+        }
+        let body = body.get(..end).unwrap_or_default();
+        let mut found = PageMatch::default();
+        for (place, pattern, origin) in &self.pages {
+            let text = match place {
+                Place::Body => body,
+                Place::Header(name) => match headers(name) {
+                    Some(value) => value,
+                    None => continue,
+                },
+            };
+            if text.is_empty() || !pattern.matches(text) {
+                continue;
+            }
+            match origin.scope {
+                Scope::FalsePositive => found.false_positive = true,
+                _ if origin.confirms(country) => {
+                    found.confirmed.get_or_insert_with(|| origin.name.clone());
+                }
+                _ => found.suspected = true,
+            }
+        }
+        found
+    }
+
+    /// Adds a CSV of fingerprints, DNS or HTTP by `location_found`, columns by header.
+    pub fn import(&mut self, reader: &mut dyn BufRead, limit: u64) -> Result<ImportCounts, ImportError> {
+        let mut counts = ImportCounts::default();
+        for_each_row(reader, limit, &["name", "scope", "pattern"], &mut counts, &mut |header, row| {
+            self.add_row(&|name| header.get(row, name))
+        })?;
+        Ok(counts)
+    }
+
+    fn add_row<'r>(&mut self, field: &dyn Fn(&str) -> &'r str) -> Result<bool, Rejection> {
+        let (name, scope, pattern) = (field("name"), Scope::parse(field("scope")), field("pattern"));
+        let countries: Vec<[u8; 2]> = field("expected_countries")
+            .split(',')
+            .filter_map(|code| <[u8; 2]>::try_from(code.trim().as_bytes()).ok())
+            .collect();
+        let place = match field("location_found") {
+            "dns" => {
+                if pattern.parse::<std::net::IpAddr>().is_err() {
+                    return Err(Rejection::Refused("bad_address"));
+                }
+                let known = self.addresses.contains_key(pattern);
+                self.add_address(name, scope, pattern, &countries);
+                return Ok(!known);
+            }
+            "body" => Place::Body,
+            other => match other.strip_prefix("header.") {
+                Some(header) => Place::Header(header.to_ascii_lowercase()),
+                None => return Err(Rejection::Unsupported("unsupported_location")),
+            },
+        };
+        let parsed = Pattern::parse(field("pattern_type"), pattern).ok_or(Rejection::Refused("bad_pattern"))?;
+        self.add_page(name, scope, place, parsed, &countries);
+        Ok(true)
+    }
+}

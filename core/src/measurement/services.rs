@@ -1,0 +1,270 @@
+//! Raw documents of the service tests: messengers, Tor, Psiphon (methods 1.3).
+//!
+//! Where a document lists its attempts they become endpoint facts, the same as observation rows give; where it holds only
+//! the test's own conclusion that is taken. None of these tests has a control: failures wait for peers
+//! (ruling intelligence 4).
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::domain::{Service, TargetKey, host_of, is_ip_literal, normal_host};
+use super::facts::{Attempt, Step, telegram_bit};
+use super::failure::Failure;
+use super::ooni_document::Document;
+use super::ooni_observations::service_role;
+use super::outcome::{EndpointSet, Judgement, Outcome, flag};
+use super::types::Contribution;
+use super::web_document::{array, failure_at, port_at, text_at, url_port};
+use crate::verdict::rules::RuleId;
+use crate::verdict::technique::Technique;
+
+/// True for a test that [`judge`] reads.
+pub fn is_supported(test_name: &str) -> bool {
+    service_of(test_name).is_some()
+}
+
+fn service_of(test_name: &str) -> Option<Service> {
+    match test_name {
+        "vanilla_tor" => Some(Service::Tor),
+        name => Service::from_name(name).filter(|service| service.name() == name),
+    }
+}
+
+/// What a document of a service test says about the roles of its service; empty when it measured nothing.
+pub fn judge(document: &Document) -> Vec<Contribution> {
+    let keys = &document.test_keys;
+    let service = match service_of(&document.test_name) {
+        Some(service) => service,
+        None => return Vec::new(),
+    };
+    match service {
+        Service::Tor if document.test_name == "vanilla_tor" => vanilla_tor(keys),
+        Service::Tor => tor(keys),
+        Service::Psiphon => psiphon(keys),
+        _ => {
+            let mut found = attempts(service, keys);
+            conclusions(service, keys, &mut found);
+            found.into_iter().map(|(target, outcome)| Contribution { target, outcome }).collect()
+        }
+    }
+}
+
+type Found = BTreeMap<TargetKey, Outcome>;
+
+fn judged(target: TargetKey, rule: RuleId) -> Vec<Contribution> {
+    vec![Contribution { target, outcome: Outcome::Judged(Judgement { rule, technique: None }) }]
+}
+
+/// The series of a host of a service test, and whether it is a pool.
+fn series(service: Service, host: &str) -> Option<(TargetKey, bool)> {
+    let by_address = host.is_empty() || is_ip_literal(host);
+    match service_role(service, host, by_address, false) {
+        Some(role) => Some((TargetKey::service(service, role), true)),
+        None => TargetKey::from_host(host).ok().map(|key| (key, false)),
+    }
+}
+
+/// The facts of all attempts by series.
+fn attempts(service: Service, keys: &Value) -> Found {
+    let mut found = Found::new();
+    let mut add = |host: &str, attempt: Attempt<'_>| {
+        if let Some((target, pool)) = series(service, host) {
+            let mut facts = attempt.facts();
+            facts.flags |= if pool { flag::POOL } else { 0 };
+            let known = found.entry(target).or_insert(Outcome::Endpoints(EndpointSet::default()));
+            *known = known.merge(Outcome::Endpoints(facts));
+        }
+    };
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    for query in array(keys, "queries") {
+        let Ok(host) = normal_host(text_at(query, "hostname")) else { continue };
+        let mut answers = 0;
+        for answer in array(query, "answers") {
+            for ip in [text_at(answer, "ipv4"), text_at(answer, "ipv6")].into_iter().filter(|ip| !ip.is_empty()) {
+                answers += 1;
+                names.insert(ip, host.clone().into_owned());
+                add(&host, Attempt { dns: Step::Ok, dns_answer: ip, ..Attempt::default() });
+            }
+        }
+        // An address family without an answer is no failure of the name.
+        if let (0, Some(failure)) = (answers, failure_at(query, "failure"))
+            && failure != Failure::NoAnswer
+        {
+            add(&host, Attempt { dns: Step::Failed(failure), ..Attempt::default() });
+        }
+    }
+    for connect in array(keys, "tcp_connect") {
+        let (ip, port) = (text_at(connect, "ip"), port_at(connect));
+        let status = connect.get("status").unwrap_or(&Value::Null);
+        let success = status.get("success").and_then(Value::as_bool) == Some(true);
+        let tcp = match failure_at(status, "failure") {
+            Some(failure) => Step::Failed(failure),
+            None if success => Step::Ok,
+            None => continue,
+        };
+        let bit = if service == Service::Telegram { telegram_bit(ip, port) } else { None };
+        // Old documents have no lookups: a Telegram address outside the pool is its web site's.
+        let host = match names.get(ip) {
+            Some(host) => host.as_str(),
+            None if service == Service::Telegram && bit.is_none() => "web.telegram.org",
+            None => "",
+        };
+        add(host, Attempt { ip, port, tcp, bit, ..Attempt::default() });
+    }
+    for tls in array(keys, "tls_handshakes") {
+        let host = normal_host(text_at(tls, "server_name")).unwrap_or_default();
+        let address = text_at(tls, "address");
+        let ip = address.rsplit_once(':').map_or(host.as_ref(), |(ip, _)| ip.trim_matches(['[', ']']));
+        let step = failure_at(tls, "failure").map_or(Step::Ok, |failure| instrument(service, failure));
+        if !host.is_empty() {
+            add(&host, Attempt { ip, port: 443, tls: step, ..Attempt::default() });
+        }
+    }
+    for entry in array(keys, "requests") {
+        let url = entry.get("request").map_or("", |request| text_at(request, "url"));
+        let host = host_of(url);
+        if host.is_empty() {
+            continue;
+        }
+        let http = failure_at(entry, "failure").map_or(Step::Ok, |failure| instrument(service, failure));
+        let bit = if service == Service::Telegram { telegram_bit(host, url_port(url)) } else { None };
+        add(host, Attempt { url, http, bit, ..Attempt::default() });
+    }
+    found
+}
+
+/// Old Signal probes pin an authority that the service has left: their certificate failures are their own.
+fn instrument(service: Service, failure: Failure) -> Step {
+    match (service, failure) {
+        (Service::Signal, Failure::Certificate) => Step::Failed(Failure::Local),
+        _ => Step::Failed(failure),
+    }
+}
+
+/// The test's own conclusions, where the document has no attempts to judge by.
+fn conclusions(service: Service, keys: &Value, found: &mut Found) {
+    match service {
+        Service::Telegram => {
+            pool_conclusion(keys, found);
+            status_conclusion(keys, "telegram_web_status", "web.telegram.org", found);
+        }
+        Service::Whatsapp => {
+            status_conclusion(keys, "whatsapp_endpoints_status", "whatsapp/pool", found);
+            status_conclusion(keys, "registration_server_status", "whatsapp/registration", found);
+            status_conclusion(keys, "whatsapp_web_status", "web.whatsapp.com", found);
+        }
+        Service::Signal => status_conclusion(keys, "signal_backend_status", "signal/backend", found),
+        Service::FacebookMessenger => messenger_conclusion(keys, found),
+        Service::Tor | Service::Psiphon => {}
+    }
+}
+
+/// Documents of 2019 list requests without their URLs: the flag stands for every endpoint that was connected to.
+fn pool_conclusion(keys: &Value, found: &mut Found) {
+    let Some(Outcome::Endpoints(pool)) = found.get_mut(&Service::Telegram.main_key()) else { return };
+    let seen = pool.connect_ok | pool.connect_failed;
+    if pool.http_ok | pool.http_failed != 0 {
+        return;
+    }
+    match keys.get("telegram_http_blocking").and_then(Value::as_bool) {
+        Some(true) => {
+            pool.http_failed = seen;
+            pool.flags |= flag::HTTP_OTHER;
+        }
+        Some(false) => pool.http_ok = pool.connect_ok,
+        None => {}
+    }
+}
+
+/// A role's status ("ok" or "blocked"), unless attempts already tell.
+fn status_conclusion(keys: &Value, name: &str, target: &str, found: &mut Found) {
+    let target = TargetKey::from_stored(target);
+    if let Some(Outcome::Endpoints(set)) = found.get(&target)
+        && (set.http_ok | set.http_failed != 0 || set.has(flag::TLS_OK | flag::LOCAL_FAULT) || set.connect_failed != 0)
+    {
+        return;
+    }
+    let rule = match text_at(keys, name) {
+        "ok" => RuleId::ServiceOk,
+        "blocked" => RuleId::ServiceBlocked,
+        _ => return,
+    };
+    found.insert(target, Outcome::Judged(Judgement { rule, technique: None }));
+}
+
+/// Messenger's answer about names goes before its connections: a wrong answer may well accept connections.
+fn messenger_conclusion(keys: &Value, found: &mut Found) {
+    let target = Service::FacebookMessenger.main_key();
+    let flagged = |name: &str| keys.get(name).and_then(Value::as_bool);
+    if flagged("facebook_dns_blocking") == Some(true) {
+        let judgement = Judgement { rule: RuleId::ServiceBlocked, technique: Some(Technique::Dns) };
+        found.insert(target, Outcome::Judged(judgement));
+    } else if !found.contains_key(&target) {
+        let rule = match flagged("facebook_tcp_blocking") {
+            Some(true) => RuleId::ServiceBlocked,
+            Some(false) => RuleId::ServiceOk,
+            None => return,
+        };
+        found.insert(target, Outcome::Judged(Judgement { rule, technique: None }));
+    }
+}
+
+/// Every relay, authority and bridge is an endpoint of its role.
+fn tor(keys: &Value) -> Vec<Contribution> {
+    let mut roles: BTreeMap<&str, EndpointSet> = BTreeMap::new();
+    let targets = keys.get("targets").and_then(Value::as_object).into_iter().flatten();
+    for (name, target) in targets {
+        let role = match text_at(target, "target_protocol") {
+            "dir_port" => "directory",
+            "or_port" | "or_port_dirauth" => "or_port",
+            "obfs4" => "obfs4",
+            _ => continue,
+        };
+        let step = failure_at(target, "failure").map_or(Step::Ok, Step::Failed);
+        // The name is the address, or for bridges a hash of it; either tells endpoints apart.
+        let attempt = Attempt { ip: "", url: name, http: step, ..Attempt::default() };
+        let mut facts = attempt.facts();
+        let connect = Attempt { url: name, tcp: step, bit: Some(facts.http_ok | facts.http_failed), ..Attempt::default() };
+        facts = facts.merge(if matches!(attempt.http, Step::Failed(Failure::Local)) {
+            EndpointSet::default()
+        } else {
+            connect.facts()
+        });
+        facts.flags |= flag::POOL;
+        let known = roles.entry(role).or_default();
+        *known = known.merge(facts);
+    }
+    let contribution = |(role, set)| Contribution {
+        target: TargetKey::service(Service::Tor, role),
+        outcome: Outcome::Endpoints(set),
+    };
+    roles.into_iter().map(contribution).collect()
+}
+
+fn vanilla_tor(keys: &Value) -> Vec<Contribution> {
+    let success = keys.get("success").and_then(Value::as_bool);
+    let progress = keys.get("tor_progress").and_then(Value::as_u64);
+    let rule = match (success, progress) {
+        (Some(true), _) | (None, Some(100)) => RuleId::ServiceOk,
+        (None, None) => return Vec::new(),
+        // Anything but running out of time is the client failing to start.
+        _ => match text_at(keys, "error") {
+            "" | "timeout-reached" => RuleId::ServiceBlocked,
+            _ => RuleId::InstrumentFault,
+        },
+    };
+    judged(TargetKey::service(Service::Tor, "bootstrap"), rule)
+}
+
+/// A run without failure counts only when it took time to start (methods 1.3).
+fn psiphon(keys: &Value) -> Vec<Contribution> {
+    let started = keys.get("bootstrap_time").and_then(Value::as_f64).is_some_and(|seconds| seconds > 0.0);
+    let rule = match failure_at(keys, "failure") {
+        Some(Failure::Local) => RuleId::LocalFault,
+        Some(_) => RuleId::ServiceBlocked,
+        None if started => RuleId::ServiceOk,
+        None => return Vec::new(),
+    };
+    judged(Service::Psiphon.main_key(), rule)
+}

@@ -1,0 +1,212 @@
+//! What an importer hands over: parsed measurements, their identity, and the counts of an import.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+use super::domain::TargetKey;
+use super::outcome::Outcome;
+use crate::Timestamp;
+
+/// How much of a measurement a source carries. Of several forms of one measurement the richest wins
+/// (ruling intelligence 14). The number is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Form {
+    /// One scored row of the `fastpath` table.
+    Fastpath = 0,
+    /// Rows of the `obs_web` table, several of which make a measurement.
+    Observation = 1,
+    /// The raw document.
+    Raw = 2,
+}
+
+impl Form {
+    pub const fn from_code(code: u8) -> Option<Form> {
+        match code {
+            0 => Some(Form::Fastpath),
+            1 => Some(Form::Observation),
+            2 => Some(Form::Raw),
+            _ => None,
+        }
+    }
+}
+
+/// Where a reader can look the measurement up: its uid when the source has one, else report id and input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Witness {
+    Uid(String),
+    Report { report_id: String, input: Option<String> },
+}
+
+/// What one measurement (or one row of it) says about one target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contribution {
+    /// The series it counts for; a service role is part of the key (`telegram/pool`).
+    pub target: TargetKey,
+    pub outcome: Outcome,
+}
+
+/// One usable document or row. It never holds the address of the probe or of its resolver (ruling intelligence 37).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed {
+    /// ISO 3166 alpha-2, upper case; `ZZ` when the source withheld it.
+    pub country: [u8; 2],
+    /// `None` when withheld (AS0): such a measurement counts for the country only.
+    pub asn: Option<u32>,
+    /// Start of the measurement as the probe's clock said.
+    pub time: Timestamp,
+    /// See [`identity`].
+    pub identity: [u8; 8],
+    pub form: Form,
+    /// Hash of (resolver network, platform, software version) as far as the source has them (ruling intelligence 13).
+    pub vote_key: u32,
+    /// Hash of the whole row or document; equal for exact repeats. Kept per measurement to count `duplicate`.
+    pub row_hash: u32,
+    pub contributions: Vec<Contribution>,
+    pub witness: Witness,
+}
+
+impl Parsed {
+    /// The two letters of the country.
+    pub fn country_code(&self) -> &str {
+        std::str::from_utf8(&self.country).unwrap_or("ZZ")
+    }
+}
+
+/// Identity of a measurement over all formats: the first 8 bytes of SHA-256 of test name, report id, input (or empty)
+/// and start time to the second, joined by NUL (ruling intelligence 14). Without a report id use [`document_identity`].
+pub fn identity(test_name: &[u8], report_id: &[u8], input: &[u8], time: Timestamp) -> [u8; 8] {
+    let mut hash = Sha256::new();
+    for part in [test_name, report_id, input] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hash.update(time.seconds().to_be_bytes());
+    first_eight(&hash.finalize())
+}
+
+/// Identity of a document that has no report id: a hash of its bytes.
+pub fn document_identity(document: &[u8]) -> [u8; 8] {
+    first_eight(&Sha256::digest(document))
+}
+
+fn first_eight(digest: &[u8]) -> [u8; 8] {
+    let mut out = [0; 8];
+    for (to, from) in out.iter_mut().zip(digest) {
+        *to = *from;
+    }
+    out
+}
+
+/// The vote key: 0 when the format has none of the fields. `resolver_asn` 0 counts as absent.
+pub fn vote_key(resolver_asn: u32, platform: &[u8], software_version: &[u8]) -> u32 {
+    if resolver_asn == 0 && platform.is_empty() && software_version.is_empty() {
+        return 0;
+    }
+    let mut hash = crc32fast::Hasher::new();
+    hash.update(&resolver_asn.to_be_bytes());
+    hash.update(platform);
+    hash.update(&[0]);
+    hash.update(software_version);
+    hash.finalize()
+}
+
+/// How the lines of one import ended; every line is in exactly one count (ruling intelligence 31).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ImportCounts {
+    /// New and usable.
+    pub accepted: u64,
+    /// Usable but already known, in this import or an earlier one.
+    pub duplicate: u64,
+    /// Well formed, of a test or kind that is not read.
+    pub unsupported: u64,
+    /// Read, but says nothing: the measurement failed or lacks what a vote needs.
+    pub unusable: u64,
+    /// Not readable as this format.
+    pub refused: u64,
+    /// Why, for everything but `accepted` and `duplicate`: stable reason to count.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+/// The fate of a line that yields no measurement, with its stable reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rejection {
+    Unsupported(&'static str),
+    Unusable(&'static str),
+    Refused(&'static str),
+}
+
+impl ImportCounts {
+    /// Counts a line that was not accepted.
+    pub fn reject(&mut self, rejection: Rejection) {
+        let reason = match rejection {
+            Rejection::Unsupported(reason) => {
+                self.unsupported += 1;
+                reason
+            }
+            Rejection::Unusable(reason) => {
+                self.unusable += 1;
+                reason
+            }
+            Rejection::Refused(reason) => {
+                self.refused += 1;
+                reason
+            }
+        };
+        match self.reasons.get_mut(reason) {
+            Some(count) => *count += 1,
+            None => {
+                self.reasons.insert(reason.to_owned(), 1);
+            }
+        }
+    }
+
+    /// Importers count every usable line as accepted; the fold, which alone knows repeats, moves `repeats` of them.
+    pub fn move_to_duplicate(&mut self, repeats: u64) {
+        let repeats = repeats.min(self.accepted);
+        self.accepted -= repeats;
+        self.duplicate += repeats;
+    }
+
+    /// Lines seen.
+    pub fn total(&self) -> u64 {
+        self.accepted + self.duplicate + self.unsupported + self.unusable + self.refused
+    }
+
+    /// Adds the counts of another part of the same import.
+    pub fn add(&mut self, other: &ImportCounts) {
+        self.accepted += other.accepted;
+        self.duplicate += other.duplicate;
+        self.unsupported += other.unsupported;
+        self.unusable += other.unusable;
+        self.refused += other.refused;
+        for (reason, count) in &other.reasons {
+            *self.reasons.entry(reason.clone()).or_default() += count;
+        }
+    }
+}
+
+/// Why a stream could not be read to its end. What was parsed before has been handed over and counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImportError {
+    /// The stream inflates to more than the caller's limit (bytes).
+    TooLarge(u64),
+    /// The reader failed, or gzip data is damaged.
+    Read(String),
+    /// The header lacks columns that this format cannot do without.
+    MissingColumns(Vec<&'static str>),
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ImportError::TooLarge(limit) => write!(f, "the data inflate to more than {limit} bytes"),
+            ImportError::Read(cause) => write!(f, "the data cannot be read: {cause}"),
+            ImportError::MissingColumns(names) => write!(f, "the header lacks {}", names.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for ImportError {}

@@ -1,0 +1,287 @@
+//! The `test_keys` of web_connectivity as plain lists, whatever the version that wrote them (methods 1.2).
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::domain::{host_of, normal_host, port_of};
+use super::failure::Failure;
+
+/// One name lookup.
+pub struct Lookup<'a> {
+    pub host: String,
+    /// Over the probe's own encrypted resolver: it shows what the site's addresses are, not what users get.
+    pub trusted: bool,
+    pub failure: Option<Failure>,
+    /// Address and AS number (0 when the document has none).
+    pub addresses: Vec<(&'a str, u32)>,
+}
+
+/// One TCP connection or TLS handshake.
+pub struct Connect<'a> {
+    /// Empty in old documents.
+    pub ip: &'a str,
+    /// 0 in old documents.
+    pub port: u16,
+    /// Server name of a handshake, normal form.
+    pub host: String,
+    pub failure: Option<Failure>,
+}
+
+/// One HTTP request with its response.
+pub struct Request<'a> {
+    pub url: &'a str,
+    pub host: String,
+    pub https: bool,
+    /// Address of the server; empty in old documents.
+    pub ip: &'a str,
+    pub failure: Option<Failure>,
+    /// 0 without a response.
+    pub status: u64,
+    pub truncated: bool,
+    pub location: Option<&'a str>,
+    response: &'a Value,
+}
+
+impl<'a> Request<'a> {
+    /// True for a redirect that names a place to go to.
+    pub fn is_redirect(&self) -> bool {
+        (300..400).contains(&self.status) && self.location.is_some()
+    }
+
+    /// The page; empty when it was not kept or is not text.
+    pub fn body(&self) -> &'a str {
+        self.response.get("body").and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// A response header, its name in whatever case.
+    pub fn header(&self, name: &str) -> Option<&'a str> {
+        header(self.response.get("headers")?, name)
+    }
+}
+
+fn header<'a>(headers: &'a Value, name: &str) -> Option<&'a str> {
+    let (_, value) = headers.as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+    value.as_str()
+}
+
+/// The test helper's view.
+#[derive(Default)]
+pub struct Control<'a> {
+    /// The helper answered.
+    pub usable: bool,
+    /// Whether it resolved the name; `None` when it did not say.
+    pub dns: Option<bool>,
+    /// It said that the name does not exist or has no address (rather than failing itself).
+    pub no_such_name: bool,
+    pub addresses: Vec<&'a str>,
+    tcp: HashMap<&'a str, bool>,
+    tls: HashMap<&'a str, bool>,
+    /// Whether it got the page; `None` when it did not say.
+    pub http: Option<bool>,
+    pub status: u64,
+    asns: HashMap<&'a str, u32>,
+}
+
+impl<'a> Control<'a> {
+    fn read(keys: &'a Value) -> Control<'a> {
+        let control = match keys.get("control") {
+            Some(control @ Value::Object(map)) if !map.is_empty() => control,
+            _ => return Control::default(),
+        };
+        if failure_at(keys, "control_failure").is_some() {
+            return Control::default();
+        }
+        let mut out = Control { usable: true, ..Control::default() };
+        if let Some(dns) = control.get("dns").filter(|dns| dns.is_object()) {
+            let all = array(dns, "addrs").filter_map(Value::as_str);
+            out.addresses = all.filter(|text| text.parse::<std::net::IpAddr>().is_ok()).collect();
+            let failure = failure_at(dns, "failure");
+            out.dns = Some(failure.is_none() && !out.addresses.is_empty());
+            out.no_such_name =
+                out.addresses.is_empty() && matches!(failure, None | Some(Failure::Nxdomain | Failure::NoAnswer));
+        }
+        out.tcp = endpoint_results(control.get("tcp_connect"));
+        out.tls = endpoint_results(control.get("tls_handshake"));
+        if let Some(http) = control.get("http_request").filter(|http| http.is_object()) {
+            out.status = http.get("status_code").and_then(Value::as_u64).unwrap_or(0);
+            out.http = Some(failure_at(http, "failure").is_none() && out.status > 0);
+        }
+        if let Some(info) = control.get("ip_info").and_then(Value::as_object) {
+            let asn = |value: &Value| value.get("asn").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+            out.asns = info.iter().map(|(ip, value)| (ip.as_str(), asn(value).unwrap_or(0))).collect();
+        }
+        out
+    }
+
+    /// Whether the helper connected to the endpoint.
+    pub fn tcp(&self, ip: &str, port: u16) -> Option<bool> {
+        self.tcp.get(endpoint(ip, port).as_str()).copied()
+    }
+
+    /// Whether the helper's handshake with the endpoint worked.
+    pub fn tls(&self, ip: &str, port: u16) -> Option<bool> {
+        self.tls.get(endpoint(ip, port).as_str()).copied()
+    }
+
+    /// AS number of an address the helper looked up; 0 when unknown.
+    pub fn asn(&self, ip: &str) -> u32 {
+        self.asns.get(ip).copied().unwrap_or(0)
+    }
+}
+
+fn endpoint(ip: &str, port: u16) -> String {
+    if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }
+}
+
+fn endpoint_results(map: Option<&Value>) -> HashMap<&str, bool> {
+    let entries = map.and_then(Value::as_object).into_iter().flatten();
+    let works = |value: &Value| {
+        failure_at(value, "failure").is_none() && value.get("status").and_then(Value::as_bool) != Some(false)
+    };
+    entries.map(|(name, value)| (name.as_str(), works(value))).collect()
+}
+
+/// The client's own comparison of its page with the control's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Comparison {
+    pub status: Option<bool>,
+    pub headers: Option<bool>,
+    pub title: Option<bool>,
+    pub length: Option<bool>,
+}
+
+/// A whole measurement.
+pub struct WebDocument<'a> {
+    pub url: &'a str,
+    /// Host of the URL, normal form with `www.`.
+    pub host: String,
+    pub lookups: Vec<Lookup<'a>>,
+    pub connects: Vec<Connect<'a>>,
+    pub handshakes: Vec<Connect<'a>>,
+    /// Oldest first.
+    pub requests: Vec<Request<'a>>,
+    pub control: Control<'a>,
+    pub comparison: Comparison,
+    /// What the client says of the whole HTTP step.
+    pub http_failure: Option<Failure>,
+    /// One connection over IPv6 worked (ruling intelligence 6).
+    pub ipv6_works: bool,
+}
+
+impl<'a> WebDocument<'a> {
+    /// Reads `test_keys`; `host` is the normal form of the URL's host.
+    pub fn read(url: &'a str, host: String, keys: &'a Value) -> WebDocument<'a> {
+        let connects: Vec<Connect<'a>> = array(keys, "tcp_connect").map(tcp_connect).collect();
+        let mut requests: Vec<Request<'a>> = array(keys, "requests").filter_map(request).collect();
+        requests.reverse();
+        let flag = |name: &str| keys.get(name).and_then(Value::as_bool);
+        WebDocument {
+            url,
+            host,
+            lookups: array(keys, "queries").filter_map(lookup).collect(),
+            ipv6_works: connects.iter().any(|connect| connect.ip.contains(':') && connect.failure.is_none()),
+            connects,
+            handshakes: array(keys, "tls_handshakes").filter_map(handshake).collect(),
+            requests,
+            control: Control::read(keys),
+            comparison: Comparison {
+                status: flag("status_code_match"),
+                headers: flag("headers_match"),
+                title: flag("title_match"),
+                length: flag("body_length_match"),
+            },
+            http_failure: failure_at(keys, "http_experiment_failure"),
+        }
+    }
+}
+
+/// The elements of an array member; none when it is null, absent or something else.
+pub fn array<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// A failure member: a string, or `true` in old documents; null, false and absent are none.
+pub fn failure_at(value: &Value, name: &str) -> Option<Failure> {
+    match value.get(name) {
+        Some(Value::String(text)) => Failure::parse(text),
+        Some(Value::Bool(true)) => Some(Failure::Other),
+        _ => None,
+    }
+}
+
+/// A string member; empty when it is anything else.
+pub fn text_at<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+/// A port as number or text.
+pub fn port_at(value: &Value) -> u16 {
+    let port = value.get("port");
+    let number = port.and_then(Value::as_u64).or_else(|| port.and_then(Value::as_str).and_then(|text| text.parse().ok()));
+    number.and_then(|port| u16::try_from(port).ok()).unwrap_or(0)
+}
+
+fn lookup(query: &Value) -> Option<Lookup<'_>> {
+    let host = normal_host(text_at(query, "hostname")).ok()?.into_owned();
+    if !matches!(text_at(query, "query_type"), "A" | "AAAA" | "ANY" | "") {
+        return None;
+    }
+    let address = |answer| -> Option<(&str, u32)> {
+        let ip = ["ipv4", "ipv6"].into_iter().map(|name| text_at(answer, name)).find(|ip| !ip.is_empty())?;
+        let asn = answer.get("asn").and_then(Value::as_u64).and_then(|asn| u32::try_from(asn).ok());
+        Some((ip, asn.unwrap_or(0)))
+    };
+    Some(Lookup {
+        host,
+        trusted: matches!(text_at(query, "engine"), "doh" | "dot" | "doh3"),
+        failure: failure_at(query, "failure"),
+        addresses: array(query, "answers").filter_map(address).collect(),
+    })
+}
+
+fn tcp_connect(entry: &Value) -> Connect<'_> {
+    let status = entry.get("status").unwrap_or(&Value::Null);
+    let failure = match failure_at(status, "failure") {
+        None if status.get("success").and_then(Value::as_bool) == Some(false) => Some(Failure::Other),
+        failure => failure,
+    };
+    Connect { ip: text_at(entry, "ip"), port: port_at(entry), host: String::new(), failure }
+}
+
+fn handshake(entry: &Value) -> Option<Connect<'_>> {
+    // A handshake that does not verify proves nothing.
+    if entry.get("no_tls_verify").and_then(Value::as_bool) == Some(true) {
+        return None;
+    }
+    let (ip, port) = split_endpoint(text_at(entry, "address"));
+    let host = normal_host(text_at(entry, "server_name")).map(|host| host.into_owned()).unwrap_or_default();
+    Some(Connect { ip, port, host, failure: failure_at(entry, "failure") })
+}
+
+/// `ip:port` with or without brackets.
+fn split_endpoint(text: &str) -> (&str, u16) {
+    let (ip, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    (ip.trim_start_matches('[').trim_end_matches(']'), port.parse().unwrap_or(0))
+}
+
+fn request(entry: &Value) -> Option<Request<'_>> {
+    let url = text_at(entry.get("request")?, "url");
+    let response = entry.get("response").unwrap_or(&Value::Null);
+    Some(Request {
+        url,
+        host: normal_host(host_of(url)).ok()?.into_owned(),
+        https: url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://")),
+        ip: split_endpoint(text_at(entry, "address")).0,
+        failure: failure_at(entry, "failure"),
+        status: response.get("code").and_then(Value::as_u64).unwrap_or(0),
+        truncated: response.get("body_is_truncated").and_then(Value::as_bool) == Some(true),
+        location: response.get("headers").and_then(|headers| header(headers, "location")),
+        response,
+    })
+}
+
+/// The port that a URL means; 80 when it does not say.
+pub fn url_port(url: &str) -> u16 {
+    port_of(url).unwrap_or(80)
+}

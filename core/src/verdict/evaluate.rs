@@ -1,0 +1,238 @@
+//! Merged outcome of one measurement to rule and vote.
+
+use super::constants::{BLOCKED_AT, CLEAR_AT};
+use super::rules::{Class, RuleId};
+use super::technique::Technique;
+use crate::measurement::outcome::{EndpointSet, Judgement, flag};
+
+/// What a measurement says in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Vote {
+    Blocked,
+    Clear,
+    /// Says nothing.
+    Masked,
+    /// The site itself fails.
+    Down,
+    /// Blocked if the same target works on other networks ([`Evaluated::with_peers`]), else masked.
+    NeedsControl,
+}
+
+/// A judged measurement: the deciding rule, the technique it shows, the vote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Evaluated {
+    pub rule: RuleId,
+    pub technique: Option<Technique>,
+    pub vote: Vote,
+}
+
+impl Evaluated {
+    /// log10 likelihood ratio of the rule.
+    pub fn log10_lr(&self) -> f64 {
+        self.rule.rule().log10_lr
+    }
+
+    /// The vote once it is known whether the target works on other networks (ruling intelligence 4).
+    pub fn with_peers(&self, peers_succeed: bool) -> Vote {
+        match (self.vote, peers_succeed) {
+            (Vote::NeedsControl, true) => Vote::Blocked,
+            (Vote::NeedsControl, false) => Vote::Masked,
+            (vote, _) => vote,
+        }
+    }
+}
+
+/// The vote of a rule by its ratio (ruling intelligence 9).
+pub fn vote_of(rule: RuleId) -> Vote {
+    let rule = rule.rule();
+    match rule.class {
+        Class::Down => Vote::Down,
+        Class::Masked => Vote::Masked,
+        _ if rule.log10_lr >= BLOCKED_AT && rule.needs_control => Vote::NeedsControl,
+        _ if rule.log10_lr >= BLOCKED_AT => Vote::Blocked,
+        _ if rule.log10_lr <= CLEAR_AT => Vote::Clear,
+        _ => Vote::Masked,
+    }
+}
+
+/// Judges an already judged document or row.
+pub fn judged(judgement: Judgement) -> Evaluated {
+    let technique = judgement.technique.or(judgement.rule.rule().technique);
+    Evaluated { rule: judgement.rule, technique, vote: vote_of(judgement.rule) }
+}
+
+fn decide(rule: RuleId, technique: Option<Technique>) -> Evaluated {
+    judged(Judgement { rule, technique })
+}
+
+/// Judges the united facts about the endpoints of one target.
+pub fn endpoints(set: &EndpointSet) -> Evaluated {
+    if set.has(flag::POOL) { pool(set) } else { host(set) }
+}
+
+const LOST_DNS: u32 =
+    flag::DNS_NXDOMAIN | flag::DNS_NO_ANSWER | flag::DNS_REFUSED | flag::DNS_TIMEOUT | flag::DNS_OTHER;
+const LOST_TLS: u32 =
+    flag::TLS_TIMEOUT | flag::TLS_RESET | flag::TLS_EOF | flag::TLS_CERTIFICATE | flag::TLS_OTHER;
+const ANALYSIS_BLOCKED: u32 =
+    flag::ANALYSIS_DNS | flag::ANALYSIS_TCP | flag::ANALYSIS_HTTP_DIFF | flag::ANALYSIS_HTTP_FAILURE;
+
+/// Half rule (ruling intelligence 5): at least half of the endpoints seen failed. An endpoint that also answered, on a
+/// retry, did not fail.
+fn half_failed(ok: u16, failed: u16) -> bool {
+    let seen = (ok | failed).count_ones();
+    seen > 0 && 2 * (failed & !ok).count_ones() >= seen
+}
+
+fn pool(set: &EndpointSet) -> Evaluated {
+    let connect_lost = half_failed(set.connect_ok, set.connect_failed);
+    if half_failed(set.http_ok, set.http_failed) {
+        return if connect_lost {
+            decide(RuleId::PoolTcpFailure, Some(tcp_technique(set)))
+        } else {
+            decide(RuleId::HttpTimeoutPool, Some(http_technique(set)))
+        };
+    }
+    if set.http_ok != 0 {
+        return decide(RuleId::PoolOk, None);
+    }
+    if connect_lost {
+        return decide(RuleId::PoolTcpFailure, Some(tcp_technique(set)));
+    }
+    match (set.connect_ok != 0, set.has(flag::LOCAL_FAULT)) {
+        (true, _) => decide(RuleId::TcpOk, None),
+        (false, true) => decide(RuleId::LocalFault, None),
+        (false, false) => decide(RuleId::NoEvidence, None),
+    }
+}
+
+/// Picks the rule of a failure by what the client's own comparison said: its control worked, blames the site, or is
+/// absent.
+fn failure(set: &EndpointSet, with: RuleId, without: RuleId, technique: Technique) -> Evaluated {
+    if set.has(ANALYSIS_BLOCKED) {
+        decide(with, Some(technique))
+    } else if set.has(flag::ANALYSIS_CLEAR) {
+        decide(RuleId::AnalysisDown, None)
+    } else {
+        decide(without, Some(technique))
+    }
+}
+
+fn host(set: &EndpointSet) -> Evaluated {
+    if set.has(flag::DNS_FINGERPRINT) && !set.has(flag::TLS_OK) {
+        return decide(RuleId::DnsFingerprint, None);
+    }
+    let http_lost = half_failed(set.http_ok, set.http_failed);
+    let connect_lost = half_failed(set.connect_ok, set.connect_failed);
+    if set.http_ok != 0 && !http_lost {
+        return answered(set);
+    }
+    if set.has(LOST_DNS) && !set.has(flag::DNS_OK) {
+        return failure(set, RuleId::DnsFailure, RuleId::DnsFailureNoControl, dns_technique(set));
+    }
+    if set.has(flag::DNS_BOGON) && !set.has(flag::TLS_OK) {
+        return failure(set, RuleId::DnsBogon, RuleId::NoControl, Technique::DnsInjectionBogon);
+    }
+    if connect_lost && set.has(LOST_TLS) {
+        let with = if set.has(flag::TLS_RESET) { RuleId::TlsReset } else { RuleId::TlsOther };
+        return failure(set, with, RuleId::TlsFailureNoControl, tls_technique(set));
+    }
+    if connect_lost {
+        return failure(set, RuleId::TcpFailure, RuleId::TcpFailureNoControl, tcp_technique(set));
+    }
+    if http_lost {
+        return failure(set, RuleId::HttpFailure, RuleId::HttpFailureNoControl, http_technique(set));
+    }
+    connected_only(set)
+}
+
+/// HTTP worked: over TLS that proves the site; plain pages need the client's comparison.
+fn answered(set: &EndpointSet) -> Evaluated {
+    if set.has(flag::TLS_OK) {
+        decide(RuleId::TlsValid, None)
+    } else if set.has(flag::ANALYSIS_HTTP_DIFF) {
+        decide(RuleId::HttpDiffUnchecked, None)
+    } else if set.has(flag::ANALYSIS_DNS) {
+        decide(RuleId::DnsUnmatched, None)
+    } else if set.has(flag::ANALYSIS_CLEAR) {
+        decide(RuleId::HttpAnalysisClear, None)
+    } else {
+        decide(RuleId::HttpAnswered, None)
+    }
+}
+
+/// Neither HTTP nor a majority of failures: what is left is TLS, TCP, IPv6 or the client's own word.
+fn connected_only(set: &EndpointSet) -> Evaluated {
+    if set.has(flag::TLS_OK) {
+        return decide(RuleId::TlsValid, None);
+    }
+    if set.has(ANALYSIS_BLOCKED) && !set.has(flag::ANALYSIS_HTTP_DIFF) {
+        return decide(RuleId::AnalysisBlocked, Some(analysis_technique(set)));
+    }
+    if set.connect_ok != 0 {
+        return decide(RuleId::TcpOk, None);
+    }
+    // IPv6 counts only in a session where IPv6 works at all (ruling intelligence 6).
+    if set.has(flag::V6_OK) && set.has(flag::V6_TLS_FAILED) {
+        return failure(set, RuleId::TlsOther, RuleId::TlsFailureNoControl, Technique::Tls);
+    }
+    if set.has(flag::V6_OK) && !set.has(flag::V6_TCP_FAILED) {
+        return decide(RuleId::TcpOk, None);
+    }
+    if set.has(flag::LOCAL_FAULT | flag::V6_TCP_FAILED | flag::V6_TLS_FAILED) {
+        return decide(RuleId::LocalFault, None);
+    }
+    decide(RuleId::NoEvidence, None)
+}
+
+/// The technique of the most telling kind of failure; several kinds in one session give the one listed first.
+fn first_of(set: &EndpointSet, kinds: &[(u32, Technique)], otherwise: Technique) -> Technique {
+    kinds.iter().find(|(mask, _)| set.has(*mask)).map_or(otherwise, |(_, technique)| *technique)
+}
+
+fn dns_technique(set: &EndpointSet) -> Technique {
+    let kinds = [
+        (flag::DNS_NXDOMAIN, Technique::DnsNxdomain),
+        (flag::DNS_NO_ANSWER, Technique::DnsNoAnswer),
+        (flag::DNS_REFUSED, Technique::DnsRefused),
+        (flag::DNS_TIMEOUT, Technique::DnsTimeout),
+    ];
+    first_of(set, &kinds, Technique::Dns)
+}
+
+fn tcp_technique(set: &EndpointSet) -> Technique {
+    let kinds = [
+        (flag::TCP_TIMEOUT, Technique::TcpTimeout),
+        (flag::TCP_RESET, Technique::TcpReset),
+        (flag::TCP_REFUSED, Technique::TcpRefused),
+    ];
+    first_of(set, &kinds, Technique::Tcp)
+}
+
+fn tls_technique(set: &EndpointSet) -> Technique {
+    let kinds = [
+        (flag::TLS_RESET, Technique::TlsReset),
+        (flag::TLS_TIMEOUT, Technique::TlsTimeout),
+        (flag::TLS_EOF, Technique::TlsEof),
+        (flag::TLS_CERTIFICATE, Technique::TlsMitm),
+    ];
+    first_of(set, &kinds, Technique::Tls)
+}
+
+fn http_technique(set: &EndpointSet) -> Technique {
+    let kinds = [
+        (flag::HTTP_TIMEOUT, Technique::HttpTimeout),
+        (flag::HTTP_RESET, Technique::HttpReset),
+        (flag::HTTP_EOF, Technique::HttpEof),
+    ];
+    first_of(set, &kinds, Technique::Http)
+}
+
+fn analysis_technique(set: &EndpointSet) -> Technique {
+    let kinds = [
+        (flag::ANALYSIS_DNS, Technique::Dns),
+        (flag::ANALYSIS_TCP, Technique::Tcp),
+        (flag::ANALYSIS_HTTP_DIFF, Technique::HttpBlockpage),
+    ];
+    first_of(set, &kinds, Technique::Http)
+}
