@@ -8,8 +8,17 @@ use std::sync::{Arc, OnceLock};
 use heliograph_tests::target::{Kind, Target};
 use libtest_mimic::{Arguments, Trial};
 
+mod agents;
+mod interop;
 mod keys;
+mod limits;
+mod mailbox;
+mod malformed;
+mod messages;
+mod pins;
+mod registration;
 mod routes;
+mod streams;
 
 /// One test: what it proves, and the proof.
 pub struct Case {
@@ -25,7 +34,19 @@ macro_rules! cases {
     };
 }
 
-const MODULES: &[(&str, &[Case])] = &[("keys", keys::CASES), ("routes", routes::CASES)];
+const MODULES: &[(&str, &[Case])] = &[
+    ("keys", keys::CASES),
+    ("routes", routes::CASES),
+    ("registration", registration::CASES),
+    ("agents", agents::CASES),
+    ("messages", messages::CASES),
+    ("mailbox", mailbox::CASES),
+    ("limits", limits::CASES),
+    ("interop", interop::CASES),
+    ("streams", streams::CASES),
+    ("pins", pins::CASES),
+    ("malformed", malformed::CASES),
+];
 
 /// One runtime with a deployment that all tests of the suite share.
 pub struct Suite {

@@ -91,6 +91,14 @@ impl Client {
         Client { transport: Transport::Memory(runtime), headers: Vec::new() }
     }
 
+    /// `http://<address>` of a server; none for a runtime in this process.
+    pub fn base(&self) -> Option<&str> {
+        match &self.transport {
+            Transport::Memory(_) => None,
+            Transport::Http(_, base) => Some(base),
+        }
+    }
+
     /// The same client with one more header on every request.
     pub fn with(&self, name: &str, value: &str) -> Client {
         let mut client = self.clone();
@@ -135,7 +143,7 @@ impl Client {
                 let response = block_on(self.in_memory(runtime.clone(), method, path, content_type, body));
                 let body = match response.body {
                     core_http::Body::Bytes(bytes) => bytes,
-                    core_http::Body::Stream(stream) => block_on(stream.map(|bytes| bytes.to_vec()).concat()).into(),
+                    core_http::Body::Stream(stream) => ready_bytes(stream),
                 };
                 Answer { status: response.status.as_u16(), headers: response.headers, body }
             }
@@ -220,6 +228,15 @@ impl Client {
             }
         }
     }
+}
+
+/// What a stream of the memory runtime has ready; an event stream would go on, but only when something happens.
+fn ready_bytes(mut stream: BoxStream<'static, Bytes>) -> Bytes {
+    let mut all = Vec::new();
+    while let Some(Some(bytes)) = futures_util::FutureExt::now_or_never(stream.next()) {
+        all.extend_from_slice(&bytes);
+    }
+    all.into()
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
