@@ -1,1 +1,27 @@
+//! Heliograph as a native server on one data file: wiring around `heliograph-core`.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`store`] | the redb file: rows of actors, timers, documents; backup; injected faults |
+//! | [`writer`] | the one thread that writes: group commit, effects, timers, recovery from faults |
+//! | [`runtime`] | the core's `Runtime` on top of both |
+//! | [`streams`] | receive streams: one task per listening agent |
+//! | [`serve`] | the HTTP shell |
+//! | [`server`] | starting and stopping all of it |
+//! | [`config`] | settings from flags, environment, file and defaults |
+//! | [`keyfile`] | master keys and operator key beside the data file |
+//! | [`cli`] | the command line |
+#![forbid(unsafe_code)]
 
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod keyfile;
+pub mod runtime;
+pub mod serve;
+pub mod server;
+pub mod store;
+pub mod streams;
+#[doc(hidden)]
+pub mod testing;
+pub mod writer;

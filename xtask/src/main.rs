@@ -1,1 +1,61 @@
-fn main() {}
+//! `cargo xtask <task>`: everything that is done with the repository.
+//!
+//! One file per task. A task is a function from its arguments to `Result`; a failed command ends the run with its name.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod check;
+mod edge;
+mod licences;
+mod project;
+mod run;
+mod sim;
+mod test;
+mod tools;
+
+use std::process::ExitCode;
+
+use run::Result;
+
+const HELP: &str = "\
+cargo xtask <task>
+
+  check                 formatting, clippy (warnings are errors), wasm build of core, licences
+  test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
+  sim [ARGS...]         the deterministic simulation
+  bench                 the measurements of tests/bench
+  edge build            bundle the Worker into build/ and print its size
+  edge size             size of the present bundle; fails above the limit
+  edge serve [--listen 127.0.0.1:8788] [--state DIR]
+                        run the bundle under workerd; prints `listening on http://<addr>` when it answers
+  edge dry-run          package for deployment with wrangler, without deploying
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[&str]) -> Result<()> {
+    match args {
+        ["check"] => check::check(),
+        ["test", filter @ ..] => test::test(filter),
+        ["sim", rest @ ..] => sim::sim(rest),
+        ["bench", rest @ ..] => bench::bench(rest),
+        ["edge", "build"] => edge::build::build(),
+        ["edge", "size"] => edge::size::size(),
+        ["edge", "serve", options @ ..] => edge::serve::serve(options),
+        ["edge", "dry-run"] => edge::dry_run::dry_run(),
+        ["help" | "--help" | "-h"] | [] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("unknown task `{}`\n\n{HELP}", other.join(" "))),
+    }
+}

@@ -54,8 +54,13 @@ impl Failure {
     fn from_free_text(text: &str) -> Failure {
         let text = text.to_ascii_lowercase();
         let has = |needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
-        if has(&["cannot allocate memory", "too many open files", "unreachable", "no route to host", "permission denied"])
-        {
+        if has(&[
+            "cannot allocate memory",
+            "too many open files",
+            "unreachable",
+            "no route to host",
+            "permission denied",
+        ]) {
             Failure::Local
         } else if has(&["too many redirects", "invalid redirect", "malformed http", "missing location"]) {
             Failure::SiteFault

@@ -59,7 +59,7 @@ impl Pattern {
             "full" => Some(Pattern::Full(pattern.to_owned())),
             "prefix" => Some(Pattern::Prefix(pattern.to_owned())),
             "contains" => Some(Pattern::Contains(pattern.to_owned())),
-            "regexp" => Regex::new(pattern).ok().map(Pattern::Regex),
+            "regexp" => Regex::new(pattern).or_else(|_| Regex::new(&literal_braces(pattern))).ok().map(Pattern::Regex),
             _ => None,
         }
     }
@@ -72,6 +72,31 @@ impl Pattern {
             Pattern::Regex(pattern) => pattern.is_match(text),
         }
     }
+}
+
+/// Escapes braces that are no repetition: the patterns are written for engines that take those literally.
+fn literal_braces(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len() + 8);
+    let mut rest = pattern.chars().peekable();
+    let mut repetition = false;
+    while let Some(c) = rest.next() {
+        match c {
+            '{' => {
+                repetition = rest.peek().is_some_and(char::is_ascii_digit) && !out.is_empty();
+                out.push_str(if repetition { "{" } else { "\\{" });
+            }
+            '}' => {
+                out.push_str(if repetition { "}" } else { "\\}" });
+                repetition = false;
+            }
+            '\\' => {
+                out.push(c);
+                out.extend(rest.next());
+            }
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 #[derive(Debug, Clone)]
@@ -140,12 +165,7 @@ impl Fingerprints {
     }
 
     /// Compares a page. `headers` gives the value of a header by lower-case name.
-    pub fn page<'a>(
-        &self,
-        body: &str,
-        headers: &dyn Fn(&str) -> Option<&'a str>,
-        country: [u8; 2],
-    ) -> PageMatch {
+    pub fn page<'a>(&self, body: &str, headers: &dyn Fn(&str) -> Option<&'a str>, country: [u8; 2]) -> PageMatch {
         let mut end = body.len().min(SEARCHED);
         while !body.is_char_boundary(end) {
             end -= 1;

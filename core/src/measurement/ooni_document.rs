@@ -147,11 +147,7 @@ pub fn parse(bytes: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Reject
             report => identity(document.test_name.as_bytes(), report.as_bytes(), input.as_bytes(), document.time),
         },
         form: Form::Raw,
-        vote_key: vote_key(
-            document.resolver_asn,
-            document.platform.as_bytes(),
-            document.software_version.as_bytes(),
-        ),
+        vote_key: vote_key(document.resolver_asn, document.platform.as_bytes(), document.software_version.as_bytes()),
         row_hash: crc32fast::hash(bytes),
         contributions,
         witness: if document.uid.is_empty() {

@@ -22,11 +22,7 @@ use crate::verdict::technique::Technique;
 const ANOMALY: f64 = 0.5;
 
 /// Reads a stream of rows; `sink` gets every usable one. `limit` bounds the inflated bytes.
-pub fn import(
-    reader: &mut dyn BufRead,
-    limit: u64,
-    sink: &mut dyn FnMut(Parsed),
-) -> Result<ImportCounts, ImportError> {
+pub fn import(reader: &mut dyn BufRead, limit: u64, sink: &mut dyn FnMut(Parsed)) -> Result<ImportCounts, ImportError> {
     let mut counts = ImportCounts::default();
     let mut input = Input::open(reader, limit)?;
     let mut line = Vec::new();
@@ -117,9 +113,11 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
         "" => return Err(Rejection::Refused("no_test_name")),
         "web_connectivity" => None,
         "vanilla_tor" => Some(Service::Tor),
-        name => Some(Service::from_name(name).filter(|service| service.name() == name).ok_or(
-            Rejection::Unsupported("unsupported_test"),
-        )?),
+        name => Some(
+            Service::from_name(name)
+                .filter(|service| service.name() == name)
+                .ok_or(Rejection::Unsupported("unsupported_test"))?,
+        ),
     };
     if flag(&row.msm_failure) {
         return Err(Rejection::Unusable("measurement_failed"));

@@ -63,9 +63,30 @@ macro_rules! columns {
 }
 
 columns!(
-    test_name, report_id, input, measurement_uid, measurement_start_time, probe_cc, probe_asn, resolver_asn, platform,
-    software_version, hostname, ip, port, dns_engine, dns_failure, dns_answer, tcp_success, tcp_failure, tls_success,
-    tls_failure, tls_is_certificate_valid, http_request_url, http_failure, probe_analysis,
+    test_name,
+    report_id,
+    input,
+    measurement_uid,
+    measurement_start_time,
+    probe_cc,
+    probe_asn,
+    resolver_asn,
+    platform,
+    software_version,
+    hostname,
+    ip,
+    port,
+    dns_engine,
+    dns_failure,
+    dns_answer,
+    tcp_success,
+    tcp_failure,
+    tls_success,
+    tls_failure,
+    tls_is_certificate_valid,
+    http_request_url,
+    http_failure,
+    probe_analysis,
 );
 
 impl Columns {
@@ -146,7 +167,9 @@ impl Columns {
         let tls = match Step::from_columns(is_true(text(self.tls_success)), text(self.tls_failure)) {
             Step::Ok if is_false(text(self.tls_is_certificate_valid)) => Step::Failed(Failure::Certificate),
             // Old clients pin an authority that the service has left: the client's fault (methods 1.3).
-            Step::Failed(Failure::Certificate) if test == Test::Service(Service::Signal) => Step::Failed(Failure::Local),
+            Step::Failed(Failure::Certificate) if test == Test::Service(Service::Signal) => {
+                Step::Failed(Failure::Local)
+            }
             step => step,
         };
         let attempt = Attempt {
@@ -194,8 +217,7 @@ impl Test {
 
     /// The series of a row, and whether it is a pool of equal endpoints.
     fn target(self, host: &str, by_address: bool, http: bool) -> Result<(TargetKey, bool), Rejection> {
-        let domain =
-            |host: &str| TargetKey::from_host(host).map_err(|error| Rejection::Unusable(error.reason()));
+        let domain = |host: &str| TargetKey::from_host(host).map_err(|error| Rejection::Unusable(error.reason()));
         match self {
             Test::WebConnectivity => domain(host).map(|key| (key, false)),
             Test::Service(service) => match service_role(service, host, by_address, http) {
@@ -272,4 +294,3 @@ fn row_hash(row: &ByteRecord) -> u32 {
     }
     hash.finalize()
 }
-

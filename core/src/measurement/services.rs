@@ -200,14 +200,14 @@ fn messenger_conclusion(keys: &Value, found: &mut Found) {
     if flagged("facebook_dns_blocking") == Some(true) {
         let judgement = Judgement { rule: RuleId::ServiceBlocked, technique: Some(Technique::Dns) };
         found.insert(target, Outcome::Judged(judgement));
-    } else if !found.contains_key(&target) {
-        let rule = match flagged("facebook_tcp_blocking") {
-            Some(true) => RuleId::ServiceBlocked,
-            Some(false) => RuleId::ServiceOk,
-            None => return,
-        };
-        found.insert(target, Outcome::Judged(Judgement { rule, technique: None }));
+        return;
     }
+    let rule = match flagged("facebook_tcp_blocking") {
+        Some(true) => RuleId::ServiceBlocked,
+        Some(false) => RuleId::ServiceOk,
+        None => return,
+    };
+    found.entry(target).or_insert(Outcome::Judged(Judgement { rule, technique: None }));
 }
 
 /// Every relay, authority and bridge is an endpoint of its role.
@@ -225,7 +225,8 @@ fn tor(keys: &Value) -> Vec<Contribution> {
         // The name is the address, or for bridges a hash of it; either tells endpoints apart.
         let attempt = Attempt { ip: "", url: name, http: step, ..Attempt::default() };
         let mut facts = attempt.facts();
-        let connect = Attempt { url: name, tcp: step, bit: Some(facts.http_ok | facts.http_failed), ..Attempt::default() };
+        let connect =
+            Attempt { url: name, tcp: step, bit: Some(facts.http_ok | facts.http_failed), ..Attempt::default() };
         facts = facts.merge(if matches!(attempt.http, Step::Failed(Failure::Local)) {
             EndpointSet::default()
         } else {
@@ -235,10 +236,8 @@ fn tor(keys: &Value) -> Vec<Contribution> {
         let known = roles.entry(role).or_default();
         *known = known.merge(facts);
     }
-    let contribution = |(role, set)| Contribution {
-        target: TargetKey::service(Service::Tor, role),
-        outcome: Outcome::Endpoints(set),
-    };
+    let contribution =
+        |(role, set)| Contribution { target: TargetKey::service(Service::Tor, role), outcome: Outcome::Endpoints(set) };
     roles.into_iter().map(contribution).collect()
 }
 

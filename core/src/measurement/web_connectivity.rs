@@ -44,10 +44,9 @@ impl WebVerdict {
                         known.outcome = Outcome::Judged(host.judgement);
                     }
                 }
-                None => out.push(Contribution {
-                    target: host.target.clone(),
-                    outcome: Outcome::Judged(host.judgement),
-                }),
+                None => {
+                    out.push(Contribution { target: host.target.clone(), outcome: Outcome::Judged(host.judgement) })
+                }
             }
         }
         out
@@ -109,13 +108,13 @@ fn chain<'a>(web: &WebDocument<'a>) -> Vec<(String, &'a str)> {
 fn blame_plain_redirects(web: &WebDocument<'_>, hosts: &mut Vec<HostVerdict>) {
     let page = |rule: RuleId| matches!(rule, RuleId::HttpDiff | RuleId::HttpFingerprint | RuleId::Http451);
     let Some(plain) = web.requests.iter().find(|request| !request.https && request.is_redirect()) else { return };
-    let Some(at) = hosts.iter().position(|host| page(host.judgement.rule)) else { return };
     let Some(culprit) = hosts.iter().position(|host| host.host == plain.host) else { return };
-    if culprit < at {
-        let moved = hosts.remove(at).judgement;
-        if let Some(host) = hosts.get_mut(culprit) {
-            host.judgement = moved;
-        }
+    let Some(at) = hosts.iter().rposition(|host| page(host.judgement.rule)).filter(|at| *at > culprit) else { return };
+    let moved = hosts.remove(at).judgement;
+    if let Some(host) = hosts.get_mut(culprit)
+        && weight(moved.rule) > weight(host.judgement.rule)
+    {
+        host.judgement = moved;
     }
 }
 
@@ -200,7 +199,7 @@ impl<'a> Host<'_, '_, 'a> {
     /// Addresses that the system's resolver gave for the host.
     fn system_addresses(&self) -> Vec<(&'a str, u32)> {
         let mut out: Vec<(&'a str, u32)> = Vec::new();
-        for lookup in self.web().lookups.iter().filter(|lookup| lookup.host == self.host && !lookup.trusted) {
+        for lookup in self.web().user_lookups(self.host) {
             for address in &lookup.addresses {
                 if !out.iter().any(|(known, _)| *known == address.0) {
                     out.push(*address);
@@ -252,10 +251,9 @@ impl<'a> Host<'_, '_, 'a> {
 
     /// No address from the system's resolver: failed, or never asked.
     fn no_address(&self) -> Option<Judgement> {
-        let asked = self.web().lookups.iter().filter(|lookup| lookup.host == self.host && !lookup.trusted);
         let mut failure = None;
         let mut any = false;
-        for lookup in asked {
+        for lookup in self.web().user_lookups(self.host) {
             any = true;
             failure = failure.or(lookup.failure);
         }
@@ -282,9 +280,10 @@ impl<'a> Host<'_, '_, 'a> {
         let ours = |ip: &str| ip.is_empty() || addresses.iter().any(|(known, _)| *known == ip);
         let web = self.web();
         web.handshakes.iter().any(|tls| tls.host == self.host && tls.failure.is_none() && ours(tls.ip))
-            || web.requests.iter().any(|request| {
-                request.https && request.host == self.host && request.status > 0 && ours(request.ip)
-            })
+            || web
+                .requests
+                .iter()
+                .any(|request| request.https && request.host == self.host && request.status > 0 && ours(request.ip))
     }
 
     /// Compares the addresses with the control's, by address, then by network.
@@ -333,13 +332,7 @@ impl<'a> Host<'_, '_, 'a> {
         }
         let each = tried.iter().map(|tcp| self.endpoint_control(tcp, web.control.tcp(tcp.ip, port)));
         let control = any_works(each);
-        Some(by_control(
-            control,
-            RuleId::TcpFailure,
-            RuleId::TcpBothFail,
-            RuleId::TcpFailureNoControl,
-            technique,
-        ))
+        Some(by_control(control, RuleId::TcpFailure, RuleId::TcpBothFail, RuleId::TcpFailureNoControl, technique))
     }
 
     /// Old documents list attempts that a later one made up for.
@@ -454,17 +447,29 @@ impl<'a> Host<'_, '_, 'a> {
         if found.confirmed.is_some() {
             return with(RuleId::HttpFingerprint, Technique::HttpRedirect);
         }
-        if self.page_control() == Some(true) && self.same_page(false) {
-            rule(RuleId::HttpSame)
-        } else {
-            rule(RuleId::HttpAnswered)
+        let control = self.page_control() == Some(true);
+        let compared = self.web().comparison;
+        let target = redirect.location.map(host_of).unwrap_or_default();
+        if target.is_empty() || same_site(&target.to_ascii_lowercase(), self.host) {
+            let same = control && self.same_page(false);
+            return rule(if same { RuleId::HttpSame } else { RuleId::HttpAnswered });
+        }
+        // To another site: the control went there too when its page is this one; otherwise somebody sent the user away.
+        match [compared.length, compared.title] {
+            _ if !control => rule(RuleId::HttpAnswered),
+            pair if pair.contains(&Some(true)) => rule(RuleId::HttpSame),
+            [Some(false), Some(false)] => with(RuleId::HttpDiff, Technique::HttpRedirect),
+            _ => rule(RuleId::HttpAnswered),
         }
     }
 
+    /// Whether the page is the control's by one of length, title, headers. On a host of another site that a plain
+    /// redirect led to, headers prove nothing: block pages of their own servers share the common ones.
     fn same_page(&self, truncated: bool) -> bool {
         let compared = self.web().comparison;
         let length = compared.length.filter(|_| !truncated);
-        compared.status != Some(false) && [length, compared.title, compared.headers].contains(&Some(true))
+        let headers = compared.headers.filter(|_| self.first || same_site(self.host, &self.web().host));
+        compared.status != Some(false) && [length, compared.title, headers].contains(&Some(true))
     }
 
     /// A page over plain HTTP.
@@ -495,6 +500,11 @@ impl<'a> Host<'_, '_, 'a> {
             (true, false, _) => rule(RuleId::HttpAnswered),
         }
     }
+}
+
+/// True when two hosts share a telling label: the same name under another top-level or parent domain.
+fn same_site(a: &str, b: &str) -> bool {
+    a.split('.').any(|label| label.len() > 3 && b.split('.').any(|other| other == label))
 }
 
 /// An error page of the site's own server: it says 4xx or 5xx and its headers are the site's, or it names the content

@@ -7,11 +7,21 @@ use serde_json::Value;
 use super::domain::{host_of, normal_host, port_of};
 use super::failure::Failure;
 
+/// Who was asked for a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolver {
+    /// What the users of the network ask.
+    System,
+    /// A public resolver over plain UDP, asked beside the system's.
+    Public,
+    /// A public resolver over an encrypted channel: it shows the site's addresses, not what users get.
+    Encrypted,
+}
+
 /// One name lookup.
 pub struct Lookup<'a> {
     pub host: String,
-    /// Over the probe's own encrypted resolver: it shows what the site's addresses are, not what users get.
-    pub trusted: bool,
+    pub resolver: Resolver,
     pub failure: Option<Failure>,
     /// Address and AS number (0 when the document has none).
     pub addresses: Vec<(&'a str, u32)>,
@@ -194,6 +204,14 @@ impl<'a> WebDocument<'a> {
             http_failure: failure_at(keys, "http_experiment_failure"),
         }
     }
+
+    /// What users get for a host: the lookups of the system's resolver, else of a public one over plain UDP.
+    pub fn user_lookups(&self, host: &str) -> impl Iterator<Item = &Lookup<'a>> {
+        let of = |resolver| move |lookup: &&Lookup<'a>| lookup.resolver == resolver && lookup.host == host;
+        let resolver =
+            if self.lookups.iter().any(|l| of(Resolver::System)(&l)) { Resolver::System } else { Resolver::Public };
+        self.lookups.iter().filter(of(resolver))
+    }
 }
 
 /// The elements of an array member; none when it is null, absent or something else.
@@ -218,7 +236,8 @@ pub fn text_at<'a>(value: &'a Value, name: &str) -> &'a str {
 /// A port as number or text.
 pub fn port_at(value: &Value) -> u16 {
     let port = value.get("port");
-    let number = port.and_then(Value::as_u64).or_else(|| port.and_then(Value::as_str).and_then(|text| text.parse().ok()));
+    let number =
+        port.and_then(Value::as_u64).or_else(|| port.and_then(Value::as_str).and_then(|text| text.parse().ok()));
     number.and_then(|port| u16::try_from(port).ok()).unwrap_or(0)
 }
 
@@ -234,7 +253,11 @@ fn lookup(query: &Value) -> Option<Lookup<'_>> {
     };
     Some(Lookup {
         host,
-        trusted: matches!(text_at(query, "engine"), "doh" | "dot" | "doh3"),
+        resolver: match text_at(query, "engine") {
+            "doh" | "dot" | "doh3" => Resolver::Encrypted,
+            "udp" | "tcp" => Resolver::Public,
+            _ => Resolver::System,
+        },
         failure: failure_at(query, "failure"),
         addresses: array(query, "answers").filter_map(address).collect(),
     })

@@ -72,8 +72,7 @@ pub fn endpoints(set: &EndpointSet) -> Evaluated {
 
 const LOST_DNS: u32 =
     flag::DNS_NXDOMAIN | flag::DNS_NO_ANSWER | flag::DNS_REFUSED | flag::DNS_TIMEOUT | flag::DNS_OTHER;
-const LOST_TLS: u32 =
-    flag::TLS_TIMEOUT | flag::TLS_RESET | flag::TLS_EOF | flag::TLS_CERTIFICATE | flag::TLS_OTHER;
+const LOST_TLS: u32 = flag::TLS_TIMEOUT | flag::TLS_RESET | flag::TLS_EOF | flag::TLS_CERTIFICATE | flag::TLS_OTHER;
 const ANALYSIS_BLOCKED: u32 =
     flag::ANALYSIS_DNS | flag::ANALYSIS_TCP | flag::ANALYSIS_HTTP_DIFF | flag::ANALYSIS_HTTP_FAILURE;
 

@@ -22,6 +22,11 @@ pub mod rules;
 pub mod technique;
 pub mod window;
 
+#[cfg(test)]
+mod classify_tests;
+#[cfg(test)]
+mod verdict_tests;
+
 pub use classify::{Classification, Label, classify};
 pub use evaluate::{Evaluated, Vote};
 pub use rules::{RULES, Rule, RuleId};

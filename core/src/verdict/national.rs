@@ -1,1 +1,251 @@
-//! todo
+//! The verdict of a country on one target: networks by weight, then lists.
+
+use std::collections::BTreeMap;
+
+use super::constants::{
+    KNOWN_LIST_AGE, KNOWN_LIST_CONFIDENCE, MIN_ADDRESSES, NATIONAL_NETWORK_SHARE, NATIONAL_NETWORKS, NATIONAL_SHARE,
+    SEVERAL_NETWORKS, SEVERAL_SHARE,
+};
+use super::network::{NetworkVerdict, Status};
+use super::technique::Technique;
+use crate::Timestamp;
+
+/// How far a block reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    National,
+    Several,
+    Single,
+}
+
+impl Scope {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Scope::National => "national",
+            Scope::Several => "several",
+            Scope::Single => "single",
+        }
+    }
+}
+
+/// One network of the country.
+#[derive(Debug, Clone)]
+pub struct Member<'a> {
+    pub asn: u32,
+    /// IPv4 addresses by the network table; `None` when the operator imported no table.
+    pub addresses: Option<u64>,
+    pub verdict: &'a NetworkVerdict,
+}
+
+/// The measured answer for a country.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CountryVerdict {
+    pub status: Status,
+    /// Reach of the block; `None` unless some network is blocked.
+    pub scope: Option<Scope>,
+    /// Share of weight of the blocked networks, 0-1.
+    pub blocked_weight: f64,
+    /// Calibrated probability of blocking of the networks that carry the answer, by weight.
+    pub p_blocked: f64,
+    pub confidence: f64,
+    pub evidence_strength: f64,
+    pub networks_blocked: u32,
+    /// Networks with a verdict.
+    pub networks_tested: u32,
+    /// Networks with any vote.
+    pub networks_seen: u32,
+    pub intermittent: bool,
+    /// Measurements inside the age limit.
+    pub evidence_count: u32,
+    /// Newest vote, hours since the epoch.
+    pub last_vote: Option<i64>,
+    /// Techniques of the blocked networks, most frequent first, each at the deepest level seen.
+    pub techniques: Vec<Technique>,
+}
+
+/// Combines the networks of a country (ruling intelligence 7).
+pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
+    let decided: Vec<&Member<'_>> = members.iter().filter(|member| member.verdict.status != Status::Unknown).collect();
+    let blocked: Vec<&Member<'_>> =
+        decided.iter().copied().filter(|member| member.verdict.status == Status::Blocked).collect();
+    let total = weight_of(&decided);
+    let share = if total > 0.0 { weight_of(&blocked) / total } else { 0.0 };
+    let several = share >= SEVERAL_SHARE && blocked.len() >= SEVERAL_NETWORKS;
+    let status = match decided.is_empty() {
+        true => Status::Unknown,
+        false if share >= NATIONAL_SHARE || several => Status::Blocked,
+        false => Status::Accessible,
+    };
+    let carrying = |member: &&&Member<'_>| member.verdict.status == status;
+    let carriers: Vec<&Member<'_>> = decided.iter().filter(carrying).copied().collect();
+    let p_blocked = mean(&carriers, |verdict| verdict.p_blocked);
+    CountryVerdict {
+        status,
+        scope: scope(blocked.len(), decided.len()),
+        blocked_weight: share,
+        p_blocked,
+        confidence: super::network::confidence(status, p_blocked),
+        evidence_strength: mean(&carriers, |verdict| verdict.evidence_strength),
+        networks_blocked: count(blocked.len()),
+        networks_tested: count(decided.len()),
+        networks_seen: count(members.iter().filter(|member| member.verdict.votes > 0).count()),
+        intermittent: blocked.iter().any(|member| member.verdict.intermittent),
+        evidence_count: members.iter().fold(0_u32, |sum, member| sum.saturating_add(member.verdict.measurements)),
+        last_vote: members.iter().filter_map(|member| member.verdict.last_vote).max(),
+        techniques: techniques(blocked.iter().map(|member| &member.verdict.techniques)),
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Square root of the addresses, at least of 256; 1 each when any network's number is unknown for want of a table.
+fn weight(member: &Member<'_>) -> f64 {
+    (member.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt()
+}
+
+fn weight_of(members: &[&Member<'_>]) -> f64 {
+    members.iter().map(|member| weight(member)).sum()
+}
+
+fn mean(members: &[&Member<'_>], value: impl Fn(&NetworkVerdict) -> f64) -> f64 {
+    let total = weight_of(members);
+    if total <= 0.0 {
+        return 0.0;
+    }
+    members.iter().map(|member| weight(member) * value(member.verdict)).sum::<f64>() / total
+}
+
+fn scope(blocked: usize, decided: usize) -> Option<Scope> {
+    match blocked {
+        0 => None,
+        _ if decided >= NATIONAL_NETWORKS && blocked as f64 >= NATIONAL_NETWORK_SHARE * decided as f64 => {
+            Some(Scope::National)
+        }
+        1 => Some(Scope::Single),
+        _ => Some(Scope::Several),
+    }
+}
+
+/// Techniques by frequency. A technique that is only the parent of another seen one adds its count to the most frequent
+/// child: the deepest level that the evidence supports is named.
+pub fn techniques<'a>(counts: impl Iterator<Item = &'a BTreeMap<Technique, u32>>) -> Vec<Technique> {
+    let mut total: BTreeMap<Technique, u32> = BTreeMap::new();
+    for (technique, count) in counts.flatten() {
+        *total.entry(*technique).or_default() += count;
+    }
+    let parents: Vec<Technique> = total
+        .keys()
+        .copied()
+        .filter(|parent| total.keys().any(|child| child != parent && child.is_within(parent.as_str())))
+        .collect();
+    for parent in parents {
+        let Some(count) = total.remove(&parent) else { continue };
+        let child = total
+            .iter()
+            .filter(|(child, _)| child.is_within(parent.as_str()))
+            .max_by_key(|(child, n)| (**n, std::cmp::Reverse(**child)))
+            .map(|(child, _)| *child);
+        if let Some(child) = child {
+            *total.entry(child).or_default() += count;
+        }
+    }
+    let mut out: Vec<(Technique, u32)> = total.into_iter().collect();
+    out.sort_by_key(|(technique, n)| (std::cmp::Reverse(*n), *technique));
+    out.into_iter().map(|(technique, _)| technique).collect()
+}
+
+/// Who stands behind a list (ruling intelligence 28).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListKind {
+    Official,
+    Court,
+    Leak,
+    /// A dated fact of the starter data.
+    Documented,
+    /// Lists for routing around blocks; they never set a status.
+    Community,
+}
+
+/// A list entry for the target in the country.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListEntry {
+    pub kind: ListKind,
+    pub date: Timestamp,
+}
+
+/// On what an answer rests (`basis` on the wire).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Basis {
+    Measured,
+    KnownList,
+    Unmeasured,
+}
+
+impl Basis {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Basis::Measured => "measured",
+            Basis::KnownList => "known_list",
+            Basis::Unmeasured => "unmeasured",
+        }
+    }
+}
+
+/// The final answer after lists.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer {
+    pub status: Status,
+    pub basis: Basis,
+    pub confidence: f64,
+    pub evidence_count: u32,
+    /// Named by any list, of whatever kind and age.
+    pub listed: bool,
+    /// Newest counted measurement; the list's date; the time of the answer (ruling intelligence 27).
+    pub last_checked: Timestamp,
+}
+
+/// A decided measurement wins; an undecided one yields to a list that is young and not a community's; without either the
+/// answer is unknown (rulings intelligence 27 and 28). `measurements` counts those inside the age limit, with or without
+/// a vote, and `last_measured` is the newest of them.
+pub fn answer(
+    measured: &CountryVerdict,
+    measurements: u32,
+    last_measured: Option<Timestamp>,
+    lists: &[ListEntry],
+    now: Timestamp,
+) -> Answer {
+    let listed = !lists.is_empty();
+    let speaks = |entry: &&ListEntry| {
+        let age = now.since(entry.date);
+        entry.kind != ListKind::Community && (0..=KNOWN_LIST_AGE).contains(&age)
+    };
+    let list = lists.iter().filter(speaks).map(|entry| entry.date).max();
+    match (measured.status, list) {
+        (Status::Unknown, Some(date)) => Answer {
+            status: Status::Blocked,
+            basis: Basis::KnownList,
+            confidence: KNOWN_LIST_CONFIDENCE,
+            evidence_count: 0,
+            listed,
+            last_checked: date,
+        },
+        (Status::Unknown, None) => Answer {
+            status: Status::Unknown,
+            basis: if measurements > 0 { Basis::Measured } else { Basis::Unmeasured },
+            confidence: 0.0,
+            evidence_count: measurements,
+            listed,
+            last_checked: last_measured.unwrap_or(now),
+        },
+        (status, _) => Answer {
+            status,
+            basis: Basis::Measured,
+            confidence: measured.confidence,
+            evidence_count: measurements,
+            listed,
+            last_checked: last_measured.unwrap_or(now),
+        },
+    }
+}

@@ -1,1 +1,206 @@
-//! todo
+//! The verdict of one network on one target at a time T.
+
+use std::collections::BTreeMap;
+
+use super::constants::{
+    ACCESSIBLE_VOTES, BLOCKED_HOURS, BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, DOWN_RATE_COUNTRIES, EVIDENCE_HALF,
+    INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE, INSTRUMENT_SESSIONS, INSTRUMENT_SHARE, INTERMITTENT_CLEAR_SHARE,
+    INTERVAL, LABEL_PREVALENCE, PRIOR_STRENGTH,
+};
+use super::posterior::{Beta, Calibration, log10_odds};
+use super::technique::Technique;
+use super::window::{Ageing, HourVote, day_scale, weighted, window};
+use crate::Timestamp;
+
+/// The three states of every answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    Blocked,
+    Accessible,
+    Unknown,
+}
+
+impl Status {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Blocked => "blocked",
+            Status::Accessible => "accessible",
+            Status::Unknown => "unknown",
+        }
+    }
+}
+
+/// The verdict of one network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkVerdict {
+    pub status: Status,
+    /// More than 30% clear votes between the first and last blocked one (ruling intelligence 1).
+    pub intermittent: bool,
+    /// Calibrated probability of blocking; the label corpus' base rate without any vote.
+    pub p_blocked: f64,
+    /// Probability that `status` is right; 0 for unknown (ruling intelligence 26).
+    pub confidence: f64,
+    /// 0-1, grows with the votes (ruling intelligence 26).
+    pub evidence_strength: f64,
+    /// Posterior mean of the blocked share of votes, and its 90% interval.
+    pub share: f64,
+    pub interval: (f64, f64),
+    pub votes: u32,
+    pub blocked_votes: u32,
+    pub blocked_hours: u32,
+    /// Measurements behind the votes of the window.
+    pub measurements: u32,
+    /// Hours since the epoch of the first and last blocked vote in the window.
+    pub first_blocked: Option<i64>,
+    pub last_blocked: Option<i64>,
+    /// Hour of the newest vote in the window.
+    pub last_vote: Option<i64>,
+    /// Blocked measurements by technique.
+    pub techniques: BTreeMap<Technique, u32>,
+}
+
+/// What the verdict of a network needs beside its votes.
+#[derive(Debug, Clone, Copy)]
+pub struct Context {
+    pub ageing: Ageing,
+    /// Rate at which the target fails where it is not blocked ([`down_rate`]).
+    pub down_rate: f64,
+    /// Share of control sites that fail on this network; `None` when none was measured.
+    pub control_failures: Option<f64>,
+    pub calibration: Calibration,
+}
+
+/// Judges a network by its votes, oldest first.
+pub fn verdict(votes: &[HourVote], now: Timestamp, context: &Context) -> NetworkVerdict {
+    let votes = window(votes, now, context.ageing);
+    let blocked: Vec<&HourVote> = votes.iter().filter(|vote| vote.blocked).collect();
+    let mut hours: Vec<i64> = blocked.iter().map(|vote| vote.hour).collect();
+    hours.dedup();
+    let broken = context.control_failures.is_some_and(|share| share > BROKEN_NETWORK_SHARE);
+    let status = match hours.len() {
+        _ if broken => Status::Unknown,
+        hours if hours >= BLOCKED_HOURS => Status::Blocked,
+        _ if votes.len() >= ACCESSIBLE_VOTES => Status::Accessible,
+        _ => Status::Unknown,
+    };
+    let p_blocked = probability(votes, status, &context.calibration);
+    let prior = Beta::prior(context.down_rate.max(context.control_failures.unwrap_or(0.0)), PRIOR_STRENGTH);
+    let (weight_blocked, weight_clear) = weighted(votes, now, context.ageing);
+    let posterior = prior.after(weight_blocked, weight_clear);
+    let mut techniques = BTreeMap::new();
+    for (technique, count) in blocked.iter().flat_map(|vote| &vote.techniques) {
+        *techniques.entry(*technique).or_default() += count;
+    }
+    NetworkVerdict {
+        status,
+        intermittent: status == Status::Blocked && is_intermittent(votes, &hours),
+        p_blocked,
+        confidence: confidence(status, p_blocked),
+        evidence_strength: evidence_strength(weight_blocked + weight_clear),
+        share: posterior.mean(),
+        interval: posterior.interval(INTERVAL),
+        votes: count(votes.len()),
+        blocked_votes: count(blocked.len()),
+        blocked_hours: count(hours.len()),
+        measurements: votes.iter().fold(0_u32, |sum, vote| sum.saturating_add(vote.measurements)),
+        first_blocked: hours.first().copied(),
+        last_blocked: hours.last().copied(),
+        last_vote: votes.last().map(|vote| vote.hour),
+        techniques,
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Confidence of a status from the probability of blocking (rulings intelligence 26 and 27).
+pub fn confidence(status: Status, p_blocked: f64) -> f64 {
+    match status {
+        Status::Blocked => p_blocked,
+        Status::Accessible => 1.0 - p_blocked,
+        Status::Unknown => 0.0,
+    }
+}
+
+/// 0 without votes, one half at [`EVIDENCE_HALF`], towards 1.
+pub fn evidence_strength(votes: f64) -> f64 {
+    votes / (votes + EVIDENCE_HALF)
+}
+
+/// Share of clear votes strictly between the first and last blocked hour.
+fn is_intermittent(votes: &[HourVote], hours: &[i64]) -> bool {
+    let (Some(first), Some(last)) = (hours.first(), hours.last()) else { return false };
+    let between: Vec<&HourVote> = votes.iter().filter(|vote| vote.hour >= *first && vote.hour <= *last).collect();
+    let clear = between.iter().filter(|vote| !vote.blocked).count();
+    clear as f64 > INTERMITTENT_CLEAR_SHARE * between.len() as f64
+}
+
+/// Evidence of the window to a calibrated probability. A block may be a schedule, so clear votes speak against blocking
+/// only where the status rule lets them: under two blocked hours (ruling intelligence 1).
+fn probability(votes: &[HourVote], status: Status, calibration: &Calibration) -> f64 {
+    let mut days: BTreeMap<i64, u32> = BTreeMap::new();
+    for vote in votes {
+        *days.entry(vote.hour.div_euclid(24)).or_default() += 1;
+    }
+    let evidence: f64 = votes
+        .iter()
+        .filter(|vote| vote.blocked || status != Status::Blocked)
+        .map(|vote| vote.log10_lr * day_scale(days.get(&vote.hour.div_euclid(24)).copied().unwrap_or(1)))
+        .sum();
+    calibration.probability(log10_odds(LABEL_PREVALENCE) + evidence)
+}
+
+/// The rate at which a target fails where nobody blocks it: the median of its failure rates in other countries when at
+/// least five have one, else 0.03 (ruling intelligence 22).
+pub fn down_rate(other_countries: &[f64]) -> f64 {
+    let mut rates: Vec<f64> = other_countries.iter().copied().filter(|rate| rate.is_finite()).collect();
+    if rates.len() < DOWN_RATE_COUNTRIES {
+        return DEFAULT_DOWN_RATE;
+    }
+    rates.sort_by(f64::total_cmp);
+    let middle = rates.len() / 2;
+    let at = |index: usize| rates.get(index).copied().unwrap_or(DEFAULT_DOWN_RATE);
+    if rates.len() % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
+}
+
+/// Sessions of one software version on one network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VersionCount {
+    /// Any stable hash of platform and version.
+    pub version: u32,
+    pub asn: u32,
+    pub failed: u32,
+    pub sessions: u32,
+}
+
+/// The versions whose failures follow the software and not the network: nearly all of their sessions fail on at least
+/// three networks while other versions on those networks work (methods 4.1 step 7). Their sessions are to be left out.
+pub fn instrument_faults(counts: &[VersionCount]) -> Vec<u32> {
+    let mut versions: Vec<u32> = counts.iter().map(|count| count.version).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    versions.retain(|version| is_instrument_fault(*version, counts));
+    versions
+}
+
+fn is_instrument_fault(version: u32, counts: &[VersionCount]) -> bool {
+    let mine = counts.iter().filter(|count| count.version == version && count.sessions > 0);
+    let mut networks: Vec<u32> = mine.clone().map(|count| count.asn).collect();
+    networks.sort_unstable();
+    networks.dedup();
+    let others = counts.iter().filter(|count| count.version != version && networks.contains(&count.asn));
+    let (failed, sessions) = totals(mine);
+    let (others_failed, others_sessions) = totals(others);
+    networks.len() >= INSTRUMENT_NETWORKS
+        && sessions >= INSTRUMENT_SESSIONS as f64
+        && others_sessions >= INSTRUMENT_SESSIONS as f64
+        && failed >= INSTRUMENT_SHARE * sessions
+        && others_failed <= INSTRUMENT_OTHERS_SHARE * others_sessions
+}
+
+fn totals<'a>(counts: impl Iterator<Item = &'a VersionCount>) -> (f64, f64) {
+    counts.fold((0.0, 0.0), |(failed, sessions), count| {
+        (failed + f64::from(count.failed), sessions + f64::from(count.sessions))
+    })
+}

@@ -2,11 +2,11 @@
 //! (ruling intelligence 29, intelligence specification 0.4).
 
 macro_rules! techniques {
-    ($($(#[doc = $doc:literal])+ $name:ident = $code:literal, $dotted:literal, $wire:literal, $block:literal;)+) => {
+    ($($(#[doc = $doc:literal])* $name:ident = $code:literal, $dotted:literal, $wire:literal, $block:literal;)+) => {
         /// A blocking technique. Dots separate levels: `tls.reset` is a kind of `tls`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        pub enum Technique { $($(#[doc = $doc])+ $name = $code,)+ }
+        pub enum Technique { $($(#[doc = $doc])* $name = $code,)+ }
 
         impl Technique {
             /// Every technique, by code.

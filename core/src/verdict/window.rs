@@ -1,1 +1,192 @@
-//! todo
+//! From the measurements of one series to votes, and the votes that count at a time T.
+
+use std::collections::BTreeMap;
+
+use super::constants::{
+    AGE_LIMIT, AGE_LIMIT_MESSAGING, HALF_LIFE, HALF_LIFE_MESSAGING, NETWORK_DAY_VOTES, PEER_NETWORKS, PEER_SESSIONS,
+    PEER_WINDOW, WINDOW, WINDOW_VOTES,
+};
+use super::evaluate::{Evaluated, Vote};
+use super::rules::RuleId;
+use super::technique::Technique;
+use crate::Timestamp;
+use crate::time::HOUR;
+
+/// One merged and judged measurement of a target on a network.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Session {
+    /// `None` for measurements whose network was withheld; they never vote for one.
+    pub asn: Option<u32>,
+    /// Hours since the epoch.
+    pub hour: i64,
+    pub vote_key: u32,
+    pub evaluated: Evaluated,
+}
+
+/// The vote of one (network, vote key, hour): blocked when at least half of its measurements are
+/// (ruling intelligence 13).
+#[derive(Debug, Clone, PartialEq)]
+pub struct HourVote {
+    /// Hours since the epoch.
+    pub hour: i64,
+    pub vote_key: u32,
+    pub blocked: bool,
+    /// Mean log10 likelihood ratio of the measurements on the winning side.
+    pub log10_lr: f64,
+    /// Measurements that say blocked or clear.
+    pub measurements: u32,
+    /// Deepest techniques of the blocked measurements, with counts.
+    pub techniques: BTreeMap<Technique, u32>,
+    /// Rules of the winning side, with counts.
+    pub rules: BTreeMap<RuleId, u32>,
+}
+
+/// Half-life, age limit and the like differ for messaging services (rulings intelligence 12, methods 4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ageing {
+    pub limit: i64,
+    pub half_life: i64,
+}
+
+impl Ageing {
+    pub const fn of(messaging: bool) -> Ageing {
+        if messaging {
+            Ageing { limit: AGE_LIMIT_MESSAGING, half_life: HALF_LIFE_MESSAGING }
+        } else {
+            Ageing { limit: AGE_LIMIT, half_life: HALF_LIFE }
+        }
+    }
+}
+
+/// Clear sessions of one target by hour and network: the peers that serve as controls (ruling intelligence 4).
+#[derive(Debug, Clone, Default)]
+pub struct Peers {
+    clear: BTreeMap<(i64, u32), u32>,
+}
+
+impl Peers {
+    /// Collects the clear sessions of all networks of a target.
+    pub fn collect<'a>(sessions: impl IntoIterator<Item = &'a Session>) -> Peers {
+        let mut peers = Peers::default();
+        for session in sessions {
+            if let (Vote::Clear, Some(asn)) = (session.evaluated.vote, session.asn) {
+                peers.add(asn, session.hour, 1);
+            }
+        }
+        peers
+    }
+
+    /// Adds clear sessions of a network in an hour.
+    pub fn add(&mut self, asn: u32, hour: i64, sessions: u32) {
+        *self.clear.entry((hour, asn)).or_default() += sessions;
+    }
+
+    /// True when the target worked on other networks within 24 h of the hour, before or after.
+    pub fn succeed(&self, asn: Option<u32>, hour: i64) -> bool {
+        let reach = PEER_WINDOW / HOUR;
+        let (first, last) = (hour.saturating_sub(reach), hour.saturating_add(reach));
+        let mut networks: Vec<u32> = Vec::new();
+        let mut sessions = 0_usize;
+        for (&(_, network), &count) in self.clear.range((first, 0)..=(last, u32::MAX)) {
+            if Some(network) == asn {
+                continue;
+            }
+            sessions += count as usize;
+            if !networks.contains(&network) {
+                networks.push(network);
+            }
+            if sessions >= PEER_SESSIONS && networks.len() >= PEER_NETWORKS {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The votes of one network, oldest first. Masked and down sessions vote for nothing. Independent of the order of
+/// `sessions` (ruling intelligence 15).
+pub fn votes(sessions: &[Session], peers: &Peers) -> Vec<HourVote> {
+    let mut groups: BTreeMap<(i64, u32), Vec<(bool, &Evaluated)>> = BTreeMap::new();
+    for session in sessions {
+        let needs_peers = session.evaluated.vote == Vote::NeedsControl;
+        let works_elsewhere = needs_peers && peers.succeed(session.asn, session.hour);
+        let blocked = match session.evaluated.with_peers(works_elsewhere) {
+            Vote::Blocked => true,
+            Vote::Clear => false,
+            Vote::Masked | Vote::Down | Vote::NeedsControl => continue,
+        };
+        groups.entry((session.hour, session.vote_key)).or_default().push((blocked, &session.evaluated));
+    }
+    groups.into_iter().map(|((hour, vote_key), group)| hour_vote(hour, vote_key, &group)).collect()
+}
+
+fn hour_vote(hour: i64, vote_key: u32, group: &[(bool, &Evaluated)]) -> HourVote {
+    let blocked = 2 * group.iter().filter(|(blocked, _)| *blocked).count() >= group.len();
+    let mut vote = HourVote {
+        hour,
+        vote_key,
+        blocked,
+        log10_lr: 0.0,
+        measurements: u32::try_from(group.len()).unwrap_or(u32::MAX),
+        techniques: BTreeMap::new(),
+        rules: BTreeMap::new(),
+    };
+    for (side, evaluated) in group {
+        if let (true, Some(technique)) = (*side, evaluated.technique) {
+            *vote.techniques.entry(technique).or_default() += 1;
+        }
+        if *side == blocked {
+            *vote.rules.entry(evaluated.rule).or_default() += 1;
+        }
+    }
+    // Summed over the sorted map, so that rounding does not depend on the order of arrival.
+    let (sum, count) = vote.rules.iter().fold((0.0, 0.0), |(sum, count), (rule, n)| {
+        (sum + rule.rule().log10_lr * f64::from(*n), count + f64::from(*n))
+    });
+    vote.log10_lr = if count > 0.0 { sum / count } else { 0.0 };
+    vote
+}
+
+/// The votes that count at `now`: those of the last 72 h or the last 10, whichever reaches further back, never past the
+/// age limit and never later than `now` (ruling intelligence 1). `votes` is sorted by hour.
+pub fn window(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> &[HourVote] {
+    let now_hour = now.hour();
+    let end = votes.partition_point(|vote| vote.hour <= now_hour);
+    let past = votes.get(..end).unwrap_or_default();
+    let by_time = past.partition_point(|vote| vote.hour < hour_after(now, WINDOW));
+    let by_count = past.len().saturating_sub(WINDOW_VOTES);
+    let oldest = past.partition_point(|vote| vote.hour < hour_after(now, ageing.limit));
+    past.get(by_time.min(by_count).max(oldest)..).unwrap_or_default()
+}
+
+/// The first hour that begins at or after `now - age`.
+fn hour_after(now: Timestamp, age: i64) -> i64 {
+    let start = now.0.saturating_sub(age);
+    start.div_euclid(HOUR) + i64::from(start.rem_euclid(HOUR) != 0)
+}
+
+/// Weighted counts of blocked and clear votes: each network-day scaled down to 8 votes (ruling intelligence 13), each
+/// vote halved by age.
+pub fn weighted(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> (f64, f64) {
+    let mut days: BTreeMap<i64, u32> = BTreeMap::new();
+    for vote in votes {
+        *days.entry(vote.hour.div_euclid(24)).or_default() += 1;
+    }
+    let mut totals = (0.0, 0.0);
+    for vote in votes {
+        let in_day = days.get(&vote.hour.div_euclid(24)).copied().unwrap_or(1);
+        let weight = day_scale(in_day) * decay(vote.hour, now, ageing);
+        if vote.blocked { totals.0 += weight } else { totals.1 += weight }
+    }
+    totals
+}
+
+/// The factor that scales a network-day of so many votes down to the cap.
+pub fn day_scale(votes: u32) -> f64 {
+    (NETWORK_DAY_VOTES / f64::from(votes.max(1))).min(1.0)
+}
+
+fn decay(hour: i64, now: Timestamp, ageing: Ageing) -> f64 {
+    let age = now.hour().saturating_sub(hour).max(0) as f64;
+    0.5f64.powf(age / (ageing.half_life as f64 / HOUR as f64))
+}

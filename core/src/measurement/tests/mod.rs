@@ -1,1 +1,24 @@
+//! Tests on the shared sample data (skipped with a message where it is absent) and properties of the types.
 
+mod formats;
+mod kenya;
+mod laws;
+mod lists;
+mod mutation;
+
+use std::path::PathBuf;
+
+/// A file of the sample data, or `None` with a message.
+pub fn sample(name: &str) -> Option<Vec<u8>> {
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")).join(name);
+    match std::fs::read(&path) {
+        Ok(bytes) => Some(bytes),
+        Err(_) => {
+            println!("skipped: {} is not here", path.display());
+            None
+        }
+    }
+}
+
+/// No limit worth mentioning.
+pub const LIMIT: u64 = 1 << 32;

@@ -1,0 +1,233 @@
+//! Windows, network and national verdicts, lists, posterior.
+
+use std::collections::BTreeMap;
+
+use super::evaluate::{Evaluated, Vote, vote_of};
+use super::national::{self, Basis, ListEntry, ListKind, Member, Scope};
+use super::network::{Context, NetworkVerdict, Status, VersionCount, down_rate, instrument_faults, verdict};
+use super::posterior::{Beta, Calibration, log10_odds};
+use super::rules::RuleId;
+use super::technique::Technique;
+use super::window::{Ageing, HourVote, Peers, Session, votes, window};
+use crate::Timestamp;
+use crate::time::{DAY, HOUR};
+
+const NOW_HOUR: i64 = 472_000;
+
+fn now() -> Timestamp {
+    Timestamp(NOW_HOUR * HOUR)
+}
+
+fn context() -> Context {
+    let calibration = Calibration::cold_start();
+    Context { ageing: Ageing::of(false), down_rate: 0.03, control_failures: None, calibration }
+}
+
+fn vote(hours_ago: i64, blocked: bool) -> HourVote {
+    let technique = Technique::TlsReset;
+    HourVote {
+        hour: NOW_HOUR - hours_ago,
+        vote_key: 0,
+        blocked,
+        log10_lr: if blocked { 2.04 } else { -1.08 },
+        measurements: 1,
+        techniques: if blocked { BTreeMap::from([(technique, 1)]) } else { BTreeMap::new() },
+        rules: BTreeMap::new(),
+    }
+}
+
+fn judge(list: &[(i64, bool)]) -> NetworkVerdict {
+    let mut all: Vec<HourVote> = list.iter().map(|(hours, blocked)| vote(*hours, *blocked)).collect();
+    all.sort_by_key(|vote| vote.hour);
+    verdict(&all, now(), &context())
+}
+
+#[test]
+fn ruling_intelligence_1_two_blocked_hours_block_and_one_does_not() {
+    assert_eq!(judge(&[(1, true), (2, true)]).status, Status::Blocked);
+    assert_eq!(judge(&[(1, true), (1, true)]).status, Status::Unknown, "one hour, two vote keys");
+    assert_eq!(judge(&[(1, true), (2, false), (3, false), (4, false), (5, false)]).status, Status::Accessible);
+    assert_eq!(judge(&[(1, false), (2, false), (3, false), (4, false)]).status, Status::Unknown);
+    assert_eq!(judge(&[]).status, Status::Unknown);
+    assert_eq!(judge(&[]).confidence, 0.0);
+    let schedule: Vec<(i64, bool)> = (1..60).map(|h| (h, h == 2 || h == 50)).collect();
+    let found = judge(&schedule);
+    assert!(found.status == Status::Blocked && found.intermittent);
+    assert!(found.confidence > 0.9, "{found:?}");
+    assert!(!judge(&[(1, true), (2, true), (3, true), (4, false)]).intermittent);
+}
+
+#[test]
+fn ruling_intelligence_1_the_window_is_72_hours_or_ten_votes() {
+    // Blocked votes 100 h ago count while fewer than ten votes are younger.
+    assert_eq!(judge(&[(100, true), (101, true), (1, false)]).status, Status::Blocked);
+    let mut many: Vec<(i64, bool)> = (0..10).map(|h| (h * 7, false)).collect();
+    many.extend([(100, true), (101, true)]);
+    assert_eq!(judge(&many).status, Status::Accessible);
+    let inside: Vec<HourVote> = vec![vote(72, true)];
+    assert_eq!(window(&inside, now(), Ageing::of(false)).len(), 1, "the border belongs to the window");
+}
+
+#[test]
+fn ruling_intelligence_12_old_votes_decide_nothing() {
+    let days = |d: i64| d * 24;
+    assert_eq!(judge(&[(days(29), true), (days(29) + 1, true)]).status, Status::Blocked);
+    assert_eq!(judge(&[(days(31), true), (days(31) + 1, true)]).status, Status::Unknown);
+    let messaging = Context { ageing: Ageing::of(true), ..context() };
+    let all = [vote(days(15), true), vote(days(15) - 1, true)];
+    assert_eq!(verdict(&all, now(), &messaging).status, Status::Unknown);
+    let future = [vote(-5, true), vote(-6, true)];
+    assert_eq!(verdict(&future, now(), &context()).status, Status::Unknown, "as_of sees no later votes");
+}
+
+fn session(asn: u32, hours_ago: i64, key: u32, rule: RuleId) -> Session {
+    let evaluated = Evaluated { rule, technique: rule.rule().technique, vote: vote_of(rule) };
+    Session { asn: Some(asn), hour: NOW_HOUR - hours_ago, vote_key: key, evaluated }
+}
+
+#[test]
+fn ruling_intelligence_13_an_hour_votes_once_per_key_and_blocked_needs_half() {
+    let peers = Peers::default();
+    let list = [
+        session(1, 1, 7, RuleId::TlsReset),
+        session(1, 1, 7, RuleId::TlsValid),
+        session(1, 1, 8, RuleId::TlsValid),
+        session(1, 1, 8, RuleId::TlsValid),
+        session(1, 1, 8, RuleId::TlsReset),
+        session(1, 1, 9, RuleId::LocalFault),
+        session(1, 1, 9, RuleId::TlsBothFail),
+    ];
+    let found = votes(&list, &peers);
+    let sides: Vec<(u32, bool)> = found.iter().map(|vote| (vote.vote_key, vote.blocked)).collect();
+    assert_eq!(sides, [(7, true), (8, false)]);
+    let mut reversed = list;
+    reversed.reverse();
+    assert_eq!(votes(&reversed, &peers), found, "order independence");
+}
+
+#[test]
+fn ruling_intelligence_4_peers_are_three_sessions_on_two_other_networks_within_a_day() {
+    let mut peers = Peers::default();
+    peers.add(2, NOW_HOUR, 2);
+    assert!(!peers.succeed(Some(1), NOW_HOUR));
+    peers.add(3, NOW_HOUR + 24, 1);
+    assert!(peers.succeed(Some(1), NOW_HOUR));
+    assert!(!peers.succeed(Some(3), NOW_HOUR), "its own sessions are no peers");
+    assert!(!peers.succeed(Some(1), NOW_HOUR - 1), "25 hours away");
+    let failing = [session(1, 0, 0, RuleId::HttpTimeoutPool)];
+    assert!(votes(&failing, &peers)[0].blocked);
+    assert!(votes(&failing, &Peers::default()).is_empty());
+}
+
+#[test]
+fn ruling_intelligence_9_ratios_decide_votes() {
+    assert_eq!(vote_of(RuleId::TlsReset), Vote::Blocked);
+    assert_eq!(vote_of(RuleId::TcpOk), Vote::Clear);
+    assert_eq!(vote_of(RuleId::DnsUnmatched), Vote::Masked);
+    assert_eq!(vote_of(RuleId::DnsInvented), Vote::Masked, "low weight");
+    assert_eq!(vote_of(RuleId::HttpTimeoutPool), Vote::NeedsControl);
+    assert_eq!(vote_of(RuleId::DnsBothFail), Vote::Down);
+}
+
+#[test]
+fn ruling_intelligence_22_a_broken_network_decides_nothing_and_the_down_rate_is_a_median() {
+    let all = [vote(1, true), vote(2, true), vote(3, true)];
+    let broken = Context { control_failures: Some(0.31), ..context() };
+    assert_eq!(verdict(&all, now(), &broken).status, Status::Unknown);
+    assert_eq!(verdict(&all, now(), &Context { control_failures: Some(0.30), ..context() }).status, Status::Blocked);
+    assert_eq!(down_rate(&[0.5; 4]), 0.03);
+    assert_eq!(down_rate(&[0.9, 0.0, 0.1, 0.02, 0.9]), 0.1);
+    assert_eq!(down_rate(&[0.0, 0.1, 0.3, 0.4, 0.5, 0.9]), 0.35);
+}
+
+fn member(asn: u32, addresses: u64, verdict: &NetworkVerdict) -> Member<'_> {
+    Member { asn, addresses: Some(addresses), verdict }
+}
+
+#[test]
+fn ruling_intelligence_7_networks_weigh_by_the_root_of_their_addresses() {
+    let blocked = judge(&[(1, true), (2, true)]);
+    let clear = judge(&[(1, false), (2, false), (3, false), (4, false), (5, false)]);
+    let none = judge(&[]);
+    let half = national::verdict(&[member(1, 1_000_000, &blocked), member(2, 1_000_000, &clear)]);
+    assert_eq!((half.status, half.scope), (Status::Blocked, Some(Scope::Single)));
+    // 1000 of 1000 + 2 x 1000 = a third, on one network: not the country.
+    let third = [member(1, 1_000_000, &blocked), member(2, 1_000_000, &clear), member(3, 1_000_000, &clear)];
+    assert_eq!(national::verdict(&third).status, Status::Accessible);
+    let two =
+        [member(1, 10_000, &blocked), member(2, 10_000, &blocked), member(3, 160_000, &clear), member(4, 5, &none)];
+    let found = national::verdict(&two);
+    assert_eq!((found.status, found.scope), (Status::Blocked, Some(Scope::National)));
+    assert_eq!((found.networks_blocked, found.networks_tested, found.networks_seen), (2, 3, 3));
+    assert!((found.blocked_weight - 200.0 / 600.0).abs() < 1e-9);
+    assert_eq!(national::verdict(&[member(1, 5, &none)]).status, Status::Unknown);
+    assert_eq!(national::verdict(&[]).confidence, 0.0);
+}
+
+#[test]
+fn rulings_intelligence_27_and_28_lists_fill_in_only_when_measurements_are_undecided() {
+    let unknown = national::verdict(&[]);
+    let decided =
+        national::verdict(&[member(1, 1_000, &judge(&[(1, false), (2, false), (3, false), (4, false), (5, false)]))]);
+    let list = |kind, age_days: i64| [ListEntry { kind, date: now().plus(-age_days * DAY) }];
+    let listed = national::answer(&unknown, 3, Some(now()), &list(ListKind::Official, 100), now());
+    assert_eq!((listed.status, listed.basis, listed.evidence_count), (Status::Blocked, Basis::KnownList, 0));
+    assert!(listed.confidence <= 0.6);
+    for (kind, age) in [(ListKind::Community, 1), (ListKind::Court, 731)] {
+        let answer = national::answer(&unknown, 3, Some(now()), &list(kind, age), now());
+        assert_eq!((answer.status, answer.basis, answer.evidence_count), (Status::Unknown, Basis::Measured, 3));
+        assert!(answer.listed && answer.confidence == 0.0);
+    }
+    let over = national::answer(&decided, 5, Some(now()), &list(ListKind::Official, 1), now());
+    assert_eq!((over.status, over.basis), (Status::Accessible, Basis::Measured));
+    let nothing = national::answer(&unknown, 0, None, &[], now());
+    assert_eq!((nothing.basis, nothing.last_checked), (Basis::Unmeasured, now()));
+}
+
+#[test]
+fn failures_that_follow_a_software_version_are_its_own() {
+    let count = |version, asn, failed, sessions| VersionCount { version, asn, failed, sessions };
+    let mut counts = Vec::new();
+    for asn in 1..=3 {
+        counts.push(count(10, asn, 5, 5));
+        counts.push(count(11, asn, 0, 5));
+    }
+    assert_eq!(instrument_faults(&counts), [10]);
+    assert!(instrument_faults(&counts[..4]).is_empty(), "two networks are too few");
+    for entry in &mut counts {
+        entry.failed = entry.sessions;
+    }
+    assert!(instrument_faults(&counts).is_empty(), "all versions fail: the networks do it");
+}
+
+#[test]
+fn the_deepest_technique_seen_names_the_block() {
+    let counts = BTreeMap::from([(Technique::Tls, 5), (Technique::TlsReset, 2), (Technique::DnsNxdomain, 3)]);
+    assert_eq!(national::techniques([&counts].into_iter()), [Technique::TlsReset, Technique::DnsNxdomain]);
+}
+
+#[test]
+fn the_beta_distribution_agrees_with_closed_forms() {
+    let uniform = Beta { a: 1.0, b: 1.0 };
+    assert!((uniform.cdf(0.3) - 0.3).abs() < 1e-9);
+    let square = Beta { a: 2.0, b: 1.0 };
+    assert!((square.cdf(0.5) - 0.25).abs() < 1e-9);
+    let (low, high) = uniform.interval(0.9);
+    assert!((low - 0.05).abs() < 1e-6 && (high - 0.95).abs() < 1e-6);
+    // P(X <= 0.2) of Beta(3, 8) is the binomial tail P(Bin(10, 0.2) >= 3).
+    assert!((Beta { a: 3.0, b: 8.0 }.cdf(0.2) - 0.322_200_473_6).abs() < 1e-8);
+    let sharp = Beta::prior(0.03, 4.0).after(1_000.0, 3_000.0);
+    let (low, high) = sharp.interval(0.9);
+    assert!(low < 0.25 && 0.25 < high && high - low < 0.03);
+}
+
+#[test]
+fn the_cold_start_map_is_the_published_one() {
+    let map = Calibration::cold_start();
+    // log10 odds = -2.3424 + 4.5615 * score, here at score 0.5.
+    let at_half = map.probability(0.0);
+    assert!((log10_odds(at_half) - (-2.3424 + 0.5 * 4.5615)).abs() < 1e-9);
+    assert!(map.probability(12.0) < 0.995 && map.probability(-12.0) > 0.004);
+    let fitted = Calibration::fitted(0.0, 1.0);
+    assert!((fitted.probability(1.0) - 10.0 / 11.0).abs() < 1e-9);
+}

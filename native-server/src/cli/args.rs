@@ -1,0 +1,69 @@
+//! Flags and subcommands.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::Config;
+
+/// Censorship intelligence and an encrypted relay for agents, on one data file.
+#[derive(Debug, Parser)]
+#[command(name = "heliograph", version, about)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+pub struct Common {
+    /// The data file; its keys are beside it, in FILE.key.
+    #[arg(long, global = true, value_name = "FILE", env = "HELIOGRAPH_DATA", default_value = "heliograph.redb")]
+    pub data: PathBuf,
+    /// A file of lines `name = value`.
+    #[arg(long, global = true, value_name = "FILE", env = "HELIOGRAPH_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Any setting; `heliograph config` lists them.
+    #[arg(long = "set", global = true, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Word that stands for this service in DIDs and header names; fixed at first start.
+    #[arg(long, global = true, value_name = "WORD")]
+    pub brand: Option<String>,
+    /// Address that links in answers begin with.
+    #[arg(long, global = true, value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Write one line per request to standard error.
+    #[arg(long, global = true)]
+    pub access_log: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the data file (what happens without a subcommand).
+    Serve,
+    /// Print every setting with its value, source and meaning.
+    Config,
+}
+
+impl Common {
+    /// The settings in force.
+    pub fn config(&self) -> Result<Config, String> {
+        let mut flags = Vec::new();
+        for pair in &self.set {
+            let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set takes NAME=VALUE, not {pair:?}"))?;
+            flags.push((name.trim().to_owned(), value.to_owned()));
+        }
+        let named = [("listen", &self.listen), ("brand", &self.brand), ("public_url", &self.public_url)];
+        for (name, value) in named {
+            flags.extend(value.as_ref().map(|value| (name.to_owned(), value.clone())));
+        }
+        if self.access_log {
+            flags.push(("access_log".to_owned(), "true".to_owned()));
+        }
+        Config::load(self.config.as_deref(), |name| std::env::var(name).ok(), &flags)
+    }
+}

@@ -1,0 +1,31 @@
+//! The command line.
+
+mod args;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use args::{Cli, Command};
+
+/// Runs the program and returns its exit code.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        None | Some(Command::Serve) => serve::run(&cli.common),
+        Some(Command::Config) => config(&cli.common),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn config(common: &args::Common) -> Result<(), String> {
+    print!("{}", common.config()?.listing());
+    Ok(())
+}

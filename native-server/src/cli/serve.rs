@@ -1,0 +1,84 @@
+//! `heliograph serve`.
+
+use std::io::Write;
+
+use tokio::net::TcpListener;
+
+use super::args::Common;
+use crate::server::Deployment;
+use crate::store::Options;
+
+/// Descriptors a server needs besides its connections.
+const OTHER_FILES: u64 = 64;
+
+pub fn run(common: &Common) -> Result<(), String> {
+    let config = common.config()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    runtime.block_on(async move {
+        let mut settings = config.settings;
+        let listener = TcpListener::bind(&settings.listen)
+            .await
+            .map_err(|error| format!("cannot listen on {}: {error}", settings.listen))?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        if settings.public_url.is_empty() {
+            settings.public_url = format!("http://{address}");
+        }
+        let hints = hints(&settings.public_url, &settings.demo_key);
+        let deployment = Deployment::open(settings, Options::new(&common.data)).await?;
+        raise_descriptor_limit();
+        eprintln!("data: {}", common.data.display());
+        eprint!("{hints}");
+        println!("listening on http://{address}");
+        std::io::stdout().flush().map_err(|error| error.to_string())?;
+        let served = crate::serve::run(listener, deployment.native().clone(), stop_signal()).await;
+        tokio::task::block_in_place(|| deployment.close());
+        served.map_err(|error| error.to_string())
+    })
+}
+
+/// Three requests that work at once on a fresh server.
+fn hints(base: &str, demo_key: &str) -> String {
+    let mut text = String::from("try:\n");
+    if !demo_key.is_empty() {
+        text.push_str(&format!(
+            "  curl -H 'X-API-Key: {demo_key}' '{base}/hydra/v1/detect?domain=telegram.org&country=IR'\n"
+        ));
+    }
+    text.push_str(&format!(
+        "  curl '{base}/v1/accessibility/check?domain=telegram.org&country=CN'\n  curl -X POST -H 'Content-Type: \
+         application/json' -d '{{\"name\":\"first-agent\"}}' {base}/v1/agent/register\n"
+    ));
+    text
+}
+
+/// Every stream holds a descriptor; the usual soft limit of 1,024 would end there (ruling foundation-relay 34).
+fn raise_descriptor_limit() {
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(limit) => eprintln!("open files: {limit}, room for {} streams", limit.saturating_sub(OTHER_FILES)),
+        Err(error) => eprintln!("warning: cannot raise the limit of open files: {error}"),
+    }
+}
+
+/// Ends at Ctrl-C or SIGTERM.
+async fn stop_signal() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => {
+                tokio::select! {
+                    _ = interrupt => {}
+                    _ = terminate.recv() => {}
+                }
+            }
+            Err(_) => drop(interrupt.await),
+        }
+    }
+    #[cfg(not(unix))]
+    drop(interrupt.await);
+    eprintln!("stopping");
+}

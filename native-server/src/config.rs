@@ -1,0 +1,245 @@
+//! Settings from flags over environment over file over default.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use heliograph_core::settings::Settings;
+
+/// Where a value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Default,
+    File,
+    Environment,
+    Flag,
+    /// Raised because the server listens beyond this machine.
+    Public,
+}
+
+impl Source {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Source::Default => "default",
+            Source::File => "file",
+            Source::Environment => "environment",
+            Source::Flag => "flag",
+            Source::Public => "public address",
+        }
+    }
+}
+
+/// Settings with the source of each.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub settings: Settings,
+    sources: BTreeMap<&'static str, Source>,
+}
+
+/// The environment variable of a setting.
+pub fn variable(name: &str) -> String {
+    format!("HELIOGRAPH_{}", name.to_ascii_uppercase())
+}
+
+impl Config {
+    /// Puts the settings together. `flags` are pairs of name and value; `environment` looks a variable up.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl Fn(&str) -> Option<String>,
+        flags: &[(String, String)],
+    ) -> Result<Config, String> {
+        let mut config = Config { settings: Settings::default(), sources: BTreeMap::new() };
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            for (number, name, value) in parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))? {
+                config
+                    .set(&name, &value, Source::File)
+                    .map_err(|error| format!("{}, line {number}: {error}", path.display()))?;
+            }
+        }
+        for setting in Settings::ALL {
+            let variable = variable(setting.name);
+            if let Some(value) = environment(&variable) {
+                config
+                    .set(setting.name, &value, Source::Environment)
+                    .map_err(|error| format!("{variable}: {error}"))?;
+            }
+        }
+        for (name, value) in flags {
+            config.set(name, value, Source::Flag)?;
+        }
+        config.open_to_the_world();
+        Ok(config)
+    }
+
+    fn set(&mut self, name: &str, value: &str, source: Source) -> Result<(), String> {
+        let setting = Settings::ALL
+            .iter()
+            .find(|setting| setting.name == name)
+            .ok_or_else(|| format!("there is no setting named {name}; `heliograph config` lists them"))?;
+        self.settings.set(name, value)?;
+        self.sources.insert(setting.name, source);
+        Ok(())
+    }
+
+    /// Public figures for a server that others can reach; values that the operator set, even to the default, stay.
+    fn open_to_the_world(&mut self) {
+        if is_loopback(&self.settings.listen) {
+            return;
+        }
+        let mut public = self.settings.clone();
+        public.open_to_the_world();
+        for setting in Settings::ALL {
+            let chosen = self.sources.contains_key(setting.name);
+            let (before, after) = (self.settings.get(setting.name), public.get(setting.name));
+            if let Some(value) = after.filter(|after| !chosen && before.as_ref() != Some(after))
+                && self.settings.set(setting.name, &value).is_ok()
+            {
+                self.sources.insert(setting.name, Source::Public);
+            }
+        }
+    }
+
+    pub fn source(&self, name: &str) -> Source {
+        self.sources.get(name).copied().unwrap_or(Source::Default)
+    }
+
+    /// Every setting with value, source and meaning, in a form that `--config` reads.
+    pub fn listing(&self) -> String {
+        let mut text = String::new();
+        for setting in Settings::ALL {
+            let value = self.settings.get(setting.name).unwrap_or_default();
+            let plain = value.parse::<u64>().is_ok() || value == "true" || value == "false";
+            let value = match (setting.secret, plain) {
+                (true, _) => format!("# {} {value}", setting.name),
+                (false, true) => format!("{} = {value}", setting.name),
+                (false, false) => format!("{} = {value:?}", setting.name),
+            };
+            let source = self.source(setting.name).as_str();
+            text.push_str(&format!("# {}\n{value}  # from {source}\n", setting.doc.trim()));
+        }
+        text
+    }
+}
+
+/// Whether an address such as `127.0.0.1:8787` can only be reached from this machine.
+pub fn is_loopback(listen: &str) -> bool {
+    let host = listen.rsplit_once(':').map_or(listen, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Lines `name = value`, the part of TOML that flat settings need: comments, quoted strings, bare numbers and booleans.
+fn parse_file(text: &str) -> Result<Vec<(usize, String, String)>, String> {
+    let mut found = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let (number, line) = (number + 1, line.trim());
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let refuse = || format!("line {number} is not `name = value`");
+        let (name, rest) = line.split_once('=').ok_or_else(refuse)?;
+        let value = value(rest.trim()).ok_or_else(refuse)?;
+        found.push((number, name.trim().to_owned(), value));
+    }
+    Ok(found)
+}
+
+fn value(text: &str) -> Option<String> {
+    let comment = |rest: &str| {
+        let rest = rest.trim();
+        rest.is_empty() || rest.starts_with('#')
+    };
+    if let Some(rest) = text.strip_prefix('\'') {
+        let (value, rest) = rest.split_once('\'')?;
+        return comment(rest).then(|| value.to_owned());
+    }
+    if let Some(rest) = text.strip_prefix('"') {
+        let mut value = String::new();
+        let mut chars = rest.chars();
+        loop {
+            match chars.next()? {
+                '"' => return comment(chars.as_str()).then_some(value),
+                '\\' => value.push(match chars.next()? {
+                    escaped @ ('"' | '\\') => escaped,
+                    't' => '\t',
+                    _ => return None,
+                }),
+                other => value.push(other),
+            }
+        }
+    }
+    let bare = text.split('#').next().unwrap_or_default().trim().replace('_', "");
+    let plain = bare == "true" || bare == "false" || bare.parse::<u64>().is_ok();
+    plain.then_some(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn flags_win_over_environment_over_file_over_default() {
+        let folder = crate::testing::folder("config");
+        let path = folder.file("h.toml");
+        std::fs::write(&path, "brand = \"file\"\n# c\nagent_burst = 1_000 # c\naccess_log = true\nlisten='[::1]:1'\n")
+            .unwrap();
+        let environment = |name: &str| match name {
+            "HELIOGRAPH_BRAND" => Some("environment".to_owned()),
+            "HELIOGRAPH_AGENT_BURST" => Some("2000".to_owned()),
+            _ => None,
+        };
+        let config = Config::load(Some(&path), environment, &flags(&[("brand", "flag")])).unwrap();
+        let seen = |name: &str| (config.settings.get(name).unwrap(), config.source(name));
+        assert_eq!(seen("brand"), ("flag".into(), Source::Flag));
+        assert_eq!(seen("agent_burst"), ("2000".into(), Source::Environment));
+        assert_eq!(seen("access_log"), ("true".into(), Source::File));
+        assert_eq!(seen("listen"), ("[::1]:1".into(), Source::File));
+        assert_eq!(seen("stream_seconds"), ("30".into(), Source::Default));
+    }
+
+    #[test]
+    fn what_config_prints_can_be_read_back() {
+        let config =
+            Config::load(None, |_| None, &flags(&[("demo_key", "a \"b\" \\ #"), ("agent_burst", "7")])).unwrap();
+        let folder = crate::testing::folder("config-listing");
+        let path = folder.file("h.toml");
+        std::fs::write(&path, config.listing()).unwrap();
+        let again = Config::load(Some(&path), |_| None, &[]).unwrap();
+        assert_eq!(again.settings, config.settings);
+    }
+
+    #[test]
+    fn listening_beyond_this_machine_puts_public_limits_in_force_but_keeps_chosen_ones() {
+        let config =
+            Config::load(None, |_| None, &flags(&[("listen", "0.0.0.0:80"), ("signups_per_day", "1000")])).unwrap();
+        assert_eq!((config.settings.data_per_minute, config.source("data_per_minute")), (120, Source::Public));
+        assert_eq!(config.settings.signups_per_day, 1_000);
+        for local in ["127.0.0.1:0", "localhost:8787", "[::1]:80"] {
+            let config = Config::load(None, |_| None, &flags(&[("listen", local)])).unwrap();
+            assert_eq!(config.settings.data_per_minute, 0, "{local}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let folder = crate::testing::folder("config-errors");
+        let path = folder.file("h.toml");
+        for (text, part) in [
+            ("brand = svc2", "line 1"),
+            ("\nnonsense = 1", "nonsense"),
+            ("[server]", "line 1"),
+            ("brand = \"open", "line 1"),
+            ("agent_burst = -1", "line 1"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = Config::load(Some(&path), |_| None, &[]).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        let error = Config::load(None, |_| Some("Bad!".into()), &[]).unwrap_err();
+        assert!(error.starts_with("HELIOGRAPH_BRAND"), "{error}");
+    }
+}

@@ -1,0 +1,220 @@
+//! The key file `<data>.key`: master keys and the generated operator key (ruling foundation-relay 24).
+//!
+//! ```text
+//! # comment lines
+//! heliograph-keys 1
+//! master 6d0c...  64 hexadecimal digits; the first line seals, further ones only open
+//! admin Q7b...
+//! ```
+//!
+//! Readable by its owner alone. Data without its key file is refused: a new key could open nothing that was sealed.
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::clock;
+
+const FORMAT: &str = "heliograph-keys 1";
+
+const COMMENT: &str = "\
+# Keys of a Heliograph deployment. Keep this file with the data file, in every backup, and from everybody else:
+# without it the private keys and messages in the data cannot be read, by anyone, ever.
+# `master`: the first seals, further ones (after a rotation) only open. `admin`: the operator key, X-Admin-Key.
+";
+
+/// What the file holds.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyFile {
+    /// The one that seals.
+    pub master: [u8; 32],
+    /// Earlier ones, which still open.
+    pub earlier: Vec<[u8; 32]>,
+    pub admin_key: String,
+}
+
+impl std::fmt::Debug for KeyFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "KeyFile({} master keys)", 1 + self.earlier.len())
+    }
+}
+
+/// Where the keys of a data file are.
+pub fn path_for(data: &Path) -> PathBuf {
+    let mut name = data.as_os_str().to_owned();
+    name.push(".key");
+    PathBuf::from(name)
+}
+
+/// Reads the keys of a data file, or makes them when `fresh`: when there is no data yet.
+pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
+    let path = path_for(data);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            warn_if_open(&path);
+            parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && fresh => {
+            let keys = generate()?;
+            write(&path, &keys).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            Ok(keys)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(format!(
+            "{} is missing, but {} holds data sealed with it; restore the key file that was kept with this data",
+            path.display(),
+            data.display()
+        )),
+        Err(error) => Err(format!("cannot read {}: {error}", path.display())),
+    }
+}
+
+fn generate() -> Result<KeyFile, String> {
+    let (mut master, mut admin) = ([0; 32], [0; 32]);
+    for bytes in [&mut master, &mut admin] {
+        getrandom::fill(bytes).map_err(|error| format!("no randomness: {error}"))?;
+    }
+    Ok(KeyFile { master, earlier: Vec::new(), admin_key: format!("admin_{}", hex(&admin)) })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (n, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * n..2 * n + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Reads the text of a key file.
+pub fn parse(text: &str) -> Result<KeyFile, String> {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    match lines.next() {
+        Some(FORMAT) => {}
+        Some(other) if other.starts_with("heliograph-keys ") => {
+            return Err(format!("format {other:?} is not known to this version"));
+        }
+        _ => return Err(format!("this is no key file: its first line is not {FORMAT:?}")),
+    }
+    let (mut masters, mut admin_key) = (Vec::new(), None);
+    for line in lines {
+        match line.split_once(' ').map(|(name, value)| (name, value.trim())) {
+            Some(("master", value)) => masters.push(unhex(value).ok_or("a master key is not 64 hexadecimal digits")?),
+            Some(("admin", value)) if value.len() >= 16 => admin_key = Some(value.to_owned()),
+            // The line itself may be a secret, so it is not shown.
+            _ => return Err("a line is neither `master` nor `admin` with its key".to_owned()),
+        }
+    }
+    let mut masters = masters.into_iter();
+    match (masters.next(), admin_key) {
+        (Some(master), Some(admin_key)) => Ok(KeyFile { master, earlier: masters.collect(), admin_key }),
+        _ => Err("it has no master key or no admin key".to_owned()),
+    }
+}
+
+/// Writes a new key file, mode 0600, durably and without ever leaving half a file under its name.
+pub fn write(path: &Path, keys: &KeyFile) -> std::io::Result<()> {
+    let mut text = format!("{COMMENT}# Written {}.\n{FORMAT}\n", clock::now());
+    for master in std::iter::once(&keys.master).chain(&keys.earlier) {
+        text.push_str(&format!("master {}\n", hex(master)));
+    }
+    text.push_str(&format!("admin {}\n", keys.admin_key));
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = PathBuf::from(draft);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&draft, path)?;
+    sync_folder(path);
+    Ok(())
+}
+
+/// Makes a new name durable; not every platform can.
+fn sync_folder(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(folder) = std::fs::File::open(folder) {
+        let _ = folder.sync_all();
+    }
+}
+
+#[cfg(unix)]
+fn warn_if_open(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    if std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0) {
+        eprintln!("warning: {} can be read by other users; run: chmod 600 {0}", path.display());
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_open(_path: &Path) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::folder;
+
+    #[test]
+    fn ruling_foundation_relay_24_a_key_file_is_made_once_private_and_read_again() {
+        let folder = folder("keyfile");
+        let data = folder.file("d.redb");
+        let made = load_or_create(&data, true).unwrap();
+        assert_eq!(load_or_create(&data, true).unwrap(), made);
+        assert_eq!(load_or_create(&data, false).unwrap(), made);
+        assert!(made.earlier.is_empty());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(path_for(&data)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn ruling_foundation_relay_24_data_without_its_key_file_is_refused() {
+        let folder = folder("keyfile-missing");
+        let data = folder.file("d.redb");
+        let error = load_or_create(&data, false).unwrap_err();
+        assert!(error.contains("missing") && error.contains("restore"), "{error}");
+        assert!(!path_for(&data).exists());
+    }
+
+    #[test]
+    fn several_master_keys_are_kept_in_order() {
+        let folder = folder("keyfile-rotation");
+        let path = folder.file("d.redb.key");
+        let keys = KeyFile { master: [1; 32], earlier: vec![[2; 32]], admin_key: "0123456789abcdef".into() };
+        write(&path, &keys).unwrap();
+        assert_eq!(parse(&std::fs::read_to_string(&path).unwrap()).unwrap(), keys);
+    }
+
+    #[test]
+    fn damaged_files_are_refused_without_showing_their_secrets() {
+        let secret = "a1".repeat(31);
+        for text in [
+            String::new(),
+            "heliograph-keys 2\n".into(),
+            format!("{FORMAT}\n"),
+            format!("{FORMAT}\nmaster {secret}\nadmin 0123456789abcdef\n"),
+            format!("{FORMAT}\nmaster {secret}a1\n"),
+            format!("{FORMAT}\n{secret}\n"),
+        ] {
+            let error = parse(&text).unwrap_err();
+            assert!(!error.contains(&secret), "{error}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The core's [`Runtime`] on one data file.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use heliograph_core::actor::{ActorId, Call, View, host};
+use heliograph_core::agent::stream::Open;
+use heliograph_core::documents::Document;
+use heliograph_core::kv::Read;
+use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use heliograph_core::{Error, Result, Timestamp};
+
+use crate::clock;
+use crate::store::Store;
+use crate::streams::Streams;
+use crate::writer::{Listener, Writer};
+
+/// Everything a handler reaches.
+pub struct Native {
+    pub(crate) store: Arc<Store>,
+    pub(crate) writer: Writer,
+    environment: Environment,
+    documents: Arc<Documents>,
+    streams: Arc<Streams>,
+}
+
+impl Native {
+    pub fn new(
+        store: Arc<Store>,
+        writer: Writer,
+        environment: Environment,
+        documents: Arc<Documents>,
+        streams: Arc<Streams>,
+    ) -> Self {
+        Native { store, writer, environment, documents, streams }
+    }
+
+    pub fn streams(&self) -> &Arc<Streams> {
+        &self.streams
+    }
+
+    fn answer(&self, call: &Call) -> Result<Vec<u8>> {
+        answer(&self.store, &self.environment.settings, call)
+    }
+}
+
+/// Runs a query on a snapshot. A panic in it is an internal error of this request alone.
+pub fn answer(store: &Store, settings: &heliograph_core::settings::Settings, call: &Call) -> Result<Vec<u8>> {
+    let run = || {
+        store.read_actor(&call.actor, |rows| {
+            let rows: &dyn Read = rows;
+            host::answer(&View::new(&call.actor, rows, clock::now(), settings), call)
+        })
+    };
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(Error::internal(format!("panic in query {} of {}", call.name, call.actor))))
+}
+
+/// Name of the core's query that renders a whole document, which may take long.
+const RENDER: &str = "render";
+
+impl Runtime for Native {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(self.writer.call(call))
+    }
+
+    /// Short reads run where they are asked for: handing them to another thread costs more than they do.
+    fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        if call.name != RENDER {
+            return Box::pin(std::future::ready(self.answer(&call)));
+        }
+        let (store, settings) = (self.store.clone(), self.environment.settings.clone());
+        let work = tokio::task::spawn_blocking(move || answer(&store, &settings, &call));
+        Box::pin(async move { work.await.unwrap_or_else(|error| Err(Error::internal(error))) })
+    }
+
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+        Box::pin(std::future::ready(Ok(self.documents.get(key))))
+    }
+
+    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
+        Box::pin(self.streams.open(open))
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::now()
+    }
+
+    fn random(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        if let Err(error) = getrandom::fill(&mut bytes) {
+            // Without randomness every key and nonce would be guessable: stop rather than go on.
+            eprintln!("fatal: the operating system gives no randomness: {error}");
+            std::process::abort();
+        }
+        bytes
+    }
+
+    fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.writer.probe())
+    }
+}
+
+/// The published documents in memory: a lookup takes a read lock for the time of one hash.
+#[derive(Default)]
+pub struct Documents {
+    by_key: RwLock<HashMap<String, Arc<Document>>>,
+}
+
+impl Documents {
+    pub fn get(&self, key: &str) -> Option<Arc<Document>> {
+        self.by_key.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    pub fn put(&self, documents: Vec<Document>) {
+        let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
+        for document in documents {
+            by_key.insert(document.key.clone(), Arc::new(document));
+        }
+    }
+}
+
+/// Brings what the writer did to documents and streams.
+pub struct News {
+    pub store: Arc<Store>,
+    pub documents: Arc<Documents>,
+    pub streams: Arc<Streams>,
+}
+
+impl Listener for News {
+    fn published(&self, documents: Vec<Document>) {
+        self.documents.put(documents);
+    }
+
+    fn wake(&self, actor: &ActorId) {
+        self.streams.wake(actor);
+    }
+
+    fn reopened(&self) {
+        match self.store.documents() {
+            Ok(documents) => self.documents.put(documents),
+            Err(error) => eprintln!("error: cannot read the documents again: {error}"),
+        }
+        self.streams.wake_all();
+    }
+}

@@ -1,0 +1,80 @@
+//! Starting and stopping a deployment on its data file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use heliograph_core::crypto::Secret;
+use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
+use heliograph_core::deployment::{self, Start};
+use heliograph_core::limits::Buckets;
+use heliograph_core::runtime::Environment;
+use heliograph_core::secrets::Secrets;
+use heliograph_core::settings::Settings;
+use heliograph_core::{actor, actor::Call};
+
+use crate::keyfile::{self, KeyFile};
+use crate::runtime::{Documents, Native, News};
+use crate::store::{Options, Store};
+use crate::streams::Streams;
+use crate::writer::{Writer, WriterThread};
+
+/// A deployment at work on its data file. Dropping it finishes queued writes and closes the file.
+pub struct Deployment {
+    native: Arc<Native>,
+    thread: WriterThread,
+}
+
+impl Deployment {
+    /// Opens or creates the data file and its key file. Runs inside a tokio runtime. The error is for the operator.
+    pub async fn open(settings: Settings, options: Options) -> Result<Deployment, String> {
+        let fresh = is_fresh(&options.path);
+        if fresh && options.must_exist {
+            return Err(format!("there is no data file {}", options.path.display()));
+        }
+        let mut options = options;
+        options.cache_bytes = usize::try_from(settings.cache_bytes).unwrap_or(usize::MAX);
+        // The key file comes first: data without keys would be refused by every later start.
+        let keys = keyfile::load_or_create(&options.path, fresh)?;
+        let store = Arc::new(Store::open(options).map_err(|error| error.to_string())?);
+        let secrets = secrets(&keys, &settings);
+
+        let documents = Arc::new(Documents::default());
+        documents.put(store.documents().map_err(|error| error.to_string())?);
+        let streams = Streams::new(store.clone(), settings.clone());
+        let news = News { store: store.clone(), documents: documents.clone(), streams: streams.clone() };
+        let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news))
+            .map_err(|error| format!("cannot start the writer: {error}"))?;
+
+        let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };
+        let call = Call::operation(deployment::actor().name, &start).map_err(|error| error.to_string())?;
+        let reply = writer.call(call).await.map_err(|error| error.message.into_owned())?;
+        let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
+
+        let environment = Environment { settings, secrets, buckets: Buckets::default(), deployment: identity.id };
+        let native = Arc::new(Native::new(store, writer, environment, documents, streams));
+        Ok(Deployment { native, thread })
+    }
+
+    pub fn native(&self) -> &Arc<Native> {
+        &self.native
+    }
+
+    /// Finishes queued writes and closes the file, once nothing else holds it.
+    pub fn close(self) {
+        self.thread.stop();
+    }
+}
+
+fn is_fresh(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |meta| meta.len() == 0)
+}
+
+fn secrets(keys: &KeyFile, settings: &Settings) -> Secrets {
+    let master = |bytes: &[u8; 32]| MasterKey::new(Secret::new(*bytes));
+    let ring = KeyRing::new(master(&keys.master), keys.earlier.iter().map(master).collect());
+    let admin_key = match settings.admin_key.as_str() {
+        "" => keys.admin_key.clone(),
+        chosen => chosen.to_owned(),
+    };
+    Secrets::new(ring, admin_key)
+}

@@ -1,0 +1,200 @@
+//! A consistent copy of a file in use, without holding a snapshot for long (ruling foundation-relay 19).
+//!
+//! The copy goes through the rows in short snapshots, one after the other, while the writer notes every key it changes.
+//! Then the noted keys are copied again, until few are left; the last ones, and the small tables, are copied from one
+//! snapshot taken between two commits. The copy is then exactly that snapshot.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use heliograph_core::{Error, Result};
+use redb::{Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+
+use super::{DOCUMENTS, DUE, PROBE, ROWS, SNAPSHOT_LIMIT, Store, TIMERS};
+use crate::writer::Writer;
+
+/// How long one snapshot of the copying is held.
+const SLICE: Duration = Duration::from_millis(200);
+/// Rounds over changed keys before the last one.
+const ROUNDS: usize = 8;
+/// So few changed keys can be copied in the last round.
+const FEW: usize = 2_000;
+
+type Keys = BTreeSet<Vec<u8>>;
+
+/// Keys of rows that changed while a backup runs.
+#[derive(Default)]
+pub struct Changed(Mutex<Option<Keys>>);
+
+/// A snapshot between two commits, and the keys changed since the last one.
+pub struct Frozen {
+    pub snapshot: ReadTransaction,
+    pub keys: Keys,
+}
+
+impl Changed {
+    fn lock(&self) -> MutexGuard<'_, Option<Keys>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_recording(&self) -> bool {
+        self.lock().is_some()
+    }
+
+    pub(crate) fn record(&self, changed: Vec<Vec<u8>>) {
+        if let Some(keys) = self.lock().as_mut() {
+            keys.extend(changed);
+        }
+    }
+
+    /// Called by the writer between two commits.
+    pub(crate) fn freeze(&self, store: &Store) -> Result<Frozen> {
+        let guard = store.database.read().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = guard.as_ref().ok_or_else(super::closed)?.begin_read().map_err(Error::unavailable)?;
+        let keys = self.lock().as_mut().map(std::mem::take).unwrap_or_default();
+        Ok(Frozen { snapshot, keys })
+    }
+
+    fn start(&self) -> Result<Recording<'_>> {
+        let mut keys = self.lock();
+        if keys.is_some() {
+            return Err(Error::conflict("Another backup is running."));
+        }
+        *keys = Some(Keys::new());
+        Ok(Recording(self))
+    }
+}
+
+/// Ends the recording when dropped.
+struct Recording<'a>(&'a Changed);
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
+    }
+}
+
+/// Copies the whole data file to `target`, which must not exist. Blocks; call it on a thread of its own.
+pub fn backup(
+    store: &Store,
+    writer: &Writer,
+    target: &Path,
+    wait: &dyn Fn(Freezing<'_>) -> Result<Frozen>,
+) -> Result<()> {
+    let _recording = writer.changed().start()?;
+    // The writer begins to record with its next commit; a snapshot taken by it marks the start.
+    drop(wait(Box::pin(writer.freeze()))?);
+    let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(target);
+    let file = file.map_err(|error| Error::internal(format!("cannot write {}: {error}", target.display())))?;
+    let mut builder = Database::builder();
+    builder.set_cache_size(16 << 20);
+    let copy = builder.create_file(file).map_err(Error::internal)?;
+    copy_rows(store, &copy)?;
+    for round in 0..=ROUNDS {
+        let frozen = wait(Box::pin(writer.freeze()))?;
+        if round < ROUNDS && frozen.keys.len() > FEW {
+            drop(frozen.snapshot);
+            copy_keys(store, &copy, frozen.keys)?;
+            continue;
+        }
+        finish(&frozen, &copy)?;
+        break;
+    }
+    Ok(())
+}
+
+/// A wait for the writer, which the caller drives on its runtime.
+pub type Freezing<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Frozen>> + Send + 'a>>;
+
+fn begin(copy: &Database, durability: Durability) -> Result<WriteTransaction> {
+    let mut transaction = copy.begin_write().map_err(Error::internal)?;
+    transaction.set_durability(durability).map_err(Error::internal)?;
+    Ok(transaction)
+}
+
+/// Copies all rows, slice by slice.
+fn copy_rows(store: &Store, copy: &Database) -> Result<()> {
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let transaction = begin(copy, Durability::None)?;
+        let last = store.read(|snapshot| {
+            let until = Instant::now() + SLICE;
+            let from = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
+            let mut to = transaction.open_table(ROWS).map_err(Error::internal)?;
+            let start = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+            for row in from.range::<&[u8]>((start, Bound::Unbounded)).map_err(Error::unavailable)? {
+                let (key, value) = row.map_err(Error::unavailable)?;
+                to.insert(key.value(), value.value()).map_err(Error::internal)?;
+                if Instant::now() >= until {
+                    return Ok(Some(key.value().to_vec()));
+                }
+            }
+            Ok(None)
+        })?;
+        transaction.commit().map_err(Error::internal)?;
+        match last {
+            Some(last) => after = Some(last),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Copies these rows as they are now, slice by slice.
+fn copy_keys(store: &Store, copy: &Database, keys: Keys) -> Result<()> {
+    let mut keys = keys.into_iter().peekable();
+    while keys.peek().is_some() {
+        let transaction = begin(copy, Durability::None)?;
+        store.read(|snapshot| {
+            let until = Instant::now() + SLICE;
+            copy_some(snapshot, &transaction, &mut keys, Some(until))
+        })?;
+        transaction.commit().map_err(Error::internal)?;
+    }
+    Ok(())
+}
+
+fn copy_some(
+    snapshot: &ReadTransaction,
+    transaction: &WriteTransaction,
+    keys: &mut dyn Iterator<Item = Vec<u8>>,
+    until: Option<Instant>,
+) -> Result<()> {
+    let from = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
+    let mut to = transaction.open_table(ROWS).map_err(Error::internal)?;
+    for key in keys {
+        match from.get(key.as_slice()).map_err(Error::unavailable)? {
+            Some(value) => drop(to.insert(key.as_slice(), value.value()).map_err(Error::internal)?),
+            None => drop(to.remove(key.as_slice()).map_err(Error::internal)?),
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the last changed rows and the small tables from one snapshot, and makes the copy durable.
+fn finish(frozen: &Frozen, copy: &Database) -> Result<()> {
+    let started = Instant::now();
+    let transaction = begin(copy, Durability::Immediate)?;
+    copy_some(&frozen.snapshot, &transaction, &mut frozen.keys.iter().cloned(), None)?;
+    macro_rules! copy_table {
+        ($($table:ident),+) => {$({
+            let from = frozen.snapshot.open_table($table).map_err(Error::unavailable)?;
+            let mut to = transaction.open_table($table).map_err(Error::internal)?;
+            for row in from.iter().map_err(Error::unavailable)? {
+                let (key, value) = row.map_err(Error::unavailable)?;
+                to.insert(key.value(), value.value()).map_err(Error::internal)?;
+            }
+        })+};
+    }
+    copy_table!(TIMERS, DUE, DOCUMENTS, PROBE);
+    let held = started.elapsed();
+    if held > SNAPSHOT_LIMIT {
+        eprintln!("warning: the last snapshot of the backup was held for {} ms", held.as_millis());
+    }
+    transaction.commit().map_err(Error::internal)
+}

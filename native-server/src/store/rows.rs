@@ -1,0 +1,99 @@
+//! The rows of one actor inside the table of all rows.
+
+use std::ops::Bound;
+
+use heliograph_core::actor::ActorId;
+use heliograph_core::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, StoreError};
+use redb::{ReadableTable, StorageError};
+
+/// The bytes before every key of an actor: its id in the key codec of the core, whose end mark keeps one actor's rows
+/// together and in the order of their keys.
+pub fn prefix(actor: &ActorId) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(actor.name.len() + 16);
+    actor.to_string().write(&mut bytes);
+    bytes
+}
+
+pub(crate) fn fault(error: StorageError) -> StoreError {
+    match error {
+        StorageError::Corrupted(cause) => StoreError::Corrupt(cause),
+        other => StoreError::Unavailable(other.to_string()),
+    }
+}
+
+/// One actor's rows in a snapshot, or in the open write transaction.
+pub struct Rows<'a, T> {
+    table: &'a T,
+    prefix: &'a [u8],
+}
+
+impl<'a, T: ReadableTable<&'static [u8], &'static [u8]>> Rows<'a, T> {
+    pub fn new(table: &'a T, prefix: &'a [u8]) -> Self {
+        Rows { table, prefix }
+    }
+
+    fn full(&self, key: &[u8]) -> Vec<u8> {
+        let mut full = Vec::with_capacity(self.prefix.len() + key.len());
+        full.extend_from_slice(self.prefix);
+        full.extend_from_slice(key);
+        full
+    }
+
+    fn pair(&self, row: redb::Result<Row<'_>, StorageError>) -> Result<Pair, StoreError> {
+        let (key, value) = row.map_err(fault)?;
+        let own = key.value().get(self.prefix.len()..).unwrap_or_default().to_vec();
+        Ok((own, value.value().to_vec()))
+    }
+}
+
+type Row<'a> = (redb::AccessGuard<'a, &'static [u8]>, redb::AccessGuard<'a, &'static [u8]>);
+
+impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.table.get(self.full(key).as_slice()).map_err(fault)?;
+        Ok(found.map(|value| value.value().to_vec()))
+    }
+
+    fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        // redb panics on an inverted range.
+        if range.is_empty() || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let start = self.full(&range.start);
+        let end = match &range.end {
+            Some(end) => Some(self.full(end)),
+            None => Range::prefix(self.prefix).end,
+        };
+        let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(&start), upper);
+        let rows = self.table.range::<&[u8]>(bounds).map_err(fault)?;
+        match direction {
+            Direction::Ascending => rows.take(limit).map(|row| self.pair(row)).collect(),
+            Direction::Descending => rows.rev().take(limit).map(|row| self.pair(row)).collect(),
+        }
+    }
+}
+
+/// Applies a batch to the rows of one actor inside a write transaction; `seen` gets every full key that changed.
+pub fn apply(
+    table: &mut redb::Table<'_, &'static [u8], &'static [u8]>,
+    prefix: &[u8],
+    batch: Batch,
+    mut seen: impl FnMut(&[u8]),
+) -> Result<(), StorageError> {
+    let mut full = prefix.to_vec();
+    for (key, change) in batch {
+        full.truncate(prefix.len());
+        full.extend_from_slice(&key);
+        match change {
+            Change::Put(value) => {
+                table.insert(full.as_slice(), value.as_slice())?;
+            }
+            Change::Delete => {
+                table.remove(full.as_slice())?;
+            }
+        }
+        seen(&full);
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! One actor's rows as a backend of its own: the seam that the core's conformance functions test.
+
+use std::sync::Arc;
+
+use heliograph_core::actor::ActorId;
+use heliograph_core::kv::{Batch, Direction, Pair, Range, Read, Store as Seam, StoreError};
+use heliograph_core::{Error, ErrorCode};
+
+use super::{ROWS, Rows, Store, apply, prefix};
+
+/// The key space of one actor, each batch committed durably by itself. The server never writes this way: its writer
+/// gathers many batches into one commit.
+pub struct ActorSpace {
+    store: Arc<Store>,
+    actor: ActorId,
+}
+
+impl ActorSpace {
+    pub fn new(store: Arc<Store>, actor: ActorId) -> Self {
+        ActorSpace { store, actor }
+    }
+
+    fn read<T>(&self, body: impl FnOnce(&Rows<'_, super::Table>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.store.read_actor(&self.actor, |rows| Ok(body(rows)?)).map_err(back)
+    }
+}
+
+fn back(error: Error) -> StoreError {
+    let cause = error.cause.unwrap_or_else(|| error.message.into_owned());
+    match error.code {
+        ErrorCode::Unavailable => StoreError::Unavailable(cause),
+        _ => StoreError::Corrupt(cause),
+    }
+}
+
+fn unavailable(error: impl std::fmt::Display) -> StoreError {
+    StoreError::Unavailable(error.to_string())
+}
+
+impl Read for ActorSpace {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read(|rows| rows.get(key))
+    }
+
+    fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.read(|rows| rows.scan(range, direction, limit))
+    }
+}
+
+impl Seam for ActorSpace {
+    fn apply(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let transaction = self.store.begin_write().map_err(back)?;
+        {
+            let mut table = transaction.open_table(ROWS).map_err(unavailable)?;
+            apply(&mut table, &prefix(&self.actor), batch, |_| {}).map_err(unavailable)?;
+        }
+        transaction.commit().map_err(unavailable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Options;
+    use heliograph_core::actor::Kind;
+    use heliograph_core::kv::conformance;
+
+    #[test]
+    fn redb_rows_of_one_actor_conform() {
+        let folder = crate::testing::folder("conformance");
+        let mut number = 0;
+        conformance::run(|| {
+            number += 1;
+            let store = Arc::new(Store::open(Options::new(folder.path().join(format!("{number}.redb")))).unwrap());
+            // Neighbours whose names are prefixes and successors of the name under test must never show.
+            for name in ["a", "a\0", "ab", "a\u{1}", "b"] {
+                let mut neighbour = ActorSpace::new(store.clone(), ActorId::new(Kind::Agent, name));
+                let mut batch = Batch::default();
+                for key in [&b""[..], b"\0", b"a", b"\xff\xff"] {
+                    batch.put(key.to_vec(), b"neighbour".to_vec());
+                }
+                neighbour.apply(batch).unwrap();
+            }
+            ActorSpace::new(store, ActorId::new(Kind::Agent, "aa"))
+        });
+    }
+}

@@ -1,0 +1,37 @@
+//! Helpers for this crate's tests: temporary folders.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A fresh folder under the system's temporary one, removed when dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// # Panics
+/// When the folder cannot be made: a test cannot go on without it.
+#[allow(clippy::panic)]
+pub fn folder(name: &str) -> Folder {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("heliograph-{name}-{}-{number}", std::process::id()));
+    if let Err(error) = std::fs::create_dir_all(&path) {
+        panic!("cannot make {}: {error}", path.display());
+    }
+    Folder(path)
+}

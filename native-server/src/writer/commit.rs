@@ -1,0 +1,379 @@
+//! One write transaction: operations, the delivery of their effects, due work, and the table of due times.
+
+use std::any::Any;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use heliograph_core::actor::host::{self, Due, Outcome, Space, Work};
+use heliograph_core::actor::{ActorId, Call, Delivery, Receipt};
+use heliograph_core::documents::Document;
+use heliograph_core::settings::Settings;
+use heliograph_core::time::{HOUR, SECOND};
+use heliograph_core::{Error, Result, Timestamp, actor};
+use redb::{ReadableTable, Table, WriteTransaction};
+use tokio::sync::oneshot;
+
+use super::queue::Job;
+use crate::clock;
+use crate::store::{DOCUMENTS, DUE, Frozen, PROBE, ROWS, Rows, TIMERS, apply, prefix};
+
+/// Deliveries that one operation may cause inside its own commit; the rest is due work of later ones.
+const CASCADE: usize = 64;
+
+/// The storage engine failed: nothing of this transaction counts.
+#[derive(Debug)]
+pub(super) struct Fault(pub String);
+
+macro_rules! faults {
+    ($($error:ty),+) => {$(
+        impl From<$error> for Fault {
+            fn from(error: $error) -> Self {
+                Fault(error.to_string())
+            }
+        }
+    )+};
+}
+faults!(redb::StorageError, redb::TableError);
+
+/// An answer that waits for the commit.
+pub(super) enum Answer {
+    Performed(oneshot::Sender<Result<Vec<u8>>>, Result<Vec<u8>>),
+    Probed(oneshot::Sender<Result<()>>),
+    Freeze(oneshot::Sender<Result<Frozen>>),
+}
+
+impl Answer {
+    /// Sends what is known; a snapshot can only be taken by the caller.
+    pub(super) fn send(self) -> Option<oneshot::Sender<Result<Frozen>>> {
+        match self {
+            Answer::Performed(reply, result) => drop(reply.send(result)),
+            Answer::Probed(reply) => drop(reply.send(Ok(()))),
+            Answer::Freeze(reply) => return Some(reply),
+        }
+        None
+    }
+
+    pub(super) fn refuse(self, error: Error) {
+        match self {
+            Answer::Performed(reply, _) => drop(reply.send(Err(error))),
+            Answer::Probed(reply) => drop(reply.send(Err(error))),
+            Answer::Freeze(reply) => drop(reply.send(Err(error))),
+        }
+    }
+}
+
+/// What the commit leaves to be done after it.
+pub(super) struct Done {
+    pub published: Vec<Document>,
+    pub wakes: HashSet<ActorId>,
+    /// Full keys of changed rows, when a backup asked for them.
+    pub changed: Vec<Vec<u8>>,
+    pub next_due: Option<Timestamp>,
+}
+
+/// Seeds for operations, drawn from the system many at a time.
+#[derive(Default)]
+pub(super) struct Seeds(Vec<[u8; 32]>);
+
+impl Seeds {
+    fn next(&mut self) -> Result<[u8; 32], Fault> {
+        if self.0.is_empty() {
+            let mut fresh = vec![[0; 32]; 64];
+            getrandom::fill(fresh.as_flattened_mut()).map_err(|error| Fault(format!("no randomness: {error}")))?;
+            self.0 = fresh;
+        }
+        self.0.pop().ok_or_else(|| Fault("no randomness".into()))
+    }
+}
+
+pub(super) struct Commit<'t> {
+    rows: Table<'t, &'static [u8], &'static [u8]>,
+    timers: Table<'t, (i64, &'static str), ()>,
+    due: Table<'t, &'static str, i64>,
+    documents: Table<'t, &'static str, &'static [u8]>,
+    transaction: &'t WriteTransaction,
+    settings: &'t Settings,
+    seeds: &'t mut Seeds,
+    record: bool,
+    /// When actors touched here have work next.
+    dues: HashMap<ActorId, Option<Timestamp>>,
+    done: Done,
+    bytes: usize,
+    written: bool,
+}
+
+impl<'t> Commit<'t> {
+    pub(super) fn open(
+        transaction: &'t WriteTransaction,
+        settings: &'t Settings,
+        seeds: &'t mut Seeds,
+        record: bool,
+    ) -> Result<Self, Fault> {
+        Ok(Commit {
+            rows: transaction.open_table(ROWS)?,
+            timers: transaction.open_table(TIMERS)?,
+            due: transaction.open_table(DUE)?,
+            documents: transaction.open_table(DOCUMENTS)?,
+            transaction,
+            settings,
+            seeds,
+            record,
+            dues: HashMap::new(),
+            done: Done { published: Vec::new(), wakes: HashSet::new(), changed: Vec::new(), next_due: None },
+            bytes: 0,
+            written: false,
+        })
+    }
+
+    /// Bytes of rows changed so far.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn job(&mut self, job: Job, answers: &mut Vec<Answer>) -> Result<(), Fault> {
+        match job {
+            // Nobody waits any more, but nobody was told that it would not happen either: run it.
+            Job::Perform { call, reply } => {
+                let result = self.perform(&call)?;
+                answers.push(Answer::Performed(reply, result));
+            }
+            Job::Probe(reply) => {
+                self.transaction.open_table(PROBE)?.insert((), clock::now().0)?;
+                self.written = true;
+                answers.push(Answer::Probed(reply));
+            }
+            Job::Freeze(reply) => answers.push(Answer::Freeze(reply)),
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, call: &Call) -> Result<Result<Vec<u8>>, Fault> {
+        let result = self.run(&call.actor, |space| host::perform(space, call))?;
+        if result.is_ok() && self.is_due(&call.actor) {
+            self.cascade(&call.actor)?;
+        }
+        Ok(result)
+    }
+
+    /// Runs one step of an actor and applies its batch. A panic inside counts as an internal error: the overlay with
+    /// its changes is gone, and nothing else has seen them.
+    fn run<T>(&mut self, actor: &ActorId, step: impl FnOnce(&Space<'_>) -> Outcome<T>) -> Result<Result<T>, Fault> {
+        let prefix = prefix(actor);
+        let seed = self.seeds.next()?;
+        let outcome = {
+            let rows = Rows::new(&self.rows, &prefix);
+            let space = Space { actor, rows: &rows, now: clock::now(), seed, settings: self.settings };
+            catch_unwind(AssertUnwindSafe(|| step(&space)))
+        };
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(panic) => {
+                let cause = format!("panic in an operation of {actor}: {}", panic_text(&*panic));
+                return Ok(Err(Error::internal(cause)));
+            }
+        };
+        if !outcome.batch.is_empty() {
+            self.written = true;
+            self.bytes += outcome.batch.bytes();
+            let (record, changed) = (self.record, &mut self.done.changed);
+            apply(&mut self.rows, &prefix, outcome.batch, |key| {
+                if record {
+                    changed.push(key.to_vec());
+                }
+            })?;
+        }
+        match outcome.due {
+            Due::Unchanged => {}
+            Due::At(due) => drop(self.dues.insert(actor.clone(), Some(due))),
+            Due::Never => drop(self.dues.insert(actor.clone(), None)),
+        }
+        if outcome.wake {
+            self.done.wakes.insert(actor.clone());
+        }
+        Ok(outcome.reply)
+    }
+
+    /// Whether an actor touched here has work at once.
+    fn is_due(&self, actor: &ActorId) -> bool {
+        matches!(self.dues.get(actor), Some(Some(due)) if *due <= clock::now())
+    }
+
+    fn work_of(&self, actor: &ActorId) -> Result<Vec<Work>> {
+        let prefix = prefix(actor);
+        host::due_work(actor, &Rows::new(&self.rows, &prefix), clock::now())
+    }
+
+    /// Carries the messages that an operation caused, and those that their reception causes, within this transaction.
+    fn cascade(&mut self, first: &ActorId) -> Result<(), Fault> {
+        let mut left = CASCADE;
+        let mut sources = VecDeque::from([first.clone()]);
+        while let Some(source) = sources.pop_front() {
+            // A source that cannot be read is left to its due time, where the failure is counted.
+            let Ok(work) = self.work_of(&source) else { continue };
+            let mut progress = false;
+            for work in work {
+                let Work::Deliver(delivery) = work else { continue };
+                if left == 0 {
+                    return Ok(());
+                }
+                left -= 1;
+                progress |= self.deliver(&delivery)?.is_ok();
+                let target = delivery.call.actor;
+                if self.is_due(&target) && !sources.contains(&target) {
+                    sources.push_back(target);
+                }
+            }
+            if progress && self.is_due(&source) && !sources.contains(&source) {
+                sources.push_back(source);
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies a message at its target and settles it at its source.
+    fn deliver(&mut self, delivery: &Delivery) -> Result<Result<()>, Fault> {
+        let target = &delivery.call.actor;
+        let receipt = self.run(target, |space| host::receive(space, delivery))?;
+        let receipt = receipt.unwrap_or_else(Receipt::Retry);
+        if let Receipt::Retry(error) = &receipt {
+            eprintln!("warning: {} to {target} is tried again later: {error}", delivery.call.name);
+        }
+        self.run(&delivery.source, |space| host::settle(space, target, delivery.sequence, &receipt))
+    }
+
+    /// Takes up the work of the actor that is due first. False when none is due.
+    pub(super) fn due_work(
+        &mut self,
+        penalties: &mut HashMap<ActorId, (u32, Timestamp)>,
+        until: Instant,
+    ) -> Result<bool, Fault> {
+        self.flush(penalties)?;
+        let now = clock::now();
+        let Some((due, name)) = self.earliest()? else { return Ok(false) };
+        if due > now {
+            return Ok(false);
+        }
+        let Some(actor) = ActorId::parse(&name) else {
+            // Not a name we ever wrote; without this the row would be found for ever.
+            self.timers.remove((due.0, name.as_str()))?;
+            self.written = true;
+            return Ok(true);
+        };
+        let failure = self.work_off(&actor, until)?;
+        match failure {
+            None => drop(penalties.remove(&actor)),
+            Some(error) => {
+                let failures = penalties.get(&actor).map_or(0, |(failures, _)| *failures).saturating_add(1);
+                let wait = (SECOND << failures.min(12).saturating_sub(1)).min(HOUR);
+                eprintln!("error: due work of {actor} failed {failures} times, next in {} s: {error}", wait / SECOND);
+                penalties.insert(actor.clone(), (failures, now.plus(wait)));
+                let next = self.next_of(&actor).unwrap_or(Some(now));
+                self.dues.insert(actor, next);
+            }
+        }
+        Ok(true)
+    }
+
+    fn next_of(&self, actor: &ActorId) -> Result<Option<Timestamp>> {
+        let prefix = prefix(actor);
+        host::next_due(&Rows::new(&self.rows, &prefix))
+    }
+
+    /// Runs what an actor has to do until the time is up. Returns a failure that would come again at once.
+    fn work_off(&mut self, actor: &ActorId, until: Instant) -> Result<Option<Error>, Fault> {
+        let work = match self.work_of(actor) {
+            Ok(work) => work,
+            Err(error) => return Ok(Some(error)),
+        };
+        let mut failure = None;
+        if work.is_empty() {
+            // The table of due times was early; let it say what the actor's rows say.
+            match self.next_of(actor) {
+                Ok(next) => drop(self.dues.insert(actor.clone(), next)),
+                Err(error) => failure = Some(error),
+            }
+        }
+        for piece in work {
+            if let Err(error) = self.piece(actor, piece)? {
+                failure = Some(error);
+            }
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        Ok(failure)
+    }
+
+    fn piece(&mut self, actor: &ActorId, piece: Work) -> Result<Result<()>, Fault> {
+        match piece {
+            Work::Timer(key) => {
+                let fired = self.run(actor, |space| host::fire(space, &key))?;
+                Ok(fired.map_err(|error| Error { cause: Some(format!("timer {key}: {error}")), ..error }))
+            }
+            Work::Deliver(delivery) => self.deliver(&delivery),
+            Work::Publish(key) => {
+                let document = match self.run(actor, |space| host::publish(space, &key))? {
+                    Ok(document) => document,
+                    Err(error) => return Ok(Err(error)),
+                };
+                let Some(document) = document else { return Ok(Ok(())) };
+                let bytes = match actor::encode(&document) {
+                    Ok(bytes) => bytes,
+                    Err(error) => return Ok(Err(error)),
+                };
+                self.documents.insert(key.as_str(), bytes.as_slice())?;
+                self.done.published.push(document);
+                Ok(Ok(()))
+            }
+        }
+    }
+
+    fn earliest(&self) -> Result<Option<(Timestamp, String)>, Fault> {
+        let first = self.timers.first()?;
+        Ok(first.map(|(key, _)| (Timestamp(key.value().0), key.value().1.to_owned())))
+    }
+
+    /// Writes the due times of the actors touched so far.
+    fn flush(&mut self, penalties: &HashMap<ActorId, (u32, Timestamp)>) -> Result<(), Fault> {
+        for (actor, next) in std::mem::take(&mut self.dues) {
+            let next = match penalties.get(&actor) {
+                Some((_, until)) => next.map(|next| next.max(*until)),
+                None => next,
+            };
+            let name = actor.to_string();
+            let before = self.due.get(name.as_str())?.map(|due| due.value());
+            if before == next.map(|next| next.0) {
+                continue;
+            }
+            self.written = true;
+            if let Some(before) = before {
+                self.timers.remove((before, name.as_str()))?;
+            }
+            match next {
+                Some(next) => {
+                    self.timers.insert((next.0, name.as_str()), ())?;
+                    self.due.insert(name.as_str(), next.0)?;
+                }
+                None => drop(self.due.remove(name.as_str())?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the tables. The second part says whether there is anything to commit.
+    pub(super) fn finish(mut self, penalties: &HashMap<ActorId, (u32, Timestamp)>) -> Result<(Done, bool), Fault> {
+        self.flush(penalties)?;
+        self.done.next_due = self.earliest()?.map(|(due, _)| due);
+        Ok((self.done, self.written))
+    }
+}
+
+/// What a panic said.
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (None, Some(text)) => text,
+        (None, None) => "unknown",
+    }
+}

@@ -1,0 +1,303 @@
+//! The one thread that writes.
+//!
+//! It drains the queues, runs each operation on the open transaction (so each sees the ones before it), commits once
+//! durably, then answers all. Due work of the actors themselves (timers, outbox, documents) is bulk work, found in the
+//! timers table: nothing about it lives in memory only, so a kill at any instant loses nothing.
+//!
+//! After a failed write or sync redb answers nothing reliably any more, so the thread refuses its batch, drops the
+//! database, opens the file again, and takes up writing only after a probe commit (ruling foundation-relay 9).
+
+mod commit;
+mod queue;
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use heliograph_core::actor::{ActorId, Call, Kind};
+use heliograph_core::documents::Document;
+use heliograph_core::settings::Settings;
+use heliograph_core::{Error, Result, Timestamp};
+use tokio::sync::oneshot;
+
+use crate::clock;
+use crate::store::{Changed, Frozen, Store};
+use commit::{Answer, Commit, Done, Fault};
+use queue::{Job, Queues};
+
+/// Most interactive operations in one commit.
+const MAX_OPERATIONS: usize = 1_024;
+/// Most bytes of changed rows by interactive operations in one commit.
+const MAX_BYTES: usize = 8 << 20;
+/// Longest that interactive operations of one commit run.
+const MAX_TIME: Duration = Duration::from_millis(50);
+/// Longest that bulk work of one commit runs (ruling foundation-relay 19).
+const BULK_TIME: Duration = Duration::from_millis(5);
+/// Waits between attempts to open the file again, or to write again.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LAST_PAUSE: Duration = Duration::from_secs(2);
+
+/// What the rest of the server hears from the writer. Called on the writer thread: must be quick.
+pub trait Listener: Send + Sync {
+    /// These documents are durable now.
+    fn published(&self, documents: Vec<Document>);
+    /// Rows of this actor changed that its streams look at.
+    fn wake(&self, actor: &ActorId);
+    /// The file was opened again: whatever was kept in memory may be older than it.
+    fn reopened(&self);
+}
+
+/// The way to the writer thread.
+pub struct Writer {
+    queues: Arc<Queues>,
+    changed: Arc<Changed>,
+}
+
+/// Ends the thread when asked; the queues are emptied first.
+pub struct WriterThread {
+    queues: Arc<Queues>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub fn spawn(
+        store: Arc<Store>,
+        settings: Arc<Settings>,
+        listener: Arc<dyn Listener>,
+    ) -> std::io::Result<(Writer, WriterThread)> {
+        let queues = Arc::new(Queues::default());
+        let changed = Arc::new(Changed::default());
+        let thread = Thread {
+            store,
+            settings,
+            listener,
+            queues: queues.clone(),
+            changed: changed.clone(),
+            next_due: Some(Timestamp::MIN),
+            penalties: HashMap::new(),
+            seeds: commit::Seeds::default(),
+        };
+        let handle = std::thread::Builder::new().name("writer".into()).spawn(move || thread.run())?;
+        Ok((Writer { queues: queues.clone(), changed }, WriterThread { queues, handle: Some(handle) }))
+    }
+
+    /// Runs an operation; durable when this returns.
+    pub async fn call(&self, call: Call) -> Result<Vec<u8>> {
+        let bulk = is_bulk(call.actor.kind);
+        let (reply, answer) = oneshot::channel();
+        self.queues.push(Job::Perform { call, reply }, bulk);
+        answer.await.unwrap_or_else(|_| Err(undecided()))
+    }
+
+    /// Commits one row durably.
+    pub async fn probe(&self) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.queues.push(Job::Probe(reply), false);
+        answer.await.unwrap_or_else(|_| Err(undecided()))
+    }
+
+    /// A snapshot taken between two commits, with the keys changed since the last call.
+    pub async fn freeze(&self) -> Result<Frozen> {
+        let (reply, answer) = oneshot::channel();
+        self.queues.push(Job::Freeze(reply), false);
+        answer.await.unwrap_or_else(|_| Err(undecided()))
+    }
+
+    pub fn changed(&self) -> &Arc<Changed> {
+        &self.changed
+    }
+}
+
+impl WriterThread {
+    /// Finishes what is queued and ends the thread.
+    pub fn stop(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.queues.close();
+        if let Some(handle) = self.handle.take()
+            && handle.join().is_err()
+        {
+            eprintln!("error: the writer thread ended in a panic");
+        }
+    }
+}
+
+impl Drop for WriterThread {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Folding measurements is bulk work; everything that a person or an agent waits for is not.
+fn is_bulk(kind: Kind) -> bool {
+    matches!(kind, Kind::Country | Kind::World | Kind::Reference)
+}
+
+/// The writer dropped a job in a fault: it may or may not have become durable.
+fn undecided() -> Error {
+    Error::unavailable("the writer gave up on this operation")
+}
+
+struct Thread {
+    store: Arc<Store>,
+    settings: Arc<Settings>,
+    listener: Arc<dyn Listener>,
+    queues: Arc<Queues>,
+    changed: Arc<Changed>,
+    /// When some actor has work; the one sleeper of the whole server.
+    next_due: Option<Timestamp>,
+    /// Actors whose due work failed without putting itself off: failures in a row, and not before when.
+    penalties: HashMap<ActorId, (u32, Timestamp)>,
+    seeds: commit::Seeds,
+}
+
+impl Thread {
+    fn run(mut self) {
+        loop {
+            let timeout = self.next_due.map(|due| clock::now().until(due));
+            let next = self.queues.next(MAX_OPERATIONS, timeout);
+            if next.finished {
+                return;
+            }
+            // A panic here is a fault of redb or of this file, not of an operation: those are caught one by one.
+            let turn = catch_unwind(AssertUnwindSafe(|| self.commit(next.interactive)));
+            let fault = match turn {
+                Ok(Ok(())) => continue,
+                Ok(Err(fault)) => fault.0,
+                Err(panic) => format!("panic: {}", commit::panic_text(&*panic)),
+            };
+            self.recover(&fault);
+        }
+    }
+
+    /// One commit. On a fault the whole batch has been refused, and the transaction is gone.
+    fn commit(&mut self, mut jobs: VecDeque<Job>) -> Result<(), Fault> {
+        let mut answers = Vec::with_capacity(jobs.len());
+        let done = self.transact(&mut jobs, &mut answers);
+        let done = match done {
+            Ok(done) => done,
+            Err(fault) => {
+                let error = Error::unavailable(&fault.0);
+                answers.into_iter().for_each(|answer| answer.refuse(error.clone()));
+                jobs.into_iter().for_each(|job| job.refuse(error.clone()));
+                return Err(fault);
+            }
+        };
+        self.next_due = done.next_due;
+        self.changed.record(done.changed);
+        let mut freezes = Vec::new();
+        for answer in answers {
+            freezes.extend(answer.send());
+        }
+        if !jobs.is_empty() {
+            self.queues.put_back(jobs);
+        }
+        if !done.published.is_empty() {
+            self.listener.published(done.published);
+        }
+        done.wakes.iter().for_each(|actor| self.listener.wake(actor));
+        for freeze in freezes {
+            let frozen = self.changed.freeze(&self.store);
+            drop(freeze.send(frozen));
+        }
+        Ok(())
+    }
+
+    fn transact(&mut self, jobs: &mut VecDeque<Job>, answers: &mut Vec<Answer>) -> Result<Done, Fault> {
+        let transaction = self.store.begin_write().map_err(|error| Fault(error.to_string()))?;
+        let mut commit = Commit::open(&transaction, &self.settings, &mut self.seeds, self.changed.is_recording())?;
+        let started = Instant::now();
+        while let Some(job) = jobs.pop_front() {
+            commit.job(job, answers)?;
+            if commit.bytes() > MAX_BYTES || started.elapsed() > MAX_TIME {
+                break;
+            }
+        }
+        let until = Instant::now() + BULK_TIME;
+        let mut more = true;
+        while more && Instant::now() < until {
+            // Due work and bulk jobs take turns, so that neither starves the other.
+            let worked = commit.due_work(&mut self.penalties, until)?;
+            let job = self.queues.pop_bulk();
+            more = worked || job.is_some();
+            if let Some(job) = job {
+                commit.job(job, answers)?;
+            }
+        }
+        let (done, written) = commit.finish(&self.penalties)?;
+        match written {
+            true => transaction.commit().map_err(|error| Fault(error.to_string()))?,
+            false => transaction.abort().map_err(|error| Fault(error.to_string()))?,
+        }
+        Ok(done)
+    }
+
+    /// Opens the file again and returns when a write has succeeded, or the server stops.
+    fn recover(&mut self, fault: &str) {
+        eprintln!("error: the data file failed ({fault}); closing and reopening it");
+        let mut pause = Duration::ZERO;
+        let mut reported = String::new();
+        loop {
+            self.store.close();
+            while let Err(error) = self.store.reopen() {
+                pause = longer(pause);
+                report(&mut reported, &error.to_string());
+                if self.refuse_for(pause) {
+                    return;
+                }
+            }
+            // Reads are served from here on; writes only after the probe.
+            self.listener.reopened();
+            if self.refuse_for(pause) {
+                return;
+            }
+            match self.probe() {
+                Ok(()) => break,
+                Err(fault) => report(&mut reported, &fault.0),
+            }
+            pause = longer(pause);
+        }
+        self.next_due = Some(Timestamp::MIN);
+        eprintln!("the data file takes writes again");
+    }
+
+    fn probe(&mut self) -> Result<(), Fault> {
+        let (reply, _answer) = oneshot::channel();
+        self.transact(&mut VecDeque::from([Job::Probe(reply)]), &mut Vec::new()).map(|_| ())
+    }
+
+    /// Answers 503 to whatever arrives for so long; true when the server stops.
+    fn refuse_for(&self, pause: Duration) -> bool {
+        let until = Instant::now() + pause;
+        loop {
+            for job in self.queues.drain() {
+                job.refuse(Error::unavailable("the data file does not take writes at present"));
+            }
+            if self.queues.is_closing() {
+                return true;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let next = self.queues.next(0, Some(left));
+            debug_assert!(next.interactive.is_empty());
+        }
+    }
+}
+
+fn longer(pause: Duration) -> Duration {
+    (pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE)
+}
+
+/// Logs a failure when it is another than the last one.
+fn report(last: &mut String, now: &str) {
+    if last != now {
+        eprintln!("error: the data file still fails: {now}");
+        now.clone_into(last);
+    }
+}

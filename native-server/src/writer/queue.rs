@@ -1,0 +1,121 @@
+//! Two queues to the writer: interactive work first, bulk work in the gaps (ruling foundation-relay 19).
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use heliograph_core::actor::Call;
+use heliograph_core::{Error, Result};
+use tokio::sync::oneshot;
+
+use crate::store::Frozen;
+
+/// Work for the writer. The answer is sent after the commit that holds it; a dropped sender means "not done".
+pub(super) enum Job {
+    Perform {
+        call: Call,
+        reply: oneshot::Sender<Result<Vec<u8>>>,
+    },
+    /// Writes one row durably, to prove that writing works.
+    Probe(oneshot::Sender<Result<()>>),
+    /// Asks for a snapshot between two commits, with the keys changed since the last one.
+    Freeze(oneshot::Sender<Result<Frozen>>),
+}
+
+impl Job {
+    pub(super) fn refuse(self, error: Error) {
+        // A receiver that is gone no longer wants the answer.
+        match self {
+            Job::Perform { reply, .. } => drop(reply.send(Err(error))),
+            Job::Probe(reply) => drop(reply.send(Err(error))),
+            Job::Freeze(reply) => drop(reply.send(Err(error))),
+        }
+    }
+}
+
+/// Most jobs that wait in one queue; further ones are refused with 503 rather than answered after their callers gave up.
+const CAPACITY: usize = 20_000;
+
+#[derive(Default)]
+struct Waiting {
+    interactive: VecDeque<Job>,
+    bulk: VecDeque<Job>,
+    closing: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Queues {
+    waiting: Mutex<Waiting>,
+    arrived: Condvar,
+}
+
+impl Queues {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, job: Job, bulk: bool) {
+        let mut waiting = self.lock();
+        let closing = waiting.closing;
+        let queue = if bulk { &mut waiting.bulk } else { &mut waiting.interactive };
+        if closing || queue.len() >= CAPACITY {
+            drop(waiting);
+            let cause = if closing { "the server is stopping" } else { "the writer's queue is full" };
+            return job.refuse(Error::unavailable(cause));
+        }
+        queue.push_back(job);
+        drop(waiting);
+        self.arrived.notify_one();
+    }
+
+    /// Waits until there is work, the time is up, or the server stops. Takes at most `limit` interactive jobs.
+    pub(super) fn next(&self, limit: usize, timeout: Option<Duration>) -> Next {
+        let idle =
+            |waiting: &mut Waiting| waiting.interactive.is_empty() && waiting.bulk.is_empty() && !waiting.closing;
+        let waiting = self.lock();
+        let mut waiting = match timeout {
+            Some(timeout) => {
+                self.arrived.wait_timeout_while(waiting, timeout, idle).unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => self.arrived.wait_while(waiting, idle).unwrap_or_else(PoisonError::into_inner),
+        };
+        let taken = limit.min(waiting.interactive.len());
+        let interactive: VecDeque<Job> = waiting.interactive.drain(..taken).collect();
+        let finished = waiting.closing && interactive.is_empty() && waiting.bulk.is_empty();
+        Next { interactive, finished }
+    }
+
+    /// Puts jobs that found no room in a commit back in front.
+    pub(super) fn put_back(&self, jobs: VecDeque<Job>) {
+        let mut waiting = self.lock();
+        for job in jobs.into_iter().rev() {
+            waiting.interactive.push_front(job);
+        }
+    }
+
+    pub(super) fn pop_bulk(&self) -> Option<Job> {
+        self.lock().bulk.pop_front()
+    }
+
+    /// Takes everything that waits.
+    pub(super) fn drain(&self) -> Vec<Job> {
+        let mut waiting = self.lock();
+        let interactive = std::mem::take(&mut waiting.interactive);
+        interactive.into_iter().chain(std::mem::take(&mut waiting.bulk)).collect()
+    }
+
+    pub(super) fn close(&self) {
+        self.lock().closing = true;
+        self.arrived.notify_all();
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.lock().closing
+    }
+}
+
+pub(super) struct Next {
+    pub interactive: VecDeque<Job>,
+    /// The server stops and nothing waits.
+    pub finished: bool,
+}

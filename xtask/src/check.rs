@@ -1,0 +1,28 @@
+//! `cargo xtask check`: what needs no test run.
+
+use crate::edge;
+use crate::licences;
+use crate::project::cargo;
+use crate::run::{Result, run};
+
+const WASM: [&str; 2] = ["--target", "wasm32-unknown-unknown"];
+
+pub fn check() -> Result<()> {
+    run("formatting", cargo().args(["fmt", "--all", "--check"]))?;
+    run(
+        "clippy, native crates",
+        cargo()
+            .args(["clippy", "--quiet", "--locked", "--workspace", "--exclude", "heliograph-edge", "--all-targets"])
+            .args(["--", "-D", "warnings"]),
+    )?;
+    run(
+        "clippy, Worker",
+        cargo()
+            .args(["clippy", "--quiet", "--locked", "--package", "heliograph-edge"])
+            .args(WASM)
+            .args(["--", "-D", "warnings"]),
+    )?;
+    run("core as wasm", cargo().args(["build", "--quiet", "--locked", "--package", "heliograph-core"]).args(WASM))?;
+    licences::licences()?;
+    edge::wrangler_toml::check()
+}

@@ -1,0 +1,154 @@
+//! `cargo xtask edge serve`: the bundle under workerd, the runtime of Cloudflare Workers.
+//!
+//! Objects and KV keep their data in `--state` (a temporary folder without it). Every environment variable
+//! `HELIOGRAPH_<NAME>` becomes a binding and wins over `[vars]` of `wrangler.toml`. Nothing is fetched from the
+//! network. stdout carries exactly one line, `listening on http://<addr>`, once the Worker answers.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::edge::build;
+use crate::edge::state::State;
+use crate::edge::workerd::{Ports, Process, configure};
+use crate::edge::wrangler_toml;
+use crate::run::Result;
+
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// The schedule of `[triggers]` in `wrangler.toml`.
+const CRON: &str = "*%20*%20*%20*%20*";
+const CRON_PERIOD: Duration = Duration::from_secs(60);
+
+struct Options {
+    listen: SocketAddr,
+    state: Option<String>,
+}
+
+pub fn serve(args: &[&str]) -> Result<()> {
+    let options = options(args)?;
+    let ended = Arc::new(AtomicBool::new(false));
+    let signal = ended.clone();
+    ctrlc::set_handler(move || signal.store(true, Ordering::SeqCst)).map_err(|error| error.to_string())?;
+    build::ensure()?;
+    let state = State::open(options.state.as_deref())?;
+    let (process, ports) = start(&state, options.listen)?;
+    let address = SocketAddr::new(options.listen.ip(), ports.http);
+    wait_until_it_answers(address)?;
+    let cron = SocketAddr::from(([127, 0, 0, 1], ports.cron));
+    eprintln!("cron trigger: curl -X POST 'http://{cron}/?cron={CRON}'");
+    println!("listening on http://{address}");
+    std::io::stdout().flush().map_err(|error| error.to_string())?;
+
+    let mut next_cron = Instant::now() + CRON_PERIOD;
+    while !ended.load(Ordering::SeqCst) {
+        if !process.watch(Duration::from_millis(100)) {
+            return Err("workerd ended by itself".into());
+        }
+        if Instant::now() >= next_cron {
+            next_cron += CRON_PERIOD;
+            std::thread::spawn(move || request(cron, "POST", &format!("/?cron={CRON}")));
+        }
+    }
+    process.stop();
+    Ok(())
+}
+
+fn options(args: &[&str]) -> Result<Options> {
+    let mut options = Options { listen: SocketAddr::from(([127, 0, 0, 1], 8788)), state: None };
+    let mut args = args.iter();
+    while let Some(name) = args.next() {
+        let value = args.next().ok_or_else(|| format!("{name} needs a value"))?;
+        match *name {
+            "--listen" => options.listen = value.parse().map_err(|_| format!("{value} is not <address>:<port>"))?,
+            "--state" => options.state = Some((*value).to_owned()),
+            _ => return Err(format!("unknown option {name}")),
+        }
+    }
+    Ok(options)
+}
+
+/// Starts workerd. Port 0 is resolved here, because the Worker must know its own address from the start; somebody else
+/// may take the port in between, so that case is tried again.
+fn start(state: &State, listen: SocketAddr) -> Result<(Process, Ports)> {
+    let settings = wrangler_toml::load()?;
+    for _ in 0..5 {
+        let address = if listen.port() == 0 { free_port(listen)? } else { listen };
+        let environment = environment(state, &settings.variables, address)?;
+        let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
+        configure(state, &settings, address, &names)?;
+        let process = Process::start(&state.path("run"), &environment)?;
+        if let Some(ports) = process.ports(START_TIMEOUT)? {
+            return Ok((process, ports));
+        }
+        if listen.port() != 0 {
+            break;
+        }
+    }
+    Err(format!("workerd did not start on {listen}"))
+}
+
+fn free_port(address: SocketAddr) -> Result<SocketAddr> {
+    TcpListener::bind(address)
+        .and_then(|listener| listener.local_addr())
+        .map_err(|error| format!("cannot listen on {address}: {error}"))
+}
+
+/// Bindings: `[vars]`, over them our own environment, the secrets that are missing, and the address.
+fn environment(state: &State, variables: &[(String, String)], address: SocketAddr) -> Result<Vec<(String, String)>> {
+    let mut all = std::collections::BTreeMap::from_iter(variables.iter().cloned());
+    all.insert("HELIOGRAPH_PUBLIC_URL".into(), format!("http://{address}"));
+    all.extend(std::env::vars().filter(|(name, _)| is_setting(name)));
+    let secrets = state.secrets(|name| all.contains_key(name))?;
+    all.extend(secrets);
+    Ok(all.into_iter().collect())
+}
+
+/// `HELIOGRAPH_` and upper-case words, so that the name can stand in the configuration as it is.
+fn is_setting(name: &str) -> bool {
+    let word = |character: char| character.is_ascii_uppercase() || character.is_ascii_digit() || character == '_';
+    name.strip_prefix("HELIOGRAPH_").is_some_and(|rest| !rest.is_empty() && rest.chars().all(word))
+}
+
+fn wait_until_it_answers(address: SocketAddr) -> Result<()> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    while Instant::now() < deadline {
+        if request(address, "GET", "/healthz").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err("the Worker does not answer /healthz".into())
+}
+
+fn request(address: SocketAddr, method: &str, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2))?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_setting_names_become_bindings() {
+        assert!(is_setting("HELIOGRAPH_BRAND"));
+        assert!(!is_setting("HELIOGRAPH_"));
+        assert!(!is_setting("HELIOGRAPH_a\"b"));
+        assert!(!is_setting("PATH"));
+    }
+
+    #[test]
+    fn options_are_read_and_unknown_ones_refused() {
+        let parsed = options(&["--listen", "127.0.0.1:0", "--state", "x"]).unwrap();
+        assert_eq!((parsed.listen.port(), parsed.state.as_deref()), (0, Some("x")));
+        assert!(options(&["--listen"]).is_err());
+        assert!(options(&["--port", "1"]).is_err());
+    }
+}

@@ -1,0 +1,193 @@
+//! Configuration of workerd, and the process.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use crate::edge::build;
+use crate::edge::state::State;
+use crate::edge::wrangler_toml::WranglerToml;
+use crate::project::{read, root, write};
+use crate::run::Result;
+use crate::tools;
+
+/// Time for open requests to end after a signal, before the process is killed.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Keeps workerd from outliving us, however we end: it is killed when our end of stdin closes. A line on stdin asks it
+/// to finish first.
+const SUPERVISOR: &str = r#""$@" </dev/null & child=$!; exec >/dev/null; while read -r _; do kill -TERM $child; done; kill -KILL $child; wait"#;
+
+/// Writes the configuration and the modules into the state's `run` folder.
+pub fn configure(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str]) -> Result<()> {
+    let run = state.path("run");
+    for module in build::MODULES {
+        write(&run.join(module), read(&build::folder().join(module))?)?;
+    }
+    for module in ["kv.mjs", "cron.mjs"] {
+        write(&run.join(module), read(&root().join("edge-worker/local").join(module))?)?;
+    }
+    write(&run.join("config.capnp"), config(state, settings, listen, names)?)
+}
+
+fn config(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str]) -> Result<String> {
+    let date = &settings.compatibility_date;
+    let mut bindings = String::new();
+    for name in names {
+        // Values come from the environment of the process, so that no secret is written into the configuration.
+        writeln!(bindings, "    (name = \"{name}\", fromEnvironment = \"{name}\"),").map_err(|e| e.to_string())?;
+    }
+    let (actors, kv) = (disk(&state.path("actors"))?, disk(&state.path("kv"))?);
+    Ok(format!(
+        r#"using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = .main),
+    (name = "kv", worker = .kv),
+    (name = "cron", worker = .cron),
+    (name = "actors-disk", disk = {actors}),
+    (name = "kv-disk", disk = {kv}),
+    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
+  ],
+  sockets = [
+    (name = "http", address = "{listen}", http = (), service = "main"),
+    (name = "cron", address = "127.0.0.1:0", http = (), service = "cron"),
+  ],
+);
+const main :Workerd.Worker = (
+  modules = [
+    (name = "guard.mjs", esModule = embed "guard.mjs"),
+    (name = "index.js", esModule = embed "index.js"),
+    (name = "index_bg.wasm", wasm = embed "index_bg.wasm"),
+  ],
+  compatibilityDate = "{date}",
+  bindings = [
+    (name = "ACTOR", durableObjectNamespace = "Actor"),
+    (name = "DOCUMENTS", kvNamespace = "kv"),
+{bindings}  ],
+  durableObjectNamespaces = [(className = "Actor", uniqueKey = "heliograph-actor", enableSql = true)],
+  durableObjectStorage = (localDisk = "actors-disk"),
+);
+const kv :Workerd.Worker = (
+  modules = [(name = "kv.mjs", esModule = embed "kv.mjs")],
+  compatibilityDate = "{date}",
+  bindings = [(name = "STORE", durableObjectNamespace = "Store")],
+  durableObjectNamespaces = [(className = "Store", uniqueKey = "heliograph-kv", enableSql = true)],
+  durableObjectStorage = (localDisk = "kv-disk"),
+);
+const cron :Workerd.Worker = (
+  modules = [(name = "cron.mjs", esModule = embed "cron.mjs")],
+  compatibilityDate = "{date}",
+  compatibilityFlags = ["service_binding_extra_handlers"],
+  bindings = [(name = "WORKER", service = "main")],
+);
+"#
+    ))
+}
+
+fn disk(path: &Path) -> Result<String> {
+    let text = path.to_str().filter(|text| !text.contains(['"', '\\']));
+    let text = text.ok_or_else(|| format!("{} cannot be written into the configuration", path.display()))?;
+    Ok(format!("(path = \"{text}\", writable = true)"))
+}
+
+/// A running workerd.
+pub struct Process {
+    supervisor: Child,
+    stdin: Option<ChildStdin>,
+    /// Lines of its standard output; disconnected when it has ended.
+    lines: Receiver<String>,
+}
+
+/// Ports that workerd listens on.
+pub struct Ports {
+    pub http: u16,
+    pub cron: u16,
+}
+
+impl Process {
+    /// Starts workerd on the configuration in `run`, with only `environment`.
+    pub fn start(run: &Path, environment: &[(String, String)]) -> Result<Self> {
+        let mut supervisor = Command::new("/bin/sh")
+            .args(["-c", SUPERVISOR, "workerd"])
+            .arg(tools::workerd()?)
+            .args(["serve", "--experimental", "--control-fd=1", "config.capnp"])
+            .current_dir(run)
+            .env_clear()
+            .envs(environment.iter().cloned())
+            // Its own group: ctrl-c reaches only us, and we end it in order.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start workerd: {error}"))?;
+        let stdin = supervisor.stdin.take();
+        let stdout = supervisor.stdout.take().ok_or("workerd has no standard output")?;
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            BufReader::new(stdout).lines().map_while(std::io::Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Ok(Process { supervisor, stdin, lines })
+    }
+
+    /// Waits until both sockets are open. `None`: it ended before that.
+    pub fn ports(&self, timeout: Duration) -> Result<Option<Ports>> {
+        let deadline = Instant::now() + timeout;
+        let (mut http, mut cron) = (None, None);
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => match listen_event(&line) {
+                    Some((socket, port)) if socket == "http" => http = Some(port),
+                    Some((socket, port)) if socket == "cron" => cron = Some(port),
+                    _ => eprintln!("{line}"),
+                },
+                Err(RecvTimeoutError::Timeout) => return Err("workerd did not open its sockets".into()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+            if let (Some(http), Some(cron)) = (http, cron) {
+                return Ok(Some(Ports { http, cron }));
+            }
+        }
+    }
+
+    /// Passes its output on to stderr for `duration` at most. False when it has ended.
+    pub fn watch(&self, duration: Duration) -> bool {
+        match self.lines.recv_timeout(duration) {
+            Ok(line) => eprintln!("{line}"),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+        true
+    }
+
+    /// Asks it to end, then kills it.
+    pub fn stop(mut self) {
+        if let Some(mut stdin) = self.stdin.take() {
+            let _ = stdin.write_all(b"end\n").and_then(|()| stdin.flush());
+            let deadline = Instant::now() + GRACE;
+            while Instant::now() < deadline && self.watch(deadline.saturating_duration_since(Instant::now())) {}
+        }
+        let _ = self.supervisor.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let _ = self.supervisor.wait();
+    }
+}
+
+/// `{"event":"listen","socket":"http","port":8788}` on the control descriptor.
+fn listen_event(line: &str) -> Option<(String, u16)> {
+    let value: serde_json::Value = serde_json::from_str(line).ok()?;
+    if value.get("event")?.as_str()? != "listen" {
+        return None;
+    }
+    Some((value.get("socket")?.as_str()?.to_owned(), value.get("port")?.as_u64()?.try_into().ok()?))
+}

@@ -1,0 +1,69 @@
+//! Where things are in the checkout, and reading and writing files with errors that name the file.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run::Result;
+
+/// The top folder of the checkout.
+pub fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+/// The cargo that started us, run in the top folder.
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+pub fn read_text(path: &Path) -> Result<String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// Writes a file and the folders above it.
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+    }
+    fs::write(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// A fingerprint of the names and contents of the files and folders given, and of `extra`. Equal inputs give an equal
+/// fingerprint with the same toolchain; another toolchain only means a rebuild.
+pub fn fingerprint(paths: &[PathBuf], extra: &str) -> Result<String> {
+    let mut files = Vec::new();
+    for path in paths {
+        collect(path, &mut files)?;
+    }
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    extra.hash(&mut hasher);
+    for file in files {
+        file.hash(&mut hasher);
+        read(&file)?.hash(&mut hasher);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    if !path.is_dir() {
+        files.push(path.to_path_buf());
+        return Ok(());
+    }
+    let entries = fs::read_dir(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        if entry.file_name() != "target" && entry.file_name() != "node_modules" {
+            collect(&entry.path(), files)?;
+        }
+    }
+    Ok(())
+}
