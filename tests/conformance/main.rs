@@ -19,6 +19,7 @@ mod pins;
 mod registration;
 mod routes;
 mod streams;
+mod websockets;
 
 /// One test: what it proves, and the proof.
 pub struct Case {
@@ -44,6 +45,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("limits", limits::CASES),
     ("interop", interop::CASES),
     ("streams", streams::CASES),
+    ("websockets", websockets::CASES),
     ("pins", pins::CASES),
     ("malformed", malformed::CASES),
 ];
@@ -52,11 +54,18 @@ const MODULES: &[(&str, &[Case])] = &[
 pub struct Suite {
     pub kind: Kind,
     shared: OnceLock<Target>,
+    rough: OnceLock<Target>,
 }
 
 impl Suite {
     pub fn client(&self) -> heliograph_tests::client::Client {
         self.shared.get_or_init(|| Target::start(self.kind, &[])).client()
+    }
+
+    /// A second shared deployment, for requests that no client should send. Its streams are short.
+    pub fn rough(&self) -> heliograph_tests::client::Client {
+        let settings = &[("stream_seconds", "1"), ("signups_per_day", "1000000")];
+        self.rough.get_or_init(|| Target::start(self.kind, settings)).client()
     }
 
     /// A deployment of the test's own, with other settings.
@@ -71,7 +80,7 @@ fn main() {
     let suites: Vec<Arc<Suite>> = Kind::ALL
         .into_iter()
         .filter(|kind| chosen.split(',').any(|name| name == kind.name()))
-        .map(|kind| Arc::new(Suite { kind, shared: OnceLock::new() }))
+        .map(|kind| Arc::new(Suite { kind, shared: OnceLock::new(), rough: OnceLock::new() }))
         .collect();
     let mut trials = Vec::new();
     for suite in &suites {

@@ -288,10 +288,8 @@ fn ruling_28_a_message_has_at_most_65536_characters_of_any_kind(suite: &Suite) {
 fn ruling_28_a_ttl_is_from_1_to_604800_seconds(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
-    let routes = [
-        ("/v1/agent/send", json!({ "to": b.did, "message": "x" })),
-        ("/v1/agent/send/encrypted", letter(&b.did, "x")),
-    ];
+    let routes =
+        [("/v1/agent/send", json!({ "to": b.did, "message": "x" })), ("/v1/agent/send/encrypted", letter(&b.did, "x"))];
     for (route, body) in routes {
         let with = |ttl: Value| {
             let mut body = body.clone();

@@ -80,7 +80,9 @@ fn a_registration_with_keys_keeps_every_field(suite: &Suite) {
         assert_eq!(agent.registration[member], body[member], "{member}");
     }
     let identity = client.get(&format!("/v1/agent/identity/{}", agent.did)).expect(200);
-    for member in ["signing_public_key", "encryption_public_key", "mlkem_public_key", "name", "capabilities", "metadata"] {
+    for member in
+        ["signing_public_key", "encryption_public_key", "mlkem_public_key", "name", "capabilities", "metadata"]
+    {
         assert_eq!(identity[member], body[member], "{member}");
     }
     let prekey = &identity["signed_prekey"];

@@ -157,6 +157,18 @@ impl Client {
         }
     }
 
+    /// The status of a GET whose body, perhaps an endless one, nobody reads.
+    pub fn status(&self, path: &str) -> u16 {
+        match &self.transport {
+            Transport::Memory(runtime) => {
+                block_on(self.in_memory(runtime.clone(), "GET", path, None, b"")).status.as_u16()
+            }
+            Transport::Http(agent, base) => {
+                agent.run(self.over_http(base, "GET", path, None, b"")).unwrap().status().as_u16()
+            }
+        }
+    }
+
     fn over_http(
         &self,
         base: &str,
