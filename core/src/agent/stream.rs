@@ -5,17 +5,29 @@
 //! foundation-relay 7). Streams of one agent are served in opening order and each ends by its own opening time alone:
 //! clients lose replies when two of their listeners change places (ruling foundation-relay 8).
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::mailbox::{Budget, Filter, Item, ReadPage, page};
+use super::{record, wire};
 use crate::actor::View;
+use crate::crypto::encoding;
 use crate::time::SECOND;
-use crate::{Result, Timestamp};
+use crate::{Error, Result, Timestamp};
 
 /// Most messages in a page.
 pub const PAGE_MESSAGES: usize = 64;
 /// Bytes after which a page takes no further message.
-pub const PAGE_BYTES: usize = 256 * 1024;
+pub const PAGE_BYTES: u64 = 256 * 1024;
+/// How long a connect is held while storage cannot answer, before it gets a 503 (ruling foundation-relay 8).
+pub const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Reads the place a client wants to go on from: the id of an event (the stamp in microseconds), or a timestamp.
+pub fn cursor(text: &str) -> Option<Timestamp> {
+    text.parse().map(Timestamp).ok().or_else(|| Timestamp::parse(text))
+}
 
 /// How messages are written into a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +44,9 @@ pub enum Framing {
 pub struct Open {
     /// The agent actor's name.
     pub agent: String,
+    /// The generation of the agent's keys at opening. The stream ends when there is another, because the registration
+    /// may have passed to another holder.
+    pub version: u64,
     /// The stamp of the last message the client has; only later ones are sent.
     pub after: Option<Timestamp>,
     /// Only messages of this sender (a DID).
@@ -112,19 +127,90 @@ impl Hub {
         ready: &mut dyn FnMut(StreamId) -> bool,
         emit: &mut dyn FnMut(StreamId, Emission),
     ) -> Result<Option<Timestamp>> {
-        let _ = ready;
+        if self.streams.is_empty() {
+            return Ok(None);
+        }
+        let version = record::active(view)?.map(|agent| agent.keys.version);
+        let to = wire::did_text(view.settings, &record::did_of(&view.actor().name)?);
         let mut next: Option<Timestamp> = None;
+        let mut sooner = |due: Timestamp| next = Some(next.map_or(due, |next| next.min(due)));
+        for stream in self.streams.iter_mut().filter(|stream| version == Some(stream.open.version)) {
+            if !ready(stream.id) {
+                continue;
+            }
+            let found = stream.read(view)?;
+            if found.has_more {
+                sooner(view.now);
+            }
+            if !found.items.is_empty() {
+                emit(stream.id, Emission::Page(stream.render(view, &to, found.items)?));
+            }
+            stream.open.after = found.reached;
+        }
         self.streams.retain(|stream| {
-            let Some(ends) = stream.ends(view) else { return true };
-            if ends <= view.now {
-                emit(stream.id, Emission::Last(Bytes::from_static(RECONNECT)));
+            let ends = stream.ends(view);
+            if version != Some(stream.open.version) || ends.is_some_and(|ends| ends <= view.now) {
+                emit(stream.id, Emission::Last(stream.farewell()));
                 return false;
             }
-            next = Some(next.map_or(ends, |next| next.min(ends)));
+            ends.into_iter().for_each(&mut sooner);
             true
         });
         Ok(next)
     }
+}
+
+impl Stream {
+    fn read(&self, view: &View<'_>) -> Result<ReadPage> {
+        let from = match &self.open.from {
+            None => None,
+            Some(did) => match encoding::parse_did(&view.settings.brand, did) {
+                Ok(did) => Some(did),
+                // A text that is no DID of ours never sends anything.
+                Err(_) => return Ok(ReadPage { items: Vec::new(), has_more: false, reached: self.open.after }),
+            },
+        };
+        let filter = Filter { after: self.open.after, from, unread: true, ..Filter::default() };
+        page(view, &filter, Budget { messages: PAGE_MESSAGES, bytes: PAGE_BYTES })
+    }
+
+    fn render(&self, view: &View<'_>, to: &str, items: Vec<Item>) -> Result<Bytes> {
+        let mut page = Vec::new();
+        for item in items {
+            let id = item.stamp.0;
+            let raw = wire::raw_message(view.settings, &self.open.agent, to, item);
+            match self.open.framing {
+                Framing::Sse => {
+                    page.extend_from_slice(b"event: message\ndata: ");
+                    serde_json::to_writer(&mut page, &raw).map_err(Error::internal)?;
+                    page.extend_from_slice(format!("\nid: {id}\n\n").as_bytes());
+                }
+                Framing::WebSocket => {
+                    let frame = Frame { event: "message", id: id.to_string(), data: &raw };
+                    serde_json::to_writer(&mut page, &frame).map_err(Error::internal)?;
+                    page.push(b'\n');
+                }
+            }
+        }
+        Ok(page.into())
+    }
+
+    /// What a stream says last.
+    fn farewell(&self) -> Bytes {
+        match self.open.framing {
+            Framing::Sse => Bytes::from_static(RECONNECT),
+            Framing::WebSocket => Bytes::new(),
+        }
+    }
+}
+
+/// One WebSocket text frame.
+#[derive(Serialize)]
+struct Frame<'a> {
+    event: &'static str,
+    /// The cursor, as in server-sent events.
+    id: String,
+    data: &'a wire::RawMessage,
 }
 
 /// Existing clients reconnect half a second after this event and the close that follows it (spec relay 5.7).
