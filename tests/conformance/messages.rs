@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
-use heliograph_tests::relay::{
-    Agent, SdkAgent, actor_id, base64, bytes, letter, look_up, micros, seed, text, unique, wait,
-};
+use heliograph_tests::relay::{Agent, SdkAgent, actor_id, base64, bytes, letter, look_up, micros, seed, text, unique};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -226,7 +224,7 @@ fn ruling_16_an_exact_repeat_is_known_after_the_message_is_gone(suite: &Suite) {
         .collect();
     b.client.delete(&format!("/v1/agent/messages/{}", ids[0].as_str().unwrap())).expect(200);
     b.mark_read(ids[1].as_str().unwrap());
-    wait(Duration::from_millis(1_300));
+    client.wait(Duration::from_millis(1_300));
     for (body, id) in [&deleted, &read, &expired].into_iter().zip(&ids) {
         assert_eq!(&a.client.post("/v1/agent/send/encrypted", body).expect(201)["id"], id);
     }
@@ -316,7 +314,7 @@ fn an_expired_message_is_gone_at_once(suite: &Suite) {
     let body = json!({ "to": b.did, "message": "brief", "ttl": 1 });
     let brief = a.client.post("/v1/agent/send", &body).expect(201)["id"].as_str().unwrap().to_owned();
     let lasting = a.say(&b.did, "lasting");
-    wait(Duration::from_millis(1_200));
+    client.wait(Duration::from_millis(1_200));
     let ids = |items: Vec<Value>| items.iter().map(|item| text(item, "id").to_owned()).collect::<Vec<_>>();
     assert_eq!(ids(b.inbox()), [lasting.as_str()]);
     assert_eq!(ids(b.everything()), [lasting.as_str()]);

@@ -381,7 +381,7 @@ fn ruling_11_an_envelope_of_its_signing_key_proves_a_registration(suite: &Suite)
     // A letter that is not signed by the key proves nothing.
     agent.client.post("/v1/agent/send/encrypted", &letter(&peer.did, "x")).expect(201);
     let to = heliograph_tests::relay::look_up(&client, &peer.did);
-    let posted = sdk.send(&to, &heliograph_tests::relay::clock(), "signed", Default::default()).unwrap();
+    let posted = sdk.send(&to, &client.now().to_millis_text(), "signed", Default::default()).unwrap();
     agent.client.post("/v1/agent/send/encrypted", &serde_json::to_value(&posted).unwrap()).expect(201);
     client.post("/v1/agent/register", &sdk.key_body(None, 1)).expect_error(409, "CONFLICT");
     assert_eq!(agent.client.get("/v1/agent/profile").status, 200);

@@ -28,7 +28,7 @@ cases![
     every_connection_of_an_agent_gets_each_message,
     ruling_8_the_connection_opened_first_is_served_first,
     a_stream_of_a_deactivated_agent_brings_nothing_more,
-    a_bad_filter_is_400_before_the_stream_begins,
+    ruling_8_a_place_that_cannot_be_read_never_refuses_a_connect,
 ];
 
 const SSE: &str = "/v1/agent/receive/sse";
@@ -386,9 +386,14 @@ fn a_stream_of_a_deactivated_agent_brings_nothing_more(suite: &Suite) {
     assert!(events.all(|event| event.event != "message"));
 }
 
-fn a_bad_filter_is_400_before_the_stream_begins(suite: &Suite) {
-    let (_, b) = pair(&suite.client());
-    for query in ["since=yesterday", "since=%ff", "from=%ff"] {
-        b.client.get(&format!("{SSE}?{query}")).expect_error(400, "BAD_REQUEST");
+fn ruling_8_a_place_that_cannot_be_read_never_refuses_a_connect(suite: &Suite) {
+    // A client repeats a refused connect every half second for ever.
+    let (a, b) = pair(&suite.client());
+    let sent = say(&a, &b, "x");
+    for query in ["?since=yesterday", "?since=%ff", "?since=", ""] {
+        for last in ["yesterday", "", "-1", "99999999999999999999999999", "%00"] {
+            let mut events = b.client.with("last-event-id", last).events(&format!("{SSE}{query}"));
+            assert_eq!(id(events.next()), sent, "{query} {last}");
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use heliograph_core::Timestamp;
 use heliograph_core::http as core_http;
 use heliograph_core::runtime::Runtime;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -96,6 +97,25 @@ impl Client {
         match &self.transport {
             Transport::Memory(_) => None,
             Transport::Http(_, base) => Some(base),
+        }
+    }
+
+    /// The time of the deployment: the machine's, but in memory it stands still until somebody waits.
+    pub fn now(&self) -> Timestamp {
+        match &self.transport {
+            Transport::Memory(runtime) => runtime.now(),
+            Transport::Http(..) => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                Timestamp::from_millis(since.as_millis() as i64)
+            }
+        }
+    }
+
+    /// Lets that time pass, with everything that falls due in it.
+    pub fn wait(&self, duration: Duration) {
+        match &self.transport {
+            Transport::Memory(runtime) => block_on(runtime.sleep(duration)),
+            Transport::Http(..) => std::thread::sleep(duration),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Agents of the relay as tests use them: registered over HTTP, with or without their own keys.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -22,12 +21,6 @@ pub fn seed() -> [u8; 32] {
     let mut seed = [0x5e; 32];
     seed[..8].copy_from_slice(&unique().to_be_bytes());
     seed
-}
-
-/// The machine's clock in the form of the wire, whole milliseconds.
-pub fn clock() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    Timestamp::from_millis(since.as_millis() as i64).to_millis_text()
 }
 
 /// The text in base64.
@@ -190,7 +183,7 @@ impl SdkAgent {
     /// The body of one message; the session moves on even when it is never posted.
     pub fn compose(&mut self, to: &str, text: &str, meta: Meta<'_>) -> Posted {
         let peer = self.look_up(to);
-        self.sdk.send(&peer, &clock(), text, meta).unwrap()
+        self.sdk.send(&peer, &self.agent.client.now().to_millis_text(), text, meta).unwrap()
     }
 
     pub fn post(&self, posted: &Posted) -> Answer {
@@ -289,9 +282,4 @@ pub fn micros(value: &Value) -> i64 {
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     assert_eq!(shape, "0000-00-00T00:00:00.000000Z", "{text}");
     Timestamp::parse(text).unwrap().since(Timestamp::MIN)
-}
-
-/// Waits in real time.
-pub fn wait(duration: Duration) {
-    std::thread::sleep(duration);
 }
