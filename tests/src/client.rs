@@ -158,6 +158,17 @@ impl Client {
 
     /// Any request at all.
     pub fn send(&self, method: &str, path: &str, content_type: Option<&str>, body: &[u8]) -> Answer {
+        self.try_send(method, path, content_type, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// [`Client::send`] to a server that may die meanwhile.
+    pub fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: Option<&str>,
+        body: &[u8],
+    ) -> Result<Answer, Box<dyn std::error::Error>> {
         match &self.transport {
             Transport::Memory(runtime) => {
                 let response = block_on(self.in_memory(runtime.clone(), method, path, content_type, body));
@@ -165,14 +176,17 @@ impl Client {
                     core_http::Body::Bytes(bytes) => bytes,
                     core_http::Body::Stream(stream) => ready_bytes(stream),
                 };
-                Answer { status: response.status.as_u16(), headers: response.headers, body }
+                Ok(Answer { status: response.status.as_u16(), headers: response.headers, body })
             }
             Transport::Http(agent, base) => {
-                let request = self.over_http(base, method, path, content_type, body);
-                let mut response = agent.run(request).unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+                let mut response = agent.run(self.over_http(base, method, path, content_type, body))?;
                 let mut bytes = Vec::new();
-                response.body_mut().as_reader().read_to_end(&mut bytes).unwrap();
-                Answer { status: response.status().as_u16(), headers: response.headers().clone(), body: bytes.into() }
+                response.body_mut().as_reader().read_to_end(&mut bytes)?;
+                Ok(Answer {
+                    status: response.status().as_u16(),
+                    headers: response.headers().clone(),
+                    body: bytes.into(),
+                })
             }
         }
     }
