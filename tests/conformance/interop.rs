@@ -16,6 +16,8 @@ cases![
     a_backlog_of_many_sessions_is_readable_in_the_order_of_the_relay,
     ruling_3_the_service_opens_what_clients_write_in_every_mode,
     ruling_3_a_long_session_opens_in_any_order_and_again,
+    relay_4_6_a_later_message_opens_before_the_first_one_was_read,
+    relay_4_6_a_session_outlives_a_first_message_that_nobody_read,
     ruling_3_each_sender_and_each_session_opens_beside_the_others,
     ruling_3_a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing,
     ruling_3_a_session_goes_on_over_a_change_of_the_senders_keys,
@@ -130,10 +132,12 @@ fn ruling_3_a_long_session_opens_in_any_order_and_again(suite: &Suite) {
     let client = suite.client();
     for options in [Options::default(), Options { double_ratchet: false, ..Options::default() }] {
         let (mut a, reader) = (SdkAgent::new(&client, options), Agent::server_side(&client));
-        let ids: Vec<String> = (0..30).map(|at| a.say(&reader.did, &format!("m{at}"))).collect();
+        let mut ids = vec![a.say(&reader.did, "m0")];
+        assert_eq!(contents(&reader.inbox()), ["m0"]);
+        ids.extend((1..30).map(|at| a.say(&reader.did, &format!("m{at}"))));
         let all: Vec<String> = (0..30).map(|at| format!("m{at}")).collect();
         let items = reader.raw();
-        // The end before the beginning, single messages, all of it twice.
+        // The end before the middle, single messages, all of it twice.
         let since = |at: usize| format!("/v1/agent/receive?since={}", encode(text(&items[at], "timestamp")));
         assert_eq!(contents(&reader.items(&since(24))), all[25..]);
         assert_eq!(contents(&reader.items(&format!("{}&limit=1", since(4)))), all[5..6]);
@@ -147,6 +151,34 @@ fn ruling_3_a_long_session_opens_in_any_order_and_again(suite: &Suite) {
         a.say(&reader.did, "m30");
         let rest: Vec<String> = (10..31).map(|at| format!("m{at}")).collect();
         assert_eq!(contents(&reader.inbox()), rest);
+    }
+}
+
+fn relay_4_6_a_later_message_opens_before_the_first_one_was_read(suite: &Suite) {
+    // An agent that waits for the answer in one thread reads past the beginning of the session in another.
+    let client = suite.client();
+    for options in [Options::default(), Options { post_quantum: false, ..Options::default() }] {
+        let (mut a, reader) = (SdkAgent::new(&client, options), Agent::server_side(&client));
+        let mut post = |thread_id, message: &str| {
+            let meta = Meta { thread_id: Some(thread_id), ..Meta::default() };
+            let posted = a.compose(&reader.did, message, meta);
+            a.post(&posted).expect(201);
+        };
+        post("news", "first of the session");
+        post("question", "the answer");
+        assert_eq!(contents(&reader.items("/v1/agent/receive?thread_id=question")), ["the answer"], "{options:?}");
+    }
+}
+
+fn relay_4_6_a_session_outlives_a_first_message_that_nobody_read(suite: &Suite) {
+    let client = suite.client();
+    for options in [Options::default(), Options { post_quantum: false, ..Options::default() }] {
+        let (mut a, reader) = (SdkAgent::new(&client, options), Agent::server_side(&client));
+        let first = a.compose(&reader.did, "expired", Meta { ttl: Some(1), ..Meta::default() });
+        a.post(&first).expect(201);
+        client.wait(Duration::from_millis(1_200));
+        a.say(&reader.did, "still here");
+        assert_eq!(contents(&reader.inbox()), ["still here"], "{options:?}");
     }
 }
 
