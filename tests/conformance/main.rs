@@ -20,6 +20,7 @@ mod registration;
 mod routes;
 mod streams;
 mod websockets;
+mod wire;
 
 /// One test: what it proves, and the proof.
 pub struct Case {
@@ -48,6 +49,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("websockets", websockets::CASES),
     ("pins", pins::CASES),
     ("malformed", malformed::CASES),
+    ("wire", wire::CASES),
 ];
 
 /// One runtime with a deployment that all tests of the suite share.
