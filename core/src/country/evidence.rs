@@ -192,7 +192,8 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
         .map(|network| Member { asn: network.asn, addresses: network.addresses, verdict: &network.verdict })
         .collect();
     let verdict = national::verdict(&members);
-    let votes = |wanted: &[Vote]| all.iter().filter(recent).filter(|s| wanted.contains(&s.session.evaluated.vote)).count();
+    let votes =
+        |wanted: &[Vote]| all.iter().filter(recent).filter(|s| wanted.contains(&s.session.evaluated.vote)).count();
     let failed = votes(&[Vote::Blocked, Vote::NeedsControl, Vote::Down]);
     let said = failed + votes(&[Vote::Clear]);
     Ok(Judged {

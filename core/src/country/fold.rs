@@ -128,10 +128,7 @@ impl Fold {
                 .entries
                 .chunks_exact(ENTRY_LEN)
                 .all(|bytes| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode).is_some());
-            if !readable
-                || !sorted(&cell.entries, ENTRY_LEN, IDENTITY_LEN)
-                || !sorted(&cell.rows, HASH_LEN, HASH_LEN)
-            {
+            if !readable || !sorted(&cell.entries, ENTRY_LEN, IDENTITY_LEN) || !sorted(&cell.rows, HASH_LEN, HASH_LEN) {
                 return Err(Error::internal("a cell to fold is not in its normal form"));
             }
         }

@@ -38,9 +38,8 @@ pub fn at(view: &View<'_>, at: Timestamp) -> Result<Vec<TargetSummary>> {
         }
         Ok(true)
     })?;
-    let judge = |target: String| {
-        Ok(target_summary(answer::detect(view, &Subject::series(&target), &surroundings, false)?))
-    };
+    let judge =
+        |target: String| Ok(target_summary(answer::detect(view, &Subject::series(&target), &surroundings, false)?));
     targets.into_iter().map(judge).collect()
 }
 

@@ -9,8 +9,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::packed::PackedTable;
-use crate::kv::{Row, Table};
 use crate::Timestamp;
+use crate::kv::{Row, Table};
 
 /// Entries of one (target, day, network, source), sorted by identity.
 pub const ENTRIES: PackedTable = Table::new(16);

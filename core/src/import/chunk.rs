@@ -110,9 +110,8 @@ impl<'a> Chunker<'a> {
 
 /// Inflates a gzip body, or hands a plain one on; more than `limit` bytes are refused.
 pub fn inflate(body: &[u8], limit: usize) -> crate::Result<std::borrow::Cow<'_, [u8]>> {
-    let too_large = || {
-        Error::new(crate::ErrorCode::PayloadTooLarge, format!("A chunk is at most {limit} bytes after inflation."))
-    };
+    let too_large =
+        || Error::new(crate::ErrorCode::PayloadTooLarge, format!("A chunk is at most {limit} bytes after inflation."));
     if !body.starts_with(&[0x1f, 0x8b]) {
         return if body.len() > limit { Err(too_large()) } else { Ok(body.into()) };
     }

@@ -92,12 +92,7 @@ async fn keep<O: crate::actor::Operation<Reply = Known>>(rt: &dyn Runtime, opera
     Ok(runtime::call(rt, reference::actor().name, operation).await?.known)
 }
 
-async fn listed(
-    rt: &dyn Runtime,
-    options: &Options,
-    domains: BTreeSet<String>,
-    summary: &mut Summary,
-) -> Result<u64> {
+async fn listed(rt: &dyn Runtime, options: &Options, domains: BTreeSet<String>, summary: &mut Summary) -> Result<u64> {
     let country = options.country.clone().unwrap_or_default();
     let date = options.date.unwrap_or_else(|| Timestamp(rt.now().day() * crate::time::DAY));
     let mut result = CountryResult::default();

@@ -16,7 +16,8 @@ use crate::{Result, Timestamp, country, runtime};
 /// The summaries of every measured country at a time; in place of the published documents.
 async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
     let codes = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
-    let work = codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await });
+    let work =
+        codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await });
     let found: Vec<Result<CountrySummary>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
     found.into_iter().collect()
 }
