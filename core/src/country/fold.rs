@@ -122,7 +122,8 @@ impl Fold {
     fn check(&self) -> Result<()> {
         for cell in &self.cells {
             let sorted = |bytes: &[u8], width: usize, key: usize| {
-                bytes.len() % width == 0 && bytes.chunks_exact(width).map(|r| r.get(..key)).is_sorted_by(|a, b| a < b)
+                bytes.len().is_multiple_of(width)
+                    && bytes.chunks_exact(width).map(|r| r.get(..key)).is_sorted_by(|a, b| a < b)
             };
             let readable = cell
                 .entries

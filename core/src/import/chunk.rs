@@ -90,7 +90,7 @@ impl<'a> Chunker<'a> {
     }
 
     /// The next chunk; `None` at the end.
-    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut chunk = Vec::with_capacity(self.size.min(32 << 20) + 4096);
         if self.csv && self.first {
             if !self.record(&mut chunk)? {
@@ -132,7 +132,7 @@ mod tests {
     fn chunks(text: &str, csv: bool, size: usize) -> Vec<String> {
         let mut reader = text.as_bytes();
         let mut chunker = Chunker::new(&mut reader, csv, size).unwrap();
-        std::iter::from_fn(|| chunker.next().unwrap()).map(|chunk| String::from_utf8(chunk).unwrap()).collect()
+        std::iter::from_fn(|| chunker.next_chunk().unwrap()).map(|chunk| String::from_utf8(chunk).unwrap()).collect()
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(inflate(&bomb, 5 << 20).unwrap().len(), 5 << 20);
         let mut reader = bomb.as_slice();
         let mut chunker = Chunker::new(&mut reader, false, 1 << 20).unwrap();
-        assert_eq!(chunker.next().unwrap().unwrap().len(), MAX_LINE);
+        assert_eq!(chunker.next_chunk().unwrap().unwrap().len(), MAX_LINE);
         assert!(inflate(b"plain", 5).is_ok() && inflate(b"plain!", 5).is_err());
     }
 }

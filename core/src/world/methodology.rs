@@ -164,7 +164,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
         source_licenses: source_licenses(summaries.iter()),
         methodology: Method {
             overview: OVERVIEW,
-            data_sources: sources().map(|(id, source)| (id, source)).chain([starter_source()]).collect(),
+            data_sources: sources().chain([starter_source()]).collect(),
             data_sources_list: sources().map(|(_, source)| source).chain([starter_source().1]).collect(),
             model: model(),
             scoring: scoring(),

@@ -77,6 +77,7 @@ struct BlockedDomain {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "CountryIsp")]
 struct IspRow {
     /// `AS` and the number.
     asn: String,
@@ -121,6 +122,9 @@ fn threat_level(rate: f64) -> &'static str {
     }
 }
 
+/// A network's name, and its domains with whether each is blocked there.
+type Found = (Option<String>, Vec<(BlockedDomain, bool)>);
+
 /// Blocked domains named per network.
 const TOP: usize = 10;
 
@@ -129,7 +133,7 @@ pub async fn isps(cx: Cx) -> Result<Response> {
     let at = cx.time("as_of")?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
-    let mut networks: BTreeMap<u32, (Option<String>, Vec<(BlockedDomain, bool)>)> = BTreeMap::new();
+    let mut networks: BTreeMap<u32, Found> = BTreeMap::new();
     for row in &rows {
         for network in &row.networks {
             let entry = networks.entry(network.asn).or_default();
