@@ -14,7 +14,6 @@ pub fn dry_run() -> Result<()> {
     // wrangler runs the build command of wrangler.toml itself: give it the tools that are already here.
     command
         .env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?)
-        .env("WASM_OPT_BIN", tools::wasm_opt()?)
         .env("ESBUILD_BIN", tools::esbuild()?);
     for (name, value) in [
         ("WRANGLER_SEND_METRICS", "false"),
