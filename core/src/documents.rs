@@ -4,6 +4,7 @@
 //! once per `publish_interval` and stores it: Workers KV on the edge, a table and memory natively. A reader that finds
 //! none asks the owner to render it, so no key is ever missing (ruling foundation-relay 20).
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -18,7 +19,8 @@ pub struct Document {
     /// Where it is stored, and the path-like name it is known by.
     pub key: String,
     pub content_type: String,
-    pub body: Vec<u8>,
+    /// Shared, so that serving it copies nothing.
+    pub body: Bytes,
     /// Strong validator in quotes, from the body.
     pub etag: String,
     pub generated: Timestamp,
@@ -66,6 +68,8 @@ pub struct Family {
 
 /// Every family of documents.
 pub const FAMILIES: &[&[Family]] = &[
+    crate::world::FAMILIES,
+    crate::country::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];
@@ -144,7 +148,7 @@ fn render(view: &View<'_>, key: &str, generation: u64) -> Result<Document> {
     Ok(Document {
         key: key.to_owned(),
         content_type: rendered.content_type.to_owned(),
-        body: rendered.body,
+        body: rendered.body.into(),
         etag: format!("\"{etag}\""),
         generated: view.now,
         generation,

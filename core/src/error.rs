@@ -142,3 +142,36 @@ impl From<crate::kv::StoreError> for Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `HELIOGRAPH_UPDATE_GOLDEN=1 cargo test -p heliograph-core error` writes the file anew.
+    #[test]
+    fn every_code_is_documented() {
+        let mut page = String::from(
+            "# Error codes\n\nEvery error is JSON: `error` is one of these codes, `message` is a sentence for people. \
+             The list is closed.\n\n| `error` | Status | Meaning |\n|---|---|---|\n",
+        );
+        for code in ErrorCode::ALL {
+            let status = code.status();
+            page += &format!("| `{}` | {} | {} |\n", code.as_str(), status.as_u16(), code.meaning().trim());
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/errors.md");
+        if std::env::var_os("HELIOGRAPH_UPDATE_GOLDEN").is_some() {
+            std::fs::write(path, &page).unwrap();
+        }
+        assert!(std::fs::read_to_string(path).unwrap() == page, "docs/errors.md is stale");
+    }
+
+    #[test]
+    fn the_cause_of_a_failure_is_never_part_of_the_answer() {
+        let response = crate::http::Response::error(Error::internal("disk 7 is on fire"));
+        match response.body {
+            crate::http::Body::Bytes(body) => assert!(!String::from_utf8_lossy(&body).contains("disk")),
+            crate::http::Body::Stream(_) => panic!("an error is no stream"),
+        }
+        assert_eq!(response.cause.as_deref(), Some("disk 7 is on fire"));
+    }
+}

@@ -10,6 +10,7 @@
 //! | [`documents`] | published, cacheable bodies |
 //! | [`runtime`] | what a request handler needs from outside |
 //! | [`http`] | the route table, the router, authentication, limits, OpenAPI |
+//! | [`admin`] | the operator's routes and the health checks |
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | [`agent`] | the relay: identity, messages, streams, pins |
 //! | [`directory`] | names of agents |
@@ -18,10 +19,12 @@
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
+//! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`starter`] | the dated facts that ship inside the binary |
 #![forbid(unsafe_code)]
 
 pub mod actor;
+pub mod admin;
 pub mod agent;
 pub mod country;
 pub mod crypto;
@@ -30,6 +33,7 @@ pub mod directory;
 pub mod documents;
 pub mod error;
 pub mod http;
+pub mod import;
 pub mod keys;
 pub mod kv;
 pub mod limits;

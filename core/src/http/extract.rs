@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-use super::{Caller, Request, Route};
-use crate::runtime::Runtime;
+use super::{Caller, Request, Response, Route};
+use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
 use crate::{Error, Result, Timestamp};
 
@@ -96,6 +98,31 @@ impl Cx {
             .ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` must be an ISO 8601 time.")))
     }
 
+    /// The answer that a document is: 304 when the client has it already (RFC 9110 section 13.1.2).
+    pub async fn document(&self, key: &str) -> Result<Response> {
+        let document = runtime::document(&*self.rt, key).await?;
+        let known = self.request.header("if-none-match").is_some_and(|tags| holds(tags, &document.etag));
+        let mut response = match known {
+            true => {
+                let mut response = Response::new(StatusCode::NOT_MODIFIED, "text/plain", Bytes::new());
+                response.headers.clear();
+                response
+            }
+            false => {
+                let mut response = Response::new(StatusCode::OK, "text/plain", document.body.clone());
+                response.set("content-type", &document.content_type);
+                if let Some(disposition) = &document.disposition {
+                    response.set("content-disposition", disposition);
+                }
+                response
+            }
+        };
+        response.set("etag", &document.etag);
+        response.set("cache-control", &format!("public, max-age={}", document.max_age));
+        response.set("x-generated-at", &document.generated.to_millis_text());
+        Ok(response)
+    }
+
     /// The JSON body; absent counts as `{}` when `T` can be read from it.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         let body: &[u8] = match &self.request.body {
@@ -104,6 +131,11 @@ impl Cx {
         };
         parse_json(body)
     }
+}
+
+/// Whether a list of entity tags names this one; weak tags compare as strong ones do.
+fn holds(tags: &str, etag: &str) -> bool {
+    tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == etag || tag == "*")
 }
 
 /// Deepest nesting of JSON that is read; serde_json refuses more than 128 by itself.

@@ -20,6 +20,7 @@ pub use router::{Preflight, home, preflight, serve};
 
 /// Every route, by resource.
 pub const ROUTES: &[&[Route]] = &[
+    crate::admin::ROUTES,
     crate::keys::ROUTES,
     crate::agent::register::ROUTES,
     crate::agent::identity::ROUTES,
@@ -29,6 +30,8 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::messages::ROUTES,
     crate::agent::verify::ROUTES,
     crate::agent::pins::ROUTES,
+    crate::country::ROUTES,
+    crate::import::ROUTES,
     openapi::ROUTES,
 ];
 

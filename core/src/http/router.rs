@@ -167,7 +167,7 @@ fn cors(response: &mut Response, open: bool) {
         response.set("access-control-allow-origin", "*");
         response.set(
             "access-control-expose-headers",
-            "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag, Content-Disposition, Date",
+            "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag, Content-Disposition, Date, X-Generated-At",
         );
     }
     response.set("x-content-type-options", "nosniff");
