@@ -40,7 +40,7 @@ impl Documents {
         Ok(Some(Document {
             key: key.to_owned(),
             content_type: metadata.content_type,
-            body,
+            body: body.into(),
             etag: metadata.etag,
             generated: Timestamp(number(&metadata.generated)?),
             generation: u64::try_from(number(&metadata.generation)?).map_err(Error::internal)?,

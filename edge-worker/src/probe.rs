@@ -1,20 +1,23 @@
 //! Routes that test the runtime below the application: the storage seam's conformance, what a panic does, a request
 //! that never ends. They exist only in the bundle of feature `probe`, which is never deployed.
 //!
-//! `/__probe/panic` and `/__probe/hang` run in the Worker, `/__probe/object/<kind>/<name>/<what>` in an object.
+//! `/__probe/panic` and `/__probe/hang` run in the Worker, `/__probe/object/<kind>/<name>/<what>` in an object,
+//! `/__probe/count/<name>/<operation>` on a counter actor.
 
 use std::rc::Rc;
 
-use heliograph_core::actor::host::probe::{Act, Read};
-use heliograph_core::actor::{ActorId, Call, decode};
+use heliograph_core::actor::ActorId;
+use heliograph_core::actor::host::probe::{Add, Forward, Later, Panic, Read};
 use heliograph_core::kv::conformance;
+use heliograph_core::{ErrorCode, runtime};
 use serde_json::json;
 use worker::{Env, Error, Request, Response, Result};
 
-use crate::errand;
 use crate::kv_documents::Documents;
+use crate::runtime::EdgeRuntime;
 use crate::space::Space;
 use crate::sqlite::Sqlite;
+use crate::{environment, errand};
 
 pub const PREFIX: &str = "/__probe/";
 pub const HOST: &str = "probe";
@@ -36,9 +39,39 @@ pub async fn fetch(request: Request, env: Env) -> Result<Response> {
             })),
             None => Response::error("no such document", 404),
         },
+        ["count", name, operation] => count(&request, env.clone(), name, operation).await,
         ["panic"] => panic_now(),
         ["hang"] => std::future::pending().await,
         _ => Response::error("no such probe", 404),
+    }
+}
+
+/// Runs an operation of the counter that the core keeps for tests of runtimes, from the Worker as a handler would.
+async fn count(request: &Request, env: Env, name: &str, operation: &str) -> Result<Response> {
+    let url = request.url()?;
+    let text_of = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    let number = |name: &str| text_of(name).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
+    let fail = text_of("fail").and_then(|code| ErrorCode::ALL.iter().copied().find(|known| known.as_str() == code));
+    let add = Add { amount: number("amount"), note: text_of("note").unwrap_or_default(), fail };
+    let runtime = EdgeRuntime::new(env.clone(), environment::started(&env).await.map_err(text)?, None);
+    let done = match operation {
+        "add" => runtime::call(&*runtime, name, &add).await.map(|count| count.to_string()),
+        "forward" => {
+            let forward = Forward { to: text_of("to").unwrap_or_default(), count: number("count"), fail };
+            runtime::call(&*runtime, name, &forward).await.map(|()| "forwarded".to_owned())
+        }
+        "later" => {
+            let due = runtime.now().plus(number("in_ms") as i64 * 1_000);
+            let later = Later { key: add.note.clone(), due, add };
+            runtime::call(&*runtime, name, &later).await.map(|()| "scheduled".to_owned())
+        }
+        "panic" => runtime::call(&*runtime, name, &Panic).await.map(|()| "survived".to_owned()),
+        "read" => runtime::query(&*runtime, name, &Read).await.map(|(count, log)| json!([count, log]).to_string()),
+        _ => return Response::error("no such operation", 404),
+    };
+    match done {
+        Ok(text) => Response::ok(text),
+        Err(error) => Response::error(error.code.as_str(), error.code.status().as_u16()),
     }
 }
 
@@ -62,11 +95,6 @@ pub async fn object_fetch(space: &Rc<Space>, request: Request) -> Result<Respons
         "conformance" => {
             conformance::run(|| Sqlite::emptied(space.state.storage()));
             Response::ok("passed")
-        }
-        "count" => {
-            let reply = Call::query(space.actor().name.clone(), &Read).and_then(|call| space.answer(&call));
-            let (count, log): (u64, Vec<String>) = reply.and_then(|reply| decode(&reply)).map_err(text)?;
-            Response::from_json(&json!({ "count": count, "log": log }))
         }
         _ => Response::error("no such probe", 404),
     }

@@ -84,10 +84,7 @@ impl Space {
 
     /// Runs `run` on the rows and commits what it came to. Says also whether something is due at once; an `Err` outside
     /// means that nothing happened.
-    pub fn step<T>(
-        self: &Rc<Self>,
-        run: impl FnOnce(&host::Space<'_>) -> Outcome<T>,
-    ) -> Result<(Result<T>, bool)> {
+    pub fn step<T>(self: &Rc<Self>, run: impl FnOnce(&host::Space<'_>) -> Outcome<T>) -> Result<(Result<T>, bool)> {
         let settings = environment::settings(&self.env)?;
         let now = clock::now();
         let space =
@@ -138,15 +135,12 @@ impl Space {
                 Some(clock::now().plus(work::STAND_IN))
             }
         };
-        match next {
-            Some(due) => {
-                if self.armed.get() != Some(due.plus(999).millis()) {
-                    self.armed.set(None);
-                    self.arm(due);
-                }
-            }
-            // An alarm that finds nothing to do costs less than taking it back.
-            None => {}
+        // With nothing due, an alarm that finds nothing to do costs less than taking it back.
+        if let Some(due) = next
+            && self.armed.get() != Some(due.plus(999).millis())
+        {
+            self.armed.set(None);
+            self.arm(due);
         }
     }
 

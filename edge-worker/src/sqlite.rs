@@ -17,8 +17,10 @@ use worker::{Error, SqlStorage, SqlStorageValue, Storage};
 const TABLE_EXISTS: &str = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'kv'";
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID";
 /// The object's own name, for events that do not carry it. One row.
-const CREATE_NAME: &str = "CREATE TABLE IF NOT EXISTS object(one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL)";
-const PUT_NAME: &str = "INSERT INTO object(one, name) VALUES (1, ?) ON CONFLICT(one) DO UPDATE SET name = excluded.name";
+const CREATE_NAME: &str =
+    "CREATE TABLE IF NOT EXISTS object(one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL)";
+const PUT_NAME: &str =
+    "INSERT INTO object(one, name) VALUES (1, ?) ON CONFLICT(one) DO UPDATE SET name = excluded.name";
 const GET_NAME: &str = "SELECT name FROM object";
 const GET: &str = "SELECT v FROM kv WHERE k = ?";
 const PUT: &str = "INSERT INTO kv(k, v) VALUES (?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v";

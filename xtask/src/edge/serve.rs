@@ -57,8 +57,7 @@ pub fn serve(args: &[&str]) -> Result<()> {
 }
 
 fn options(args: &[&str]) -> Result<Options> {
-    let mut options =
-        Options { listen: SocketAddr::from(([127, 0, 0, 1], 8788)), state: None, bundle: Bundle::Worker };
+    let mut options = Options { listen: SocketAddr::from(([127, 0, 0, 1], 8788)), state: None, bundle: Bundle::Worker };
     let mut args = args.iter();
     while let Some(name) = args.next() {
         if *name == "--probe" {
