@@ -36,19 +36,19 @@ impl Bundle {
     }
 }
 
-/// Builds when needed and prints the size.
+/// Builds when needed and prints the size. Fails above the limit.
 pub fn build() -> Result<()> {
-    if ensure(Bundle::Worker)? { Ok(()) } else { size::size() }
+    ensure(Bundle::Worker)?;
+    size::size()
 }
 
-/// Builds unless the bundle was made from the present inputs; says whether it was built. Fails, and leaves the bundle
-/// unmarked, when the one that is deployed is above the size limit.
-pub fn ensure(bundle: Bundle) -> Result<bool> {
+/// Builds unless the bundle was made from the present inputs.
+pub fn ensure(bundle: Bundle) -> Result<()> {
     let inputs = inputs()?;
     let stamp = bundle.folder().join("inputs");
     let complete = MODULES.iter().all(|module| bundle.folder().join(module).exists());
     if complete && std::fs::read_to_string(&stamp).is_ok_and(|built| built == inputs) {
-        return Ok(false);
+        return Ok(());
     }
     let mut command = Command::new(tools::worker_build()?);
     command
@@ -61,11 +61,7 @@ pub fn ensure(bundle: Bundle) -> Result<bool> {
     }
     run(bundle.name(), &mut command)?;
     write(&bundle.folder().join("guard.mjs"), read(&root().join("edge-worker/guard.mjs"))?)?;
-    if bundle == Bundle::Worker {
-        size::size()?;
-    }
-    write(&stamp, inputs)?;
-    Ok(true)
+    write(&stamp, inputs)
 }
 
 fn inputs() -> Result<String> {
