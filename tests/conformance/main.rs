@@ -8,8 +8,19 @@ use std::sync::{Arc, OnceLock};
 use heliograph_tests::target::{Kind, Target};
 use libtest_mimic::{Arguments, Trial};
 
+mod agents;
+mod interop;
 mod keys;
+mod limits;
+mod mailbox;
+mod malformed;
+mod messages;
+mod pins;
+mod registration;
 mod routes;
+mod streams;
+mod websockets;
+mod wire;
 
 /// One test: what it proves, and the proof.
 pub struct Case {
@@ -25,17 +36,38 @@ macro_rules! cases {
     };
 }
 
-const MODULES: &[(&str, &[Case])] = &[("keys", keys::CASES), ("routes", routes::CASES)];
+const MODULES: &[(&str, &[Case])] = &[
+    ("keys", keys::CASES),
+    ("routes", routes::CASES),
+    ("registration", registration::CASES),
+    ("agents", agents::CASES),
+    ("messages", messages::CASES),
+    ("mailbox", mailbox::CASES),
+    ("limits", limits::CASES),
+    ("interop", interop::CASES),
+    ("streams", streams::CASES),
+    ("websockets", websockets::CASES),
+    ("pins", pins::CASES),
+    ("malformed", malformed::CASES),
+    ("wire", wire::CASES),
+];
 
 /// One runtime with a deployment that all tests of the suite share.
 pub struct Suite {
     pub kind: Kind,
     shared: OnceLock<Target>,
+    rough: OnceLock<Target>,
 }
 
 impl Suite {
     pub fn client(&self) -> heliograph_tests::client::Client {
         self.shared.get_or_init(|| Target::start(self.kind, &[])).client()
+    }
+
+    /// A second shared deployment, for requests that no client should send. Its streams are short.
+    pub fn rough(&self) -> heliograph_tests::client::Client {
+        let settings = &[("stream_seconds", "1"), ("signups_per_day", "1000000")];
+        self.rough.get_or_init(|| Target::start(self.kind, settings)).client()
     }
 
     /// A deployment of the test's own, with other settings.
@@ -50,7 +82,7 @@ fn main() {
     let suites: Vec<Arc<Suite>> = Kind::ALL
         .into_iter()
         .filter(|kind| chosen.split(',').any(|name| name == kind.name()))
-        .map(|kind| Arc::new(Suite { kind, shared: OnceLock::new() }))
+        .map(|kind| Arc::new(Suite { kind, shared: OnceLock::new(), rough: OnceLock::new() }))
         .collect();
     let mut trials = Vec::new();
     for suite in &suites {
