@@ -28,6 +28,7 @@ cargo xtask <task>
   edge size             size of the present bundle; fails above the limit
   edge serve [--listen 127.0.0.1:8788] [--state DIR]
                         run the bundle under workerd; prints `listening on http://<addr>` when it answers
+                        (--probe: the bundle with routes that test the runtime)
   edge dry-run          package for deployment with wrangler, without deploying
 ";
 
