@@ -12,6 +12,7 @@
 //! | [`http`] | the route table, the router, authentication, limits, OpenAPI |
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | [`agent`] | the relay: identity, messages, streams, pins |
+//! | [`directory`] | names of agents |
 //! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
@@ -25,6 +26,7 @@ pub mod agent;
 pub mod country;
 pub mod crypto;
 pub mod deployment;
+pub mod directory;
 pub mod documents;
 pub mod error;
 pub mod http;
@@ -37,6 +39,8 @@ pub mod runtime;
 pub mod secrets;
 pub mod settings;
 pub mod starter;
+#[cfg(any(test, feature = "conformance"))]
+pub mod testing;
 pub mod time;
 pub mod verdict;
 pub mod world;

@@ -79,6 +79,8 @@ pub struct Environment {
     pub settings: Settings,
     pub secrets: crate::secrets::Secrets,
     pub buckets: Buckets,
+    /// Usage counters of agents that wait to be written; [`crate::agent::usage::flush`] writes them.
+    pub usage: crate::agent::usage::Usage,
     /// The deployment's id, made at first start.
     pub deployment: String,
 }
@@ -91,6 +93,23 @@ pub async fn call<O: Operation>(rt: &dyn Runtime, name: impl Into<String>, opera
 /// Runs a typed query on the actor of that name.
 pub async fn query<Q: Query>(rt: &dyn Runtime, name: impl Into<String>, query: &Q) -> Result<Q::Reply> {
     decode(&rt.query(Call::query(name, query)?).await?)
+}
+
+/// Tries again, once a second, while storage cannot answer; gives its last error when `patience` is over.
+pub async fn retry_unavailable<T, F: Future<Output = Result<T>>>(
+    rt: &dyn Runtime,
+    patience: Duration,
+    attempt: impl Fn() -> F,
+) -> Result<T> {
+    let end = rt.now().plus_duration(patience);
+    loop {
+        match attempt().await {
+            Err(error) if error.code == crate::ErrorCode::Unavailable && rt.now() < end => {
+                rt.sleep(Duration::from_secs(1)).await;
+            }
+            result => return result,
+        }
+    }
 }
 
 /// A document as published, or rendered now by its owner when it never was.

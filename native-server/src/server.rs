@@ -50,7 +50,13 @@ impl Deployment {
         let reply = writer.call(call).await.map_err(|error| error.message.into_owned())?;
         let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
 
-        let environment = Environment { settings, secrets, buckets: Buckets::default(), deployment: identity.id };
+        let environment = Environment {
+            settings,
+            secrets,
+            buckets: Buckets::default(),
+            usage: Default::default(),
+            deployment: identity.id,
+        };
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));
         Ok(Deployment { native, thread })
     }

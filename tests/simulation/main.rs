@@ -5,18 +5,19 @@
 
 mod messages;
 
-/// Runs `scenario` for every seed that was asked for.
-fn for_seeds(scenario: fn(u64)) {
+/// Runs `scenario` for every seed that was asked for; how many those were.
+fn for_seeds(scenario: fn(u64)) -> u64 {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = match number("HELIOGRAPH_SIM_SEED") {
         Some(seed) => seed..seed + 1,
         None => 0..number("HELIOGRAPH_SIM_SEEDS").unwrap_or(200),
     };
-    for seed in seeds {
+    for seed in seeds.clone() {
         let run = std::panic::catch_unwind(|| scenario(seed));
         if let Err(cause) = run {
             eprintln!("seed {seed} fails; HELIOGRAPH_SIM_SEED={seed} replays it");
             std::panic::resume_unwind(cause);
         }
     }
+    seeds.end - seeds.start
 }

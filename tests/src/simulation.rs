@@ -142,6 +142,7 @@ impl Simulation {
                 settings: chosen,
                 secrets: Secrets::new(ring, String::new()),
                 buckets: Buckets::default(),
+                usage: Default::default(),
                 deployment: "simulated".to_owned(),
             },
         })

@@ -37,7 +37,11 @@ pub const fn query<Q: Query>() -> Entry {
 
 /// The modules that define operations.
 const MODULES: &[&[Entry]] = &[
-    crate::agent::ENTRIES,
+    crate::agent::record::ENTRIES,
+    crate::agent::usage::ENTRIES,
+    crate::agent::mailbox::ENTRIES,
+    crate::agent::pins::ENTRIES,
+    crate::directory::ENTRIES,
     crate::deployment::ENTRIES,
     crate::keys::ENTRIES,
     crate::documents::ENTRIES,

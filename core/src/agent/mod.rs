@@ -1,29 +1,38 @@
-//! The agent relay.
+//! The agent relay: identities, messages between them, streams, pins.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`record`] | the agent's own row, and the operations that change it |
+//! | [`mailbox`] | messages: append, page, marks, expiry, sessions |
+//! | [`stream`] | live delivery without I/O; [`websocket`] its opening by key frame |
+//! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
+//! | [`custody`], [`decrypt`] | private keys the server holds, sealed; opening messages with them |
+//! | [`usage`] | counters that decide nothing |
+//! | [`wire`] | message ids and raw messages |
+//!
+//! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 
-use serde::{Deserialize, Serialize};
-
-use crate::Result;
-use crate::actor::{Kind, Query, View};
-
+pub mod custody;
+pub mod decrypt;
+pub mod identity;
+pub mod mailbox;
+pub mod messages;
+pub mod pins;
+pub mod profile;
+pub mod receive;
+pub mod record;
+pub mod register;
+pub mod send;
 pub mod stream;
+pub mod usage;
+pub mod verify;
+pub mod websocket;
+pub mod wire;
 
-pub const ENTRIES: &[crate::actor::Entry] = &[crate::actor::query::<Authorize>()];
+#[cfg(test)]
+mod tests;
+
+pub use record::{Authorize, Credentials};
 
 /// The kind word in agent keys.
 pub const KEY_KIND: &str = "agent";
-
-/// Checks an agent's key against its stored hash; the DID when it is right and the agent active.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Authorize {
-    pub secret_hash: [u8; 32],
-}
-
-impl Query for Authorize {
-    const ACTOR: Kind = Kind::Agent;
-    const NAME: &'static str = "authorize";
-    type Reply = Option<String>;
-
-    fn run(self, _view: &View<'_>) -> Result<Option<String>> {
-        Ok(None)
-    }
-}

@@ -6,6 +6,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 
 use super::{Auth, Limit, Request, Response, Route};
+use crate::agent::Credentials;
 use crate::keys::{Admit, Tier};
 use crate::limits::{Admission, Rate};
 use crate::runtime::{self, Runtime};
@@ -20,18 +21,15 @@ pub enum Caller {
         account: String,
         tier: Tier,
     },
-    /// An agent, by its DID.
-    Agent {
-        did: String,
-    },
+    Agent(Box<Credentials>),
     Admin,
 }
 
 impl Caller {
-    /// The DID of the calling agent; only routes with [`Auth::Agent`] have one.
-    pub fn did(&self) -> Result<&str> {
+    /// The calling agent; only routes with [`Auth::Agent`] have one.
+    pub fn agent(&self) -> Result<&Credentials> {
         match self {
-            Caller::Agent { did } => Ok(did),
+            Caller::Agent(credentials) => Ok(credentials),
             _ => Err(Error::internal("a route without agent key asked for the agent")),
         }
     }
@@ -161,11 +159,15 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
         .parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given)
         .ok_or_else(|| refuse("The agent key is not valid."))?;
     let authorize = crate::agent::Authorize { secret_hash: key.secret_hash() };
-    let did = runtime::query(rt, key.actor(), &authorize)
+    // A stream holds its client while storage is closed, since that would come back every half second (ruling
+    // foundation-relay 8).
+    let patience = if route.streams() { crate::agent::stream::CONNECT_PATIENCE } else { Duration::ZERO };
+    let credentials = runtime::retry_unavailable(rt, patience, || runtime::query(rt, key.actor(), &authorize))
         .await
         .map_err(|error| Box::new(Response::error(error)))?
         .ok_or_else(|| refuse("The agent key is not valid."))?;
-    let caller = Caller::Agent { did };
+    environment.usage.seen(key.actor(), rt.now());
+    let caller = Caller::Agent(Box::new(credentials));
     let rate = Rate {
         per_minute: environment.settings.agent_per_second.saturating_mul(60),
         burst: environment.settings.agent_burst,

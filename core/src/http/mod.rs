@@ -19,7 +19,18 @@ pub use route::{Auth, BodyKind, Handler, Limit, Param, Route, SchemaOf};
 pub use router::{Preflight, home, preflight, serve};
 
 /// Every route, by resource.
-pub const ROUTES: &[&[Route]] = &[crate::keys::ROUTES, openapi::ROUTES];
+pub const ROUTES: &[&[Route]] = &[
+    crate::keys::ROUTES,
+    crate::agent::register::ROUTES,
+    crate::agent::identity::ROUTES,
+    crate::agent::profile::ROUTES,
+    crate::agent::send::ROUTES,
+    crate::agent::receive::ROUTES,
+    crate::agent::messages::ROUTES,
+    crate::agent::verify::ROUTES,
+    crate::agent::pins::ROUTES,
+    openapi::ROUTES,
+];
 
 /// All routes in one sequence.
 pub fn routes() -> impl Iterator<Item = &'static Route> {

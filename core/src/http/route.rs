@@ -183,6 +183,11 @@ impl Route {
         self
     }
 
+    /// An agent's open stream: it draws on no budget, and holds its client while storage is closed.
+    pub fn streams(&self) -> bool {
+        self.effectful && self.auth == Auth::Agent && self.limit == Limit::None
+    }
+
     pub const fn effectful(mut self) -> Self {
         self.effectful = true;
         self

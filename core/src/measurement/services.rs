@@ -67,71 +67,101 @@ fn series(service: Service, host: &str) -> Option<(TargetKey, bool)> {
 
 /// The facts of all attempts by series.
 fn attempts(service: Service, keys: &Value) -> Found {
-    let mut found = Found::new();
-    let mut add = |host: &str, attempt: Attempt<'_>| {
-        if let Some((target, pool)) = series(service, host) {
+    let mut collector = Collector { service, found: Found::new(), names: BTreeMap::new() };
+    collector.lookups(keys);
+    collector.connects(keys);
+    collector.handshakes(keys);
+    collector.requests(keys);
+    collector.found
+}
+
+struct Collector<'a> {
+    service: Service,
+    found: Found,
+    /// The name that each address was looked up for.
+    names: BTreeMap<&'a str, String>,
+}
+
+impl<'a> Collector<'a> {
+    fn add(&mut self, host: &str, attempt: Attempt<'_>) {
+        if let Some((target, pool)) = series(self.service, host) {
             let mut facts = attempt.facts();
             facts.flags |= if pool { flag::POOL } else { 0 };
-            let known = found.entry(target).or_insert(Outcome::Endpoints(EndpointSet::default()));
+            let known = self.found.entry(target).or_insert(Outcome::Endpoints(EndpointSet::default()));
             *known = known.merge(Outcome::Endpoints(facts));
         }
-    };
-    let mut names: BTreeMap<&str, String> = BTreeMap::new();
-    for query in array(keys, "queries") {
-        let Ok(host) = normal_host(text_at(query, "hostname")) else { continue };
-        let mut answers = 0;
-        for answer in array(query, "answers") {
-            for ip in [text_at(answer, "ipv4"), text_at(answer, "ipv6")].into_iter().filter(|ip| !ip.is_empty()) {
-                answers += 1;
-                names.insert(ip, host.clone().into_owned());
-                add(&host, Attempt { dns: Step::Ok, dns_answer: ip, ..Attempt::default() });
+    }
+
+    /// The fixed bit of an endpoint, where the service has a table.
+    fn bit(&self, ip: &str, port: u16) -> Option<u16> {
+        if self.service == Service::Telegram { telegram_bit(ip, port) } else { None }
+    }
+
+    fn lookups(&mut self, keys: &'a Value) {
+        for query in array(keys, "queries") {
+            let Ok(host) = normal_host(text_at(query, "hostname")) else { continue };
+            let mut answers = 0;
+            for answer in array(query, "answers") {
+                for ip in [text_at(answer, "ipv4"), text_at(answer, "ipv6")].into_iter().filter(|ip| !ip.is_empty()) {
+                    answers += 1;
+                    self.names.insert(ip, host.clone().into_owned());
+                    self.add(&host, Attempt { dns: Step::Ok, dns_answer: ip, ..Attempt::default() });
+                }
+            }
+            // An address family without an answer is no failure of the name.
+            if let (0, Some(failure)) = (answers, failure_at(query, "failure"))
+                && failure != Failure::NoAnswer
+            {
+                self.add(&host, Attempt { dns: Step::Failed(failure), ..Attempt::default() });
             }
         }
-        // An address family without an answer is no failure of the name.
-        if let (0, Some(failure)) = (answers, failure_at(query, "failure"))
-            && failure != Failure::NoAnswer
-        {
-            add(&host, Attempt { dns: Step::Failed(failure), ..Attempt::default() });
+    }
+
+    fn connects(&mut self, keys: &'a Value) {
+        for connect in array(keys, "tcp_connect") {
+            let (ip, port) = (text_at(connect, "ip"), port_at(connect));
+            let status = connect.get("status").unwrap_or(&Value::Null);
+            let success = status.get("success").and_then(Value::as_bool) == Some(true);
+            let tcp = match failure_at(status, "failure") {
+                Some(failure) => Step::Failed(failure),
+                None if success => Step::Ok,
+                None => continue,
+            };
+            let bit = self.bit(ip, port);
+            // Old documents have no lookups: a Telegram address outside the pool is its web site's.
+            let host = match self.names.get(ip) {
+                Some(host) => host.clone(),
+                None if self.service == Service::Telegram && bit.is_none() => "web.telegram.org".to_owned(),
+                None => String::new(),
+            };
+            self.add(&host, Attempt { ip, port, tcp, bit, ..Attempt::default() });
         }
     }
-    for connect in array(keys, "tcp_connect") {
-        let (ip, port) = (text_at(connect, "ip"), port_at(connect));
-        let status = connect.get("status").unwrap_or(&Value::Null);
-        let success = status.get("success").and_then(Value::as_bool) == Some(true);
-        let tcp = match failure_at(status, "failure") {
-            Some(failure) => Step::Failed(failure),
-            None if success => Step::Ok,
-            None => continue,
-        };
-        let bit = if service == Service::Telegram { telegram_bit(ip, port) } else { None };
-        // Old documents have no lookups: a Telegram address outside the pool is its web site's.
-        let host = match names.get(ip) {
-            Some(host) => host.as_str(),
-            None if service == Service::Telegram && bit.is_none() => "web.telegram.org",
-            None => "",
-        };
-        add(host, Attempt { ip, port, tcp, bit, ..Attempt::default() });
-    }
-    for tls in array(keys, "tls_handshakes") {
-        let host = normal_host(text_at(tls, "server_name")).unwrap_or_default();
-        let address = text_at(tls, "address");
-        let ip = address.rsplit_once(':').map_or(host.as_ref(), |(ip, _)| ip.trim_matches(['[', ']']));
-        let step = failure_at(tls, "failure").map_or(Step::Ok, |failure| instrument(service, failure));
-        if !host.is_empty() {
-            add(&host, Attempt { ip, port: 443, tls: step, ..Attempt::default() });
+
+    fn handshakes(&mut self, keys: &'a Value) {
+        for tls in array(keys, "tls_handshakes") {
+            let host = normal_host(text_at(tls, "server_name")).unwrap_or_default();
+            let address = text_at(tls, "address");
+            let ip = address.rsplit_once(':').map_or(host.as_ref(), |(ip, _)| ip.trim_matches(['[', ']']));
+            let step = failure_at(tls, "failure").map_or(Step::Ok, |failure| instrument(self.service, failure));
+            if !host.is_empty() {
+                self.add(&host, Attempt { ip, port: 443, tls: step, ..Attempt::default() });
+            }
         }
     }
-    for entry in array(keys, "requests") {
-        let url = entry.get("request").map_or("", |request| text_at(request, "url"));
-        let host = host_of(url);
-        if host.is_empty() {
-            continue;
+
+    fn requests(&mut self, keys: &'a Value) {
+        for entry in array(keys, "requests") {
+            let url = entry.get("request").map_or("", |request| text_at(request, "url"));
+            let host = host_of(url);
+            if host.is_empty() {
+                continue;
+            }
+            let http = failure_at(entry, "failure").map_or(Step::Ok, |failure| instrument(self.service, failure));
+            let bit = self.bit(host, url_port(url));
+            self.add(host, Attempt { url, http, bit, ..Attempt::default() });
         }
-        let http = failure_at(entry, "failure").map_or(Step::Ok, |failure| instrument(service, failure));
-        let bit = if service == Service::Telegram { telegram_bit(host, url_port(url)) } else { None };
-        add(host, Attempt { url, http, bit, ..Attempt::default() });
     }
-    found
 }
 
 /// Old Signal probes pin an authority that the service has left: their certificate failures are their own.

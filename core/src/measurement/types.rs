@@ -100,17 +100,30 @@ fn first_eight(digest: &[u8]) -> [u8; 8] {
     out
 }
 
-/// The vote key: 0 when the format has none of the fields. `resolver_asn` 0 counts as absent.
+/// The vote key: the upper half identifies platform and software version ([`software_of`]), the lower half the
+/// resolver's network. A half is 0 when the format lacks its fields; `resolver_asn` 0 counts as absent.
 pub fn vote_key(resolver_asn: u32, platform: &[u8], software_version: &[u8]) -> u32 {
-    if resolver_asn == 0 && platform.is_empty() && software_version.is_empty() {
-        return 0;
+    let mut software = crc32fast::Hasher::new();
+    software.update(platform);
+    software.update(&[0]);
+    software.update(software_version);
+    let upper = if platform.is_empty() && software_version.is_empty() { 0 } else { fold(software.finalize()) };
+    let lower = if resolver_asn == 0 { 0 } else { fold(crc32fast::hash(&resolver_asn.to_be_bytes())) };
+    (upper << 16) | lower
+}
+
+/// The part of a vote key that identifies platform and software version; `None` when the format has neither.
+pub const fn software_of(vote_key: u32) -> Option<u32> {
+    match vote_key >> 16 {
+        0 => None,
+        software => Some(software),
     }
-    let mut hash = crc32fast::Hasher::new();
-    hash.update(&resolver_asn.to_be_bytes());
-    hash.update(platform);
-    hash.update(&[0]);
-    hash.update(software_version);
-    hash.finalize()
+}
+
+/// 32 bits to 16, never 0.
+const fn fold(hash: u32) -> u32 {
+    let folded = (hash >> 16) ^ (hash & 0xffff);
+    if folded == 0 { 1 } else { folded }
 }
 
 /// How the lines of one import ended; every line is in exactly one count (ruling intelligence 31).

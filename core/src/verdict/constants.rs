@@ -3,78 +3,102 @@
 
 use crate::time::{DAY, HOUR};
 
-/// A vote is blocked at this log10 likelihood ratio or above (ruling intelligence 9).
-pub const BLOCKED_AT: f64 = 1.0;
-/// A vote is clear at this log10 likelihood ratio or below (ruling intelligence 9).
-pub const CLEAR_AT: f64 = -0.2;
+/// One number of the method, for the methodology endpoint.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Constant {
+    pub name: &'static str,
+    pub value: f64,
+    pub meaning: &'static str,
+}
 
-/// The window of a network verdict reaches back this far, microseconds (ruling intelligence 1).
-pub const WINDOW: i64 = 72 * HOUR;
-/// ... or over this many votes, whichever is longer (ruling intelligence 1).
-pub const WINDOW_VOTES: usize = 10;
-/// Blocked votes in so many distinct hours make a network blocked (ruling intelligence 1).
-pub const BLOCKED_HOURS: usize = 2;
-/// So many votes at least make a network accessible (ruling intelligence 1).
-pub const ACCESSIBLE_VOTES: usize = 5;
-/// More than this share of clear votes between the first and last blocked one is an intermittent pattern
-/// (ruling intelligence 1).
-pub const INTERMITTENT_CLEAR_SHARE: f64 = 0.30;
-/// No measured verdict without a vote this young, microseconds (ruling intelligence 12).
-pub const AGE_LIMIT: i64 = 30 * DAY;
-/// The same for messaging services (ruling intelligence 12).
-pub const AGE_LIMIT_MESSAGING: i64 = 14 * DAY;
-/// The evidence of one network and day is scaled down to so many votes (ruling intelligence 13).
-pub const NETWORK_DAY_VOTES: f64 = 8.0;
+macro_rules! constants {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty = $value:expr;)+) => {
+        $($(#[doc = $doc])+ pub const $name: $kind = $value;)+
 
-/// Peers are a control within this time, microseconds (ruling intelligence 4).
-pub const PEER_WINDOW: i64 = 24 * HOUR;
-/// So many clear sessions on other networks (ruling intelligence 4).
-pub const PEER_SESSIONS: usize = 3;
-/// ... on so many networks (ruling intelligence 4).
-pub const PEER_NETWORKS: usize = 2;
+        /// Every number, in the order of this file. Durations are in microseconds.
+        pub const TABLE: &[Constant] =
+            &[$(Constant { name: stringify!($name), value: $name as f64, meaning: concat!($($doc),+) },)+];
+    };
+}
 
-/// A network that fails more than this share of control sites decides nothing (ruling intelligence 22).
-pub const BROKEN_NETWORK_SHARE: f64 = 0.30;
-/// Prior failure rate of a target with too few other countries (ruling intelligence 22).
-pub const DEFAULT_DOWN_RATE: f64 = 0.03;
-/// The median over at least so many other countries is the prior failure rate (ruling intelligence 22).
-pub const DOWN_RATE_COUNTRIES: usize = 5;
-/// Strength of the prior, in votes (methods 4.1 step 5).
-pub const PRIOR_STRENGTH: f64 = 4.0;
-/// Credibility of the published interval (methods 4.1 step 5).
-pub const INTERVAL: f64 = 0.90;
-/// Half-life of a vote in the posterior, microseconds (methods 4.1 step 4).
-pub const HALF_LIFE: i64 = 14 * DAY;
-/// The same for messaging services (methods 4.1 step 4).
-pub const HALF_LIFE_MESSAGING: i64 = 7 * DAY;
-/// `evidenceStrength` is n / (n + this), n votes; our choice: 0.5 at 5 votes, 0.9 at 45.
-pub const EVIDENCE_HALF: f64 = 5.0;
+constants! {
+    /// A vote is blocked at this log10 likelihood ratio or above (ruling intelligence 9).
+    BLOCKED_AT: f64 = 1.0;
+    /// A vote is clear at this log10 likelihood ratio or below (ruling intelligence 9).
+    CLEAR_AT: f64 = -0.2;
 
-/// A country is blocked at this share of weight (ruling intelligence 7).
-pub const NATIONAL_SHARE: f64 = 0.50;
-/// ... or at this share over at least [`SEVERAL_NETWORKS`] networks: scope `several` (ruling intelligence 7).
-pub const SEVERAL_SHARE: f64 = 0.25;
-pub const SEVERAL_NETWORKS: usize = 2;
-/// A network weighs the square root of its IPv4 addresses, at least of so many (ruling intelligence 7).
-pub const MIN_ADDRESSES: u64 = 256;
-/// Scope `national`: so many networks with a verdict, at least [`NATIONAL_NETWORK_SHARE`] of them blocked (methods 4.1).
-pub const NATIONAL_NETWORKS: usize = 3;
-pub const NATIONAL_NETWORK_SHARE: f64 = 0.60;
+    /// The window of a network verdict reaches back this far, microseconds (ruling intelligence 1).
+    WINDOW: i64 = 72 * HOUR;
+    /// ... or over this many votes, whichever is longer (ruling intelligence 1).
+    WINDOW_VOTES: usize = 10;
+    /// Blocked votes in so many distinct hours make a network blocked (ruling intelligence 1).
+    BLOCKED_HOURS: usize = 2;
+    /// So many votes at least make a network accessible (ruling intelligence 1).
+    ACCESSIBLE_VOTES: usize = 5;
+    /// More than this share of clear votes between the first and last blocked one is an intermittent pattern
+    /// (ruling intelligence 1).
+    INTERMITTENT_CLEAR_SHARE: f64 = 0.30;
+    /// No measured verdict without a vote this young, microseconds (ruling intelligence 12).
+    AGE_LIMIT: i64 = 30 * DAY;
+    /// The same for messaging services (ruling intelligence 12).
+    AGE_LIMIT_MESSAGING: i64 = 14 * DAY;
+    /// The evidence of one network and day is scaled down to so many votes (ruling intelligence 13).
+    NETWORK_DAY_VOTES: f64 = 8.0;
 
-/// Share of truly blocked measurements in the labelled corpus: the prior of the probability (methods 3.1).
-pub const LABEL_PREVALENCE: f64 = 0.0835;
-/// Cold-start calibration: log10 odds = intercept + slope * probability before calibration (methods 3.1).
-pub const COLD_START_INTERCEPT: f64 = -2.3424;
-pub const COLD_START_SLOPE: f64 = 4.5615;
-/// `confidence` of an answer that only a list supports never exceeds this (ruling intelligence 26).
-pub const KNOWN_LIST_CONFIDENCE: f64 = 0.6;
-/// A list supports an answer for so long after its date, microseconds: 24 months (ruling intelligence 28).
-pub const KNOWN_LIST_AGE: i64 = 730 * DAY;
+    /// Peers are a control within this time, microseconds (ruling intelligence 4).
+    PEER_WINDOW: i64 = 24 * HOUR;
+    /// So many clear sessions on other networks (ruling intelligence 4).
+    PEER_SESSIONS: usize = 3;
+    /// ... on so many networks (ruling intelligence 4).
+    PEER_NETWORKS: usize = 2;
 
-/// Instrument fault: failing versions on at least so many networks (methods 4.1 step 7).
-pub const INSTRUMENT_NETWORKS: usize = 3;
-/// ... failing at this share or more, while other versions fail at [`INSTRUMENT_OTHERS_SHARE`] or less. Our choice.
-pub const INSTRUMENT_SHARE: f64 = 0.90;
-pub const INSTRUMENT_OTHERS_SHARE: f64 = 0.20;
-/// Sessions each side needs before the versions are compared. Our choice.
-pub const INSTRUMENT_SESSIONS: usize = 5;
+    /// A network that fails more than this share of control sites decides nothing (ruling intelligence 22).
+    BROKEN_NETWORK_SHARE: f64 = 0.30;
+    /// Prior failure rate of a target with too few other countries (ruling intelligence 22).
+    DEFAULT_DOWN_RATE: f64 = 0.03;
+    /// The median over at least so many other countries is the prior failure rate (ruling intelligence 22).
+    DOWN_RATE_COUNTRIES: usize = 5;
+    /// Strength of the prior, in votes (methods 4.1 step 5).
+    PRIOR_STRENGTH: f64 = 4.0;
+    /// Credibility of the published interval (methods 4.1 step 5).
+    INTERVAL: f64 = 0.90;
+    /// Half-life of a vote in the posterior, microseconds (methods 4.1 step 4).
+    HALF_LIFE: i64 = 14 * DAY;
+    /// The same for messaging services (methods 4.1 step 4).
+    HALF_LIFE_MESSAGING: i64 = 7 * DAY;
+    /// `evidenceStrength` is n / (n + this), n votes; our choice: 0.5 at 5 votes, 0.9 at 45.
+    EVIDENCE_HALF: f64 = 5.0;
+
+    /// A country is blocked at this share of weight (ruling intelligence 7).
+    NATIONAL_SHARE: f64 = 0.50;
+    /// ... or at this share over at least [`SEVERAL_NETWORKS`] networks: scope `several` (ruling intelligence 7).
+    SEVERAL_SHARE: f64 = 0.25;
+    /// The number of networks that goes with [`SEVERAL_SHARE`].
+    SEVERAL_NETWORKS: usize = 2;
+    /// A network weighs the square root of its IPv4 addresses, at least of so many (ruling intelligence 7).
+    MIN_ADDRESSES: u64 = 256;
+    /// Scope `national`: so many networks with a verdict, at least [`NATIONAL_NETWORK_SHARE`] of them blocked (methods 4.1).
+    NATIONAL_NETWORKS: usize = 3;
+    /// The share of networks that goes with [`NATIONAL_NETWORKS`].
+    NATIONAL_NETWORK_SHARE: f64 = 0.60;
+
+    /// Share of truly blocked measurements in the labelled corpus: the prior of the probability (methods 3.1).
+    LABEL_PREVALENCE: f64 = 0.0835;
+    /// Cold-start calibration: log10 odds = intercept + slope * probability before calibration (methods 3.1).
+    COLD_START_INTERCEPT: f64 = -2.3424;
+    /// Slope of the cold-start calibration (methods 3.1).
+    COLD_START_SLOPE: f64 = 4.5615;
+    /// `confidence` of an answer that only a list supports never exceeds this (ruling intelligence 26).
+    KNOWN_LIST_CONFIDENCE: f64 = 0.6;
+    /// A list supports an answer for so long after its date, microseconds: 24 months (ruling intelligence 28).
+    KNOWN_LIST_AGE: i64 = 730 * DAY;
+
+    /// Instrument fault: failing versions on at least so many networks (methods 4.1 step 7).
+    INSTRUMENT_NETWORKS: usize = 3;
+    /// ... failing at this share or more. Our choice.
+    INSTRUMENT_SHARE: f64 = 0.90;
+    /// ... while other versions on the same networks fail at this share or less. Our choice.
+    INSTRUMENT_OTHERS_SHARE: f64 = 0.20;
+    /// Sessions each side needs before the versions are compared. Our choice.
+    INSTRUMENT_SESSIONS: usize = 5;
+}

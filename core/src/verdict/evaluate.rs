@@ -85,6 +85,10 @@ fn half_failed(ok: u16, failed: u16) -> bool {
 
 fn pool(set: &EndpointSet) -> Evaluated {
     let connect_lost = half_failed(set.connect_ok, set.connect_failed);
+    // Endpoints known by name: without an address nothing else was tried.
+    if set.has(LOST_DNS) && !set.has(flag::DNS_OK) && set.http_ok == 0 && set.connect_ok == 0 {
+        return decide(RuleId::DnsFailureNoControl, Some(dns_technique(set)));
+    }
     if half_failed(set.http_ok, set.http_failed) {
         return if connect_lost {
             decide(RuleId::PoolTcpFailure, Some(tcp_technique(set)))

@@ -100,7 +100,7 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Square root of the addresses, at least of 256; 1 each when any network's number is unknown for want of a table.
+/// Square root of the addresses, at least of 256; so all weigh the same without a table.
 fn weight(member: &Member<'_>) -> f64 {
     (member.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt()
 }

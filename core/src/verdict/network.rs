@@ -167,7 +167,7 @@ pub fn down_rate(other_countries: &[f64]) -> f64 {
 /// Sessions of one software version on one network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionCount {
-    /// Any stable hash of platform and version.
+    /// Platform and version, as [`software_of`](crate::measurement::types::software_of) gives them.
     pub version: u32,
     pub asn: u32,
     pub failed: u32,

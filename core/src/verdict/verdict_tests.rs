@@ -231,3 +231,11 @@ fn the_cold_start_map_is_the_published_one() {
     let fitted = Calibration::fitted(0.0, 1.0);
     assert!((fitted.probability(1.0) - 10.0 / 11.0).abs() < 1e-9);
 }
+
+#[test]
+fn every_number_of_the_method_can_be_printed() {
+    let table = super::constants::TABLE;
+    let share = table.iter().find(|constant| constant.name == "NATIONAL_SHARE").unwrap();
+    assert_eq!(share.value, super::constants::NATIONAL_SHARE);
+    assert!(table.iter().all(|constant| constant.meaning.len() > 10 && constant.value.is_finite()));
+}

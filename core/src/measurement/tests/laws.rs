@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::measurement::outcome::{ENTRY_LEN, EndpointSet, Entry, Judgement, Outcome};
-use crate::measurement::types::Form;
+use crate::measurement::types::{Form, software_of, vote_key};
 use crate::verdict::rules::{RULES, RuleId};
 use crate::verdict::technique::Technique;
 
@@ -81,4 +81,15 @@ fn a_richer_form_replaces_a_poorer_one_whatever_comes_first() {
     let scored = entry(Form::Fastpath, RuleId::FastpathAnomaly);
     assert_eq!(raw.merge(scored), raw);
     assert_eq!(scored.merge(raw), raw);
+}
+
+#[test]
+fn ruling_intelligence_13_absent_fields_are_left_out_of_the_vote_key() {
+    assert_eq!(vote_key(0, b"", b""), 0);
+    assert_eq!(software_of(vote_key(33771, b"", b"")), None);
+    assert_eq!(software_of(vote_key(33771, b"android", b"3.8")), software_of(vote_key(0, b"android", b"3.8")));
+    let keys = [vote_key(1, b"a", b"1"), vote_key(2, b"a", b"1"), vote_key(1, b"b", b"1"), vote_key(1, b"a", b"2")];
+    for (i, key) in keys.iter().enumerate() {
+        assert!(keys.iter().skip(i + 1).all(|other| other != key));
+    }
 }

@@ -1,0 +1,78 @@
+//! `GET /v1/agent/identity/{did}` (interface 4.7; spec relay 2.3).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::record::{Public, ReadPublic, SignedPrekey};
+use super::wire;
+use crate::crypto::encoding::encode_base64;
+use crate::http::{Cx, Response, Route, handler};
+use crate::{Error, Result, runtime};
+
+pub const ROUTES: &[Route] = &[Route::get("/v1/agent/identity/{did}", handler!(identity))
+    .returns::<Identity>()
+    .summary("Public keys and description of an agent.")];
+
+/// What anybody may know of an agent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Identity {
+    pub did: String,
+    pub name: Option<String>,
+    /// Base64, Ed25519.
+    pub signing_public_key: String,
+    /// Base64, X25519.
+    pub encryption_public_key: String,
+    /// Base64, ML-KEM-768. Present when hybrid sessions with this agent are possible.
+    pub mlkem_public_key: Option<String>,
+    pub signed_prekey: Option<Prekey>,
+    pub capabilities: Vec<String>,
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub metadata: Box<RawValue>,
+    /// `active` or `inactive`; nobody can write to an inactive agent.
+    pub status: &'static str,
+    pub created_at: String,
+}
+
+/// A signed prekey.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Prekey {
+    pub public_key: String,
+    pub signature: String,
+    pub id: i64,
+}
+
+impl From<SignedPrekey> for Prekey {
+    fn from(prekey: SignedPrekey) -> Self {
+        Prekey {
+            public_key: encode_base64(&prekey.public_key),
+            signature: encode_base64(&prekey.signature),
+            id: prekey.id,
+        }
+    }
+}
+
+impl TryFrom<Public> for Identity {
+    type Error = Error;
+
+    fn try_from(public: Public) -> Result<Self> {
+        Ok(Identity {
+            did: public.did,
+            name: public.name,
+            signing_public_key: encode_base64(&public.signing),
+            encryption_public_key: encode_base64(&public.encryption),
+            mlkem_public_key: public.mlkem.as_deref().map(encode_base64),
+            signed_prekey: public.signed_prekey.map(Prekey::from),
+            capabilities: public.capabilities,
+            metadata: RawValue::from_string(public.metadata).map_err(Error::internal)?,
+            status: if public.active { "active" } else { "inactive" },
+            created_at: public.created.to_string(),
+        })
+    }
+}
+
+async fn identity(cx: Cx) -> Result<Response> {
+    let actor = wire::known_actor(cx.settings(), cx.path("did")?)?;
+    let public = runtime::query(&*cx.rt, actor, &ReadPublic).await?.ok_or_else(wire::unknown_agent)?;
+    Response::json(&Identity::try_from(public)?)
+}

@@ -1,0 +1,165 @@
+//! Putting a message in: the deciding operation of every send.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BODIES, Body, COUNTERS, Counters, ENDS, Ending, HEADS, Head, LOCALS, Local, Place, REPEATS, SENDERS, THREADS,
+    UNREAD, UNREAD_FROM, bucket, purge, remove, thread_key,
+};
+use crate::actor::{Kind, Operation, Turn};
+use crate::agent::record::{self, Prove};
+use crate::directory::Did;
+use crate::time::SECOND;
+use crate::{Error, ErrorCode, Result, Timestamp};
+
+/// Shares of a mailbox: one sender may fill at most a tenth (ruling foundation-relay 10).
+const SENDER_SHARE: u64 = 10;
+/// One part in so many is kept free for first messages of hybrid sessions, since losing one of those silences its
+/// whole session (ruling foundation-relay 2).
+const HEADROOM: u64 = 20;
+/// Seconds after which a sender that met a full mailbox may try again.
+const FULL_RETRY: u32 = 60;
+/// What a message costs beyond its own bytes: keys, stamps, index rows.
+const OVERHEAD: u64 = 256;
+
+/// Appends a message to the recipient's mailbox, or finds that it is there already.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Append {
+    /// Minted by the sender's handler; the same for an exact repeat, and different for everything else.
+    pub local: Local,
+    pub from: Did,
+    pub body: Body,
+    pub content_type: Option<String>,
+    pub message_type: Option<String>,
+    pub thread_id: Option<String>,
+    pub reply_to: Option<String>,
+    /// Seconds.
+    pub ttl: u32,
+    /// The generation of the recipient's keys that the server encrypted to; `None` when the sender did it.
+    pub expected_version: Option<u64>,
+    /// The envelope carries the ML-KEM ciphertext of a session.
+    pub opens_session: bool,
+    /// The sender's generation of keys that this message proved to be its own.
+    pub proves: Option<u64>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Appended {
+    Stored {
+        stamp: Timestamp,
+        expires: Timestamp,
+    },
+    /// The same message was accepted before, at that time.
+    Repeated {
+        stamp: Timestamp,
+        expires: Timestamp,
+    },
+    /// The recipient has other keys now: encrypt again (ruling foundation-relay 1).
+    KeysChanged,
+}
+
+/// The answer to a recipient that does not exist or no longer does.
+pub fn append_error() -> Error {
+    Error::not_found("There is no such recipient.")
+}
+
+impl Append {
+    fn head(&self, expires: Timestamp) -> Head {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let bytes = self.body.ciphertext.len()
+            + self.body.signature.len()
+            + text(&self.body.envelope)
+            + [&self.content_type, &self.message_type, &self.thread_id, &self.reply_to].map(text).iter().sum::<usize>();
+        Head {
+            local: self.local,
+            from: self.from,
+            expires,
+            read_at: None,
+            size: bytes as u64 + OVERHEAD,
+            content_type: self.content_type.clone(),
+            message_type: self.message_type.clone(),
+            thread_id: self.thread_id.clone(),
+            reply_to: self.reply_to.clone(),
+        }
+    }
+
+    /// The answer for an id that is taken: by the same message as long as repeats are expected, else by nobody.
+    fn repeat(&self, turn: &mut Turn<'_>) -> Result<Option<Appended>> {
+        let Some(Place { stamp, expires }) = LOCALS.get(turn, &(self.local,))? else { return Ok(None) };
+        let head = HEADS.get(turn, &(stamp,))?.filter(|head| head.local == self.local);
+        let visible = head.as_ref().is_some_and(|head| head.expires > turn.now);
+        if visible || stamp.plus(REPEATS) > turn.now {
+            return Ok(Some(Appended::Repeated { stamp, expires }));
+        }
+        if let Some(head) = head {
+            remove(turn, stamp, &head)?;
+        }
+        Ok(None)
+    }
+
+    /// Adds to the counters, or refuses for lack of room.
+    fn occupy(&self, turn: &mut Turn<'_>, size: u64) -> Result<Counters> {
+        let limit =
+            |whole: u64| if self.opens_session { whole } else { whole - whole.div_ceil(HEADROOM).min(whole / 2) };
+        let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
+        let mut sender = SENDERS.get(turn, &(self.from,))?.unwrap_or_default();
+        let full = |messages: u64, bytes: u64, share: u64| {
+            messages > limit((turn.settings.mailbox_messages / share).max(1))
+                || bytes > limit((turn.settings.mailbox_bytes / share).max(1))
+        };
+        counters.messages += 1;
+        counters.bytes += size;
+        counters.unread += 1;
+        sender.messages += 1;
+        sender.bytes += size;
+        sender.unread += 1;
+        let refuse = |message: &'static str| Error::new(ErrorCode::MailboxFull, message).retry_after(FULL_RETRY);
+        if full(counters.messages, counters.bytes, 1) {
+            return Err(refuse("The recipient's mailbox is full; retry later."));
+        }
+        if full(sender.messages, sender.bytes, SENDER_SHARE) {
+            return Err(refuse("Your share of the recipient's mailbox is full; retry later."));
+        }
+        SENDERS.put(turn, &(self.from,), &sender)?;
+        Ok(counters)
+    }
+}
+
+impl Operation for Append {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "append";
+    type Reply = Appended;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Appended> {
+        let recipient = record::active(turn)?.ok_or_else(append_error)?;
+        if let Some(repeat) = self.repeat(turn)? {
+            return Ok(repeat);
+        }
+        if self.expected_version.is_some_and(|version| version != recipient.keys.version) {
+            return Ok(Appended::KeysChanged);
+        }
+        let size = self.head(turn.now).size;
+        let mut counters = self.occupy(turn, size)?;
+        let stamp = turn.now.max(counters.last.plus(1));
+        counters.last = stamp;
+        COUNTERS.put(turn, &(), &counters)?;
+
+        let expires = stamp.plus(i64::from(self.ttl) * SECOND);
+        HEADS.put(turn, &(stamp,), &self.head(expires))?;
+        BODIES.put(turn, &(stamp,), &self.body)?;
+        UNREAD.put(turn, &(stamp,), &())?;
+        UNREAD_FROM.put(turn, &(self.from, stamp), &())?;
+        if let Some(thread_id) = &self.thread_id {
+            THREADS.put(turn, &(thread_key(thread_id), stamp), &())?;
+        }
+        LOCALS.put(turn, &(self.local,), &Place { stamp, expires })?;
+        ENDS.put(turn, &(bucket(expires), stamp), &Ending { local: self.local })?;
+        purge::schedule(turn, bucket(expires))?;
+        if let Some(version) = self.proves {
+            turn.send(crate::crypto::encoding::actor_id(&self.from), &Prove { version })?;
+        }
+        turn.wake();
+        Ok(Appended::Stored { stamp, expires })
+    }
+}

@@ -1,0 +1,108 @@
+//! The agent's own view of itself: `GET` and `PATCH /v1/agent/profile`, `DELETE /v1/agent/deactivate` (interface 4.7).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::identity::Identity;
+use super::record::{Deactivate, Public, ReadProfile, Update};
+use super::register::{check_capabilities, check_metadata};
+use super::usage::UsageRow;
+use super::{record, wire};
+use crate::directory::{self, Reserve};
+use crate::http::{Cx, Response, Route, handler};
+use crate::{Result, runtime};
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/v1/agent/profile", handler!(read))
+        .agent()
+        .returns::<Profile>()
+        .summary("The calling agent's own profile."),
+    Route::patch("/v1/agent/profile", handler!(change))
+        .agent()
+        .accepts::<ProfileChange>()
+        .returns::<Profile>()
+        .summary("Change name, capabilities or metadata."),
+    Route::delete("/v1/agent/deactivate", handler!(deactivate))
+        .agent()
+        .returns::<Deactivated>()
+        .summary("End the calling agent for good."),
+];
+
+/// An agent's own profile.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Profile {
+    #[serde(flatten)]
+    pub identity: Identity,
+    pub client_side: bool,
+    /// Last authenticated request.
+    pub last_seen: Option<String>,
+    /// Messages sent, those of sealed senders not counted.
+    pub message_count: u64,
+}
+
+/// What to change; absent members stay.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ProfileChange {
+    /// Up to 128 characters, unique whatever their case.
+    pub name: Option<String>,
+    /// Up to 32.
+    pub capabilities: Option<Vec<String>>,
+    /// An object of at most 4 KB of JSON.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub metadata: Option<Box<RawValue>>,
+}
+
+/// An agent that was ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Deactivated {
+    pub did: String,
+    pub status: &'static str,
+    pub deactivated: bool,
+    pub deactivated_at: String,
+}
+
+fn profile(cx: &Cx, public: Public, stored: &UsageRow) -> Result<Response> {
+    let caller = cx.caller.agent()?;
+    let usage = stored.plus(&cx.rt.environment().usage.pending(&caller.actor));
+    Response::json(&Profile {
+        identity: Identity::try_from(public)?,
+        client_side: caller.client_side,
+        last_seen: usage.last_seen.map(|seen| seen.to_string()),
+        message_count: usage.messages,
+    })
+}
+
+async fn read(cx: Cx) -> Result<Response> {
+    let actor = cx.caller.agent()?.actor.clone();
+    let (public, usage) = runtime::query(&*cx.rt, actor, &ReadProfile).await?.ok_or_else(wire::unknown_agent)?;
+    profile(&cx, public, &usage)
+}
+
+async fn change(cx: Cx) -> Result<Response> {
+    let change: ProfileChange = cx.json()?;
+    let actor = cx.caller.agent()?.actor.clone();
+    if let Some(capabilities) = &change.capabilities {
+        check_capabilities(capabilities)?;
+    }
+    let metadata = check_metadata(change.metadata.as_deref())?;
+    if let Some(name) = &change.name {
+        directory::check_name(name)?;
+        let reserve = Reserve { name: name.clone(), did: record::did_of(&actor)? };
+        runtime::call(&*cx.rt, directory::shard(name), &reserve).await?;
+    }
+    let update = Update { name: change.name, capabilities: change.capabilities, metadata };
+    let (public, usage) = runtime::call(&*cx.rt, actor, &update).await?;
+    profile(&cx, public, &usage)
+}
+
+async fn deactivate(cx: Cx) -> Result<Response> {
+    let caller = cx.caller.agent()?;
+    let ended = runtime::call(&*cx.rt, caller.actor.clone(), &Deactivate).await?;
+    Response::json(&Deactivated {
+        did: caller.did.clone(),
+        status: "inactive",
+        deactivated: true,
+        deactivated_at: ended.to_string(),
+    })
+}

@@ -1,0 +1,406 @@
+//! The agent's own record: keys, name, profile, state. One row, changed by few operations.
+
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+
+use super::usage::UsageRow;
+use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::crypto::encoding;
+use crate::directory::{self, Did};
+use crate::kv::{Direction, Read, Row, Table};
+use crate::{Error, Result, Timestamp};
+
+/// A prekey signed by the identity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignedPrekey {
+    pub public_key: [u8; 32],
+    /// 64 bytes, Ed25519 over the raw key.
+    pub signature: Vec<u8>,
+    pub id: i64,
+}
+
+/// One generation of an agent's keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keys {
+    /// Counts generations over the whole life of the DID, also over a registration that replaced another.
+    pub version: u64,
+    pub since: Timestamp,
+    /// Ed25519.
+    pub signing: [u8; 32],
+    /// X25519.
+    pub encryption: [u8; 32],
+    /// ML-KEM-768.
+    pub mlkem: Option<Vec<u8>>,
+    /// The private keys, sealed under the master key; only of agents whose keys the server holds.
+    pub sealed: Option<Vec<u8>>,
+}
+
+/// A generation that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierKeys {
+    pub keys: Keys,
+    pub until: Timestamp,
+}
+impl Row for EarlierKeys {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Agent {
+    pub name: Option<String>,
+    pub capabilities: Vec<String>,
+    /// JSON text of an object, as it was given.
+    pub metadata: String,
+    pub created: Timestamp,
+    pub deactivated: Option<Timestamp>,
+    /// Private keys never reach the server.
+    pub client_side: bool,
+    /// Whoever registered was seen to hold the signing key (ruling foundation-relay 11).
+    pub proved: bool,
+    pub keys: Keys,
+    pub signed_prekey: Option<SignedPrekey>,
+    /// SHA-256 of the secret in the agent's API key.
+    pub api_key_hash: [u8; 32],
+}
+impl Row for Agent {}
+
+impl Agent {
+    pub fn is_active(&self) -> bool {
+        self.deactivated.is_none()
+    }
+}
+
+const AGENT: Table<(), Agent> = Table::new(16);
+const EARLIER: Table<(u64,), EarlierKeys> = Table::new(17);
+pub(super) const USAGE: Table<(), UsageRow> = Table::new(18);
+
+pub const ENTRIES: &[Entry] = &[
+    query::<Authorize>(),
+    query::<ReadPublic>(),
+    query::<ReadProfile>(),
+    query::<ReadKeys>(),
+    operation::<Create>(),
+    operation::<Update>(),
+    operation::<LoseName>(),
+    operation::<Deactivate>(),
+    operation::<Prove>(),
+];
+
+/// The record while the agent is active.
+pub(super) fn active(view: &(impl Read + ?Sized)) -> Result<Option<Agent>> {
+    Ok(AGENT.get(view, &())?.filter(Agent::is_active))
+}
+
+/// The 16 bytes an agent actor is named by.
+pub fn did_of(actor: &str) -> Result<Did> {
+    encoding::parse_actor_id(actor).ok_or_else(|| Error::internal(format!("no agent is named {actor:?}")))
+}
+
+/// What the server knows of a caller that sent the right key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Credentials {
+    /// The actor's name.
+    pub actor: String,
+    pub did: String,
+    pub client_side: bool,
+    pub proved: bool,
+    pub keys: Keys,
+}
+
+/// Checks an agent's key against its stored hash: the caller when it is right and the agent active.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Authorize {
+    pub secret_hash: [u8; 32],
+}
+
+impl Query for Authorize {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "authorize";
+    type Reply = Option<Credentials>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Credentials>> {
+        let Some(agent) = active(view)? else { return Ok(None) };
+        if !bool::from(agent.api_key_hash.ct_eq(&self.secret_hash)) {
+            return Ok(None);
+        }
+        let actor = view.actor().name.clone();
+        let did = encoding::did(&view.settings.brand, &did_of(&actor)?);
+        let Agent { client_side, proved, keys, .. } = agent;
+        Ok(Some(Credentials { actor, did, client_side, proved, keys }))
+    }
+}
+
+/// What anybody may know of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Public {
+    pub did: String,
+    pub name: Option<String>,
+    pub capabilities: Vec<String>,
+    pub metadata: String,
+    pub active: bool,
+    pub created: Timestamp,
+    pub version: u64,
+    pub signing: [u8; 32],
+    pub encryption: [u8; 32],
+    pub mlkem: Option<Vec<u8>>,
+    pub signed_prekey: Option<SignedPrekey>,
+}
+
+fn public(view: &View<'_>, agent: Agent) -> Result<Public> {
+    let active = agent.is_active();
+    let Keys { version, signing, encryption, mlkem, .. } = agent.keys;
+    Ok(Public {
+        did: encoding::did(&view.settings.brand, &did_of(&view.actor().name)?),
+        name: agent.name,
+        capabilities: agent.capabilities,
+        metadata: agent.metadata,
+        active,
+        created: agent.created,
+        version,
+        signing,
+        encryption,
+        mlkem,
+        signed_prekey: agent.signed_prekey,
+    })
+}
+
+/// The public part of the record, of inactive agents too; `None` when there never was one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadPublic;
+
+impl Query for ReadPublic {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "public";
+    type Reply = Option<Public>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Public>> {
+        AGENT.get(view, &())?.map(|agent| public(view, agent)).transpose()
+    }
+}
+
+/// The record as its own agent sees it, with what is stored of its usage.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadProfile;
+
+impl Query for ReadProfile {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "profile";
+    type Reply = Option<(Public, UsageRow)>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<(Public, UsageRow)>> {
+        let Some(agent) = AGENT.get(view, &())? else { return Ok(None) };
+        let usage = USAGE.get(view, &())?.unwrap_or_default();
+        Ok(Some((public(view, agent)?, usage)))
+    }
+}
+
+/// The present keys and the earlier ones, newest first, as far as the server keeps them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadKeys;
+
+impl Query for ReadKeys {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "keys";
+    type Reply = Option<(Keys, Vec<EarlierKeys>)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let Some(agent) = AGENT.get(view, &())? else { return Ok(None) };
+        let earlier = EARLIER.scan(view, &EARLIER.range(), Direction::Descending, MAX_EARLIER)?;
+        Ok(Some((agent.keys, earlier.into_iter().map(|(_, keys)| keys).collect())))
+    }
+}
+
+/// Most earlier generations that are tried when a signature or a message is checked.
+const MAX_EARLIER: usize = 64;
+
+/// A registration as the handler has checked it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Create {
+    pub name: Option<String>,
+    pub capabilities: Vec<String>,
+    pub metadata: String,
+    pub client_side: bool,
+    /// The keys are the server's own, or came with a signed prekey of theirs.
+    pub proved: bool,
+    pub signing: [u8; 32],
+    pub encryption: [u8; 32],
+    pub mlkem: Option<Vec<u8>>,
+    pub sealed: Option<Vec<u8>>,
+    pub signed_prekey: Option<SignedPrekey>,
+    pub api_key_hash: [u8; 32],
+}
+
+impl Create {
+    /// Whether this registration may take the place of an earlier one of the same DID (ruling foundation-relay 11).
+    fn replaces(&self, earlier: &Agent) -> bool {
+        let same_key = earlier.keys.signing == self.signing;
+        match (earlier.proved, earlier.is_active()) {
+            (true, _) => false,
+            (false, false) => true,
+            (false, true) => same_key && self.proved,
+        }
+    }
+}
+
+impl Operation for Create {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "create";
+    /// When the agent came to be.
+    type Reply = Timestamp;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
+        let did = did_of(&turn.actor().name)?;
+        let mut version = 1;
+        if let Some(earlier) = AGENT.get(turn, &())? {
+            if !self.replaces(&earlier) {
+                return Err(Error::conflict("An agent with this identity is registered."));
+            }
+            version = earlier.keys.version + 1;
+            super::pins::forget_all(turn)?;
+            if let Some(old) = earlier.name.filter(|_| earlier.deactivated.is_none()) {
+                release_unless(turn, old, self.name.as_deref(), did)?;
+            }
+        }
+        if let Some(name) = &self.name {
+            confirm(turn, name, did)?;
+        }
+        let keys = Keys {
+            version,
+            since: turn.now,
+            signing: self.signing,
+            encryption: self.encryption,
+            mlkem: self.mlkem,
+            sealed: self.sealed,
+        };
+        let agent = Agent {
+            name: self.name,
+            capabilities: self.capabilities,
+            metadata: self.metadata,
+            created: turn.now,
+            deactivated: None,
+            client_side: self.client_side,
+            proved: self.proved,
+            keys,
+            signed_prekey: self.signed_prekey,
+            api_key_hash: self.api_key_hash,
+        };
+        AGENT.put(turn, &(), &agent)?;
+        Ok(turn.now)
+    }
+}
+
+fn confirm(turn: &mut Turn<'_>, name: &str, did: Did) -> Result<()> {
+    let confirm = directory::Confirm { name: name.to_owned(), did };
+    turn.send_or(directory::shard(name), &confirm, &LoseName { name: name.to_owned() })
+}
+
+/// Gives `old` up at once, unless it is another way to write `new`.
+fn release_unless(turn: &mut Turn<'_>, old: String, new: Option<&str>, did: Did) -> Result<()> {
+    if new.is_some_and(|new| directory::fold(new) == directory::fold(&old)) {
+        return Ok(());
+    }
+    let shard = directory::shard(&old);
+    turn.send(shard, &directory::Release { name: old, did, free_at: None })
+}
+
+/// Changes the profile. Members that are `None` stay. A new name must have been reserved.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Update {
+    pub name: Option<String>,
+    pub capabilities: Option<Vec<String>>,
+    pub metadata: Option<String>,
+}
+
+impl Operation for Update {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "update";
+    type Reply = (Public, UsageRow);
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<(Public, UsageRow)> {
+        let mut agent = active(turn)?.ok_or_else(gone)?;
+        let did = did_of(&turn.actor().name)?;
+        if let Some(name) = self.name.filter(|name| agent.name.as_ref() != Some(name)) {
+            confirm(turn, &name, did)?;
+            if let Some(old) = agent.name.take() {
+                release_unless(turn, old, Some(&name), did)?;
+            }
+            agent.name = Some(name);
+        }
+        agent.capabilities = self.capabilities.unwrap_or(agent.capabilities);
+        agent.metadata = self.metadata.unwrap_or(agent.metadata);
+        AGENT.put(turn, &(), &agent)?;
+        let usage = USAGE.get(turn, &())?.unwrap_or_default();
+        Ok((public(&turn.view(), agent)?, usage))
+    }
+}
+
+/// The answer to a key that was valid when the request began.
+fn gone() -> Error {
+    Error::unauthorized("The agent is not active.")
+}
+
+/// The directory gave the name to another agent after all.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LoseName {
+    pub name: String,
+}
+
+impl Operation for LoseName {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "lose_name";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(mut agent) = AGENT.get(turn, &())? else { return Ok(()) };
+        if agent.name.as_ref() == Some(&self.name) {
+            agent.name = None;
+            AGENT.put(turn, &(), &agent)?;
+        }
+        Ok(())
+    }
+}
+
+/// Ends an agent for good: its key no longer works, nobody can write to it, its name is free after 30 days. The record
+/// stays, since old signatures must still verify (spec relay 2.8); messages leave by their ttl.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Deactivate;
+
+impl Operation for Deactivate {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "deactivate";
+    /// When it ended.
+    type Reply = Timestamp;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
+        let mut agent = active(turn)?.ok_or_else(gone)?;
+        if let Some(name) = agent.name.clone() {
+            let did = did_of(&turn.actor().name)?;
+            let free_at = Some(turn.now.plus(directory::QUARANTINE));
+            turn.send(directory::shard(&name), &directory::Release { name, did, free_at })?;
+        }
+        agent.deactivated = Some(turn.now);
+        AGENT.put(turn, &(), &agent)?;
+        turn.wake();
+        Ok(turn.now)
+    }
+}
+
+/// Records that the holder of this registration's API key holds its signing key too (ruling foundation-relay 11).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Prove {
+    /// The generation of keys that signed.
+    pub version: u64,
+}
+
+impl Operation for Prove {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "prove";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(mut agent) = active(turn)? else { return Ok(()) };
+        if !agent.proved && agent.keys.version == self.version {
+            agent.proved = true;
+            AGENT.put(turn, &(), &agent)?;
+        }
+        Ok(())
+    }
+}

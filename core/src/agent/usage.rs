@@ -1,0 +1,114 @@
+//! Usage counters: when an agent was last seen and how many messages it sent.
+//!
+//! They decide nothing, so they are kept in memory and written at most once a minute and agent; a crash may lose that
+//! minute (ruling foundation-relay 26). A runtime calls [`flush`] once a minute and at shutdown.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::record::USAGE;
+use crate::actor::{Entry, Kind, Operation, Turn, operation};
+use crate::kv::Row;
+use crate::runtime::{self, Runtime};
+use crate::{Result, Timestamp};
+
+/// What is stored of an agent's usage.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageRow {
+    pub last_seen: Option<Timestamp>,
+    /// Messages sent, those of sealed senders not counted (spec relay 5.6).
+    pub messages: u64,
+}
+impl Row for UsageRow {}
+
+impl UsageRow {
+    /// With what happened since.
+    pub fn plus(&self, since: &UsageRow) -> UsageRow {
+        UsageRow {
+            last_seen: self.last_seen.max(since.last_seen),
+            messages: self.messages.saturating_add(since.messages),
+        }
+    }
+}
+
+/// Agents that are remembered between two flushes; more are not counted until the next one.
+const MAX_AGENTS: usize = 1_000_000;
+
+/// What happened since the last flush, by agent actor.
+#[derive(Debug, Default)]
+pub struct Usage {
+    agents: Mutex<HashMap<String, UsageRow>>,
+}
+
+impl Usage {
+    fn change(&self, actor: &str, change: impl FnOnce(&mut UsageRow)) {
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = agents.get_mut(actor) {
+            change(row);
+        } else if agents.len() < MAX_AGENTS {
+            change(agents.entry(actor.to_owned()).or_default());
+        }
+    }
+
+    /// An authenticated request.
+    pub fn seen(&self, actor: &str, now: Timestamp) {
+        self.change(actor, |row| row.last_seen = row.last_seen.max(Some(now)));
+    }
+
+    /// A message sent under the agent's own name.
+    pub fn sent(&self, actor: &str) {
+        self.change(actor, |row| row.messages = row.messages.saturating_add(1));
+    }
+
+    /// What is not written yet.
+    pub fn pending(&self, actor: &str) -> UsageRow {
+        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.get(actor).cloned().unwrap_or_default()
+    }
+
+    fn take(&self) -> HashMap<String, UsageRow> {
+        std::mem::take(&mut *self.agents.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn put_back(&self, actor: &str, earlier: &UsageRow) {
+        self.change(actor, |row| *row = row.plus(earlier));
+    }
+}
+
+/// Writes what happened since the last flush. What could not be written stays for the next one.
+pub async fn flush(rt: &dyn Runtime) -> Result<()> {
+    let usage = &rt.environment().usage;
+    let mut result = Ok(());
+    for (actor, since) in usage.take() {
+        let record = RecordUsage { since: since.clone() };
+        if let Err(error) = runtime::call(rt, actor.as_str(), &record).await {
+            usage.put_back(&actor, &since);
+            result = Err(error);
+        }
+    }
+    result
+}
+
+pub const ENTRIES: &[Entry] = &[operation::<RecordUsage>()];
+
+/// Adds to the stored counters.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RecordUsage {
+    pub since: UsageRow,
+}
+
+impl Operation for RecordUsage {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "record_usage";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if super::record::active(turn)?.is_none() {
+            return Ok(());
+        }
+        let row = USAGE.get(turn, &())?.unwrap_or_default().plus(&self.since);
+        Ok(USAGE.put(turn, &(), &row)?)
+    }
+}

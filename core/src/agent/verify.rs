@@ -1,0 +1,70 @@
+//! `POST /v1/agent/verify` (spec relay 5.10; ruling foundation-relay 38).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::record::{EarlierKeys, Keys, ReadKeys};
+use super::wire;
+use crate::crypto::encoding::decode_base64;
+use crate::crypto::signing::{self, SignedBy};
+use crate::http::{Cx, Response, Route, handler};
+use crate::{Result, runtime};
+
+pub const ROUTES: &[Route] = &[Route::post("/v1/agent/verify", handler!(verify))
+    .max_body(256 * 1024)
+    .accepts::<VerifyRequest>()
+    .returns::<Verified>()
+    .summary("Check an envelope's Ed25519 signature against its sender's present and earlier keys.")];
+
+/// A signature to check.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct VerifyRequest {
+    /// The exact text.
+    pub envelope: String,
+    /// Base64.
+    pub signature: String,
+    pub sender_did: String,
+}
+
+/// The result; an invalid signature is a result like a valid one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Verified {
+    pub valid: bool,
+    pub sender_did: String,
+    pub verified_at: String,
+    /// When the key that verifies was the sender's; null when none does.
+    pub key_period: Option<KeyPeriod>,
+}
+
+/// How long a key was in force.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KeyPeriod {
+    pub from: String,
+    /// Null for the present key.
+    pub until: Option<String>,
+}
+
+fn period(signed: SignedBy, current: &Keys, earlier: &[EarlierKeys]) -> Option<KeyPeriod> {
+    match signed {
+        SignedBy::Current => Some(KeyPeriod { from: current.since.to_string(), until: None }),
+        SignedBy::Earlier(index) => {
+            let keys = earlier.get(index)?;
+            Some(KeyPeriod { from: keys.keys.since.to_string(), until: Some(keys.until.to_string()) })
+        }
+    }
+}
+
+async fn verify(cx: Cx) -> Result<Response> {
+    let request: VerifyRequest = cx.json()?;
+    let signature = decode_base64("signature", &request.signature)?;
+    let actor = wire::known_actor(cx.settings(), &request.sender_did)?;
+    let (current, earlier) = runtime::query(&*cx.rt, actor, &ReadKeys).await?.ok_or_else(wire::unknown_agent)?;
+    let keys: Vec<[u8; 32]> = earlier.iter().map(|earlier| earlier.keys.signing).collect();
+    let signed = signing::verify_envelope(&request.envelope, &signature, &current.signing, &keys);
+    Response::json(&Verified {
+        valid: signed.is_some(),
+        sender_did: request.sender_did,
+        verified_at: cx.now().to_string(),
+        key_period: signed.and_then(|signed| period(signed, &current, &earlier)),
+    })
+}

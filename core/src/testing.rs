@@ -1,0 +1,309 @@
+//! A whole deployment in memory: the [`Runtime`] of tests.
+//!
+//! Nothing here waits. Effects are delivered before a call is answered, sleeping moves the clock, and the clock stands
+//! still otherwise until [`TestRuntime::advance`] moves it and fires what is due on the way. Time begins at a fixed
+//! instant and randomness at a fixed seed, so every run is the same.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::Stream;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::actor::host::{self, Outcome, Space, Work};
+use crate::actor::{ActorId, Call, Delivery, Kind, View};
+use crate::agent::stream::{Emission, Hub, Open, StreamId};
+use crate::crypto::Secret;
+use crate::crypto::sealing::{KeyRing, MasterKey};
+use crate::deployment;
+use crate::documents::Document;
+use crate::kv::{MemoryStore, Store};
+use crate::limits::Buckets;
+use crate::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use crate::secrets::Secrets;
+use crate::settings::Settings;
+use crate::{Error, Result, Timestamp};
+
+/// 2026-01-01T00:00:00Z
+pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
+
+/// The deployment.
+pub struct TestRuntime {
+    environment: Environment,
+    state: Mutex<State>,
+    own: Weak<TestRuntime>,
+}
+
+struct State {
+    now: Timestamp,
+    random: ChaCha20Rng,
+    spaces: BTreeMap<ActorId, MemoryStore>,
+    documents: BTreeMap<String, Arc<Document>>,
+    hubs: BTreeMap<String, Listeners>,
+    closed: bool,
+}
+
+/// The streams of one agent, with what each has not taken yet.
+#[derive(Default)]
+struct Listeners {
+    hub: Hub,
+    waiting: BTreeMap<StreamId, VecDeque<Emission>>,
+}
+
+impl TestRuntime {
+    /// A fresh deployment with these settings.
+    ///
+    /// # Panics
+    /// When a setting does not exist or cannot have its value.
+    pub fn start(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        let mut values = Settings::default();
+        for (name, value) in settings {
+            values.set(name, value).unwrap_or_else(|error| panic!("{error}"));
+        }
+        let ring = KeyRing::new(MasterKey::new(Secret::new([42; 32])), Vec::new());
+        let secrets = Secrets::new(ring, values.admin_key.clone());
+        let start = deployment::Start { brand: values.brand.clone(), key_checks: secrets.key_checks() };
+        let mut state = State {
+            now: START,
+            random: ChaCha20Rng::from_seed([7; 32]),
+            spaces: BTreeMap::new(),
+            documents: BTreeMap::new(),
+            hubs: BTreeMap::new(),
+            closed: false,
+        };
+        let call = Call::operation(deployment::actor().name, &start).unwrap();
+        let reply = state.call(&values, &call).unwrap();
+        let identity: deployment::Identity = crate::actor::decode(&reply).unwrap();
+        Arc::new_cyclic(|own| TestRuntime {
+            environment: Environment {
+                settings: values,
+                secrets,
+                buckets: Buckets::default(),
+                usage: Default::default(),
+                deployment: identity.id,
+            },
+            state: Mutex::new(state),
+            own: own.clone(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves the clock, doing everything that falls due on the way, at its time.
+    pub fn advance(&self, duration: Duration) {
+        let mut state = self.state();
+        let end = state.now.plus_duration(duration);
+        state.run_until(&self.environment.settings, end);
+    }
+
+    /// While closed, storage answers nothing.
+    pub fn close(&self, closed: bool) {
+        self.state().closed = closed;
+    }
+
+    /// Every stored value of an actor, for tests that look for what must not be there.
+    pub fn rows(&self, actor: &ActorId) -> Vec<(Vec<u8>, Vec<u8>)> {
+        use crate::kv::{Direction, Range, Read};
+        let state = self.state();
+        let rows = state.spaces.get(actor).map(|space| space.scan(&Range::all(), Direction::Ascending, usize::MAX));
+        rows.transpose().unwrap().unwrap_or_default()
+    }
+
+    /// Actors that have rows.
+    pub fn actors(&self) -> Vec<ActorId> {
+        self.state().spaces.iter().filter(|(_, space)| !space.is_empty()).map(|(actor, _)| actor.clone()).collect()
+    }
+}
+
+impl State {
+    fn check(&self) -> Result<()> {
+        if self.closed { Err(Error::unavailable("storage is closed")) } else { Ok(()) }
+    }
+
+    /// Runs `run` on an actor's rows and applies what it came to.
+    fn step<T>(
+        &mut self,
+        settings: &Settings,
+        actor: &ActorId,
+        run: impl FnOnce(&Space<'_>) -> Outcome<T>,
+    ) -> Result<T> {
+        let mut seed = [0; 32];
+        self.random.fill_bytes(&mut seed);
+        let empty = MemoryStore::default();
+        let rows = self.spaces.get(actor).unwrap_or(&empty);
+        let outcome = run(&Space { actor, rows, now: self.now, seed, settings });
+        // As on the edge: an actor that was only read leaves nothing behind.
+        if !outcome.batch.is_empty() {
+            self.spaces.entry(actor.clone()).or_default().apply(outcome.batch)?;
+        }
+        outcome.reply
+    }
+
+    fn call(&mut self, settings: &Settings, call: &Call) -> Result<Vec<u8>> {
+        let reply = self.step(settings, &call.actor, |space| host::perform(space, call));
+        self.work_off(settings, call.actor.clone());
+        reply
+    }
+
+    /// Does everything that is due now on this actor and on those it reaches.
+    fn work_off(&mut self, settings: &Settings, first: ActorId) {
+        let mut actors = VecDeque::from([first]);
+        while let Some(actor) = actors.pop_front() {
+            loop {
+                let Some(rows) = self.spaces.get(&actor) else { break };
+                let work = host::due_work(&actor, rows, self.now).unwrap();
+                if work.is_empty() {
+                    break;
+                }
+                for piece in work {
+                    match piece {
+                        // A failed timer is put back by its own batch.
+                        Work::Timer(key) => {
+                            let _ = self.step(settings, &actor, |space| host::fire(space, &key));
+                        }
+                        Work::Deliver(delivery) => actors.push_back(self.deliver(settings, &actor, &delivery)),
+                        Work::Publish(key) => {
+                            if let Ok(Some(document)) = self.step(settings, &actor, |space| host::publish(space, &key))
+                            {
+                                self.documents.insert(key, Arc::new(document));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self, settings: &Settings, source: &ActorId, delivery: &Delivery) -> ActorId {
+        let target = delivery.call.actor.clone();
+        let receipt = self.step(settings, &target, |space| host::receive(space, delivery)).unwrap();
+        self.step(settings, source, |space| host::settle(space, &target, delivery.sequence, &receipt)).unwrap();
+        target
+    }
+
+    fn run_until(&mut self, settings: &Settings, end: Timestamp) {
+        loop {
+            let due = self.spaces.iter().filter_map(|(actor, rows)| Some((host::next_due(rows).ok()??, actor.clone())));
+            let Some((due, actor)) = due.min().filter(|(due, _)| *due <= end) else { break };
+            self.now = self.now.max(due);
+            self.work_off(settings, actor);
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// Lets the streams of an agent read on, then takes the next piece of one of them.
+    fn next(&mut self, settings: &Settings, agent: &str, id: StreamId) -> Option<Emission> {
+        let actor = ActorId::new(Kind::Agent, agent);
+        let empty = MemoryStore::default();
+        let rows = self.spaces.get(&actor).unwrap_or(&empty);
+        let view = View::new(&actor, rows, self.now, settings);
+        let listeners = self.hubs.get_mut(agent)?;
+        let waiting = std::cell::RefCell::new(&mut listeners.waiting);
+        let mut ready = |id| waiting.borrow().get(&id).is_some_and(VecDeque::is_empty);
+        let mut emit = |id, emission| waiting.borrow_mut().entry(id).or_default().push_back(emission);
+        listeners.hub.turn(&view, &mut ready, &mut emit).unwrap();
+        listeners.waiting.get_mut(&id)?.pop_front()
+    }
+}
+
+/// One open stream.
+struct TestStream {
+    runtime: Arc<TestRuntime>,
+    agent: String,
+    id: StreamId,
+    ended: bool,
+}
+
+impl Stream for TestStream {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let next = self.runtime.state().next(&self.runtime.environment.settings, &self.agent, self.id);
+        match next {
+            Some(Emission::Page(bytes)) => Poll::Ready(Some(bytes)),
+            Some(Emission::Last(bytes)) => {
+                self.ended = true;
+                Poll::Ready((!bytes.is_empty()).then_some(bytes))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for TestStream {
+    fn drop(&mut self) {
+        let mut state = self.runtime.state();
+        if let Some(listeners) = state.hubs.get_mut(&self.agent) {
+            listeners.hub.close(self.id);
+            listeners.waiting.remove(&self.id);
+        }
+    }
+}
+
+impl Runtime for TestRuntime {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        let mut state = self.state();
+        let reply = state.check().and_then(|()| state.call(&self.environment.settings, &call));
+        Box::pin(std::future::ready(reply))
+    }
+
+    fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        let state = self.state();
+        let empty = MemoryStore::default();
+        let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
+        let view = View::new(&call.actor, rows, state.now, &self.environment.settings);
+        let reply = state.check().and_then(|()| host::answer(&view, &call));
+        Box::pin(std::future::ready(reply))
+    }
+
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+        Box::pin(std::future::ready(Ok(self.state().documents.get(key).cloned())))
+    }
+
+    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
+        let mut state = self.state();
+        let result = state.check().map(|()| {
+            let (now, agent) = (state.now, open.agent.clone());
+            let listeners = state.hubs.entry(agent.clone()).or_default();
+            let id = listeners.hub.open(open, now);
+            listeners.waiting.insert(id, VecDeque::new());
+            let runtime = self.own.upgrade().unwrap();
+            Box::pin(TestStream { runtime, agent, id, ended: false }) as ByteStream
+        });
+        Box::pin(std::future::ready(result))
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        self.advance(duration);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.state().now
+    }
+
+    fn random(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        self.state().random.fill_bytes(&mut bytes);
+        bytes
+    }
+
+    fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(self.state().check()))
+    }
+}
