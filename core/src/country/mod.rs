@@ -1,1 +1,60 @@
+//! Countries: one actor per ISO code holds its measurements and answers from them.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `tables`, `packed` | what is stored |
+//! | `fold` | storing measurements, idempotent in any order |
+//! | `lists` | block lists about the country |
+//! | `evidence` | from entries to judged networks, at any time |
+//! | `answer`, `explain` | the answer to a question, and why |
+//! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
+//! | `inbox` | what the world and the reference actor tell a country |
+//! | `summary`, `documents` | the country as a whole |
+//! | `subject` | domains, services and their roles |
+//! | `routes` | the endpoints |
 
+mod answer;
+pub(crate) mod documents;
+mod evidence;
+mod explain;
+mod fold;
+mod inbox;
+mod lists;
+mod packed;
+mod refresh;
+mod routes;
+mod subject;
+mod summary;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
+pub use documents::FAMILIES;
+pub use explain::{Explanation, sentence};
+pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
+pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};
+pub use lists::{AddListed, ListedPreview};
+pub use routes::ROUTES;
+pub use subject::Subject;
+pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
+pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, Source, WitnessRow, Witnesses};
+
+use crate::actor::{Entry, operation, query};
+
+pub const ENTRIES: &[Entry] = &[
+    operation::<Fold>(),
+    operation::<AddListed>(),
+    operation::<refresh::Refresh>(),
+    operation::<refresh::Requeue>(),
+    operation::<SetNetworks>(),
+    operation::<SetCatalogue>(),
+    operation::<SetOutside>(),
+    operation::<SetPriors>(),
+    query::<FoldPreview>(),
+    query::<ListedPreview>(),
+    query::<Detect>(),
+    query::<Summary>(),
+    query::<Verdicts>(),
+    query::<History>(),
+];

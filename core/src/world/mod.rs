@@ -1,1 +1,216 @@
+//! The actor that sees all countries: the latest summary per country and target, the index, controls and priors that
+//! countries give each other.
 
+mod documents;
+mod exchange;
+pub mod index;
+mod methodology;
+
+pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
+pub(crate) use documents::{
+    ComponentBody, IndexBody, OoniBody, OverviewBody, SourceLicense, components, index_csv, index_json, name, ooni,
+    outage_status, overview, source_licenses,
+};
+pub use exchange::{PeerDays, SendPriors};
+pub use methodology::{Methodology, methodology};
+
+use serde::{Deserialize, Serialize};
+
+use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::country::State;
+use crate::kv::{Direction, Row, Table};
+use crate::{Result, Timestamp};
+
+pub const ENTRIES: &[Entry] = &[
+    operation::<Summarize>(),
+    operation::<PeerDays>(),
+    operation::<SendPriors>(),
+    query::<Countries>(),
+    query::<TargetRows>(),
+    query::<Overview>(),
+];
+
+/// The one world actor.
+pub fn actor() -> ActorId {
+    ActorId::sole(Kind::World)
+}
+
+/// A blocking network in a summary.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkSummary {
+    pub asn: u32,
+    pub name: Option<String>,
+    pub block_rate: f64,
+    pub measurements: u32,
+    /// Of the network's window.
+    pub blocked: u32,
+    pub state: State,
+}
+
+/// The latest verdict of a series in a country.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TargetSummary {
+    pub target: String,
+    pub state: State,
+    pub basis: String,
+    pub confidence: f64,
+    /// Measurements inside the age limit.
+    pub evidence: u32,
+    pub blocked_weight: f64,
+    pub networks_blocked: u32,
+    pub networks_tested: u32,
+    pub methods: Vec<String>,
+    pub technique: Option<String>,
+    /// Networks with votes.
+    pub networks: Vec<NetworkSummary>,
+    pub last_checked: Timestamp,
+    pub failure_rate: Option<f64>,
+    pub sources: Vec<String>,
+}
+impl Row for TargetSummary {}
+
+impl TargetSummary {
+    /// Decided by measurements to be blocked.
+    pub fn is_measured_block(&self) -> bool {
+        self.state == State::Blocked && self.basis == "measured"
+    }
+
+    /// Decided by measurements.
+    pub fn is_decided(&self) -> bool {
+        self.state != State::Unknown && self.basis == "measured"
+    }
+
+    /// Blocked votes of all votes.
+    pub fn block_rate(&self) -> f64 {
+        let votes: u32 = self.networks.iter().map(|network| network.measurements).sum();
+        let blocked: f64 = self.networks.iter().map(|n| n.block_rate * f64::from(n.measurements)).sum();
+        if votes == 0 { 0.0 } else { blocked / f64::from(votes) }
+    }
+}
+
+/// What a source gave a country.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SourceSummary {
+    pub source: String,
+    pub licence: String,
+    pub measurements: u64,
+    pub rows: u64,
+    pub last_seen: Timestamp,
+}
+
+/// A country at a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CountrySummary {
+    pub country: String,
+    pub at: Timestamp,
+    /// Measurements inside the age limit, and of all time.
+    pub recent: u64,
+    pub total: u64,
+    /// Networks with measurements inside the age limit.
+    pub networks: u32,
+    pub domains: u32,
+    pub domains_blocked: u32,
+    pub domains_accessible: u32,
+    /// Share of measurements in the window that vote blocked.
+    pub anomaly_rate: f64,
+    /// Share of the decided targets that are blocked with a method that only interference shows (a block page, an
+    /// injected answer, a forged certificate).
+    pub confirmed_rate: f64,
+    pub blocked: Vec<String>,
+    pub services: Vec<String>,
+    pub methods: Vec<String>,
+    pub newest: Option<Timestamp>,
+    pub index: index::Index,
+    pub sources: Vec<SourceSummary>,
+}
+impl Row for CountrySummary {}
+
+const TARGETS: Table<(String, String), TargetSummary> = Table::new(16);
+const COUNTRIES: Table<(String,), CountrySummary> = Table::new(17);
+
+/// A country reports what changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Summarize {
+    pub country: String,
+    pub targets: Vec<TargetSummary>,
+    pub summary: Option<CountrySummary>,
+}
+
+impl Operation for Summarize {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "summarize";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for target in self.targets {
+            let key = (target.target.clone(), self.country.clone());
+            let before = TARGETS.get(turn, &key)?.and_then(|row| row.failure_rate);
+            if before != target.failure_rate {
+                exchange::prior_changed(turn, &target.target)?;
+            }
+            TARGETS.put(turn, &key, &target)?;
+        }
+        if let Some(summary) = self.summary {
+            COUNTRIES.put(turn, &(self.country,), &summary)?;
+            for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
+                turn.publish(document)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Countries with measurements.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Countries;
+
+impl Query for Countries {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "countries";
+    type Reply = Vec<String>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<String>> {
+        let rows = COUNTRIES.scan(view, &COUNTRIES.range(), Direction::Ascending, usize::MAX)?;
+        Ok(rows.into_iter().map(|((country,), _)| country).collect())
+    }
+}
+
+/// The latest rows of some series in all countries: (country, row).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TargetRows {
+    pub targets: Vec<String>,
+}
+
+impl Query for TargetRows {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "target_rows";
+    type Reply = Vec<(String, TargetSummary)>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<(String, TargetSummary)>> {
+        let mut found = Vec::new();
+        for target in self.targets {
+            let rows = TARGETS.scan(view, &TARGETS.prefix(&(target,)), Direction::Ascending, 300)?;
+            found.extend(rows.into_iter().map(|((_, country), row)| (country, row)));
+        }
+        Ok(found)
+    }
+}
+
+/// The latest summaries of all countries.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Overview;
+
+impl Query for Overview {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "overview";
+    type Reply = Vec<CountrySummary>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<CountrySummary>> {
+        summaries(view)
+    }
+}
+
+fn summaries(view: &View<'_>) -> Result<Vec<CountrySummary>> {
+    let rows = COUNTRIES.scan(view, &COUNTRIES.range(), Direction::Ascending, usize::MAX)?;
+    Ok(rows.into_iter().map(|(_, summary)| summary).collect())
+}

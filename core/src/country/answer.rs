@@ -1,0 +1,376 @@
+//! The answer to "is it blocked there?": measured roles, lists, sources, networks, explanation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::evidence::{self, Judged, Network, Surroundings};
+use super::explain::{self, Explanation};
+use super::subject::Subject;
+use super::tables::{LISTED, NETWORKS, Source};
+use crate::actor::{Kind, Query, View};
+use crate::import::ListKind;
+use crate::kv::{Direction, Read};
+use crate::time::HOUR;
+use crate::verdict::Technique;
+use crate::verdict::national::{self, Basis, CountryVerdict, ListEntry};
+use crate::verdict::network::{self, Status};
+use crate::{Result, Timestamp, starter};
+
+/// Most subjects of one question (interface section 8).
+pub const MAX_SUBJECTS: usize = 50;
+
+/// The three states as they are stored and carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Blocked,
+    Accessible,
+    Unknown,
+}
+
+impl State {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            State::Blocked => "blocked",
+            State::Accessible => "accessible",
+            State::Unknown => "unknown",
+        }
+    }
+
+    /// 1 reachable, 0 blocked, `None` when unknown (spec intelligence 5.9).
+    pub const fn score(self) -> Option<f64> {
+        match self {
+            State::Blocked => Some(0.0),
+            State::Accessible => Some(1.0),
+            State::Unknown => None,
+        }
+    }
+}
+
+impl From<Status> for State {
+    fn from(status: Status) -> State {
+        match status {
+            Status::Blocked => State::Blocked,
+            Status::Accessible => State::Accessible,
+            Status::Unknown => State::Unknown,
+        }
+    }
+}
+
+/// A block list that names the subject.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Listing {
+    /// `official`, `court`, `leak`, `documented` or `community`.
+    pub kind: String,
+    /// The date the list speaks of.
+    pub date: String,
+    /// Where a documented block is documented.
+    pub source: Option<String>,
+}
+
+/// One network of a subject.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkAnswer {
+    pub asn: u32,
+    pub name: Option<String>,
+    pub state: State,
+    /// Blocked votes of all votes in the window, 0-1.
+    pub block_rate: f64,
+    /// Posterior mean of the blocked share, and its 90% interval.
+    pub share: f64,
+    pub interval: (f64, f64),
+    pub method: Option<String>,
+    pub technique: Option<String>,
+    pub measurements: u32,
+    pub votes: u32,
+    pub blocked_votes: u32,
+    pub confidence: f64,
+    pub intermittent: bool,
+    pub last_checked: Timestamp,
+}
+
+/// One series of a subject.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleAnswer {
+    pub key: String,
+    pub essential: bool,
+    pub status: State,
+    #[serde(rename = "evidenceCount")]
+    pub evidence_count: u32,
+    #[serde(rename = "blockingMethod")]
+    pub method: Option<String>,
+}
+
+/// Everything an endpoint may say about a subject; each endpoint takes what its interface names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Detection {
+    pub name: String,
+    pub state: State,
+    pub basis: String,
+    pub confidence: f64,
+    pub evidence_strength: f64,
+    pub evidence_count: u32,
+    /// Methods in order of frequency, normal forms.
+    pub methods: Vec<String>,
+    pub technique: Option<String>,
+    pub block_type: String,
+    pub sources: Vec<String>,
+    pub licences: Vec<String>,
+    pub last_checked: Timestamp,
+    pub stale_since: Option<Timestamp>,
+    pub listed: bool,
+    pub lists: Vec<Listing>,
+    /// `national`, `several` or `single`.
+    pub scope: Option<String>,
+    pub intermittent: bool,
+    pub networks_blocked: u32,
+    pub networks_tested: u32,
+    /// Share of weight of the blocked networks.
+    pub blocked_weight: f64,
+    pub p_blocked: f64,
+    /// `site_down` when the site itself fails (ruling intelligence 8).
+    pub reason: Option<String>,
+    pub networks: Vec<NetworkAnswer>,
+    pub roles: Vec<RoleAnswer>,
+    pub explanation: Option<Explanation>,
+    /// Blocked or down share of measurements; feeds the prior of other countries.
+    pub failure_rate: Option<f64>,
+    pub weights_known: bool,
+}
+
+/// Answers about up to 50 subjects in this country, at a time or now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Detect {
+    pub subjects: Vec<Subject>,
+    pub at: Option<Timestamp>,
+    pub explain: bool,
+}
+
+impl Query for Detect {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "detect";
+    type Reply = Vec<Detection>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<Detection>> {
+        let surroundings = Surroundings::at(view, self.at.unwrap_or(view.now))?;
+        self.subjects.iter().map(|subject| detect(view, subject, &surroundings, self.explain)).collect()
+    }
+}
+
+/// Answers about one subject.
+pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain: bool) -> Result<Detection> {
+    let at = surroundings.at;
+    let mut judged = Vec::with_capacity(subject.roles.len());
+    for role in &subject.roles {
+        judged.push((role.essential, evidence::judge(view, &role.key, surroundings)?));
+    }
+    let lists = lists(view, subject, at)?;
+    let essential: Vec<&Judged> = judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
+    let verdict = combine(&essential);
+    let identities: BTreeSet<[u8; 8]> = judged.iter().flat_map(|(_, judged)| judged.identities.iter().copied()).collect();
+    let newest = judged.iter().filter_map(|(_, judged)| judged.newest).max().map(|hour| Timestamp(hour * HOUR));
+    let measurements = u32::try_from(identities.len()).unwrap_or(u32::MAX);
+    let entries: Vec<ListEntry> = lists.iter().map(|(entry, _)| *entry).collect();
+    let answer = national::answer(&verdict, measurements, newest, &entries, at);
+    let networks = networks(view, &essential)?;
+    let techniques = national::techniques(blocked_networks(&essential).map(|network| &network.verdict.techniques));
+    let documented = starter::known_blocks::find(view.actor().name.as_str(), &subject.name)
+        .and_then(|block| Technique::from_dotted(block.technique?));
+    let (methods, technique, block_type) = how(answer.basis, State::from(answer.status), &techniques, documented);
+    let limit = judged.iter().map(|(_, judged)| judged.ageing.limit).max().unwrap_or(0);
+    let mut sources: BTreeSet<u8> = BTreeSet::new();
+    for (_, judged) in &judged {
+        sources.extend(&judged.sources);
+    }
+    let known: Vec<Source> = sources.iter().filter_map(|code| Source::from_code(*code)).collect();
+    let from_list = answer.basis == Basis::KnownList;
+    let down = verdict.status == Status::Unknown && essential.iter().any(|judged| judged.down > 0);
+    Ok(Detection {
+        name: subject.name.clone(),
+        state: answer.status.into(),
+        basis: answer.basis.as_str().to_owned(),
+        confidence: round(answer.confidence),
+        evidence_strength: round(verdict.evidence_strength),
+        evidence_count: answer.evidence_count,
+        methods,
+        technique,
+        block_type,
+        sources: match from_list {
+            true => vec!["known_list".to_owned()],
+            false => known.iter().map(|source| source.id().to_owned()).collect(),
+        },
+        licences: licences(&known, from_list),
+        last_checked: answer.last_checked,
+        stale_since: newest.filter(|_| measurements == 0 && !from_list).map(|newest| newest.plus(limit)),
+        listed: answer.listed,
+        lists: lists.into_iter().map(|(_, listing)| listing).collect(),
+        scope: verdict.scope.map(|scope| scope.as_str().to_owned()),
+        intermittent: verdict.intermittent,
+        networks_blocked: verdict.networks_blocked,
+        networks_tested: verdict.networks_tested,
+        blocked_weight: round(verdict.blocked_weight),
+        p_blocked: round(verdict.p_blocked),
+        reason: (down && !from_list).then(|| "site_down".to_owned()),
+        roles: judged.iter().map(|(essential, judged)| role_answer(*essential, judged)).collect(),
+        explanation: explain.then(|| explain::explain(view, &judged, at)).transpose()?,
+        failure_rate: essential.iter().filter_map(|judged| judged.failure_rate).next(),
+        weights_known: networks.iter().any(|network| network.name.is_some()),
+        networks,
+    })
+}
+
+/// Four decimals: more would pretend a precision that votes do not have.
+pub fn round(value: f64) -> f64 {
+    (value * 10_000.0).round() / 10_000.0
+}
+
+/// The licences of the rows behind an answer, the strictest last.
+fn licences(sources: &[Source], from_list: bool) -> Vec<String> {
+    let mut licences: BTreeSet<&str> = sources.iter().map(|source| source.licence()).collect();
+    if from_list || sources.is_empty() {
+        licences.insert(starter::LICENCE);
+    }
+    licences.into_iter().map(str::to_owned).collect()
+}
+
+fn role_answer(essential: bool, judged: &Judged) -> RoleAnswer {
+    RoleAnswer {
+        key: judged.key.clone(),
+        essential,
+        status: judged.verdict.status.into(),
+        evidence_count: u32::try_from(judged.identities.len()).unwrap_or(u32::MAX),
+        method: judged.verdict.techniques.first().map(|technique| technique.method().to_owned()),
+    }
+}
+
+/// A service is blocked when an essential role is; accessible when a role is and none is blocked. The role that decides
+/// gives the numbers.
+fn combine(essential: &[&Judged]) -> CountryVerdict {
+    let rank = |judged: &&&Judged| {
+        let status = match judged.verdict.status {
+            Status::Blocked => 2,
+            Status::Accessible => 1,
+            Status::Unknown => 0,
+        };
+        (status, judged.verdict.evidence_count)
+    };
+    let strongest = |a: &&&Judged, b: &&&Judged| {
+        rank(a).cmp(&rank(b)).then(a.verdict.confidence.total_cmp(&b.verdict.confidence))
+    };
+    essential.iter().max_by(strongest).map_or_else(|| national::verdict(&[]), |judged| judged.verdict.clone())
+}
+
+fn blocked_networks<'a>(essential: &'a [&'a Judged]) -> impl Iterator<Item = &'a Network> {
+    let networks = essential.iter().flat_map(|judged| &judged.networks);
+    networks.filter(|network| network.asn != 0 && network.verdict.status == Status::Blocked)
+}
+
+/// Each network once: of several roles the one that says most.
+fn networks(view: &impl Read, essential: &[&Judged]) -> Result<Vec<NetworkAnswer>> {
+    let mut answers: BTreeMap<u32, NetworkAnswer> = BTreeMap::new();
+    for network in essential.iter().flat_map(|judged| &judged.networks).filter(|network| network.asn != 0) {
+        let answer = network_answer(view, network)?;
+        let better = |known: &NetworkAnswer| {
+            let rank = |answer: &NetworkAnswer| {
+                (answer.state == State::Blocked, answer.state == State::Accessible, answer.votes)
+            };
+            rank(&answer) > rank(known)
+        };
+        match answers.get(&network.asn) {
+            Some(known) if !better(known) => {}
+            _ => {
+                answers.insert(network.asn, answer);
+            }
+        }
+    }
+    Ok(answers.into_values().collect())
+}
+
+fn network_answer(view: &impl Read, network: &Network) -> Result<NetworkAnswer> {
+    let verdict = &network.verdict;
+    let technique = national::techniques(std::iter::once(&verdict.techniques)).into_iter().next();
+    let technique = technique.filter(|_| verdict.status == Status::Blocked);
+    let rate = if verdict.votes == 0 { 0.0 } else { f64::from(verdict.blocked_votes) / f64::from(verdict.votes) };
+    Ok(NetworkAnswer {
+        asn: network.asn,
+        name: NETWORKS.get(view, &(network.asn,))?.and_then(|row| row.name),
+        state: verdict.status.into(),
+        block_rate: round(rate),
+        share: round(verdict.share),
+        interval: (round(verdict.interval.0), round(verdict.interval.1)),
+        method: technique.map(|technique| technique.method().to_owned()),
+        technique: technique.map(|technique| technique.as_str().to_owned()),
+        measurements: network.measurements,
+        votes: verdict.votes,
+        blocked_votes: verdict.blocked_votes,
+        confidence: round(network::confidence(verdict.status, verdict.p_blocked)),
+        intermittent: verdict.intermittent,
+        last_checked: Timestamp(network.last_hour * HOUR),
+    })
+}
+
+/// Methods, deepest technique and block type of an answer.
+fn how(
+    basis: Basis,
+    state: State,
+    techniques: &[Technique],
+    documented: Option<Technique>,
+) -> (Vec<String>, Option<String>, String) {
+    let none = (Vec::new(), None, "none".to_owned());
+    if state != State::Blocked {
+        return none;
+    }
+    let techniques: Vec<Technique> = match basis {
+        Basis::Measured => techniques.to_vec(),
+        _ => documented.into_iter().collect(),
+    };
+    let mut methods: Vec<String> = Vec::new();
+    for technique in &techniques {
+        let method = technique.method().to_owned();
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
+    match techniques.first() {
+        Some(first) => (methods, Some(first.as_str().to_owned()), first.block_type().to_owned()),
+        None => none,
+    }
+}
+
+/// The lists that name a subject in this country and speak of a time before `at` (ruling intelligence 28).
+fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<(ListEntry, Listing)>> {
+    let mut found: Vec<(ListEntry, Listing)> = Vec::new();
+    let country = view.actor().name.as_str();
+    if let Some(block) = starter::known_blocks::find(country, &subject.name).filter(|block| block.confirmed_on <= at) {
+        let entry = ListEntry { kind: national::ListKind::Documented, date: block.confirmed_on };
+        let source = Some(block.source.to_owned());
+        found.push((entry, listing("documented", block.confirmed_on, source)));
+    }
+    let hosts = subject.roles.iter().filter(|role| role.essential && !role.key.contains('/'));
+    for role in hosts {
+        let rows = LISTED.scan(view, &LISTED.prefix(&(role.key.clone(),)), Direction::Ascending, ListKind::ALL.len())?;
+        for ((_, kind), date) in rows {
+            let Some(kind) = ListKind::from_code(kind).filter(|_| date <= at) else { continue };
+            let entry = ListEntry { kind: weight_of(kind), date };
+            if !found.iter().any(|(known, _)| *known == entry) {
+                found.push((entry, listing(kind.as_str(), date, None)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn listing(kind: &str, date: Timestamp, source: Option<String>) -> Listing {
+    Listing { kind: kind.to_owned(), date: date.to_date_text(), source }
+}
+
+fn weight_of(kind: ListKind) -> national::ListKind {
+    match kind {
+        ListKind::Community => national::ListKind::Community,
+        ListKind::Official => national::ListKind::Official,
+        ListKind::Court => national::ListKind::Court,
+        ListKind::Leak => national::ListKind::Leak,
+    }
+}

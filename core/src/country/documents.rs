@@ -1,0 +1,175 @@
+//! Open data of one country: `/data/country/{code}` and `/v1/censorship-index/{code}`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::summary::{self, strictest};
+use crate::actor::{Kind, View};
+use crate::documents::{Family, Rendered};
+use crate::world::{
+    self, ComponentBody, CountrySummary, LICENSE, OoniBody, SourceLicense, components, ooni, outage_status,
+    source_licenses,
+};
+use crate::world::index::level;
+use crate::{Result, Timestamp};
+
+/// Keys of the two families, before the code.
+pub const COUNTRY: &str = "data/country/";
+pub const OVERVIEW: &str = "v1/censorship-index/";
+
+const MAX_AGE: u32 = 60;
+
+pub const FAMILIES: &[Family] = &[
+    Family { prefix: COUNTRY, owner: Kind::Country, max_age: MAX_AGE, render: render_country },
+    Family { prefix: OVERVIEW, owner: Kind::Country, max_age: MAX_AGE, render: render_overview },
+];
+
+fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
+    Rendered::json(&country(&summary::summary(view, None)?, view.now))
+}
+
+fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
+    Rendered::json(&overview(&summary::summary(view, None)?))
+}
+
+/// `/data/country/{code}`
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CountryBody {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(rename = "@type")]
+    kind: &'static str,
+    name: String,
+    identifier: String,
+    /// 0-1; null when there is too little data.
+    score: Option<f64>,
+    reason: Option<String>,
+    ooni: OoniBody,
+    data: CountryData,
+    license: &'static str,
+    #[serde(rename = "sourceLicenses")]
+    source_licenses: Vec<SourceLicense>,
+    #[serde(rename = "effectiveLicense")]
+    effective_license: String,
+    #[serde(rename = "dateModified")]
+    date_modified: String,
+    generated: String,
+    #[serde(rename = "staleSince", skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CountryData {
+    country: String,
+    /// 0-100.
+    score: Option<u32>,
+    status: &'static str,
+    level: Option<&'static str>,
+    risk_tier: u8,
+    confidence_interval: Option<[u32; 2]>,
+    grade: Option<String>,
+    components: Vec<ComponentBody>,
+    breadth_list: String,
+    affected_services: Vec<String>,
+    blocked_domains: Vec<String>,
+    top_methods: Vec<String>,
+    networks: u32,
+    domains: u32,
+    domains_blocked: u32,
+    domains_accessible: u32,
+    ooni: OoniBody,
+    last_checked: Option<String>,
+}
+
+/// The measurements, zeros when there are none: clients read the numbers unchecked (spec intelligence 15).
+fn measurements(summary: &CountrySummary) -> OoniBody {
+    ooni(summary).unwrap_or(OoniBody {
+        status: "unknown",
+        anomaly_rate: 0.0,
+        confirmed_rate: 0.0,
+        measurement_count: 0,
+        affected_services: Vec::new(),
+        last_updated: summary.newest.unwrap_or(summary.at).to_string(),
+    })
+}
+
+/// The page of a country.
+pub fn country(summary: &CountrySummary, now: Timestamp) -> CountryBody {
+    let index = &summary.index;
+    let level = index.score.map(level);
+    let stale = summary.recent == 0;
+    CountryBody {
+        context: "https://schema.org",
+        kind: "Country",
+        name: world::name(&summary.country),
+        identifier: summary.country.clone(),
+        score: index.score.map(|score| f64::from(score) / 100.0),
+        reason: index.reason.clone(),
+        ooni: measurements(summary),
+        data: CountryData {
+            country: summary.country.clone(),
+            score: index.score,
+            status: outage_status(summary),
+            level: level.map(|(name, _)| name),
+            risk_tier: level.map_or(0, |(_, tier)| tier),
+            confidence_interval: index.interval.map(|(low, high)| [low, high]),
+            grade: index.grade.clone(),
+            components: components(summary),
+            breadth_list: index.breadth_list.clone(),
+            affected_services: summary.services.clone(),
+            blocked_domains: summary.blocked.clone(),
+            top_methods: summary.methods.clone(),
+            networks: summary.networks,
+            domains: summary.domains,
+            domains_blocked: summary.domains_blocked,
+            domains_accessible: summary.domains_accessible,
+            ooni: measurements(summary),
+            last_checked: summary.newest.map(|newest| newest.to_string()),
+        },
+        license: LICENSE,
+        source_licenses: source_licenses(std::iter::once(summary)),
+        effective_license: strictest(&summary.sources).to_owned(),
+        date_modified: summary.newest.unwrap_or(now).to_string(),
+        generated: now.to_string(),
+        stale_since: summary
+            .newest
+            .filter(|_| stale)
+            .map(|newest| newest.plus(crate::verdict::constants::AGE_LIMIT).to_string()),
+        as_of: None,
+    }
+}
+
+/// `/v1/censorship-index/{code}`
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CountryOverview {
+    /// The code.
+    country: String,
+    name: String,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ooni: Option<OoniBody>,
+    score: Option<u32>,
+    license: &'static str,
+    #[serde(rename = "sourceLicenses")]
+    source_licenses: Vec<SourceLicense>,
+    timestamp: String,
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+}
+
+pub fn overview(summary: &CountrySummary) -> CountryOverview {
+    CountryOverview {
+        country: summary.country.clone(),
+        name: world::name(&summary.country),
+        status: outage_status(summary),
+        ooni: ooni(summary),
+        score: summary.index.score,
+        license: LICENSE,
+        source_licenses: source_licenses(std::iter::once(summary)),
+        timestamp: summary.at.to_string(),
+        as_of: None,
+    }
+}

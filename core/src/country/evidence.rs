@@ -1,0 +1,261 @@
+//! From stored entries to verdicts: everything is computed when it is asked, for any time in the past.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::subject::is_messaging;
+use super::tables::{CATALOGUE, ENTRIES, NETWORKS, OUTSIDE, PRIORS, TARGETS};
+use crate::actor::View;
+use crate::kv::{Direction, Read};
+use crate::measurement::{ENTRY_LEN, Entry};
+use crate::time::{DAY, HOUR};
+use crate::verdict::constants::{DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS};
+use crate::verdict::national::{self, CountryVerdict, Member};
+use crate::verdict::network::{self, Context, NetworkVerdict};
+use crate::verdict::posterior::Calibration;
+use crate::verdict::window::{self, Ageing, HourVote, Peers, Session};
+use crate::verdict::{RuleId, Vote};
+use crate::{Result, Timestamp, starter};
+
+/// One stored measurement, judged.
+pub struct Seen {
+    pub identity: [u8; 8],
+    pub source: u8,
+    pub day: u32,
+    pub session: Session,
+}
+
+/// A network with its votes and verdict.
+pub struct Network {
+    pub asn: u32,
+    pub addresses: Option<u64>,
+    pub votes: Vec<HourVote>,
+    pub verdict: NetworkVerdict,
+    /// Measurements inside the age limit, with or without a vote.
+    pub measurements: u32,
+    /// Newest of them, hours since the epoch.
+    pub last_hour: i64,
+}
+
+/// A series judged at a time.
+pub struct Judged {
+    pub key: String,
+    pub ageing: Ageing,
+    pub verdict: CountryVerdict,
+    pub networks: Vec<Network>,
+    /// Distinct measurements inside the age limit.
+    pub identities: BTreeSet<[u8; 8]>,
+    /// Newest measurement before the time, however old, hours since the epoch.
+    pub newest: Option<i64>,
+    pub sources: BTreeSet<u8>,
+    /// Measurements inside the age limit that failed because the site did.
+    pub down: u32,
+    /// Blocked or down measurements of those that say anything, inside the age limit.
+    pub failure_rate: Option<f64>,
+}
+
+/// What all series of one question share.
+pub struct Surroundings {
+    pub at: Timestamp,
+    /// Share of failing control sites by network (ruling intelligence 22).
+    control: BTreeMap<u32, f64>,
+}
+
+fn day_of(hour: i64) -> u32 {
+    u32::try_from(hour.div_euclid(24)).unwrap_or(0)
+}
+
+/// Every stored measurement of a series in `[from, to)`, judged.
+pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
+    let first = u32::try_from(from.day()).unwrap_or(0);
+    let last = u32::try_from(to.day()).unwrap_or(0);
+    let range = ENTRIES.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));
+    let mut seen = Vec::new();
+    ENTRIES.visit(view, range, Direction::Ascending, |(_, day, asn, source, _), bytes| {
+        for entry in bytes.chunks_exact(ENTRY_LEN) {
+            let Some(entry) = entry.try_into().ok().and_then(Entry::decode) else { continue };
+            let hour = i64::from(day) * 24 + i64::from(entry.hour);
+            let start = hour * HOUR;
+            if start < from.0 - HOUR + 1 || start >= to.0 {
+                continue;
+            }
+            let session = Session {
+                asn: (asn != 0).then_some(asn),
+                hour,
+                vote_key: entry.vote_key,
+                evaluated: entry.outcome.evaluate(),
+            };
+            seen.push(Seen { identity: entry.identity, source, day, session });
+        }
+        Ok(true)
+    })?;
+    Ok(seen)
+}
+
+impl Surroundings {
+    pub fn at(view: &impl Read, at: Timestamp) -> Result<Surroundings> {
+        let mut surroundings = Surroundings { at, control: BTreeMap::new() };
+        let mut counts: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+        for site in control_sites(view)? {
+            if !TARGETS.contains(view, &(site.clone(),))? {
+                continue;
+            }
+            for seen in read(view, &site, at.plus(-Ageing::of(false).limit), at)? {
+                let failed = match seen.session.evaluated.vote {
+                    Vote::Blocked | Vote::NeedsControl | Vote::Down => 1,
+                    Vote::Clear => 0,
+                    Vote::Masked => continue,
+                };
+                let count = counts.entry(seen.session.asn.unwrap_or(0)).or_default();
+                *count = (count.0 + failed, count.1 + 1);
+            }
+        }
+        // A single failing control page says nothing about a network.
+        let enough = counts.into_iter().filter(|(_, (_, all))| *all >= 5);
+        surroundings.control = enough.map(|(asn, (failed, all))| (asn, f64::from(failed) / f64::from(all))).collect();
+        Ok(surroundings)
+    }
+
+    /// Share of control sites that fail on a network; `None` when too few were measured.
+    pub fn control_failures(&self, asn: u32) -> Option<f64> {
+        self.control.get(&asn).copied()
+    }
+}
+
+fn control_sites(view: &impl Read) -> Result<Vec<String>> {
+    let imported = CATALOGUE.get(view, &())?.map(|catalogue| catalogue.control).unwrap_or_default();
+    if !imported.is_empty() {
+        return Ok(imported);
+    }
+    let basket = starter::basket::all().iter().filter(|site| site.category == starter::categories::CONTROL);
+    Ok(basket.map(|site| site.domain.to_owned()).collect())
+}
+
+/// Successes elsewhere: on other networks of this country by the hour, in other countries by the day
+/// (ruling intelligence 4).
+fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
+    let mut peers = Peers::collect(seen.iter().map(|seen| &seen.session));
+    let uncontrolled = seen.iter().filter(|seen| seen.session.evaluated.vote == Vote::NeedsControl);
+    let days: BTreeSet<u32> = uncontrolled.map(|seen| seen.day).collect();
+    let today = day_of(at.hour());
+    for day in days.iter().flat_map(|day| [day.saturating_sub(1), *day, day + 1]).collect::<BTreeSet<_>>() {
+        let Some(outside) = OUTSIDE.get(view, &(key.to_owned(), day))?.filter(|_| day <= today) else { continue };
+        if outside.sessions as usize >= PEER_SESSIONS && outside.networks as usize >= PEER_NETWORKS {
+            // Two numbers from the reserved end of the range stand for the networks abroad; noon for the day.
+            let noon = i64::from(day) * 24 + 12;
+            peers.add(u32::MAX, noon, PEER_SESSIONS as u32);
+            peers.add(u32::MAX - 1, noon, 1);
+        }
+    }
+    Ok(peers)
+}
+
+/// Judges one series.
+pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<Judged> {
+    let at = surroundings.at;
+    let ageing = Ageing::of(is_messaging(key));
+    let from = at.plus(-ageing.limit);
+    // One day more than the limit: a peer may be that much older than the vote it controls.
+    let all = read(view, key, from.plus(-DAY), at)?;
+    let peers = peers(view, key, &all, at)?;
+    let down_rate = match PRIORS.get(view, &(key.to_owned(),))? {
+        Some(prior) => prior.rate,
+        None => DEFAULT_DOWN_RATE,
+    };
+    let recent = |seen: &&Seen| seen.session.hour * HOUR >= from.0;
+    let mut by_network: BTreeMap<u32, Vec<&Seen>> = BTreeMap::new();
+    for seen in all.iter().filter(recent) {
+        by_network.entry(seen.session.asn.unwrap_or(0)).or_default().push(seen);
+    }
+    let mut networks = Vec::with_capacity(by_network.len());
+    for (asn, seen) in &by_network {
+        let sessions: Vec<Session> = seen.iter().map(|seen| seen.session).collect();
+        let votes = window::votes(&sessions, &peers);
+        let context = Context {
+            ageing,
+            down_rate,
+            control_failures: surroundings.control_failures(*asn),
+            calibration: Calibration::cold_start(),
+        };
+        networks.push(Network {
+            asn: *asn,
+            addresses: NETWORKS.get(view, &(*asn,))?.and_then(|row| row.addresses),
+            verdict: network::verdict(&votes, at, &context),
+            votes,
+            measurements: u32::try_from(seen.len()).unwrap_or(u32::MAX),
+            last_hour: sessions.iter().map(|session| session.hour).max().unwrap_or(0),
+        });
+    }
+    // A withheld network is no network: it counts as evidence of the country's data, never as a vote of one.
+    let members: Vec<Member<'_>> = networks
+        .iter()
+        .filter(|network| network.asn != 0)
+        .map(|network| Member { asn: network.asn, addresses: network.addresses, verdict: &network.verdict })
+        .collect();
+    let verdict = national::verdict(&members);
+    let votes = |wanted: &[Vote]| all.iter().filter(recent).filter(|s| wanted.contains(&s.session.evaluated.vote)).count();
+    let failed = votes(&[Vote::Blocked, Vote::NeedsControl, Vote::Down]);
+    let said = failed + votes(&[Vote::Clear]);
+    Ok(Judged {
+        key: key.to_owned(),
+        ageing,
+        verdict,
+        identities: all.iter().filter(recent).map(|seen| seen.identity).collect(),
+        newest: newest(view, key, at, &all)?,
+        sources: all.iter().filter(recent).map(|seen| seen.source).collect(),
+        down: u32::try_from(votes(&[Vote::Down])).unwrap_or(u32::MAX),
+        failure_rate: (said >= crate::verdict::constants::ACCESSIBLE_VOTES).then(|| failed as f64 / said as f64),
+        networks,
+    })
+}
+
+/// The newest measurement before `at`, however old.
+fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[Seen]) -> Result<Option<i64>> {
+    if let Some(hour) = recent.iter().map(|seen| seen.session.hour).max() {
+        return Ok(Some(hour));
+    }
+    let mut end = u32::try_from(at.day()).unwrap_or(0).saturating_add(1);
+    loop {
+        let range = ENTRIES.between(&(key.to_owned(), 0u32), &(key.to_owned(), end));
+        let Some(((_, day, ..), _)) = ENTRIES.last(view, &range)? else { return Ok(None) };
+        let midnight = Timestamp(i64::from(day) * DAY);
+        let seen = read(view, key, midnight, at.min(midnight.plus(DAY)))?;
+        if let Some(hour) = seen.iter().map(|seen| seen.session.hour).max() {
+            return Ok(Some(hour));
+        }
+        // Only what is later than `at` stands in that row.
+        end = day;
+    }
+}
+
+/// Rules behind the votes of the window of a series, with counts.
+pub fn rules(judged: &Judged, at: Timestamp) -> BTreeMap<RuleId, u32> {
+    let mut rules = BTreeMap::new();
+    for network in &judged.networks {
+        for (rule, count) in window::window(&network.votes, at, judged.ageing).iter().flat_map(|vote| &vote.rules) {
+            *rules.entry(*rule).or_default() += count;
+        }
+    }
+    rules
+}
+
+/// Measurements, blocked ones and those that vote, by day, of a series in `[from, to)`.
+pub fn days(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<(u32, u32, u32, u32)>> {
+    let seen = read(view, key, from, to)?;
+    let peers = peers(view, key, &seen, to)?;
+    let mut days: BTreeMap<u32, (u32, u32, u32)> = BTreeMap::new();
+    for seen in &seen {
+        let day = days.entry(seen.day).or_default();
+        day.0 += 1;
+        let session = &seen.session;
+        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
+        match session.evaluated.with_peers(works) {
+            Vote::Blocked => {
+                day.1 += 1;
+                day.2 += 1;
+            }
+            Vote::Clear => day.2 += 1,
+            Vote::Masked | Vote::Down | Vote::NeedsControl => {}
+        }
+    }
+    Ok(days.into_iter().map(|(day, (all, blocked, votes))| (day, all, blocked, votes)).collect())
+}

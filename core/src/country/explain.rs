@@ -1,0 +1,211 @@
+//! Why an answer is what it is: rules, weights, votes, witnesses (ruling intelligence 39), and one plain sentence.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{Detection, State, round};
+use super::evidence::{self, Judged};
+use super::tables::{NETWORKS, RULES_VERSION, WITNESSES};
+use crate::actor::View;
+use crate::kv::Direction;
+use crate::time::HOUR;
+use crate::verdict::network::Status;
+use crate::verdict::posterior::Calibration;
+use crate::verdict::window;
+use crate::{Result, Timestamp};
+
+/// Most witnesses of one series in an explanation.
+const WITNESS_LIMIT: usize = 12;
+
+/// One rule that decided votes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RuleUse {
+    pub rule: String,
+    pub meaning: String,
+    /// log10 of the likelihood ratio.
+    pub log10_lr: f64,
+    /// Measurements that it decided, on the winning side of their votes.
+    pub count: u32,
+    pub needs_control: bool,
+}
+
+/// A measurement to look at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WitnessLink {
+    pub asn: u32,
+    pub day: String,
+    pub measurement: String,
+    pub link: String,
+}
+
+/// One network's part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkUse {
+    pub asn: u32,
+    pub name: Option<String>,
+    pub status: State,
+    /// Square root of its IPv4 addresses, at least of 256 (ruling intelligence 7); 0 without a verdict.
+    pub weight: f64,
+    pub votes: u32,
+    pub blocked_votes: u32,
+    pub blocked_hours: u32,
+}
+
+/// One series' part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleExplanation {
+    pub key: String,
+    pub essential: bool,
+    pub status: State,
+    pub rules: Vec<RuleUse>,
+    pub networks: Vec<NetworkUse>,
+    pub witnesses: Vec<WitnessLink>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    pub rules_version: u32,
+    /// What the probabilities rest on.
+    pub calibration_source: String,
+    pub roles: Vec<RoleExplanation>,
+    /// What this answer does not know.
+    pub not_known: Vec<String>,
+}
+
+pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)], at: Timestamp) -> Result<Explanation> {
+    let mut roles = Vec::with_capacity(judged.len());
+    let mut not_known = Vec::new();
+    for (essential, judged) in judged {
+        let explanation = role(view, *essential, judged, at)?;
+        if judged.identities.is_empty() {
+            not_known.push(format!("{} was not measured within the age limit.", judged.key));
+        }
+        roles.push(explanation);
+    }
+    if NETWORKS.scan(view, &NETWORKS.range(), Direction::Ascending, 50)?.iter().all(|(_, row)| row.addresses.is_none()) {
+        not_known.push("No network table is imported, so every network weighs the same.".to_owned());
+    }
+    Ok(Explanation {
+        rules_version: RULES_VERSION,
+        calibration_source: Calibration::cold_start().source.to_owned(),
+        roles,
+        not_known,
+    })
+}
+
+fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Result<RoleExplanation> {
+    let rules = evidence::rules(judged, at).into_iter().map(|(rule, count)| {
+        let rule = rule.rule();
+        RuleUse {
+            rule: rule.name.to_owned(),
+            meaning: rule.meaning.to_owned(),
+            log10_lr: rule.log10_lr,
+            count,
+            needs_control: rule.needs_control,
+        }
+    });
+    let mut networks = Vec::new();
+    let mut witnesses = Vec::new();
+    for network in judged.networks.iter().filter(|network| network.asn != 0) {
+        let verdict = &network.verdict;
+        let weight = (network.addresses.unwrap_or(0).max(crate::verdict::constants::MIN_ADDRESSES) as f64).sqrt();
+        networks.push(NetworkUse {
+            asn: network.asn,
+            name: NETWORKS.get(view, &(network.asn,))?.and_then(|row| row.name),
+            status: verdict.status.into(),
+            weight: if verdict.status == Status::Unknown { 0.0 } else { round(weight) },
+            votes: verdict.votes,
+            blocked_votes: verdict.blocked_votes,
+            blocked_hours: verdict.blocked_hours,
+        });
+        let window = window::window(&network.votes, at, judged.ageing);
+        let mut days: Vec<u32> =
+            window.iter().filter(|vote| vote.blocked).filter_map(|vote| u32::try_from(vote.hour.div_euclid(24)).ok()).collect();
+        days.dedup();
+        for day in days.into_iter().rev() {
+            if witnesses.len() < WITNESS_LIMIT {
+                witnesses.extend(links(view, &judged.key, day, network.asn)?);
+            }
+        }
+    }
+    witnesses.truncate(WITNESS_LIMIT);
+    Ok(RoleExplanation {
+        key: judged.key.clone(),
+        essential,
+        status: judged.verdict.status.into(),
+        rules: rules.collect(),
+        networks,
+        witnesses,
+    })
+}
+
+fn links(view: &View<'_>, key: &str, day: u32, asn: u32) -> Result<Vec<WitnessLink>> {
+    let rows = WITNESSES.scan(view, &WITNESSES.prefix(&(key.to_owned(), day, asn)), Direction::Ascending, 8)?;
+    let date = Timestamp(i64::from(day) * 24 * HOUR).to_date_text();
+    let encode = |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let link = |witness: &super::tables::WitnessRow| match (&witness.uid, &witness.report_id) {
+        (Some(uid), _) => Some((uid.clone(), format!("https://explorer.ooni.org/m/{}", encode(uid)))),
+        (None, Some(report)) => {
+            let input = witness.input.as_deref().map(|input| format!("?input={}", encode(input))).unwrap_or_default();
+            Some((report.clone(), format!("https://explorer.ooni.org/measurement/{}{input}", encode(report))))
+        }
+        (None, None) => None,
+    };
+    let found = rows.iter().flat_map(|(_, row)| &row.0).filter_map(link);
+    Ok(found.map(|(measurement, link)| WitnessLink { asn, day: date.clone(), measurement, link }).collect())
+}
+
+/// `24 Nov 2023`.
+fn plain_date(time: Timestamp) -> String {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let text = time.to_date_text();
+    let mut parts = text.split('-');
+    let (year, month, day) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+    let month = month.parse::<usize>().ok().and_then(|n| MONTHS.get(n.checked_sub(1)?)).copied().unwrap_or("");
+    format!("{} {month} {year}", day.trim_start_matches('0'))
+}
+
+/// One plain sentence with numbers (ruling intelligence 39).
+pub fn sentence(answer: &Detection, country: &str) -> String {
+    let name = &answer.name;
+    let networks = match (answer.networks_blocked, answer.networks_tested) {
+        (_, 0) => String::new(),
+        (blocked, tested) => {
+            let unit = if answer.weights_known { "network weight (by addresses)" } else { "the networks, equally weighted" };
+            let share = if answer.state == State::Blocked || blocked > 0 {
+                format!(", about {:.0}% of {unit}", answer.blocked_weight * 100.0)
+            } else {
+                String::new()
+            };
+            format!(" on {blocked} of {tested} networks with enough measurements{share}")
+        }
+    };
+    let seen = plain_date(answer.last_checked);
+    match (answer.state, answer.basis.as_str()) {
+        (State::Blocked, "known_list") => {
+            format!("{name} is listed as blocked in {country} by a list of {seen}; no measurement decides it.")
+        }
+        (State::Blocked, _) => {
+            let how = answer.methods.first().map(|method| format!(" by {method}")).unwrap_or_default();
+            let pattern = if answer.intermittent { ", intermittently" } else { "" };
+            format!("{name} is blocked in {country}{networks}{how}{pattern}; newest measurement {seen}.")
+        }
+        (State::Accessible, _) if answer.networks_blocked > 0 => {
+            format!("{name} is accessible for most of {country}, blocked{networks}; newest measurement {seen}.")
+        }
+        (State::Accessible, _) => {
+            format!("{name} is accessible in {country}: blocked{networks}; newest measurement {seen}.")
+        }
+        (State::Unknown, _) if answer.reason.is_some() => {
+            format!("{name} fails in {country} in ways that point at the site itself; newest measurement {seen}.")
+        }
+        (State::Unknown, "measured") => format!(
+            "Whether {name} is blocked in {country} is not known: {} measurements are not enough; newest {seen}.",
+            answer.evidence_count
+        ),
+        (State::Unknown, _) if answer.stale_since.is_some() => {
+            format!("Whether {name} is blocked in {country} is not known: it was last measured on {seen}.")
+        }
+        (State::Unknown, _) => format!("{name} has not been measured in {country}."),
+    }
+}

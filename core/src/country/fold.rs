@@ -1,0 +1,286 @@
+//! Storing measurements: any permutation, split or repeat of the same input ends in the same rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::packed::{self, CellKey};
+use super::tables::{
+    ENTRIES, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, QUEUE, ROW_HASHES, RULES_VERSION, SOURCES, TARGETS,
+    WITNESSES, WitnessRow, Witnesses,
+};
+use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::kv::Read;
+use crate::measurement::{ENTRY_LEN, Entry};
+use crate::{Error, Result, starter};
+
+/// Bytes of a row hash.
+pub const HASH_LEN: usize = 4;
+/// Bytes of an entry that identify its measurement.
+const IDENTITY_LEN: usize = 8;
+
+/// Rows an operation may change, less what the operation itself adds (country, timers, messages).
+pub const MAX_COST: usize = 950;
+
+/// What one chunk of an import says of one (target, day, network, source).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cell {
+    pub target: String,
+    /// Days since the epoch.
+    pub day: u32,
+    /// 0 when withheld.
+    pub asn: u32,
+    pub source: u8,
+    /// Encoded [`Entry`]s, sorted, one per identity.
+    pub entries: Vec<u8>,
+    /// Hashes of the source rows whose first target this is, 4 bytes each, sorted, distinct.
+    pub rows: Vec<u8>,
+    pub witnesses: Vec<WitnessRow>,
+}
+
+impl Cell {
+    fn key(&self) -> CellKey {
+        (self.target.clone(), self.day, self.asn, self.source)
+    }
+}
+
+/// Adds measurements of this country.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Fold {
+    pub cells: Vec<Cell>,
+}
+
+/// What a fold found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoldReport {
+    /// Measurements (per target) that were not known.
+    pub new: u64,
+    /// Measurements that were known; their evidence was united.
+    pub known: u64,
+    /// Source rows that were known exactly.
+    pub repeats: u64,
+}
+
+/// The effect of one cell.
+struct Change {
+    entries: Vec<u8>,
+    rows: Option<Vec<u8>>,
+    witnesses: Option<Witnesses>,
+    altered: bool,
+    new: u64,
+    known: u64,
+    new_rows: u64,
+    repeats: u64,
+}
+
+fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
+    let decode = |bytes: &[u8]| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode);
+    match (decode(known), decode(more)) {
+        (Some(a), Some(b)) => out.extend(a.merge(b).encode()),
+        // An entry of a later version outranks one that this version can read.
+        (None, _) => out.extend(known),
+        (_, None) => out.extend(more),
+    }
+}
+
+fn change(view: &impl Read, cell: &Cell) -> Result<Change> {
+    let key = cell.key();
+    let known_entries = packed::load(&ENTRIES, view, &key)?;
+    let (entries, known) = packed::unite(&known_entries, &cell.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
+    let (mut rows, mut repeats, mut new_rows) = (None, 0, 0);
+    if !cell.rows.is_empty() {
+        let known_rows = packed::load(&ROW_HASHES, view, &key)?;
+        let (united, found) =
+            packed::unite(&known_rows, &cell.rows, HASH_LEN, HASH_LEN, |hash, _, out| out.extend(hash));
+        repeats = found;
+        new_rows = ((united.len() - known_rows.len()) / HASH_LEN) as u64;
+        rows = (new_rows > 0).then_some(united);
+    }
+    let mut witnesses = None;
+    if !cell.witnesses.is_empty() {
+        let before = WITNESSES.get(view, &key)?.unwrap_or_default();
+        let mut after = before.clone();
+        for witness in &cell.witnesses {
+            after.add(witness.clone());
+        }
+        witnesses = (after != before).then_some(after);
+    }
+    Ok(Change {
+        altered: entries != known_entries,
+        new: ((entries.len() - known_entries.len()) / ENTRY_LEN) as u64,
+        entries,
+        rows,
+        witnesses,
+        known,
+        new_rows,
+        repeats,
+    })
+}
+
+impl Fold {
+    /// Refuses what no importer of this version writes.
+    fn check(&self) -> Result<()> {
+        for cell in &self.cells {
+            let sorted = |bytes: &[u8], width: usize, key: usize| {
+                bytes.len() % width == 0 && bytes.chunks_exact(width).map(|r| r.get(..key)).is_sorted_by(|a, b| a < b)
+            };
+            let readable = cell
+                .entries
+                .chunks_exact(ENTRY_LEN)
+                .all(|bytes| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode).is_some());
+            if !readable
+                || !sorted(&cell.entries, ENTRY_LEN, IDENTITY_LEN)
+                || !sorted(&cell.rows, HASH_LEN, HASH_LEN)
+            {
+                return Err(Error::internal("a cell to fold is not in its normal form"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sums over the cells of one operation.
+#[derive(Default)]
+struct Totals {
+    /// New measurements, first and last day.
+    targets: BTreeMap<String, (u64, u32, u32)>,
+    networks: BTreeMap<u32, (u64, u32)>,
+    sources: BTreeMap<u8, (u64, u64, i64)>,
+    changed: BTreeSet<String>,
+    peers: BTreeSet<(String, u32)>,
+}
+
+impl Totals {
+    fn add(&mut self, cell: &Cell, change: &Change) {
+        let source = self.sources.entry(cell.source).or_insert((0, 0, i64::MIN));
+        source.0 += change.new;
+        source.1 += change.new_rows;
+        if change.new > 0 {
+            let target = self.targets.entry(cell.target.clone()).or_insert((0, u32::MAX, 0));
+            *target = (target.0 + change.new, target.1.min(cell.day), target.2.max(cell.day));
+            let network = self.networks.entry(cell.asn).or_insert((0, 0));
+            *network = (network.0 + change.new, network.1.max(cell.day));
+            source.2 = source.2.max(last_hour(cell));
+        }
+        if change.altered {
+            self.changed.insert(cell.target.clone());
+            if needs_peers(&cell.target) {
+                self.peers.insert((cell.target.clone(), cell.day));
+            }
+        }
+    }
+}
+
+fn last_hour(cell: &Cell) -> i64 {
+    let hours = cell.entries.chunks_exact(ENTRY_LEN).filter_map(|bytes| Entry::decode(bytes.try_into().ok()?));
+    i64::from(cell.day) * 24 + hours.map(|entry| i64::from(entry.hour)).max().unwrap_or(0)
+}
+
+/// Whether rows of this target come without a control of their own: roles of services, and the hosts of platforms, which
+/// service tests visit without one (ruling intelligence 4).
+pub fn needs_peers(target: &str) -> bool {
+    target.contains('/') || starter::Platform::by_domain(target).is_some()
+}
+
+impl Operation for Fold {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "fold";
+    type Reply = FoldReport;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<FoldReport> {
+        self.check()?;
+        let mut report = FoldReport::default();
+        let mut totals = Totals::default();
+        for cell in &self.cells {
+            let change = change(turn, cell)?;
+            report.new += change.new;
+            report.known += change.known;
+            report.repeats += change.repeats;
+            totals.add(cell, &change);
+            let key = cell.key();
+            if change.altered {
+                packed::store(&ENTRIES, turn, &key, ENTRY_LEN, &change.entries)?;
+            }
+            if let Some(rows) = &change.rows {
+                packed::store(&ROW_HASHES, turn, &key, HASH_LEN, rows)?;
+            }
+            if let Some(witnesses) = &change.witnesses {
+                WITNESSES.put(turn, &key, witnesses)?;
+            }
+        }
+        record(turn, totals)?;
+        Ok(report)
+    }
+}
+
+fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
+    for (target, (new, first, last)) in totals.targets {
+        let key = (target,);
+        let mut row = TARGETS.get(turn, &key)?.unwrap_or_default();
+        row.first_day = if row.entries == 0 { first } else { row.first_day.min(first) };
+        row.last_day = row.last_day.max(last);
+        row.entries += new;
+        TARGETS.put(turn, &key, &row)?;
+    }
+    let mut announced = Vec::new();
+    for (asn, (new, last)) in totals.networks {
+        let mut row = match NETWORKS.get(turn, &(asn,))? {
+            Some(row) => row,
+            None => {
+                announced.push(asn);
+                NetworkRow::default()
+            }
+        };
+        row.entries += new;
+        row.last_day = row.last_day.max(last);
+        NETWORKS.put(turn, &(asn,), &row)?;
+    }
+    for (source, (new, rows, last)) in totals.sources {
+        let mut row = SOURCES.get(turn, &(source,))?.unwrap_or_default();
+        if new + rows > 0 {
+            row.entries += new;
+            row.rows += rows;
+            row.last_hour = row.last_hour.max(last);
+            SOURCES.put(turn, &(source,), &row)?;
+        }
+    }
+    for target in &totals.changed {
+        QUEUE.put(turn, &(target.clone(),), &())?;
+    }
+    for peers in totals.peers {
+        PEERS_CHANGED.put(turn, &peers, &())?;
+    }
+    if META.get(turn, &())?.is_none() && !totals.changed.is_empty() {
+        META.put(turn, &(), &Meta { rules_version: RULES_VERSION })?;
+    }
+    if !announced.is_empty() {
+        let announce = crate::reference::Announce { country: turn.actor().name.clone(), networks: announced };
+        turn.send(crate::reference::actor().name, &announce)?;
+    }
+    if !totals.changed.is_empty() {
+        super::refresh::soon(turn)?;
+    }
+    Ok(())
+}
+
+/// What [`Fold`] would report, without folding.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct FoldPreview(pub Fold);
+
+impl Query for FoldPreview {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "fold_preview";
+    type Reply = FoldReport;
+
+    fn run(self, view: &View<'_>) -> Result<FoldReport> {
+        self.0.check()?;
+        let mut report = FoldReport::default();
+        for cell in &self.0.cells {
+            let change = change(view, cell)?;
+            report.new += change.new;
+            report.known += change.known;
+            report.repeats += change.repeats;
+        }
+        Ok(report)
+    }
+}

@@ -1,0 +1,109 @@
+//! What other actors tell a country.
+
+use serde::{Deserialize, Serialize};
+
+use super::refresh::{self, Requeue};
+use super::tables::{CATALOGUE, Catalogue, NETWORKS, OUTSIDE, PRIORS, Peers, Prior, QUEUE};
+use crate::Result;
+use crate::actor::{Kind, Operation, Turn};
+use crate::reference::NetworkEntry;
+
+/// A change of a prior smaller than this changes no verdict worth computing again.
+const PRIOR_STEP: f64 = 0.02;
+
+fn requeue(turn: &mut Turn<'_>) -> Result<()> {
+    let now = turn.now;
+    turn.schedule("requeue", now, &Requeue { after: None })
+}
+
+/// Names and addresses of networks, from the reference actor.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetNetworks {
+    pub networks: Vec<(u32, NetworkEntry)>,
+}
+
+impl Operation for SetNetworks {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_networks";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut changed = false;
+        for (asn, entry) in self.networks {
+            let Some(before) = NETWORKS.get(turn, &(asn,))? else { continue };
+            let mut after = before.clone();
+            after.name = (!entry.name.is_empty()).then_some(entry.name);
+            after.addresses = (entry.addresses > 0).then_some(entry.addresses);
+            if after != before {
+                NETWORKS.put(turn, &(asn,), &after)?;
+                changed = true;
+            }
+        }
+        if changed { requeue(turn) } else { Ok(()) }
+    }
+}
+
+/// The sites the index needs, from the reference actor.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetCatalogue {
+    pub catalogue: Catalogue,
+}
+
+impl Operation for SetCatalogue {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_catalogue";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if CATALOGUE.get(turn, &())?.as_ref() == Some(&self.catalogue) {
+            return Ok(());
+        }
+        CATALOGUE.put(turn, &(), &self.catalogue)?;
+        requeue(turn)
+    }
+}
+
+/// Days on which targets worked in other countries, from the world actor (ruling intelligence 4).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetOutside {
+    pub days: Vec<(String, u32, Peers)>,
+}
+
+impl Operation for SetOutside {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_outside";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (target, day, peers) in self.days {
+            OUTSIDE.put(turn, &(target.clone(), day), &peers)?;
+            QUEUE.put(turn, &(target,), &())?;
+        }
+        refresh::soon(turn)
+    }
+}
+
+/// Failure rates in other countries, from the world actor (ruling intelligence 22).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetPriors {
+    /// (target, rate, countries)
+    pub priors: Vec<(String, f64, u32)>,
+}
+
+impl Operation for SetPriors {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_priors";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (target, rate, countries) in self.priors {
+            let before = PRIORS.get(turn, &(target.clone(),))?;
+            if before.is_some_and(|before| (before.rate - rate).abs() < PRIOR_STEP) {
+                continue;
+            }
+            PRIORS.put(turn, &(target.clone(),), &Prior { rate, countries })?;
+            QUEUE.put(turn, &(target,), &())?;
+        }
+        refresh::soon(turn)
+    }
+}

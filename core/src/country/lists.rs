@@ -1,0 +1,71 @@
+//! Block lists about this country (ruling intelligence 28).
+
+use serde::{Deserialize, Serialize};
+
+use super::tables::{LISTED, LISTS};
+use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::kv::Read;
+use crate::{Result, Timestamp};
+
+/// Enters domains of a list. Per domain and kind the newest date stays, so order and repeats change nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AddListed {
+    pub kind: u8,
+    pub date: Timestamp,
+    /// Distinct keys in normal form.
+    pub domains: Vec<String>,
+}
+
+impl AddListed {
+    fn is_known(&self, view: &impl Read, domain: &str) -> Result<Option<Timestamp>> {
+        Ok(LISTED.get(view, &(domain.to_owned(), self.kind))?)
+    }
+}
+
+impl Operation for AddListed {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "add_listed";
+    /// How many were listed under this kind before.
+    type Reply = u64;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
+        let (mut known, mut changed) = (0, false);
+        let mut row = LISTS.get(turn, &(self.kind,))?.unwrap_or_default();
+        for domain in &self.domains {
+            match self.is_known(turn, domain)? {
+                Some(date) => {
+                    known += 1;
+                    if date >= self.date {
+                        continue;
+                    }
+                }
+                None => row.domains += 1,
+            }
+            changed = true;
+            LISTED.put(turn, &(domain.clone(), self.kind), &self.date)?;
+        }
+        if changed {
+            row.date = row.date.max(self.date);
+            LISTS.put(turn, &(self.kind,), &row)?;
+        }
+        Ok(known)
+    }
+}
+
+/// What [`AddListed`] would answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListedPreview(pub AddListed);
+
+impl Query for ListedPreview {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "listed_preview";
+    type Reply = u64;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let mut known = 0;
+        for domain in &self.0.domains {
+            known += u64::from(self.0.is_known(view, domain)?.is_some());
+        }
+        Ok(known)
+    }
+}

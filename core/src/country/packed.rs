@@ -1,0 +1,141 @@
+//! Sorted sets of fixed-width records, packed into rows that stay under the platform's row limit.
+//!
+//! A set of one cell is one row while it is small. Once it outgrows [`SPLIT_BYTES`] it is kept as 16 rows by the first
+//! four bits of the record. Sets only grow, so the layout depends on the set alone, never on the order of arrival.
+
+use crate::kv::{Read, StoreError, Table, Write};
+
+/// Bytes over which a set is kept in 16 parts. Far under the row limit of 1.9 MB, so that one part may still grow.
+pub const SPLIT_BYTES: usize = 960_000;
+
+/// The whole set.
+const WHOLE: u8 = 0;
+/// First of the 16 parts.
+const FIRST_PART: u8 = 1;
+const PARTS: u8 = 16;
+
+/// Key of a cell: target, day since the epoch, network (0 = withheld), source.
+pub type CellKey = (String, u32, u32, u8);
+/// Key of one row of a cell.
+pub type PartKey = (String, u32, u32, u8, u8);
+
+/// Table of packed rows.
+pub type PackedTable = Table<PartKey, Vec<u8>>;
+
+fn part((target, day, asn, source): &CellKey, part: u8) -> PartKey {
+    (target.clone(), *day, *asn, *source, part)
+}
+
+/// The records of a cell, in order; empty when there are none.
+pub fn load(table: &PackedTable, view: &(impl Read + ?Sized), cell: &CellKey) -> Result<Vec<u8>, StoreError> {
+    if let Some(bytes) = table.get(view, &part(cell, WHOLE))? {
+        return Ok(bytes);
+    }
+    let (target, day, asn, source) = cell;
+    let range = table.prefix(&(target.clone(), *day, *asn, *source));
+    let rows = table.scan(view, &range, crate::kv::Direction::Ascending, usize::from(PARTS) + 1)?;
+    Ok(rows.into_iter().flat_map(|(_, bytes)| bytes).collect())
+}
+
+/// Stores the records of a cell.
+pub fn store(
+    table: &PackedTable,
+    space: &mut (impl Write + ?Sized),
+    cell: &CellKey,
+    width: usize,
+    bytes: &Vec<u8>,
+) -> Result<(), StoreError> {
+    if bytes.len() <= SPLIT_BYTES {
+        return table.put(space, &part(cell, WHOLE), bytes);
+    }
+    table.delete(space, &part(cell, WHOLE));
+    let mut parts: Vec<Vec<u8>> = vec![Vec::new(); usize::from(PARTS)];
+    for record in bytes.chunks_exact(width) {
+        let nibble = usize::from(record.first().copied().unwrap_or(0) >> 4);
+        if let Some(part) = parts.get_mut(nibble) {
+            part.extend_from_slice(record);
+        }
+    }
+    for (number, bytes) in (FIRST_PART..).zip(parts) {
+        table.put(space, &part(cell, number), &bytes)?;
+    }
+    Ok(())
+}
+
+/// Joins two sorted sets of records whose first `key` bytes order them; `join` unites two records of one key.
+/// Returns the union and the number of records of `more` whose key was already in `known`.
+pub fn unite(
+    known: &[u8],
+    more: &[u8],
+    width: usize,
+    key: usize,
+    mut join: impl FnMut(&[u8], &[u8], &mut Vec<u8>),
+) -> (Vec<u8>, u64) {
+    let mut out = Vec::with_capacity(known.len() + more.len());
+    let mut repeats = 0;
+    let (mut left, mut right) = (known.chunks_exact(width).peekable(), more.chunks_exact(width).peekable());
+    loop {
+        match (left.peek(), right.peek()) {
+            (Some(a), Some(b)) => match a.get(..key).cmp(&b.get(..key)) {
+                std::cmp::Ordering::Less => out.extend(left.next().into_iter().flatten()),
+                std::cmp::Ordering::Greater => out.extend(right.next().into_iter().flatten()),
+                std::cmp::Ordering::Equal => {
+                    join(a, b, &mut out);
+                    repeats += 1;
+                    left.next();
+                    right.next();
+                }
+            },
+            (Some(_), None) => out.extend(left.next().into_iter().flatten()),
+            (None, Some(_)) => out.extend(right.next().into_iter().flatten()),
+            (None, None) => return (out, repeats),
+        }
+    }
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::{Direction, MemoryStore, Overlay, Store};
+
+    const TABLE: PackedTable = Table::new(16);
+
+    fn records(range: std::ops::Range<u32>) -> Vec<u8> {
+        // Spread over all first bytes, as hashes are, and in order.
+        let mut numbers: Vec<u32> = range.map(|n| n.wrapping_mul(2_654_435_761)).collect();
+        numbers.sort_unstable();
+        numbers.into_iter().flat_map(u32::to_be_bytes).collect()
+    }
+
+    #[test]
+    fn a_large_set_is_kept_in_parts_under_the_row_limit_whatever_the_steps() {
+        let cell: CellKey = ("a".into(), 1, 2, 0);
+        let all = records(0..600_000);
+        let mut once = MemoryStore::default();
+        let mut space = Overlay::new(&once);
+        store(&TABLE, &mut space, &cell, 4, &all).unwrap();
+        let batch = space.into_batch();
+        once.apply(batch).unwrap();
+
+        let mut stepwise = MemoryStore::default();
+        for step in [0..100_000, 50_000..600_000] {
+            let known = load(&TABLE, &stepwise, &cell).unwrap();
+            let (bytes, _) = unite(&known, &records(step), 4, 4, |a, _, out| out.extend(a));
+            let mut space = Overlay::new(&stepwise);
+            store(&TABLE, &mut space, &cell, 4, &bytes).unwrap();
+            let batch = space.into_batch();
+            stepwise.apply(batch).unwrap();
+        }
+        let rows = |store: &MemoryStore| TABLE.scan(store, &TABLE.range(), Direction::Ascending, 99).unwrap();
+        assert_eq!(rows(&once), rows(&stepwise));
+        assert_eq!(rows(&once).len(), 16);
+        assert_eq!(load(&TABLE, &once, &cell).unwrap(), all);
+    }
+
+    #[test]
+    fn union_keeps_order_and_counts_repeats() {
+        let (out, repeats) = unite(&[1, 3, 5], &[2, 3, 6], 1, 1, |a, _, out| out.extend(a));
+        assert_eq!((out, repeats), (vec![1, 2, 3, 5, 6], 1));
+    }
+}

@@ -1,0 +1,201 @@
+//! After a fold: verdicts again, then what the world should know. Runs by timer, some targets at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::{self, Detection};
+use super::evidence::{self, Surroundings};
+use super::subject::Subject;
+use super::tables::{AGEING, PEERS_CHANGED, Peers, QUEUE, SUMMARY, TARGETS, VERDICTS, VerdictRow};
+use super::{documents, summary};
+use crate::actor::{Kind, Operation, Turn, View};
+use crate::kv::Direction;
+use crate::time::{DAY, SECOND};
+use crate::verdict::Vote;
+use crate::world::{self, NetworkSummary, PeerDays, Summarize, TargetSummary};
+use crate::{Result, Timestamp};
+
+/// Targets judged in one operation: bounds how long it holds the writer.
+const AT_ONCE: usize = 20;
+/// Days reported to the world in one operation.
+const DAYS_AT_ONCE: usize = 40;
+/// Most targets put back on the queue in one operation.
+const REQUEUE_AT_ONCE: usize = 900;
+
+/// Runs [`Refresh`] after the publish interval, unless it is waiting already.
+pub(super) fn soon(turn: &mut Turn<'_>) -> Result<()> {
+    let due = turn.now.plus(i64::from(turn.settings.publish_interval) * SECOND);
+    match turn.scheduled("refresh")? {
+        Some(waiting) if waiting <= due => Ok(()),
+        _ => turn.schedule("refresh", due, &Refresh),
+    }
+}
+
+/// Judges queued and ageing targets again and reports changes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Refresh;
+
+impl Operation for Refresh {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "refresh";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let targets = due_targets(turn)?;
+        let mut changed = Vec::new();
+        let surroundings = Surroundings::at(turn, turn.now)?;
+        for target in &targets {
+            changed.extend(again(turn, target, &surroundings)?);
+        }
+        let reported = report_peers(turn)?;
+        let more = targets.len() >= AT_ONCE || reported;
+        let country = turn.actor().name.clone();
+        let mut summary = None;
+        if !more {
+            let rows = summary::latest(&turn.view())?;
+            let now = summary::country(&turn.view(), &rows, turn.now)?;
+            let before = SUMMARY.get(turn, &())?;
+            let same = before.is_some_and(|before| world::CountrySummary { at: now.at, ..before } == now);
+            if !same {
+                SUMMARY.put(turn, &(), &now)?;
+                for family in [documents::COUNTRY, documents::OVERVIEW] {
+                    turn.publish(&format!("{family}{country}"))?;
+                }
+                summary = Some(now);
+            }
+        }
+        if summary.is_some() || !changed.is_empty() {
+            turn.send(world::actor().name, &Summarize { country, targets: changed, summary })?;
+        }
+        if more {
+            let now = turn.now;
+            return turn.schedule("refresh", now, &Refresh);
+        }
+        match AGEING.first(turn, &AGEING.range())? {
+            Some(((due, _), ())) => turn.schedule("refresh", due, &Refresh),
+            None => Ok(()),
+        }
+    }
+}
+
+fn due_targets(turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
+    let queued = QUEUE.scan(turn, &QUEUE.range(), Direction::Ascending, AT_ONCE)?;
+    let mut targets: BTreeSet<String> = queued.into_iter().map(|((target,), ())| target).collect();
+    let ageing = AGEING.between(&(), &(turn.now.plus(1),));
+    let room = AT_ONCE - targets.len();
+    targets.extend(AGEING.scan(turn, &ageing, Direction::Ascending, room)?.into_iter().map(|((_, target), ())| target));
+    Ok(targets)
+}
+
+/// Judges a target; the summary when it changed.
+fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Result<Option<TargetSummary>> {
+    let key = (target.to_owned(),);
+    QUEUE.delete(turn, &key);
+    let before = VERDICTS.get(turn, &key)?;
+    if let Some(due) = before.as_ref().and_then(|before| before.due) {
+        AGEING.delete(turn, &(due, target.to_owned()));
+    }
+    let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
+    // Looked at daily while anything is young enough to age; older evidence cannot change the answer any more.
+    let due = (detection.evidence_count > 0).then(|| turn.now.plus(DAY));
+    if let Some(due) = due {
+        AGEING.put(turn, &(due, target.to_owned()), &())?;
+    }
+    let summary = target_summary(detection);
+    let same = before.is_some_and(|before| before.summary == summary);
+    VERDICTS.put(turn, &key, &VerdictRow { at: turn.now, due, summary: summary.clone() })?;
+    Ok((!same).then_some(summary))
+}
+
+/// The part of a detection that the world keeps.
+pub(super) fn target_summary(detection: Detection) -> TargetSummary {
+    let measured = detection.basis == "measured";
+    TargetSummary {
+        target: detection.name,
+        state: detection.state,
+        basis: detection.basis,
+        confidence: detection.confidence,
+        evidence: if measured || detection.evidence_count > 0 { detection.evidence_count } else { 0 },
+        blocked_weight: detection.blocked_weight,
+        networks_blocked: detection.networks_blocked,
+        networks_tested: detection.networks_tested,
+        methods: detection.methods,
+        technique: detection.technique,
+        networks: detection
+            .networks
+            .into_iter()
+            .map(|network| NetworkSummary {
+                asn: network.asn,
+                name: network.name,
+                block_rate: network.block_rate,
+                measurements: network.measurements,
+                blocked: network.blocked_votes,
+                state: network.state,
+            })
+            .collect(),
+        last_checked: detection.last_checked,
+        failure_rate: detection.failure_rate,
+        sources: detection.sources,
+    }
+}
+
+/// Tells the world on which days targets worked here; true when more is waiting.
+fn report_peers(turn: &mut Turn<'_>) -> Result<bool> {
+    let changed = PEERS_CHANGED.scan(turn, &PEERS_CHANGED.range(), Direction::Ascending, DAYS_AT_ONCE)?;
+    let mut days = Vec::new();
+    for ((target, day), ()) in &changed {
+        PEERS_CHANGED.delete(turn, &(target.clone(), *day));
+        let peers = successes(&turn.view(), target, *day)?;
+        days.push((target.clone(), *day, peers));
+    }
+    if !days.is_empty() {
+        let country = turn.actor().name.clone();
+        turn.send(world::actor().name, &PeerDays { country, days })?;
+    }
+    Ok(changed.len() >= DAYS_AT_ONCE)
+}
+
+fn successes(view: &View<'_>, target: &str, day: u32) -> Result<Peers> {
+    let from = Timestamp(i64::from(day) * DAY);
+    let mut networks: BTreeMap<u32, u32> = BTreeMap::new();
+    for seen in evidence::read(view, target, from, from.plus(DAY))? {
+        if let (Vote::Clear, Some(asn)) = (seen.session.evaluated.vote, seen.session.asn) {
+            *networks.entry(asn).or_default() += 1;
+        }
+    }
+    Ok(Peers {
+        sessions: networks.values().sum(),
+        networks: u32::try_from(networks.len()).unwrap_or(u32::MAX),
+    })
+}
+
+/// Puts every judged target back on the queue, after a change that touches all of them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Requeue {
+    pub after: Option<String>,
+}
+
+impl Operation for Requeue {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "requeue";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut range = TARGETS.range();
+        if let Some(after) = &self.after {
+            range.start = TARGETS.prefix(&(after.clone(),)).end.unwrap_or_default();
+        }
+        let rows = TARGETS.scan(turn, &range, Direction::Ascending, REQUEUE_AT_ONCE)?;
+        for (key, _) in &rows {
+            QUEUE.put(turn, key, &())?;
+        }
+        soon(turn)?;
+        if rows.len() == REQUEUE_AT_ONCE {
+            let after = rows.last().map(|((target,), _)| target.clone());
+            let now = turn.now;
+            turn.schedule("requeue", now, &Requeue { after })?;
+        }
+        Ok(())
+    }
+}

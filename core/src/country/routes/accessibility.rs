@@ -1,0 +1,332 @@
+//! `/v1/accessibility/*` (spec intelligence 5.9-5.12).
+
+use futures_util::StreamExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::detect::{Question, StatusCounts, license};
+use super::{input, published};
+use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
+use crate::http::{Cx, Response};
+use crate::world::{self, TargetRows, TargetSummary};
+use crate::{Error, Result, Timestamp, runtime};
+
+/// Countries asked at one time.
+pub const AT_ONCE: usize = 6;
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckBody {
+    /// As asked.
+    domain: String,
+    country: String,
+    country_name: String,
+    status: State,
+    accessible: Option<bool>,
+    /// 1 reachable, 0 blocked, null unknown.
+    accessibility_score: Option<f64>,
+    blocking_method: Option<String>,
+    methods: Vec<String>,
+    technique: Option<String>,
+    confidence: f64,
+    evidence_strength: f64,
+    evidence_count: u32,
+    samples: u32,
+    basis: String,
+    sources: Vec<String>,
+    license: String,
+    listed: bool,
+    lists: Vec<Listing>,
+    scope: Option<String>,
+    networks_blocked: u32,
+    networks_tested: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Time of the newest counted measurement, or of the list.
+    last_checked: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
+    /// Time of this answer.
+    checked_at: String,
+    summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<Explanation>,
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+}
+
+fn body(question: &Question, domain: String, answer: Detection, now: Timestamp) -> CheckBody {
+    CheckBody {
+        summary: sentence(&answer, &question.name),
+        domain,
+        country: question.code.clone(),
+        country_name: question.name.clone(),
+        status: answer.state,
+        accessible: match answer.state {
+            State::Blocked => Some(false),
+            State::Accessible => Some(true),
+            State::Unknown => None,
+        },
+        accessibility_score: answer.state.score(),
+        blocking_method: answer.methods.first().cloned(),
+        methods: answer.methods,
+        technique: answer.technique,
+        confidence: answer.confidence,
+        evidence_strength: answer.evidence_strength,
+        evidence_count: answer.evidence_count,
+        samples: answer.evidence_count,
+        basis: answer.basis,
+        sources: answer.sources,
+        license: license(&answer.licences),
+        listed: answer.listed,
+        lists: answer.lists,
+        scope: answer.scope,
+        networks_blocked: answer.networks_blocked,
+        networks_tested: answer.networks_tested,
+        reason: answer.reason,
+        last_checked: answer.last_checked.to_string(),
+        stale_since: answer.stale_since.map(|since| since.to_string()),
+        checked_at: now.to_string(),
+        explanation: answer.explanation,
+        as_of: question.at.map(|at| at.to_string()),
+    }
+}
+
+pub async fn check(cx: Cx) -> Result<Response> {
+    let domain = cx.required("domain")?;
+    let country = cx.required("country")?;
+    let question = Question::new(&country, cx.time("as_of")?, cx.flag("explain")?.unwrap_or(false))?;
+    let subject = Subject::parse(&domain)?;
+    let answer = question.ask(&*cx.rt, vec![subject]).await?.pop();
+    let answer = answer.ok_or_else(|| Error::internal("no answer to one question"))?;
+    Response::json(&body(&question, domain.trim().to_owned(), answer, cx.now()))
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct BatchRequest {
+    /// At most 50; duplicates are answered once.
+    domains: Option<Vec<String>>,
+    country: Option<String>,
+    as_of: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchBody {
+    country: String,
+    country_name: String,
+    count: usize,
+    summary: StatusCounts,
+    results: Vec<CheckBody>,
+    license: String,
+    checked_at: String,
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+}
+
+pub async fn batch(cx: Cx) -> Result<Response> {
+    let request: BatchRequest = cx.json()?;
+    let country = input::required("country", &request.country)?;
+    let domains = request.domains.ok_or_else(|| Error::bad_request("`domains` is required."))?;
+    let subjects = input::subjects(&domains, "domains")?;
+    let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
+    let answers = question.ask(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
+    let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
+    let summary = StatusCounts::count(answers.iter());
+    let now = cx.now();
+    let results: Vec<CheckBody> =
+        subjects.into_iter().zip(answers).map(|((domain, _), answer)| body(&question, domain, answer, now)).collect();
+    Response::json(&BatchBody {
+        country: question.code.clone(),
+        country_name: question.name.clone(),
+        count: results.len(),
+        summary,
+        results,
+        license: license(&licences),
+        checked_at: now.to_string(),
+        as_of: question.at.map(|at| at.to_string()),
+    })
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct TopBlocked {
+    domain: String,
+    block_rate: f64,
+    method: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryBody {
+    country: String,
+    country_name: String,
+    total_domains_checked: usize,
+    blocked_count: usize,
+    degraded_count: usize,
+    accessible_count: usize,
+    unknown_count: usize,
+    /// Blocked of the decided ones.
+    block_rate: f64,
+    measurements: u64,
+    last_updated: String,
+    top_blocked: Vec<TopBlocked>,
+    sources: Vec<String>,
+    license: String,
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+}
+
+/// Most blocked targets listed in a summary.
+const TOP: usize = 50;
+
+pub async fn summary(cx: Cx) -> Result<Response> {
+    let country = input::path_country(&cx, "country")?;
+    let at = cx.time("as_of")?;
+    let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
+    let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
+    let checked: Vec<&TargetSummary> = rows.iter().filter(|row| row.evidence > 0).collect();
+    let mut blocked: Vec<&&TargetSummary> = checked.iter().filter(|row| row.is_measured_block()).collect();
+    let accessible = checked.iter().filter(|row| row.state == State::Accessible).count();
+    let decided = blocked.len() + accessible;
+    let blocked_count = blocked.len();
+    blocked.sort_by(|a, b| b.blocked_weight.total_cmp(&a.blocked_weight).then(b.evidence.cmp(&a.evidence)));
+    Response::json(&SummaryBody {
+        country: country.code.to_owned(),
+        country_name: country.name.to_owned(),
+        total_domains_checked: checked.len(),
+        blocked_count,
+        degraded_count: 0,
+        accessible_count: accessible,
+        unknown_count: checked.len() - decided,
+        block_rate: if decided == 0 { 0.0 } else { round(blocked_count as f64 / decided as f64) },
+        measurements: overall.recent,
+        last_updated: overall.newest.unwrap_or_else(|| cx.now()).to_string(),
+        top_blocked: blocked
+            .into_iter()
+            .take(TOP)
+            .map(|row| TopBlocked {
+                domain: row.target.clone(),
+                block_rate: round(row.block_rate()),
+                method: row.methods.first().cloned(),
+            })
+            .collect(),
+        sources: overall.sources.iter().map(|source| source.source.clone()).collect(),
+        license: crate::country::strictest(&overall.sources).to_owned(),
+        as_of: at.map(|at| at.to_string()),
+    })
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceCountry {
+    country: String,
+    country_name: String,
+    status: State,
+    accessibility_score: Option<f64>,
+    blocking_method: Option<String>,
+    methods: Vec<String>,
+    confidence: f64,
+    evidence_count: u32,
+    basis: String,
+    last_checked: String,
+    checked_at: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceBody {
+    service: String,
+    label: String,
+    domains: Vec<String>,
+    roles: Vec<String>,
+    countries_checked: usize,
+    countries_blocking: usize,
+    countries_accessible: usize,
+    /// Accessible of the decided countries; null when none is decided.
+    global_score: Option<f64>,
+    countries: Vec<ServiceCountry>,
+    license: String,
+    generated_at: String,
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+}
+
+/// Countries that have measured a subject, and those whose starter facts name it.
+pub async fn countries_of(cx: &Cx, subject: &Subject) -> Result<Vec<String>> {
+    let targets: Vec<String> = subject.roles.iter().map(|role| role.key.clone()).collect();
+    let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
+    let mut codes: std::collections::BTreeSet<String> = rows.into_iter().map(|(country, _)| country).collect();
+    for country in crate::starter::Country::all() {
+        if crate::starter::known_blocks::find(country.code, &subject.name).is_some() {
+            codes.insert(country.code.to_owned());
+        }
+    }
+    Ok(codes.into_iter().collect())
+}
+
+/// Asks several countries about one subject.
+pub async fn ask_all(
+    cx: &Cx,
+    subject: &Subject,
+    codes: Vec<String>,
+    at: Option<Timestamp>,
+) -> Result<Vec<(Question, Detection)>> {
+    let work = codes.into_iter().map(|code| async move {
+        let question = Question::new(&code, at, false)?;
+        let answer = question.ask(&*cx.rt, vec![subject.clone()]).await?.pop();
+        Ok((question, answer.ok_or_else(|| Error::internal("no answer to one question"))?))
+    });
+    let answers: Vec<Result<(Question, Detection)>> =
+        futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
+    answers.into_iter().collect()
+}
+
+pub async fn service(cx: Cx) -> Result<Response> {
+    let asked = cx.path("service")?;
+    let not_found = || Error::not_found(format!("{asked:?} is not a service that is tracked."));
+    let subject = Subject::parse(asked).map_err(|_| not_found())?;
+    if !subject.service {
+        return Err(not_found());
+    }
+    let at = cx.time("as_of")?;
+    let codes = countries_of(&cx, &subject).await?;
+    let answers = ask_all(&cx, &subject, codes, at).await?;
+    let now = cx.now().to_string();
+    let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
+    let decided = counts.blocked + counts.accessible;
+    let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
+    let label = crate::starter::Platform::by_slug(&subject.name).map_or(subject.name.clone(), |p| p.label.to_owned());
+    let keys = || subject.roles.iter().map(|role| role.key.clone());
+    let mut countries: Vec<ServiceCountry> = answers
+        .into_iter()
+        .map(|(question, answer)| ServiceCountry {
+            country: question.code.clone(),
+            country_name: question.name.clone(),
+            status: answer.state,
+            accessibility_score: answer.state.score(),
+            blocking_method: answer.methods.first().cloned(),
+            methods: answer.methods,
+            confidence: answer.confidence,
+            evidence_count: answer.evidence_count,
+            basis: answer.basis,
+            last_checked: answer.last_checked.to_string(),
+            checked_at: now.clone(),
+        })
+        .collect();
+    countries.sort_by_key(|row| (row.status != State::Blocked, row.country.clone()));
+    published::fresh(&ServiceBody {
+        label,
+        domains: keys().filter(|key| !key.contains('/')).collect(),
+        roles: keys().collect(),
+        service: subject.name,
+        countries_checked: countries.len(),
+        countries_blocking: counts.blocked,
+        countries_accessible: counts.accessible,
+        global_score: (decided > 0).then(|| round(counts.accessible as f64 / decided as f64)),
+        countries,
+        license: license(&licences),
+        generated_at: now,
+        as_of: at.map(|at| at.to_string()),
+    })
+}

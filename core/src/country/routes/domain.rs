@@ -1,0 +1,242 @@
+//! `/data/domain/{domain}` and its history (spec intelligence 3.8 and 3.9).
+
+use std::collections::BTreeMap;
+
+use futures_util::StreamExt;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::accessibility::{AT_ONCE, ask_all, countries_of};
+use super::detect::{Question, StatusCounts, license};
+use super::input;
+use crate::country::{Detection, Explanation, History, HistoryDay, State, Subject, round, sentence};
+use crate::http::{Cx, Response};
+use crate::time::DAY;
+use crate::{Result, Timestamp, runtime};
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct IspRow {
+    asn: String,
+    name: String,
+    block_rate: f64,
+    measurements: u32,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct BlockedIn {
+    country: String,
+    country_name: String,
+    confidence: f64,
+    basis: String,
+    methods: Vec<String>,
+    last_checked: String,
+    summary: String,
+    isps: Vec<IspRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<Explanation>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DomainSummary {
+    blocked_in_countries: usize,
+    accessible_in_countries: usize,
+    unknown_in_countries: usize,
+    total_blocking_isps: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DomainBody {
+    domain: String,
+    generated: String,
+    period: &'static str,
+    /// `blocked` when it is in any country, `accessible` when no country blocks it and one is decided, else `unknown`.
+    status: &'static str,
+    summary: DomainSummary,
+    blocked_in: Vec<BlockedIn>,
+    license: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+}
+
+const PERIOD: &str = "30 days (messaging services 14 days)";
+
+fn status(counts: &StatusCounts) -> &'static str {
+    match (counts.blocked, counts.accessible) {
+        (0, 0) => "unknown",
+        (0, _) => "accessible",
+        _ => "blocked",
+    }
+}
+
+pub async fn domain(cx: Cx) -> Result<Response> {
+    let subject = Subject::parse(cx.path("domain")?)?;
+    let at = cx.time("as_of")?;
+    let explain = cx.flag("explain")?.unwrap_or(false);
+    let codes = countries_of(&cx, &subject).await?;
+    let mut answers = ask_all(&cx, &subject, codes, at).await?;
+    let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
+    let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
+    answers.retain(|(_, answer)| answer.state == State::Blocked);
+    let mut blocked_in = Vec::with_capacity(answers.len());
+    for (question, mut answer) in answers {
+        if explain {
+            let question = Question::new(&question.code, at, true)?;
+            answer.explanation =
+                question.ask(&*cx.rt, vec![subject.clone()]).await?.pop().and_then(|answer| answer.explanation);
+        }
+        blocked_in.push(blocked(&question, answer));
+    }
+    Response::json(&DomainBody {
+        domain: subject.name.clone(),
+        generated: cx.now().to_string(),
+        period: PERIOD,
+        status: status(&counts),
+        summary: DomainSummary {
+            blocked_in_countries: counts.blocked,
+            accessible_in_countries: counts.accessible,
+            unknown_in_countries: counts.unknown,
+            total_blocking_isps: blocked_in.iter().map(|row| row.isps.len()).sum(),
+        },
+        blocked_in,
+        license: license(&licences),
+        as_of: at.map(|at| at.to_string()),
+    })
+}
+
+fn blocked(question: &Question, answer: Detection) -> BlockedIn {
+    let blocking = answer.networks.iter().filter(|network| network.state == State::Blocked);
+    BlockedIn {
+        summary: sentence(&answer, &question.name),
+        country: question.code.clone(),
+        country_name: question.name.clone(),
+        confidence: answer.confidence,
+        isps: blocking
+            .map(|network| IspRow {
+                asn: format!("AS{}", network.asn),
+                name: network.name.clone().unwrap_or_else(|| format!("AS{}", network.asn)),
+                block_rate: network.block_rate,
+                measurements: network.measurements,
+            })
+            .collect(),
+        basis: answer.basis,
+        methods: answer.methods,
+        last_checked: answer.last_checked.to_string(),
+        explanation: answer.explanation,
+    }
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CountryDay {
+    status: &'static str,
+    block_rate: f64,
+    measurements: u32,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Day {
+    date: String,
+    countries: BTreeMap<String, CountryDay>,
+    total_measurements: u32,
+    total_blocked: u32,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct HistorySummary {
+    total_data_points: u64,
+    countries_ever_blocked: usize,
+    countries_currently_blocking: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryBody {
+    domain: String,
+    period: String,
+    days: u32,
+    current_status: &'static str,
+    generated: String,
+    summary: HistorySummary,
+    countries_blocking: Vec<String>,
+    /// Newest first.
+    timeline: Vec<Day>,
+    license: String,
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+}
+
+pub async fn history(cx: Cx) -> Result<Response> {
+    let subject = Subject::parse(cx.path("domain")?)?;
+    let days = cx.count("days", 30, 365)?;
+    let at = cx.time("as_of")?;
+    let codes = match cx.query("country")? {
+        Some(country) => input::country(&country)?.map(|country| vec![country.code.to_owned()]).unwrap_or_default(),
+        None => countries_of(&cx, &subject).await?,
+    };
+    let answers = ask_all(&cx, &subject, codes.clone(), at).await?;
+    let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
+    let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
+    let blocking: Vec<String> = answers
+        .iter()
+        .filter(|(_, answer)| answer.state == State::Blocked)
+        .map(|(question, _)| question.code.clone())
+        .collect();
+    let histories = histories(&cx, &subject, codes, days, at).await?;
+    let ever = histories.iter().filter(|(_, days)| days.iter().any(|day| day.status == State::Blocked)).count();
+    let timeline = timeline(histories);
+    Response::json(&HistoryBody {
+        domain: subject.name.clone(),
+        period: format!("{days} days"),
+        days,
+        current_status: status(&counts),
+        generated: cx.now().to_string(),
+        summary: HistorySummary {
+            total_data_points: timeline.iter().map(|day| u64::from(day.total_measurements)).sum(),
+            countries_ever_blocked: ever,
+            countries_currently_blocking: blocking.len(),
+        },
+        countries_blocking: blocking,
+        timeline,
+        license: license(&licences),
+        as_of: at.map(|at| at.to_string()),
+    })
+}
+
+async fn histories(
+    cx: &Cx,
+    subject: &Subject,
+    codes: Vec<String>,
+    days: u32,
+    at: Option<Timestamp>,
+) -> Result<Vec<(String, Vec<HistoryDay>)>> {
+    let work = codes.into_iter().map(|code| async move {
+        let history = History { subject: subject.clone(), days, at };
+        Ok((code.clone(), runtime::query(&*cx.rt, code, &history).await?))
+    });
+    let found: Vec<Result<_>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
+    found.into_iter().collect()
+}
+
+fn timeline(histories: Vec<(String, Vec<HistoryDay>)>) -> Vec<Day> {
+    let mut timeline: BTreeMap<u32, Day> = BTreeMap::new();
+    for (country, days) in histories {
+        for day in days {
+            let entry = timeline.entry(day.day).or_insert_with(|| Day {
+                date: Timestamp(i64::from(day.day) * DAY).to_date_text(),
+                countries: BTreeMap::new(),
+                total_measurements: 0,
+                total_blocked: 0,
+            });
+            entry.total_measurements += day.measurements;
+            entry.total_blocked += day.blocked;
+            let row = CountryDay {
+                status: day.status.as_str(),
+                block_rate: round(f64::from(day.blocked) / f64::from(day.votes.max(1))),
+                measurements: day.measurements,
+            };
+            entry.countries.insert(country.clone(), row);
+        }
+    }
+    timeline.into_values().rev().collect()
+}

@@ -1,0 +1,54 @@
+//! Reading countries, targets and times (issue: lower case is accepted, not two letters is 400, two letters that are no
+//! code are 404 in paths and unknown elsewhere).
+
+use crate::country::Subject;
+use crate::http::Cx;
+use crate::starter::Country;
+use crate::{Error, Result, Timestamp};
+
+/// A country in a body or query. `Err` holds the upper-case letters of a code that no country has.
+pub fn country(text: &str) -> Result<Result<&'static Country, String>> {
+    let text = text.trim();
+    if text.len() != 2 || !text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return Err(Error::bad_request("`country` must be two letters, an ISO 3166-1 alpha-2 code."));
+    }
+    Ok(Country::by_code(text).ok_or_else(|| text.to_ascii_uppercase()))
+}
+
+/// A country in a path.
+pub fn path_country(cx: &Cx, name: &str) -> Result<&'static Country> {
+    country(cx.path(name)?)?.map_err(|code| Error::not_found(format!("{code} is not an ISO 3166-1 country code.")))
+}
+
+/// A required text member.
+pub fn required<'a>(name: &str, value: &'a Option<String>) -> Result<&'a str> {
+    match value.as_deref().map(str::trim) {
+        Some(text) if !text.is_empty() => Ok(text),
+        _ => Err(Error::bad_request(format!("`{name}` is required."))),
+    }
+}
+
+/// A time in a body.
+pub fn time(value: Option<&str>) -> Result<Option<Timestamp>> {
+    value
+        .map(|text| Timestamp::parse(text).ok_or_else(|| Error::bad_request("`as_of` must be an ISO 8601 time.")))
+        .transpose()
+}
+
+/// The targets of a batch: each once, at most 50 asked.
+pub fn subjects(texts: &[String], field: &str) -> Result<Vec<(String, Subject)>> {
+    if texts.is_empty() {
+        return Err(Error::bad_request(format!("`{field}` must name at least one.")));
+    }
+    if texts.len() > crate::country::MAX_SUBJECTS {
+        return Err(Error::bad_request(format!("`{field}` takes at most {}.", crate::country::MAX_SUBJECTS)));
+    }
+    let mut subjects: Vec<(String, Subject)> = Vec::with_capacity(texts.len());
+    for text in texts {
+        let subject = Subject::parse(text)?;
+        if !subjects.iter().any(|(_, known)| *known == subject) {
+            subjects.push((text.trim().to_owned(), subject));
+        }
+    }
+    Ok(subjects)
+}

@@ -1,0 +1,114 @@
+//! What a caller asks about: a domain, a role, or a service with its roles (ruling intelligence 29).
+
+use serde::{Deserialize, Serialize};
+
+use crate::measurement::{Service, TargetKey};
+use crate::starter::Platform;
+use crate::{Error, Result};
+
+/// One series to judge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Role {
+    pub key: String,
+    /// The subject is blocked when an essential role is.
+    pub essential: bool,
+}
+
+/// A question in normal form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// The domain in normal form, or the slug of the service.
+    pub name: String,
+    pub service: bool,
+    pub roles: Vec<Role>,
+}
+
+/// The series that tests write for a role of the platform table, where the two name it differently: the table names
+/// what users need, the tests what they probe.
+fn measured(role: &str) -> &[&str] {
+    match role {
+        "whatsapp/endpoints" => &["whatsapp/pool"],
+        "facebook/messenger" => &["facebook_messenger/endpoints"],
+        "tor/relays" => &["tor/bootstrap", "tor/or_port", "tor/directory"],
+        "tor/bridges" => &["tor/obfs4"],
+        _ => &[],
+    }
+}
+
+impl Subject {
+    /// Reads a domain, a URL, a service name or a role.
+    pub fn parse(text: &str) -> Result<Subject> {
+        let text = text.trim();
+        if let Some(platform) = Platform::by_slug(text) {
+            return Ok(Subject::platform(platform));
+        }
+        if let Some(service) = Service::from_name(text) {
+            let essential = service.essential_roles();
+            let roles = service.keys().into_iter().map(|key| Role {
+                essential: key.role().is_some_and(|role| essential.contains(&role)),
+                key: key.as_str().to_owned(),
+            });
+            return Ok(Subject { name: service.name().to_owned(), service: true, roles: roles.collect() });
+        }
+        let lower = text.to_ascii_lowercase();
+        if let Some((_, role)) = Platform::by_key(&lower).filter(|(_, role)| !role.is_host()) {
+            return Ok(Subject { name: lower.clone(), service: false, roles: expand(role.key, true).collect() });
+        }
+        if let Ok(crate::measurement::Target::Domain(key)) = crate::measurement::Target::parse(&lower)
+            && key.role().is_some()
+        {
+            return Ok(Subject::series(key.as_str()));
+        }
+        let key = TargetKey::from_url(text)
+            .map_err(|error| Error::bad_request(format!("{text:?} names no domain or service: {error}.")))?;
+        Ok(Subject::series(key.as_str()))
+    }
+
+    /// A single series.
+    pub fn series(key: &str) -> Subject {
+        Subject { name: key.to_owned(), service: false, roles: vec![Role { key: key.to_owned(), essential: true }] }
+    }
+
+    /// A platform with its roles.
+    pub fn platform(platform: &'static Platform) -> Subject {
+        let roles = platform.roles.iter().flat_map(|role| expand(role.key, role.essential));
+        Subject { name: platform.slug.to_owned(), service: true, roles: roles.collect() }
+    }
+}
+
+fn expand(key: &str, essential: bool) -> impl Iterator<Item = Role> {
+    let measured = measured(key);
+    let own = measured.is_empty().then_some(key);
+    let keys: Vec<String> = measured.iter().copied().chain(own).map(str::to_owned).collect();
+    keys.into_iter().map(move |key| Role { key, essential })
+}
+
+/// Messaging services age faster (ruling intelligence 12).
+pub fn is_messaging(key: &str) -> bool {
+    const MESSAGING: [&str; 4] = ["whatsapp", "telegram", "signal", "facebook_messenger"];
+    let owner = key.split_once('/').map(|(owner, _)| owner).or_else(|| Platform::by_domain(key).map(|p| p.slug));
+    owner.is_some_and(|owner| MESSAGING.contains(&owner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ruling_intelligence_29_domains_urls_services_and_roles_lead_to_their_series() {
+        for text in ["example.org", "EXAMPLE.org.", "https://www.example.org/a?b", "www.example.org"] {
+            assert_eq!(Subject::parse(text).unwrap(), Subject::series("example.org"), "{text}");
+        }
+        let telegram = Subject::parse("Telegram").unwrap();
+        assert!(telegram.service && telegram.roles.iter().any(|role| role.key == "telegram/pool" && role.essential));
+        assert_eq!(Subject::parse("telegram/pool").unwrap(), Subject::series("telegram/pool"));
+        let whatsapp = Subject::parse("whatsapp").unwrap();
+        assert!(whatsapp.roles.iter().any(|role| role.key == "whatsapp/pool" && role.essential));
+        assert_eq!(Subject::parse("x").unwrap().name, "twitter");
+        assert!(Subject::parse("psiphon").unwrap().service);
+        for text in ["", "  ", "192.0.2.1", "localhost", "exa mple.org", "http://", "-.org"] {
+            assert_eq!(Subject::parse(text).unwrap_err().code, crate::ErrorCode::BadRequest, "{text}");
+        }
+        assert!(is_messaging("telegram/pool") && is_messaging("web.telegram.org") && !is_messaging("example.org"));
+    }
+}

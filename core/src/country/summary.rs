@@ -1,0 +1,235 @@
+//! A country at a glance: the inputs of the index, the country page and the listings.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::{self, State};
+use super::evidence::Surroundings;
+use super::refresh::target_summary;
+use super::subject::Subject;
+use super::tables::{CATALOGUE, SOURCES, SUMMARY, Source, TARGETS, VERDICTS};
+use crate::actor::{Kind, Query, View};
+use crate::kv::Direction;
+use crate::starter::{self, Platform};
+use crate::time::{DAY, HOUR};
+use crate::world::index::{self, Inputs};
+use crate::world::{CountrySummary, SourceSummary, TargetSummary};
+use crate::{Result, Timestamp};
+
+/// The latest verdict of every target.
+pub fn latest(view: &View<'_>) -> Result<Vec<TargetSummary>> {
+    let mut rows = Vec::new();
+    VERDICTS.visit(view, VERDICTS.range(), Direction::Ascending, |_, row| {
+        rows.push(row.summary);
+        Ok(true)
+    })?;
+    Ok(rows)
+}
+
+/// The verdict of every target at a time.
+pub fn at(view: &View<'_>, at: Timestamp) -> Result<Vec<TargetSummary>> {
+    let surroundings = Surroundings::at(view, at)?;
+    let today = u32::try_from(at.day()).unwrap_or(0);
+    let mut targets = Vec::new();
+    TARGETS.visit(view, TARGETS.range(), Direction::Ascending, |(target,), row| {
+        if row.first_day <= today {
+            targets.push(target);
+        }
+        Ok(true)
+    })?;
+    let judge = |target: String| {
+        Ok(target_summary(answer::detect(view, &Subject::series(&target), &surroundings, false)?))
+    };
+    targets.into_iter().map(judge).collect()
+}
+
+/// The summary of this country from the verdicts of its targets.
+pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result<CountrySummary> {
+    let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
+    let mut networks = BTreeSet::new();
+    let (mut recent, mut votes, mut blocked_votes) = (0u64, 0.0, 0.0);
+    for row in rows {
+        recent += u64::from(row.evidence);
+        for network in &row.networks {
+            networks.insert(network.asn);
+            votes += f64::from(network.measurements);
+            blocked_votes += network.block_rate * f64::from(network.measurements);
+        }
+    }
+    let blocks: Vec<&TargetSummary> = rows.iter().filter(|row| row.is_measured_block()).collect();
+    let inputs = Inputs {
+        rows: rows.iter().filter(|row| !row.target.contains('/')).filter(|row| row.basis == "measured").collect(),
+        global: &catalogue.global,
+        political: &catalogue.political,
+        networks: u32::try_from(networks.len()).unwrap_or(u32::MAX),
+    };
+    let mut methods: Vec<String> = Vec::new();
+    for method in blocks.iter().flat_map(|row| &row.methods) {
+        if !methods.contains(method) {
+            methods.push(method.clone());
+        }
+    }
+    let mut total = 0;
+    let mut sources = Vec::new();
+    for ((code,), row) in SOURCES.scan(view, &SOURCES.range(), Direction::Ascending, 64)? {
+        let Some(source) = Source::from_code(code) else { continue };
+        total += row.entries;
+        sources.push(SourceSummary {
+            source: source.id().to_owned(),
+            licence: source.licence().to_owned(),
+            measurements: row.entries,
+            rows: row.rows,
+            last_seen: Timestamp(row.last_hour.saturating_mul(HOUR)),
+        });
+    }
+    Ok(CountrySummary {
+        country: view.actor().name.clone(),
+        at,
+        recent,
+        total,
+        networks: inputs.networks,
+        domains: count(rows.iter().filter(|row| row.evidence > 0).count()),
+        domains_blocked: count(blocks.len()),
+        domains_accessible: count(rows.iter().filter(|row| row.is_decided() && row.state == State::Accessible).count()),
+        anomaly_rate: if votes > 0.0 { answer::round(blocked_votes / votes) } else { 0.0 },
+        confirmed_rate: confirmed_rate(rows),
+        blocked: blocks.iter().map(|row| row.target.clone()).collect(),
+        services: services(&blocks),
+        methods,
+        newest: rows.iter().filter(|row| row.basis == "measured" || row.evidence > 0).map(|row| row.last_checked).max(),
+        index: index::compute(&inputs),
+        sources,
+    })
+}
+
+/// Share of the decided targets whose block shows a forged answer, page or certificate.
+fn confirmed_rate(rows: &[TargetSummary]) -> f64 {
+    const FORGED: [&str; 4] = ["blockpage", "http-451", "dns-poison", "tls-cert-invalid"];
+    let decided = rows.iter().filter(|row| row.is_decided()).count();
+    let forged = |row: &&TargetSummary| row.methods.iter().any(|method| FORGED.contains(&method.as_str()));
+    let confirmed = rows.iter().filter(|row| row.is_measured_block()).filter(forged).count();
+    if decided == 0 { 0.0 } else { answer::round(confirmed as f64 / decided as f64) }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Slugs of platforms with a blocked essential role, then other services by their name.
+fn services(blocks: &[&TargetSummary]) -> Vec<String> {
+    let mut slugs: Vec<String> = Vec::new();
+    for platform in Platform::all() {
+        let subject = Subject::platform(platform);
+        if subject.roles.iter().any(|role| role.essential && blocks.iter().any(|row| row.target == role.key)) {
+            slugs.push(platform.slug.to_owned());
+        }
+    }
+    slugs
+}
+
+/// The summary at a time, or the stored one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Summary {
+    pub at: Option<Timestamp>,
+}
+
+impl Query for Summary {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "summary";
+    type Reply = CountrySummary;
+
+    fn run(self, view: &View<'_>) -> Result<CountrySummary> {
+        summary(view, self.at)
+    }
+}
+
+pub fn summary(view: &View<'_>, at: Option<Timestamp>) -> Result<CountrySummary> {
+    match at {
+        Some(at) => country(view, &self::at(view, at)?, at),
+        None => match SUMMARY.get(view, &())? {
+            Some(summary) => Ok(summary),
+            None => country(view, &latest(view)?, view.now),
+        },
+    }
+}
+
+/// The verdicts of all targets, at a time or the latest.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Verdicts {
+    pub at: Option<Timestamp>,
+}
+
+impl Query for Verdicts {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "verdicts";
+    type Reply = Vec<TargetSummary>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<TargetSummary>> {
+        match self.at {
+            Some(at) => self::at(view, at),
+            None => latest(view),
+        }
+    }
+}
+
+/// One day of a subject's history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryDay {
+    pub day: u32,
+    pub measurements: u32,
+    pub blocked: u32,
+    /// Measurements that say blocked or clear.
+    pub votes: u32,
+    pub status: State,
+}
+
+/// Days on which a subject was measured, oldest first: at most `days` days before `at` or now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct History {
+    pub subject: Subject,
+    pub days: u32,
+    pub at: Option<Timestamp>,
+}
+
+impl Query for History {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "history";
+    type Reply = Vec<HistoryDay>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<HistoryDay>> {
+        let at = self.at.unwrap_or(view.now);
+        let last = at.day();
+        let from = Timestamp((last + 1 - i64::from(self.days)).max(0) * DAY);
+        let mut days: std::collections::BTreeMap<u32, HistoryDay> = std::collections::BTreeMap::new();
+        for role in self.subject.roles.iter().filter(|role| role.essential) {
+            for (day, measurements, blocked, votes) in super::evidence::days(view, &role.key, from, at)? {
+                let entry = days.entry(day).or_insert(HistoryDay {
+                    day,
+                    measurements: 0,
+                    blocked: 0,
+                    votes: 0,
+                    status: State::Unknown,
+                });
+                entry.measurements += measurements;
+                // The role that is blocked most on a day speaks for the service.
+                let rate = |blocked: u32, votes: u32| f64::from(blocked) / f64::from(votes.max(1));
+                if votes > 0 && (entry.votes == 0 || rate(blocked, votes) > rate(entry.blocked, entry.votes)) {
+                    entry.blocked = blocked;
+                    entry.votes = votes;
+                }
+            }
+        }
+        for day in days.values_mut() {
+            let end = Timestamp((i64::from(day.day) + 1) * DAY).min(at);
+            let surroundings = Surroundings::at(view, end)?;
+            day.status = answer::detect(view, &self.subject, &surroundings, false)?.state;
+        }
+        Ok(days.into_values().collect())
+    }
+}
+
+/// The licence that everything measured here stands under.
+pub fn strictest(sources: &[SourceSummary]) -> &str {
+    sources.iter().map(|source| source.licence.as_str()).find(|l| l.contains("NC")).unwrap_or(starter::LICENCE)
+}

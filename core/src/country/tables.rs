@@ -1,0 +1,201 @@
+//! Rows of a country actor.
+//!
+//! What is stored and what is derived: the 24-byte entries of measurements are the truth; every hourly vote, aggregate,
+//! interval and answer is computed from them when it is read, so a changed rule re-judges old measurements and nothing
+//! can drift apart. Kept beside them: hashes of source rows (to count exact repeats), witnesses, one small row per
+//! target, network and source for listings, and the latest verdict of each target, which feeds the open data.
+//! Next step, not built: entries older than 400 days become day counts per rule (ruling intelligence 10).
+
+use serde::{Deserialize, Serialize};
+
+use super::packed::PackedTable;
+use crate::kv::{Row, Table};
+use crate::Timestamp;
+
+/// Entries of one (target, day, network, source), sorted by identity.
+pub const ENTRIES: PackedTable = Table::new(16);
+/// Hashes (4 bytes) of the source rows whose first target this is.
+pub const ROW_HASHES: PackedTable = Table::new(17);
+/// At most [`MAX_WITNESSES`] witnesses of a cell, sorted by identity.
+pub const WITNESSES: Table<(String, u32, u32, u8), Witnesses> = Table::new(18);
+pub const TARGETS: Table<(String,), TargetRow> = Table::new(19);
+pub const NETWORKS: Table<(u32,), NetworkRow> = Table::new(20);
+pub const SOURCES: Table<(u8,), SourceRow> = Table::new(21);
+/// Targets whose verdict must be computed again.
+pub const QUEUE: Table<(String,), ()> = Table::new(22);
+/// Latest verdict of a target, as of its `at`.
+pub const VERDICTS: Table<(String,), VerdictRow> = Table::new(23);
+/// When a verdict must be looked at again because evidence ages.
+pub const AGEING: Table<(Timestamp, String), ()> = Table::new(24);
+/// Entries of imported block lists of this country: newest date per domain and kind.
+pub const LISTED: Table<(String, u8), Timestamp> = Table::new(25);
+/// (target, day) whose successes other countries may need as control and do not know yet.
+pub const PEERS_CHANGED: Table<(String, u32), ()> = Table::new(26);
+/// Successes in other countries, by (target, day).
+pub const OUTSIDE: Table<(String, u32), Peers> = Table::new(27);
+/// Failure rate of a target in other countries (ruling intelligence 22).
+pub const PRIORS: Table<(String,), Prior> = Table::new(28);
+/// Sites of the reference lists that the index needs.
+pub const CATALOGUE: Table<(), Catalogue> = Table::new(29);
+pub const META: Table<(), Meta> = Table::new(30);
+/// What the open data say of this country, as of its `at`.
+pub const SUMMARY: Table<(), crate::world::CountrySummary> = Table::new(31);
+/// Block lists that were imported, by kind.
+pub const LISTS: Table<(u8,), ListRow> = Table::new(32);
+
+/// Most witnesses kept per cell (ruling intelligence 10).
+pub const MAX_WITNESSES: usize = 3;
+
+/// Version of the rule list and of the outcome codes that entries are written in.
+pub const RULES_VERSION: u32 = 1;
+
+/// Where measurements come from. The number is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Source {
+    /// Two OONI tests, three formats: one source (ruling intelligence 30).
+    Ooni = 1,
+}
+
+impl Source {
+    pub const ALL: [Source; 1] = [Source::Ooni];
+
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    pub fn from_code(code: u8) -> Option<Source> {
+        Source::ALL.into_iter().find(|source| source.code() == code)
+    }
+
+    /// The identifier on the wire (spec intelligence 0.4).
+    pub const fn id(self) -> &'static str {
+        match self {
+            Source::Ooni => "ooni",
+        }
+    }
+
+    /// SPDX identifier.
+    pub const fn licence(self) -> &'static str {
+        match self {
+            Source::Ooni => "CC-BY-NC-SA-4.0",
+        }
+    }
+
+    pub const fn url(self) -> &'static str {
+        match self {
+            Source::Ooni => "https://ooni.org/data",
+        }
+    }
+}
+
+/// Where one measurement can be looked up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WitnessRow {
+    pub identity: [u8; 8],
+    /// A measurement uid, or `report_id` and input.
+    pub uid: Option<String>,
+    pub report_id: Option<String>,
+    pub input: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Witnesses(pub Vec<WitnessRow>);
+impl Row for Witnesses {}
+
+impl Witnesses {
+    /// Adds one: of one identity the greater text stays, of all the smallest identities.
+    pub fn add(&mut self, witness: WitnessRow) {
+        match self.0.binary_search_by(|known| known.identity.cmp(&witness.identity)) {
+            Ok(at) => {
+                if let Some(known) = self.0.get_mut(at).filter(|known| **known < witness) {
+                    *known = witness;
+                }
+            }
+            Err(at) if at < MAX_WITNESSES => {
+                self.0.insert(at, witness);
+                self.0.truncate(MAX_WITNESSES);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetRow {
+    /// Measurements, of all time.
+    pub entries: u64,
+    pub first_day: u32,
+    pub last_day: u32,
+}
+impl Row for TargetRow {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkRow {
+    pub entries: u64,
+    pub last_day: u32,
+    /// Name and addresses from the network table, once the reference actor has answered.
+    pub name: Option<String>,
+    pub addresses: Option<u64>,
+}
+impl Row for NetworkRow {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRow {
+    /// Measurements counted by target.
+    pub entries: u64,
+    /// Rows or documents of the source.
+    pub rows: u64,
+    /// Newest measurement, hours since the epoch.
+    pub last_hour: i64,
+}
+impl Row for SourceRow {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListRow {
+    pub domains: u64,
+    pub date: Timestamp,
+}
+impl Row for ListRow {}
+
+/// Sessions that succeeded, and on how many networks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peers {
+    pub sessions: u32,
+    pub networks: u32,
+}
+impl Row for Peers {}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Prior {
+    pub rate: f64,
+    pub countries: u32,
+}
+impl Row for Prior {}
+
+/// Reference sites for the index, as the reference actor last sent them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalogue {
+    /// Sites of the list that is the same for every country.
+    pub global: Vec<String>,
+    /// Sites of any list whose category is political speech.
+    pub political: Vec<String>,
+    /// Control sites.
+    pub control: Vec<String>,
+}
+impl Row for Catalogue {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    pub rules_version: u32,
+}
+impl Row for Meta {}
+
+/// The verdict of a target at a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VerdictRow {
+    pub at: Timestamp,
+    pub due: Option<Timestamp>,
+    pub summary: crate::world::TargetSummary,
+}
+impl Row for VerdictRow {}

@@ -1,0 +1,172 @@
+//! Cutting a stream into chunks that can be read on their own.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::Error;
+
+/// Longest line that is carried whole; longer ones are cut off after this, and the importer refuses them.
+const MAX_LINE: usize = (4 << 20) + 1;
+
+enum Source<'a> {
+    Plain(&'a mut (dyn BufRead + Send)),
+    Gzip(Box<BufReader<MultiGzDecoder<&'a mut (dyn BufRead + Send)>>>),
+}
+
+/// Cuts at line ends; in CSV not inside quotes, and every chunk after the first begins with the header line again.
+pub struct Chunker<'a> {
+    source: Source<'a>,
+    header: Option<Vec<u8>>,
+    csv: bool,
+    size: usize,
+    first: bool,
+}
+
+impl<'a> Chunker<'a> {
+    /// `header` for formats whose first line names columns. A chunk may exceed `size` by one line.
+    pub fn new(reader: &'a mut (dyn BufRead + Send), header: bool, size: usize) -> io::Result<Self> {
+        let gzip = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+        let source = if gzip {
+            Source::Gzip(Box::new(BufReader::with_capacity(64 << 10, MultiGzDecoder::new(reader))))
+        } else {
+            Source::Plain(reader)
+        };
+        Ok(Chunker { source, header: None, csv: header, size: size.max(1), first: true })
+    }
+
+    fn reader(&mut self) -> &mut dyn BufRead {
+        match &mut self.source {
+            Source::Plain(reader) => *reader,
+            Source::Gzip(reader) => reader.as_mut(),
+        }
+    }
+
+    /// Appends one record (a line, or a CSV record with line ends inside quotes); `false` at the end.
+    fn record(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        let start = out.len();
+        let mut quoted = false;
+        loop {
+            let from = out.len();
+            if !self.line(out)? {
+                return Ok(out.len() > start);
+            }
+            if !self.csv {
+                return Ok(true);
+            }
+            let quotes = out.get(from..).unwrap_or_default().iter().filter(|byte| **byte == b'"').count();
+            quoted ^= quotes % 2 == 1;
+            if !quoted || out.len() - start > MAX_LINE {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Appends one line with its end; what is over the limit is dropped, so that memory stays bounded.
+    fn line(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
+        let mut taken = 0;
+        loop {
+            let buffer = match self.reader().fill_buf() {
+                Ok(buffer) => buffer,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if buffer.is_empty() {
+                return Ok(taken > 0);
+            }
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let length = end.map_or(buffer.len(), |at| at + 1);
+            let room = MAX_LINE.saturating_sub(taken).min(length);
+            out.extend_from_slice(buffer.get(..room).unwrap_or_default());
+            taken += length;
+            if end.is_some() && room < length {
+                out.push(b'\n');
+            }
+            self.reader().consume(length);
+            if end.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The next chunk; `None` at the end.
+    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut chunk = Vec::with_capacity(self.size.min(32 << 20) + 4096);
+        if self.csv && self.first {
+            if !self.record(&mut chunk)? {
+                return Ok(None);
+            }
+            self.header = Some(chunk.clone());
+        } else if let Some(header) = &self.header {
+            chunk.extend_from_slice(header);
+        }
+        let head = chunk.len();
+        while chunk.len() < self.size.max(head + 1) && self.record(&mut chunk)? {}
+        let empty = chunk.len() == head && (!self.first || !self.csv);
+        self.first = false;
+        Ok((!empty).then_some(chunk))
+    }
+}
+
+/// Inflates a gzip body, or hands a plain one on; more than `limit` bytes are refused.
+pub fn inflate(body: &[u8], limit: usize) -> crate::Result<std::borrow::Cow<'_, [u8]>> {
+    let too_large = || {
+        Error::new(crate::ErrorCode::PayloadTooLarge, format!("A chunk is at most {limit} bytes after inflation."))
+    };
+    if !body.starts_with(&[0x1f, 0x8b]) {
+        return if body.len() > limit { Err(too_large()) } else { Ok(body.into()) };
+    }
+    let mut out = Vec::new();
+    MultiGzDecoder::new(body).take(limit as u64 + 1).read_to_end(&mut out).map_err(bad_request)?;
+    if out.len() > limit { Err(too_large()) } else { Ok(out.into()) }
+}
+
+/// A stream that cannot be read is the sender's fault.
+pub fn bad_request(error: io::Error) -> Error {
+    Error::bad_request(format!("The data cannot be read: {error}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunks(text: &str, csv: bool, size: usize) -> Vec<String> {
+        let mut reader = text.as_bytes();
+        let mut chunker = Chunker::new(&mut reader, csv, size).unwrap();
+        std::iter::from_fn(|| chunker.next().unwrap()).map(|chunk| String::from_utf8(chunk).unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_are_never_cut_and_nothing_is_lost() {
+        let text = "one\ntwo\nthree\nfour";
+        for size in 1..30 {
+            assert_eq!(chunks(text, false, size).concat(), text, "{size}");
+        }
+        assert_eq!(chunks(text, false, 5), ["one\ntwo\n", "three\n", "four"]);
+        assert!(chunks("", false, 5).is_empty());
+    }
+
+    #[test]
+    fn every_csv_chunk_begins_with_the_header_and_quoted_line_ends_do_not_cut() {
+        let text = "a,b\n1,\"x\ny\"\n2,z\n";
+        assert_eq!(chunks(text, true, 1), ["a,b\n1,\"x\ny\"\n", "a,b\n2,z\n"]);
+        assert_eq!(chunks(text, true, 1000), [text]);
+        assert_eq!(chunks("a,b\n", true, 9), ["a,b\n"]);
+        assert!(chunks("", true, 9).is_empty());
+    }
+
+    #[test]
+    fn a_gzip_stream_is_inflated_and_a_bomb_is_refused() {
+        use std::io::Write;
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        gzip.write_all(&vec![b'a'; 5 << 20]).unwrap();
+        let bomb = gzip.finish().unwrap();
+        assert!(bomb.len() < 10_000);
+        assert_eq!(inflate(&bomb, 4 << 20).unwrap_err().code, crate::ErrorCode::PayloadTooLarge);
+        assert_eq!(inflate(&bomb, 5 << 20).unwrap().len(), 5 << 20);
+        let mut reader = bomb.as_slice();
+        let mut chunker = Chunker::new(&mut reader, false, 1 << 20).unwrap();
+        assert_eq!(chunker.next().unwrap().unwrap().len(), MAX_LINE);
+        assert!(inflate(b"plain", 5).is_ok() && inflate(b"plain!", 5).is_err());
+    }
+}

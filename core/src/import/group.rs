@@ -1,0 +1,117 @@
+//! Gathering parsed measurements by country and cell, ready to fold.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::country::{Cell, Fold, MAX_COST, MAX_WITNESSES, Source, WitnessRow, Witnesses};
+use crate::measurement::{Entry, Parsed, TargetKey, Witness};
+use crate::time::HOUR;
+use crate::verdict::Vote;
+
+type Place = ([u8; 2], TargetKey, u32, u32);
+
+#[derive(Default)]
+struct Gathered {
+    entries: HashMap<[u8; 8], Entry>,
+    rows: HashSet<u32>,
+    witnesses: Witnesses,
+}
+
+/// What one chunk says, by cell.
+#[derive(Default)]
+pub struct Groups {
+    cells: HashMap<Place, Gathered>,
+    /// Exact repeats within the chunk, by country.
+    pub repeats: BTreeMap<[u8; 2], u64>,
+}
+
+impl Groups {
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Adds one measurement.
+    pub fn add(&mut self, parsed: Parsed) {
+        let day = u32::try_from(parsed.time.day()).unwrap_or(0);
+        let hour = u8::try_from(parsed.time.0.div_euclid(HOUR).rem_euclid(24)).unwrap_or(0);
+        let asn = parsed.asn.unwrap_or(0);
+        let mut witness = None;
+        for (index, contribution) in parsed.contributions.iter().enumerate() {
+            // A suspicion per contribution, not per session, so that the choice of witnesses does not depend on order.
+            let suspicious = matches!(contribution.outcome.evaluate().vote, Vote::Blocked | Vote::NeedsControl);
+            let gathered =
+                self.cells.entry((parsed.country, contribution.target.clone(), day, asn)).or_default();
+            if index == 0 && !gathered.rows.insert(parsed.row_hash) {
+                *self.repeats.entry(parsed.country).or_default() += 1;
+                return;
+            }
+            let entry = Entry {
+                identity: parsed.identity,
+                form: parsed.form,
+                hour,
+                vote_key: parsed.vote_key,
+                outcome: contribution.outcome,
+            };
+            gathered.entries.entry(parsed.identity).and_modify(|known| *known = known.merge(entry)).or_insert(entry);
+            let wanted = gathered.witnesses.0.len() < MAX_WITNESSES
+                || gathered.witnesses.0.last().is_some_and(|last| parsed.identity <= last.identity);
+            if suspicious && wanted {
+                gathered.witnesses.add(witness.get_or_insert_with(|| witness_row(&parsed)).clone());
+            }
+        }
+    }
+
+    /// The folds of each country, none over what one operation may change.
+    pub fn folds(self, source: Source) -> BTreeMap<String, Vec<Fold>> {
+        let mut countries: BTreeMap<[u8; 2], Vec<Cell>> = BTreeMap::new();
+        for ((country, target, day, asn), gathered) in self.cells {
+            let mut entries: Vec<Entry> = gathered.entries.into_values().collect();
+            entries.sort_unstable_by_key(|entry| entry.identity);
+            let mut rows: Vec<u32> = gathered.rows.into_iter().collect();
+            rows.sort_unstable();
+            countries.entry(country).or_default().push(Cell {
+                target: target.as_str().to_owned(),
+                day,
+                asn,
+                source: source.code(),
+                entries: entries.iter().flat_map(Entry::encode).collect(),
+                rows: rows.into_iter().flat_map(u32::to_be_bytes).collect(),
+                witnesses: gathered.witnesses.0,
+            });
+        }
+        let code = |country: [u8; 2]| String::from_utf8_lossy(&country).into_owned();
+        countries.into_iter().map(|(country, cells)| (code(country), split(cells))).collect()
+    }
+}
+
+/// Cuts the cells of one country into operations by the rows they can change: up to three per cell, two per target, one
+/// per (target, day) and one per network.
+fn split(mut cells: Vec<Cell>) -> Vec<Fold> {
+    cells.sort_unstable_by(|a, b| (&a.target, a.day, a.asn).cmp(&(&b.target, b.day, b.asn)));
+    let mut folds = Vec::new();
+    let mut fold = Fold::default();
+    let (mut cost, mut networks) = (0, HashSet::new());
+    for cell in cells {
+        let last = fold.cells.last();
+        let same_target = last.is_some_and(|last| last.target == cell.target);
+        let same_day = same_target && last.is_some_and(|last| last.day == cell.day);
+        cost += 3 + if same_target { 0 } else { 2 } + usize::from(!same_day) + usize::from(networks.insert(cell.asn));
+        if cost > MAX_COST {
+            folds.push(std::mem::take(&mut fold));
+            networks = HashSet::from([cell.asn]);
+            cost = 7;
+        }
+        fold.cells.push(cell);
+    }
+    if !fold.cells.is_empty() {
+        folds.push(fold);
+    }
+    folds
+}
+
+fn witness_row(parsed: &Parsed) -> WitnessRow {
+    let (uid, report_id, input) = match &parsed.witness {
+        Witness::Uid(uid) => (Some(uid.clone()), None, None),
+        Witness::Report { report_id, input } => (None, Some(report_id.clone()), input.clone()),
+    };
+    WitnessRow { identity: parsed.identity, uid, report_id, input }
+}

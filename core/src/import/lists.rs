@@ -1,0 +1,128 @@
+//! Imports of reference data: test lists, fingerprints, block lists, networks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+
+use super::measurements::refuse;
+use super::{CountryResult, ImportKind, ListKind, Options, Summary};
+use crate::country::{AddListed, ListedPreview};
+use crate::measurement::{ImportCounts, asn, blocklist, test_list};
+use crate::reference::{self, AddFingerprints, AddList, AddNetworks, Known, NetworkEntry};
+use crate::runtime::{self, Runtime};
+use crate::{Result, Timestamp};
+
+/// Domains of a block list per operation: one row each.
+const LISTED_AT_ONCE: usize = 900;
+/// Networks per operation: with 256 numbers a row, few rows, bounded by the size of the message.
+const NETWORKS_AT_ONCE: usize = 10_000;
+
+pub(super) enum Rows {
+    Fingerprints(BTreeSet<String>),
+    Listed(BTreeSet<String>),
+    Sites(BTreeMap<String, String>),
+    Networks(BTreeMap<u32, NetworkEntry>),
+}
+
+pub(super) struct Chunk {
+    counts: ImportCounts,
+    rows: Rows,
+}
+
+pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64) -> Result<Chunk> {
+    let (counts, rows) = match kind {
+        ImportKind::Fingerprints => {
+            let (lines, counts) = reference::fingerprint_lines(reader, limit)?;
+            (counts, Rows::Fingerprints(lines))
+        }
+        ImportKind::Blocklist => {
+            let mut domains = BTreeSet::new();
+            let counts = blocklist::import(reader, limit, &mut |target| domains.insert(target.as_str().to_owned()));
+            (counts.map_err(refuse)?, Rows::Listed(domains))
+        }
+        ImportKind::TestList => {
+            let mut sites = BTreeMap::new();
+            let counts = test_list::import(reader, limit, &mut |site| {
+                let category = site.category.to_owned();
+                sites.insert(site.target.as_str().to_owned(), category.clone()) != Some(category)
+            });
+            (counts.map_err(refuse)?, Rows::Sites(sites))
+        }
+        _ => {
+            let mut networks = BTreeMap::new();
+            let counts = asn::import(reader, limit, &mut |network| {
+                let entry = NetworkEntry { name: network.name, addresses: network.ipv4_addresses };
+                networks.insert(network.asn, entry).is_none()
+            });
+            (counts.map_err(refuse)?, Rows::Networks(networks))
+        }
+    };
+    Ok(Chunk { counts, rows })
+}
+
+pub(super) async fn store(rt: &dyn Runtime, kind: ImportKind, options: &Options, chunk: Chunk) -> Result<Summary> {
+    let Chunk { mut counts, rows } = chunk;
+    let mut summary = Summary::new(kind, options.dry_run);
+    let repeats = match rows {
+        Rows::Listed(domains) => listed(rt, options, domains, &mut summary).await?,
+        Rows::Fingerprints(lines) => {
+            keep(rt, &AddFingerprints { lines: lines.into_iter().collect(), dry_run: options.dry_run }).await?
+        }
+        Rows::Sites(sites) => {
+            let list = options.list.clone().or_else(|| options.country.clone()).unwrap_or_else(|| "global".to_owned());
+            let add = AddList { list: list.to_ascii_lowercase(), sites, dry_run: options.dry_run };
+            keep(rt, &add).await?
+        }
+        Rows::Networks(networks) => {
+            let networks: Vec<(u32, NetworkEntry)> = networks.into_iter().collect();
+            let mut repeats = 0;
+            for part in networks.chunks(NETWORKS_AT_ONCE) {
+                let add = AddNetworks { networks: part.to_vec(), dry_run: options.dry_run };
+                repeats += keep(rt, &add).await?;
+            }
+            repeats
+        }
+    };
+    counts.move_to_duplicate(repeats);
+    summary.count(&counts);
+    Ok(summary)
+}
+
+/// Hands rows to the reference actor; answers how many it had.
+async fn keep<O: crate::actor::Operation<Reply = Known>>(rt: &dyn Runtime, operation: &O) -> Result<u64> {
+    Ok(runtime::call(rt, reference::actor().name, operation).await?.known)
+}
+
+async fn listed(
+    rt: &dyn Runtime,
+    options: &Options,
+    domains: BTreeSet<String>,
+    summary: &mut Summary,
+) -> Result<u64> {
+    let country = options.country.clone().unwrap_or_default();
+    let date = options.date.unwrap_or_else(|| Timestamp(rt.now().day() * crate::time::DAY));
+    let mut result = CountryResult::default();
+    let domains: Vec<String> = domains.into_iter().collect();
+    for part in domains.chunks(LISTED_AT_ONCE) {
+        let kind = options.list_kind.unwrap_or(ListKind::Community) as u8;
+        let add = AddListed { kind, date, domains: part.to_vec() };
+        let known = if options.dry_run {
+            runtime::query(rt, country.clone(), &ListedPreview(add)).await
+        } else {
+            runtime::call(rt, country.clone(), &add).await
+        };
+        match known {
+            Ok(known) => {
+                result.known += known;
+                result.new += part.len() as u64 - known;
+            }
+            Err(error) => {
+                result.error = Some(format!("{}: {}", error.code.as_str(), error.message));
+                summary.complete = false;
+                break;
+            }
+        }
+    }
+    let known = result.known;
+    summary.countries.insert(country, result);
+    Ok(known)
+}

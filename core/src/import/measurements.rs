@@ -1,0 +1,103 @@
+//! Imports of measurements: parse, group, fold by country.
+
+use std::io::BufRead;
+
+use futures_util::StreamExt;
+
+use super::group::Groups;
+use super::{CountryResult, ImportKind, Options, Summary};
+use crate::country::{Fold, FoldPreview, Source};
+use crate::measurement::{Fingerprints, ImportCounts, ImportError, Parsed, ooni_document, ooni_fastpath, ooni_observations};
+use crate::runtime::{self, Runtime};
+use crate::{Error, Result};
+
+/// Countries whose folds are under way at one time.
+const AT_ONCE: usize = 6;
+
+pub(super) struct Chunk {
+    counts: ImportCounts,
+    groups: Groups,
+}
+
+pub(super) fn parse(
+    kind: ImportKind,
+    reader: &mut dyn BufRead,
+    limit: u64,
+    fingerprints: &Fingerprints,
+    options: &Options,
+) -> Result<Chunk> {
+    let only = options.country.as_deref();
+    let mut groups = Groups::default();
+    let mut elsewhere = 0;
+    let mut unknown = 0;
+    let mut sink = |parsed: Parsed| {
+        if crate::starter::Country::by_code(parsed.country_code()).is_none() {
+            unknown += 1;
+        } else if only.is_some_and(|only| only != parsed.country_code()) {
+            elsewhere += 1;
+        } else {
+            groups.add(parsed);
+        }
+    };
+    let counts = match kind {
+        ImportKind::OoniMeasurements => ooni_document::import(reader, limit, fingerprints, &mut sink),
+        ImportKind::OoniObservations => ooni_observations::import(reader, limit, fingerprints, &mut sink),
+        _ => ooni_fastpath::import(reader, limit, &mut sink),
+    };
+    let mut counts = counts.map_err(refuse)?;
+    // Rows of other countries than the one asked for are not part of this import.
+    counts.accepted = counts.accepted.saturating_sub(elsewhere + unknown);
+    if unknown > 0 {
+        counts.refused += unknown;
+        *counts.reasons.entry("unknown_country".to_owned()).or_default() += unknown;
+    }
+    Ok(Chunk { counts, groups })
+}
+
+/// A chunk that cannot be read at all.
+pub(super) fn refuse(error: ImportError) -> Error {
+    match error {
+        ImportError::TooLarge(_) => Error::new(crate::ErrorCode::PayloadTooLarge, error.to_string()),
+        _ => Error::bad_request(format!("The data cannot be read: {error}.")),
+    }
+}
+
+pub(super) async fn fold(rt: &dyn Runtime, kind: ImportKind, options: &Options, chunk: Chunk) -> Result<Summary> {
+    let Chunk { mut counts, groups } = chunk;
+    let mut summary = Summary::new(kind, options.dry_run);
+    counts.move_to_duplicate(groups.repeats.values().sum());
+    let work = groups.folds(Source::Ooni).into_iter().map(|(country, folds)| one(rt, country, folds, options.dry_run));
+    let mut results = futures_util::stream::iter(work).buffer_unordered(AT_ONCE);
+    while let Some((country, result, repeats)) = results.next().await {
+        counts.move_to_duplicate(repeats);
+        summary.complete &= result.error.is_none();
+        summary.countries.insert(country, result);
+    }
+    summary.count(&counts);
+    Ok(summary)
+}
+
+/// Folds one country's part; stops at its first failure, which is reported, not raised: other countries go on.
+async fn one(rt: &dyn Runtime, country: String, folds: Vec<Fold>, dry_run: bool) -> (String, CountryResult, u64) {
+    let mut result = CountryResult::default();
+    let mut repeats = 0;
+    for fold in folds {
+        let report = if dry_run {
+            runtime::query(rt, country.clone(), &FoldPreview(fold)).await
+        } else {
+            runtime::call(rt, country.clone(), &fold).await
+        };
+        match report {
+            Ok(report) => {
+                result.new += report.new;
+                result.known += report.known;
+                repeats += report.repeats;
+            }
+            Err(error) => {
+                result.error = Some(format!("{}: {}", error.code.as_str(), error.message));
+                break;
+            }
+        }
+    }
+    (country, result, repeats)
+}

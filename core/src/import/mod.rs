@@ -1,0 +1,270 @@
+//! Imports: a stream of any supported kind goes, chunk by chunk, to the actors that keep it.
+//!
+//! The same functions serve the operator's endpoint (one chunk per request) and the command line (a whole file): read a
+//! self-contained [`chunk`], parse it, [`group`] what it says by country and cell, fold. Memory is bounded by the chunk.
+//! Everything is idempotent: a chunk that failed half-way is sent again whole (ruling foundation-relay 22).
+
+pub mod chunk;
+pub mod group;
+mod http;
+mod lists;
+mod measurements;
+
+pub use chunk::Chunker;
+pub use http::ROUTES;
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::measurement::{Fingerprints, ImportCounts};
+use crate::runtime::Runtime;
+use crate::{Error, Result, Timestamp};
+
+/// Most bytes of one chunk after inflation that the endpoint reads (ruling foundation-relay 22).
+pub const MAX_CHUNK: usize = 4 << 20;
+
+/// What is imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ImportKind {
+    /// Raw OONI documents, JSON lines.
+    OoniMeasurements,
+    /// Rows of the OONI observation table, CSV.
+    OoniObservations,
+    /// Rows of the OONI fastpath table, JSON lines.
+    OoniFastpath,
+    /// A test list, CSV.
+    TestList,
+    /// Block page fingerprints, CSV.
+    Fingerprints,
+    /// A block list of one country.
+    Blocklist,
+    /// The table of networks, CSV.
+    Asn,
+}
+
+impl ImportKind {
+    pub const ALL: [ImportKind; 7] = [
+        ImportKind::OoniMeasurements,
+        ImportKind::OoniObservations,
+        ImportKind::OoniFastpath,
+        ImportKind::TestList,
+        ImportKind::Fingerprints,
+        ImportKind::Blocklist,
+        ImportKind::Asn,
+    ];
+
+    /// The name on the command line and in the path.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ImportKind::OoniMeasurements => "ooni-measurements",
+            ImportKind::OoniObservations => "ooni-observations",
+            ImportKind::OoniFastpath => "ooni-fastpath",
+            ImportKind::TestList => "test-list",
+            ImportKind::Fingerprints => "fingerprints",
+            ImportKind::Blocklist => "blocklist",
+            ImportKind::Asn => "asn",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<ImportKind> {
+        ImportKind::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// Whether the first line names columns that every chunk needs.
+    pub const fn has_header(self) -> bool {
+        !matches!(self, ImportKind::OoniMeasurements | ImportKind::OoniFastpath)
+    }
+}
+
+/// Kind of a block list (ruling intelligence 28). The number is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum ListKind {
+    /// Lists of others, often made for routing: shown as `listed`, never a status.
+    Community = 0,
+    Official = 1,
+    Court = 2,
+    Leak = 3,
+}
+
+impl ListKind {
+    pub const ALL: [ListKind; 4] = [ListKind::Community, ListKind::Official, ListKind::Court, ListKind::Leak];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ListKind::Community => "community",
+            ListKind::Official => "official",
+            ListKind::Court => "court",
+            ListKind::Leak => "leak",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<ListKind> {
+        ListKind::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    pub fn from_code(code: u8) -> Option<ListKind> {
+        ListKind::ALL.into_iter().find(|kind| *kind as u8 == code)
+    }
+
+    /// Whether it can set `known_list` (ruling intelligence 28).
+    pub const fn sets_status(self) -> bool {
+        !matches!(self, ListKind::Community)
+    }
+}
+
+/// What an import is told besides its data.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Block lists: the country the list is about, required. Measurements: fold this country only.
+    pub country: Option<String>,
+    /// Test lists: `global` or the country code the list is named after; default `global`.
+    pub list: Option<String>,
+    /// Block lists: default community.
+    pub list_kind: Option<ListKind>,
+    /// Block lists: the date the list speaks of; default today.
+    pub date: Option<Timestamp>,
+    /// Count, change nothing.
+    pub dry_run: bool,
+}
+
+/// What became of the rows of one country.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CountryResult {
+    /// Measurements (per target) that were new, or list entries.
+    pub new: u64,
+    /// Measurements that were known already.
+    pub known: u64,
+    /// Why this country's part failed; send it again, what succeeded changes nothing.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
+}
+
+/// The answer to an import: every line is in exactly one of the five counts (ruling intelligence 31).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    pub kind: String,
+    pub dry_run: bool,
+    pub accepted: u64,
+    pub duplicate: u64,
+    pub unsupported: u64,
+    pub unusable: u64,
+    pub refused: u64,
+    /// Why lines were not accepted: stable reason to count.
+    pub reasons: BTreeMap<String, u64>,
+    /// Results by country code.
+    pub countries: BTreeMap<String, CountryResult>,
+    /// False when a country's part failed and must be sent again.
+    pub complete: bool,
+}
+
+impl Summary {
+    fn new(kind: ImportKind, dry_run: bool) -> Self {
+        Summary { kind: kind.as_str().to_owned(), dry_run, complete: true, ..Summary::default() }
+    }
+
+    fn count(&mut self, counts: &ImportCounts) {
+        self.accepted += counts.accepted;
+        self.duplicate += counts.duplicate;
+        self.unsupported += counts.unsupported;
+        self.unusable += counts.unusable;
+        self.refused += counts.refused;
+        for (reason, count) in &counts.reasons {
+            *self.reasons.entry(reason.clone()).or_default() += count;
+        }
+    }
+
+    /// Adds the summary of another chunk of the same import.
+    pub fn add(&mut self, other: &Summary) {
+        self.accepted += other.accepted;
+        self.duplicate += other.duplicate;
+        self.unsupported += other.unsupported;
+        self.unusable += other.unusable;
+        self.refused += other.refused;
+        self.complete &= other.complete;
+        for (reason, count) in &other.reasons {
+            *self.reasons.entry(reason.clone()).or_default() += count;
+        }
+        for (country, result) in &other.countries {
+            let known = self.countries.entry(country.clone()).or_default();
+            known.new += result.new;
+            known.known += result.known;
+            known.error = result.error.clone().or(known.error.take());
+        }
+    }
+
+    /// Lines seen.
+    pub fn lines(&self) -> u64 {
+        self.accepted + self.duplicate + self.unsupported + self.unusable + self.refused
+    }
+}
+
+/// What stays the same over the chunks of one import.
+pub struct Importer {
+    kind: ImportKind,
+    options: Options,
+    fingerprints: Fingerprints,
+}
+
+impl Importer {
+    /// Prepares an import; measurement kinds load the fingerprints that stand at this moment.
+    pub async fn new(rt: &dyn Runtime, kind: ImportKind, mut options: Options) -> Result<Self> {
+        let fingerprints = match kind {
+            ImportKind::OoniMeasurements | ImportKind::OoniObservations => crate::reference::fingerprints(rt).await?,
+            _ => Fingerprints::default(),
+        };
+        if let Some(code) = &options.country {
+            let country = crate::starter::Country::by_code(code)
+                .ok_or_else(|| Error::bad_request(format!("`country` must be an ISO 3166 code, not {code:?}.")))?;
+            options.country = Some(country.code.to_owned());
+        } else if kind == ImportKind::Blocklist {
+            return Err(Error::bad_request("A block list needs `country`."));
+        }
+        Ok(Importer { kind, options, fingerprints })
+    }
+
+    /// Imports one self-contained chunk. The error is about the chunk as a whole; single lines are counted.
+    pub async fn chunk(&self, rt: &dyn Runtime, chunk: &[u8]) -> Result<Summary> {
+        self.stream(rt, &mut { chunk }, u64::MAX).await
+    }
+
+    /// As [`Importer::chunk`], from a reader of at most `limit` bytes after inflation.
+    async fn stream(&self, rt: &dyn Runtime, mut reader: impl BufRead, limit: u64) -> Result<Summary> {
+        match self.kind {
+            ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::OoniFastpath => {
+                let parsed = measurements::parse(self.kind, &mut reader, limit, &self.fingerprints, &self.options)?;
+                drop(reader);
+                measurements::fold(rt, self.kind, &self.options, parsed).await
+            }
+            _ => {
+                let parsed = lists::parse(self.kind, &mut reader, limit)?;
+                drop(reader);
+                lists::store(rt, self.kind, &self.options, parsed).await
+            }
+        }
+    }
+}
+
+/// Imports a whole stream (plain or gzip) in chunks of about `chunk_bytes`; `progress` hears the summary so far after
+/// each.
+pub async fn import(
+    rt: &dyn Runtime,
+    kind: ImportKind,
+    options: Options,
+    reader: &mut (dyn BufRead + Send),
+    chunk_bytes: usize,
+    progress: &mut (dyn FnMut(&Summary) + Send),
+) -> Result<Summary> {
+    let importer = Importer::new(rt, kind, options).await?;
+    let mut summary = Summary::new(kind, importer.options.dry_run);
+    let mut chunker = Chunker::new(reader, kind.has_header(), chunk_bytes).map_err(chunk::bad_request)?;
+    while let Some(chunk) = chunker.next().map_err(chunk::bad_request)? {
+        summary.add(&importer.chunk(rt, &chunk).await?);
+        progress(&summary);
+    }
+    Ok(summary)
+}

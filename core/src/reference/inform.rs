@@ -1,0 +1,106 @@
+//! Telling country actors what they need.
+
+use serde::{Deserialize, Serialize};
+
+use super::{catalogue, network};
+use crate::Result;
+use crate::actor::{Kind, Operation, Turn};
+use crate::country::{SetCatalogue, SetNetworks};
+use crate::kv::{Direction, Table};
+
+/// Networks that a country has met.
+const WANTED: Table<(String, u32), ()> = Table::new(20);
+/// Countries that have measurements.
+const INTERESTED: Table<(String,), ()> = Table::new(19);
+
+/// Countries told in one go: each may get a message of some hundred kilobytes.
+const AT_ONCE: usize = 4;
+/// Networks in one message.
+const NETWORKS_AT_ONCE: usize = 400;
+
+/// A country has met networks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Announce {
+    pub country: String,
+    pub networks: Vec<u32>,
+}
+
+impl Operation for Announce {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "announce";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut known = Vec::new();
+        for asn in &self.networks {
+            WANTED.put(turn, &(self.country.clone(), *asn), &())?;
+            known.extend(network(turn, *asn)?.map(|entry| (*asn, entry)));
+        }
+        if !known.is_empty() {
+            turn.send(self.country.clone(), &SetNetworks { networks: known })?;
+        }
+        let key = (self.country.clone(),);
+        if INTERESTED.get(turn, &key)?.is_none() {
+            INTERESTED.put(turn, &key, &())?;
+            let catalogue = catalogue(turn)?;
+            if catalogue != crate::country::Catalogue::default() {
+                turn.send(self.country, &SetCatalogue { catalogue })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells all countries again, some at a time, soon.
+pub(super) fn all(turn: &mut Turn<'_>) -> Result<()> {
+    let due = turn.now.plus(i64::from(turn.settings.publish_interval) * crate::time::SECOND);
+    turn.schedule("inform", due, &Inform { after: None, network: 0 })
+}
+
+/// Tells the countries after `after`; within the next one, networks from `network`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Inform {
+    pub after: Option<String>,
+    pub network: u32,
+}
+
+impl Operation for Inform {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "inform";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut range = INTERESTED.range();
+        if let Some(after) = &self.after {
+            range.start = INTERESTED.prefix(&(after.clone(),)).end.unwrap_or_default();
+        }
+        let countries = INTERESTED.scan(turn, &range, Direction::Ascending, AT_ONCE)?;
+        let catalogue = catalogue(turn)?;
+        let mut from = self.network;
+        let mut done = self.after;
+        for ((country,), ()) in &countries {
+            let wanted = WANTED.between(&(country.clone(), from), &(country.clone(), u32::MAX));
+            let rows = WANTED.scan(turn, &wanted, Direction::Ascending, NETWORKS_AT_ONCE)?;
+            let mut known = Vec::new();
+            for ((_, asn), ()) in &rows {
+                known.extend(network(turn, *asn)?.map(|entry| (*asn, entry)));
+            }
+            if !known.is_empty() {
+                turn.send(country.clone(), &SetNetworks { networks: known })?;
+            }
+            if from == 0 {
+                turn.send(country.clone(), &SetCatalogue { catalogue: catalogue.clone() })?;
+            }
+            if rows.len() == NETWORKS_AT_ONCE {
+                let next = rows.last().map_or(u32::MAX, |((_, asn), ())| asn.saturating_add(1));
+                return turn.schedule("inform", turn.now, &Inform { after: done, network: next });
+            }
+            from = 0;
+            done = Some(country.clone());
+        }
+        if countries.len() == AT_ONCE {
+            turn.schedule("inform", turn.now, &Inform { after: done, network: 0 })?;
+        }
+        Ok(())
+    }
+}

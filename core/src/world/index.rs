@@ -1,0 +1,228 @@
+//! The censorship index of a country (methods 4.2, ruling intelligence 33).
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::TargetSummary;
+use crate::starter::{self, categories::Focus};
+
+/// Weights of the parts; absent parts are dropped and the rest renormalised.
+pub const WEIGHTS: [(&str, f64); 4] =
+    [("breadth", 0.45), ("political_focus", 0.20), ("depth", 0.15), ("shutdown_load", 0.20)];
+/// Strength, in sites, of the prior that shrinks each part, and its mean for breadth.
+pub const PRIOR_SITES: f64 = 4.0;
+pub const PRIOR_BREADTH: f64 = 0.03;
+/// Least measurements and sites for a score.
+pub const MIN_SESSIONS: u64 = 200;
+pub const MIN_SITES: usize = 20;
+/// Grades: letter, least measurements, least networks.
+pub const GRADES: [(&str, u64, u32); 3] = [("A", 2_000, 10), ("B", 500, 5), ("C", 200, 2)];
+/// Lower ends of the levels on the 0-100 scale, with the risk tier (1 severe, 5 free).
+pub const LEVELS: [(u32, &str, u8); 5] =
+    [(80, "severe", 1), (60, "high", 2), (40, "medium", 3), (20, "low", 4), (0, "free", 5)];
+
+/// One part of a score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Component {
+    pub name: String,
+    /// Weight before absent parts are dropped.
+    pub weight: f64,
+    /// 0-1; `None` when absent.
+    pub value: Option<f64>,
+    /// Why it is absent.
+    pub missing: Option<String>,
+}
+
+/// The index of a country at a time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Index {
+    /// 0-100, 100 = total; `None` when there is too little data.
+    pub score: Option<u32>,
+    /// 90% interval of the score.
+    pub interval: Option<(u32, u32)>,
+    /// Why there is no score.
+    pub reason: Option<String>,
+    pub grade: Option<String>,
+    pub components: Vec<Component>,
+    pub sessions: u64,
+    pub sites: u32,
+    /// Whose sites breadth is about: `global_list` or `basket`.
+    pub breadth_list: String,
+}
+
+/// What the index is computed from.
+pub struct Inputs<'a> {
+    /// Measured rows of domains.
+    pub rows: Vec<&'a TargetSummary>,
+    /// Sites of the imported global list; empty when none is imported.
+    pub global: &'a [String],
+    /// Sites of imported lists whose category is political speech.
+    pub political: &'a [String],
+    /// Networks with votes.
+    pub networks: u32,
+}
+
+/// Level and risk tier of a score.
+pub fn level(score: u32) -> (&'static str, u8) {
+    LEVELS.iter().find(|(from, ..)| score >= *from).map_or(("free", 5), |(_, name, tier)| (name, *tier))
+}
+
+/// Computes the index. Known lists never enter: the rows are measured.
+pub fn compute(inputs: &Inputs<'_>) -> Index {
+    let sessions: u64 = inputs.rows.iter().map(|row| u64::from(row.evidence)).sum();
+    let sites = inputs.rows.iter().filter(|row| row.evidence > 0).count();
+    let basket: BTreeSet<&str>;
+    let (list, breadth_list): (BTreeSet<&str>, &str) = if inputs.global.is_empty() {
+        basket = starter::basket::all().iter().map(|site| site.domain).collect();
+        (basket, "basket")
+    } else {
+        (inputs.global.iter().map(String::as_str).collect(), "global_list")
+    };
+    let listed: Vec<&&TargetSummary> =
+        inputs.rows.iter().filter(|row| row.is_decided() && list.contains(row.target.as_str())).collect();
+    let blocked: Vec<&&TargetSummary> = inputs.rows.iter().filter(|row| row.is_measured_block()).collect();
+    let political = |row: &&&&TargetSummary| {
+        inputs.political.binary_search(&row.target).is_ok()
+            || starter::basket::category(&row.target).and_then(Focus::of) == Some(Focus::PoliticalSpeech)
+    };
+    let shrunk = |sum: f64, n: usize, mean: f64| (sum + mean * PRIOR_SITES) / (n as f64 + PRIOR_SITES);
+    let share: f64 = listed.iter().map(|row| row.blocked_weight).sum();
+    let depth: f64 = blocked.iter().map(|row| row.blocked_weight).sum();
+    let any = |value: f64| (!blocked.is_empty()).then_some(value);
+    let no_blocks = "nothing is measured as blocked";
+    let values = [
+        ((!listed.is_empty()).then(|| shrunk(share, listed.len(), PRIOR_BREADTH)), "no site of the list is decided"),
+        (any(shrunk(blocked.iter().filter(political).count() as f64, blocked.len(), 0.0)), no_blocks),
+        (any(shrunk(depth, blocked.len(), 0.0)), no_blocks),
+        (None, "no shutdown table is imported"),
+    ];
+    let components: Vec<Component> = WEIGHTS
+        .iter()
+        .zip(values)
+        .map(|((name, weight), (value, missing))| Component {
+            name: (*name).to_owned(),
+            weight: *weight,
+            value: value.map(crate::country::round),
+            missing: value.is_none().then(|| missing.to_owned()),
+        })
+        .collect();
+    let enough = sessions >= MIN_SESSIONS && sites >= MIN_SITES;
+    let score = score(&components).filter(|_| enough);
+    Index {
+        score: score.map(percent),
+        interval: score.map(|score| interval(score, &components, listed.len(), blocked.len())),
+        reason: (score.is_none()).then(|| {
+            format!(
+                "too little data: {sessions} measurements of {sites} sites, at least {MIN_SESSIONS} of {MIN_SITES} are \
+                 needed"
+            )
+        }),
+        grade: GRADES
+            .iter()
+            .find(|(_, least, networks)| enough && sessions >= *least && inputs.networks >= *networks)
+            .map(|(grade, ..)| (*grade).to_owned()),
+        components,
+        sessions,
+        sites: u32::try_from(sites).unwrap_or(u32::MAX),
+        breadth_list: breadth_list.to_owned(),
+    }
+}
+
+fn score(components: &[Component]) -> Option<f64> {
+    let present = components.iter().filter_map(|part| Some((part.weight, part.value?)));
+    let (weight, sum) = present.fold((0.0, 0.0), |(weight, sum), (w, value)| (weight + w, sum + w * value));
+    let breadth = components.first().is_some_and(|part| part.value.is_some());
+    (breadth && weight > 0.0).then(|| sum / weight)
+}
+
+fn percent(score: f64) -> u32 {
+    // Clamped to 0-100 before the cast.
+    (score * 100.0).round().clamp(0.0, 100.0) as u32
+}
+
+/// Normal approximation: each part is a mean over its sites, with variance p(1-p)/(n + prior + 1).
+fn interval(score: f64, components: &[Component], listed: usize, blocked: usize) -> (u32, u32) {
+    const Z: f64 = 1.645;
+    let total: f64 = components.iter().filter(|part| part.value.is_some()).map(|part| part.weight).sum();
+    let variance: f64 = components
+        .iter()
+        .zip([listed, blocked, blocked, 0])
+        .filter_map(|(part, n)| {
+            let p = part.value?;
+            let weight = part.weight / total;
+            Some(weight * weight * p * (1.0 - p) / (n as f64 + PRIOR_SITES + 1.0))
+        })
+        .sum();
+    let half = Z * variance.sqrt();
+    (percent(score - half), percent(score + half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+    use crate::country::State;
+
+    fn row(target: &str, state: State, evidence: u32) -> TargetSummary {
+        TargetSummary {
+            target: target.into(),
+            state,
+            basis: "measured".into(),
+            confidence: 0.9,
+            evidence,
+            blocked_weight: if state == State::Blocked { 1.0 } else { 0.0 },
+            networks_blocked: 1,
+            networks_tested: 1,
+            methods: vec![],
+            technique: None,
+            networks: vec![],
+            last_checked: Timestamp::MIN,
+            failure_rate: None,
+            sources: vec![],
+        }
+    }
+
+    fn index(blocked: usize, accessible: usize, evidence: u32) -> Index {
+        let sites = starter::basket::all();
+        let rows: Vec<TargetSummary> = sites
+            .iter()
+            .take(blocked + accessible)
+            .enumerate()
+            .map(|(n, site)| row(site.domain, if n < blocked { State::Blocked } else { State::Accessible }, evidence))
+            .collect();
+        compute(&Inputs { rows: rows.iter().collect(), global: &[], political: &[], networks: 6 })
+    }
+
+    #[test]
+    fn ruling_intelligence_33_too_little_data_gives_no_score_and_says_why() {
+        let refused = index(3, 10, 100);
+        assert_eq!((refused.score, refused.grade), (None, None));
+        assert!(refused.reason.unwrap().contains("13 sites"));
+        assert_eq!(index(0, 30, 6).score, None);
+        assert!(index(0, 30, 7).score.is_some());
+    }
+
+    #[test]
+    fn ruling_intelligence_33_absent_parts_are_named_and_their_weight_is_given_to_the_others() {
+        let clean = index(0, 40, 20);
+        let missing: Vec<&str> =
+            clean.components.iter().filter(|part| part.missing.is_some()).map(|part| part.name.as_str()).collect();
+        assert_eq!(missing, ["political_focus", "depth", "shutdown_load"]);
+        assert_eq!(clean.score, Some(0));
+        assert_eq!(clean.grade.as_deref(), Some("B"));
+        let total = index(50, 0, 50);
+        assert!(total.score.unwrap() > 60, "{total:?}");
+        let (low, high) = total.interval.unwrap();
+        assert!(low <= total.score.unwrap() && total.score.unwrap() <= high && low < high);
+        assert_eq!(total.breadth_list, "basket");
+    }
+
+    #[test]
+    fn levels_and_tiers_follow_the_cut_points() {
+        let cases = [(0, "free", 5), (19, "free", 5), (20, "low", 4), (59, "medium", 3), (60, "high", 2), (100, "severe", 1)];
+        for (score, name, tier) in cases {
+            assert_eq!(level(score), (name, tier));
+        }
+    }
+}

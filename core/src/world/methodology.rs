@@ -1,0 +1,301 @@
+//! `/data/methodology`: how answers come about, with the numbers that the code uses.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::documents::{LICENSE, SourceLicense, source_licenses};
+use super::index::{GRADES, LEVELS, MIN_SESSIONS, MIN_SITES, PRIOR_BREADTH, PRIOR_SITES, WEIGHTS};
+use super::CountrySummary;
+use crate::country::Source;
+use crate::settings::Settings;
+use crate::time::{DAY, HOUR};
+use crate::verdict::constants as c;
+use crate::verdict::posterior::Calibration;
+use crate::verdict::{RULES, Technique};
+use crate::{Timestamp, starter};
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Methodology {
+    #[serde(rename = "@context")]
+    context: &'static str,
+    #[serde(rename = "@type")]
+    kind: &'static str,
+    name: &'static str,
+    url: String,
+    #[serde(rename = "datePublished")]
+    date_published: &'static str,
+    #[serde(rename = "dateModified")]
+    date_modified: String,
+    generated: String,
+    author: Author,
+    license: &'static str,
+    #[serde(rename = "sourceLicenses")]
+    source_licenses: Vec<SourceLicense>,
+    methodology: Method,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Author {
+    #[serde(rename = "@type")]
+    kind: &'static str,
+    name: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Method {
+    overview: &'static str,
+    data_sources: BTreeMap<&'static str, DataSource>,
+    data_sources_list: Vec<DataSource>,
+    model: Model,
+    scoring: Scoring,
+    /// Every number of the verdict, by name.
+    constants: BTreeMap<&'static str, f64>,
+    rules: Vec<RuleBody>,
+    techniques: Vec<TechniqueBody>,
+    limitations: Vec<&'static str>,
+    citation: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DataSource {
+    name: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    coverage: String,
+    tests: Vec<&'static str>,
+    update_frequency: &'static str,
+    license: &'static str,
+    url: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct Model {
+    classifier: ModelPart,
+    calibration: CalibrationBody,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ModelPart {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    rules_version: u32,
+    validation_note: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct CalibrationBody {
+    source: &'static str,
+    intercept: f64,
+    slope: f64,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Scoring {
+    scale: &'static str,
+    levels: BTreeMap<&'static str, u32>,
+    risk_tiers: BTreeMap<&'static str, u8>,
+    weights: BTreeMap<&'static str, f64>,
+    missing_components: Vec<&'static str>,
+    grades: Vec<GradeBody>,
+    minimum_measurements: u64,
+    minimum_sites: usize,
+    prior_sites: f64,
+    prior_breadth: f64,
+    confidence_interval: &'static str,
+    network_weight: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct GradeBody {
+    grade: &'static str,
+    measurements: u64,
+    networks: u32,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct RuleBody {
+    id: &'static str,
+    log10_lr: f64,
+    needs_control: bool,
+    source: &'static str,
+    meaning: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct TechniqueBody {
+    technique: &'static str,
+    method: &'static str,
+    block_type: &'static str,
+}
+
+const OVERVIEW: &str = "Every measurement is judged by one rule per target. The judgements of one network and hour make \
+    votes; votes of a window make the verdict of a network; networks, weighted, make the answer for a country. Lists \
+    speak only where measurements do not decide. Every answer can be computed again for any past time.";
+
+const LIMITATIONS: &[&str] = &[
+    "Measurements are made by volunteers: where, when and what they measure is not a sample of the population.",
+    "The index speaks of the sites of its list, not of the web.",
+    "Weights of networks are IPv4 addresses, not users; no table of users is used.",
+    "Shutdowns do not enter the index yet.",
+    "Tests of messengers carry no control; successes on other networks and in other countries stand in for it.",
+    "Lists made for routing around blocks set no status.",
+];
+
+/// The methodology with the state of the data.
+pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Timestamp) -> Methodology {
+    let base = settings.public_url.trim_end_matches('/');
+    let sources = || Source::ALL.into_iter().map(|source| data_source(source, summaries));
+    Methodology {
+        context: "https://schema.org",
+        kind: "TechArticle",
+        name: "How blocking is detected and scored",
+        url: format!("{base}/data/methodology"),
+        date_published: "2026-11-20",
+        date_modified: "2026-11-20".to_owned(),
+        generated: now.to_string(),
+        author: Author { kind: "Organization", name: "Heliograph" },
+        license: LICENSE,
+        source_licenses: source_licenses(summaries.iter()),
+        methodology: Method {
+            overview: OVERVIEW,
+            data_sources: sources().map(|(id, source)| (id, source)).chain([starter_source()]).collect(),
+            data_sources_list: sources().map(|(_, source)| source).chain([starter_source().1]).collect(),
+            model: model(),
+            scoring: scoring(),
+            constants: constants(),
+            rules: RULES.iter().map(rule).collect(),
+            techniques: Technique::ALL.iter().map(|technique| technique_body(*technique)).collect(),
+            limitations: LIMITATIONS.to_vec(),
+            citation: "Heliograph, censorship measurements and index, with the date of access",
+        },
+    }
+}
+
+fn data_source(source: Source, summaries: &[CountrySummary]) -> (&'static str, DataSource) {
+    let rows = || summaries.iter().flat_map(|summary| &summary.sources).filter(|row| row.source == source.id());
+    let measurements: u64 = rows().map(|row| row.measurements).sum();
+    let body = DataSource {
+        name: "Open Observatory of Network Interference",
+        kind: "volunteer measurements",
+        coverage: format!("{} countries, {measurements} measurements by target", rows().count()),
+        tests: vec![
+            "web_connectivity", "telegram", "whatsapp", "signal", "facebook_messenger", "tor", "vanilla_tor", "psiphon",
+        ],
+        update_frequency: "as imported",
+        license: source.licence(),
+        url: source.url(),
+    };
+    (source.id(), body)
+}
+
+fn starter_source() -> (&'static str, DataSource) {
+    let tables = starter::sources();
+    let rows: usize = tables.iter().map(|table| table.rows).sum();
+    let body = DataSource {
+        name: "Starter facts of this project",
+        kind: "documented blocks, platforms, site basket, block page signatures",
+        coverage: format!("{rows} rows in {} tables", tables.len()),
+        tests: Vec::new(),
+        update_frequency: "with each release",
+        license: starter::LICENCE,
+        url: "",
+    };
+    ("starter", body)
+}
+
+fn model() -> Model {
+    let calibration = Calibration::cold_start();
+    Model {
+        classifier: ModelPart {
+            kind: "rule list with likelihood ratios, one vote per network, probe and hour",
+            rules_version: crate::country::RULES_VERSION,
+            validation_note: "Ratios marked as published come from 126 adjudicated measurements; all others are the \
+                project's choice. Probabilities use the published calibration until an operator fits their own labels.",
+        },
+        calibration: CalibrationBody {
+            source: calibration.source,
+            intercept: calibration.intercept,
+            slope: calibration.slope,
+        },
+    }
+}
+
+fn scoring() -> Scoring {
+    Scoring {
+        scale: "0 to 100, 100 is total blocking",
+        levels: LEVELS.iter().map(|(from, name, _)| (*name, *from)).collect(),
+        risk_tiers: LEVELS.iter().map(|(_, name, tier)| (*name, *tier)).collect(),
+        weights: WEIGHTS.into_iter().collect(),
+        missing_components: vec!["shutdown_load"],
+        grades: GRADES
+            .iter()
+            .map(|(grade, measurements, networks)| GradeBody { grade, measurements: *measurements, networks: *networks })
+            .collect(),
+        minimum_measurements: MIN_SESSIONS,
+        minimum_sites: MIN_SITES,
+        prior_sites: PRIOR_SITES,
+        prior_breadth: PRIOR_BREADTH,
+        confidence_interval: "90%, normal approximation over the sites of each part",
+        network_weight: "square root of the network's IPv4 addresses in the imported table, at least of 256; equal \
+            without a table",
+    }
+}
+
+fn constants() -> BTreeMap<&'static str, f64> {
+    let hours = |micros: i64| micros as f64 / HOUR as f64;
+    let days = |micros: i64| micros as f64 / DAY as f64;
+    BTreeMap::from([
+        ("vote_blocked_at_log10_lr", c::BLOCKED_AT),
+        ("vote_clear_at_log10_lr", c::CLEAR_AT),
+        ("window_hours", hours(c::WINDOW)),
+        ("window_votes", c::WINDOW_VOTES as f64),
+        ("blocked_hours", c::BLOCKED_HOURS as f64),
+        ("accessible_votes", c::ACCESSIBLE_VOTES as f64),
+        ("intermittent_clear_share", c::INTERMITTENT_CLEAR_SHARE),
+        ("age_limit_days", days(c::AGE_LIMIT)),
+        ("age_limit_messaging_days", days(c::AGE_LIMIT_MESSAGING)),
+        ("half_life_days", days(c::HALF_LIFE)),
+        ("half_life_messaging_days", days(c::HALF_LIFE_MESSAGING)),
+        ("network_day_votes", c::NETWORK_DAY_VOTES),
+        ("peer_window_hours", hours(c::PEER_WINDOW)),
+        ("peer_sessions", c::PEER_SESSIONS as f64),
+        ("peer_networks", c::PEER_NETWORKS as f64),
+        ("broken_network_share", c::BROKEN_NETWORK_SHARE),
+        ("default_down_rate", c::DEFAULT_DOWN_RATE),
+        ("down_rate_countries", c::DOWN_RATE_COUNTRIES as f64),
+        ("prior_strength", c::PRIOR_STRENGTH),
+        ("interval", c::INTERVAL),
+        ("national_share", c::NATIONAL_SHARE),
+        ("several_share", c::SEVERAL_SHARE),
+        ("several_networks", c::SEVERAL_NETWORKS as f64),
+        ("min_addresses", c::MIN_ADDRESSES as f64),
+        ("label_prevalence", c::LABEL_PREVALENCE),
+        ("known_list_confidence", c::KNOWN_LIST_CONFIDENCE),
+        ("known_list_age_days", days(c::KNOWN_LIST_AGE)),
+        ("evidence_half_votes", c::EVIDENCE_HALF),
+    ])
+}
+
+fn rule(rule: &crate::verdict::Rule) -> RuleBody {
+    RuleBody {
+        id: rule.name,
+        log10_lr: rule.log10_lr,
+        needs_control: rule.needs_control,
+        source: rule.source,
+        meaning: rule.meaning,
+    }
+}
+
+fn technique_body(technique: Technique) -> TechniqueBody {
+    TechniqueBody {
+        technique: technique.as_str(),
+        method: technique.method(),
+        block_type: technique.block_type(),
+    }
+}
