@@ -72,13 +72,8 @@ fn options(args: &[&str]) -> Result<Options> {
 /// Starts workerd. Port 0 is resolved here, because the Worker must know its own address from the start; somebody else
 /// may take the port in between, so that case is tried again.
 fn start(state: &State, listen: SocketAddr) -> Result<(Process, Ports)> {
-    let settings = wrangler_toml::load()?;
     for _ in 0..5 {
-        let address = if listen.port() == 0 { free_port(listen)? } else { listen };
-        let environment = environment(state, &settings.variables, address)?;
-        let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
-        configure(state, &settings, address, &names)?;
-        let process = Process::start(&state.path("run"), &environment)?;
+        let process = start_once(state, listen)?;
         if let Some(ports) = process.ports(START_TIMEOUT)? {
             return Ok((process, ports));
         }
@@ -87,6 +82,31 @@ fn start(state: &State, listen: SocketAddr) -> Result<(Process, Ports)> {
         }
     }
     Err(format!("workerd did not start on {listen}"))
+}
+
+fn start_once(state: &State, listen: SocketAddr) -> Result<Process> {
+    let environment = prepare(state, listen)?;
+    Process::start(&state.path("run"), &environment)
+}
+
+/// Writes the configuration; returns the environment that workerd is started with.
+fn prepare(state: &State, listen: SocketAddr) -> Result<Vec<(String, String)>> {
+    let settings = wrangler_toml::load()?;
+    let address = if listen.port() == 0 { free_port(listen)? } else { listen };
+    let environment = environment(state, &settings.variables, address)?;
+    let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
+    configure(state, &settings, address, &names)?;
+    Ok(environment)
+}
+
+/// Starts workerd, lets `measure` watch it from the moment before, and ends it.
+pub fn timed<T>(state: &State, listen: SocketAddr, measure: impl FnOnce(&Process, Instant) -> Result<T>) -> Result<T> {
+    let environment = prepare(state, listen)?;
+    let begin = Instant::now();
+    let process = Process::start(&state.path("run"), &environment)?;
+    let measured = measure(&process, begin)?;
+    process.stop();
+    Ok(measured)
 }
 
 fn free_port(address: SocketAddr) -> Result<SocketAddr> {
