@@ -68,6 +68,8 @@ pub struct Family {
 
 /// Every family of documents.
 pub const FAMILIES: &[&[Family]] = &[
+    crate::world::FAMILIES,
+    crate::country::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];

@@ -18,6 +18,7 @@
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
+//! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`starter`] | the dated facts that ship inside the binary |
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ pub mod directory;
 pub mod documents;
 pub mod error;
 pub mod http;
+pub mod import;
 pub mod keys;
 pub mod kv;
 pub mod limits;

@@ -45,6 +45,9 @@ const MODULES: &[&[Entry]] = &[
     crate::deployment::ENTRIES,
     crate::keys::ENTRIES,
     crate::documents::ENTRIES,
+    crate::country::ENTRIES,
+    crate::world::ENTRIES,
+    crate::reference::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

@@ -13,13 +13,11 @@ use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
 use crate::verdict::Vote;
-use crate::world::{self, NetworkSummary, PeerDays, Summarize, TargetSummary};
+use crate::world::{self, DAYS_AT_ONCE, NetworkSummary, PeerDays, Summarize, TargetSummary};
 use crate::{Result, Timestamp};
 
 /// Targets judged in one operation: bounds how long it holds the writer.
 const AT_ONCE: usize = 20;
-/// Days reported to the world in one operation.
-const DAYS_AT_ONCE: usize = 40;
 /// Most targets put back on the queue in one operation.
 const REQUEUE_AT_ONCE: usize = 900;
 

@@ -29,6 +29,8 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::messages::ROUTES,
     crate::agent::verify::ROUTES,
     crate::agent::pins::ROUTES,
+    crate::country::ROUTES,
+    crate::import::ROUTES,
     openapi::ROUTES,
 ];
 

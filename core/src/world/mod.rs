@@ -11,7 +11,7 @@ pub(crate) use documents::{
     ComponentBody, IndexBody, OoniBody, OverviewBody, SourceLicense, components, index_csv, index_json, name, ooni,
     outage_status, overview, source_licenses,
 };
-pub use exchange::{PeerDays, SendPriors};
+pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use methodology::{Methodology, methodology};
 
 use serde::{Deserialize, Serialize};

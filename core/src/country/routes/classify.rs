@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::http::{Cx, Response};
 use crate::measurement::Fingerprints;
+use crate::measurement::types::Rejection;
 use crate::verdict::classify::classify_value;
 use crate::{Error, Result, reference};
 
@@ -69,7 +70,9 @@ pub fn classify_one(document: Value, fingerprints: &Fingerprints) -> ClassifyRes
             method: None,
             technique: None,
             interference: None,
-            reason: Some(rejection.reason()),
+            reason: Some(match rejection {
+                Rejection::Unsupported(reason) | Rejection::Unusable(reason) | Rejection::Refused(reason) => reason,
+            }),
             model_version,
         },
     }
