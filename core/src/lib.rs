@@ -10,6 +10,7 @@
 //! | [`documents`] | published, cacheable bodies |
 //! | [`runtime`] | what a request handler needs from outside |
 //! | [`http`] | the route table, the router, authentication, limits, OpenAPI |
+//! | [`admin`] | the operator's routes and the health checks |
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | [`agent`] | the relay: identity, messages, streams, pins |
 //! | [`directory`] | names of agents |
@@ -23,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod actor;
+pub mod admin;
 pub mod agent;
 pub mod country;
 pub mod crypto;

@@ -1,9 +1,12 @@
 //! What a request handler needs from outside.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::actor::{Call, Operation, Query, decode};
 use crate::documents::{self, Document};
@@ -72,6 +75,45 @@ pub trait Runtime: MaybeSend + MaybeSync {
 
     /// Whether an answered write is possible right now, for `/readyz`.
     fn probe(&self) -> BoxFuture<'_, Result<()>>;
+
+    /// The operator's view of the data file; `None` where the platform keeps the data, as on the edge.
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        None
+    }
+}
+
+/// What an operator can do with a data file.
+pub trait Maintenance: MaybeSend + MaybeSync {
+    /// Counts what is stored; takes time in proportion to the number of actors.
+    fn info(&self) -> BoxFuture<'_, Result<FileInfo>>;
+
+    /// A consistent copy of the data file as of some moment during the call.
+    fn backup(&self) -> BoxFuture<'_, Result<FileCopy>>;
+}
+
+/// A copy of a data file on its way.
+pub struct FileCopy {
+    /// Its whole length: a stream that ends earlier has failed.
+    pub bytes: u64,
+    pub stream: ByteStream,
+}
+
+/// What a data file holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileInfo {
+    /// Size of the file.
+    pub bytes: u64,
+    /// Actors by kind.
+    pub actors: BTreeMap<String, u64>,
+    pub documents: u64,
+    /// Messages between actors that wait for delivery.
+    pub outbox_waiting: u64,
+    /// Messages given up after 7 days (ruling foundation-relay 18).
+    pub outbox_parked: u64,
+    /// When the longest waiting message was sent, ISO 8601.
+    pub outbox_oldest: Option<String>,
+    /// When the next timer or delivery is due, ISO 8601.
+    pub next_due: Option<String>,
 }
 
 /// What stays the same from request to request.

@@ -6,7 +6,9 @@
 //! | [`writer`] | the one thread that writes: group commit, effects, timers, recovery from faults |
 //! | [`runtime`] | the core's `Runtime` on top of both |
 //! | [`streams`] | receive streams: one task per listening agent |
+//! | `maintenance` | what the data file holds, and copies of it |
 //! | [`serve`] | the HTTP shell |
+//! | [`websocket`] | its WebSocket part |
 //! | [`server`] | starting and stopping all of it |
 //! | [`config`] | settings from flags, environment, file and defaults |
 //! | [`keyfile`] | master keys and operator key beside the data file |
@@ -17,6 +19,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod keyfile;
+mod maintenance;
 pub mod runtime;
 pub mod serve;
 pub mod server;
@@ -24,4 +27,5 @@ pub mod store;
 pub mod streams;
 #[doc(hidden)]
 pub mod testing;
+pub mod websocket;
 pub mod writer;

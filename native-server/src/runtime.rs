@@ -9,7 +9,7 @@ use heliograph_core::actor::{ActorId, Call, View, host};
 use heliograph_core::agent::stream::Open;
 use heliograph_core::documents::Document;
 use heliograph_core::kv::Read;
-use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime};
 use heliograph_core::{Error, Result, Timestamp};
 
 use crate::clock;
@@ -20,7 +20,7 @@ use crate::writer::{Listener, Writer};
 /// Everything a handler reaches.
 pub struct Native {
     pub(crate) store: Arc<Store>,
-    pub(crate) writer: Writer,
+    pub(crate) writer: Arc<Writer>,
     environment: Environment,
     documents: Arc<Documents>,
     streams: Arc<Streams>,
@@ -34,7 +34,7 @@ impl Native {
         documents: Arc<Documents>,
         streams: Arc<Streams>,
     ) -> Self {
-        Native { store, writer, environment, documents, streams }
+        Native { store, writer: Arc::new(writer), environment, documents, streams }
     }
 
     pub fn streams(&self) -> &Arc<Streams> {
@@ -81,7 +81,7 @@ impl Runtime for Native {
     }
 
     fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
-        Box::pin(self.streams.open(open))
+        Box::pin(std::future::ready(self.streams.open(open)))
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
@@ -108,6 +108,10 @@ impl Runtime for Native {
 
     fn probe(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.writer.probe())
+    }
+
+    fn maintenance(&self) -> Option<&dyn Maintenance> {
+        Some(self)
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{ConnectInfo, FromRequestParts, State};
 use axum::serve::ListenerExt;
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, StreamExt};
@@ -18,6 +19,7 @@ use http::{HeaderMap, StatusCode, header};
 use tokio::net::TcpListener;
 
 use crate::runtime::Native;
+use crate::websocket;
 
 /// Longest pause between two pieces of a request body.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
@@ -26,7 +28,6 @@ const BODY_PAUSE: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 
 struct Shell {
-    native: Arc<Native>,
     runtime: Arc<dyn Runtime>,
 }
 
@@ -36,7 +37,7 @@ pub async fn run(
     native: Arc<Native>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
-    let shell = Arc::new(Shell { runtime: native.clone(), native: native.clone() });
+    let shell = Arc::new(Shell { runtime: native.clone() });
     let service = Router::new().fallback(handle).with_state(shell).into_make_service_with_connect_info::<SocketAddr>();
     let listener = listener.tap_io(|socket| {
         // Without it small answers wait for the acknowledgement of earlier ones.
@@ -72,8 +73,11 @@ async fn handle(
 ) -> axum::response::Response {
     let started = Instant::now();
     let settings = &shell.runtime.environment().settings;
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let client = client(&head.headers, &settings.client_address_header, peer.ip());
+    if websocket::is_upgrade(&head) {
+        return upgrade(&shell, &mut head).await;
+    }
     let log = settings.access_log.then(|| format!("{} {}", head.method, head.uri.path()));
     let response = match routes::preflight(&head.method, head.uri.path(), &head.headers, settings) {
         Preflight::Answer(response) => *response,
@@ -100,14 +104,37 @@ async fn handle(
     into_axum(response)
 }
 
+/// Turns the connection into a WebSocket, or says why not.
+async fn upgrade(shell: &Shell, head: &mut http::request::Parts) -> axum::response::Response {
+    let upgrade = match WebSocketUpgrade::from_request_parts(head, &()).await {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => {
+            return into_axum(Response::error(Error::bad_request(format!(
+                "This is no WebSocket request: {rejection}."
+            ))));
+        }
+    };
+    let query = head.uri.query().unwrap_or_default();
+    let accepted = websocket::accept(shell.runtime.clone(), upgrade, &head.headers, query).await;
+    accepted.unwrap_or_else(|error| {
+        report(head.uri.path(), error.cause.as_deref());
+        into_axum(Response::error(error))
+    })
+}
+
+/// Tells the operator, never the client.
+fn report(route: &str, cause: Option<&str>) {
+    if let Some(cause) = cause {
+        eprintln!("error: {route}: {cause}");
+    }
+}
+
 /// Asks the core; a panic becomes a 500 of this request, and causes go to the operator.
 async fn answer(runtime: &Arc<dyn Runtime>, request: Request) -> Response {
     let route = format!("{} {}", request.method, request.path);
     let serving = AssertUnwindSafe(routes::serve(runtime.clone(), request)).catch_unwind();
     let response = serving.await.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")));
-    if let Some(cause) = &response.cause {
-        eprintln!("error: {route}: {cause}");
-    }
+    report(&route, response.cause.as_deref());
     response
 }
 

@@ -20,6 +20,7 @@ pub use router::{Preflight, home, preflight, serve};
 
 /// Every route, by resource.
 pub const ROUTES: &[&[Route]] = &[
+    crate::admin::ROUTES,
     crate::keys::ROUTES,
     crate::agent::register::ROUTES,
     crate::agent::identity::ROUTES,

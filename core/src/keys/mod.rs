@@ -6,7 +6,7 @@ mod account;
 mod signup;
 
 pub use account::{Admit, CreateAccount, ENTRIES, RevokeAccount};
-pub use signup::ROUTES;
+pub use signup::{ROUTES, SignupResponse, create};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -36,6 +36,12 @@ pub struct Common {
     /// Address that links in answers begin with.
     #[arg(long, global = true, value_name = "URL")]
     pub public_url: Option<String>,
+    /// Work at the running server with this address instead of on the data file.
+    #[arg(long, global = true, value_name = "URL")]
+    pub to: Option<String>,
+    /// Operator key; without it HELIOGRAPH_ADMIN_KEY, else the one in the key file.
+    #[arg(long, global = true, value_name = "KEY")]
+    pub admin_key: Option<String>,
     /// Write one line per request to standard error.
     #[arg(long, global = true)]
     pub access_log: bool,
@@ -47,6 +53,49 @@ pub enum Command {
     Serve,
     /// Print every setting with its value, source and meaning.
     Config,
+    /// Make, list and revoke API keys.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Look at, check and copy the data file.
+    #[command(subcommand)]
+    Db(DbCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// Make a key; it is printed once.
+    Create {
+        /// What the key may do.
+        #[arg(long, value_parser = ["research", "enterprise", "bench"])]
+        tier: String,
+        /// Whom it is for.
+        #[arg(long, default_value = "")]
+        label: String,
+    },
+    /// List keys: account, tier, state, time, label.
+    List,
+    /// End a key at once.
+    Revoke {
+        /// The account as listed, or the whole key.
+        key: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DbCommand {
+    /// Show what the file holds.
+    Info {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check every page of a file that no server uses.
+    Check,
+    /// Write a consistent copy, of a running server too (with --to).
+    Backup {
+        /// The copy; must not exist yet.
+        file: PathBuf,
+    },
 }
 
 impl Common {
@@ -57,7 +106,12 @@ impl Common {
             let (name, value) = pair.split_once('=').ok_or_else(|| format!("--set takes NAME=VALUE, not {pair:?}"))?;
             flags.push((name.trim().to_owned(), value.to_owned()));
         }
-        let named = [("listen", &self.listen), ("brand", &self.brand), ("public_url", &self.public_url)];
+        let named = [
+            ("listen", &self.listen),
+            ("brand", &self.brand),
+            ("public_url", &self.public_url),
+            ("admin_key", &self.admin_key),
+        ];
         for (name, value) in named {
             flags.extend(value.as_ref().map(|value| (name.to_owned(), value.clone())));
         }

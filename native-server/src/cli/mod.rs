@@ -1,6 +1,9 @@
 //! The command line.
 
 mod args;
+mod client;
+mod db;
+mod keys;
 mod serve;
 
 use std::process::ExitCode;
@@ -15,6 +18,8 @@ pub fn main() -> ExitCode {
     let result = match &cli.command {
         None | Some(Command::Serve) => serve::run(&cli.common),
         Some(Command::Config) => config(&cli.common),
+        Some(Command::Keys(command)) => keys::run(&cli.common, command),
+        Some(Command::Db(command)) => db::run(&cli.common, command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

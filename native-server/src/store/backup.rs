@@ -5,6 +5,7 @@
 //! snapshot taken between two commits. The copy is then exactly that snapshot.
 
 use std::collections::BTreeSet;
+use std::fs::OpenOptions;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use heliograph_core::{Error, Result};
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
+use tokio::runtime::Handle;
 
 use super::{DOCUMENTS, DUE, PROBE, ROWS, SNAPSHOT_LIMIT, Store, TIMERS};
 use crate::writer::Writer;
@@ -22,6 +24,8 @@ const SLICE: Duration = Duration::from_millis(200);
 const ROUNDS: usize = 8;
 /// So few changed keys can be copied in the last round.
 const FEW: usize = 2_000;
+/// Memory for pages of the copy, in bytes.
+const CACHE: usize = 16 << 20;
 
 type Keys = BTreeSet<Vec<u8>>;
 
@@ -77,37 +81,32 @@ impl Drop for Recording<'_> {
     }
 }
 
-/// Copies the whole data file to `target`, which must not exist. Blocks; call it on a thread of its own.
-pub fn backup(
-    store: &Store,
-    writer: &Writer,
-    target: &Path,
-    wait: &dyn Fn(Freezing<'_>) -> Result<Frozen>,
-) -> Result<()> {
+/// Copies the whole data file to `target`, which must not exist. Blocks, and waits for the writer through `runtime`:
+/// call it on a thread for blocking work.
+pub fn backup(store: &Store, writer: &Writer, runtime: &Handle, target: &Path) -> Result<()> {
     let _recording = writer.changed().start()?;
-    // The writer begins to record with its next commit; a snapshot taken by it marks the start.
-    drop(wait(Box::pin(writer.freeze()))?);
-    let file = std::fs::OpenOptions::new().read(true).write(true).create_new(true).open(target);
+    // The commit that answers this, and every later one, notes what it changes.
+    drop(runtime.block_on(writer.freeze())?);
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(target);
     let file = file.map_err(|error| Error::internal(format!("cannot write {}: {error}", target.display())))?;
     let mut builder = Database::builder();
-    builder.set_cache_size(16 << 20);
+    builder.set_cache_size(CACHE);
     let copy = builder.create_file(file).map_err(Error::internal)?;
     copy_rows(store, &copy)?;
-    for round in 0..=ROUNDS {
-        let frozen = wait(Box::pin(writer.freeze()))?;
-        if round < ROUNDS && frozen.keys.len() > FEW {
-            drop(frozen.snapshot);
-            copy_keys(store, &copy, frozen.keys)?;
-            continue;
+    for _ in 0..ROUNDS {
+        let frozen = runtime.block_on(writer.freeze())?;
+        if frozen.keys.len() <= FEW {
+            return finish(&frozen, &copy);
         }
-        finish(&frozen, &copy)?;
-        break;
+        drop(frozen.snapshot);
+        copy_keys(store, &copy, frozen.keys)?;
     }
-    Ok(())
+    finish(&runtime.block_on(writer.freeze())?, &copy)
 }
-
-/// A wait for the writer, which the caller drives on its runtime.
-pub type Freezing<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Frozen>> + Send + 'a>>;
 
 fn begin(copy: &Database, durability: Durability) -> Result<WriteTransaction> {
     let mut transaction = copy.begin_write().map_err(Error::internal)?;

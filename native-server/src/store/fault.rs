@@ -19,6 +19,8 @@ pub struct Faults {
     pub nth_sync: AtomicU64,
     /// Fails the write with this number, counted from 1; 0 means none.
     pub nth_write: AtomicU64,
+    /// Opening the file again switches `writes` and `syncs` off.
+    pub heal_on_open: AtomicBool,
     /// Syncs asked for so far.
     pub sync_count: AtomicU64,
     /// Writes asked for so far.
@@ -41,7 +43,13 @@ impl Faults {
     /// A wrapper for [`super::Options::wrap`].
     pub fn wrap(faults: &Arc<Faults>) -> super::WrapBackend {
         let faults = faults.clone();
-        Box::new(move |inner| Box::new(Faulty { inner, faults: faults.clone() }))
+        Box::new(move |inner| {
+            if faults.heal_on_open.load(Ordering::SeqCst) {
+                Faults::set(&faults.writes, false);
+                Faults::set(&faults.syncs, false);
+            }
+            Box::new(Faulty { inner, faults: faults.clone() })
+        })
     }
 }
 

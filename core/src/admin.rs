@@ -1,0 +1,184 @@
+//! The operator's routes and the health checks (rulings foundation-relay 23 and 29: extensions of the interface).
+//!
+//! Keys are managed the same way on both runtimes. The data file can be looked at and copied natively only: on the edge
+//! the platform keeps the data, with point-in-time recovery of its own, and those routes answer 404.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::deployment::{self, Keys, ListedKey, WhoAmI};
+use crate::http::{Body, Cx, Param, Response, Route, handler};
+use crate::keys::{RevokeAccount, SignupResponse, Tier};
+use crate::runtime::{self, FileInfo, Maintenance};
+use crate::{Error, ErrorCode, Result};
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/healthz", handler!(healthz)).extension().returns::<Health>().summary("Whether the process answers."),
+    Route::get("/readyz", handler!(readyz))
+        .extension()
+        .effectful()
+        .returns::<Health>()
+        .summary("Whether a write becomes durable right now; 503 when not."),
+    Route::get("/v1/admin/keys", handler!(list_keys))
+        .admin()
+        .extension()
+        .params(&[
+            Param::optional("after", "The `next` of the page before."),
+            Param::optional("limit", "Keys per page, at most 1,000; default 100."),
+        ])
+        .returns::<KeyPage>()
+        .summary("List API keys, without their secrets."),
+    Route::post("/v1/admin/keys", handler!(create_key))
+        .admin()
+        .extension()
+        .accepts::<NewKey>()
+        .creates::<SignupResponse>()
+        .summary("Make an API key of any tier. It is shown once."),
+    Route::delete("/v1/admin/keys/{account}", handler!(revoke_key))
+        .admin()
+        .extension()
+        .returns::<Revoked>()
+        .summary("End an API key at once."),
+    Route::get("/v1/admin/db", handler!(db_info))
+        .admin()
+        .extension()
+        .returns::<DbInfo>()
+        .summary("What the data file holds; native only."),
+    Route::get("/v1/admin/db/backup", handler!(db_backup))
+        .admin()
+        .extension()
+        .effectful()
+        .summary("A consistent copy of the data file; native only. The key file is not in it."),
+];
+
+/// The answer of a health check.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Health {
+    /// `ok` or `ready`.
+    pub status: &'static str,
+}
+
+async fn healthz(_cx: Cx) -> Result<Response> {
+    Response::json(&Health { status: "ok" })
+}
+
+async fn readyz(cx: Cx) -> Result<Response> {
+    cx.rt.probe().await?;
+    Response::json(&Health { status: "ready" })
+}
+
+/// A listed API key.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct KeyEntry {
+    /// Names the key, for revoking.
+    pub account: String,
+    pub tier: String,
+    /// What the holder wrote about themselves.
+    pub label: String,
+    /// ISO 8601.
+    pub created_at: String,
+    pub revoked: bool,
+}
+
+impl From<ListedKey> for KeyEntry {
+    fn from(key: ListedKey) -> Self {
+        KeyEntry {
+            account: key.account,
+            tier: key.tier,
+            label: key.label,
+            created_at: key.created.to_string(),
+            revoked: key.revoked,
+        }
+    }
+}
+
+/// One page of keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct KeyPage {
+    pub keys: Vec<KeyEntry>,
+    /// Give it as `after` to get the next page; null on the last one.
+    pub next: Option<String>,
+}
+
+async fn list_keys(cx: Cx) -> Result<Response> {
+    let limit = cx.count("limit", 100, 1_000)?;
+    let query = Keys { after: cx.query("after")?, limit };
+    let keys = runtime::query(&*cx.rt, deployment::actor().name, &query).await?;
+    let next = keys.last().filter(|_| keys.len() == limit as usize).map(|key| key.account.clone());
+    Response::json(&KeyPage { keys: keys.into_iter().map(KeyEntry::from).collect(), next })
+}
+
+/// What key to make.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct NewKey {
+    pub tier: Tier,
+    /// For the list of keys; at most 500 characters.
+    #[serde(default)]
+    pub label: String,
+}
+
+async fn create_key(cx: Cx) -> Result<Response> {
+    let wanted: NewKey = cx.json()?;
+    if wanted.tier == Tier::Demo {
+        return Err(Error::bad_request("The demo key is the setting `demo_key`; `tier` must be another."));
+    }
+    if wanted.label.chars().count() > 500 {
+        return Err(Error::bad_request("`label` must be at most 500 characters."));
+    }
+    Response::created(&crate::keys::create(&*cx.rt, wanted.tier, &wanted.label).await?)
+}
+
+/// A key that ended.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Revoked {
+    pub account: String,
+    pub revoked: bool,
+}
+
+/// Accepts the account or the whole key, so that a leaked key can be revoked as it was found.
+async fn revoke_key(cx: Cx) -> Result<Response> {
+    let environment = cx.rt.environment();
+    let given = cx.path("account")?;
+    let key = environment.secrets.parse_key(&environment.settings.brand, crate::keys::KEY_KIND, given);
+    let account = key.map_or(Cow::Borrowed(given), |key| Cow::Owned(key.actor().to_owned())).into_owned();
+    runtime::call(&*cx.rt, account.clone(), &RevokeAccount).await?;
+    Response::json(&Revoked { account, revoked: true })
+}
+
+/// The deployment and its data file.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DbInfo {
+    pub deployment: String,
+    pub brand: String,
+    /// ISO 8601.
+    pub created_at: String,
+    #[serde(flatten)]
+    pub file: FileInfo,
+}
+
+fn maintenance(cx: &Cx) -> Result<&dyn Maintenance> {
+    cx.rt.maintenance().ok_or_else(|| {
+        let message = "This deployment has no data file: the platform keeps its data and the ways to copy it.";
+        Error::new(ErrorCode::NotFound, message)
+    })
+}
+
+async fn db_info(cx: Cx) -> Result<Response> {
+    let file = maintenance(&cx)?.info().await?;
+    let identity = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
+    let identity = identity.ok_or_else(|| Error::internal("a running deployment without identity"))?;
+    let (brand, created_at) = (identity.brand, identity.created.to_string());
+    Response::json(&DbInfo { deployment: identity.id, brand, created_at, file })
+}
+
+async fn db_backup(cx: Cx) -> Result<Response> {
+    let copy = maintenance(&cx)?.backup().await?;
+    let mut response = Response::new(http::StatusCode::OK, "application/octet-stream", "");
+    response.set("content-disposition", "attachment; filename=\"heliograph.redb\"");
+    // A copy that breaks off must not look whole.
+    response.set("content-length", &copy.bytes.to_string());
+    response.body = Body::Stream(copy.stream);
+    Ok(response)
+}

@@ -1,0 +1,232 @@
+//! Where a command does its work: on the data file in this process, or at a running server.
+//!
+//! Both are asked with the same requests: a command is written once, against the operator's routes.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use heliograph_core::http::{self as routes, Body};
+use heliograph_core::runtime::Runtime;
+use http::{HeaderMap, HeaderValue, Method};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::args::Common;
+use crate::keyfile;
+use crate::server::Deployment;
+use crate::store::Options;
+
+/// Largest JSON answer that is read.
+const MAX_ANSWER: u64 = 64 << 20;
+
+pub struct Client {
+    place: Place,
+    admin_key: String,
+}
+
+enum Place {
+    Here { runtime: tokio::runtime::Runtime, deployment: Deployment },
+    There { base: String, agent: ureq::Agent },
+}
+
+/// An answer with its JSON body.
+pub struct Answer {
+    pub status: u16,
+    pub body: Value,
+}
+
+impl Answer {
+    /// The body, or the error it states.
+    pub fn read<T: DeserializeOwned>(self) -> Result<T, String> {
+        if self.status >= 300 {
+            return Err(explain(self.status, &self.body));
+        }
+        serde_json::from_value(self.body).map_err(|error| format!("the answer is of another version: {error}"))
+    }
+}
+
+fn explain(status: u16, body: &Value) -> String {
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    match status {
+        401 => "the operator key was refused; give it with --admin-key or HELIOGRAPH_ADMIN_KEY (it is in the key file \
+                beside the server's data file)"
+            .to_owned(),
+        _ => format!("{status} {}: {}", text("error"), text("message")),
+    }
+}
+
+impl Client {
+    /// Opens the data file, or prepares to ask the server named by `--to`. Without `create`, there must be data.
+    pub fn open(common: &Common, create: bool) -> Result<Client, String> {
+        match &common.to {
+            Some(url) => Client::there(common, url),
+            None => Client::here(common, create),
+        }
+    }
+
+    fn here(common: &Common, create: bool) -> Result<Client, String> {
+        let settings = common.config()?.settings;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())?;
+        let options = Options { must_exist: !create, ..Options::new(&common.data) };
+        let deployment = runtime.block_on(Deployment::open(settings, options))?;
+        let admin_key = deployment.native().environment().secrets.admin_key.clone();
+        Ok(Client { place: Place::Here { runtime, deployment }, admin_key })
+    }
+
+    fn there(common: &Common, url: &str) -> Result<Client, String> {
+        let base = url.trim_end_matches('/').to_owned();
+        if !base.starts_with("http://") && !base.starts_with("https://") {
+            return Err(format!("--to takes an address such as http://127.0.0.1:8787, not {url:?}"));
+        }
+        let admin_key = match common.config()?.settings.admin_key {
+            key if !key.is_empty() => key,
+            _ => keyfile::load_or_create(&common.data, false).map(|keys| keys.admin_key).map_err(|error| {
+                format!("--to needs the operator key: --admin-key, HELIOGRAPH_ADMIN_KEY or a key file ({error})")
+            })?,
+        };
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
+        Ok(Client { place: Place::There { base, agent }, admin_key })
+    }
+
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
+        self.request(Method::GET, path, Bytes::new())?.read()
+    }
+
+    pub fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
+        self.request(Method::DELETE, path, Bytes::new())?.read()
+    }
+
+    pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, String> {
+        let body = serde_json::to_vec(body).map_err(|error| error.to_string())?;
+        self.request(Method::POST, path, body.into())?.read()
+    }
+
+    /// Sends a request and reads its JSON answer. `path` may carry a query.
+    pub fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Answer, String> {
+        match &self.place {
+            Place::Here { runtime, .. } => {
+                let response = runtime.block_on(routes::serve(self.runtime()?, self.local(method, path, body)?));
+                if let Some(cause) = &response.cause {
+                    eprintln!("error: {cause}");
+                }
+                let status = response.status.as_u16();
+                match response.body {
+                    Body::Bytes(bytes) => answer(status, &bytes),
+                    Body::Stream(_) => Err("the answer is no JSON".to_owned()),
+                }
+            }
+            Place::There { .. } => {
+                let mut response = self.remote(method, path, body)?;
+                let status = response.status().as_u16();
+                let bytes = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec();
+                answer(status, &bytes.map_err(|error| error.to_string())?)
+            }
+        }
+    }
+
+    /// Writes the body of a GET to a new file; an incomplete one is removed again. Returns its length.
+    pub fn download(&self, path: &str, file: &Path) -> Result<u64, String> {
+        let refuse = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut target = options.open(file).map_err(refuse)?;
+        let copied = self.copy(path, &mut target);
+        let copied = copied.and_then(|bytes| target.sync_all().map(|()| bytes).map_err(refuse));
+        if copied.is_err() {
+            // The error is what the caller needs to know.
+            let _ = std::fs::remove_file(file);
+        }
+        copied
+    }
+
+    fn copy(&self, path: &str, target: &mut dyn Write) -> Result<u64, String> {
+        match &self.place {
+            Place::Here { runtime, .. } => {
+                let request = self.local(Method::GET, path, Bytes::new())?;
+                let rt = self.runtime()?;
+                runtime.block_on(async {
+                    let response = routes::serve(rt, request).await;
+                    let stated = length(&response.headers);
+                    let status = response.status.as_u16();
+                    let mut pieces = match response.body {
+                        Body::Stream(pieces) => pieces,
+                        Body::Bytes(bytes) => {
+                            return Err(answer(status, &bytes).map_or_else(|e| e, |a| explain(status, &a.body)));
+                        }
+                    };
+                    let mut bytes = 0;
+                    while let Some(piece) = pieces.next().await {
+                        target.write_all(&piece).map_err(|error| error.to_string())?;
+                        bytes += piece.len() as u64;
+                    }
+                    whole(bytes, stated)
+                })
+            }
+            Place::There { .. } => {
+                let mut response = self.remote(Method::GET, path, Bytes::new())?;
+                let status = response.status().as_u16();
+                let stated = length(response.headers());
+                let mut body = response.body_mut().with_config().limit(u64::MAX).reader();
+                if status >= 300 {
+                    let mut bytes = Vec::new();
+                    body.take(MAX_ANSWER).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+                    return Err(explain(status, &answer(status, &bytes)?.body));
+                }
+                let bytes = std::io::copy(&mut body, target).map_err(|error| error.to_string())?;
+                whole(bytes, stated)
+            }
+        }
+    }
+
+    fn runtime(&self) -> Result<std::sync::Arc<dyn Runtime>, String> {
+        match &self.place {
+            Place::Here { deployment, .. } => Ok(deployment.native().clone()),
+            Place::There { .. } => Err("this command works on a data file only".to_owned()),
+        }
+    }
+
+    fn local(&self, method: Method, path: &str, body: Bytes) -> Result<routes::Request, String> {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let mut headers = HeaderMap::new();
+        let key = HeaderValue::from_str(&self.admin_key).map_err(|_| "the operator key cannot stand in a header")?;
+        headers.insert("x-admin-key", key);
+        let (path, query) = (path.to_owned(), query.to_owned());
+        Ok(routes::Request { method, path, query, headers, body, client: None })
+    }
+
+    fn remote(&self, method: Method, path: &str, body: Bytes) -> Result<http::Response<ureq::Body>, String> {
+        let Place::There { base, agent } = &self.place else { return Err("no server was named".to_owned()) };
+        let request = http::Request::builder().method(method).uri(format!("{base}{path}"));
+        let request = request.header("x-admin-key", &self.admin_key);
+        let sent = match body.is_empty() {
+            true => request.body(()).map_err(|error| error.to_string()).map(|request| agent.run(request)),
+            false => request.body(&body[..]).map_err(|error| error.to_string()).map(|request| agent.run(request)),
+        };
+        sent?.map_err(|error| format!("{base}: {error}"))
+    }
+}
+
+fn answer(status: u16, bytes: &[u8]) -> Result<Answer, String> {
+    let body = serde_json::from_slice(bytes).map_err(|_| format!("the answer ({status}) is no JSON"))?;
+    Ok(Answer { status, body })
+}
+
+fn length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(http::header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn whole(bytes: u64, stated: Option<u64>) -> Result<u64, String> {
+    match stated {
+        Some(stated) if stated != bytes => Err(format!("the copy broke off after {bytes} of {stated} bytes")),
+        _ => Ok(bytes),
+    }
+}

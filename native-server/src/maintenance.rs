@@ -1,0 +1,124 @@
+//! The operator's view of the data file: what it holds, and copies of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream;
+use heliograph_core::actor::{ActorId, View, outbox_summary};
+use heliograph_core::kv::{KeyPart, Range, Read};
+use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime};
+use heliograph_core::settings::Settings;
+use heliograph_core::{Error, Result, Timestamp};
+use redb::ReadableTableMetadata;
+use tokio::io::AsyncReadExt;
+
+use crate::clock;
+use crate::runtime::Native;
+use crate::store::{self, DOCUMENTS, ROWS, Rows, Store};
+
+/// How long one snapshot of a count is held.
+const SLICE: Duration = Duration::from_millis(200);
+/// Bytes of a copy sent at a time.
+const PIECE: usize = 256 << 10;
+
+impl Maintenance for Native {
+    fn info(&self) -> BoxFuture<'_, Result<FileInfo>> {
+        let (store, settings) = (self.store.clone(), self.environment().settings.clone());
+        let work = tokio::task::spawn_blocking(move || info(&store, &settings));
+        Box::pin(async move { work.await.map_err(Error::internal)? })
+    }
+
+    fn backup(&self) -> BoxFuture<'_, Result<FileCopy>> {
+        let (store, writer) = (self.store.clone(), self.writer.clone());
+        let runtime = tokio::runtime::Handle::current();
+        let work = tokio::task::spawn_blocking(move || {
+            let draft = Draft::beside(store.path());
+            store::backup(&store, &writer, &runtime, &draft.0).map(|()| draft)
+        });
+        Box::pin(async move { send(work.await.map_err(Error::internal)??).await })
+    }
+}
+
+/// A temporary file, removed when dropped.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn beside(data: &Path) -> Draft {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut name = data.as_os_str().to_owned();
+        name.push(format!(".copy-{}-{number}", std::process::id()));
+        Draft(PathBuf::from(name))
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // It may never have been made.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+async fn send(draft: Draft) -> Result<FileCopy> {
+    let file = tokio::fs::File::open(&draft.0).await.map_err(Error::internal)?;
+    let bytes = file.metadata().await.map_err(Error::internal)?.len();
+    let stream = stream::unfold((file, draft), |(mut file, draft)| async move {
+        let mut piece = Vec::with_capacity(PIECE);
+        let read = (&mut file).take(PIECE as u64).read_to_end(&mut piece).await;
+        match read {
+            Ok(0) => None,
+            Ok(_) => Some((Bytes::from(piece), (file, draft))),
+            Err(error) => {
+                // The stated length tells the receiver that this is not the end.
+                eprintln!("error: a backup broke off: {error}");
+                None
+            }
+        }
+    });
+    Ok(FileCopy { bytes, stream: Box::pin(stream) })
+}
+
+/// Counts actors and their outboxes in short snapshots.
+fn info(store: &Store, settings: &Settings) -> Result<FileInfo> {
+    let bytes = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
+    let mut info = FileInfo { bytes, ..FileInfo::default() };
+    let mut oldest: Option<Timestamp> = None;
+    let mut from = Some(Vec::new());
+    while let Some(start) = from.take() {
+        from = store.read(|snapshot| {
+            let until = Instant::now() + SLICE;
+            let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
+            let mut start = start;
+            loop {
+                let mut rows = table.range::<&[u8]>(start.as_slice()..).map_err(Error::unavailable)?;
+                let Some(row) = rows.next() else { return Ok(None) };
+                let (key, _) = row.map_err(Error::unavailable)?;
+                let actor = String::read(&mut key.value()).and_then(|name| ActorId::parse(&name));
+                let actor = actor.ok_or_else(|| Error::internal("a row of no actor"))?;
+                let prefix = store::prefix(&actor);
+                let rows: &dyn Read = &Rows::new(&table, &prefix);
+                let outbox = outbox_summary(&View::new(&actor, rows, clock::now(), settings))?;
+                *info.actors.entry(actor.kind.as_str().to_owned()).or_default() += 1;
+                info.outbox_waiting += outbox.waiting;
+                info.outbox_parked += outbox.parked;
+                oldest = [oldest, outbox.oldest].into_iter().flatten().min();
+                match Range::prefix(&prefix).end {
+                    Some(end) => start = end,
+                    None => return Ok(None),
+                }
+                if Instant::now() >= until {
+                    return Ok(Some(start));
+                }
+            }
+        })?;
+    }
+    info.documents = store.read(|snapshot| {
+        let table = snapshot.open_table(DOCUMENTS).map_err(Error::unavailable)?;
+        table.len().map_err(Error::unavailable)
+    })?;
+    info.outbox_oldest = oldest.map(|at| at.to_string());
+    info.next_due = store.earliest()?.map(|at| at.to_string());
+    Ok(info)
+}

@@ -1,0 +1,113 @@
+//! A store with its writer, and the counter actors of the core's probe.
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use heliograph::runtime::answer;
+use heliograph::store::fault::Faults;
+use heliograph::store::{Options, Store};
+use heliograph::writer::{Listener, Writer, WriterThread};
+use heliograph_core::actor::host::probe::{Add, Read};
+use heliograph_core::actor::{ActorId, Call, Operation, Query, decode};
+use heliograph_core::documents::Document;
+use heliograph_core::settings::Settings;
+use heliograph_core::{ErrorCode, Result};
+
+/// What the writer told.
+#[derive(Default)]
+pub struct Heard {
+    pub published: Mutex<Vec<Document>>,
+    pub woken: Mutex<Vec<String>>,
+    pub reopened: Mutex<u32>,
+    /// Run on the writer thread after each reopening, before the probe.
+    pub on_reopened: Mutex<Option<Box<dyn Fn() + Send>>>,
+}
+
+impl Listener for Heard {
+    fn published(&self, documents: Vec<Document>) {
+        self.published.lock().unwrap().extend(documents);
+    }
+
+    fn wake(&self, actor: &ActorId) {
+        self.woken.lock().unwrap().push(actor.to_string());
+    }
+
+    fn reopened(&self) {
+        if let Some(then) = &*self.on_reopened.lock().unwrap() {
+            then();
+        }
+        *self.reopened.lock().unwrap() += 1;
+    }
+}
+
+/// A data file at work.
+pub struct Bench {
+    pub store: Arc<Store>,
+    pub writer: Arc<Writer>,
+    pub thread: WriterThread,
+    pub heard: Arc<Heard>,
+    pub settings: Arc<Settings>,
+}
+
+impl Bench {
+    pub fn open(path: &Path) -> Bench {
+        Bench::with(Options::new(path))
+    }
+
+    pub fn faulty(path: &Path, faults: &Arc<Faults>) -> Bench {
+        // A small cache, so that reads after a fault cannot all come from memory.
+        Bench::with(Options { cache_bytes: 1 << 20, wrap: Some(Faults::wrap(faults)), ..Options::new(path) })
+    }
+
+    fn with(options: Options) -> Bench {
+        let store = Arc::new(Store::open(options).unwrap());
+        let settings = Arc::new(Settings { publish_interval: 0, ..Settings::default() });
+        let heard = Arc::new(Heard::default());
+        let (writer, thread) = Writer::spawn(store.clone(), settings.clone(), heard.clone()).unwrap();
+        Bench { store, writer: Arc::new(writer), thread, heard, settings }
+    }
+
+    /// Ends the writer and closes the file, then opens it again.
+    pub fn restart(self) -> Bench {
+        let path: PathBuf = self.store.path().to_owned();
+        self.thread.stop();
+        drop((self.writer, self.store));
+        Bench::open(&path)
+    }
+
+    pub async fn call<O: Operation>(&self, name: &str, operation: &O) -> Result<O::Reply> {
+        decode(&self.writer.call(Call::operation(name, operation)?).await?)
+    }
+
+    pub fn query<Q: Query>(&self, name: &str, query: &Q) -> Result<Q::Reply> {
+        decode(&answer(&self.store, &self.settings, &Call::query(name, query)?)?)
+    }
+
+    /// Count and log of a counter.
+    pub fn counter(&self, name: &str) -> (u64, Vec<String>) {
+        self.query(name, &Read).unwrap()
+    }
+
+    pub fn count(&self, name: &str) -> u64 {
+        self.counter(name).0
+    }
+}
+
+pub fn add(note: &str) -> Add {
+    Add { amount: 1, note: note.to_owned(), fail: None }
+}
+
+pub fn failing_add(code: ErrorCode) -> Add {
+    Add { amount: 1, note: "never".to_owned(), fail: Some(code) }
+}
+
+/// Waits until `check` holds.
+pub async fn until(what: &str, mut check: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !check() {
+        assert!(started.elapsed() < Duration::from_secs(20), "waited too long: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
