@@ -4,7 +4,7 @@ use heliograph_core::starter::{Country, known_blocks};
 use heliograph_core::time::Timestamp;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
-use heliograph_tests::synthetic::{BEFORE, BLOCKING, CLEAN, COUNTRY, INSIDE, SITE, blocked_site};
+use heliograph_tests::synthetic::{BEFORE, BLOCKING, CLEAN, COUNTRY, HALF_BLOCKED, INSIDE, ROWS, SITE, blocked_site};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -44,7 +44,7 @@ pub fn research(client: &Client) -> Client {
 /// Fills a deployment with the made-up blocked site.
 pub fn with_blocked_site(client: &Client) {
     let counts = data::import(&client.admin(), "ooni-observations", "", blocked_site().as_bytes());
-    assert_eq!((counts.accepted, counts.lines()), (64, 64), "{counts:?}");
+    assert_eq!((counts.accepted, counts.lines()), (ROWS, ROWS), "{counts:?}");
 }
 
 fn detect(client: &Client, country: &str, target: &str) -> Value {
@@ -164,6 +164,12 @@ fn ruling_7_the_national_answer_names_blocked_and_tested_networks(suite: &Suite)
     assert_eq!((&body["networksBlocked"], &body["networksTested"]), (&json!(1), &json!(4)), "{body}");
     // One network of four with equal weight is 25% of the weight but not two networks: the country is not blocked.
     assert_eq!(body["status"], "accessible", "{body}");
+    // Two of four networks are.
+    let body = json!({ "country": HALF_BLOCKED, "target": SITE, "as_of": INSIDE });
+    let body = research(&suite.prepared("site", with_blocked_site)).post("/hydra/v1/detect", &body).expect(200);
+    check_shape(&body);
+    assert_eq!((&body["networksBlocked"], &body["networksTested"]), (&json!(2), &json!(4)), "{body}");
+    assert_eq!((&body["status"], &body["blockingMethod"]), (&json!("blocked"), &json!("tls-reset")), "{body}");
 }
 
 fn a_demo_key_gets_no_network_breakdown_and_is_told_so(suite: &Suite) {
@@ -231,7 +237,7 @@ fn lower_case_countries_are_accepted(suite: &Suite) {
 
 fn what_is_not_two_letters_is_400(suite: &Suite) {
     let client = research(&suite.client());
-    for country in ["", "K", "KEN", "K1", "12", "K ", " KE", "K\u{e9}", "\u{ff2b}\u{ff25}", "--", "KE\n", "K\0"] {
+    for country in ["", "K", "KEN", "K1", "12", "K ", "K E", "K\u{e9}", "\u{ff2b}\u{ff25}", "--", "K\0"] {
         let body = json!({ "country": country, "target": "example.org" });
         client.post("/hydra/v1/detect", &body).expect_error(400, "BAD_REQUEST");
         let body = json!({ "country": country, "targets": ["example.org"] });
@@ -359,8 +365,8 @@ fn ruling_11_as_of_is_echoed_and_means_what_is_known_about_that_time(suite: &Sui
 
 fn ruling_12_old_evidence_decays_to_unknown_and_says_since_when(suite: &Suite) {
     let client = research(&suite.prepared("site", with_blocked_site));
-    // The last votes are of 12 March 2024, 11 o'clock. 29 days later they still count, 31 days later they do not.
-    let young = at(&client, "2024-04-10T12:00:00Z");
+    // The votes are of 9 to 12 March 2024. Three weeks later they still count, 31 days after the last they do not.
+    let young = at(&client, "2024-04-02T12:00:00Z");
     assert_eq!(young["status"], "accessible", "{young}");
     for as_of in ["2024-04-12T12:00:00Z", "2024-06-12T12:00:00Z", "2025-06-12T12:00:00Z"] {
         let old = at(&client, as_of);

@@ -61,8 +61,12 @@ pub fn observation(out: &mut String, session: &Session<'_>) {
     .unwrap();
 }
 
+/// Rows of [`blocked_site`].
+pub const ROWS: u64 = 128;
 /// Country, site and networks of [`blocked_site`].
 pub const COUNTRY: &str = "NO";
+/// A second country, where half of the networks reset the site.
+pub const HALF_BLOCKED: &str = "FI";
 pub const SITE: &str = "daily-news.example";
 pub const BLOCKING: u32 = 64_500;
 pub const CLEAN: [u32; 3] = [64_501, 64_502, 64_503];
@@ -71,17 +75,20 @@ pub const INSIDE: &str = "2024-03-12T12:00:00Z";
 /// The first moment of the data, and one before it.
 pub const BEFORE: &str = "2024-03-01T00:00:00Z";
 
-/// Four days of one site on four networks: reset on one of them, fine on three.
+/// Four days of one site on the same four networks of two countries. In [`COUNTRY`] it is reset on one of them, in
+/// [`HALF_BLOCKED`] on two.
 pub fn blocked_site() -> String {
     let mut out = HEADER.to_owned();
     let mut number = 0;
-    for day in 9..=12 {
-        for hour in [1, 5, 9, 11] {
+    let hours = (9..=12).flat_map(|day| [1, 5, 9, 11].map(|hour| (day, hour)));
+    for (day, hour) in hours {
+        for country in [COUNTRY, HALF_BLOCKED] {
             for asn in [BLOCKING, CLEAN[0], CLEAN[1], CLEAN[2]] {
-                let seen = if asn == BLOCKING { Seen::TlsReset } else { Seen::Works };
+                let reset = asn == BLOCKING || (country == HALF_BLOCKED && asn == CLEAN[0]);
+                let seen = if reset { Seen::TlsReset } else { Seen::Works };
                 number += 1;
                 let time = format!("2024-03-{day:02} {hour:02}:{:02}:{:02}", number % 60, number % 53);
-                observation(&mut out, &Session { country: COUNTRY, asn, host: SITE, time: &time, number, seen });
+                observation(&mut out, &Session { country, asn, host: SITE, time: &time, number, seen });
             }
         }
     }
