@@ -2,7 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use heliograph_core::agent::usage;
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
 use heliograph_core::deployment::{self, Start};
@@ -12,16 +14,22 @@ use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
 use heliograph_core::{actor, actor::Call};
 
+use tokio::task::JoinHandle;
+
 use crate::keyfile::{self, KeyFile};
 use crate::runtime::{Documents, Native, News};
 use crate::store::{Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
 
+/// Time between two writes of usage counters.
+const USAGE_INTERVAL: Duration = Duration::from_secs(60);
+
 /// A deployment at work on its data file. Dropping it finishes queued writes and closes the file.
 pub struct Deployment {
     native: Arc<Native>,
     thread: WriterThread,
+    usage: JoinHandle<()>,
 }
 
 impl Deployment {
@@ -58,16 +66,36 @@ impl Deployment {
             deployment: identity.id,
         };
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));
-        Ok(Deployment { native, thread })
+        let usage = tokio::spawn(write_usage(native.clone()));
+        Ok(Deployment { native, thread, usage })
     }
 
     pub fn native(&self) -> &Arc<Native> {
         &self.native
     }
 
-    /// Finishes queued writes and closes the file, once nothing else holds it.
-    pub fn close(self) {
+    /// Writes what is only in memory, finishes queued writes and closes the file, once nothing else holds it.
+    pub async fn close(self) {
+        self.usage.abort();
+        flush(&self.native).await;
+        // Waits for the last commit, which is short.
         self.thread.stop();
+    }
+}
+
+/// Writes usage counters once a minute (ruling foundation-relay 26).
+async fn write_usage(native: Arc<Native>) {
+    let mut minute = tokio::time::interval(USAGE_INTERVAL);
+    minute.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        minute.tick().await;
+        flush(&native).await;
+    }
+}
+
+async fn flush(native: &Arc<Native>) {
+    if let Err(error) = usage::flush(&**native).await {
+        eprintln!("warning: usage counters are kept for later: {error}");
     }
 }
 

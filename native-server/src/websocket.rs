@@ -35,9 +35,10 @@ pub async fn accept(
     query: &str,
 ) -> Result<axum::response::Response> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let since = query.split('&').find_map(|pair| pair.strip_prefix("since=")).map(|since| {
-        percent_encoding::percent_decode_str(since).decode_utf8_lossy().into_owned()
-    });
+    let since = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("since="))
+        .map(|since| percent_encoding::percent_decode_str(since).decode_utf8_lossy().into_owned());
     let since = text("last-event-id").map(str::to_owned).or(since);
     let opened = match text("x-agent-key") {
         Some(key) => Some(open(&*runtime, Some(key), since.as_deref(), None).await?),

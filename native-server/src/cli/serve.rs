@@ -34,7 +34,7 @@ pub fn run(common: &Common) -> Result<(), String> {
         println!("listening on http://{address}");
         std::io::stdout().flush().map_err(|error| error.to_string())?;
         let served = crate::serve::run(listener, deployment.native().clone(), stop_signal()).await;
-        tokio::task::block_in_place(|| deployment.close());
+        deployment.close().await;
         served.map_err(|error| error.to_string())
     })
 }

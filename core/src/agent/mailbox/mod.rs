@@ -187,3 +187,6 @@ fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

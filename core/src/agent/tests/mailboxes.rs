@@ -1,0 +1,29 @@
+//! The bounds of a page, on real requests; the cost of pages is in the tests of the mailbox itself.
+
+use super::*;
+
+#[test]
+fn ruling_foundation_relay_10_a_page_ends_at_4_mib_and_says_that_there_is_more() {
+    let world = World::patient();
+    let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
+    // A control character is six bytes in JSON, so this is 24 MB of answer for 4 MB of text.
+    for n in 0..64 {
+        world.send(&ada, &bob.did, &format!("{n:02}{}", "\u{1}".repeat(65_534)));
+    }
+    for path in ["/v1/agent/receive", "/v1/agent/receive/raw"] {
+        let mut since = String::new();
+        let mut seen = 0;
+        loop {
+            let page = world.get(&format!("{path}?limit=100&since={since}"), &bob.key).expect(200);
+            assert!(page.to_string().len() < 5 * 1024 * 1024);
+            seen += page["messages"].as_array().unwrap().len();
+            if page["has_more"] == false {
+                assert_eq!(page["next_since"], Value::Null);
+                break;
+            }
+            since = page["next_since"].as_str().unwrap().to_owned();
+            assert_eq!(page["messages"].as_array().unwrap().last().unwrap()["timestamp"], since);
+        }
+        assert_eq!(seen, 64, "{path}");
+    }
+}

@@ -1,0 +1,213 @@
+//! Receive streams over real sockets: server-sent events and WebSockets.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::{SinkExt, StreamExt};
+use heliograph::server::Deployment;
+use heliograph::store::Options;
+use heliograph::testing::folder;
+use heliograph_core::settings::Settings;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest};
+
+struct Server {
+    deployment: Deployment,
+    address: String,
+    stop: tokio::sync::oneshot::Sender<()>,
+    serving: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+impl Server {
+    async fn start(data: &Path, stream_seconds: u32) -> Server {
+        let settings = Settings { stream_seconds, ..Settings::default() };
+        let deployment = Deployment::open(settings, Options::new(data)).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let shutdown = async move { drop(stopped.await) };
+        let serving = tokio::spawn(heliograph::serve::run(listener, deployment.native().clone(), shutdown));
+        Server { deployment, address, stop, serving }
+    }
+
+    async fn post(&self, path: &str, key: &str, body: Value) -> Value {
+        let body = body.to_string();
+        let mut socket = TcpStream::connect(&self.address).await.unwrap();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nx-agent-key: {key}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 201"), "{path}: {answer}");
+        serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+    }
+
+    /// DID and key of a new agent.
+    async fn agent(&self, name: &str) -> (String, String) {
+        let made = self.post("/v1/agent/register", "", json!({ "name": name })).await;
+        (made["did"].as_str().unwrap().to_owned(), made["api_key"].as_str().unwrap().to_owned())
+    }
+
+    async fn send(&self, key: &str, to: &str, text: &str) {
+        self.post("/v1/agent/send", key, json!({ "to": to, "message": text })).await;
+    }
+
+    async fn sse(&self, key: &str) -> BufReader<TcpStream> {
+        let mut socket = TcpStream::connect(&self.address).await.unwrap();
+        let request = format!("GET /v1/agent/receive/sse HTTP/1.1\r\nhost: x\r\nx-agent-key: {key}\r\n\r\n");
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut lines = BufReader::new(socket);
+        let mut line = String::new();
+        lines.read_line(&mut line).await.unwrap();
+        assert!(line.starts_with("HTTP/1.1 200"), "{line}");
+        lines
+    }
+}
+
+/// Reads until a line contains `text`.
+async fn line_with(stream: &mut BufReader<TcpStream>, text: &str) -> String {
+    let find = async {
+        loop {
+            let mut line = String::new();
+            let read = stream.read_line(&mut line).await.unwrap();
+            assert!(read > 0, "the stream ended before {text:?}");
+            if line.contains(text) {
+                return line;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), find).await.unwrap_or_else(|_| panic!("no {text:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_gets_the_backlog_then_what_comes_and_ends_at_its_time() {
+    let folder = folder("sse");
+    let server = Server::start(&folder.file("d.redb"), 2).await;
+    let (did, key) = server.agent("reader").await;
+    let (_, writer) = server.agent("writer").await;
+    server.send(&writer, &did, "before").await;
+    let opened = Instant::now();
+    let mut stream = server.sse(&key).await;
+    line_with(&mut stream, "before").await;
+    server.send(&writer, &did, "while").await;
+    line_with(&mut stream, "while").await;
+    line_with(&mut stream, "reconnect").await;
+    let lived = opened.elapsed();
+    assert!((Duration::from_millis(1_900)..Duration::from_millis(3_500)).contains(&lived), "{lived:?}");
+    // Nobody listens any more: the task is gone.
+    for _ in 0..100 {
+        if server.deployment.native().streams().listening() == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the task of a stream that ended is still there");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_of_many_pages_arrives_in_order_without_gaps() {
+    let folder = folder("sse-pages");
+    let server = Server::start(&folder.file("d.redb"), 30).await;
+    let (did, key) = server.agent("reader").await;
+    let (_, writer) = server.agent("writer").await;
+    for n in 0..150 {
+        server.send(&writer, &did, &format!("number-{n}.")).await;
+    }
+    let mut stream = server.sse(&key).await;
+    for n in 0..150 {
+        let line = line_with(&mut stream, "number-").await;
+        assert!(line.contains(&format!("number-{n}.")), "{n}: {line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_end_at_once_when_the_server_stops() {
+    let folder = folder("sse-stop");
+    let server = Server::start(&folder.file("d.redb"), 30).await;
+    let (_, key) = server.agent("reader").await;
+    let mut streams = Vec::new();
+    for _ in 0..5 {
+        streams.push(server.sse(&key).await);
+    }
+    let asked = Instant::now();
+    server.stop.send(()).unwrap();
+    server.serving.await.unwrap().unwrap();
+    assert!(asked.elapsed() < Duration::from_secs(3));
+    for mut stream in streams {
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).await.unwrap();
+    }
+    server.deployment.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_or_the_first_frame() {
+    let folder = folder("ws");
+    let server = Server::start(&folder.file("d.redb"), 30).await;
+    let (did, key) = server.agent("reader").await;
+    let (_, writer) = server.agent("writer").await;
+    let url = format!("ws://{}/v1/agent/receive/ws", server.address);
+
+    let mut request = url.clone().into_client_request().unwrap();
+    request.headers_mut().insert("x-agent-key", key.parse().unwrap());
+    let (mut by_header, _) = tokio_tungstenite::connect_async(request).await.unwrap();
+    let (mut by_frame, _) = tokio_tungstenite::connect_async(&url).await.unwrap();
+    by_frame.send(Message::Text(json!({ "api_key": key }).to_string().into())).await.unwrap();
+
+    server.send(&writer, &did, "hello").await;
+    let mut ids = Vec::new();
+    for socket in [&mut by_header, &mut by_frame] {
+        let frame = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.unwrap().unwrap().unwrap();
+        let frame: Value = serde_json::from_str(frame.to_text().unwrap()).unwrap();
+        assert_eq!(frame["event"], "message");
+        assert!(frame["data"].to_string().contains("hello"), "{frame}");
+        ids.push(frame["id"].clone());
+    }
+    assert_eq!(ids[0], ids[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ruling_foundation_relay_37_a_web_socket_without_a_right_key_is_refused() {
+    let folder = folder("ws-refused");
+    let server = Server::start(&folder.file("d.redb"), 30).await;
+    let url = format!("ws://{}/v1/agent/receive/ws", server.address);
+    let mut request = url.clone().into_client_request().unwrap();
+    request.headers_mut().insert("x-agent-key", "wrong".parse().unwrap());
+    match tokio_tungstenite::connect_async(request).await {
+        Err(tokio_tungstenite::tungstenite::Error::Http(response)) => assert_eq!(response.status().as_u16(), 401),
+        other => panic!("{other:?}"),
+    }
+    for first in [json!({ "api_key": "wrong" }).to_string(), "nonsense".to_owned()] {
+        let (mut socket, _) = tokio_tungstenite::connect_async(&url).await.unwrap();
+        socket.send(Message::Text(first.into())).await.unwrap();
+        match socket.next().await.unwrap().unwrap() {
+            Message::Close(Some(frame)) => assert_eq!(u16::from(frame.code), 1008),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_agents_listen_at_once_and_each_hears_only_its_own() {
+    let folder = folder("sse-many");
+    let server = Arc::new(Server::start(&folder.file("d.redb"), 30).await);
+    let (_, writer) = server.agent("writer").await;
+    let mut listeners = Vec::new();
+    for n in 0..40 {
+        let (did, key) = server.agent(&format!("reader-{n}")).await;
+        listeners.push((n, did, server.sse(&key).await));
+    }
+    for (n, did, _) in &listeners {
+        server.send(&writer, did, &format!("for-{n}.")).await;
+    }
+    for (n, _, stream) in &mut listeners {
+        let line = line_with(stream, "for-").await;
+        assert!(line.contains(&format!("for-{n}.")), "{line}");
+    }
+}
