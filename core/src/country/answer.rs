@@ -169,7 +169,8 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
     let lists = lists(view, subject, at)?;
     let essential: Vec<&Judged> = judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
     let verdict = combine(&essential);
-    let identities: BTreeSet<[u8; 8]> = judged.iter().flat_map(|(_, judged)| judged.identities.iter().copied()).collect();
+    let identities: BTreeSet<[u8; 8]> =
+        judged.iter().flat_map(|(_, judged)| judged.identities.iter().copied()).collect();
     let newest = judged.iter().filter_map(|(_, judged)| judged.newest).max().map(|hour| Timestamp(hour * HOUR));
     let measurements = u32::try_from(identities.len()).unwrap_or(u32::MAX);
     let entries: Vec<ListEntry> = lists.iter().map(|(entry, _)| *entry).collect();
@@ -256,9 +257,8 @@ fn combine(essential: &[&Judged]) -> CountryVerdict {
         };
         (status, judged.verdict.evidence_count)
     };
-    let strongest = |a: &&&Judged, b: &&&Judged| {
-        rank(a).cmp(&rank(b)).then(a.verdict.confidence.total_cmp(&b.verdict.confidence))
-    };
+    let strongest =
+        |a: &&&Judged, b: &&&Judged| rank(a).cmp(&rank(b)).then(a.verdict.confidence.total_cmp(&b.verdict.confidence));
     essential.iter().max_by(strongest).map_or_else(|| national::verdict(&[]), |judged| judged.verdict.clone())
 }
 
@@ -350,7 +350,8 @@ fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<(ListE
     }
     let hosts = subject.roles.iter().filter(|role| role.essential && !role.key.contains('/'));
     for role in hosts {
-        let rows = LISTED.scan(view, &LISTED.prefix(&(role.key.clone(),)), Direction::Ascending, ListKind::ALL.len())?;
+        let rows =
+            LISTED.scan(view, &LISTED.prefix(&(role.key.clone(),)), Direction::Ascending, ListKind::ALL.len())?;
         for ((_, kind), date) in rows {
             let Some(kind) = ListKind::from_code(kind).filter(|_| date <= at) else { continue };
             let entry = ListEntry { kind: weight_of(kind), date };

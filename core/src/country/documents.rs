@@ -6,11 +6,11 @@ use serde::Serialize;
 use super::summary::{self, strictest};
 use crate::actor::{Kind, View};
 use crate::documents::{Family, Rendered};
+use crate::world::index::level;
 use crate::world::{
     self, ComponentBody, CountrySummary, LICENSE, OoniBody, SourceLicense, components, ooni, outage_status,
     source_licenses,
 };
-use crate::world::index::level;
 use crate::{Result, Timestamp};
 
 /// Keys of the two families, before the code.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::subject::is_messaging;
-use super::tables::{CATALOGUE, ENTRIES, NETWORKS, OUTSIDE, PRIORS, TARGETS};
+use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, OUTSIDE, PRIORS, TARGETS};
 use crate::actor::View;
 use crate::kv::{Direction, Read};
 use crate::measurement::{ENTRY_LEN, Entry};
@@ -122,7 +122,7 @@ impl Surroundings {
 }
 
 fn control_sites(view: &impl Read) -> Result<Vec<String>> {
-    let imported = CATALOGUE.get(view, &())?.map(|catalogue| catalogue.control).unwrap_or_default();
+    let imported = CONTROL_SITES.get(view, &())?.unwrap_or_default().0;
     if !imported.is_empty() {
         return Ok(imported);
     }
@@ -192,7 +192,8 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
         .map(|network| Member { asn: network.asn, addresses: network.addresses, verdict: &network.verdict })
         .collect();
     let verdict = national::verdict(&members);
-    let votes = |wanted: &[Vote]| all.iter().filter(recent).filter(|s| wanted.contains(&s.session.evaluated.vote)).count();
+    let votes =
+        |wanted: &[Vote]| all.iter().filter(recent).filter(|s| wanted.contains(&s.session.evaluated.vote)).count();
     let failed = votes(&[Vote::Blocked, Vote::NeedsControl, Vote::Down]);
     let said = failed + votes(&[Vote::Clear]);
     Ok(Judged {
@@ -238,24 +239,64 @@ pub fn rules(judged: &Judged, at: Timestamp) -> BTreeMap<RuleId, u32> {
     rules
 }
 
-/// Measurements, blocked ones and those that vote, by day, of a series in `[from, to)`.
-pub fn days(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<(u32, u32, u32, u32)>> {
-    let seen = read(view, key, from, to)?;
-    let peers = peers(view, key, &seen, to)?;
+/// One day of a series.
+pub struct Day {
+    pub day: u32,
+    pub measurements: u32,
+    /// Measurements that say blocked or clear, and those that say blocked.
+    pub votes: u32,
+    pub blocked: u32,
+    /// The country's verdict at the end of the day.
+    pub verdict: CountryVerdict,
+}
+
+/// The days of `[from, at)` on which a series was measured, oldest first. Peers are those known at `at`.
+pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Vec<Day>> {
+    let at = surroundings.at;
+    let ageing = Ageing::of(is_messaging(key));
+    let all = read(view, key, from.plus(-ageing.limit - DAY), at)?;
+    let peers = peers(view, key, &all, at)?;
+    let context = |asn: u32| Context {
+        ageing,
+        down_rate: DEFAULT_DOWN_RATE,
+        control_failures: surroundings.control_failures(asn),
+        calibration: Calibration::cold_start(),
+    };
+    let mut by_network: BTreeMap<u32, Vec<Session>> = BTreeMap::new();
     let mut days: BTreeMap<u32, (u32, u32, u32)> = BTreeMap::new();
-    for seen in &seen {
-        let day = days.entry(seen.day).or_default();
-        day.0 += 1;
-        let session = &seen.session;
-        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
-        match session.evaluated.with_peers(works) {
-            Vote::Blocked => {
-                day.1 += 1;
-                day.2 += 1;
-            }
-            Vote::Clear => day.2 += 1,
-            Vote::Masked | Vote::Down | Vote::NeedsControl => {}
+    for seen in &all {
+        let session = seen.session;
+        if session.hour * HOUR >= from.0 {
+            let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
+            let vote = session.evaluated.with_peers(works);
+            let day = days.entry(seen.day).or_default();
+            day.0 += 1;
+            day.1 += u32::from(matches!(vote, Vote::Blocked | Vote::Clear));
+            day.2 += u32::from(vote == Vote::Blocked);
+        }
+        if let Some(asn) = session.asn {
+            by_network.entry(asn).or_default().push(session);
         }
     }
-    Ok(days.into_iter().map(|(day, (all, blocked, votes))| (day, all, blocked, votes)).collect())
+    let mut networks = Vec::with_capacity(by_network.len());
+    for (asn, sessions) in &by_network {
+        let addresses = NETWORKS.get(view, &(*asn,))?.and_then(|row| row.addresses);
+        networks.push((*asn, addresses, window::votes(sessions, &peers)));
+    }
+    let judge = |day: u32| {
+        // The last instant of the day: the window takes the hour that `now` is in.
+        let end = Timestamp((i64::from(day) + 1) * DAY - 1).min(at);
+        let verdicts: Vec<NetworkVerdict> =
+            networks.iter().map(|(asn, _, votes)| network::verdict(votes, end, &context(*asn))).collect();
+        let members: Vec<Member<'_>> = networks
+            .iter()
+            .zip(&verdicts)
+            .map(|((asn, addresses, _), verdict)| Member { asn: *asn, addresses: *addresses, verdict })
+            .collect();
+        national::verdict(&members)
+    };
+    Ok(days
+        .into_iter()
+        .map(|(day, (measurements, votes, blocked))| Day { day, measurements, votes, blocked, verdict: judge(day) })
+        .collect())
 }

@@ -82,7 +82,8 @@ pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)], at: Timestamp)
         }
         roles.push(explanation);
     }
-    if NETWORKS.scan(view, &NETWORKS.range(), Direction::Ascending, 50)?.iter().all(|(_, row)| row.addresses.is_none()) {
+    if NETWORKS.scan(view, &NETWORKS.range(), Direction::Ascending, 50)?.iter().all(|(_, row)| row.addresses.is_none())
+    {
         not_known.push("No network table is imported, so every network weighs the same.".to_owned());
     }
     Ok(Explanation {
@@ -119,8 +120,11 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
             blocked_hours: verdict.blocked_hours,
         });
         let window = window::window(&network.votes, at, judged.ageing);
-        let mut days: Vec<u32> =
-            window.iter().filter(|vote| vote.blocked).filter_map(|vote| u32::try_from(vote.hour.div_euclid(24)).ok()).collect();
+        let mut days: Vec<u32> = window
+            .iter()
+            .filter(|vote| vote.blocked)
+            .filter_map(|vote| u32::try_from(vote.hour.div_euclid(24)).ok())
+            .collect();
         days.dedup();
         for day in days.into_iter().rev() {
             if witnesses.len() < WITNESS_LIMIT {
@@ -142,7 +146,8 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
 fn links(view: &View<'_>, key: &str, day: u32, asn: u32) -> Result<Vec<WitnessLink>> {
     let rows = WITNESSES.scan(view, &WITNESSES.prefix(&(key.to_owned(), day, asn)), Direction::Ascending, 8)?;
     let date = Timestamp(i64::from(day) * 24 * HOUR).to_date_text();
-    let encode = |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let encode =
+        |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
     let link = |witness: &super::tables::WitnessRow| match (&witness.uid, &witness.report_id) {
         (Some(uid), _) => Some((uid.clone(), format!("https://explorer.ooni.org/m/{}", encode(uid)))),
         (None, Some(report)) => {
@@ -171,7 +176,8 @@ pub fn sentence(answer: &Detection, country: &str) -> String {
     let networks = match (answer.networks_blocked, answer.networks_tested) {
         (_, 0) => String::new(),
         (blocked, tested) => {
-            let unit = if answer.weights_known { "network weight (by addresses)" } else { "the networks, equally weighted" };
+            let unit =
+                if answer.weights_known { "network weight (by addresses)" } else { "the networks, equally weighted" };
             let share = if answer.state == State::Blocked || blocked > 0 {
                 format!(", about {:.0}% of {unit}", answer.blocked_weight * 100.0)
             } else {

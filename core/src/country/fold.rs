@@ -122,16 +122,14 @@ impl Fold {
     fn check(&self) -> Result<()> {
         for cell in &self.cells {
             let sorted = |bytes: &[u8], width: usize, key: usize| {
-                bytes.len() % width == 0 && bytes.chunks_exact(width).map(|r| r.get(..key)).is_sorted_by(|a, b| a < b)
+                bytes.len().is_multiple_of(width)
+                    && bytes.chunks_exact(width).map(|r| r.get(..key)).is_sorted_by(|a, b| a < b)
             };
             let readable = cell
                 .entries
                 .chunks_exact(ENTRY_LEN)
                 .all(|bytes| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode).is_some());
-            if !readable
-                || !sorted(&cell.entries, ENTRY_LEN, IDENTITY_LEN)
-                || !sorted(&cell.rows, HASH_LEN, HASH_LEN)
-            {
+            if !readable || !sorted(&cell.entries, ENTRY_LEN, IDENTITY_LEN) || !sorted(&cell.rows, HASH_LEN, HASH_LEN) {
                 return Err(Error::internal("a cell to fold is not in its normal form"));
             }
         }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::refresh::{self, Requeue};
-use super::tables::{CATALOGUE, Catalogue, NETWORKS, OUTSIDE, PRIORS, Peers, Prior, QUEUE};
+use super::tables::{
+    CATALOGUE, CONTROL_SITES, Catalogue, ControlSites, NETWORKS, OUTSIDE, PRIORS, Peers, Prior, QUEUE,
+};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::reference::NetworkEntry;
@@ -44,9 +46,10 @@ impl Operation for SetNetworks {
 }
 
 /// The sites the index needs, from the reference actor.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetCatalogue {
     pub catalogue: Catalogue,
+    pub control: Vec<String>,
 }
 
 impl Operation for SetCatalogue {
@@ -55,10 +58,14 @@ impl Operation for SetCatalogue {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        if CATALOGUE.get(turn, &())?.as_ref() == Some(&self.catalogue) {
+        let control = ControlSites(self.control);
+        if CATALOGUE.get(turn, &())?.as_ref() == Some(&self.catalogue)
+            && CONTROL_SITES.get(turn, &())?.as_ref() == Some(&control)
+        {
             return Ok(());
         }
         CATALOGUE.put(turn, &(), &self.catalogue)?;
+        CONTROL_SITES.put(turn, &(), &control)?;
         requeue(turn)
     }
 }

@@ -35,7 +35,7 @@ pub use explain::{Explanation, sentence};
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
 pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};
 pub use lists::{AddListed, ListedPreview};
-pub use routes::ROUTES;
+pub use routes::{ClassifyResult, ROUTES, classify_one};
 pub use subject::Subject;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
 pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, Source, WitnessRow, Witnesses};

@@ -93,7 +93,6 @@ pub fn unite(
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -162,10 +162,7 @@ fn successes(view: &View<'_>, target: &str, day: u32) -> Result<Peers> {
             *networks.entry(asn).or_default() += 1;
         }
     }
-    Ok(Peers {
-        sessions: networks.values().sum(),
-        networks: u32::try_from(networks.len()).unwrap_or(u32::MAX),
-    })
+    Ok(Peers { sessions: networks.values().sum(), networks: u32::try_from(networks.len()).unwrap_or(u32::MAX) })
 }
 
 /// Puts every judged target back on the queue, after a change that touches all of them.

@@ -1,6 +1,6 @@
 //! A country at a glance: the inputs of the index, the country page and the listings.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,9 +38,8 @@ pub fn at(view: &View<'_>, at: Timestamp) -> Result<Vec<TargetSummary>> {
         }
         Ok(true)
     })?;
-    let judge = |target: String| {
-        Ok(target_summary(answer::detect(view, &Subject::series(&target), &surroundings, false)?))
-    };
+    let judge =
+        |target: String| Ok(target_summary(answer::detect(view, &Subject::series(&target), &surroundings, false)?));
     targets.into_iter().map(judge).collect()
 }
 
@@ -201,29 +200,31 @@ impl Query for History {
         let at = self.at.unwrap_or(view.now);
         let last = at.day();
         let from = Timestamp((last + 1 - i64::from(self.days)).max(0) * DAY);
-        let mut days: std::collections::BTreeMap<u32, HistoryDay> = std::collections::BTreeMap::new();
+        let surroundings = Surroundings::at(view, at)?;
+        let mut days: BTreeMap<u32, HistoryDay> = BTreeMap::new();
         for role in self.subject.roles.iter().filter(|role| role.essential) {
-            for (day, measurements, blocked, votes) in super::evidence::days(view, &role.key, from, at)? {
-                let entry = days.entry(day).or_insert(HistoryDay {
-                    day,
+            for day in super::evidence::days(view, &role.key, from, &surroundings)? {
+                let state = State::from(day.verdict.status);
+                let entry = days.entry(day.day).or_insert(HistoryDay {
+                    day: day.day,
                     measurements: 0,
                     blocked: 0,
                     votes: 0,
-                    status: State::Unknown,
+                    status: state,
                 });
-                entry.measurements += measurements;
+                entry.measurements += day.measurements;
                 // The role that is blocked most on a day speaks for the service.
                 let rate = |blocked: u32, votes: u32| f64::from(blocked) / f64::from(votes.max(1));
-                if votes > 0 && (entry.votes == 0 || rate(blocked, votes) > rate(entry.blocked, entry.votes)) {
-                    entry.blocked = blocked;
-                    entry.votes = votes;
+                if day.votes > 0
+                    && (entry.votes == 0 || rate(day.blocked, day.votes) > rate(entry.blocked, entry.votes))
+                {
+                    entry.blocked = day.blocked;
+                    entry.votes = day.votes;
+                }
+                if state == State::Blocked || entry.status == State::Unknown {
+                    entry.status = state;
                 }
             }
-        }
-        for day in days.values_mut() {
-            let end = Timestamp((i64::from(day.day) + 1) * DAY).min(at);
-            let surroundings = Surroundings::at(view, end)?;
-            day.status = answer::detect(view, &self.subject, &surroundings, false)?.state;
         }
         Ok(days.into_values().collect())
     }

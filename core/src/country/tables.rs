@@ -9,8 +9,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::packed::PackedTable;
-use crate::kv::{Row, Table};
 use crate::Timestamp;
+use crate::kv::{Row, Table};
 
 /// Entries of one (target, day, network, source), sorted by identity.
 pub const ENTRIES: PackedTable = Table::new(16);
@@ -37,6 +37,8 @@ pub const OUTSIDE: Table<(String, u32), Peers> = Table::new(27);
 pub const PRIORS: Table<(String,), Prior> = Table::new(28);
 /// Sites of the reference lists that the index needs.
 pub const CATALOGUE: Table<(), Catalogue> = Table::new(29);
+/// A few control sites; in a row of their own, since every answer reads them.
+pub const CONTROL_SITES: Table<(), ControlSites> = Table::new(33);
 pub const META: Table<(), Meta> = Table::new(30);
 /// What the open data say of this country, as of its `at`.
 pub const SUMMARY: Table<(), crate::world::CountrySummary> = Table::new(31);
@@ -180,10 +182,12 @@ pub struct Catalogue {
     pub global: Vec<String>,
     /// Sites of any list whose category is political speech.
     pub political: Vec<String>,
-    /// Control sites.
-    pub control: Vec<String>,
 }
 impl Row for Catalogue {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlSites(pub Vec<String>);
+impl Row for ControlSites {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {

@@ -90,7 +90,7 @@ impl<'a> Chunker<'a> {
     }
 
     /// The next chunk; `None` at the end.
-    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut chunk = Vec::with_capacity(self.size.min(32 << 20) + 4096);
         if self.csv && self.first {
             if !self.record(&mut chunk)? {
@@ -110,9 +110,8 @@ impl<'a> Chunker<'a> {
 
 /// Inflates a gzip body, or hands a plain one on; more than `limit` bytes are refused.
 pub fn inflate(body: &[u8], limit: usize) -> crate::Result<std::borrow::Cow<'_, [u8]>> {
-    let too_large = || {
-        Error::new(crate::ErrorCode::PayloadTooLarge, format!("A chunk is at most {limit} bytes after inflation."))
-    };
+    let too_large =
+        || Error::new(crate::ErrorCode::PayloadTooLarge, format!("A chunk is at most {limit} bytes after inflation."));
     if !body.starts_with(&[0x1f, 0x8b]) {
         return if body.len() > limit { Err(too_large()) } else { Ok(body.into()) };
     }
@@ -133,7 +132,7 @@ mod tests {
     fn chunks(text: &str, csv: bool, size: usize) -> Vec<String> {
         let mut reader = text.as_bytes();
         let mut chunker = Chunker::new(&mut reader, csv, size).unwrap();
-        std::iter::from_fn(|| chunker.next().unwrap()).map(|chunk| String::from_utf8(chunk).unwrap()).collect()
+        std::iter::from_fn(|| chunker.next_chunk().unwrap()).map(|chunk| String::from_utf8(chunk).unwrap()).collect()
     }
 
     #[test]
@@ -166,7 +165,7 @@ mod tests {
         assert_eq!(inflate(&bomb, 5 << 20).unwrap().len(), 5 << 20);
         let mut reader = bomb.as_slice();
         let mut chunker = Chunker::new(&mut reader, false, 1 << 20).unwrap();
-        assert_eq!(chunker.next().unwrap().unwrap().len(), MAX_LINE);
+        assert_eq!(chunker.next_chunk().unwrap().unwrap().len(), MAX_LINE);
         assert!(inflate(b"plain", 5).is_ok() && inflate(b"plain!", 5).is_err());
     }
 }

@@ -38,8 +38,7 @@ impl Groups {
         for (index, contribution) in parsed.contributions.iter().enumerate() {
             // A suspicion per contribution, not per session, so that the choice of witnesses does not depend on order.
             let suspicious = matches!(contribution.outcome.evaluate().vote, Vote::Blocked | Vote::NeedsControl);
-            let gathered =
-                self.cells.entry((parsed.country, contribution.target.clone(), day, asn)).or_default();
+            let gathered = self.cells.entry((parsed.country, contribution.target.clone(), day, asn)).or_default();
             if index == 0 && !gathered.rows.insert(parsed.row_hash) {
                 *self.repeats.entry(parsed.country).or_default() += 1;
                 return;

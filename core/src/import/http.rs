@@ -19,13 +19,14 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/admin/import/{kind}", handler!(i
     .summary("Import one self-contained chunk, raw or gzip, at most 4 MiB inflated.")];
 
 async fn import(cx: Cx) -> Result<Response> {
-    let kind = ImportKind::parse(cx.path("kind")?)
-        .ok_or_else(|| Error::not_found("There is no import of this kind."))?;
+    let kind =
+        ImportKind::parse(cx.path("kind")?).ok_or_else(|| Error::not_found("There is no import of this kind."))?;
     let list_kind = match cx.query("list_kind")? {
         None => None,
-        Some(text) => Some(ListKind::parse(&text).ok_or_else(|| {
-            Error::bad_request("`list_kind` must be official, court, leak or community.")
-        })?),
+        Some(text) => Some(
+            ListKind::parse(&text)
+                .ok_or_else(|| Error::bad_request("`list_kind` must be official, court, leak or community."))?,
+        ),
     };
     let options = Options {
         country: cx.query("country")?,

@@ -13,8 +13,9 @@ use crate::{Result, Timestamp};
 
 /// Domains of a block list per operation: one row each.
 const LISTED_AT_ONCE: usize = 900;
-/// Networks per operation: with 256 numbers a row, few rows, bounded by the size of the message.
+/// Networks per operation, which bounds the message, and rows they may fall into.
 const NETWORKS_AT_ONCE: usize = 10_000;
+const BLOCKS_AT_ONCE: usize = 900;
 
 pub(super) enum Rows {
     Fingerprints(BTreeSet<String>),
@@ -75,8 +76,8 @@ pub(super) async fn store(rt: &dyn Runtime, kind: ImportKind, options: &Options,
         Rows::Networks(networks) => {
             let networks: Vec<(u32, NetworkEntry)> = networks.into_iter().collect();
             let mut repeats = 0;
-            for part in networks.chunks(NETWORKS_AT_ONCE) {
-                let add = AddNetworks { networks: part.to_vec(), dry_run: options.dry_run };
+            for networks in parts(networks) {
+                let add = AddNetworks { networks, dry_run: options.dry_run };
                 repeats += keep(rt, &add).await?;
             }
             repeats
@@ -87,17 +88,31 @@ pub(super) async fn store(rt: &dyn Runtime, kind: ImportKind, options: &Options,
     Ok(summary)
 }
 
+/// Cuts networks, in order, into operations.
+fn parts(networks: Vec<(u32, NetworkEntry)>) -> Vec<Vec<(u32, NetworkEntry)>> {
+    let mut parts: Vec<Vec<(u32, NetworkEntry)>> = vec![Vec::new()];
+    let (mut blocks, mut last) = (0, None);
+    for (asn, entry) in networks {
+        let block = Some(reference::block_of(asn));
+        blocks += usize::from(block != last);
+        last = block;
+        if blocks > BLOCKS_AT_ONCE || parts.last().is_some_and(|part| part.len() >= NETWORKS_AT_ONCE) {
+            parts.push(Vec::new());
+            blocks = 1;
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push((asn, entry));
+        }
+    }
+    parts
+}
+
 /// Hands rows to the reference actor; answers how many it had.
 async fn keep<O: crate::actor::Operation<Reply = Known>>(rt: &dyn Runtime, operation: &O) -> Result<u64> {
     Ok(runtime::call(rt, reference::actor().name, operation).await?.known)
 }
 
-async fn listed(
-    rt: &dyn Runtime,
-    options: &Options,
-    domains: BTreeSet<String>,
-    summary: &mut Summary,
-) -> Result<u64> {
+async fn listed(rt: &dyn Runtime, options: &Options, domains: BTreeSet<String>, summary: &mut Summary) -> Result<u64> {
     let country = options.country.clone().unwrap_or_default();
     let date = options.date.unwrap_or_else(|| Timestamp(rt.now().day() * crate::time::DAY));
     let mut result = CountryResult::default();

@@ -7,7 +7,9 @@ use futures_util::StreamExt;
 use super::group::Groups;
 use super::{CountryResult, ImportKind, Options, Summary};
 use crate::country::{Fold, FoldPreview, Source};
-use crate::measurement::{Fingerprints, ImportCounts, ImportError, Parsed, ooni_document, ooni_fastpath, ooni_observations};
+use crate::measurement::{
+    Fingerprints, ImportCounts, ImportError, Parsed, ooni_document, ooni_fastpath, ooni_observations,
+};
 use crate::runtime::{self, Runtime};
 use crate::{Error, Result};
 

@@ -262,7 +262,7 @@ pub async fn import(
     let importer = Importer::new(rt, kind, options).await?;
     let mut summary = Summary::new(kind, importer.options.dry_run);
     let mut chunker = Chunker::new(reader, kind.has_header(), chunk_bytes).map_err(chunk::bad_request)?;
-    while let Some(chunk) = chunker.next().map_err(chunk::bad_request)? {
+    while let Some(chunk) = chunker.next_chunk().map_err(chunk::bad_request)? {
         summary.add(&importer.chunk(rt, &chunk).await?);
         progress(&summary);
     }

@@ -43,8 +43,8 @@ impl Operation for Announce {
         if INTERESTED.get(turn, &key)?.is_none() {
             INTERESTED.put(turn, &key, &())?;
             let catalogue = catalogue(turn)?;
-            if catalogue != crate::country::Catalogue::default() {
-                turn.send(self.country, &SetCatalogue { catalogue })?;
+            if catalogue != SetCatalogue::default() {
+                turn.send(self.country, &catalogue)?;
             }
         }
         Ok(())
@@ -89,7 +89,7 @@ impl Operation for Inform {
                 turn.send(country.clone(), &SetNetworks { networks: known })?;
             }
             if from == 0 {
-                turn.send(country.clone(), &SetCatalogue { catalogue: catalogue.clone() })?;
+                turn.send(country.clone(), &catalogue)?;
             }
             if rows.len() == NETWORKS_AT_ONCE {
                 let next = rows.last().map_or(u32::MAX, |((_, asn), ())| asn.saturating_add(1));

@@ -14,9 +14,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::country::{Catalogue, SetCatalogue};
 use crate::kv::{Direction, Read, Row, Table};
+use crate::{Error, Result};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<AddNetworks>(),
@@ -42,6 +43,11 @@ pub struct NetworkEntry {
     pub addresses: u64,
 }
 
+/// Numbers that share a row of the network table; an import changes at most so many rows per operation.
+pub const fn block_of(asn: u32) -> u32 {
+    asn / BLOCK
+}
+
 /// 256 consecutive numbers of the network table in one row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Block(BTreeMap<u32, NetworkEntry>);
@@ -56,6 +62,8 @@ const NETWORKS: Table<(u32,), Block> = Table::new(16);
 const LISTS: Table<(String,), SiteList> = Table::new(18);
 
 const BLOCK: u32 = 256;
+/// Most sites of one list: it is one row.
+const MAX_SITES: usize = 30_000;
 
 /// How many of the rows given were known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +86,7 @@ impl Operation for AddNetworks {
     fn run(self, turn: &mut Turn<'_>) -> Result<Known> {
         let mut blocks: BTreeMap<u32, Vec<(u32, NetworkEntry)>> = BTreeMap::new();
         for (asn, entry) in self.networks {
-            blocks.entry(asn / BLOCK).or_default().push((asn, entry));
+            blocks.entry(block_of(asn)).or_default().push((asn, entry));
         }
         let (mut known, mut changed) = (0, false);
         for (number, entries) in blocks {
@@ -101,7 +109,7 @@ impl Operation for AddNetworks {
 }
 
 fn network(view: &impl Read, asn: u32) -> Result<Option<NetworkEntry>> {
-    Ok(NETWORKS.get(view, &(asn / BLOCK,))?.and_then(|mut block| block.0.remove(&asn)))
+    Ok(NETWORKS.get(view, &(block_of(asn),))?.and_then(|mut block| block.0.remove(&asn)))
 }
 
 /// Enters sites of a test list.
@@ -127,6 +135,9 @@ impl Operation for AddList {
             known += u64::from(before.0.get(&domain) == Some(&category));
             after.0.insert(domain, category);
         }
+        if after.0.len() > MAX_SITES {
+            return Err(Error::bad_request(format!("A test list has at most {MAX_SITES} sites.")));
+        }
         if after != before && !self.dry_run {
             LISTS.put(turn, &(self.list,), &after)?;
             inform::all(turn)?;
@@ -136,9 +147,9 @@ impl Operation for AddList {
 }
 
 /// The global list, and which sites of any list have a category of interest, as country actors need them.
-fn catalogue(view: &impl Read) -> Result<crate::country::Catalogue> {
+fn catalogue(view: &impl Read) -> Result<SetCatalogue> {
     use crate::starter::categories::{CONTROL, Focus};
-    let mut catalogue = crate::country::Catalogue::default();
+    let mut catalogue = Catalogue::default();
     let mut political = std::collections::BTreeSet::new();
     let mut control = std::collections::BTreeSet::new();
     for ((list,), sites) in LISTS.scan(view, &LISTS.range(), Direction::Ascending, usize::MAX)? {
@@ -155,8 +166,7 @@ fn catalogue(view: &impl Read) -> Result<crate::country::Catalogue> {
     }
     catalogue.political = political.into_iter().collect();
     // A few are enough to see that a network is broken; reading all of them would cost every answer.
-    catalogue.control = control.into_iter().take(20).collect();
-    Ok(catalogue)
+    Ok(SetCatalogue { catalogue, control: control.into_iter().take(20).collect() })
 }
 
 /// Names of the imported lists with their number of sites.

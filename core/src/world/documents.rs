@@ -152,7 +152,10 @@ pub fn source_licenses<'a>(summaries: impl Iterator<Item = &'a CountrySummary>) 
     let mut found: std::collections::BTreeMap<&str, &str> =
         summaries.flat_map(|s| &s.sources).map(|s| (s.source.as_str(), s.licence.as_str())).collect();
     found.insert("starter", starter::LICENCE);
-    found.into_iter().map(|(source, license)| SourceLicense { source: source.into(), license: license.into() }).collect()
+    found
+        .into_iter()
+        .map(|(source, license)| SourceLicense { source: source.into(), license: license.into() })
+        .collect()
 }
 
 fn share(part: u32, whole: u32) -> f64 {
@@ -246,13 +249,24 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
 pub fn index_csv(summaries: &[CountrySummary]) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = [
-        "rank", "country", "code", "score", "level", "samples", "block_rate", "risk_tier", "anomaly_rate",
-        "confirmed_rate", "blocked", "last_updated",
+        "rank",
+        "country",
+        "code",
+        "score",
+        "level",
+        "samples",
+        "block_rate",
+        "risk_tier",
+        "anomaly_rate",
+        "confirmed_rate",
+        "blocked",
+        "last_updated",
     ];
     writer.write_record(header).map_err(Error::internal)?;
-    for (row, summary) in rows(summaries).iter().filter_map(|row| {
-        Some((row, summaries.iter().find(|summary| summary.country == row.code)?))
-    }) {
+    for (row, summary) in rows(summaries)
+        .iter()
+        .filter_map(|row| Some((row, summaries.iter().find(|summary| summary.country == row.code)?)))
+    {
         let fields = [
             row.rank.to_string(),
             row.country.clone(),

@@ -66,8 +66,7 @@ impl Operation for PeerDays {
                     sessions: all.sessions.saturating_sub(told.peers.sessions),
                     networks: all.networks.saturating_sub(told.peers.networks),
                 };
-                let controls =
-                    outside.sessions as usize >= PEER_SESSIONS && outside.networks as usize >= PEER_NETWORKS;
+                let controls = outside.sessions as usize >= PEER_SESSIONS && outside.networks as usize >= PEER_NETWORKS;
                 if controls && !told.told {
                     told.told = true;
                     out.entry(country.clone()).or_default().push((target.clone(), day, outside));

@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn levels_and_tiers_follow_the_cut_points() {
-        let cases = [(0, "free", 5), (19, "free", 5), (20, "low", 4), (59, "medium", 3), (60, "high", 2), (100, "severe", 1)];
+        let cases =
+            [(0, "free", 5), (19, "free", 5), (20, "low", 4), (59, "medium", 3), (60, "high", 2), (100, "severe", 1)];
         for (score, name, tier) in cases {
             assert_eq!(level(score), (name, tier));
         }

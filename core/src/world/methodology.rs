@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::CountrySummary;
 use super::documents::{LICENSE, SourceLicense, source_licenses};
 use super::index::{GRADES, LEVELS, MIN_SESSIONS, MIN_SITES, PRIOR_BREADTH, PRIOR_SITES, WEIGHTS};
-use super::CountrySummary;
 use crate::country::Source;
 use crate::settings::Settings;
 use crate::time::{DAY, HOUR};
@@ -164,7 +164,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
         source_licenses: source_licenses(summaries.iter()),
         methodology: Method {
             overview: OVERVIEW,
-            data_sources: sources().map(|(id, source)| (id, source)).chain([starter_source()]).collect(),
+            data_sources: sources().chain([starter_source()]).collect(),
             data_sources_list: sources().map(|(_, source)| source).chain([starter_source().1]).collect(),
             model: model(),
             scoring: scoring(),
@@ -185,7 +185,14 @@ fn data_source(source: Source, summaries: &[CountrySummary]) -> (&'static str, D
         kind: "volunteer measurements",
         coverage: format!("{} countries, {measurements} measurements by target", rows().count()),
         tests: vec![
-            "web_connectivity", "telegram", "whatsapp", "signal", "facebook_messenger", "tor", "vanilla_tor", "psiphon",
+            "web_connectivity",
+            "telegram",
+            "whatsapp",
+            "signal",
+            "facebook_messenger",
+            "tor",
+            "vanilla_tor",
+            "psiphon",
         ],
         update_frequency: "as imported",
         license: source.licence(),
@@ -235,7 +242,11 @@ fn scoring() -> Scoring {
         missing_components: vec!["shutdown_load"],
         grades: GRADES
             .iter()
-            .map(|(grade, measurements, networks)| GradeBody { grade, measurements: *measurements, networks: *networks })
+            .map(|(grade, measurements, networks)| GradeBody {
+                grade,
+                measurements: *measurements,
+                networks: *networks,
+            })
             .collect(),
         minimum_measurements: MIN_SESSIONS,
         minimum_sites: MIN_SITES,
@@ -293,9 +304,5 @@ fn rule(rule: &crate::verdict::Rule) -> RuleBody {
 }
 
 fn technique_body(technique: Technique) -> TechniqueBody {
-    TechniqueBody {
-        technique: technique.as_str(),
-        method: technique.method(),
-        block_type: technique.block_type(),
-    }
+    TechniqueBody { technique: technique.as_str(), method: technique.method(), block_type: technique.block_type() }
 }

@@ -103,6 +103,7 @@ pub async fn check(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AccessibilityBatchRequest")]
 pub struct BatchRequest {
     /// At most 50; duplicates are answered once.
     domains: Option<Vec<String>>,
@@ -112,6 +113,7 @@ pub struct BatchRequest {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AccessibilityBatchBody")]
 pub struct BatchBody {
     country: String,
     country_name: String,
@@ -158,6 +160,7 @@ struct TopBlocked {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AccessibilitySummary")]
 pub struct SummaryBody {
     country: String,
     country_name: String,

@@ -16,7 +16,8 @@ use crate::{Result, Timestamp, country, runtime};
 /// The summaries of every measured country at a time; in place of the published documents.
 async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
     let codes = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
-    let work = codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await });
+    let work =
+        codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await });
     let found: Vec<Result<CountrySummary>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
     found.into_iter().collect()
 }
@@ -76,6 +77,7 @@ struct BlockedDomain {
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "CountryIsp")]
 struct IspRow {
     /// `AS` and the number.
     asn: String,
@@ -120,6 +122,9 @@ fn threat_level(rate: f64) -> &'static str {
     }
 }
 
+/// A network's name, and its domains with whether each is blocked there.
+type Found = (Option<String>, Vec<(BlockedDomain, bool)>);
+
 /// Blocked domains named per network.
 const TOP: usize = 10;
 
@@ -128,7 +133,7 @@ pub async fn isps(cx: Cx) -> Result<Response> {
     let at = cx.time("as_of")?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
-    let mut networks: BTreeMap<u32, (Option<String>, Vec<(BlockedDomain, bool)>)> = BTreeMap::new();
+    let mut networks: BTreeMap<u32, Found> = BTreeMap::new();
     for row in &rows {
         for network in &row.networks {
             let entry = networks.entry(network.asn).or_default();

@@ -267,6 +267,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "DetectBatchRequest")]
 pub struct BatchRequest {
     country: Option<String>,
     /// At most 50; duplicates are answered once.
@@ -297,6 +298,7 @@ impl StatusCounts {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "DetectBatchResult")]
 pub struct BatchResult {
     target: String,
     status: State,
@@ -310,6 +312,7 @@ pub struct BatchResult {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DetectBatchBody")]
 pub struct BatchBody {
     country: String,
     count: usize,

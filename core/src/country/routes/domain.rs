@@ -12,9 +12,11 @@ use super::input;
 use crate::country::{Detection, Explanation, History, HistoryDay, State, Subject, round, sentence};
 use crate::http::{Cx, Response};
 use crate::time::DAY;
-use crate::{Result, Timestamp, runtime};
+use crate::world::{self, TargetRows};
+use crate::{Result, Timestamp, runtime, starter};
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DomainIsp")]
 struct IspRow {
     asn: String,
     name: String,
@@ -37,6 +39,7 @@ struct BlockedIn {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DomainCounts")]
 struct DomainSummary {
     blocked_in_countries: usize,
     accessible_in_countries: usize,
@@ -72,9 +75,11 @@ pub async fn domain(cx: Cx) -> Result<Response> {
     let subject = Subject::parse(cx.path("domain")?)?;
     let at = cx.time("as_of")?;
     let explain = cx.flag("explain")?.unwrap_or(false);
-    let codes = countries_of(&cx, &subject).await?;
+    let (codes, elsewhere) = suspects(&cx, &subject, at).await?;
     let mut answers = ask_all(&cx, &subject, codes, at).await?;
-    let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
+    let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
+    counts.accessible += elsewhere.accessible;
+    counts.unknown += elsewhere.unknown;
     let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
     answers.retain(|(_, answer)| answer.state == State::Blocked);
     let mut blocked_in = Vec::with_capacity(answers.len());
@@ -101,6 +106,31 @@ pub async fn domain(cx: Cx) -> Result<Response> {
         license: license(&licences),
         as_of: at.map(|at| at.to_string()),
     })
+}
+
+/// The countries that may block a subject, and what the others say by the latest summaries. Only the past is asked
+/// everywhere: a popular site is measured in every country, and blocked in few.
+async fn suspects(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<(Vec<String>, StatusCounts)> {
+    let codes = countries_of(cx, subject).await?;
+    let mut elsewhere = StatusCounts::default();
+    if at.is_some() {
+        return Ok((codes, elsewhere));
+    }
+    let targets: Vec<String> = subject.roles.iter().filter(|r| r.essential).map(|role| role.key.clone()).collect();
+    let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
+    let mut suspects = Vec::new();
+    for code in codes {
+        let states = || rows.iter().filter(|(country, _)| *country == code).map(|(_, row)| row.state);
+        let documented = starter::known_blocks::find(&code, &subject.name).is_some();
+        if documented || states().any(|state| state == State::Blocked) {
+            suspects.push(code);
+        } else if states().any(|state| state == State::Accessible) {
+            elsewhere.accessible += 1;
+        } else {
+            elsewhere.unknown += 1;
+        }
+    }
+    Ok((suspects, elsewhere))
 }
 
 fn blocked(question: &Question, answer: Detection) -> BlockedIn {

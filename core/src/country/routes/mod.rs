@@ -9,6 +9,8 @@ mod health;
 mod input;
 mod published;
 
+pub use classify::{ClassifyResult, classify_one};
+
 use crate::http::{Limit, Param, Route, handler};
 
 const AS_OF: Param = Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.");

@@ -1,0 +1,170 @@
+//! What is stored: the same rows whatever the order, nothing private, bounded.
+
+use proptest::prelude::*;
+
+use super::{HEADER, Server, rows, shared};
+use crate::Timestamp;
+use crate::actor::host::{self, Space};
+use crate::actor::{ActorId, Call, Kind};
+use crate::country::Source;
+use crate::import::group::Groups;
+use crate::import::{ImportKind, Options};
+use crate::kv::{Direction, MemoryStore, Range, Read, Store};
+use crate::measurement::outcome::{EndpointSet, Judgement, flag};
+use crate::measurement::{Contribution, Form, Outcome, Parsed, TargetKey, Witness};
+use crate::settings::Settings;
+use crate::verdict::RuleId;
+
+fn parsed() -> impl Strategy<Value = Parsed> {
+    let outcome = prop_oneof![
+        (0u16..8, 0u16..8, 0u16..8, 0u16..8).prop_map(|(connect_ok, connect_failed, http_ok, http_failed)| {
+            Outcome::Endpoints(EndpointSet { connect_ok, connect_failed, http_ok, http_failed, flags: flag::POOL })
+        }),
+        prop::sample::select(vec![RuleId::TlsValid, RuleId::TlsReset, RuleId::FastpathAnomaly])
+            .prop_map(|rule| Outcome::Judged(Judgement { rule, technique: None })),
+    ];
+    let form = prop::sample::select(vec![Form::Fastpath, Form::Observation, Form::Raw]);
+    // Few identities, so that forms and rows of one measurement meet; the time belongs to the identity.
+    (0u8..6, form, outcome, 0u8..3, 0u32..3, 0u8..2).prop_map(|(id, form, outcome, row, vote_key, target)| Parsed {
+        country: *b"KE",
+        asn: Some(100 + u32::from(id % 2)),
+        time: Timestamp(1_700_000_000_000_000).plus(i64::from(id) * 7 * crate::time::HOUR),
+        identity: [id; 8],
+        form,
+        vote_key,
+        row_hash: u32::from(row) * 1000 + u32::from(id),
+        contributions: vec![Contribution {
+            target: TargetKey::from_stored(if target == 0 { "telegram/pool" } else { "example.org" }),
+            outcome,
+        }],
+        witness: match row {
+            0 => Witness::Uid(format!("uid-{id}")),
+            _ => Witness::Report { report_id: format!("report-{id}"), input: None },
+        },
+    })
+}
+
+fn fold(store: &mut MemoryStore, chunk: &[Parsed]) {
+    let mut groups = Groups::default();
+    for parsed in chunk {
+        groups.add(parsed.clone());
+    }
+    for fold in groups.folds(Source::Ooni).into_values().flatten() {
+        let actor = ActorId::new(Kind::Country, "KE");
+        let settings = Settings::default();
+        let call = Call::operation("KE", &fold).unwrap();
+        let now = Timestamp(1_800_000_000_000_000);
+        let outcome =
+            host::perform(&Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings }, &call);
+        outcome.reply.unwrap();
+        store.apply(outcome.batch).unwrap();
+    }
+}
+
+/// Everything but the outbox, whose messages are numbered.
+fn stored(store: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
+    store.scan(&Range { start: vec![16], end: None }, Direction::Ascending, usize::MAX).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn rulings_intelligence_14_15_any_order_split_or_repeat_gives_the_same_rows(
+        // A row of one hash is one row: the same in every repeat.
+        rows in prop::collection::vec(parsed(), 1..24),
+        order in any::<prop::sample::Index>(),
+        cut in any::<prop::sample::Index>(),
+        repeat in any::<prop::sample::Index>(),
+    ) {
+        let mut distinct: Vec<Parsed> = Vec::new();
+        for row in rows {
+            let same = |known: &Parsed| known.row_hash == row.row_hash
+                && known.contributions[0].target == row.contributions[0].target;
+            if !distinct.iter().any(same) {
+                distinct.push(row);
+            }
+        }
+        let mut once = MemoryStore::default();
+        fold(&mut once, &distinct);
+
+        let mut shuffled = distinct.clone();
+        shuffled.rotate_left(order.index(distinct.len()));
+        shuffled.reverse();
+        let (a, b) = shuffled.split_at(cut.index(shuffled.len()));
+        let mut other = MemoryStore::default();
+        fold(&mut other, a);
+        fold(&mut other, b);
+        fold(&mut other, &distinct[repeat.index(distinct.len())..]);
+        prop_assert_eq!(stored(&once), stored(&other));
+    }
+}
+
+#[test]
+fn ruling_intelligence_37_a_planted_address_is_in_no_row_of_any_actor() {
+    let Some(documents) = shared("ooni/measurements.jsonl.gz") else { return };
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::MultiGzDecoder::new(documents.as_slice()), &mut text).unwrap();
+    let server = Server::start();
+    let mut planted = 0;
+    let mut lines = String::new();
+    for line in text.lines() {
+        let Ok(mut document) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        document["probe_ip"] = "203.0.113.77".into();
+        document["resolver_ip"] = "198.51.100.99".into();
+        planted += 1;
+        lines.push_str(&document.to_string());
+        lines.push('\n');
+    }
+    let summary = server.import(ImportKind::OoniMeasurements, Options::default(), lines.as_bytes());
+    assert!(planted > 30 && summary.accepted > 15, "{summary:?}");
+    for actor in server.0.actors() {
+        for (key, value) in server.0.rows(&actor) {
+            for needle in ["203.0.113.77", "198.51.100.99"] {
+                let octets: Vec<u8> = needle.split('.').map(|part| part.parse().unwrap()).collect();
+                for bytes in [&key, &value] {
+                    let holds = |needle: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
+                    assert!(!holds(needle.as_bytes()) && !holds(&octets), "{actor} keeps {needle}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ruling_intelligence_31_documents_and_fastpath_rows_are_counted_as_the_data_says() {
+    let Some(documents) = shared("ooni/measurements.jsonl.gz") else { return };
+    let Some(fastpath) = shared("ooni/fastpath_2024-01-01.jsonl.gz") else { return };
+    let server = Server::start();
+    let summary = server.import(ImportKind::OoniMeasurements, Options::default(), &documents);
+    assert_eq!((summary.lines(), summary.unsupported, summary.refused), (39, 15, 0), "{summary:?}");
+    let summary = server.import(ImportKind::OoniFastpath, Options::default(), &fastpath);
+    assert_eq!((summary.lines(), summary.accepted + summary.duplicate), (1_080, 805), "{summary:?}");
+    assert_eq!((summary.unsupported, summary.unusable, summary.refused), (216, 59, 0), "{summary:?}");
+    assert!(summary.countries.len() > 40);
+    let again = server.import(ImportKind::OoniFastpath, Options::default(), &fastpath);
+    assert_eq!((again.accepted, again.duplicate), (0, 805), "{again:?}");
+    // A measured country has a page at the time of the data, refused for want of data where it must be.
+    let index = server.ok("/data/censorship-index.json?as_of=2024-01-02T00:00:00Z");
+    let metadata = &index["metadata"];
+    let scored = index["countries"].as_array().unwrap().len() as u64;
+    assert!(scored + metadata["insufficientData"].as_u64().unwrap() > 40, "{metadata}");
+    assert!(metadata["liveMeasurements"].as_u64().unwrap() > 700, "{metadata}");
+}
+
+#[test]
+fn a_dry_run_counts_and_changes_nothing_and_a_retry_of_a_chunk_is_a_no_op() {
+    let server = Server::start();
+    let data = format!("{HEADER}{}", rows("IT", 137, "example.org", "2025-12-30", 0..6, false));
+    let (status, dry) = server.upload("ooni-observations?dry_run=true", data.as_bytes());
+    assert_eq!(status, 200, "{dry}");
+    assert_eq!((&dry["accepted"], &dry["countries"]["IT"]["new"]), (&6.into(), &6.into()), "{dry}");
+    assert!(server.0.rows(&ActorId::new(Kind::Country, "IT")).is_empty());
+    let (_, first) = server.upload("ooni-observations", data.as_bytes());
+    assert_eq!(first["accepted"], 6);
+    let before = server.0.rows(&ActorId::new(Kind::Country, "IT"));
+    let (_, second) = server.upload("ooni-observations?country=it", data.as_bytes());
+    assert_eq!((&second["accepted"], &second["duplicate"]), (&0.into(), &6.into()), "{second}");
+    assert_eq!(before, server.0.rows(&ActorId::new(Kind::Country, "IT")));
+    let (_, dry) = server.upload("ooni-observations?dry_run=true", data.as_bytes());
+    assert_eq!((&dry["accepted"], &dry["duplicate"]), (&0.into(), &6.into()), "{dry}");
+}

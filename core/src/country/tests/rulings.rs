@@ -1,0 +1,263 @@
+//! One test per ruling that shapes answers.
+
+use serde_json::{Value, json};
+
+use super::{HEADER, Server, rows};
+use crate::import::{ImportKind, ListKind, Options};
+use crate::{Timestamp, starter};
+
+/// The deployment's clock stands at 2026-01-01 (plus a few seconds of timers).
+const RECENT: &str = "2025-12-30";
+
+fn server(parts: &[String]) -> Server {
+    let server = Server::start();
+    add(&server, parts);
+    server
+}
+
+fn add(server: &Server, parts: &[String]) {
+    let data = format!("{HEADER}{}", parts.concat());
+    let summary = server.import(ImportKind::OoniObservations, Options::default(), data.as_bytes());
+    assert!(summary.complete && summary.refused + summary.unusable == 0, "{summary:?}");
+}
+
+#[test]
+fn ruling_intelligence_7_the_country_answer_is_weighted_and_names_its_networks() {
+    let server = server(&[
+        rows("IT", 1, "example.org", RECENT, 0..8, true),
+        rows("IT", 2, "example.org", RECENT, 0..8, false),
+        rows("IT", 3, "example.org", RECENT, 0..8, false),
+    ]);
+    let answer = server.detect("IT", "example.org", None);
+    assert_eq!((&answer["status"], &answer["scope"]), (&"accessible".into(), &"single".into()), "{answer}");
+    assert_eq!((&answer["networksBlocked"], &answer["networksTested"]), (&1.into(), &3.into()));
+    // The blocked network is the one that users have: 4 times the addresses of the rest together.
+    let table = "asn,org,cc,ipv4_addresses\n1,Large,IT,16777216\n2,Small,IT,256\n3,Small too,IT,256\n";
+    server.import(ImportKind::Asn, Options::default(), table.as_bytes());
+    server.settle();
+    let answer = server.detect("IT", "example.org", None);
+    assert_eq!(answer["status"], "blocked", "{answer}");
+    assert!(answer["blockedWeight"].as_f64().unwrap() > 0.9);
+    assert_eq!(answer["isps"][0]["name"], "Large");
+}
+
+#[test]
+fn ruling_intelligence_12_no_measured_verdict_without_a_vote_in_30_days() {
+    let server = server(&[rows("IT", 1, "example.org", "2025-11-01", 0..8, true)]);
+    let answer = server.detect("IT", "example.org", None);
+    assert_eq!((&answer["status"], &answer["basis"]), (&"unknown".into(), &"unmeasured".into()), "{answer}");
+    assert_eq!(answer["lastChecked"], "2025-11-01T07:00:00.000Z");
+    assert_eq!(answer["staleSince"], "2025-12-01T07:00:00.000Z");
+    let then = server.detect("IT", "example.org", Some("2025-11-02"));
+    assert_eq!((&then["status"], &then["evidenceCount"]), (&"blocked".into(), &8.into()), "{then}");
+}
+
+#[test]
+fn ruling_intelligence_11_as_of_knows_nothing_of_later_and_is_echoed() {
+    let server = server(&[
+        rows("IT", 1, "example.org", "2025-12-01", 0..8, false),
+        rows("IT", 1, "example.org", "2025-12-20", 0..8, true),
+    ]);
+    let then = server.detect("IT", "example.org", Some("2025-12-10T00:00:00Z"));
+    assert_eq!((&then["status"], &then["as_of"]), (&"accessible".into(), &"2025-12-10T00:00:00.000Z".into()));
+    assert_eq!(server.detect("IT", "example.org", None)["status"], "blocked");
+    for path in [
+        "/v1/accessibility/check?country=IT&domain=example.org&as_of=2025-12-10",
+        "/v1/accessibility/country/IT/summary?as_of=2025-12-10",
+        "/v1/accessibility/service/telegram?as_of=2025-12-10",
+        "/data/censorship-index.json?as_of=2025-12-10",
+        "/v1/censorship-index?as_of=2025-12-10",
+        "/v1/censorship-index/IT?as_of=2025-12-10",
+        "/data/country/IT?as_of=2025-12-10",
+        "/data/country/IT/isps?as_of=2025-12-10",
+        "/data/domain/example.org?as_of=2025-12-10",
+        "/data/domain/example.org/history?as_of=2025-12-10",
+    ] {
+        assert_eq!(server.ok(path)["as_of"], "2025-12-10T00:00:00.000Z", "{path}");
+    }
+    let (status, _) = server.get("/data/country/IT?as_of=yesterday");
+    assert_eq!(status, 400);
+}
+
+#[test]
+fn rulings_intelligence_26_27_confidence_and_counts_mean_what_they_say() {
+    let server =
+        server(&[rows("IT", 1, "decided.org", RECENT, 0..8, true), rows("IT", 1, "thin.org", RECENT, 0..2, false)]);
+    let decided = server.detect("IT", "decided.org", None);
+    assert_eq!((&decided["basis"], &decided["evidenceCount"]), (&"measured".into(), &8.into()));
+    assert!(decided["confidence"].as_f64().unwrap() > 0.5 && decided["evidenceStrength"].as_f64().unwrap() > 0.0);
+    let thin = server.detect("IT", "thin.org", None);
+    assert_eq!((&thin["status"], &thin["basis"]), (&"unknown".into(), &"measured".into()), "{thin}");
+    assert_eq!((&thin["confidence"], &thin["evidenceCount"]), (&json!(0.0), &2.into()), "{thin}");
+    let never = server.detect("IT", "never-measured.org", None);
+    assert_eq!((&never["basis"], &never["confidence"]), (&"unmeasured".into(), &json!(0.0)));
+    assert!(never["lastChecked"].as_str().unwrap().starts_with("2026-01-01"), "{never}");
+}
+
+fn list(server: &Server, kind: ListKind, date: &str, domains: &str) {
+    let options = Options {
+        country: Some("it".into()),
+        list_kind: Some(kind),
+        date: Timestamp::parse(date),
+        ..Options::default()
+    };
+    let summary = server.import(ImportKind::Blocklist, options, domains.as_bytes());
+    assert!(summary.complete, "{summary:?}");
+}
+
+#[test]
+fn ruling_intelligence_28_lists_speak_by_kind_and_age_and_measurements_win() {
+    let server =
+        server(&[rows("IT", 1, "open.org", RECENT, 0..8, false), rows("IT", 1, "thin.org", RECENT, 0..2, false)]);
+    list(&server, ListKind::Official, "2025-06-01", "listed.org\nopen.org\nthin.org\n");
+    list(&server, ListKind::Community, "2025-06-01", "community.org\n");
+    list(&server, ListKind::Official, "2023-06-01", "expired.org\n");
+    let expect = |target: &str, status: &str, basis: &str, listed: bool| {
+        let answer = server.detect("IT", target, None);
+        assert_eq!(
+            (&answer["status"], &answer["basis"], &answer["listed"]),
+            (&status.into(), &basis.into(), &listed.into()),
+            "{answer}"
+        );
+        answer
+    };
+    let listed = expect("listed.org", "blocked", "known_list", true);
+    assert_eq!((&listed["evidenceCount"], &listed["sources"]), (&0.into(), &json!(["known_list"])));
+    assert!(listed["confidence"].as_f64().unwrap() <= 0.6);
+    assert_eq!(listed["lastChecked"], "2025-06-01T00:00:00.000Z");
+    expect("thin.org", "blocked", "known_list", true);
+    expect("open.org", "accessible", "measured", true);
+    expect("community.org", "unknown", "unmeasured", true);
+    expect("expired.org", "unknown", "unmeasured", true);
+    expect("other.org", "unknown", "unmeasured", false);
+    let before = server.detect("IT", "listed.org", Some("2025-05-01"));
+    assert_eq!((&before["status"], &before["listed"]), (&"unknown".into(), &false.into()), "{before}");
+}
+
+#[test]
+fn ruling_intelligence_28_starter_facts_answer_at_first_start_until_they_are_old() {
+    let server = Server::start();
+    let now = crate::testing::START;
+    let in_force = starter::known_blocks::all().iter().find(|block| block.sets_status(now)).unwrap();
+    let answer = server.detect(in_force.country, in_force.target, None);
+    assert_eq!((&answer["status"], &answer["basis"]), (&"blocked".into(), &"known_list".into()), "{answer}");
+    assert_eq!(answer["lists"][0]["kind"], "documented");
+    let old = starter::known_blocks::all().iter().find(|block| !block.sets_status(now)).unwrap();
+    let answer = server.detect(old.country, old.target, None);
+    assert_eq!((&answer["status"], &answer["listed"]), (&"unknown".into(), &true.into()), "{answer}");
+}
+
+#[test]
+fn ruling_intelligence_29_a_service_is_blocked_when_an_essential_role_is() {
+    let server = server(&[
+        rows("IT", 1, "signal.org", RECENT, 0..8, true),
+        rows("IT", 1, "cdn.signal.org", RECENT, 0..8, false),
+        rows("IT", 1, "reddit.com", RECENT, 0..8, false),
+        rows("IT", 1, "i.redd.it", RECENT, 0..8, true),
+    ]);
+    assert_eq!(server.detect("IT", "signal", None)["status"], "blocked");
+    assert_eq!(server.detect("IT", "reddit", None)["status"], "accessible");
+    let roles = server.detect("IT", "reddit", None);
+    let media = roles["roles"].as_array().unwrap().iter().find(|role| role["key"] == "i.redd.it").unwrap().clone();
+    assert_eq!((&media["status"], &media["essential"]), (&"blocked".into(), &false.into()));
+    let service = server.ok("/v1/accessibility/service/signal");
+    assert_eq!(service["countriesBlocking"].as_u64().map(|n| n >= 1), Some(true), "{service}");
+    for url in ["https://WWW.Signal.org/download", "signal.org.", "www.signal.org"] {
+        assert_eq!(server.detect("IT", url, None)["normalizedTarget"], "signal.org", "{url}");
+    }
+}
+
+/// Telegram pool rows: HTTP over the pool works or times out after connecting; no control in the data.
+fn pool(country: &str, asn: u32, start: &str, hours: std::ops::Range<i64>, blocked: bool) -> String {
+    let start = Timestamp::parse(start).unwrap();
+    let mut text = String::new();
+    for hour in hours {
+        let time = start.plus(hour * crate::time::HOUR);
+        for ip in ["149.154.175.50", "149.154.167.51", "149.154.175.100"] {
+            let failure = if blocked { "generic_timeout_error" } else { "" };
+            text.push_str(&format!(
+                "telegram,{country}{asn}{hour},,{time}-{asn},{time},{country},{asn},,{ip},80,1,,,,,http://{ip}:80/,{failure},\n"
+            ));
+        }
+    }
+    text
+}
+
+#[test]
+fn ruling_intelligence_4_success_in_another_country_is_a_control_and_without_any_a_rule_is_masked() {
+    let server = server(&[pool("IT", 1, RECENT, 0..8, true)]);
+    let alone = server.detect("IT", "telegram/pool", None);
+    assert_eq!((&alone["status"], &alone["basis"]), (&"unknown".into(), &"measured".into()), "{alone}");
+    add(&server, &[pool("FR", 7, RECENT, 0..3, false), pool("FR", 8, RECENT, 0..3, false)]);
+    server.settle();
+    let controlled = server.detect("IT", "telegram/pool", None);
+    assert_eq!(controlled["status"], "blocked", "{controlled}");
+    assert_eq!(controlled["technique"], "http.timeout");
+}
+
+#[test]
+fn ruling_intelligence_22_the_prior_is_the_median_of_at_least_five_other_countries() {
+    let mut parts = vec![rows("IT", 1, "down.org", RECENT, 0..8, true)];
+    for (asn, country) in (10..).zip(["FR", "DE", "ES", "PT", "GR", "MT"]) {
+        parts.push(rows(country, asn, "down.org", RECENT, 0..8, true));
+    }
+    let server = server(&parts);
+    let share = |server: &Server| server.detect("IT", "down.org", None)["isps"][0]["share"].as_f64().unwrap();
+    let before = share(&server);
+    server.0.advance(std::time::Duration::from_secs(2 * 3600));
+    assert!(share(&server) > before + 0.02, "{before} {}", share(&server));
+}
+
+#[test]
+fn ruling_intelligence_32_a_withheld_network_counts_for_the_country_and_never_as_a_network() {
+    let server = server(&[rows("IT", 0, "example.org", RECENT, 0..8, true)]);
+    let answer = server.detect("IT", "example.org", None);
+    assert_eq!((&answer["status"], &answer["evidenceCount"]), (&"unknown".into(), &8.into()), "{answer}");
+    assert_eq!(answer["isps"], json!([]));
+}
+
+#[test]
+fn ruling_intelligence_35_index_and_country_data_are_cc_by_beside_the_licences_of_their_sources() {
+    let server = server(&[rows("IT", 1, "example.org", RECENT, 0..8, true)]);
+    for path in ["/data/censorship-index.json", "/data/country/IT"] {
+        let body = server.ok(path);
+        assert_eq!(body["license"], "https://creativecommons.org/licenses/by/4.0/", "{path}");
+        assert_eq!(body["effectiveLicense"], "CC-BY-NC-SA-4.0", "{path}");
+        let sources: Vec<&Value> = body["sourceLicenses"].as_array().unwrap().iter().collect();
+        assert!(sources.iter().any(|row| row["source"] == "ooni"), "{path}");
+    }
+    assert_eq!(server.detect("IT", "example.org", None)["license"], "CC-BY-NC-SA-4.0");
+    assert_eq!(server.detect("IT", "never.org", None)["license"], starter::LICENCE);
+}
+
+#[test]
+fn ruling_intelligence_33_a_measured_country_with_little_data_has_a_page_without_a_score() {
+    let server = server(&[rows("IT", 1, "example.org", RECENT, 0..8, true)]);
+    let page = server.ok("/data/country/IT");
+    assert_eq!((&page["score"], &page["data"]["score"]), (&Value::Null, &Value::Null), "{page}");
+    assert!(page["reason"].as_str().unwrap().contains("too little data"));
+    assert_eq!(page["data"]["components"][3]["name"], "shutdown_load");
+    assert!(page["data"]["components"][3]["missing"].is_string());
+    let index = server.ok("/data/censorship-index.json");
+    assert_eq!((&index["metadata"]["insufficientData"], &index["countries"]), (&1.into(), &json!([])), "{index}");
+}
+
+#[test]
+fn ruling_intelligence_33_a_well_measured_country_has_a_score_from_the_imported_global_list() {
+    let domains: Vec<String> = (0..30).map(|n| format!("site{n}.org")).collect();
+    let parts: Vec<String> =
+        domains.iter().zip(0..).map(|(domain, n)| rows("IT", 1 + n % 2, domain, RECENT, 0..10, n < 15)).collect();
+    let server = server(&parts);
+    let list: String = domains.iter().map(|domain| format!("https://{domain}/,NEWS\n")).collect();
+    let list = format!("url,category_code\n{list}");
+    server.import(ImportKind::TestList, Options { list: Some("global".into()), ..Options::default() }, list.as_bytes());
+    server.settle();
+    let page = server.ok("/data/country/IT");
+    let score = page["data"]["score"].as_u64().expect("a score");
+    assert!((40..100).contains(&score), "{page}");
+    assert_eq!(page["data"]["breadthList"], "global_list");
+    assert_eq!(page["data"]["grade"], "C");
+    let index = server.ok("/data/censorship-index.json");
+    assert_eq!((&index["countries"][0]["code"], &index["countries"][0]["score"]), (&"IT".into(), &score.into()));
+    assert!(index["countries"][0]["confidenceInterval"].is_array());
+}
