@@ -54,8 +54,10 @@ impl Server {
         (made["did"].as_str().unwrap().to_owned(), made["api_key"].as_str().unwrap().to_owned())
     }
 
-    async fn send(&self, key: &str, to: &str, text: &str) {
-        self.post("/v1/agent/send", key, json!({ "to": to, "message": text })).await;
+    /// Sends a message; streams carry it sealed, so it is known again by the id that this returns.
+    async fn send(&self, key: &str, to: &str) -> String {
+        let sent = self.post("/v1/agent/send", key, json!({ "to": to, "message": "hello" })).await;
+        sent["id"].as_str().unwrap().to_owned()
     }
 
     async fn sse(&self, key: &str) -> BufReader<TcpStream> {
@@ -91,12 +93,12 @@ async fn a_stream_gets_the_backlog_then_what_comes_and_ends_at_its_time() {
     let server = Server::start(&folder.file("d.redb"), 2).await;
     let (did, key) = server.agent("reader").await;
     let (_, writer) = server.agent("writer").await;
-    server.send(&writer, &did, "before").await;
+    let before = server.send(&writer, &did).await;
     let opened = Instant::now();
     let mut stream = server.sse(&key).await;
-    line_with(&mut stream, "before").await;
-    server.send(&writer, &did, "while").await;
-    line_with(&mut stream, "while").await;
+    line_with(&mut stream, &before).await;
+    let during = server.send(&writer, &did).await;
+    line_with(&mut stream, &during).await;
     line_with(&mut stream, "reconnect").await;
     let lived = opened.elapsed();
     assert!((Duration::from_millis(1_900)..Duration::from_millis(3_500)).contains(&lived), "{lived:?}");
@@ -116,13 +118,14 @@ async fn a_backlog_of_many_pages_arrives_in_order_without_gaps() {
     let server = Server::start(&folder.file("d.redb"), 30).await;
     let (did, key) = server.agent("reader").await;
     let (_, writer) = server.agent("writer").await;
-    for n in 0..150 {
-        server.send(&writer, &did, &format!("number-{n}.")).await;
+    let mut sent = Vec::new();
+    for _ in 0..150 {
+        sent.push(server.send(&writer, &did).await);
     }
     let mut stream = server.sse(&key).await;
-    for n in 0..150 {
-        let line = line_with(&mut stream, "number-").await;
-        assert!(line.contains(&format!("number-{n}.")), "{n}: {line}");
+    for id in sent {
+        let line = line_with(&mut stream, "data: ").await;
+        assert!(line.contains(&id), "{id}: {line}");
     }
 }
 
@@ -160,13 +163,13 @@ async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_o
     let (mut by_frame, _) = tokio_tungstenite::connect_async(&url).await.unwrap();
     by_frame.send(Message::Text(json!({ "api_key": key }).to_string().into())).await.unwrap();
 
-    server.send(&writer, &did, "hello").await;
+    let sent = server.send(&writer, &did).await;
     let mut ids = Vec::new();
     for socket in [&mut by_header, &mut by_frame] {
         let frame = tokio::time::timeout(Duration::from_secs(10), socket.next()).await.unwrap().unwrap().unwrap();
         let frame: Value = serde_json::from_str(frame.to_text().unwrap()).unwrap();
         assert_eq!(frame["event"], "message");
-        assert!(frame["data"].to_string().contains("hello"), "{frame}");
+        assert_eq!(frame["data"]["id"], sent.as_str());
         ids.push(frame["id"].clone());
     }
     assert_eq!(ids[0], ids[1]);
@@ -201,13 +204,14 @@ async fn many_agents_listen_at_once_and_each_hears_only_its_own() {
     let mut listeners = Vec::new();
     for n in 0..40 {
         let (did, key) = server.agent(&format!("reader-{n}")).await;
-        listeners.push((n, did, server.sse(&key).await));
+        listeners.push((did, server.sse(&key).await));
     }
-    for (n, did, _) in &listeners {
-        server.send(&writer, did, &format!("for-{n}.")).await;
+    let mut sent = Vec::new();
+    for (did, _) in &listeners {
+        sent.push(server.send(&writer, did).await);
     }
-    for (n, _, stream) in &mut listeners {
-        let line = line_with(stream, "for-").await;
-        assert!(line.contains(&format!("for-{n}.")), "{line}");
+    for ((_, stream), id) in listeners.iter_mut().zip(sent) {
+        let line = line_with(stream, "data: ").await;
+        assert!(line.contains(&id), "{line}");
     }
 }

@@ -18,8 +18,9 @@ use tokio::runtime::Handle;
 use super::{DOCUMENTS, DUE, PROBE, ROWS, SNAPSHOT_LIMIT, Store, TIMERS};
 use crate::writer::Writer;
 
-/// How long one snapshot of the copying is held.
+/// How long one snapshot of the copying is held, and how many rows are copied from it.
 const SLICE: Duration = Duration::from_millis(200);
+const SLICE_ROWS: usize = 1_000;
 /// Rounds over changed keys before the last one.
 const ROUNDS: usize = 8;
 /// So few changed keys can be copied in the last round.
@@ -124,10 +125,11 @@ fn copy_rows(store: &Store, copy: &Database) -> Result<()> {
             let from = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
             let mut to = transaction.open_table(ROWS).map_err(Error::internal)?;
             let start = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            for row in from.range::<&[u8]>((start, Bound::Unbounded)).map_err(Error::unavailable)? {
+            for (number, row) in from.range::<&[u8]>((start, Bound::Unbounded)).map_err(Error::unavailable)?.enumerate()
+            {
                 let (key, value) = row.map_err(Error::unavailable)?;
                 to.insert(key.value(), value.value()).map_err(Error::internal)?;
-                if Instant::now() >= until {
+                if number + 1 >= SLICE_ROWS || Instant::now() >= until {
                     return Ok(Some(key.value().to_vec()));
                 }
             }

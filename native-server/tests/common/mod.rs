@@ -81,6 +81,10 @@ impl Bench {
         decode(&self.writer.call(Call::operation(name, operation)?).await?)
     }
 
+    pub async fn call_owned<O: Operation>(&self, name: String, operation: O) -> Result<O::Reply> {
+        self.call(&name, &operation).await
+    }
+
     pub fn query<Q: Query>(&self, name: &str, query: &Q) -> Result<Q::Reply> {
         decode(&answer(&self.store, &self.settings, &Call::query(name, query)?)?)
     }
