@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use axum::serve::ListenerExt;
 use axum::{Json, Router, routing::get};
 use heliograph_tests::process::Server;
 
@@ -26,7 +27,8 @@ pub fn serve() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("listening on http://{}", listener.local_addr().unwrap());
         let hello = || async { Json(Hello { message: "Hello, World!" }) };
-        axum::serve(listener, Router::new().route("/", get(hello))).tcp_nodelay().await.unwrap();
+        let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
+        axum::serve(listener, Router::new().route("/", get(hello))).await.unwrap();
     });
 }
 

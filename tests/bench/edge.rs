@@ -14,13 +14,12 @@ pub struct Edge {
 
 /// The error is a sentence for the report.
 pub fn run() -> Result<Edge, String> {
-    let program = built("xtask");
-    let output = std::process::Command::new(program).args(["edge", "start"]).stderr(std::process::Stdio::inherit());
-    let output = output_of(output)?;
+    let mut command = std::process::Command::new(built("xtask"));
+    let output = output_of(command.args(["edge", "start"]).stderr(std::process::Stdio::inherit()))?;
     let report: Value = serde_json::from_slice(&output).map_err(|error| format!("xtask edge start: {error}"))?;
     let starts = report["starts_ms"].as_array().ok_or("xtask edge start gives no times")?;
-    let starts = starts.iter().map(|pair| Some((pair["worker"].as_f64()?, pair["bare"].as_f64()?))).collect();
-    let starts: Option<Vec<_>> = starts;
+    let times = |pair: &Value| Some((pair["worker"].as_f64()?, pair["bare"].as_f64()?));
+    let starts: Option<Vec<_>> = starts.iter().map(times).collect();
     Ok(Edge {
         gzip: report["gzip_bytes"].as_u64().ok_or("xtask edge start gives no size")?,
         starts: starts.filter(|starts| !starts.is_empty()).ok_or("xtask edge start gives no times")?,

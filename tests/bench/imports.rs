@@ -1,6 +1,6 @@
 //! Rows per second and peak memory of `heliograph import`, on made-up rows and on the real data where that is there.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -120,7 +120,7 @@ fn import(
     lines: usize,
     kind: &str,
     arguments: &[&str],
-    file: &PathBuf,
+    file: &Path,
     store: &Path,
 ) -> Result<Import, String> {
     let mut command = machine::unpinned(&built("heliograph"));
