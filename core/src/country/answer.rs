@@ -217,7 +217,7 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
         roles: judged.iter().map(|(essential, judged)| role_answer(*essential, judged)).collect(),
         explanation: explain.then(|| explain::explain(view, &judged, at)).transpose()?,
         failure_rate: essential.iter().filter_map(|judged| judged.failure_rate).next(),
-        weights_known: networks.iter().any(|network| network.name.is_some()),
+        weights_known: essential.iter().flat_map(|j| &j.networks).any(|network| network.addresses.is_some()),
         networks,
     })
 }

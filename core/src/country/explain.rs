@@ -176,12 +176,10 @@ pub fn sentence(answer: &Detection, country: &str) -> String {
     let networks = match (answer.networks_blocked, answer.networks_tested) {
         (_, 0) => String::new(),
         (blocked, tested) => {
-            let unit =
-                if answer.weights_known { "network weight (by addresses)" } else { "the networks, equally weighted" };
-            let share = if answer.state == State::Blocked || blocked > 0 {
-                format!(", about {:.0}% of {unit}", answer.blocked_weight * 100.0)
-            } else {
-                String::new()
+            let unit = if answer.weights_known { "of weight by addresses" } else { "of them, each weighing the same" };
+            let share = match blocked {
+                0 => String::new(),
+                _ => format!(" ({:.0}% {unit})", answer.blocked_weight * 100.0),
             };
             format!(" on {blocked} of {tested} networks with enough measurements{share}")
         }
@@ -194,7 +192,7 @@ pub fn sentence(answer: &Detection, country: &str) -> String {
         (State::Blocked, _) => {
             let how = answer.methods.first().map(|method| format!(" by {method}")).unwrap_or_default();
             let pattern = if answer.intermittent { ", intermittently" } else { "" };
-            format!("{name} is blocked in {country}{networks}{how}{pattern}; newest measurement {seen}.")
+            format!("{name} is blocked in {country}{how}{networks}{pattern}; newest measurement {seen}.")
         }
         (State::Accessible, _) if answer.networks_blocked > 0 => {
             format!("{name} is accessible for most of {country}, blocked{networks}; newest measurement {seen}.")

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{LISTED, LISTS};
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::import::ListKind;
 use crate::kv::Read;
+use crate::world::{self, ListedIn};
 use crate::{Result, Timestamp};
 
 /// Enters domains of a list. Per domain and kind the newest date stays, so order and repeats change nothing.
@@ -29,7 +31,7 @@ impl Operation for AddListed {
     type Reply = u64;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
-        let (mut known, mut changed) = (0, false);
+        let (mut known, mut changed, mut entered) = (0, false, Vec::new());
         let mut row = LISTS.get(turn, &(self.kind,))?.unwrap_or_default();
         for domain in &self.domains {
             match self.is_known(turn, domain)? {
@@ -39,10 +41,17 @@ impl Operation for AddListed {
                         continue;
                     }
                 }
-                None => row.domains += 1,
+                None => {
+                    row.domains += 1;
+                    entered.push(domain.clone());
+                }
             }
             changed = true;
             LISTED.put(turn, &(domain.clone(), self.kind), &self.date)?;
+        }
+        if !entered.is_empty() && ListKind::from_code(self.kind).is_some_and(ListKind::sets_status) {
+            let country = turn.actor().name.clone();
+            turn.send(world::actor().name, &ListedIn { country, domains: entered })?;
         }
         if changed {
             row.date = row.date.max(self.date);

@@ -34,6 +34,14 @@ impl Groups {
         let day = u32::try_from(parsed.time.day()).unwrap_or(0);
         let hour = u8::try_from(parsed.time.0.div_euclid(HOUR).rem_euclid(24)).unwrap_or(0);
         let asn = parsed.asn.unwrap_or(0);
+        if parsed.contributions.is_empty() {
+            // It says nothing of any target, but it was read: its repeats are duplicates too.
+            let nothing = TargetKey::from_stored("");
+            if !self.cells.entry((parsed.country, nothing, day, asn)).or_default().rows.insert(parsed.row_hash) {
+                *self.repeats.entry(parsed.country).or_default() += 1;
+            }
+            return;
+        }
         let mut witness = None;
         for (index, contribution) in parsed.contributions.iter().enumerate() {
             // A suspicion per contribution, not per session, so that the choice of witnesses does not depend on order.

@@ -23,10 +23,12 @@ use crate::{Result, Timestamp};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Summarize>(),
+    operation::<ListedIn>(),
     operation::<PeerDays>(),
     operation::<SendPriors>(),
     query::<Countries>(),
     query::<TargetRows>(),
+    query::<ListedBy>(),
     query::<Overview>(),
 ];
 
@@ -127,6 +129,51 @@ impl Row for CountrySummary {}
 
 const TARGETS: Table<(String, String), TargetSummary> = Table::new(16);
 const COUNTRIES: Table<(String,), CountrySummary> = Table::new(17);
+
+/// (domain, country) of lists that set a status.
+const LISTED: Table<(String, String), ()> = Table::new(21);
+
+/// Domains that a list of a country names which sets a status (ruling intelligence 28).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListedIn {
+    pub country: String,
+    /// As many as the country entered in one operation.
+    pub domains: Vec<String>,
+}
+
+impl Operation for ListedIn {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "listed_in";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for domain in self.domains {
+            LISTED.put(turn, &(domain, self.country.clone()), &())?;
+        }
+        Ok(())
+    }
+}
+
+/// Countries with a list that names one of these.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListedBy {
+    pub targets: Vec<String>,
+}
+
+impl Query for ListedBy {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "listed_by";
+    type Reply = Vec<String>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for target in self.targets {
+            let rows = LISTED.scan(view, &LISTED.prefix(&(target,)), Direction::Ascending, 300)?;
+            found.extend(rows.into_iter().map(|((_, country), ())| country));
+        }
+        Ok(found)
+    }
+}
 
 /// A country reports what changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! `/v1/accessibility/*` (spec intelligence 5.9-5.12).
 
+use std::collections::BTreeSet;
+
 use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +10,7 @@ use super::detect::{Question, StatusCounts, license};
 use super::{input, published};
 use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
 use crate::http::{Cx, Response};
-use crate::world::{self, TargetRows, TargetSummary};
+use crate::world::{self, ListedBy, TargetRows, TargetSummary};
 use crate::{Error, Result, Timestamp, runtime};
 
 /// Countries asked at one time.
@@ -255,11 +257,13 @@ pub struct ServiceBody {
     as_of: Option<String>,
 }
 
-/// Countries that have measured a subject, and those whose starter facts name it.
+/// Countries that have measured a subject, and those with a list or a starter fact that names it.
 pub async fn countries_of(cx: &Cx, subject: &Subject) -> Result<Vec<String>> {
     let targets: Vec<String> = subject.roles.iter().map(|role| role.key.clone()).collect();
+    let listing = ListedBy { targets: targets.clone() };
+    let listed = runtime::query(&*cx.rt, world::actor().name, &listing).await?;
     let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
-    let mut codes: std::collections::BTreeSet<String> = rows.into_iter().map(|(country, _)| country).collect();
+    let mut codes: BTreeSet<String> = rows.into_iter().map(|(country, _)| country).chain(listed).collect();
     for country in crate::starter::Country::all() {
         if crate::starter::known_blocks::find(country.code, &subject.name).is_some() {
             codes.insert(country.code.to_owned());

@@ -12,7 +12,7 @@ use super::input;
 use crate::country::{Detection, Explanation, History, HistoryDay, State, Subject, round, sentence};
 use crate::http::{Cx, Response};
 use crate::time::DAY;
-use crate::world::{self, TargetRows};
+use crate::world::{self, ListedBy, TargetRows};
 use crate::{Result, Timestamp, runtime, starter};
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -118,11 +118,13 @@ async fn suspects(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<(
     }
     let targets: Vec<String> = subject.roles.iter().filter(|r| r.essential).map(|role| role.key.clone()).collect();
     let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
+    let listing = ListedBy { targets: subject.roles.iter().map(|role| role.key.clone()).collect() };
+    let listed = runtime::query(&*cx.rt, world::actor().name, &listing).await?;
     let mut suspects = Vec::new();
     for code in codes {
         let states = || rows.iter().filter(|(country, _)| *country == code).map(|(_, row)| row.state);
         let documented = starter::known_blocks::find(&code, &subject.name).is_some();
-        if documented || states().any(|state| state == State::Blocked) {
+        if documented || listed.contains(&code) || states().any(|state| state == State::Blocked) {
             suspects.push(code);
         } else if states().any(|state| state == State::Accessible) {
             elsewhere.accessible += 1;

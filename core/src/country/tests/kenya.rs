@@ -55,6 +55,12 @@ fn rulings_intelligence_1_4_5_6_11_kenya_2023_is_found_where_and_when_it_was() {
     let safaricom = answer["isps"].as_array().unwrap().iter().find(|isp| isp["asn"] == 33771).unwrap();
     assert!(safaricom["name"].as_str().unwrap().to_lowercase().contains("safaricom"), "{safaricom}");
 
+    for day in INSIDE {
+        let answer = server.detect("KE", "telegram", Some(&format!("{day}T12:00:00Z")));
+        assert_eq!((&answer["status"], &answer["scope"]), (&"blocked".into(), &"several".into()), "{day}: {answer}");
+        assert!(answer["confidence"].as_f64().unwrap() > 0.9, "{answer}");
+    }
+
     let before = server.0.rows(&ActorId::new(Kind::Country, "KE"));
     let again = server.import(ImportKind::OoniObservations, Options::default(), &telegram);
     assert_eq!(counts(&again), (0, 125_441, 0), "{again:?}");

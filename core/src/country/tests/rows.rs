@@ -137,6 +137,8 @@ fn ruling_intelligence_31_documents_and_fastpath_rows_are_counted_as_the_data_sa
     let server = Server::start();
     let summary = server.import(ImportKind::OoniMeasurements, Options::default(), &documents);
     assert_eq!((summary.lines(), summary.unsupported, summary.refused), (39, 15, 0), "{summary:?}");
+    let again = server.import(ImportKind::OoniMeasurements, Options::default(), &documents);
+    assert_eq!((again.accepted, again.duplicate), (0, summary.accepted + summary.duplicate), "{again:?}");
     let summary = server.import(ImportKind::OoniFastpath, Options::default(), &fastpath);
     assert_eq!((summary.lines(), summary.accepted + summary.duplicate), (1_080, 805), "{summary:?}");
     assert_eq!((summary.unsupported, summary.unusable, summary.refused), (216, 59, 0), "{summary:?}");
@@ -167,4 +169,30 @@ fn a_dry_run_counts_and_changes_nothing_and_a_retry_of_a_chunk_is_a_no_op() {
     assert_eq!(before, server.0.rows(&ActorId::new(Kind::Country, "IT")));
     let (_, dry) = server.upload("ooni-observations?dry_run=true", data.as_bytes());
     assert_eq!((&dry["accepted"], &dry["duplicate"]), (&0.into(), &6.into()), "{dry}");
+}
+
+#[test]
+fn ruling_foundation_relay_19_no_fold_changes_more_rows_than_an_operation_may() {
+    let mut store = MemoryStore::default();
+    let many: Vec<Parsed> = (0..3_000u32)
+        .map(|n| Parsed {
+            country: *b"KE",
+            asn: Some(n % 700),
+            time: Timestamp(1_700_000_000_000_000).plus(i64::from(n % 40) * crate::time::DAY),
+            identity: [n.to_be_bytes(), n.to_be_bytes()].concat().try_into().unwrap(),
+            form: Form::Raw,
+            vote_key: 0,
+            row_hash: n,
+            contributions: vec![Contribution {
+                target: TargetKey::from_host(&format!("site{}.org", n % 900)).unwrap(),
+                outcome: Outcome::Judged(Judgement { rule: RuleId::TlsReset, technique: None }),
+            }],
+            witness: Witness::Uid(format!("uid-{n}")),
+        })
+        .collect();
+    // The host refuses an operation over the limit, and `fold` unwraps.
+    fold(&mut store, &many);
+    let entries =
+        store.scan(&Range { start: vec![16], end: Some(vec![17]) }, Direction::Ascending, usize::MAX).unwrap();
+    assert!(entries.len() > 2_900, "{}", entries.len());
 }

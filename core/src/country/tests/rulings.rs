@@ -130,6 +130,10 @@ fn ruling_intelligence_28_lists_speak_by_kind_and_age_and_measurements_win() {
     expect("community.org", "unknown", "unmeasured", true);
     expect("expired.org", "unknown", "unmeasured", true);
     expect("other.org", "unknown", "unmeasured", false);
+    let domain = server.ok("/data/domain/listed.org");
+    assert_eq!((&domain["status"], &domain["blocked_in"][0]["basis"]), (&"blocked".into(), &"known_list".into()));
+    assert_eq!(server.ok("/data/domain/community.org")["status"], "unknown");
+    assert_eq!(server.ok("/data/domain/open.org")["status"], "accessible");
     let before = server.detect("IT", "listed.org", Some("2025-05-01"));
     assert_eq!((&before["status"], &before["listed"]), (&"unknown".into(), &false.into()), "{before}");
 }
@@ -206,6 +210,38 @@ fn ruling_intelligence_22_the_prior_is_the_median_of_at_least_five_other_countri
     let before = share(&server);
     server.0.advance(std::time::Duration::from_secs(2 * 3600));
     assert!(share(&server) > before + 0.02, "{before} {}", share(&server));
+}
+
+#[test]
+fn ruling_intelligence_8_a_site_that_is_down_is_unknown_with_a_reason_and_never_blocked() {
+    let down = rows("IT", 1, "down.org", RECENT, 0..8, true).replace(",http-failure\n", ",false\n");
+    let answer = server(&[down]).detect("IT", "down.org", None);
+    assert_eq!((&answer["status"], &answer["reason"]), (&"unknown".into(), &"site_down".into()), "{answer}");
+    assert_eq!((&answer["blocked"], &answer["evidenceCount"]), (&false.into(), &8.into()), "{answer}");
+}
+
+#[test]
+fn ruling_intelligence_10_witnesses_are_at_most_three_per_cell_and_lead_to_the_measurement() {
+    let server = server(&[rows("IT", 1, "example.org", RECENT, 0..8, true)]);
+    let check = server.ok("/v1/accessibility/check?domain=example.org&country=IT&explain=1");
+    let role = &check["explanation"]["roles"][0];
+    let witnesses = role["witnesses"].as_array().unwrap();
+    assert_eq!(witnesses.len(), 3, "{role}");
+    assert!(witnesses[0]["link"].as_str().unwrap().starts_with("https://explorer.ooni.org/m/"), "{role}");
+    assert_eq!((&role["rules"][0]["rule"], &role["rules"][0]["count"]), (&"tls.reset.control_ok".into(), &8.into()));
+    assert_eq!(check["explanation"]["rules_version"], 1);
+}
+
+#[test]
+fn ruling_intelligence_39_the_sentence_has_numbers() {
+    let server =
+        server(&[rows("IT", 1, "example.org", RECENT, 0..8, true), rows("IT", 2, "example.org", RECENT, 0..8, false)]);
+    let text = server.detect("IT", "example.org", None)["summary"].as_str().unwrap().to_owned();
+    assert_eq!(
+        text,
+        "example.org is blocked in Italy by tls-reset on 1 of 2 networks with enough measurements (50% of them, each \
+         weighing the same); newest measurement 30 Dec 2025."
+    );
 }
 
 #[test]
