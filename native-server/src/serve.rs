@@ -15,7 +15,7 @@ use futures_util::{FutureExt, StreamExt};
 use heliograph_core::http::{self as routes, Body, Preflight, Request, Response};
 use heliograph_core::runtime::Runtime;
 use heliograph_core::{Error, ErrorCode};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, header};
 use tokio::net::TcpListener;
 
 use crate::runtime::Native;
@@ -194,7 +194,7 @@ fn into_axum(response: Response) -> axum::response::Response {
     let mut answer = axum::response::Response::new(body);
     *answer.status_mut() = response.status;
     *answer.headers_mut() = response.headers;
-    if response.status == StatusCode::from(ErrorCode::PayloadTooLarge.status()) {
+    if response.status == ErrorCode::PayloadTooLarge.status() {
         // The rest of the body is not read, so the connection cannot be used again.
         answer.headers_mut().insert(header::CONNECTION, header::HeaderValue::from_static("close"));
     }

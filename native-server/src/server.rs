@@ -80,6 +80,8 @@ impl Deployment {
         flush(&self.native).await;
         // Waits for the last commit, which is short.
         self.thread.stop();
+        // Requests that were given up may hold the store for a moment longer; the file must be closed properly now.
+        self.native.store.close();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Helpers for this crate's tests: temporary folders.
+//! Temporary folders, for tests and for commands that leave nothing behind.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,15 +23,22 @@ impl Drop for Folder {
     }
 }
 
+impl Folder {
+    /// Makes a folder whose name begins with `name`.
+    pub fn new(name: &str) -> std::io::Result<Folder> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("heliograph-{name}-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path)?;
+        Ok(Folder(path))
+    }
+}
+
+/// A folder for a test.
+///
 /// # Panics
-/// When the folder cannot be made: a test cannot go on without it.
+/// When it cannot be made: a test cannot go on without it.
 #[allow(clippy::panic)]
 pub fn folder(name: &str) -> Folder {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("heliograph-{name}-{}-{number}", std::process::id()));
-    if let Err(error) = std::fs::create_dir_all(&path) {
-        panic!("cannot make {}: {error}", path.display());
-    }
-    Folder(path)
+    Folder::new(name).unwrap_or_else(|error| panic!("cannot make a temporary folder: {error}"))
 }

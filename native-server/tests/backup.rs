@@ -1,4 +1,5 @@
 //! A backup taken while the writer works is one consistent state (ruling foundation-relay 23).
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The program as a user runs it.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -182,6 +183,61 @@ fn after_a_kill_everything_acknowledged_is_there() {
         server.kill();
     }
     assert_eq!(good(&path, &["keys", "list"]).lines().count(), accounts);
+}
+
+#[test]
+fn a_stopped_server_leaves_a_file_that_needs_no_repair() {
+    let (_folder, path) = data("clean");
+    let server = Server::start(&path);
+    good(&path, &["keys", "create", "--tier", "research", "--to", &server.base]);
+    server.stop();
+    let listed = run(&path, &["keys", "list"]);
+    let told = String::from_utf8(listed.stderr).unwrap();
+    assert!(listed.status.success() && !told.contains("not closed cleanly"), "{told}");
+    // And a killed one says that it does.
+    let mut server = Server::start(&path);
+    good(&path, &["keys", "create", "--tier", "research", "--to", &server.base]);
+    server.kill();
+    let told = String::from_utf8(run(&path, &["keys", "list"]).stderr).unwrap();
+    assert!(told.contains("not closed cleanly"), "{told}");
+}
+
+/// Every line of an import is counted once, and importing twice changes nothing; here and at a server alike.
+#[test]
+fn importing_twice_changes_nothing_on_the_file_and_at_a_server() {
+    let (folder, path) = data("import");
+    let list = folder.file("ir.txt");
+    std::fs::write(&list, "one.example.org\ntwo.example.org\ntwo.example.org\n\u{0}\n").unwrap();
+    let list = list.to_str().unwrap();
+    let import = |more: &[&str]| -> Value {
+        let fixed = ["import", "blocklist", list, "--country", "IR", "--date", "2026-01-31", "--json"];
+        serde_json::from_str(&good(&path, &[&fixed[..], more].concat())).unwrap()
+    };
+    let first = import(&[]);
+    assert_eq!(first["accepted"], 2, "{first}");
+    let lines = |report: &Value| -> u64 {
+        ["accepted", "duplicate", "unsupported", "unusable", "refused"]
+            .iter()
+            .map(|n| report[n].as_u64().unwrap())
+            .sum()
+    };
+    let server = Server::start(&path);
+    let second = import(&["--to", &server.base]);
+    assert_eq!((lines(&second), &second["refused"]), (lines(&first), &first["refused"]), "{second}");
+    assert_eq!(second["countries"]["IR"]["new"].as_u64().unwrap_or_default(), 0, "{second}");
+    let error = bad(&path, &["import", "asn", "/dev/null", "--to", &server.base]);
+    assert!(error.contains("nothing could be read"), "{error}");
+}
+
+#[test]
+fn classify_leaves_no_data_behind() {
+    let (folder, path) = data("classify");
+    let file = folder.file("documents.jsonl");
+    std::fs::write(&file, "{\"test_name\":\"ndt\"}\n{\"scenario\":\"s\",\"measurement\":{}}\n").unwrap();
+    let results: Value = serde_json::from_str(&good(&path, &["classify", file.to_str().unwrap(), "--json"])).unwrap();
+    assert_eq!(results[0]["label"], "unknown");
+    assert_eq!((results[1]["scenario"].as_str(), results[1]["number"].as_u64()), (Some("s"), Some(2)));
+    assert!(!path.exists());
 }
 
 #[test]

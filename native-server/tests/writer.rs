@@ -1,4 +1,5 @@
 //! The writer on the real engine: group commit, isolation of failures, effects and timers over restarts.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
@@ -9,7 +10,7 @@ use heliograph::clock;
 use heliograph::testing::folder;
 use heliograph_core::ErrorCode;
 use heliograph_core::actor::View;
-use heliograph_core::actor::host::probe::{Forward, Later, Panic};
+use heliograph_core::actor::host::probe::{Forward, Later, Panic, PanicLater};
 use heliograph_core::actor::{ActorId, Call, Kind, outbox_summary};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,6 +146,21 @@ async fn a_failing_timer_is_put_off_and_holds_up_no_other() {
     assert_eq!(bench.count("a"), 0);
     // Half a second at least, by the backoff of the core.
     assert!(bench.store.earliest().unwrap().unwrap() > clock::now());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panicking_timer_does_not_spin_and_stops_neither_its_actor_nor_others() {
+    let folder = folder("panicking-timer");
+    let bench = Bench::open(&folder.file("d.redb"));
+    let due = clock::now().plus(30_000);
+    bench.call("a", &PanicLater { due }).await.unwrap();
+    bench.call("b", &Later { key: "k".into(), due: due.plus(1), add: add("k") }).await.unwrap();
+    until("the other actor's timer", || bench.count("b") == 1).await;
+    // The row is still there, so without a pause it would be found due again and again.
+    let next = bench.store.earliest().unwrap().unwrap();
+    assert!(next > clock::now(), "the panicking timer is due at once");
+    bench.call("a", &add("on")).await.unwrap();
+    assert_eq!(bench.count("a"), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Common {
     /// The data file; its keys are beside it, in FILE.key.
     #[arg(long, global = true, value_name = "FILE", env = "HELIOGRAPH_DATA", default_value = "heliograph.redb")]
@@ -53,12 +53,55 @@ pub enum Command {
     Serve,
     /// Print every setting with its value, source and meaning.
     Config,
+    /// Import measurements, lists and reference data. Importing twice changes nothing.
+    Import(Import),
+    /// Say what raw OONI documents show: accessible, blocked, down or unknown.
+    Classify(Classify),
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
     /// Look at, check and copy the data file.
     #[command(subcommand)]
     Db(DbCommand),
+}
+
+/// What `import` accepts.
+pub const KINDS: [&str; 7] =
+    ["ooni-measurements", "ooni-observations", "ooni-fastpath", "test-list", "fingerprints", "blocklist", "asn"];
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// What the files are.
+    #[arg(value_parser = KINDS)]
+    pub kind: String,
+    /// Files, plain or gzip.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Block lists: the country they are about (required). Measurements: this country only.
+    #[arg(long, value_name = "CC")]
+    pub country: Option<String>,
+    /// Block lists: official, court, leak or community (default).
+    #[arg(long, value_name = "KIND", value_parser = ["official", "court", "leak", "community"])]
+    pub list_kind: Option<String>,
+    /// Block lists: the date they speak of, such as 2026-01-31; default today.
+    #[arg(long, value_name = "DATE")]
+    pub date: Option<String>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Count, change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Classify {
+    /// Files of JSON documents, plain or gzip.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print JSON with everything known about each document.
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,8 +1,11 @@
 //! The command line.
 
 mod args;
+mod chunks;
+mod classify;
 mod client;
 mod db;
+mod import;
 mod keys;
 mod serve;
 
@@ -18,6 +21,8 @@ pub fn main() -> ExitCode {
     let result = match &cli.command {
         None | Some(Command::Serve) => serve::run(&cli.common),
         Some(Command::Config) => config(&cli.common),
+        Some(Command::Classify(command)) => classify::run(&cli.common, command),
+        Some(Command::Import(command)) => import::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
     };

@@ -9,7 +9,7 @@ use heliograph_core::actor::host::{self, Due, Outcome, Space, Work};
 use heliograph_core::actor::{ActorId, Call, Delivery, Receipt};
 use heliograph_core::documents::Document;
 use heliograph_core::settings::Settings;
-use heliograph_core::time::{HOUR, SECOND};
+use heliograph_core::time::{MINUTE, SECOND};
 use heliograph_core::{Error, Result, Timestamp, actor};
 use redb::{ReadableTable, Table, WriteTransaction};
 use tokio::sync::oneshot;
@@ -260,18 +260,21 @@ impl<'t> Commit<'t> {
             self.written = true;
             return Ok(true);
         };
-        let failure = self.work_off(&actor, until)?;
-        match failure {
-            None => drop(penalties.remove(&actor)),
-            Some(error) => {
-                let failures = penalties.get(&actor).map_or(0, |(failures, _)| *failures).saturating_add(1);
-                let wait = (SECOND << failures.min(12).saturating_sub(1)).min(HOUR);
-                eprintln!("error: due work of {actor} failed {failures} times, next in {} s: {error}", wait / SECOND);
-                penalties.insert(actor.clone(), (failures, now.plus(wait)));
-                let next = self.next_of(&actor).unwrap_or(Some(now));
-                self.dues.insert(actor, next);
-            }
+        let (failure, complete) = self.work_off(&actor, until)?;
+        let Some(error) = failure else {
+            penalties.remove(&actor);
+            return Ok(true);
+        };
+        // A timer that failed has put itself off. What would come again at once puts off its actor for a while.
+        let next = self.next_of(&actor).unwrap_or(Some(now));
+        if complete && next.is_some_and(|next| next <= now) {
+            let failures = penalties.get(&actor).map_or(0, |(failures, _)| *failures).saturating_add(1);
+            let wait = (SECOND << failures.min(6).saturating_sub(1)).min(MINUTE);
+            penalties.insert(actor.clone(), (failures, now.plus(wait)));
+            eprintln!("error: {actor} waits {} s after {failures} failures of its due work", wait / SECOND);
         }
+        eprintln!("error: due work of {actor} failed: {error}");
+        self.dues.insert(actor, next);
         Ok(true)
     }
 
@@ -280,11 +283,11 @@ impl<'t> Commit<'t> {
         host::next_due(&Rows::new(&self.rows, &prefix))
     }
 
-    /// Runs what an actor has to do until the time is up. Returns a failure that would come again at once.
-    fn work_off(&mut self, actor: &ActorId, until: Instant) -> Result<Option<Error>, Fault> {
+    /// Runs what an actor has to do until the time is up. Returns the last failure, and whether everything was tried.
+    fn work_off(&mut self, actor: &ActorId, until: Instant) -> Result<(Option<Error>, bool), Fault> {
         let work = match self.work_of(actor) {
             Ok(work) => work,
-            Err(error) => return Ok(Some(error)),
+            Err(error) => return Ok((Some(error), true)),
         };
         let mut failure = None;
         if work.is_empty() {
@@ -294,7 +297,9 @@ impl<'t> Commit<'t> {
                 Err(error) => failure = Some(error),
             }
         }
+        let mut left = work.len();
         for piece in work {
+            left -= 1;
             if let Err(error) = self.piece(actor, piece)? {
                 failure = Some(error);
             }
@@ -302,7 +307,7 @@ impl<'t> Commit<'t> {
                 break;
             }
         }
-        Ok(failure)
+        Ok((failure, left == 0))
     }
 
     fn piece(&mut self, actor: &ActorId, piece: Work) -> Result<Result<()>, Fault> {

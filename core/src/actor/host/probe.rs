@@ -9,8 +9,14 @@ use crate::{Error, ErrorCode, Result, Timestamp};
 const COUNT: Table<(), u64> = Table::new(200);
 const LOG: Table<(u64,), String> = Table::new(201);
 
-pub const ENTRIES: &[Entry] =
-    &[operation::<Add>(), operation::<Forward>(), operation::<Later>(), operation::<Panic>(), query::<Read>()];
+pub const ENTRIES: &[Entry] = &[
+    operation::<Add>(),
+    operation::<Forward>(),
+    operation::<Later>(),
+    operation::<Panic>(),
+    operation::<PanicLater>(),
+    query::<Read>(),
+];
 
 /// Adds to the counter and appends `note` to the log; fails afterwards when told to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -91,6 +97,22 @@ impl Operation for Panic {
     #[allow(clippy::panic)]
     fn run(self, _turn: &mut Turn<'_>) -> Result<()> {
         panic!("told to panic")
+    }
+}
+
+/// Panics at a later time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PanicLater {
+    pub due: Timestamp,
+}
+
+impl Operation for PanicLater {
+    const ACTOR: Kind = Kind::Deployment;
+    const NAME: &'static str = "probe_panic_later";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        turn.schedule("panic", self.due, &Panic)
     }
 }
 
