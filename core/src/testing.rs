@@ -47,6 +47,8 @@ struct State {
     documents: BTreeMap<String, Arc<Document>>,
     hubs: BTreeMap<String, Listeners>,
     closed: bool,
+    /// What handlers asked of which actor since [`TestRuntime::calls`] was last read.
+    calls: Vec<(ActorId, String)>,
 }
 
 /// The streams of one agent, with what each has not taken yet.
@@ -76,6 +78,7 @@ impl TestRuntime {
             documents: BTreeMap::new(),
             hubs: BTreeMap::new(),
             closed: false,
+            calls: Vec::new(),
         };
         let call = Call::operation(deployment::actor().name, &start).unwrap();
         let reply = state.call(&values, &call).unwrap();
@@ -115,6 +118,11 @@ impl TestRuntime {
         let state = self.state();
         let rows = state.spaces.get(actor).map(|space| space.scan(&Range::all(), Direction::Ascending, usize::MAX));
         rows.transpose().unwrap().unwrap_or_default()
+    }
+
+    /// The operations and queries of handlers since the last look.
+    pub fn calls(&self) -> Vec<(ActorId, String)> {
+        std::mem::take(&mut self.state().calls)
     }
 
     /// Actors that have rows.
@@ -157,8 +165,7 @@ impl State {
     fn work_off(&mut self, settings: &Settings, first: ActorId) {
         let mut actors = VecDeque::from([first]);
         while let Some(actor) = actors.pop_front() {
-            loop {
-                let Some(rows) = self.spaces.get(&actor) else { break };
+            while let Some(rows) = self.spaces.get(&actor) {
                 let work = host::due_work(&actor, rows, self.now).unwrap();
                 if work.is_empty() {
                     break;
@@ -254,12 +261,14 @@ impl Drop for TestStream {
 impl Runtime for TestRuntime {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
         let mut state = self.state();
+        state.calls.push((call.actor.clone(), call.name.clone()));
         let reply = state.check().and_then(|()| state.call(&self.environment.settings, &call));
         Box::pin(std::future::ready(reply))
     }
 
     fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
-        let state = self.state();
+        let mut state = self.state();
+        state.calls.push((call.actor.clone(), call.name.clone()));
         let empty = MemoryStore::default();
         let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
         let view = View::new(&call.actor, rows, state.now, &self.environment.settings);

@@ -139,7 +139,8 @@ async fn events(cx: Cx) -> Result<Response> {
         agent: caller.actor.clone(),
         version: caller.keys.version,
         after: last.or_else(|| since.as_deref().and_then(cursor)),
-        from: cx.query("from").ok().flatten(),
+        // A sender that cannot be read has sent nothing.
+        from: cx.query("from").unwrap_or_else(|_| Some(String::new())),
         framing: Framing::Sse,
     };
     let stream = runtime::retry_unavailable(&*cx.rt, CONNECT_PATIENCE, || cx.rt.stream(open.clone())).await?;

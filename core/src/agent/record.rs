@@ -102,6 +102,7 @@ pub struct Credentials {
     pub did: String,
     pub client_side: bool,
     pub proved: bool,
+    /// Without the ML-KEM key, which no handler needs of its caller.
     pub keys: Keys,
 }
 
@@ -124,6 +125,7 @@ impl Query for Authorize {
         let actor = view.actor().name.clone();
         let did = encoding::did(&view.settings.brand, &did_of(&actor)?);
         let Agent { client_side, proved, keys, .. } = agent;
+        let keys = Keys { mlkem: None, ..keys };
         Ok(Some(Credentials { actor, did, client_side, proved, keys }))
     }
 }

@@ -84,7 +84,7 @@ pub fn check_metadata(metadata: Option<&RawValue>) -> Result<Option<String>> {
     // Read once more as a value: a raw text may be nested deeper than readers follow.
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text) {
         Ok(_) => Ok(Some(text.to_owned())),
-        Err(_) => Err(Error::bad_request("`metadata` must be an object.")),
+        Err(_) => Err(Error::bad_request("`metadata` must be an object of valid JSON.")),
     }
 }
 

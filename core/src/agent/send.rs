@@ -184,6 +184,16 @@ fn recipient(cx: &Cx, to: &str) -> Result<String> {
     wire::actor_of(cx.settings(), to).ok_or_else(append_error)
 }
 
+/// The header `Idempotency-Key`; one that cannot be read is refused, since ignoring it would send twice.
+fn idempotency_key(cx: &Cx) -> Result<Option<&str>> {
+    let key = cx.request.header("idempotency-key");
+    let usable = key.is_some_and(|key| (1..=MAX_KEY).contains(&key.len()));
+    if cx.request.headers.contains_key("idempotency-key") && !usable {
+        return Err(Error::bad_request("`Idempotency-Key` must be 1 to 255 visible ASCII characters."));
+    }
+    Ok(key)
+}
+
 async fn send(cx: Cx) -> Result<Response> {
     let request: SendRequest = cx.json()?;
     let caller = cx.caller.agent()?;
@@ -200,10 +210,7 @@ async fn send(cx: Cx) -> Result<Response> {
     let labels = Labels::check(content_type, message_type, thread_id, reply_to, ttl)?;
     let actor = recipient(&cx, &to)?;
     let from = record::did_of(&caller.actor)?;
-    let key = cx.request.header("idempotency-key");
-    if key.is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
-        return Err(Error::bad_request("`Idempotency-Key` must be 1 to 255 characters."));
-    }
+    let key = idempotency_key(&cx)?;
     let held = HeldKeys::open(&cx.rt.environment().secrets, &caller.did, sealed)?;
     let nothing = Body {
         ciphertext: Vec::new(),

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 
 use super::record::USAGE;
@@ -80,16 +81,20 @@ impl Usage {
 /// Writes what happened since the last flush. What could not be written stays for the next one.
 pub async fn flush(rt: &dyn Runtime) -> Result<()> {
     let usage = &rt.environment().usage;
-    let mut result = Ok(());
-    for (actor, since) in usage.take() {
-        let record = RecordUsage { since: since.clone() };
-        if let Err(error) = runtime::call(rt, actor.as_str(), &record).await {
-            usage.put_back(&actor, &since);
-            result = Err(error);
+    let write = async |(actor, since): (String, UsageRow)| {
+        let record = RecordUsage { since };
+        let result = runtime::call(rt, actor.as_str(), &record).await;
+        if result.is_err() {
+            usage.put_back(&actor, &record.since);
         }
-    }
-    result
+        result
+    };
+    let all = stream::iter(usage.take()).map(write).buffer_unordered(AT_ONCE);
+    all.fold(Ok(()), async |sum, result| sum.and(result)).await
 }
+
+/// Records written at once, so that they share commits.
+const AT_ONCE: usize = 64;
 
 pub const ENTRIES: &[Entry] = &[operation::<RecordUsage>()];
 

@@ -11,7 +11,6 @@ use crate::http::{Cx, Response, Route, handler};
 use crate::{Result, runtime};
 
 pub const ROUTES: &[Route] = &[Route::post("/v1/agent/verify", handler!(verify))
-    .max_body(256 * 1024)
     .accepts::<VerifyRequest>()
     .returns::<Verified>()
     .summary("Check an envelope's Ed25519 signature against its sender's present and earlier keys.")];

@@ -11,8 +11,8 @@ use crate::{Result, Timestamp};
 
 /// Key of the timer.
 const TIMER: &str = "purge";
-/// Messages a run takes out; each is up to ten rows, and an operation may change 1,000.
-const BATCH: usize = 80;
+/// Messages a run takes out; each is up to ten rows, and a run does at most 500.
+const BATCH: usize = 48;
 
 /// Makes sure that a purge runs at the end of a bucket.
 pub(super) fn schedule(turn: &mut Turn<'_>, bucket: Timestamp) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::{Result, Timestamp};
 /// Days after a session's last message until it is forgotten.
 const KEEP_DAYS: i64 = 30;
 /// Sessions dropped in one run.
-const BATCH: usize = 300;
+const BATCH: usize = 200;
 const TIMER: &str = "sessions";
 
 /// Which session: the sender, and its ephemeral key or zeros when it uses none.

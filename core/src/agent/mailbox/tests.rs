@@ -43,7 +43,13 @@ fn head(n: i64) -> Head {
     }
 }
 
-fn mailbox() -> MemoryStore {
+/// A mailbox of that many messages, made once.
+fn mailbox() -> &'static MemoryStore {
+    static MAILBOX: std::sync::OnceLock<MemoryStore> = std::sync::OnceLock::new();
+    MAILBOX.get_or_init(fill)
+}
+
+fn fill() -> MemoryStore {
     let base = MemoryStore::default();
     let mut rows = Overlay::new(&base);
     let body = Body {
@@ -102,7 +108,7 @@ fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_
     ];
     for (name, filter) in filters {
         let costs = [-1, MESSAGES / 2, MESSAGES - 40_000].map(|after| {
-            let (read, found) = cost(&rows, &filter, after, 50);
+            let (read, found) = cost(rows, &filter, after, 50);
             assert_eq!((found.items.len(), found.has_more), (50, true), "{name}");
             assert!(found.items.is_sorted_by_key(|item| item.stamp));
             read
@@ -118,14 +124,14 @@ fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_
 fn ruling_foundation_relay_10_a_rare_combination_walks_at_most_10_000_rows_and_goes_on_from_there() {
     let rows = mailbox();
     let filter = Filter { message_type: Some("nowhere".into()), ..Filter::default() };
-    let (read, found) = cost(&rows, &filter, -1, 50);
+    let (read, found) = cost(rows, &filter, -1, 50);
     assert!(read <= page::MAX_SCAN + 300, "{read}");
     assert_eq!((found.items.len(), found.has_more), (0, true));
     assert_eq!(found.reached, Some(Timestamp(page::MAX_SCAN as i64 - 1)));
     let rare = Filter { message_type: Some("rare".into()), ..Filter::default() };
     let (mut after, mut seen) = (-1, 0);
     loop {
-        let (_, found) = cost(&rows, &rare, after, 50);
+        let (_, found) = cost(rows, &rare, after, 50);
         seen += found.items.len();
         if !found.has_more {
             break;
@@ -141,4 +147,82 @@ fn buckets_end_with_the_minute_that_holds_the_end() {
         assert_eq!(bucket(Timestamp(end)), Timestamp(minute));
     }
     assert!(bucket(Timestamp(i64::MAX)).0 > 0);
+}
+
+/// Runs an operation on a mailbox and applies what it changes; how many rows those were.
+fn run<O: crate::actor::Operation>(rows: &mut MemoryStore, now: Timestamp, operation: &O) -> usize {
+    use crate::actor::host::{Space, perform};
+    let (actor, settings) = (ActorId::new(Kind::Agent, "x"), Settings::default());
+    let call = crate::actor::Call::operation("x", operation).unwrap();
+    let outcome = perform(&Space { actor: &actor, rows, now, seed: [0; 32], settings: &settings }, &call);
+    outcome.reply.unwrap();
+    let changed = outcome.batch.len();
+    rows.apply(outcome.batch).unwrap();
+    changed
+}
+
+#[test]
+fn ruling_foundation_relay_17_a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
+    let mut rows = mailbox().clone();
+    let mut ends = Overlay::new(&rows);
+    let end = bucket(Timestamp(1));
+    for n in 0..1_000 {
+        let stamp = Timestamp(n * 97);
+        ENDS.put(&mut ends, &(end, stamp), &Ending { local: [0; 12] }).unwrap();
+    }
+    let batch = ends.into_batch();
+    rows.apply(batch).unwrap();
+    let heads = |rows: &MemoryStore| HEADS.scan(rows, &HEADS.range(), Direction::Ascending, usize::MAX).unwrap().len();
+    let mut runs = 0;
+    while !ENDS.scan(&rows, &ENDS.range(), Direction::Ascending, 1).unwrap().is_empty() {
+        assert!(run(&mut rows, end, &Purge) <= 500);
+        runs += 1;
+    }
+    assert_eq!((runs, heads(&rows)), (21, MESSAGES as usize - 1_000));
+}
+
+#[test]
+fn of_two_readers_of_the_same_messages_the_further_one_decides_the_session() {
+    let mut rows = MemoryStore::default();
+    let key = ([1; 16], [2; 32]);
+    let store = |stamp: i64, sealed: u8| StoreSessions {
+        sessions: vec![StoredSession { key, sealed: vec![sealed], stamp: Timestamp(stamp) }],
+    };
+    for (stamp, sealed) in [(5, 5), (3, 3), (7, 7), (7, 8)] {
+        run(&mut rows, Timestamp(100), &store(stamp, sealed));
+    }
+    let (actor, settings) = (ActorId::new(Kind::Agent, "x"), Settings::default());
+    let view = View::new(&actor, &rows, Timestamp(100), &settings);
+    let read = crate::actor::Query::run(ReadSessions { keys: vec![key, ([1; 16], [3; 32])] }, &view).unwrap();
+    assert_eq!(read, [Some(vec![8]), None]);
+}
+
+#[test]
+fn stored_shapes_are_pinned() {
+    use crate::kv::encode_row;
+    let hex = |bytes: Vec<u8>| crate::crypto::encoding::encode_hex(&bytes);
+    let head = Head {
+        local: [0xaa; 12],
+        from: [0xbb; 16],
+        expires: Timestamp(1),
+        read_at: Some(Timestamp(2)),
+        size: 3,
+        content_type: Some("c".into()),
+        message_type: None,
+        thread_id: Some("t".into()),
+        reply_to: None,
+    };
+    let expected = format!("01{}{}0201040301016300010174{}", "aa".repeat(12), "bb".repeat(16), "00");
+    assert_eq!(hex(encode_row(&head).unwrap()), expected);
+    let body = Body {
+        ciphertext: vec![1, 2],
+        nonce: [3; 24],
+        signature: vec![4],
+        envelope: Some("e".into()),
+        sender_signing: [5; 32],
+        sender_encryption: [6; 32],
+    };
+    let expected = format!("01020102{}0104010165{}{}", "03".repeat(24), "05".repeat(32), "06".repeat(32));
+    assert_eq!(hex(encode_row(&body).unwrap()), expected);
+    assert_eq!(hex(encode_row(&Place { stamp: Timestamp(1), expires: Timestamp(-1) }).unwrap()), "010201");
 }

@@ -328,3 +328,49 @@ fn registration_is_limited_by_address() {
     assert_eq!(refused.headers["retry-after"], "60");
     refused.refused(429, "RATE_LIMITED");
 }
+
+#[test]
+fn ruling_foundation_relay_1_register_reserves_then_decides_and_the_rest_is_an_effect() {
+    let world = World::new();
+    world.rt.calls();
+    let ada = world.server_agent("Ada");
+    let names: Vec<String> = world.rt.calls().into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, ["reserve", "create"]);
+    world.call("PATCH", "/v1/agent/profile", &ada.key, json!({ "name": "Grace" })).expect(200);
+    let names: Vec<String> = world.rt.calls().into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, ["authorize", "reserve", "update"]);
+}
+
+#[test]
+fn ruling_foundation_relay_1_a_name_lost_to_a_quicker_agent_is_given_up() {
+    use crate::agent::record::Update;
+    let world = World::new();
+    let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
+    // As if Bob's reservation of Ada's name had lapsed before his operation ran.
+    let update = Update { name: Some("ada".into()), capabilities: None, metadata: None };
+    let call = crate::runtime::call(&*world.rt, actor_of(&bob).name, &update);
+    call.now_or_never().unwrap().unwrap();
+    assert_eq!(world.get("/v1/agent/profile", &bob.key).expect(200)["name"], Value::Null);
+    assert_eq!(world.get("/v1/agent/profile", &ada.key).expect(200)["name"], "Ada");
+    // Bob's earlier name is free.
+    world.server_agent("bob");
+}
+
+#[test]
+fn ruling_foundation_relay_4_a_route_costs_one_read_of_the_caller_and_the_target() {
+    let world = World::new();
+    let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
+    let (a, b) = (actor_of(&ada), actor_of(&bob));
+    let encode = |n: usize| encode_base64(&vec![3; n]);
+    let body = json!({ "to": bob.did, "ciphertext": encode(40), "nonce": encode(24), "signature": encode(64) });
+    world.rt.calls();
+    let id = world.post("/v1/agent/send/encrypted", &ada.key, body).expect(201)["id"].as_str().unwrap().to_owned();
+    let call = |actor: &ActorId, name: &str| (actor.clone(), name.to_owned());
+    assert_eq!(world.rt.calls(), [call(&a, "authorize"), call(&b, "append")]);
+    world.send(&ada, &bob.did, "x");
+    assert_eq!(world.rt.calls(), [call(&a, "authorize"), call(&b, "public"), call(&b, "append")]);
+    world.messages(&bob, "");
+    assert_eq!(world.rt.calls(), [call(&b, "authorize"), call(&b, "page")]);
+    world.call("DELETE", &format!("/v1/agent/messages/{id}"), &ada.key, Value::Null).expect(200);
+    assert_eq!(world.rt.calls(), [call(&a, "authorize"), call(&b, "delete")]);
+}

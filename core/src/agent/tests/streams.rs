@@ -164,7 +164,7 @@ fn ruling_foundation_relay_8_a_connect_is_held_20_seconds_while_storage_is_close
 }
 
 #[test]
-fn head_never_opens_a_stream() {
+fn ruling_foundation_relay_21_head_never_opens_a_stream() {
     let world = World::new();
     let bob = world.server_agent("Bob");
     let answer = world.response("HEAD", "/v1/agent/receive/sse", &[("x-agent-key", &bob.key)], b"");
