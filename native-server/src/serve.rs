@@ -24,6 +24,10 @@ use crate::websocket;
 /// Longest pause between two pieces of a request body.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
 
+/// Most of a refused body that is still read, and for how long.
+const DISCARD: usize = 16 << 20;
+const DISCARD_TIME: Duration = Duration::from_secs(5);
+
 /// Longest that open requests may take to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -164,10 +168,14 @@ async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Resu
     if stated == Some(0) || (stated.is_none() && !headers.contains_key(header::TRANSFER_ENCODING)) {
         return Ok(Bytes::new());
     }
+    let mut pieces = body.into_data_stream();
     if stated.is_some_and(|length| length > limit) {
+        // Who expects a word before sending has not begun to send.
+        if !headers.contains_key(header::EXPECT) {
+            discard(pieces).await;
+        }
         return Err(Unread::TooLarge);
     }
-    let mut pieces = body.into_data_stream();
     let mut whole = BytesMut::new();
     loop {
         let piece = match tokio::time::timeout(BODY_PAUSE, pieces.next()).await {
@@ -176,6 +184,7 @@ async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Resu
             Ok(Some(Err(_))) | Err(_) => return Err(Unread::Broken),
         };
         if whole.len() + piece.len() > limit {
+            discard(pieces).await;
             return Err(Unread::TooLarge);
         }
         // Most bodies come in one piece, which need not be copied.
@@ -184,6 +193,21 @@ async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Resu
         }
         whole.extend_from_slice(&piece);
     }
+}
+
+/// Takes what a client still sends of a refused body, within bounds: closing a connection that the client writes to
+/// resets it, and the answer is lost.
+async fn discard(mut pieces: axum::body::BodyDataStream) {
+    let mut left = DISCARD;
+    let reading = async {
+        while let Some(Ok(piece)) = pieces.next().await {
+            left = left.saturating_sub(piece.len());
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DISCARD_TIME, reading).await;
 }
 
 fn into_axum(response: Response) -> axum::response::Response {
