@@ -19,7 +19,7 @@ const ROUNDS: usize = 5;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub fn start() -> Result<()> {
-    build::ensure()?;
+    build::ensure(build::Bundle::Worker)?;
     let state = State::open(None)?;
     let bare = state.path("bare");
     configure_bare(&bare)?;
