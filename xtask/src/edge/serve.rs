@@ -78,12 +78,8 @@ fn options(args: &[&str]) -> Result<Options> {
 /// may take the port in between, so that case is tried again.
 fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
     let listen = options.listen;
-    let settings = wrangler_toml::load()?;
     for _ in 0..5 {
-        let address = if listen.port() == 0 { free_port(listen)? } else { listen };
-        let environment = environment(state, &settings.variables, address)?;
-        let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
-        configure(state, options.bundle, &settings, address, &names)?;
+        let environment = prepare(state, options.bundle, listen)?;
         let process = Process::start(&state.path("run"), &environment)?;
         if let Some(ports) = process.ports(START_TIMEOUT)? {
             return Ok((process, ports));
@@ -93,6 +89,26 @@ fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
         }
     }
     Err(format!("workerd did not start on {listen}"))
+}
+
+/// Writes the configuration; returns the environment that workerd is started with.
+fn prepare(state: &State, bundle: Bundle, listen: SocketAddr) -> Result<Vec<(String, String)>> {
+    let settings = wrangler_toml::load()?;
+    let address = if listen.port() == 0 { free_port(listen)? } else { listen };
+    let environment = environment(state, &settings.variables, address)?;
+    let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
+    configure(state, bundle, &settings, address, &names)?;
+    Ok(environment)
+}
+
+/// Starts workerd on the Worker, lets `measure` watch it from the moment before, and ends it.
+pub fn timed<T>(state: &State, listen: SocketAddr, measure: impl FnOnce(&Process, Instant) -> Result<T>) -> Result<T> {
+    let environment = prepare(state, Bundle::Worker, listen)?;
+    let begin = Instant::now();
+    let process = Process::start(&state.path("run"), &environment)?;
+    let measured = measure(&process, begin)?;
+    process.stop();
+    Ok(measured)
 }
 
 fn free_port(address: SocketAddr) -> Result<SocketAddr> {

@@ -27,6 +27,11 @@ pub fn size() -> Result<()> {
     Ok(())
 }
 
+/// Bytes of the present bundle as gzip.
+pub fn total() -> Result<usize> {
+    MODULES.iter().map(|module| gzip(&read(&Bundle::Worker.folder().join(module))?)).sum()
+}
+
 fn gzip(bytes: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).and_then(|()| encoder.finish()).map(|out| out.len()).map_err(|error| error.to_string())
