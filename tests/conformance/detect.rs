@@ -103,7 +103,8 @@ fn an_unmeasured_domain_has_every_field_of_the_interface(suite: &Suite) {
 fn a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_list(suite: &Suite) {
     let client = research(&suite.client());
     let now = Timestamp::parse(detect(&client, "SE", "now.example")["lastChecked"].as_str().unwrap()).unwrap();
-    let rows: Vec<_> = known_blocks::all().iter().filter(|row| row.confirmed_on <= now && row.sets_status(now)).collect();
+    let rows: Vec<_> =
+        known_blocks::all().iter().filter(|row| row.confirmed_on <= now && row.sets_status(now)).collect();
     assert!(rows.len() > 100, "only {} documented blocks are in force", rows.len());
     let countries: std::collections::BTreeSet<_> = rows.iter().map(|row| row.country).collect();
     for country in countries {
