@@ -21,10 +21,10 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const CRON: &str = "*%20*%20*%20*%20*";
 const CRON_PERIOD: Duration = Duration::from_secs(60);
 
-struct Options {
-    listen: SocketAddr,
-    state: Option<String>,
-    bundle: Bundle,
+pub struct Options {
+    pub listen: SocketAddr,
+    pub state: Option<String>,
+    pub bundle: Bundle,
 }
 
 pub fn serve(args: &[&str]) -> Result<()> {
@@ -76,7 +76,7 @@ fn options(args: &[&str]) -> Result<Options> {
 
 /// Starts workerd. Port 0 is resolved here, because the Worker must know its own address from the start; somebody else
 /// may take the port in between, so that case is tried again.
-fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
+pub fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
     let listen = options.listen;
     let settings = wrangler_toml::load()?;
     for _ in 0..5 {
@@ -130,7 +130,7 @@ fn wait_until_it_answers(address: SocketAddr) -> Result<()> {
     Err("the Worker does not answer /healthz".into())
 }
 
-fn request(address: SocketAddr, method: &str, path: &str) -> std::io::Result<String> {
+pub fn request(address: SocketAddr, method: &str, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
