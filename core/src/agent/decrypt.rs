@@ -52,7 +52,8 @@ pub struct Opener<'a> {
     changed: BTreeMap<SessionKey, crate::Timestamp>,
 }
 
-fn purpose(key: &SessionKey) -> String {
+/// What a sealed session is for; part of its associated data.
+pub(super) fn purpose(key: &SessionKey) -> String {
     format!("session/{}/{}", encode_hex(&key.0), encode_hex(&key.1))
 }
 
@@ -84,7 +85,7 @@ impl<'a> Opener<'a> {
             let sealed = runtime::query(rt, agent.actor.as_str(), &ReadSessions { keys: keys.clone() }).await?;
             for (key, sealed) in keys.into_iter().zip(sealed) {
                 let Some(sealed) = sealed else { continue };
-                let row = secrets.sealing.open(&agent.did, &purpose(&key), &sealed).map_err(Error::internal)?;
+                let row = secrets.sealing().open(&agent.did, &purpose(&key), &sealed).map_err(Error::internal)?;
                 opener.rows.insert(key, SessionRow::decode(&row).map_err(Error::internal)?);
             }
         }
