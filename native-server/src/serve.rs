@@ -24,6 +24,13 @@ use crate::websocket;
 /// Longest pause between two pieces of a request body.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
 
+/// Most bytes of a refused body that are read and thrown away. A client that is still writing when the connection closes
+/// sees a broken pipe in place of the refusal (RFC 9112 section 9.6).
+const DISCARD_BYTES: usize = 4 * 1024 * 1024;
+
+/// Longest time spent on that.
+const DISCARD_TIME: Duration = Duration::from_secs(2);
+
 /// Longest that open requests may take to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -80,7 +87,10 @@ async fn handle(
     }
     let log = settings.access_log.then(|| format!("{} {}", head.method, head.uri.path()));
     let response = match routes::preflight(&head.method, head.uri.path(), &head.headers, settings) {
-        Preflight::Answer(response) => *response,
+        Preflight::Answer(response) => {
+            discard(body.into_data_stream(), &head.headers).await;
+            *response
+        }
         Preflight::Read(limit) => match read(body, &head.headers, limit).await {
             Err(Unread::TooLarge) => Preflight::too_large(limit),
             Err(Unread::Broken) => Response::error(Error::bad_request("The body did not arrive completely.")),
@@ -164,10 +174,11 @@ async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Resu
     if stated == Some(0) || (stated.is_none() && !headers.contains_key(header::TRANSFER_ENCODING)) {
         return Ok(Bytes::new());
     }
+    let mut pieces = body.into_data_stream();
     if stated.is_some_and(|length| length > limit) {
+        discard(pieces, headers).await;
         return Err(Unread::TooLarge);
     }
-    let mut pieces = body.into_data_stream();
     let mut whole = BytesMut::new();
     loop {
         let piece = match tokio::time::timeout(BODY_PAUSE, pieces.next()).await {
@@ -176,6 +187,7 @@ async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Resu
             Ok(Some(Err(_))) | Err(_) => return Err(Unread::Broken),
         };
         if whole.len() + piece.len() > limit {
+            discard(pieces, headers).await;
             return Err(Unread::TooLarge);
         }
         // Most bodies come in one piece, which need not be copied.
@@ -184,6 +196,25 @@ async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Resu
         }
         whole.extend_from_slice(&piece);
     }
+}
+
+/// Reads what the client is still sending of a body that nobody wants, within bounds.
+async fn discard(mut pieces: axum::body::BodyDataStream, headers: &HeaderMap) {
+    // A client that asks first sends nothing when it is refused, unless we read.
+    if headers.contains_key(header::EXPECT) {
+        return;
+    }
+    let mut left = DISCARD_BYTES;
+    let reading = async {
+        while let Some(Ok(piece)) = pieces.next().await {
+            match left.checked_sub(piece.len()) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+        }
+    };
+    // Whoever is slower than that may see the broken pipe.
+    let _ = tokio::time::timeout(DISCARD_TIME, reading).await;
 }
 
 fn into_axum(response: Response) -> axum::response::Response {

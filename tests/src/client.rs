@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use heliograph_core::Timestamp;
 use heliograph_core::http as core_http;
 use heliograph_core::runtime::Runtime;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -91,6 +92,33 @@ impl Client {
         Client { transport: Transport::Memory(runtime), headers: Vec::new() }
     }
 
+    /// `http://<address>` of a server; none for a runtime in this process.
+    pub fn base(&self) -> Option<&str> {
+        match &self.transport {
+            Transport::Memory(_) => None,
+            Transport::Http(_, base) => Some(base),
+        }
+    }
+
+    /// The time of the deployment: the machine's, but in memory it stands still until somebody waits.
+    pub fn now(&self) -> Timestamp {
+        match &self.transport {
+            Transport::Memory(runtime) => runtime.now(),
+            Transport::Http(..) => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                Timestamp::from_millis(since.as_millis() as i64)
+            }
+        }
+    }
+
+    /// Lets that time pass, with everything that falls due in it.
+    pub fn wait(&self, duration: Duration) {
+        match &self.transport {
+            Transport::Memory(runtime) => block_on(runtime.sleep(duration)),
+            Transport::Http(..) => std::thread::sleep(duration),
+        }
+    }
+
     /// The same client with one more header on every request.
     pub fn with(&self, name: &str, value: &str) -> Client {
         let mut client = self.clone();
@@ -130,21 +158,47 @@ impl Client {
 
     /// Any request at all.
     pub fn send(&self, method: &str, path: &str, content_type: Option<&str>, body: &[u8]) -> Answer {
+        self.try_send(method, path, content_type, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// [`Client::send`] to a server that may die meanwhile.
+    pub fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        content_type: Option<&str>,
+        body: &[u8],
+    ) -> Result<Answer, Box<dyn std::error::Error>> {
         match &self.transport {
             Transport::Memory(runtime) => {
                 let response = block_on(self.in_memory(runtime.clone(), method, path, content_type, body));
                 let body = match response.body {
                     core_http::Body::Bytes(bytes) => bytes,
-                    core_http::Body::Stream(stream) => block_on(stream.map(|bytes| bytes.to_vec()).concat()).into(),
+                    core_http::Body::Stream(stream) => ready_bytes(stream),
                 };
-                Answer { status: response.status.as_u16(), headers: response.headers, body }
+                Ok(Answer { status: response.status.as_u16(), headers: response.headers, body })
             }
             Transport::Http(agent, base) => {
-                let request = self.over_http(base, method, path, content_type, body);
-                let mut response = agent.run(request).unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+                let mut response = agent.run(self.over_http(base, method, path, content_type, body))?;
                 let mut bytes = Vec::new();
-                response.body_mut().as_reader().read_to_end(&mut bytes).unwrap();
-                Answer { status: response.status().as_u16(), headers: response.headers().clone(), body: bytes.into() }
+                response.body_mut().as_reader().read_to_end(&mut bytes)?;
+                Ok(Answer {
+                    status: response.status().as_u16(),
+                    headers: response.headers().clone(),
+                    body: bytes.into(),
+                })
+            }
+        }
+    }
+
+    /// The status of a GET whose body, perhaps an endless one, nobody reads.
+    pub fn status(&self, path: &str) -> u16 {
+        match &self.transport {
+            Transport::Memory(runtime) => {
+                block_on(self.in_memory(runtime.clone(), "GET", path, None, b"")).status.as_u16()
+            }
+            Transport::Http(agent, base) => {
+                agent.run(self.over_http(base, "GET", path, None, b"")).unwrap().status().as_u16()
             }
         }
     }
@@ -220,6 +274,15 @@ impl Client {
             }
         }
     }
+}
+
+/// What a stream of the memory runtime has ready; an event stream would go on, but only when something happens.
+fn ready_bytes(mut stream: BoxStream<'static, Bytes>) -> Bytes {
+    let mut all = Vec::new();
+    while let Some(Some(bytes)) = futures_util::FutureExt::now_or_never(stream.next()) {
+        all.extend_from_slice(&bytes);
+    }
+    all.into()
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

@@ -62,6 +62,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // Once it has ended, its id may belong to somebody else.
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
         // The edge server is a parent of the real runtime, so it gets the chance to end its child.
         terminate(self.child.id());
         for _ in 0..100 {

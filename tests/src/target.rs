@@ -46,7 +46,7 @@ const SETTINGS: &[(&str, &str)] = &[
 
 enum Running {
     Memory(Arc<dyn Runtime>),
-    Process(Server, TempDir),
+    Process { server: Server, _dir: TempDir },
 }
 
 /// A runtime with a fresh deployment.
@@ -62,8 +62,10 @@ impl Target {
         let dir = TempDir::new().unwrap();
         let running = match kind {
             Kind::Memory => Running::Memory(heliograph_core::testing::TestRuntime::start(&all)),
-            Kind::Native => Running::Process(process::native(&dir.path().join("data.redb"), &all), dir),
-            Kind::Edge => Running::Process(process::edge(dir.path(), &all), dir),
+            Kind::Native => {
+                Running::Process { server: process::native(&dir.path().join("data.redb"), &all), _dir: dir }
+            }
+            Kind::Edge => Running::Process { server: process::edge(dir.path(), &all), _dir: dir },
         };
         Target { kind, running }
     }
@@ -71,7 +73,7 @@ impl Target {
     pub fn client(&self) -> Client {
         match &self.running {
             Running::Memory(runtime) => Client::memory(runtime.clone()),
-            Running::Process(server, _) => Client::http(&server.base),
+            Running::Process { server, .. } => Client::http(&server.base),
         }
     }
 }

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::custody::{self, HeldKeys};
-use super::mailbox::{Item, ReadSessions, SessionKey, StoreSessions, StoredSession, session_key};
+use super::mailbox::{Item, KnownSession, ReadSessions, SessionKey, StoreSessions, StoredSession, session_key};
 use super::record::{Credentials, ReadKeys};
 use super::wire;
 use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::crypto::envelope::Envelope;
-use crate::crypto::session::{self, Incoming, Opened, RecipientKeys, SenderKeys, SessionRow};
+use crate::crypto::session::{self, Incoming, Opened, Opening, RecipientKeys, SenderKeys, SessionRow};
 use crate::crypto::signing;
 use crate::runtime::{self, Runtime};
 use crate::{Error, Result};
@@ -49,6 +49,8 @@ pub struct Opener<'a> {
     /// Newest first; empty when the agent keeps its own.
     held: Vec<HeldKeys>,
     rows: BTreeMap<SessionKey, SessionRow>,
+    /// How sessions began that may have no row yet.
+    openings: BTreeMap<SessionKey, Opening>,
     changed: BTreeMap<SessionKey, crate::Timestamp>,
 }
 
@@ -66,7 +68,14 @@ fn session_of(item: &Item) -> Option<SessionKey> {
 impl<'a> Opener<'a> {
     /// Reads what is needed to open these messages.
     pub async fn new(rt: &'a dyn Runtime, agent: &'a Credentials, items: &[Item]) -> Result<Opener<'a>> {
-        let mut opener = Opener { rt, agent, held: Vec::new(), rows: BTreeMap::new(), changed: BTreeMap::new() };
+        let mut opener = Opener {
+            rt,
+            agent,
+            held: Vec::new(),
+            rows: BTreeMap::new(),
+            openings: BTreeMap::new(),
+            changed: BTreeMap::new(),
+        };
         if agent.keys.sealed.is_none() || items.is_empty() {
             return Ok(opener);
         }
@@ -82,8 +91,11 @@ impl<'a> Opener<'a> {
         let keys: BTreeSet<SessionKey> = items.iter().filter_map(session_of).collect();
         if !keys.is_empty() {
             let keys: Vec<SessionKey> = keys.into_iter().collect();
-            let sealed = runtime::query(rt, agent.actor.as_str(), &ReadSessions { keys: keys.clone() }).await?;
-            for (key, sealed) in keys.into_iter().zip(sealed) {
+            let known = runtime::query(rt, agent.actor.as_str(), &ReadSessions { keys: keys.clone() }).await?;
+            for (key, KnownSession { sealed, beginning }) in keys.into_iter().zip(known) {
+                if let Some((pq_ciphertext, sender_encryption)) = beginning {
+                    opener.openings.insert(key, Opening { pq_ciphertext, sender_encryption });
+                }
                 let Some(sealed) = sealed else { continue };
                 let row = secrets.sealing().open(&agent.did, &purpose(&key), &sealed).map_err(Error::internal)?;
                 opener.rows.insert(key, SessionRow::decode(&row).map_err(Error::internal)?);
@@ -152,7 +164,8 @@ impl<'a> Opener<'a> {
             earlier_encryption: &[],
         };
         let row = key.as_ref().and_then(|key| self.rows.get(key));
-        let mut opened = session::open(incoming, &sender, &recipient, row).ok()?;
+        let opening = key.as_ref().and_then(|key| self.openings.get(key));
+        let mut opened = session::open_later(incoming, &sender, &recipient, row, opening).ok()?;
         if let (Some(key), Some(row)) = (key, opened.row.take()) {
             self.rows.insert(key, row);
             self.changed.insert(key, item.stamp);

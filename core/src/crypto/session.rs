@@ -70,6 +70,25 @@ pub struct SessionRow {
     pub chain_key: Secret<32>,
 }
 
+/// How a session began, kept from its first message so that a later one opens although nobody read the first. Nothing
+/// of it is secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// ML-KEM-768 ciphertext.
+    pub pq_ciphertext: Vec<u8>,
+    /// The sender's encryption key at that time.
+    pub sender_encryption: [u8; 32],
+}
+
+impl Opening {
+    /// What the envelope of a first message says; `None` for every other message.
+    pub fn of(envelope: &Envelope, sender_encryption: [u8; 32]) -> Option<(SessionLabel, Opening)> {
+        let pq_ciphertext = encoding::decode_base64("pq_ciphertext", envelope.pq_ciphertext.as_deref()?).ok()?;
+        let label = session_label(envelope).ok()??;
+        (pq_ciphertext.len() == kem::CIPHERTEXT_BYTES).then_some((label, Opening { pq_ciphertext, sender_encryption }))
+    }
+}
+
 impl SessionRow {
     const VERSION: u8 = 1;
 
@@ -160,6 +179,18 @@ pub fn open(
     recipient: &[RecipientKeys<'_>],
     row: Option<&SessionRow>,
 ) -> Result<Opened, CryptoError> {
+    open_later(message, sender, recipient, row, None)
+}
+
+/// [`open`], given besides how the session began. That counts where the row does not open the message and the message
+/// itself brings no ML-KEM ciphertext.
+pub fn open_later(
+    message: &Incoming<'_>,
+    sender: &SenderKeys<'_>,
+    recipient: &[RecipientKeys<'_>],
+    row: Option<&SessionRow>,
+    opening: Option<&Opening>,
+) -> Result<Opened, CryptoError> {
     let envelope = message.envelope.map(Envelope::parse).unwrap_or_default();
     let sealed = Sealed {
         nonce: encoding::decode_base64_array("nonce", message.nonce)?,
@@ -169,7 +200,16 @@ pub fn open(
         (Some(step), Some(label)) => {
             let pq = envelope.pq_ciphertext.as_deref();
             let pq = pq.map(|text| encoding::decode_base64("pq_ciphertext", text)).transpose()?;
-            Attempt { sealed: &sealed, step, label, pq: pq.as_deref(), sender, recipient }.open(row)?
+            let attempt = Attempt { sealed: &sealed, step, label, pq: pq.as_deref(), sender, recipient };
+            match (attempt.open(row), opening.filter(|_| pq.is_none())) {
+                (Err(failure), Some(opening)) => {
+                    let keys = std::slice::from_ref(&opening.sender_encryption);
+                    let sender = SenderKeys { earlier_encryption: keys, ..*sender };
+                    let later = Attempt { pq: Some(&opening.pq_ciphertext), sender: &sender, ..attempt };
+                    later.open(row).map_err(|_| failure)?
+                }
+                (opened, _) => opened?,
+            }
         }
         _ => (open_box(&sealed, sender, recipient)?, None),
     };

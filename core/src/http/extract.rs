@@ -125,11 +125,12 @@ impl Cx {
 
     /// The JSON body; absent counts as `{}` when `T` can be read from it.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        let body: &[u8] = match &self.request.body {
-            body if body.iter().all(u8::is_ascii_whitespace) => b"{}",
-            body => body,
-        };
-        parse_json(body)
+        match self.request.body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None => parse_json(b"{}"),
+            Some(b'{') => parse_json(&self.request.body),
+            // Serde would read a struct from a list of its members.
+            Some(_) => Err(Error::bad_request("The body must be a JSON object.")),
+        }
     }
 }
 
@@ -140,7 +141,9 @@ fn holds(tags: &str, etag: &str) -> bool {
 
 /// Deepest nesting of JSON that is read; serde_json refuses more than 128 by itself.
 pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    serde_json::from_slice(body).map_err(|error| {
+    // Checked as a whole, because members that nobody reads are skipped unseen otherwise.
+    let text = std::str::from_utf8(body).map_err(|_| Error::bad_request("The body is not valid UTF-8."))?;
+    serde_json::from_str(text).map_err(|error| {
         let message = match error.classify() {
             serde_json::error::Category::Data => format!("The body does not fit: {error}."),
             _ => format!("The body is not valid JSON: {error}."),

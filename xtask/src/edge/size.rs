@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::edge::build::{MODULES, folder};
+use crate::edge::build::{Bundle, MODULES};
 use crate::project::read;
 use crate::run::Result;
 
@@ -15,7 +15,7 @@ const LIMIT: usize = 1_000_000;
 pub fn size() -> Result<()> {
     let mut total = (0, 0);
     for module in MODULES {
-        let bytes = read(&folder().join(module))?;
+        let bytes = read(&Bundle::Worker.folder().join(module))?;
         let compressed = gzip(&bytes)?;
         eprintln!("{module:>14} {:>9} bytes {compressed:>9} gzip", bytes.len());
         total = (total.0 + bytes.len(), total.1 + compressed);
@@ -25,6 +25,11 @@ pub fn size() -> Result<()> {
         return Err(format!("the bundle has {} bytes of gzip, {} above the limit", total.1, total.1 - LIMIT));
     }
     Ok(())
+}
+
+/// Bytes of the present bundle as gzip.
+pub fn total() -> Result<usize> {
+    MODULES.iter().map(|module| gzip(&read(&Bundle::Worker.folder().join(module))?)).sum()
 }
 
 fn gzip(bytes: &[u8]) -> Result<usize> {

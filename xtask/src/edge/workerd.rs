@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::edge::build;
+use crate::edge::build::{Bundle, MODULES};
 use crate::edge::state::State;
 use crate::edge::wrangler_toml::WranglerToml;
 use crate::project::{read, root, write};
@@ -24,10 +24,16 @@ const GRACE: Duration = Duration::from_secs(3);
 const SUPERVISOR: &str = r#""$@" </dev/null & child=$!; exec >/dev/null; while read -r _; do kill -TERM $child; done; kill -KILL $child; wait"#;
 
 /// Writes the configuration and the modules into the state's `run` folder.
-pub fn configure(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str]) -> Result<()> {
+pub fn configure(
+    state: &State,
+    bundle: Bundle,
+    settings: &WranglerToml,
+    listen: SocketAddr,
+    names: &[&str],
+) -> Result<()> {
     let run = state.path("run");
-    for module in build::MODULES {
-        write(&run.join(module), read(&build::folder().join(module))?)?;
+    for module in MODULES {
+        write(&run.join(module), read(&bundle.folder().join(module))?)?;
     }
     for module in ["kv.mjs", "cron.mjs"] {
         write(&run.join(module), read(&root().join("edge-worker/local").join(module))?)?;

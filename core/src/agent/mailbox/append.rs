@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BODIES, Body, COUNTERS, Counters, ENDS, Ending, HEADS, Head, LOCALS, Local, Place, REPEATS, SENDERS, THREADS,
-    UNREAD, UNREAD_FROM, bucket, purge, remove, thread_key,
+    UNREAD, UNREAD_FROM, bucket, purge, remove, sessions, thread_key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::record::{self, Prove};
@@ -146,6 +146,9 @@ impl Operation for Append {
         COUNTERS.put(turn, &(), &counters)?;
 
         let expires = stamp.plus(i64::from(self.ttl) * SECOND);
+        if self.opens_session && recipient.keys.sealed.is_some() {
+            sessions::begin(turn, self.from, stamp, &self.body)?;
+        }
         HEADS.put(turn, &(stamp,), &self.head(expires))?;
         BODIES.put(turn, &(stamp,), &self.body)?;
         UNREAD.put(turn, &(stamp,), &())?;

@@ -13,6 +13,7 @@
 //! | `ENDS` | per-minute buckets of expiry (ruling foundation-relay 17) |
 //! | `SENDERS`, `COUNTERS` | use of the quota, unread counts |
 //! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (ruling foundation-relay 3) |
+//! | `BEGINNINGS` | how sessions began that no message was opened of yet |
 
 mod append;
 mod count;
@@ -36,7 +37,9 @@ pub use marks::{Delete, MAX_MARKS, Mark, MarkRead};
 pub use page::{Budget, Filter, Item, Page, ReadPage, page};
 pub use purge::Purge;
 pub(super) use sessions::SESSIONS;
-pub use sessions::{DropSessions, ReadSessions, SessionKey, StoreSessions, StoredSession, key as session_key};
+pub use sessions::{
+    DropSessions, KnownSession, ReadSessions, SessionKey, StoreSessions, StoredSession, key as session_key,
+};
 
 /// Local part of a message id: 96 bits.
 pub type Local = [u8; 12];

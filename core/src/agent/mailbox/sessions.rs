@@ -3,8 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Body;
 use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::crypto::session::SessionLabel;
+use crate::crypto::envelope::Envelope;
+use crate::crypto::session::{Opening, SessionLabel};
 use crate::directory::Did;
 use crate::kv::{Direction, Row, Table};
 use crate::time::DAY;
@@ -12,6 +14,8 @@ use crate::{Result, Timestamp};
 
 /// Days after a session's last message until it is forgotten.
 const KEEP_DAYS: i64 = 30;
+/// Beginnings kept of one sender; the oldest gives way. They outlive their messages, so the quota does not bound them.
+const BEGINNINGS_KEPT: usize = 32;
 /// Sessions dropped in one run.
 const BATCH: usize = 200;
 const TIMER: &str = "sessions";
@@ -29,8 +33,25 @@ pub(in crate::agent) struct Session {
 }
 impl Row for Session {}
 
+/// How a hybrid session began, until a session row knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Beginning {
+    pq_ciphertext: Vec<u8>,
+    sender_encryption: [u8; 32],
+    /// Stamp of its message.
+    at: Timestamp,
+}
+impl Row for Beginning {}
+
+impl Beginning {
+    fn day(&self) -> i64 {
+        self.at.day()
+    }
+}
+
 pub(in crate::agent) const SESSIONS: Table<SessionKey, Session> = Table::new(41);
 const SESSION_DAYS: Table<(i64, Did, [u8; 32]), ()> = Table::new(42);
+const BEGINNINGS: Table<SessionKey, Beginning> = Table::new(43);
 
 /// The row of a session. No ephemeral key is all zeros, a point of small order.
 pub fn key(from: Did, label: SessionLabel) -> SessionKey {
@@ -40,7 +61,56 @@ pub fn key(from: Did, label: SessionLabel) -> SessionKey {
     }
 }
 
-/// Reads the sealed rows of sessions; `None` where there is none.
+/// Keeps how a session begins, from a message that is being put in for an agent whose keys the server holds. The message
+/// itself may be gone, or left unread, when a later one of its session is opened (spec relay 4.6).
+pub(super) fn begin(turn: &mut Turn<'_>, from: Did, at: Timestamp, body: &Body) -> Result<()> {
+    let Some(text) = &body.envelope else { return Ok(()) };
+    let Some((label, opening)) = Opening::of(&Envelope::parse(text), body.sender_encryption) else { return Ok(()) };
+    let key = key(from, label);
+    if let Some(known) = BEGINNINGS.get(turn, &key)? {
+        forget_day(turn, &key, known.day())?;
+    } else {
+        let all = BEGINNINGS.scan(turn, &BEGINNINGS.prefix(&(from,)), Direction::Ascending, BEGINNINGS_KEPT)?;
+        if all.len() == BEGINNINGS_KEPT
+            && let Some((oldest, known)) = all.into_iter().min_by_key(|(_, known)| known.at)
+        {
+            forget_day(turn, &oldest, known.day())?;
+            BEGINNINGS.delete(turn, &oldest);
+        }
+    }
+    let Opening { pq_ciphertext, sender_encryption } = opening;
+    BEGINNINGS.put(turn, &key, &Beginning { pq_ciphertext, sender_encryption, at })?;
+    SESSION_DAYS.put(turn, &(at.day(), key.0, key.1), &())?;
+    schedule(turn, at.day())
+}
+
+/// Takes a day from the calendar unless a row of the same session needs it; call it before that row changes.
+fn forget_day(turn: &mut Turn<'_>, key: &SessionKey, day: i64) -> Result<()> {
+    let session = SESSIONS.get(turn, key)?.map(|session| session.day);
+    let beginning = BEGINNINGS.get(turn, key)?.map(|beginning| beginning.day());
+    if session == Some(day) && beginning == Some(day) {
+        return Ok(());
+    }
+    SESSION_DAYS.delete(turn, &(day, key.0, key.1));
+    Ok(())
+}
+
+fn schedule(turn: &mut Turn<'_>, day: i64) -> Result<()> {
+    if turn.scheduled(TIMER)?.is_none() {
+        turn.schedule(TIMER, end_of(day), &DropSessions)?;
+    }
+    Ok(())
+}
+
+/// What is known of a session: its sealed row, and how it began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownSession {
+    pub sealed: Option<Vec<u8>>,
+    /// ML-KEM ciphertext and the sender's encryption key.
+    pub beginning: Option<(Vec<u8>, [u8; 32])>,
+}
+
+/// Reads what is known of sessions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadSessions {
     pub keys: Vec<SessionKey>,
@@ -49,10 +119,13 @@ pub struct ReadSessions {
 impl Query for ReadSessions {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "sessions";
-    type Reply = Vec<Option<Vec<u8>>>;
+    type Reply = Vec<KnownSession>;
 
-    fn run(self, view: &View<'_>) -> Result<Vec<Option<Vec<u8>>>> {
-        let read = |key: &SessionKey| Ok(SESSIONS.get(view, key)?.map(|session| session.sealed));
+    fn run(self, view: &View<'_>) -> Result<Vec<KnownSession>> {
+        let read = |key: &SessionKey| {
+            let beginning = BEGINNINGS.get(view, key)?.map(|known| (known.pq_ciphertext, known.sender_encryption));
+            Ok(KnownSession { sealed: SESSIONS.get(view, key)?.map(|session| session.sealed), beginning })
+        };
         self.keys.iter().map(read).collect()
     }
 }
@@ -84,15 +157,19 @@ impl Operation for StoreSessions {
                 if known.stamp > stamp {
                     continue;
                 }
-                SESSION_DAYS.delete(turn, &(known.day, key.0, key.1));
+                forget_day(turn, &key, known.day)?;
+            }
+            // The row knows what the beginning tells. Without an ephemeral key it may be of an earlier session.
+            if key.1 != [0; 32]
+                && let Some(known) = BEGINNINGS.get(turn, &key)?
+            {
+                forget_day(turn, &key, known.day())?;
+                BEGINNINGS.delete(turn, &key);
             }
             SESSIONS.put(turn, &key, &Session { sealed, stamp, day })?;
             SESSION_DAYS.put(turn, &(day, key.0, key.1), &())?;
         }
-        if turn.scheduled(TIMER)?.is_none() {
-            turn.schedule(TIMER, end_of(day), &DropSessions)?;
-        }
-        Ok(())
+        schedule(turn, day)
     }
 }
 
@@ -114,7 +191,13 @@ impl Operation for DropSessions {
         let ended = SESSION_DAYS.between(&(), &(turn.now.day() - KEEP_DAYS,));
         for ((day, from, label), ()) in SESSION_DAYS.scan(turn, &ended, Direction::Ascending, BATCH)? {
             SESSION_DAYS.delete(turn, &(day, from, label));
-            SESSIONS.delete(turn, &(from, label));
+            let key = (from, label);
+            if SESSIONS.get(turn, &key)?.is_some_and(|session| session.day == day) {
+                SESSIONS.delete(turn, &key);
+            }
+            if BEGINNINGS.get(turn, &key)?.is_some_and(|beginning| beginning.day() == day) {
+                BEGINNINGS.delete(turn, &key);
+            }
         }
         if let Some(((day, ..), ())) = SESSION_DAYS.first(turn, &SESSION_DAYS.range())? {
             turn.schedule(TIMER, end_of(day).max(turn.now), &DropSessions)?;

@@ -1,0 +1,114 @@
+//! The golden lists of the interface: `golden/routes.tsv` is the route table, `golden/pending.tsv` the routes that the
+//! pages ask for and nobody has built yet (ruling 29). A change of either shows in the diff.
+//!
+//! `HELIOGRAPH_UPDATE_GOLDEN=1 cargo test -p heliograph-tests --test golden` writes both anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use heliograph_core::http::{Auth, Route, routes};
+
+/// Method and path with nameless parameters: the pages name them differently in places.
+type Place = (String, String);
+
+fn place(method: &str, path: &str) -> Place {
+    let parts = path.split('/').map(|part| match part {
+        part if part.starts_with("{*") => "{*}",
+        part if part.starts_with('{') => "{}",
+        part => part,
+    });
+    (method.to_owned(), parts.collect::<Vec<_>>().join("/"))
+}
+
+fn auth(route: &Route) -> &'static str {
+    match route.auth {
+        Auth::None => "none",
+        Auth::Key => "key",
+        Auth::Agent => "agent",
+        Auth::Admin => "admin",
+    }
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
+}
+
+fn updating() -> bool {
+    std::env::var_os("HELIOGRAPH_UPDATE_GOLDEN").is_some()
+}
+
+/// Rows without the heading.
+fn rows(file: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+fn compare(name: &str, heading: &str, rows: BTreeSet<String>) {
+    let file = golden(name);
+    let wanted = format!("{heading}\n{}", rows.iter().map(|row| format!("{row}\n")).collect::<String>());
+    if updating() {
+        std::fs::write(&file, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(&file).unwrap();
+    let known: BTreeSet<String> = found.lines().skip(1).map(str::to_owned).collect();
+    let missing: Vec<_> = rows.difference(&known).collect();
+    let stale: Vec<_> = known.difference(&rows).collect();
+    assert!(missing.is_empty() && stale.is_empty(), "{name} lacks {missing:#?} and has too much {stale:#?}");
+    assert_eq!(found, wanted, "{name} is not sorted");
+}
+
+/// The list of every route that the pages ask for, where it is at hand.
+fn demanded() -> Option<Vec<Vec<String>>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/spec/endpoints.tsv");
+    if !file.exists() {
+        eprintln!("skipped: {} is not here", file.display());
+        return None;
+    }
+    Some(rows(&file))
+}
+
+fn built() -> BTreeMap<Place, &'static Route> {
+    routes().map(|route| (place(route.method.as_str(), route.path), route)).collect()
+}
+
+#[test]
+fn the_route_table_is_the_golden_one() {
+    let extension = |route: &Route| if route.extension { "yes" } else { "no" };
+    let rows = routes().map(|route| format!("{}\t{}\t{}\t{}", route.path, route.method, auth(route), extension(route)));
+    compare("routes.tsv", "path\tmethod\tauth\textension", rows.collect());
+}
+
+#[test]
+fn ruling_29_every_demanded_route_is_built_or_pending() {
+    let Some(demanded) = demanded() else { return };
+    let built = built();
+    let pending = demanded
+        .iter()
+        .filter(|row| !built.contains_key(&place(&row[0], &row[1])))
+        .map(|row| format!("{}\t{}\t{}", row[1], row[0], row[2]));
+    compare("pending.tsv", "path\tmethod\tauth", pending.collect());
+}
+
+#[test]
+fn ruling_29_a_pending_route_is_in_no_router() {
+    let built = built();
+    for row in rows(&golden("pending.tsv")) {
+        assert!(!built.contains_key(&place(&row[1], &row[0])), "{row:?} is built and still pending");
+    }
+}
+
+#[test]
+fn ruling_29_what_the_pages_do_not_ask_for_is_marked_as_an_extension() {
+    let Some(demanded) = demanded() else { return };
+    let demanded: BTreeMap<Place, String> =
+        demanded.into_iter().map(|row| (place(&row[0], &row[1]), row[2].clone())).collect();
+    for (place, route) in built() {
+        match demanded.get(&place) {
+            None => assert!(route.extension, "{place:?} is not asked for and not marked"),
+            Some(wanted) => {
+                assert!(!route.extension, "{place:?} is asked for and marked as an extension");
+                assert_eq!(auth(route), wanted, "{place:?}");
+            }
+        }
+    }
+}
