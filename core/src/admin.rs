@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::reseal::{Progress, reseal};
 use crate::agent;
+use crate::agent::reseal::{Progress, reseal};
 use crate::crypto::encoding::encode_hex;
 use crate::deployment::{self, Keys, ListedKey, WhoAmI};
 use crate::http::{Body, Cx, Param, Response, Route, handler};
