@@ -46,10 +46,16 @@ impl SubKey {
 pub type KeyId = [u8; 8];
 
 /// 32 random bytes that everything at rest hangs on.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct MasterKey {
     bytes: Secret<32>,
     id: KeyId,
+}
+
+impl std::fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("MasterKey").field(&self.bytes).finish()
+    }
 }
 
 impl MasterKey {
