@@ -24,8 +24,8 @@ const TIMER: &str = "sessions";
 pub type SessionKey = (Did, [u8; 32]);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Session {
-    sealed: Vec<u8>,
+pub(in crate::agent) struct Session {
+    pub sealed: Vec<u8>,
     /// Stamp of the message whose opening gave this state.
     stamp: Timestamp,
     /// Day of the last opening.
@@ -49,7 +49,7 @@ impl Beginning {
     }
 }
 
-const SESSIONS: Table<SessionKey, Session> = Table::new(41);
+pub(in crate::agent) const SESSIONS: Table<SessionKey, Session> = Table::new(41);
 const SESSION_DAYS: Table<(i64, Did, [u8; 32]), ()> = Table::new(42);
 const BEGINNINGS: Table<SessionKey, Beginning> = Table::new(43);
 
