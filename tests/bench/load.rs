@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use heliograph_tests::data::Random;
+use heliograph_tests::simulation::Dice;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -84,7 +84,7 @@ pub async fn run(base: &str, connections: usize, window: Duration, plan: &Plan, 
     let start = Instant::now();
     let end = start + window;
     let clients = (0..connections).map(|number| {
-        let random = Random::new(seed * 1_000 + number as u64 + 1);
+        let random = Dice::new(seed * 1_000 + number as u64 + 1);
         connection(address, plan, number, random, end)
     });
     let mut latencies = futures_util::future::join_all(clients).await.concat();
@@ -95,7 +95,7 @@ pub async fn run(base: &str, connections: usize, window: Duration, plan: &Plan, 
     Outcome { connections, rate: latencies.len() as f64 / took, p50: at(0.5), p99: at(0.99) }
 }
 
-async fn connection(address: &str, plan: &Plan, number: usize, mut random: Random, end: Instant) -> Vec<u32> {
+async fn connection(address: &str, plan: &Plan, number: usize, mut random: Dice, end: Instant) -> Vec<u32> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();
@@ -107,7 +107,7 @@ async fn connection(address: &str, plan: &Plan, number: usize, mut random: Rando
     while Instant::now() < end {
         let request: &[u8] = if plan.own {
             for place in &fresh {
-                own[place.clone()].fill_with(|| DIGITS[random.next() as usize >> 58 & 63]);
+                own[place.clone()].fill_with(|| DIGITS[random.draw() as usize >> 58 & 63]);
             }
             &own
         } else {

@@ -125,7 +125,8 @@ fn raw(out: &mut String, rounds: &[Round]) {
         };
         row(out, &[name, "-", &rounds.iter().map(cell).collect::<Vec<_>>().join(" | ")]);
     }
-    let series: [(&str, fn(&Round) -> Outcome); 7] = [
+    type Series = (&'static str, fn(&Round) -> Outcome);
+    let series: [Series; 7] = [
         ("bare axum handler, `{\"message\":...}`", |round| round.bare),
         ("`GET /data/censorship-index.json`", |round| round.lookup),
         ("the same, `If-None-Match`, 304", |round| round.not_modified),

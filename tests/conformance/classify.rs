@@ -1,5 +1,6 @@
 //! Classification of raw documents (rulings intelligence 8 and section 2).
 
+use heliograph_tests::simulation::Dice;
 use heliograph_tests::synthetic::{PLANTED, Shows, document};
 use heliograph_tests::{client::Client, data};
 use serde_json::{Value, json};
@@ -135,8 +136,8 @@ fn more_than_50_or_none_is_400(suite: &Suite) {
 }
 
 /// Replaces one member, wherever it stands, by something of another type.
-fn damage(value: &mut Value, random: &mut data::Random) {
-    let replacement = match random.below(7) {
+fn damage(value: &mut Value, random: &mut Dice) {
+    let replacement = match random.index(7) {
         0 => Value::Null,
         1 => json!(-1.5e300),
         2 => json!("\u{0}\u{fffd}x"),
@@ -145,14 +146,14 @@ fn damage(value: &mut Value, random: &mut data::Random) {
         5 => json!(true),
         _ => json!(u64::MAX),
     };
-    let stop = random.below(3) == 0;
+    let stop = random.index(3) == 0;
     match value {
         Value::Object(map) if !stop && !map.is_empty() => {
-            let at = random.below(map.len());
+            let at = random.index(map.len());
             damage(map.values_mut().nth(at).unwrap(), random);
         }
         Value::Array(list) if !stop && !list.is_empty() => {
-            let at = random.below(list.len());
+            let at = random.index(list.len());
             damage(&mut list[at], random);
         }
         other => *other = replacement,
@@ -161,11 +162,11 @@ fn damage(value: &mut Value, random: &mut data::Random) {
 
 fn a_document_of_another_kind_or_broken_is_unknown_or_refused_and_never_a_fault(suite: &Suite) {
     let client = suite.client();
-    let mut random = data::Random::new(7);
+    let mut random = Dice::new(7);
     let rounds = if suite.kind == heliograph_tests::target::Kind::Edge { 60 } else { 400 };
     for round in 0..rounds {
         let mut measurement = document(Shows::DnsBlocked, "a.example", "NO", 64_500, TIME);
-        for _ in 0..=random.below(4) {
+        for _ in 0..=random.index(4) {
             damage(&mut measurement, &mut random);
         }
         let answer = client.post(PATH, &json!({ "measurement": measurement }));

@@ -1,7 +1,8 @@
 //! Operator imports (rulings intelligence 6, 14, 15, 31, 37 and foundation-relay 22; the Kenya proof).
 
 use heliograph_tests::client::Client;
-use heliograph_tests::data::{self, Counts, Random};
+use heliograph_tests::data::{self, Counts};
+use heliograph_tests::simulation::Dice;
 use heliograph_tests::synthetic::{COUNTRY, INSIDE, PLANTED, ROWS, SITE, Shows, blocked_site, document};
 use heliograph_tests::target::Kind;
 use serde_json::{Value, json};
@@ -233,18 +234,18 @@ fn ruling_15_any_order_and_any_split_gives_the_same_answers(suite: &Suite) {
     for seed in 0..rounds {
         let target = suite.fresh(&[]);
         let admin = target.client().admin();
-        let mut random = Random::new(seed + 1);
+        let mut random = Dice::new(seed + 1);
         let mut rows = data::records(text.as_bytes(), true);
         let header = rows.remove(0);
         random.shuffle(&mut rows);
         let shuffled = [&[header], rows.as_slice()].concat().concat();
         // Pieces of any size, then some of them again.
-        let chunks = data::chunks(&shuffled, true, || 300 + random.below(3_000));
+        let chunks = data::chunks(&shuffled, true, || 300 + random.index(3_000));
         let mut sum = Counts::default();
         chunks.iter().for_each(|chunk| sum.add(&data::send(&admin, "ooni-observations", "", chunk)));
         assert_eq!(five(&sum), counts(ROWS, 0, 0, 0), "seed {seed}");
         for _ in 0..3 {
-            let chunk = &chunks[random.below(chunks.len())];
+            let chunk = &chunks[random.index(chunks.len())];
             assert_eq!(data::send(&admin, "ooni-observations", "", chunk).accepted, 0, "seed {seed}");
         }
         let answers = answers(&target.client());
@@ -343,7 +344,7 @@ const KINDS: [&str; 7] =
 fn hostile_bytes_are_counted_or_refused_and_never_a_fault(suite: &Suite) {
     let target = suite.fresh(&[]);
     let admin = target.client().admin();
-    let mut random = Random::new(11);
+    let mut random = Dice::new(11);
     let row = blocked_site();
     let raw = document(Shows::Works, SITE, COUNTRY, 64_500, "2024-03-12 09:00:00").to_string();
     let deep = format!("{{\"test_keys\":{}\n", "[".repeat(200_000));
@@ -365,11 +366,11 @@ fn hostile_bytes_are_counted_or_refused_and_never_a_fault(suite: &Suite) {
     for text in [row.as_bytes(), raw.as_bytes()] {
         for _ in 0..rounds {
             let mut body = text.to_vec();
-            for _ in 0..=random.below(20) {
-                let at = random.below(body.len());
-                body[at] = random.next() as u8;
+            for _ in 0..=random.index(20) {
+                let at = random.index(body.len());
+                body[at] = random.draw() as u8;
             }
-            body.truncate(1 + random.below(body.len()));
+            body.truncate(1 + random.index(body.len()));
             bodies.push(body);
         }
         let whole = data::gzip(text);

@@ -153,32 +153,6 @@ pub fn import(admin: &Client, kind: &str, query: &str, text: &[u8]) -> Counts {
     sum
 }
 
-/// Small repeatable random numbers for tests (xorshift64*; Vigna 2016).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
-        for at in (1..items.len()).rev() {
-            items.swap(at, self.below(at + 1));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -47,6 +47,18 @@ impl Dice {
         self.draw() % n.max(1)
     }
 
+    /// A place in a list of that length.
+    pub fn index(&mut self, length: usize) -> usize {
+        self.below(length as u64) as usize
+    }
+
+    /// Puts items into a random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.index(at + 1));
+        }
+    }
+
     /// True in `percent` of a hundred throws.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent

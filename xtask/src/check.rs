@@ -22,7 +22,7 @@ pub fn check() -> Result<()> {
             .args(WASM)
             .args(["--", "-D", "warnings"]),
     )?;
-    run("core as wasm", cargo().args(["build", "--quiet", "--locked", "--package", "heliograph-core"]).args(WASM))?;
+    run("core as wasm", cargo().args(["check", "--quiet", "--locked", "--package", "heliograph-core"]).args(WASM))?;
     licences::licences()?;
     edge::wrangler_toml::check()
 }
