@@ -51,7 +51,10 @@ fn refuse(error: Error) -> Result<Response> {
 
 async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings) -> Result<Response> {
     let limit = match routes::preflight(&head.method, &head.path, &head.headers, settings) {
-        Preflight::Answer(response) => return shell::response(*response),
+        Preflight::Answer(response) => {
+            shell::discard(&mut request).await;
+            return shell::response(*response);
+        }
         Preflight::Read(limit) => limit,
     };
     let environment = match environment::started(&env).await {

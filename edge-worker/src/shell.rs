@@ -61,10 +61,32 @@ pub enum Unread {
     Broken,
 }
 
+/// Most of an unwanted body that is read.
+const DISCARD: usize = 32 * 1024 * 1024;
+
+/// Reads and forgets a body: the runtime closes a connection whose request was not read to its end, and a client that
+/// is still sending would never see the answer.
+pub async fn discard(request: &mut worker::Request) {
+    if let Ok(pieces) = request.stream() {
+        drain(pieces).await;
+    }
+}
+
+async fn drain(mut pieces: worker::ByteStream) {
+    let mut read = 0;
+    while let Some(Ok(piece)) = pieces.next().await {
+        read += piece.len();
+        if read > DISCARD {
+            return;
+        }
+    }
+}
+
 /// Reads a body of at most `limit` bytes.
 pub async fn body(request: &mut worker::Request, head: &Head, limit: usize) -> Result<Bytes, Unread> {
     let stated = head.header("content-length").and_then(|value| value.parse::<usize>().ok());
     if stated.is_some_and(|length| length > limit) {
+        discard(request).await;
         return Err(Unread::TooLarge);
     }
     if stated.is_some() {
@@ -76,6 +98,7 @@ pub async fn body(request: &mut worker::Request, head: &Head, limit: usize) -> R
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|_| Unread::Broken)?;
         if whole.len() + piece.len() > limit {
+            drain(pieces).await;
             return Err(Unread::TooLarge);
         }
         whole.extend_from_slice(&piece);

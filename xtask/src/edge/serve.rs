@@ -21,10 +21,10 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const CRON: &str = "*%20*%20*%20*%20*";
 const CRON_PERIOD: Duration = Duration::from_secs(60);
 
-struct Options {
-    listen: SocketAddr,
-    state: Option<String>,
-    bundle: Bundle,
+pub struct Options {
+    pub listen: SocketAddr,
+    pub state: Option<String>,
+    pub bundle: Bundle,
 }
 
 pub fn serve(args: &[&str]) -> Result<()> {
@@ -76,10 +76,14 @@ fn options(args: &[&str]) -> Result<Options> {
 
 /// Starts workerd. Port 0 is resolved here, because the Worker must know its own address from the start; somebody else
 /// may take the port in between, so that case is tried again.
-fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
+pub fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
     let listen = options.listen;
+    let settings = wrangler_toml::load()?;
     for _ in 0..5 {
-        let environment = prepare(state, options.bundle, listen)?;
+        let address = if listen.port() == 0 { free_port(listen)? } else { listen };
+        let environment = environment(state, &settings.variables, address)?;
+        let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
+        configure(state, options.bundle, &settings, address, &names)?;
         let process = Process::start(&state.path("run"), &environment)?;
         if let Some(ports) = process.ports(START_TIMEOUT)? {
             return Ok((process, ports));
@@ -89,26 +93,6 @@ fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
         }
     }
     Err(format!("workerd did not start on {listen}"))
-}
-
-/// Writes the configuration; returns the environment that workerd is started with.
-fn prepare(state: &State, bundle: Bundle, listen: SocketAddr) -> Result<Vec<(String, String)>> {
-    let settings = wrangler_toml::load()?;
-    let address = if listen.port() == 0 { free_port(listen)? } else { listen };
-    let environment = environment(state, &settings.variables, address)?;
-    let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
-    configure(state, bundle, &settings, address, &names)?;
-    Ok(environment)
-}
-
-/// Starts workerd on the Worker, lets `measure` watch it from the moment before, and ends it.
-pub fn timed<T>(state: &State, listen: SocketAddr, measure: impl FnOnce(&Process, Instant) -> Result<T>) -> Result<T> {
-    let environment = prepare(state, Bundle::Worker, listen)?;
-    let begin = Instant::now();
-    let process = Process::start(&state.path("run"), &environment)?;
-    let measured = measure(&process, begin)?;
-    process.stop();
-    Ok(measured)
 }
 
 fn free_port(address: SocketAddr) -> Result<SocketAddr> {
@@ -146,7 +130,7 @@ fn wait_until_it_answers(address: SocketAddr) -> Result<()> {
     Err("the Worker does not answer /healthz".into())
 }
 
-fn request(address: SocketAddr, method: &str, path: &str) -> std::io::Result<String> {
+pub fn request(address: SocketAddr, method: &str, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");

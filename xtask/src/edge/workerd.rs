@@ -41,6 +41,28 @@ pub fn configure(
     write(&run.join("config.capnp"), config(state, settings, listen, names)?)
 }
 
+/// The same for a Worker of one line of JavaScript, to compare with. Its second socket only completes the pair.
+pub fn configure_bare(state: &State) -> Result<()> {
+    let run = state.path("run");
+    write(&run.join("bare.mjs"), "export default { fetch: () => new Response('ok') };\n")?;
+    write(
+        &run.join("config.capnp"),
+        r#"using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .main)],
+  sockets = [
+    (name = "http", address = "127.0.0.1:0", http = (), service = "main"),
+    (name = "cron", address = "127.0.0.1:0", http = (), service = "main"),
+  ],
+);
+const main :Workerd.Worker = (
+  modules = [(name = "bare.mjs", esModule = embed "bare.mjs")],
+  compatibilityDate = "2026-04-01",
+);
+"#,
+    )
+}
+
 fn config(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str]) -> Result<String> {
     let date = &settings.compatibility_date;
     let mut bindings = String::new();
@@ -108,6 +130,7 @@ pub struct Process {
     stdin: Option<ChildStdin>,
     /// Lines of its standard output; disconnected when it has ended.
     lines: Receiver<String>,
+    pub started: Instant,
 }
 
 /// Ports that workerd listens on.
@@ -119,6 +142,7 @@ pub struct Ports {
 impl Process {
     /// Starts workerd on the configuration in `run`, with only `environment`.
     pub fn start(run: &Path, environment: &[(String, String)]) -> Result<Self> {
+        let started = Instant::now();
         let mut supervisor = Command::new("/bin/sh")
             .args(["-c", SUPERVISOR, "workerd"])
             .arg(tools::workerd()?)
@@ -138,7 +162,7 @@ impl Process {
         std::thread::spawn(move || {
             BufReader::new(stdout).lines().map_while(std::io::Result::ok).try_for_each(|line| sender.send(line))
         });
-        Ok(Process { supervisor, stdin, lines })
+        Ok(Process { supervisor, stdin, lines, started })
     }
 
     /// Waits until both sockets are open. `None`: it ended before that.
