@@ -5,7 +5,7 @@
 //! under it. Moving is background work on all agents, in bounded pieces; a start takes up what an earlier run left.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
@@ -34,20 +34,22 @@ const AGAIN: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub struct Rotation {
     one_at_a_time: Mutex<()>,
-    running: AtomicBool,
+    /// How often moving was asked for, and up to which of those it is done.
+    asked: AtomicU64,
+    done: AtomicU64,
     wanted: Notify,
 }
 
 impl Rotation {
     /// Whether values are being moved, or soon will be.
     pub fn is_running(&self) -> bool {
-        self.running.load(Ordering::SeqCst)
+        self.asked.load(Ordering::SeqCst) != self.done.load(Ordering::SeqCst)
     }
 
     /// Has the background task look for values under earlier keys, when there can be any.
     pub fn wake(&self, native: &Native) {
         if native.environment().secrets.sealing().earlier() > 0 {
-            self.running.store(true, Ordering::SeqCst);
+            self.asked.fetch_add(1, Ordering::SeqCst);
             self.wanted.notify_one();
         }
     }
@@ -72,8 +74,9 @@ impl Rotation {
 pub async fn run(native: Arc<Native>) {
     loop {
         native.rotation.wanted.notified().await;
+        let asked = native.rotation.asked.load(Ordering::SeqCst);
         finish(&native).await;
-        native.rotation.running.store(false, Ordering::SeqCst);
+        native.rotation.done.store(asked, Ordering::SeqCst);
         // A new rotation need not wait for the second look.
         tokio::select! {
             () = native.rotation.wanted.notified() => native.rotation.wanted.notify_one(),
@@ -87,16 +90,13 @@ async fn finish(native: &Arc<Native>) {
     let mut told = false;
     loop {
         match visit(native).await {
-            Ok(done) if done.complete && done.resealed == 0 => {
-                if done.unopened > 0 && !told {
-                    eprintln!("error: {} sealed values open under none of the master keys", done.unopened);
-                }
-                return;
-            }
             Ok(done) => {
                 if done.unopened > 0 && !told {
                     eprintln!("error: {} sealed values open under none of the master keys", done.unopened);
                     told = true;
+                }
+                if done.complete && done.resealed == 0 {
+                    return;
                 }
             }
             Err(error) => {

@@ -394,8 +394,8 @@ fn ruling_foundation_relay_24_a_running_server_gets_a_new_master_key_and_everyth
     encrypted(&server.base, "five");
     server.send(&ada, &bob, "six");
     assert_eq!(server.texts(&bob).len(), 6);
-    let detect = format!("{}/hydra/v1/detect?domain=telegram.org&country=IR", server.base);
-    assert_eq!(get(&detect, ("x-api-key", &api_key)).0, 200);
+    let question = json!({ "country": "IR", "target": "telegram.org" });
+    assert_eq!(post(&format!("{}/hydra/v1/detect", server.base), ("x-api-key", &api_key), &question).0, 200);
     server.stop();
     // On a file without a server the command stays until it is done.
     let told = String::from_utf8(run(&path, &["keys", "rotate-master"]).stderr).unwrap();

@@ -19,6 +19,7 @@ cases![
     an_empty_demo_key_switches_it_off,
     ruling_32_a_demo_key_may_have_any_form,
     a_key_of_another_deployment_is_401,
+    ruling_24_the_operator_rotates_the_master_key_and_moves_what_an_agent_has_sealed,
 ];
 
 fn sign_up_gives_a_key_that_is_shown_once(suite: &Suite) {
@@ -198,4 +199,36 @@ fn a_key_of_another_deployment_is_401(suite: &Suite) {
     }
     let (one, two) = (suite.fresh(&[]), suite.client());
     assert_eq!(used(&two, &make(&one.client(), "research", "elsewhere")), 401);
+}
+
+fn ruling_24_the_operator_rotates_the_master_key_and_moves_what_an_agent_has_sealed(suite: &Suite) {
+    use heliograph_tests::target::Kind;
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let agent = client.post("/v1/agent/register", &json!({})).expect(201);
+    let (did, key) = (agent["did"].as_str().unwrap(), agent["api_key"].as_str().unwrap());
+    let write = |text: &str| {
+        client.agent(key).post("/v1/agent/send", &json!({ "to": did, "message": text })).expect(201);
+    };
+    write("before");
+    let rotated = client.admin().send("POST", "/v1/admin/master-key", None, b"");
+    match suite.kind {
+        Kind::Native => {
+            let body = rotated.expect(201);
+            assert_eq!((&body["earlier_keys"], body["key_id"].as_str().unwrap().len()), (&json!(1), 16));
+        }
+        // Where the platform keeps the keys, only it can change them.
+        Kind::Memory | Kind::Edge => rotated.expect_error(404, "NOT_FOUND"),
+    }
+    let reseal = |did: &str| client.admin().send("POST", &format!("/v1/admin/agents/{did}/reseal"), None, b"");
+    // The server may have been faster; twice there is nothing left in any case.
+    reseal(did).expect(200);
+    assert_eq!(reseal(did).expect(200), json!({ "resealed": 0, "unopened": 0, "complete": true }));
+    for nobody in ["did:svc:nobody", "x"] {
+        reseal(nobody).expect_error(404, "NOT_FOUND");
+    }
+    write("after");
+    let page = client.agent(key).get("/v1/agent/receive").expect(200);
+    let texts: Vec<_> = page["messages"].as_array().unwrap().iter().map(|message| &message["content"]).collect();
+    assert_eq!(texts, ["before", "after"]);
 }
