@@ -43,15 +43,16 @@ pub fn run(common: &Common) -> Result<(), String> {
 
 /// Three requests that work at once on a fresh server.
 fn hints(base: &str, demo_key: &str) -> String {
+    const JSON: &str = "-H 'Content-Type: application/json'";
     let mut text = String::from("try:\n");
     if !demo_key.is_empty() {
         text.push_str(&format!(
-            "  curl -H 'X-API-Key: {demo_key}' '{base}/hydra/v1/detect?domain=telegram.org&country=IR'\n"
+            "  curl {base}/hydra/v1/detect -H 'X-API-Key: {demo_key}' {JSON} -d '{{\"country\":\"CN\",\"target\":\"youtube.com\"}}'\n"
         ));
     }
     text.push_str(&format!(
-        "  curl '{base}/v1/accessibility/check?domain=telegram.org&country=CN'\n  curl -X POST -H 'Content-Type: \
-         application/json' -d '{{\"name\":\"first-agent\"}}' {base}/v1/agent/register\n"
+        "  curl '{base}/v1/accessibility/check?domain=youtube.com&country=CN'\n  \
+         curl {base}/v1/agent/register {JSON} -d '{{\"name\":\"first-agent\"}}'\n"
     ));
     text
 }
