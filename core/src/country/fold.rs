@@ -32,8 +32,10 @@ pub struct Cell {
     pub asn: u32,
     pub source: u8,
     /// Encoded [`Entry`]s, sorted, one per identity.
+    #[serde(with = "packed::compact")]
     pub entries: Vec<u8>,
     /// Hashes of the source rows whose first target this is, 4 bytes each, sorted, distinct.
+    #[serde(with = "packed::compact")]
     pub rows: Vec<u8>,
     pub witnesses: Vec<WitnessRow>,
 }
@@ -197,9 +199,9 @@ impl Operation for Fold {
             totals.add(cell, &change);
             let key = cell.key();
             if change.altered {
-                packed::store(&ENTRIES, turn, &key, ENTRY_LEN, &change.entries)?;
+                packed::store(&ENTRIES, turn, &key, ENTRY_LEN, change.entries)?;
             }
-            if let Some(rows) = &change.rows {
+            if let Some(rows) = change.rows {
                 packed::store(&ROW_HASHES, turn, &key, HASH_LEN, rows)?;
             }
             if let Some(witnesses) = &change.witnesses {

@@ -8,6 +8,7 @@
 //! | `evidence` | from entries to judged networks, at any time |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
+//! | `instrument` | failures that follow a software version |
 //! | `inbox` | what the world and the reference actor tell a country |
 //! | `summary`, `documents` | the country as a whole |
 //! | `subject` | domains, services and their roles |
@@ -19,6 +20,7 @@ mod evidence;
 mod explain;
 mod fold;
 mod inbox;
+mod instrument;
 mod lists;
 mod packed;
 mod refresh;
