@@ -4,9 +4,10 @@
 // waits for is then never settled, and the client would wait for ever. Two things end that wait:
 //   - the trap itself, which the runtime reports as an `error` event: every request in flight in this isolate fails
 //     at once with 500, since all of them ran in the instance that died;
-//   - a time limit, for any other reason not to answer: 504. It covers the time to the response head, so a stream of
+//   - a time limit, for any other reason not to answer: 503. It covers the time to the response head, so a stream of
 //     events or a WebSocket may stay open as long as it likes.
-// The build's own shim starts a fresh instance for the next request.
+// An alarm that ends so is reported as failed, and the platform tries it again. The build's own shim starts a fresh
+// instance for the next request.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Inner, * as inner from "./index.js";
 
@@ -22,6 +23,7 @@ addEventListener("error", (event) => {
   }
 });
 
+// The outcome of `run`, or TRAPPED or LATE.
 async function bounded(env, run) {
   let end;
   const ended = new Promise((resolve) => (end = resolve));
@@ -29,31 +31,52 @@ async function bounded(env, run) {
   const limit = Number(env.HELIOGRAPH_REQUEST_LIMIT_MS) || DEFAULT_LIMIT_MS;
   const timer = setTimeout(end, limit, LATE);
   try {
-    const outcome = await Promise.race([run(), ended]);
-    if (outcome === TRAPPED) return failure(500, "the request could not be completed");
-    if (outcome === LATE) return failure(504, "the request took too long");
-    return outcome;
-  } catch (error) {
-    console.error("request failed", error);
-    return failure(500, "the request could not be completed");
+    return await Promise.race([run(), ended]);
   } finally {
     clearTimeout(timer);
     inFlight.delete(end);
   }
 }
 
-function failure(status, message) {
-  const headers = { "Access-Control-Allow-Origin": "*", "Cache-Control": "no-store" };
-  return Response.json({ error: "INTERNAL", message }, { status, headers });
+async function answered(env, run) {
+  try {
+    const outcome = await bounded(env, run);
+    if (outcome === LATE) return late();
+    if (outcome !== TRAPPED) return outcome;
+  } catch (error) {
+    console.error("request failed", error);
+  }
+  return failure(500, "INTERNAL", "The service failed to handle this request; retry with backoff.");
+}
+
+async function finished(env, run) {
+  const outcome = await bounded(env, run);
+  if (outcome === TRAPPED || outcome === LATE) throw new Error(`the handler did not finish: ${outcome.description}`);
+}
+
+function late() {
+  const message = "Temporarily unavailable; retry after the stated time.";
+  return failure(503, "UNAVAILABLE", message, { "Retry-After": "1" });
+}
+
+function failure(status, error, message, more) {
+  const headers = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "Retry-After",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    ...more,
+  };
+  return Response.json({ error, message }, { status, headers });
 }
 
 export default class Guard extends WorkerEntrypoint {
   fetch(request) {
-    return bounded(this.env, () => new Inner(this.ctx, this.env).fetch(request));
+    return answered(this.env, () => new Inner(this.ctx, this.env).fetch(request));
   }
 
   scheduled(controller) {
-    return new Inner(this.ctx, this.env).scheduled(controller);
+    return finished(this.env, () => new Inner(this.ctx, this.env).scheduled(controller));
   }
 }
 
@@ -67,11 +90,11 @@ export class Actor {
   }
 
   fetch(request) {
-    return bounded(this.#env, () => this.#actor.fetch(request));
+    return answered(this.#env, () => this.#actor.fetch(request));
   }
 
   alarm(info) {
-    return this.#actor.alarm(info);
+    return finished(this.#env, () => this.#actor.alarm(info));
   }
 
   webSocketMessage(socket, message) {

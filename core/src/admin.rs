@@ -8,6 +8,9 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent;
+use crate::agent::reseal::{Progress, reseal};
+use crate::crypto::encoding::encode_hex;
 use crate::deployment::{self, Keys, ListedKey, WhoAmI};
 use crate::http::{Body, Cx, Param, Response, Route, handler};
 use crate::keys::{RevokeAccount, SignupResponse, Tier};
@@ -41,6 +44,18 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .returns::<Revoked>()
         .summary("End an API key at once."),
+    Route::post("/v1/admin/master-key", handler!(rotate_master))
+        .admin()
+        .extension()
+        .bodiless()
+        .creates::<MasterKeys>()
+        .summary("Make a new master key and move what is sealed under it, in the background; native only."),
+    Route::post("/v1/admin/agents/{did}/reseal", handler!(reseal_agent))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<Resealed>()
+        .summary("Move what one agent has sealed under the current master key."),
     Route::get("/v1/admin/db", handler!(db_info))
         .admin()
         .extension()
@@ -145,6 +160,48 @@ async fn revoke_key(cx: Cx) -> Result<Response> {
     let account = key.map_or(Cow::Borrowed(given), |key| Cow::Owned(key.actor().to_owned())).into_owned();
     runtime::call(&*cx.rt, account.clone(), &RevokeAccount).await?;
     Response::json(&Revoked { account, revoked: true })
+}
+
+/// The master keys after a rotation.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MasterKeys {
+    /// Names the current one, 16 hexadecimal digits.
+    pub key_id: String,
+    /// How many earlier ones are kept. They never go: API keys and address hashes made under them need them.
+    pub earlier_keys: u64,
+}
+
+async fn rotate_master(cx: Cx) -> Result<Response> {
+    let Some(maintenance) = cx.rt.maintenance() else {
+        let message = "The master keys of this deployment are secrets of its platform: set HELIOGRAPH_MASTER_KEY and \
+                       HELIOGRAPH_MASTER_KEYS_EARLIER there.";
+        return Err(Error::new(ErrorCode::NotFound, message));
+    };
+    maintenance.rotate_master().await?;
+    let ring = cx.rt.environment().secrets.sealing();
+    Response::created(&MasterKeys {
+        key_id: encode_hex(&ring.current().id()),
+        earlier_keys: u64::try_from(ring.earlier()).map_err(Error::internal)?,
+    })
+}
+
+/// What moved under the current master key.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Resealed {
+    pub resealed: u64,
+    /// Values that none of the master keys opens; they stay as they are.
+    pub unopened: u64,
+    /// False when there is more: ask again.
+    pub complete: bool,
+}
+
+/// Pages of an agent's values that one request moves, so that it ends in time on the edge.
+const RESEAL_PAGES: usize = 20;
+
+async fn reseal_agent(cx: Cx) -> Result<Response> {
+    let actor = agent::wire::known_actor(cx.settings(), cx.path("did")?)?;
+    let Progress { resealed, unopened, complete } = reseal(&*cx.rt, &actor, RESEAL_PAGES).await?;
+    Response::json(&Resealed { resealed, unopened, complete })
 }
 
 /// The deployment and its data file.

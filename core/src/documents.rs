@@ -171,7 +171,11 @@ macro_rules! render_queries {
             type Reply = Document;
             fn run(self, view: &View<'_>) -> Result<Document> {
                 let generation = STATE.get(view, &(self.key.clone(),))?.map_or(0, |state| state.generation);
-                render(view, &self.key, generation)
+                // As if it had been published at the last whole period: readers of one period get one body and one
+                // tag, so that `If-None-Match` works on documents that nothing has published yet.
+                let period = i64::from(family(&self.key)?.0.max_age.max(1)) * SECOND;
+                let at = Timestamp(view.now.0 - view.now.0.rem_euclid(period));
+                render(&View::new(view.actor(), view, at, view.settings), &self.key, generation)
             }
         })+
         pub const ENTRIES: &[Entry] = &[$(query::<Render<$number>>(),)+];

@@ -89,6 +89,10 @@ pub trait Maintenance: MaybeSend + MaybeSync {
 
     /// A consistent copy of the data file as of some moment during the call.
     fn backup(&self) -> BoxFuture<'_, Result<FileCopy>>;
+
+    /// Makes a new master key, durable beside the data, that seals from here on; the earlier ones stay. What is sealed
+    /// under those moves in the background.
+    fn rotate_master(&self) -> BoxFuture<'_, Result<()>>;
 }
 
 /// A copy of a data file on its way.
@@ -106,6 +110,12 @@ pub struct FileInfo {
     /// Actors by kind.
     pub actors: BTreeMap<String, u64>,
     pub documents: u64,
+    /// Values sealed under a master key: private keys of agents, and their sessions.
+    pub sealed_values: u64,
+    /// Those of them that are under an earlier master key (ruling foundation-relay 24).
+    pub sealed_under_earlier_keys: u64,
+    /// Whether they are being moved under the current one.
+    pub resealing: bool,
     /// Messages between actors that wait for delivery.
     pub outbox_waiting: u64,
     /// Messages given up after 7 days (ruling foundation-relay 18).

@@ -1,5 +1,7 @@
 //! Secrets of a deployment, all derived from its master keys.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use crate::crypto::api_key::ApiKey;
 use crate::crypto::encoding::actor_id;
 use crate::crypto::hash::hmac_sha256;
@@ -11,30 +13,57 @@ use crate::{Error, Result};
 pub struct Secrets {
     /// Operator key (`X-Admin-Key`); empty when there is none.
     pub admin_key: String,
-    /// Seals what the server keeps for others (private keys, sessions).
-    pub sealing: KeyRing,
+    keys: RwLock<Arc<Keys>>,
+}
+
+/// The master keys and what is derived from each, current first.
+struct Keys {
+    sealing: Arc<KeyRing>,
     mac_keys: Vec<Secret<32>>,
-    address_key: Secret<32>,
+    address_keys: Vec<Secret<32>>,
+}
+
+impl Keys {
+    fn of(ring: KeyRing) -> Arc<Keys> {
+        Arc::new(Keys {
+            mac_keys: ring.sub_keys(SubKey::ApiKeyMac),
+            address_keys: ring.sub_keys(SubKey::AddressHash),
+            sealing: Arc::new(ring),
+        })
+    }
 }
 
 impl Secrets {
     pub fn new(sealing: KeyRing, admin_key: String) -> Self {
-        Secrets {
-            admin_key,
-            mac_keys: sealing.sub_keys(SubKey::ApiKeyMac),
-            address_key: sealing.current().sub_key(SubKey::AddressHash),
-            sealing,
-        }
+        Secrets { admin_key, keys: RwLock::new(Keys::of(sealing)) }
+    }
+
+    fn keys(&self) -> Arc<Keys> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Seals what the server keeps for others (private keys, sessions).
+    pub fn sealing(&self) -> Arc<KeyRing> {
+        self.keys().sealing.clone()
+    }
+
+    /// Works with these master keys from here on; `ring` must still hold every earlier one. What is under way finishes
+    /// with the keys it took.
+    pub fn replace(&self, ring: KeyRing) {
+        let keys = Keys::of(ring);
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
     /// Reads a key of this deployment: form, checksum and MAC, without touching storage (ruling foundation-relay 5).
+    /// A key whose MAC was made under an earlier master key is as good as a new one.
     pub fn parse_key(&self, brand: &str, kind: &str, text: &str) -> Option<ApiKey> {
-        ApiKey::parse(brand, text, &self.mac_keys).ok().filter(|key| key.kind() == kind)
+        ApiKey::parse(brand, text, &self.keys().mac_keys).ok().filter(|key| key.kind() == kind)
     }
 
     /// Makes a key that belongs to the actor of that name. `seed` must be fresh.
     pub fn new_key(&self, brand: &str, kind: &str, actor: &str, seed: [u8; 32]) -> Result<ApiKey> {
-        let mac_key = self.mac_keys.first().ok_or(CryptoError::ApiKey).map_err(Error::internal)?;
+        let keys = self.keys();
+        let mac_key = keys.mac_keys.first().ok_or(CryptoError::ApiKey).map_err(Error::internal)?;
         ApiKey::generate(brand, kind, actor, mac_key, &Secret::new(seed)).map_err(Error::internal)
     }
 
@@ -46,16 +75,50 @@ impl Secrets {
     }
 
     /// What is stored in place of a client address: 16 bytes under a deployment key, so that it cannot be searched by
-    /// address (ruling ledger 20).
-    pub fn address_hash(&self, address: &str) -> [u8; 16] {
-        let full = hmac_sha256(self.address_key.expose(), address.as_bytes());
-        let mut short = [0; 16];
-        short.iter_mut().zip(full).for_each(|(to, from)| *to = from);
-        short
+    /// address (ruling ledger 20). The first is to be stored; the others are what was stored for the same address under
+    /// earlier master keys.
+    pub fn address_hashes(&self, address: &str) -> Vec<[u8; 16]> {
+        let hash = |key: &Secret<32>| {
+            let full = hmac_sha256(key.expose(), address.as_bytes());
+            let mut short = [0; 16];
+            short.iter_mut().zip(full).for_each(|(to, from)| *to = from);
+            short
+        };
+        self.keys().address_keys.iter().map(hash).collect()
     }
 
     /// Proofs of the master keys, current first, for the check at start.
     pub fn key_checks(&self) -> Vec<[u8; 32]> {
-        self.sealing.check_values()
+        self.sealing().check_values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::sealing::MasterKey;
+
+    fn master(byte: u8) -> MasterKey {
+        MasterKey::new(Secret::new([byte; 32]))
+    }
+
+    #[test]
+    fn ruling_foundation_relay_24_api_keys_and_address_hashes_of_an_earlier_master_key_still_check() {
+        let secrets = Secrets::new(KeyRing::new(master(1), Vec::new()), String::new());
+        let old = secrets.new_key("svc", "key", "AAAAAAAAAAAAAAAAAAAAAA", [7; 32]).unwrap();
+        let hash = secrets.address_hashes("192.0.2.1").remove(0);
+        secrets.replace(KeyRing::new(master(2), vec![master(1)]));
+        let new = secrets.new_key("svc", "key", "AAAAAAAAAAAAAAAAAAAAAA", [7; 32]).unwrap();
+        assert_ne!(old.expose(), new.expose());
+        for key in [&old, &new] {
+            assert!(secrets.parse_key("svc", "key", key.expose()).is_some());
+        }
+        let hashes = secrets.address_hashes("192.0.2.1");
+        assert_eq!((hashes.len(), hashes[1]), (2, hash));
+        assert_ne!(hashes[0], hash);
+        // Without the earlier key neither does: it must be kept.
+        secrets.replace(KeyRing::new(master(2), Vec::new()));
+        assert!(secrets.parse_key("svc", "key", old.expose()).is_none());
+        assert!(!secrets.address_hashes("192.0.2.1").contains(&hash));
     }
 }

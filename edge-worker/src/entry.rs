@@ -1,23 +1,106 @@
 //! The Worker: every request enters here.
 
-use worker::{Context, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, event};
+use heliograph_core::http::{self as routes, Preflight};
+use heliograph_core::settings::Settings;
+use heliograph_core::{Error, ErrorCode};
+use worker::js_sys::Uint8Array;
+use worker::{
+    Context, Env, Headers, Method, Request, Response, Result, ScheduleContext, ScheduledEvent, console_log, event,
+};
 
-use crate::probe;
+use crate::errand::{self, ADDRESS, CLIENT};
+use crate::runtime::EdgeRuntime;
+use crate::shell::{self, Head, Unread};
+use crate::{environment, sockets, work};
 
 #[event(fetch)]
 async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response> {
-    match request.path().as_str() {
-        "/healthz" => Response::ok("ok"),
-        path if path.starts_with(probe::PREFIX) && probe::enabled(&env) => probe::fetch(request, env).await,
-        _ => Response::error("no such route", 404),
+    #[cfg(feature = "probe")]
+    if request.path().starts_with(crate::probe::PREFIX) {
+        return crate::probe::fetch(request, env).await;
+    }
+    let head = shell::head(&request)?;
+    let settings = match environment::settings(&env) {
+        Ok(settings) => settings,
+        Err(error) => return refuse(error),
+    };
+    let line = settings.access_log.then(|| format!("{} {}", head.method, head.path));
+    let response = answer(request, env, head, &settings).await?;
+    if let Some(line) = line {
+        console_log!("{line} {}", response.status_code());
+    }
+    Ok(response)
+}
+
+/// Once a minute: writes usage that no alarm has written. Timers, messages and documents need no cron: the alarm of
+/// their object stands for each of them.
+#[event(scheduled)]
+async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
+    let done = match environment::started(&env).await {
+        Ok(_) => work::flush_isolate(&env).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = done {
+        worker::console_error!("cron: {error}");
     }
 }
 
-#[event(scheduled)]
-async fn scheduled(event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    if probe::enabled(&env)
-        && let Err(error) = probe::scheduled(&event.cron(), &env).await
-    {
-        worker::console_error!("cron: {error}");
+fn refuse(error: Error) -> Result<Response> {
+    shell::response(shell::logged("start", routes::Response::error(error)))
+}
+
+async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings) -> Result<Response> {
+    let limit = match routes::preflight(&head.method, &head.path, &head.headers, settings) {
+        Preflight::Answer(response) => {
+            shell::discard(&mut request).await;
+            return shell::response(*response);
+        }
+        Preflight::Read(limit) => limit,
+    };
+    let environment = match environment::started(&env).await {
+        Ok(environment) => environment,
+        Err(error) => return refuse(error),
+    };
+    let runtime = EdgeRuntime::new(env.clone(), environment, None);
+    if sockets::is_upgrade(&head) {
+        return sockets::connect(env, runtime, &head).await;
     }
+    let body = match shell::body(&mut request, &head, limit).await {
+        Ok(body) => body,
+        Err(Unread::TooLarge) => return shell::response(Preflight::too_large(limit)),
+        Err(Unread::Broken) => {
+            let error = Error::new(ErrorCode::BadRequest, "The body did not arrive completely.");
+            return shell::response(routes::Response::error(error));
+        }
+    };
+    let client = head.client(&settings.client_address_header);
+    if let Some(actor) = routes::home(&head.method, &head.path, &head.headers, &*runtime) {
+        let forwarded = forward(&head, &body, client)?;
+        let answered = match errand::object(&env, &actor) {
+            Ok(object) => object.fetch_with_request(forwarded).await.map_err(Error::unavailable),
+            Err(error) => Err(error),
+        };
+        let route = format!("{} {}", head.method, head.path);
+        return answered.or_else(|error| shell::response(shell::logged(&route, routes::Response::error(error))));
+    }
+    let route = format!("{} {}", head.method, head.path);
+    shell::response(shell::logged(&route, routes::serve(runtime, head.with_body(body, client)).await))
+}
+
+/// The same request for the object of its caller. Headers that only describe the connection stay behind.
+fn forward(head: &Head, body: &[u8], client: Option<std::net::IpAddr>) -> Result<Request> {
+    const CONNECTION: [&str; 6] = ["host", "connection", "content-length", "transfer-encoding", "upgrade", ADDRESS];
+    let headers = Headers::new();
+    for (name, value) in head.headers.iter().filter(|(name, _)| !CONNECTION.contains(&name.as_str())) {
+        headers.append(name.as_str(), value.to_str().map_err(|error| error.to_string())?)?;
+    }
+    if let Some(client) = client {
+        headers.set(ADDRESS, &client.to_string())?;
+    }
+    let query = if head.query.is_empty() { String::new() } else { format!("?{}", head.query) };
+    let body = (!body.is_empty() && head.method != http::Method::GET && head.method != http::Method::HEAD)
+        .then(|| Uint8Array::from(body));
+    let url = format!("https://{CLIENT}{}{query}", head.path);
+    errand::request(&url, Method::from(head.method.to_string()), headers, body)
+        .map_err(|error| worker::Error::RustError(error.to_string()))
 }

@@ -3,16 +3,33 @@
 //! | Module | What |
 //! |---|---|
 //! | [`entry`] | the Worker: `fetch` and `scheduled` |
+//! | [`environment`] | settings and secrets from bindings, the check at start |
+//! | [`runtime`] | what the core's handlers ask for |
+//! | [`errand`] | what the Worker and the objects ask of each other |
 //! | [`object`] | the one Durable Object class, `Actor`, whose name is `kind/name` |
+//! | [`space`], [`work`], [`listeners`] | inside an object: operations, what it does by itself, its streams |
+//! | [`sockets`] | WebSockets in the Worker |
 //! | [`sqlite`] | ordered bytes to bytes on the object's SQLite database |
 //! | [`kv_documents`] | published documents in Workers KV |
-//! | [`probe`] | routes that test the runtime itself; they exist only under the binding `HELIOGRAPH_TEST_ROUTES` |
+//! | [`shell`], [`clock`], [`hex`] | requests and responses; time and randomness; bytes as text |
 //!
 //! `guard.mjs` beside this crate is the Worker's main module: it bounds every request in time, because a panic inside
-//! wasm leaves its request without an answer.
+//! wasm leaves its request without an answer. Feature `probe` adds routes for tests of the runtime itself; no bundle
+//! that is deployed has it.
 
+mod clock;
 mod entry;
+mod environment;
+mod errand;
+mod hex;
 mod kv_documents;
+mod listeners;
 mod object;
+#[cfg(feature = "probe")]
 mod probe;
+mod runtime;
+mod shell;
+mod sockets;
+mod space;
 mod sqlite;
+mod work;

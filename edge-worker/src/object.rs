@@ -1,78 +1,146 @@
 //! The one Durable Object class. Every actor is an object of it, named `kind/name`; names are pinned by a golden test
 //! because an object's name decides where its state lives.
 
-use std::cell::RefCell;
+use std::cell::OnceCell;
+use std::rc::Rc;
 
-use futures_channel::mpsc::UnboundedSender;
+use heliograph_core::Error;
+use heliograph_core::actor::{ActorId, Call, Delivery, Kind, decode};
+use heliograph_core::agent::stream::Open;
+use heliograph_core::http as routes;
 use worker::{
-    DurableObject, Env, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, durable_object, js_sys,
+    DurableObject, Env, Method, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, durable_object,
 };
 
-use crate::probe;
+use crate::errand::{self, CALL, CLIENT, DELIVER, ERRAND, OPEN, PROBE, QUERY, SOCKET};
+use crate::runtime::EdgeRuntime;
+use crate::space::Space;
 use crate::sqlite::Sqlite;
+use crate::{environment, hex, shell, work};
 
 #[durable_object]
 pub struct Actor {
-    pub(crate) state: State,
-    pub(crate) env: Env,
-    pub(crate) sqlite: Sqlite,
-    /// Wakes the streams that are open on this object. A stream whose client left is dropped at the next wake-up.
-    pub(crate) streams: RefCell<Vec<UnboundedSender<()>>>,
+    state: Rc<State>,
+    env: Env,
+    space: OnceCell<Rc<Space>>,
 }
 
 impl DurableObject for Actor {
-    /// Touches nothing: an object that is only looked at must stay without storage (ruling foundation 5).
+    /// Touches nothing: an object that is only looked at must stay without storage (ruling foundation-relay 5).
     fn new(state: State, env: Env) -> Self {
-        let sqlite = Sqlite::new(state.storage());
-        Actor { state, env, sqlite, streams: RefCell::new(Vec::new()) }
+        Actor { state: Rc::new(state), env, space: OnceCell::new() }
     }
 
-    async fn fetch(&self, request: Request) -> Result<Response> {
-        if probe::enabled(&self.env) {
-            return probe::object_fetch(self, request).await;
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        let space = self.space()?;
+        space.settle().await;
+        let url = request.url()?;
+        match (url.host_str(), url.path()) {
+            (Some(CLIENT), _) => client(&space, request).await,
+            (Some(ERRAND), SOCKET) => socket(&space, &request),
+            (Some(ERRAND), path) => {
+                let body = request.bytes().await?;
+                errand(&space, path, &body).await
+            }
+            #[cfg(feature = "probe")]
+            (Some(crate::probe::HOST), _) => crate::probe::object_fetch(&space, request).await,
+            _ => Response::error("no such errand", 404),
         }
-        Response::error("no such operation", 404)
     }
 
+    /// Never fails: the platform gives an alarm up after six failures, the rows do not.
     async fn alarm(&self) -> Result<Response> {
-        if probe::enabled(&self.env) {
-            probe::object_alarm(self)?;
+        match self.space() {
+            Ok(space) => {
+                space.alarm_fired();
+                work::alarm(&space).await;
+            }
+            Err(error) => worker::console_error!("an alarm of an object that cannot be named: {error}"),
         }
         Response::empty()
     }
 
-    async fn websocket_message(&self, socket: WebSocket, message: WebSocketIncomingMessage) -> Result<()> {
-        if probe::enabled(&self.env) {
-            probe::object_message(&socket, message)?;
-        }
+    /// What a client sends after its key means nothing.
+    async fn websocket_message(&self, _socket: WebSocket, _message: WebSocketIncomingMessage) -> Result<()> {
         Ok(())
     }
 
-    async fn websocket_close(&self, _socket: WebSocket, _code: usize, _reason: String, _clean: bool) -> Result<()> {
+    async fn websocket_close(&self, socket: WebSocket, _code: usize, _reason: String, _clean: bool) -> Result<()> {
+        self.space()?.socket_closed(&socket);
+        // Completes the closing handshake; a socket that is gone already needs none.
+        let _ = socket.close(Some(1000), Some(""));
         Ok(())
     }
 
-    async fn websocket_error(&self, _socket: WebSocket, _error: worker::Error) -> Result<()> {
+    async fn websocket_error(&self, socket: WebSocket, _error: worker::Error) -> Result<()> {
+        self.space()?.socket_closed(&socket);
         Ok(())
     }
 }
 
 impl Actor {
-    /// The name the object was reached by, `kind/name`.
-    pub(crate) fn name(&self) -> Option<String> {
-        self.state.id().name()
+    /// The actor of this object, which its name tells, or after a start by an alarm perhaps only its database.
+    fn space(&self) -> Result<Rc<Space>> {
+        if let Some(space) = self.space.get() {
+            return Ok(space.clone());
+        }
+        let sqlite = Sqlite::new(self.state.storage());
+        let name = match self.state.id().name() {
+            Some(name) => Some(name),
+            None => sqlite.stored_name().map_err(|error| error.to_string())?,
+        };
+        let actor = name.as_deref().and_then(ActorId::parse).ok_or("an object without the name of an actor")?;
+        sqlite.set_name(&actor.to_string());
+        let space = Space::new(self.state.clone(), self.env.clone(), sqlite, actor);
+        Ok(self.space.get_or_init(|| space).clone())
     }
+}
 
-    /// Sets the object's single alarm, in milliseconds since the Unix epoch. Nothing is awaited: the runtime groups
-    /// the alarm with the writes of the same turn, so both become durable together (ruling foundation 17).
-    pub(crate) fn set_alarm(&self, unix_millis: f64) -> Result<()> {
-        let date = js_sys::Date::new(&unix_millis.into());
-        let _durable = self.state.storage().as_raw().set_alarm(date, js_sys::Object::new())?;
-        Ok(())
-    }
+async fn errand(space: &Rc<Space>, errand: &str, body: &[u8]) -> Result<Response> {
+    let response = match errand {
+        CALL => errand::answer(&match own_call(space, body) {
+            Ok(call) => space.perform(&call).await,
+            Err(error) => Err(error),
+        }),
+        QUERY => errand::answer(&own_call(space, body).and_then(|call| space.answer(&call))),
+        DELIVER => decode::<Delivery>(body).and_then(|delivery| errand::answer(&space.receive(&delivery))),
+        PROBE => errand::answer(&space.rows().probe().map_err(Error::from)),
+        _ => return Response::error("no such errand", 404),
+    };
+    response.map_err(|error| worker::Error::RustError(error.to_string()))
+}
 
-    /// Wakes every open stream.
-    pub(crate) fn wake_streams(&self) {
-        self.streams.borrow_mut().retain(|stream| stream.unbounded_send(()).is_ok());
+fn own_call(space: &Space, body: &[u8]) -> heliograph_core::Result<Call> {
+    let call: Call = decode(body)?;
+    match call.actor == *space.actor() {
+        true => Ok(call),
+        false => Err(Error::internal(format!("a call for {} reached {}", call.actor, space.actor()))),
     }
+}
+
+/// A request of the agent that lives here, forwarded whole (ruling foundation-relay 4).
+async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
+    let environment = match environment::started(&space.env).await {
+        Ok(environment) => environment,
+        Err(error) => return shell::response(shell::logged("start", routes::Response::error(error))),
+    };
+    let head = shell::head(&request)?;
+    let body = match request.method() {
+        Method::Get | Method::Head => Vec::new(),
+        _ => request.bytes().await?,
+    };
+    let runtime = EdgeRuntime::new(space.env.clone(), environment, Some(space.clone()));
+    let route = format!("{} {}", head.method, head.path);
+    let response = routes::serve(runtime, head.forwarded(body.into())).await;
+    if space.actor().kind == Kind::Agent {
+        work::usage_changed(space);
+    }
+    shell::response(shell::logged(&route, response))
+}
+
+/// Opens a WebSocket for a client whose key the Worker has checked.
+fn socket(space: &Rc<Space>, request: &Request) -> Result<Response> {
+    let text = request.headers().get(OPEN)?.unwrap_or_default();
+    let open: Open = hex::bytes(&text).and_then(|bytes| decode(&bytes).ok()).ok_or("no stream to open")?;
+    Response::from_websocket(space.socket(open)?)
 }

@@ -7,18 +7,21 @@
 //! The table appears with the first successful write (ruling foundation 5): looking at an object that nobody created
 //! leaves nothing behind.
 
-use std::cell::Cell;
-use std::ops::Bound;
+use std::cell::{Cell, OnceCell};
 
+use heliograph_core::kv::{Batch, Change, Direction, MAX_VALUE_BYTES, Pair, Range, Read, Store, StoreError};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
-use worker::{Error, Result, SqlStorage, SqlStorageValue, Storage};
-
-/// Largest key plus value that one row can hold, in bytes (platform limit of 2 MB per row, less room for the record).
-pub const MAX_ROW_BYTES: usize = 2_000_000 - 1_024;
+use worker::{Error, SqlStorage, SqlStorageValue, Storage};
 
 const TABLE_EXISTS: &str = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'kv'";
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID";
+/// The object's own name, for events that do not carry it. One row.
+const CREATE_NAME: &str =
+    "CREATE TABLE IF NOT EXISTS object(one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL)";
+const PUT_NAME: &str =
+    "INSERT INTO object(one, name) VALUES (1, ?) ON CONFLICT(one) DO UPDATE SET name = excluded.name";
+const GET_NAME: &str = "SELECT name FROM object";
 const GET: &str = "SELECT v FROM kv WHERE k = ?";
 const PUT: &str = "INSERT INTO kv(k, v) VALUES (?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v";
 const DELETE: &str = "DELETE FROM kv WHERE k = ?";
@@ -36,150 +39,187 @@ extern "C" {
     ) -> std::result::Result<(), JsValue>;
 }
 
-/// A row: key and value.
-pub type Row = (Vec<u8>, Vec<u8>);
-
-/// One change of an atomic batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    Put { key: Vec<u8>, value: Vec<u8> },
-    Delete { key: Vec<u8> },
-}
-
-/// Which end of a range a scan starts from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    Forward,
-    Backward,
-}
+type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 /// The key-value store of one object.
 pub struct Sqlite {
     storage: Storage,
     sql: SqlStorage,
-    /// Whether the table is known to exist. False only means "not seen yet".
+    /// Whether the tables are known to exist. False only means "not seen yet".
     table_seen: Cell<bool>,
+    name: OnceCell<String>,
 }
 
 impl Sqlite {
     pub fn new(storage: Storage) -> Self {
         let sql = storage.sql();
-        Sqlite { storage, sql, table_seen: Cell::new(false) }
+        Sqlite { storage, sql, table_seen: Cell::new(false), name: OnceCell::new() }
     }
 
-    /// The value of `key`.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    /// Tells the name under which the object was reached; it is stored with the first write.
+    pub fn set_name(&self, name: &str) {
+        let _ = self.name.set(name.to_owned());
+    }
+
+    /// The name under which this object was first written to.
+    pub fn stored_name(&self) -> Result<Option<String>> {
         if !self.has_table()? {
             return Ok(None);
         }
-        match self.sql.exec(GET, vec![SqlStorageValue::Blob(key.to_vec())])?.raw().next() {
-            None => Ok(None),
-            Some(row) => blob(row?.into_iter().next()).map(Some),
-        }
-    }
-
-    /// At most `limit` rows of the range in key order, or from its end in reverse order.
-    pub fn scan(&self, start: Bound<&[u8]>, end: Bound<&[u8]>, direction: Direction, limit: usize) -> Result<Vec<Row>> {
-        if limit == 0 || !self.has_table()? {
-            return Ok(Vec::new());
-        }
-        let (query, parameters) = scan_query(start, end, direction, limit);
-        let mut rows = Vec::new();
-        for row in self.sql.exec(&query, parameters)?.raw() {
-            let mut columns = row?.into_iter();
-            rows.push((blob(columns.next())?, blob(columns.next())?));
-        }
-        Ok(rows)
+        let row = self.sql.exec(GET_NAME, None).map_err(fault)?.raw().next().transpose().map_err(fault)?;
+        Ok(row.and_then(|row| row.into_iter().next()).and_then(|column| match column {
+            SqlStorageValue::String(name) => Some(name),
+            _ => None,
+        }))
     }
 
     /// Applies every change or, on any error, none. An empty batch touches nothing.
-    pub fn apply(&self, changes: &[Change]) -> Result<()> {
-        if changes.is_empty() {
+    pub fn apply(&self, batch: &Batch) -> Result<()> {
+        if batch.is_empty() {
             return Ok(());
         }
         let created = self.has_table()?;
         self.transaction(|| {
             if !created {
-                self.sql.exec(CREATE_TABLE, None)?;
+                self.create()?;
             }
-            changes.iter().try_for_each(|change| self.write(change))
+            batch.iter().try_for_each(|(key, change)| self.write(key, change))
         })?;
         self.table_seen.set(true);
         Ok(())
     }
 
+    /// Proves that a write can be made durable, by writing the name again. Does nothing in an object without rows.
+    pub fn probe(&self) -> Result<()> {
+        match self.stored_name()? {
+            Some(name) => self.transaction(|| self.execute(PUT_NAME, vec![SqlStorageValue::String(name.clone())])),
+            None => Ok(()),
+        }
+    }
+
     /// Runs `body` inside one SQLite transaction. An error of `body` rolls everything back and is returned.
     pub fn transaction(&self, mut body: impl FnMut() -> Result<()>) -> Result<()> {
         let storage: &TransactionalStorage = self.storage.as_raw().unchecked_ref();
-        let outcome = storage.transaction_sync(&mut || body().map_err(JsValue::from));
+        let mut failed = None;
+        let outcome = storage.transaction_sync(&mut || {
+            body().map_err(|error| {
+                let thrown = JsValue::from_str(&error.to_string());
+                failed = Some(error);
+                thrown
+            })
+        });
         if outcome.is_err() {
             // The roll-back may have taken the table with it.
             self.table_seen.set(false);
         }
-        Ok(outcome?)
+        match failed {
+            Some(error) => Err(error),
+            None => outcome.map_err(|thrown| fault(thrown.into())),
+        }
     }
 
     /// Size of the database in bytes.
+    #[cfg(feature = "probe")]
     pub fn database_size(&self) -> usize {
         self.sql.database_size()
     }
 
-    fn write(&self, change: &Change) -> Result<()> {
-        match change {
-            Change::Put { key, value } if key.len() + value.len() > MAX_ROW_BYTES => {
-                Err(Error::RustError("row exceeds the platform's limit".into()))
-            }
-            Change::Put { key, value } => {
-                let parameters = vec![SqlStorageValue::Blob(key.clone()), SqlStorageValue::Blob(value.clone())];
-                self.sql.exec(PUT, parameters).map(|_| ())
-            }
-            Change::Delete { key } => self.sql.exec(DELETE, vec![SqlStorageValue::Blob(key.clone())]).map(|_| ()),
+    /// An empty store in the place of this one.
+    #[cfg(feature = "probe")]
+    pub fn emptied(storage: Storage) -> Self {
+        let store = Sqlite::new(storage);
+        let _ = store.sql.exec("DROP TABLE IF EXISTS kv", None);
+        store
+    }
+
+    fn create(&self) -> Result<()> {
+        self.execute(CREATE_TABLE, Vec::new())?;
+        self.execute(CREATE_NAME, Vec::new())?;
+        match self.name.get() {
+            Some(name) => self.execute(PUT_NAME, vec![SqlStorageValue::String(name.clone())]),
+            None => Ok(()),
         }
+    }
+
+    fn write(&self, key: &[u8], change: &Change) -> Result<()> {
+        let key = SqlStorageValue::Blob(key.to_vec());
+        match change {
+            Change::Put(value) if value.len() > MAX_VALUE_BYTES => {
+                Err(StoreError::Corrupt(format!("a value of {} bytes exceeds the limit", value.len())))
+            }
+            Change::Put(value) => self.execute(PUT, vec![key, SqlStorageValue::Blob(value.clone())]),
+            Change::Delete => self.execute(DELETE, vec![key]),
+        }
+    }
+
+    fn execute(&self, statement: &str, parameters: Vec<SqlStorageValue>) -> Result<()> {
+        self.sql.exec(statement, parameters).map(|_| ()).map_err(fault)
     }
 
     fn has_table(&self) -> Result<bool> {
         if !self.table_seen.get() {
-            let exists = self.sql.exec(TABLE_EXISTS, None)?.raw().next().transpose()?.is_some();
-            self.table_seen.set(exists);
+            let row = self.sql.exec(TABLE_EXISTS, None).map_err(fault)?.raw().next();
+            self.table_seen.set(row.transpose().map_err(fault)?.is_some());
         }
         Ok(self.table_seen.get())
     }
 }
 
-/// The statement of a scan. Its text varies only in the operators, so the runtime's statement cache holds all of them.
-fn scan_query(
-    start: Bound<&[u8]>,
-    end: Bound<&[u8]>,
-    direction: Direction,
-    limit: usize,
-) -> (String, Vec<SqlStorageValue>) {
-    let mut query = String::from("SELECT k, v FROM kv");
-    let mut parameters = Vec::new();
-    let mut condition = |bound: Bound<&[u8]>, inclusive: &str, exclusive: &str| {
-        let (operator, key) = match bound {
-            Bound::Unbounded => return,
-            Bound::Included(key) => (inclusive, key),
-            Bound::Excluded(key) => (exclusive, key),
-        };
-        query.push_str(if parameters.is_empty() { " WHERE k " } else { " AND k " });
-        query.push_str(operator);
-        query.push_str(" ?");
-        parameters.push(SqlStorageValue::Blob(key.to_vec()));
-    };
-    condition(start, ">=", ">");
-    condition(end, "<=", "<");
-    query.push_str(match direction {
-        Direction::Forward => " ORDER BY k LIMIT ?",
-        Direction::Backward => " ORDER BY k DESC LIMIT ?",
-    });
+impl Read for Sqlite {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        if !self.has_table()? {
+            return Ok(None);
+        }
+        match self.sql.exec(GET, vec![SqlStorageValue::Blob(key.to_vec())]).map_err(fault)?.raw().next() {
+            None => Ok(None),
+            Some(row) => blob(row.map_err(fault)?.into_iter().next()).map(Some),
+        }
+    }
+
+    fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>> {
+        if limit == 0 || range.is_empty() || !self.has_table()? {
+            return Ok(Vec::new());
+        }
+        let (query, parameters) = scan_query(range, direction, limit);
+        let mut rows = Vec::new();
+        for row in self.sql.exec(query, parameters).map_err(fault)?.raw() {
+            let mut columns = row.map_err(fault)?.into_iter();
+            rows.push((blob(columns.next())?, blob(columns.next())?));
+        }
+        Ok(rows)
+    }
+}
+
+impl Store for Sqlite {
+    fn apply(&mut self, batch: Batch) -> Result<()> {
+        Sqlite::apply(self, &batch)
+    }
+}
+
+fn fault(error: Error) -> StoreError {
+    StoreError::Unavailable(format!("SQLite: {error}"))
+}
+
+/// The statement of a scan. There are four texts in all, so the runtime's statement cache holds each.
+fn scan_query(range: &Range, direction: Direction, limit: usize) -> (&'static str, Vec<SqlStorageValue>) {
+    let mut parameters = vec![SqlStorageValue::Blob(range.start.clone())];
+    if let Some(end) = &range.end {
+        parameters.push(SqlStorageValue::Blob(end.clone()));
+    }
     // A limit above 2^31 means "all" and stays exact as a double.
     parameters.push(SqlStorageValue::Integer(limit.min(i32::MAX as usize) as i64));
+    let query = match (direction, range.end.is_some()) {
+        (Direction::Ascending, true) => "SELECT k, v FROM kv WHERE k >= ? AND k < ? ORDER BY k LIMIT ?",
+        (Direction::Ascending, false) => "SELECT k, v FROM kv WHERE k >= ? ORDER BY k LIMIT ?",
+        (Direction::Descending, true) => "SELECT k, v FROM kv WHERE k >= ? AND k < ? ORDER BY k DESC LIMIT ?",
+        (Direction::Descending, false) => "SELECT k, v FROM kv WHERE k >= ? ORDER BY k DESC LIMIT ?",
+    };
     (query, parameters)
 }
 
 fn blob(column: Option<SqlStorageValue>) -> Result<Vec<u8>> {
     match column {
         Some(SqlStorageValue::Blob(bytes)) => Ok(bytes),
-        _ => Err(Error::RustError("a column of the kv table is not a blob".into())),
+        _ => Err(StoreError::Corrupt("a column of the kv table is not a blob".into())),
     }
 }

@@ -14,6 +14,9 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use heliograph_core::crypto::Secret;
+use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
+
 use crate::clock;
 
 const FORMAT: &str = "heliograph-keys 1";
@@ -21,7 +24,8 @@ const FORMAT: &str = "heliograph-keys 1";
 const COMMENT: &str = "\
 # Keys of a Heliograph deployment. Keep this file with the data file, in every backup, and from everybody else:
 # without it the private keys and messages in the data cannot be read, by anyone, ever.
-# `master`: the first seals, further ones (after a rotation) only open. `admin`: the operator key, X-Admin-Key.
+# `master`: the first seals, further ones (after a rotation) only open; keep them, since API keys made under them need
+# them for ever. `admin`: the operator key, X-Admin-Key.
 ";
 
 /// What the file holds.
@@ -37,6 +41,14 @@ pub struct KeyFile {
 impl std::fmt::Debug for KeyFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "KeyFile({} master keys)", 1 + self.earlier.len())
+    }
+}
+
+impl KeyFile {
+    /// The master keys, ready for use.
+    pub fn ring(&self) -> KeyRing {
+        let master = |bytes: &[u8; 32]| MasterKey::new(Secret::new(*bytes));
+        KeyRing::new(master(&self.master), self.earlier.iter().map(master).collect())
     }
 }
 
@@ -70,11 +82,31 @@ pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
 }
 
 fn generate() -> Result<KeyFile, String> {
-    let (mut master, mut admin) = ([0; 32], [0; 32]);
-    for bytes in [&mut master, &mut admin] {
-        getrandom::fill(bytes).map_err(|error| format!("no randomness: {error}"))?;
+    Ok(KeyFile { master: random()?, earlier: Vec::new(), admin_key: format!("admin_{}", hex(&random()?)) })
+}
+
+fn random() -> Result<[u8; 32], String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| format!("no randomness: {error}"))?;
+    Ok(bytes)
+}
+
+/// Puts a new master key before the others in the key file of `data`; durable when this returns. `in_use` are the keys
+/// the server works with. A file that is ahead of them, since an earlier rotation came no further than this, is taken
+/// as it is.
+pub fn rotate(data: &Path, in_use: &KeyRing) -> Result<KeyFile, String> {
+    let path = path_for(data);
+    let mut keys = load_or_create(data, false)?;
+    let ring = keys.ring();
+    if !ring.contains(in_use) {
+        return Err(format!("{} no longer holds the keys in use; restore it before anything else", path.display()));
     }
-    Ok(KeyFile { master, earlier: Vec::new(), admin_key: format!("admin_{}", hex(&admin)) })
+    if ring.current().id() == in_use.current().id() {
+        let before = std::mem::replace(&mut keys.master, random()?);
+        keys.earlier.insert(0, before);
+    }
+    write(&path, &keys).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    Ok(keys)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -132,24 +164,32 @@ pub fn write(path: &Path, keys: &KeyFile) -> std::io::Result<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
     let draft = PathBuf::from(draft);
+    match std::fs::remove_file(&draft) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&draft)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     std::fs::rename(&draft, path)?;
-    sync_folder(path);
-    Ok(())
+    sync_folder(path)
 }
 
-/// Makes a new name durable; not every platform can.
-fn sync_folder(path: &Path) {
+/// Makes a new name durable: values sealed under a key that a power cut takes back could never be opened.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if let Ok(folder) = std::fs::File::open(folder) {
-        let _ = folder.sync_all();
-    }
+    std::fs::File::open(folder)?.sync_all()
+}
+
+/// Folders cannot be opened there; a rename is in the journal of the file system.
+#[cfg(not(unix))]
+fn sync_folder(_path: &Path) -> std::io::Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -200,6 +240,33 @@ mod tests {
         let keys = KeyFile { master: [1; 32], earlier: vec![[2; 32]], admin_key: "0123456789abcdef".into() };
         write(&path, &keys).unwrap();
         assert_eq!(parse(&std::fs::read_to_string(&path).unwrap()).unwrap(), keys);
+    }
+
+    #[test]
+    fn ruling_foundation_relay_24_a_rotation_keeps_every_earlier_key_and_the_operators() {
+        let folder = folder("keyfile-rotate");
+        let data = folder.file("d.redb");
+        let first = load_or_create(&data, true).unwrap();
+        let second = rotate(&data, &first.ring()).unwrap();
+        assert_eq!(second.earlier, [first.master]);
+        assert_ne!(second.master, first.master);
+        assert_eq!(second.admin_key, first.admin_key);
+        assert_eq!(load_or_create(&data, false).unwrap(), second);
+        // A server that wrote the file but came no further goes on with that key instead of making another.
+        assert_eq!(rotate(&data, &first.ring()).unwrap(), second);
+        let third = rotate(&data, &second.ring()).unwrap();
+        assert_eq!(third.earlier, [second.master, first.master]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(path_for(&data)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+        // A file that was changed underneath is not built upon.
+        write(&path_for(&data), &generate().unwrap()).unwrap();
+        let before = std::fs::read_to_string(path_for(&data)).unwrap();
+        assert!(rotate(&data, &third.ring()).unwrap_err().contains("restore"));
+        assert_eq!(std::fs::read_to_string(path_for(&data)).unwrap(), before);
     }
 
     #[test]

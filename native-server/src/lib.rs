@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`store`] | the redb file: rows of actors, timers, documents; backup; injected faults |
 //! | [`writer`] | the one thread that writes: group commit, effects, timers, recovery from faults |
+//! | `rotation` | a new master key, and moving what is sealed under it |
 //! | [`runtime`] | the core's `Runtime` on top of both |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
@@ -20,6 +21,7 @@ pub mod clock;
 pub mod config;
 pub mod keyfile;
 mod maintenance;
+mod rotation;
 pub mod runtime;
 pub mod serve;
 pub mod server;

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use heliograph_core::actor::{ActorId, View, outbox_summary};
+use heliograph_core::actor::{ActorId, Kind, Query, View, outbox_summary};
+use heliograph_core::agent::reseal::CountSealed;
+use heliograph_core::crypto::sealing::KeyId;
 use heliograph_core::kv::{KeyPart, Range, Read};
 use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
@@ -26,8 +28,14 @@ const PIECE: usize = 256 << 10;
 impl Maintenance for Native {
     fn info(&self) -> BoxFuture<'_, Result<FileInfo>> {
         let (store, settings) = (self.store.clone(), self.environment().settings.clone());
-        let work = tokio::task::spawn_blocking(move || info(&store, &settings));
-        Box::pin(async move { work.await.map_err(Error::internal)? })
+        let current = self.environment().secrets.sealing().current().id();
+        let resealing = self.rotation.is_running();
+        let work = tokio::task::spawn_blocking(move || info(&store, &settings, current));
+        Box::pin(async move { Ok(FileInfo { resealing, ..work.await.map_err(Error::internal)?? }) })
+    }
+
+    fn rotate_master(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.rotation.rotate(self))
     }
 
     fn backup(&self) -> BoxFuture<'_, Result<FileCopy>> {
@@ -80,8 +88,8 @@ async fn send(draft: Draft) -> Result<FileCopy> {
     Ok(FileCopy { bytes, stream: Box::pin(stream) })
 }
 
-/// Counts actors and their outboxes in short snapshots.
-fn info(store: &Store, settings: &Settings) -> Result<FileInfo> {
+/// Counts actors, their outboxes and what they have sealed, in short snapshots.
+fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> {
     let bytes = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
     let mut info = FileInfo { bytes, ..FileInfo::default() };
     let mut oldest: Option<Timestamp> = None;
@@ -99,7 +107,13 @@ fn info(store: &Store, settings: &Settings) -> Result<FileInfo> {
                 let actor = actor.ok_or_else(|| Error::internal("a row of no actor"))?;
                 let prefix = store::prefix(&actor);
                 let rows: &dyn Read = &Rows::new(&table, &prefix);
-                let outbox = outbox_summary(&View::new(&actor, rows, clock::now(), settings))?;
+                let view = View::new(&actor, rows, clock::now(), settings);
+                let outbox = outbox_summary(&view)?;
+                if actor.kind == Kind::Agent {
+                    let sealed = CountSealed { current }.run(&view)?;
+                    info.sealed_values += sealed.all;
+                    info.sealed_under_earlier_keys += sealed.earlier;
+                }
                 *info.actors.entry(actor.kind.as_str().to_owned()).or_default() += 1;
                 info.outbox_waiting += outbox.waiting;
                 info.outbox_parked += outbox.parked;

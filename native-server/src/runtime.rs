@@ -13,6 +13,7 @@ use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, 
 use heliograph_core::{Error, Result, Timestamp};
 
 use crate::clock;
+use crate::rotation::Rotation;
 use crate::store::Store;
 use crate::streams::Streams;
 use crate::writer::{Listener, Writer};
@@ -24,6 +25,7 @@ pub struct Native {
     environment: Environment,
     documents: Arc<Documents>,
     streams: Arc<Streams>,
+    pub(crate) rotation: Rotation,
 }
 
 impl Native {
@@ -34,7 +36,7 @@ impl Native {
         documents: Arc<Documents>,
         streams: Arc<Streams>,
     ) -> Self {
-        Native { store, writer: Arc::new(writer), environment, documents, streams }
+        Native { store, writer: Arc::new(writer), environment, documents, streams, rotation: Rotation::default() }
     }
 
     pub fn streams(&self) -> &Arc<Streams> {

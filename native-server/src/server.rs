@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heliograph_core::agent::usage;
-use heliograph_core::crypto::Secret;
-use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
 use heliograph_core::deployment::{self, Start};
 use heliograph_core::limits::Buckets;
 use heliograph_core::runtime::Environment;
@@ -17,6 +15,7 @@ use heliograph_core::{actor, actor::Call};
 use tokio::task::JoinHandle;
 
 use crate::keyfile::{self, KeyFile};
+use crate::rotation;
 use crate::runtime::{Documents, Native, News};
 use crate::store::{Options, Store};
 use crate::streams::Streams;
@@ -30,6 +29,7 @@ pub struct Deployment {
     native: Arc<Native>,
     thread: WriterThread,
     usage: JoinHandle<()>,
+    resealing: JoinHandle<()>,
 }
 
 impl Deployment {
@@ -67,7 +67,8 @@ impl Deployment {
         };
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));
         let usage = tokio::spawn(write_usage(native.clone()));
-        Ok(Deployment { native, thread, usage })
+        let resealing = tokio::spawn(rotation::run(native.clone()));
+        Ok(Deployment { native, thread, usage, resealing })
     }
 
     pub fn native(&self) -> &Arc<Native> {
@@ -77,6 +78,7 @@ impl Deployment {
     /// Writes what is only in memory, finishes queued writes and closes the file, once nothing else holds it.
     pub async fn close(self) {
         self.usage.abort();
+        self.resealing.abort();
         flush(&self.native).await;
         // Waits for the last commit, which is short.
         self.thread.stop();
@@ -106,11 +108,9 @@ fn is_fresh(path: &Path) -> bool {
 }
 
 fn secrets(keys: &KeyFile, settings: &Settings) -> Secrets {
-    let master = |bytes: &[u8; 32]| MasterKey::new(Secret::new(*bytes));
-    let ring = KeyRing::new(master(&keys.master), keys.earlier.iter().map(master).collect());
     let admin_key = match settings.admin_key.as_str() {
         "" => keys.admin_key.clone(),
         chosen => chosen.to_owned(),
     };
-    Secrets::new(ring, admin_key)
+    Secrets::new(keys.ring(), admin_key)
 }

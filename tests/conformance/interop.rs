@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use heliograph_core::crypto::client::{Client as Sdk, Meta, Options};
 use heliograph_core::crypto::{Secret, boxes, hash, signing};
 use heliograph_tests::relay::{Agent, SdkAgent, bytes, encode, look_up, seed, text, to_raw};
+use heliograph_tests::target::Kind;
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -18,6 +19,8 @@ cases![
     ruling_3_a_long_session_opens_in_any_order_and_again,
     relay_4_6_a_later_message_opens_before_the_first_one_was_read,
     relay_4_6_a_session_outlives_a_first_message_that_nobody_read,
+    what_is_kept_of_the_sessions_of_one_sender_is_bounded,
+    ruling_3_a_session_is_forgotten_after_30_days_of_silence,
     ruling_3_each_sender_and_each_session_opens_beside_the_others,
     ruling_3_a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing,
     ruling_3_a_session_goes_on_over_a_change_of_the_senders_keys,
@@ -179,6 +182,57 @@ fn relay_4_6_a_session_outlives_a_first_message_that_nobody_read(suite: &Suite) 
         client.wait(Duration::from_millis(1_200));
         a.say(&reader.did, "still here");
         assert_eq!(contents(&reader.inbox()), ["still here"], "{options:?}");
+    }
+}
+
+fn what_is_kept_of_the_sessions_of_one_sender_is_bounded(suite: &Suite) {
+    // A sender may begin as many sessions as it likes, with messages that expire at once; 32 beginnings are kept.
+    let client = suite.client();
+    let (mut a, reader) = (SdkAgent::new(&client, Options::default()), Agent::server_side(&client));
+    for session in 0..40 {
+        a.sdk.forget_sessions();
+        for thread in ["first", "second"] {
+            let meta = Meta { thread_id: Some(thread), ..Meta::default() };
+            let posted = a.compose(&reader.did, &format!("{thread} {session}"), meta);
+            a.post(&posted).expect(201);
+        }
+    }
+    let second = reader.items("/v1/agent/receive?thread_id=second&limit=100");
+    for (session, item) in second.iter().enumerate() {
+        let expected = if session < 8 { String::new() } else { format!("second {session}") };
+        assert_eq!(text(item, "content"), expected);
+    }
+    // Read from the beginning, all of them open.
+    let all = reader.items("/v1/agent/receive?limit=100");
+    assert_eq!(all.len(), 80);
+    assert!(all.iter().all(|item| text(item, "content").starts_with(text(item, "thread_id"))));
+}
+
+fn ruling_3_a_session_is_forgotten_after_30_days_of_silence(suite: &Suite) {
+    if suite.kind != Kind::Memory {
+        // Elsewhere 30 days take 30 days.
+        return;
+    }
+    for read_first in [true, false] {
+        let target = suite.fresh(&[]);
+        let client = target.client();
+        let (mut a, reader) = (SdkAgent::new(&client, Options::default()), Agent::server_side(&client));
+        let mut post = |message: &str| {
+            let posted = a.compose(&reader.did, message, Meta { ttl: Some(60), ..Meta::default() });
+            a.post(&posted).expect(201);
+            contents(&reader.inbox()).last().map(|text| (*text).to_owned())
+        };
+        let days = |days: u64| client.wait(Duration::from_secs(days * 86_400));
+        assert_eq!(post("a").as_deref(), Some("a"));
+        days(29);
+        if read_first {
+            // Every opened message keeps its session for another 30 days.
+            assert_eq!(post("b").as_deref(), Some("b"));
+            days(29);
+            assert_eq!(post("c").as_deref(), Some("c"));
+        }
+        days(32);
+        assert_eq!(post("d").as_deref(), Some(""), "the keys of a session must not stay for ever");
     }
 }
 

@@ -3,19 +3,30 @@
 //! `cargo test -p heliograph-tests --test conformance` runs them on memory and native;
 //! `HELIOGRAPH_TEST_TARGETS=memory,native,edge` chooses. A word of a test's name after `--` runs only that one.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
+use heliograph_tests::client::Client;
 use heliograph_tests::target::{Kind, Target};
 use libtest_mimic::{Arguments, Trial};
 
+mod accessibility;
 mod agents;
+mod classify;
+mod country;
+mod detect;
+mod domain;
+mod imports;
+mod index;
 mod interop;
 mod keys;
 mod limits;
 mod mailbox;
 mod malformed;
 mod messages;
+mod methodology;
 mod pins;
+mod rates;
 mod registration;
 mod routes;
 mod streams;
@@ -37,18 +48,27 @@ macro_rules! cases {
 }
 
 const MODULES: &[(&str, &[Case])] = &[
-    ("keys", keys::CASES),
-    ("routes", routes::CASES),
-    ("registration", registration::CASES),
+    ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
-    ("messages", messages::CASES),
-    ("mailbox", mailbox::CASES),
-    ("limits", limits::CASES),
+    ("classify", classify::CASES),
+    ("country", country::CASES),
+    ("detect", detect::CASES),
+    ("domain", domain::CASES),
+    ("imports", imports::CASES),
+    ("index", index::CASES),
     ("interop", interop::CASES),
+    ("keys", keys::CASES),
+    ("limits", limits::CASES),
+    ("mailbox", mailbox::CASES),
+    ("malformed", malformed::CASES),
+    ("messages", messages::CASES),
+    ("methodology", methodology::CASES),
+    ("pins", pins::CASES),
+    ("rates", rates::CASES),
+    ("registration", registration::CASES),
+    ("routes", routes::CASES),
     ("streams", streams::CASES),
     ("websockets", websockets::CASES),
-    ("pins", pins::CASES),
-    ("malformed", malformed::CASES),
     ("wire", wire::CASES),
 ];
 
@@ -57,10 +77,11 @@ pub struct Suite {
     pub kind: Kind,
     shared: OnceLock<Target>,
     rough: OnceLock<Target>,
+    prepared: Mutex<HashMap<&'static str, Arc<OnceLock<Target>>>>,
 }
 
 impl Suite {
-    pub fn client(&self) -> heliograph_tests::client::Client {
+    pub fn client(&self) -> Client {
         self.shared.get_or_init(|| Target::start(self.kind, &[])).client()
     }
 
@@ -68,6 +89,18 @@ impl Suite {
     pub fn rough(&self) -> heliograph_tests::client::Client {
         let settings = &[("stream_seconds", "1"), ("signups_per_day", "1000000")];
         self.rough.get_or_init(|| Target::start(self.kind, settings)).client()
+    }
+
+    /// A deployment that several tests share after `prepare` filled it; they only read from it.
+    pub fn prepared(&self, name: &'static str, prepare: fn(&Client)) -> Client {
+        let target = self.prepared.lock().unwrap().entry(name).or_default().clone();
+        target
+            .get_or_init(|| {
+                let target = Target::start(self.kind, &[]);
+                prepare(&target.client());
+                target
+            })
+            .client()
     }
 
     /// A deployment of the test's own, with other settings.
@@ -82,7 +115,9 @@ fn main() {
     let suites: Vec<Arc<Suite>> = Kind::ALL
         .into_iter()
         .filter(|kind| chosen.split(',').any(|name| name == kind.name()))
-        .map(|kind| Arc::new(Suite { kind, shared: OnceLock::new(), rough: OnceLock::new() }))
+        .map(|kind| {
+            Arc::new(Suite { kind, shared: OnceLock::new(), rough: OnceLock::new(), prepared: Mutex::default() })
+        })
         .collect();
     let mut trials = Vec::new();
     for suite in &suites {

@@ -4,12 +4,16 @@
 //! |---|---|
 //! | [`target`] | the three runtimes a conformance test runs on |
 //! | [`client`] | one request, one answer; JSON helpers; event streams |
+//! | [`data`] | real data beside the checkout, and imports of it |
 //! | [`process`] | starting and ending a server that we own |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
+//! | [`synthetic`] | made-up measurements in real formats |
 
 pub mod client;
+pub mod data;
 pub mod process;
 pub mod relay;
 pub mod simulation;
+pub mod synthetic;
 pub mod target;

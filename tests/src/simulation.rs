@@ -34,7 +34,8 @@ impl Dice {
         Dice(seed ^ 0x5DEE_CE66_D154_21B5)
     }
 
-    pub fn next(&mut self) -> u64 {
+    /// 64 random bits.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -43,7 +44,7 @@ impl Dice {
     }
 
     pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n.max(1)
+        self.draw() % n.max(1)
     }
 
     /// True in `percent` of a hundred throws.
@@ -54,7 +55,7 @@ impl Dice {
     pub fn bytes(&mut self) -> [u8; 32] {
         let mut bytes = [0; 32];
         for chunk in bytes.chunks_mut(8) {
-            chunk.copy_from_slice(&self.next().to_be_bytes());
+            chunk.copy_from_slice(&self.draw().to_be_bytes());
         }
         bytes
     }
@@ -426,9 +427,12 @@ impl Runtime for Simulation {
     }
 }
 
+/// One request under way.
+type Task = Pin<Box<dyn Future<Output = Response> + Send>>;
+
 /// Requests under way, polled in an order the dice choose.
 pub struct Requests<T> {
-    tasks: Vec<(T, Pin<Box<dyn Future<Output = Response> + Send>>)>,
+    tasks: Vec<(T, Task)>,
 }
 
 impl<T> Default for Requests<T> {
@@ -438,7 +442,7 @@ impl<T> Default for Requests<T> {
 }
 
 impl<T> Requests<T> {
-    pub fn push(&mut self, tag: T, task: Pin<Box<dyn Future<Output = Response> + Send>>) {
+    pub fn push(&mut self, tag: T, task: Task) {
         self.tasks.push((tag, task));
     }
 

@@ -1,8 +1,12 @@
 //! `cargo xtask bench`: the measurements, on optimised builds.
 
+use crate::edge;
 use crate::project::cargo;
 use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
+    edge::build::ensure(edge::build::Bundle::Worker)?;
+    // The programs that are measured, beside the bench.
+    run("build", cargo().args(["build", "--locked", "--release", "--package", "heliograph", "--package", "xtask"]))?;
     run("benches", cargo().args(["bench", "--locked", "--package", "heliograph-tests", "--"]).args(args))
 }

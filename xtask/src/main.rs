@@ -26,8 +26,10 @@ cargo xtask <task>
   bench                 the measurements of tests/bench
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
+  edge start            time to the first answer, beside that of a bare JavaScript Worker
   edge serve [--listen 127.0.0.1:8788] [--state DIR]
                         run the bundle under workerd; prints `listening on http://<addr>` when it answers
+                        (--probe: the bundle with routes that test the runtime)
   edge dry-run          package for deployment with wrangler, without deploying
 ";
 
@@ -49,6 +51,7 @@ fn dispatch(args: &[&str]) -> Result<()> {
         ["sim", rest @ ..] => sim::sim(rest),
         ["bench", rest @ ..] => bench::bench(rest),
         ["edge", "build"] => edge::build::build(),
+        ["edge", "start"] => edge::start::start(),
         ["edge", "size"] => edge::size::size(),
         ["edge", "serve", options @ ..] => edge::serve::serve(options),
         ["edge", "dry-run"] => edge::dry_run::dry_run(),

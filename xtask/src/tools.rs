@@ -1,7 +1,7 @@
 //! The pinned tools of the Worker, installed from the package registries into ignored folders of the checkout.
 //!
 //! From the Cargo registry into `tools/`: worker-build, and the wasm-bindgen command (a small package of ours over the
-//! library, see `xtask/wasm-bindgen`). From npm into `node_modules`: esbuild, binaryen, workerd, and apart from them
+//! library, see `xtask/wasm-bindgen`). From npm into `node_modules`: esbuild, workerd, and apart from them
 //! wrangler. No install script runs. Debug builds of the two Rust tools: they compile in half the time and the bundle
 //! they produce is the same.
 
@@ -45,10 +45,6 @@ pub fn wasm_bindgen() -> Result<PathBuf> {
 
 pub fn esbuild() -> Result<PathBuf> {
     Ok(npm("edge-worker/tools")?.join(format!("@esbuild/{}-{}/bin/esbuild", npm_os(), npm_arch("x64"))))
-}
-
-pub fn wasm_opt() -> Result<PathBuf> {
-    Ok(npm("edge-worker/tools")?.join("binaryen/bin/wasm-opt"))
 }
 
 pub fn workerd() -> Result<PathBuf> {

@@ -38,6 +38,7 @@ pub const fn query<Q: Query>() -> Entry {
 /// The modules that define operations.
 const MODULES: &[&[Entry]] = &[
     crate::agent::record::ENTRIES,
+    crate::agent::reseal::ENTRIES,
     crate::agent::usage::ENTRIES,
     crate::agent::mailbox::ENTRIES,
     crate::agent::pins::ENTRIES,

@@ -9,7 +9,7 @@ use crate::secrets::Secrets;
 use crate::{Error, Result};
 
 /// What the sealed value is for; part of its associated data.
-const PURPOSE: &str = "agent-keys/1";
+pub(super) const PURPOSE: &str = "agent-keys/1";
 
 /// The private keys of one generation.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl HeldKeys {
 
     /// Opens what [`HeldKeys::seal`] made. A failure is the deployment's fault, never the caller's.
     pub fn open(secrets: &Secrets, did: &str, sealed: &[u8]) -> Result<HeldKeys> {
-        let bytes = secrets.sealing.open(did, PURPOSE, sealed).map_err(Error::internal)?;
+        let bytes = secrets.sealing().open(did, PURPOSE, sealed).map_err(Error::internal)?;
         let split = || {
             let (signing, rest) = bytes.split_first_chunk()?;
             let (encryption, kem) = rest.split_first_chunk()?;
@@ -73,7 +73,7 @@ impl HeldKeys {
 
 /// Seals a value of the agent `did` under a fresh nonce.
 pub fn seal(rt: &dyn Runtime, did: &str, purpose: &str, value: &[u8]) -> Result<Vec<u8>> {
-    rt.environment().secrets.sealing.seal(did, purpose, &nonce(rt), value).map_err(Error::internal)
+    rt.environment().secrets.sealing().seal(did, purpose, &nonce(rt), value).map_err(Error::internal)
 }
 
 /// 24 fresh random bytes.

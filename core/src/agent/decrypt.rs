@@ -54,7 +54,8 @@ pub struct Opener<'a> {
     changed: BTreeMap<SessionKey, crate::Timestamp>,
 }
 
-fn purpose(key: &SessionKey) -> String {
+/// What a sealed session is for; part of its associated data.
+pub(super) fn purpose(key: &SessionKey) -> String {
     format!("session/{}/{}", encode_hex(&key.0), encode_hex(&key.1))
 }
 
@@ -96,7 +97,7 @@ impl<'a> Opener<'a> {
                     opener.openings.insert(key, Opening { pq_ciphertext, sender_encryption });
                 }
                 let Some(sealed) = sealed else { continue };
-                let row = secrets.sealing.open(&agent.did, &purpose(&key), &sealed).map_err(Error::internal)?;
+                let row = secrets.sealing().open(&agent.did, &purpose(&key), &sealed).map_err(Error::internal)?;
                 opener.rows.insert(key, SessionRow::decode(&row).map_err(Error::internal)?);
             }
         }

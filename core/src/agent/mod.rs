@@ -7,6 +7,7 @@
 //! | [`stream`] | live delivery without I/O; [`websocket`] its opening by key frame |
 //! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
 //! | [`custody`], [`decrypt`] | private keys the server holds, sealed; opening messages with them |
+//! | [`reseal`](mod@reseal) | moving what is sealed under the current master key after a rotation |
 //! | [`usage`] | counters that decide nothing |
 //! | [`wire`] | message ids and raw messages |
 //!
@@ -24,6 +25,7 @@ pub mod profile;
 pub mod receive;
 pub mod record;
 pub mod register;
+pub mod reseal;
 pub mod send;
 pub mod stream;
 pub mod usage;

@@ -68,8 +68,8 @@ impl Agent {
     }
 }
 
-const AGENT: Table<(), Agent> = Table::new(16);
-const EARLIER: Table<(u64,), EarlierKeys> = Table::new(17);
+pub(super) const AGENT: Table<(), Agent> = Table::new(16);
+pub(super) const EARLIER: Table<(u64,), EarlierKeys> = Table::new(17);
 pub(super) const USAGE: Table<(), UsageRow> = Table::new(18);
 
 pub const ENTRIES: &[Entry] = &[

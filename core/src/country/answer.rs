@@ -115,7 +115,8 @@ pub struct Detection {
     /// Methods in order of frequency, normal forms.
     pub methods: Vec<String>,
     pub technique: Option<String>,
-    pub block_type: String,
+    /// `None` when blocked in a way that nobody has stated.
+    pub block_type: Option<String>,
     pub sources: Vec<String>,
     pub licences: Vec<String>,
     pub last_checked: Timestamp,
@@ -324,10 +325,9 @@ fn how(
     state: State,
     techniques: &[Technique],
     documented: Option<Technique>,
-) -> (Vec<String>, Option<String>, String) {
-    let none = (Vec::new(), None, "none".to_owned());
+) -> (Vec<String>, Option<String>, Option<String>) {
     if state != State::Blocked {
-        return none;
+        return (Vec::new(), None, Some("none".to_owned()));
     }
     let techniques: Vec<Technique> = match basis {
         Basis::Measured => techniques.to_vec(),
@@ -341,8 +341,8 @@ fn how(
         }
     }
     match techniques.first() {
-        Some(first) => (methods, Some(first.as_str().to_owned()), first.block_type().to_owned()),
-        None => none,
+        Some(first) => (methods, Some(first.as_str().to_owned()), Some(first.block_type().to_owned())),
+        None => (methods, None, None),
     }
 }
 

@@ -46,26 +46,37 @@ impl SubKey {
 pub type KeyId = [u8; 8];
 
 /// 32 random bytes that everything at rest hangs on.
-#[derive(Debug, Clone)]
-pub struct MasterKey(Secret<32>);
+#[derive(Clone)]
+pub struct MasterKey {
+    bytes: Secret<32>,
+    id: KeyId,
+}
+
+impl std::fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("MasterKey").field(&self.bytes).finish()
+    }
+}
 
 impl MasterKey {
     pub fn new(bytes: Secret<32>) -> Self {
-        MasterKey(bytes)
+        let mut key = MasterKey { bytes, id: KeyId::default() };
+        key.id = hash::sha256_first8(key.sub_key(SubKey::KeyId).expose());
+        key
     }
 
     /// HKDF-SHA256 (RFC 5869) with an empty salt and the label of `purpose`.
     pub fn sub_key(&self, purpose: SubKey) -> Secret<32> {
         let mut okm = Zeroizing::new([0; 32]);
         // 32 bytes are within HKDF's limit of 255 blocks, the only way it fails.
-        let expanded = Hkdf::<Sha256>::new(None, self.0.expose()).expand(purpose.label(), &mut *okm);
+        let expanded = Hkdf::<Sha256>::new(None, self.bytes.expose()).expand(purpose.label(), &mut *okm);
         debug_assert!(expanded.is_ok());
         Secret::new(*okm)
     }
 
     /// First 8 bytes of SHA-256 of the [`SubKey::KeyId`] sub-key.
     pub fn id(&self) -> KeyId {
-        hash::sha256_first8(self.sub_key(SubKey::KeyId).expose())
+        self.id
     }
 
     /// A value to store beside the data: only the same master key gives it again, and it reveals nothing about the key.
@@ -91,6 +102,11 @@ impl KeyRing {
         &self.current
     }
 
+    /// How many earlier keys there are.
+    pub fn earlier(&self) -> usize {
+        self.earlier.len()
+    }
+
     fn iter(&self) -> impl Iterator<Item = &MasterKey> {
         std::iter::once(&self.current).chain(&self.earlier)
     }
@@ -103,6 +119,11 @@ impl KeyRing {
     /// The check value of every key, current first.
     pub fn check_values(&self) -> Vec<[u8; 32]> {
         self.iter().map(MasterKey::check_value).collect()
+    }
+
+    /// Whether every key of `other` is among these, so that whatever it opens this one opens.
+    pub fn contains(&self, other: &KeyRing) -> bool {
+        other.check_values().iter().all(|check| self.proves(check))
     }
 
     /// Whether one of the keys is the one that made `check_value`; start-up refuses to run when none is.
@@ -158,6 +179,11 @@ impl KeyRing {
         let plaintext = self.open(owner, purpose, sealed)?;
         self.seal(owner, purpose, nonce, &plaintext).map(Some)
     }
+}
+
+/// Which master key sealed a value; `None` for bytes that are no sealed value.
+pub fn key_id(sealed: &[u8]) -> Option<KeyId> {
+    split_id(sealed).ok().map(|(id, _)| *id)
 }
 
 /// Key id and the rest of a sealed value.
@@ -221,6 +247,8 @@ mod tests {
         assert_eq!(&**both.open(OWNER, "p", &sealed).unwrap(), b"secret");
         let resealed = both.reseal(OWNER, "p", &[8; 24], &sealed).unwrap().unwrap();
         assert_eq!(both.reseal(OWNER, "p", &[8; 24], &resealed), Ok(None));
+        assert_eq!((key_id(&sealed), key_id(&resealed)), (Some(master(1).id()), Some(master(2).id())));
+        assert!(both.contains(&old) && !old.contains(&both));
         let new = KeyRing::new(master(2), vec![]);
         assert_eq!(&**new.open(OWNER, "p", &resealed).unwrap(), b"secret");
         assert_eq!(new.open(OWNER, "p", &sealed), Err(CryptoError::UnknownMasterKey));

@@ -171,6 +171,12 @@ impl Route {
         self
     }
 
+    /// Reads no body.
+    pub const fn bodiless(mut self) -> Self {
+        self.body = BodyKind::None;
+        self
+    }
+
     /// Reads any bytes up to `max` as body.
     pub const fn raw_body(mut self, max: usize) -> Self {
         self.body = BodyKind::Raw;

@@ -9,6 +9,7 @@ use percent_encoding::percent_decode_str;
 
 use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, auth, routes};
 use crate::actor::{ActorId, Kind};
+use crate::agent::reseal;
 use crate::runtime::Runtime;
 use crate::settings::Settings;
 use crate::{Error, ErrorCode, Result};
@@ -231,8 +232,12 @@ async fn answer(
         Ok(admitted) => admitted,
         Err(response) => return *response,
     };
-    let cx = Cx { rt, request, route, caller: admitted.caller, path };
+    let behind = reseal::behind(&*rt, &admitted.caller);
+    let cx = Cx { rt: rt.clone(), request, route, caller: admitted.caller, path };
     let result: Result<Response> = (route.handler)(cx).await;
+    if let Some(agent) = behind {
+        reseal::passing_by(&*rt, &agent).await;
+    }
     let mut response = result.unwrap_or_else(Response::error);
     if let Some(budget) = &admitted.budget {
         auth::budget_headers(&mut response, budget);

@@ -1,5 +1,6 @@
 //! Imports of reference data: test lists, fingerprints, block lists, networks.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
@@ -43,8 +44,19 @@ pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64) -> R
         ImportKind::TestList => {
             let mut sites = BTreeMap::new();
             let counts = test_list::import(reader, limit, &mut |site| {
+                // A site with pages in several categories gets one of them, whatever the order of the rows.
                 let category = site.category.to_owned();
-                sites.insert(site.target.as_str().to_owned(), category.clone()) != Some(category)
+                match sites.entry(site.target.as_str().to_owned()) {
+                    Entry::Vacant(place) => {
+                        place.insert(category);
+                        true
+                    }
+                    Entry::Occupied(mut known) => {
+                        let first = category.min(known.get().clone());
+                        known.insert(first);
+                        false
+                    }
+                }
             });
             (counts.map_err(refuse)?, Rows::Sites(sites))
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::CountrySummary;
 use super::documents::{LICENSE, SourceLicense, source_licenses};
 use super::index::{GRADES, LEVELS, MIN_SESSIONS, MIN_SITES, PRIOR_BREADTH, PRIOR_SITES, WEIGHTS};
-use crate::country::Source;
+use crate::country::{Source, strictest};
 use crate::settings::Settings;
 use crate::time::{DAY, HOUR};
 use crate::verdict::constants as c;
@@ -33,6 +33,8 @@ pub struct Methodology {
     license: &'static str,
     #[serde(rename = "sourceLicenses")]
     source_licenses: Vec<SourceLicense>,
+    #[serde(rename = "effectiveLicense")]
+    effective_license: String,
     methodology: Method,
 }
 
@@ -150,6 +152,7 @@ const LIMITATIONS: &[&str] = &[
 /// The methodology with the state of the data.
 pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Timestamp) -> Methodology {
     let base = settings.public_url.trim_end_matches('/');
+    let contributing: Vec<_> = summaries.iter().flat_map(|summary| summary.sources.clone()).collect();
     let sources = || Source::ALL.into_iter().map(|source| data_source(source, summaries));
     Methodology {
         context: "https://schema.org",
@@ -162,6 +165,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
         author: Author { kind: "Organization", name: "Heliograph" },
         license: LICENSE,
         source_licenses: source_licenses(summaries.iter()),
+        effective_license: strictest(&contributing).to_owned(),
         methodology: Method {
             overview: OVERVIEW,
             data_sources: sources().chain([starter_source()]).collect(),

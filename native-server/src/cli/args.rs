@@ -117,6 +117,8 @@ pub enum KeysCommand {
     },
     /// List keys: account, tier, state, time, label.
     List,
+    /// Make a new master key and move what is sealed under it. Earlier ones stay in the key file: they are needed.
+    RotateMaster,
     /// End a key at once.
     Revoke {
         /// The account as listed, or the whole key.

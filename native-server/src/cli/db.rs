@@ -30,6 +30,11 @@ fn info(client: &Client, json: bool) -> Result<(), String> {
         println!("actors          {count} {kind}");
     }
     println!("documents       {}", file.documents);
+    let state = if file.resealing { " (being moved under the current one)" } else { "" };
+    println!(
+        "sealed values   {}, {} under earlier master keys{state}",
+        file.sealed_values, file.sealed_under_earlier_keys
+    );
     println!("outbox          {} waiting, {} given up", file.outbox_waiting, file.outbox_parked);
     println!("oldest message  {}", file.outbox_oldest.as_deref().unwrap_or("none"));
     println!("next due        {}", file.next_due.as_deref().unwrap_or("nothing"));

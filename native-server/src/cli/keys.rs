@@ -1,16 +1,23 @@
 //! `heliograph keys`.
 
-use heliograph_core::admin::{KeyPage, NewKey, Revoked};
+use std::time::Duration;
+
+use heliograph_core::admin::{DbInfo, KeyPage, MasterKeys, NewKey, Revoked};
 use heliograph_core::keys::Tier;
 use serde_json::Value;
 
 use super::args::{Common, KeysCommand};
 use super::client::Client;
+use crate::keyfile;
+
+/// Time between two looks at how far re-sealing has come.
+const LOOK: Duration = Duration::from_millis(200);
 
 pub fn run(common: &Common, command: &KeysCommand) -> Result<(), String> {
     match command {
         KeysCommand::Create { tier, label } => create(&Client::open(common, true)?, tier, label),
         KeysCommand::List => list(&Client::open(common, false)?),
+        KeysCommand::RotateMaster => rotate_master(common, &Client::open(common, false)?),
         KeysCommand::Revoke { key } => {
             let revoked: Revoked = Client::open(common, false)?.delete(&format!("/v1/admin/keys/{key}"))?;
             println!("revoked {}", revoked.account);
@@ -44,4 +51,33 @@ fn list(client: &Client) -> Result<(), String> {
             None => return Ok(()),
         }
     }
+}
+
+/// On a file, stays until everything is moved; a server goes on by itself.
+fn rotate_master(common: &Common, client: &Client) -> Result<(), String> {
+    let made: MasterKeys = client.post("/v1/admin/master-key", &())?;
+    println!("current master key {}, {} earlier", made.key_id, made.earlier_keys);
+    let file = match &common.to {
+        Some(_) => "the key file beside the server's data file".to_owned(),
+        None => keyfile::path_for(&common.data).display().to_string(),
+    };
+    eprintln!("copy {file} to your backups now: the data can no longer be read without the new key");
+    let mut info: DbInfo = client.get("/v1/admin/db")?;
+    while common.to.is_none() && info.file.resealing {
+        std::thread::sleep(LOOK);
+        info = client.get("/v1/admin/db")?;
+    }
+    let (all, earlier) = (info.file.sealed_values, info.file.sealed_under_earlier_keys);
+    match earlier {
+        0 => eprintln!("all {all} sealed values are under the current master key"),
+        _ if info.file.resealing => {
+            eprintln!("the server is moving {earlier} of {all} sealed values; `db info` shows how far it is");
+        }
+        _ => eprintln!("warning: {earlier} of {all} sealed values could not be moved; the next start tries again"),
+    }
+    eprintln!(
+        "the earlier master keys stay in the key file: the API keys of agents and users that were made under them are \
+         checked with them, and would all be refused without; so would copies of the data from before"
+    );
+    Ok(())
 }

@@ -28,6 +28,8 @@ pub fn run(common: &Common) -> Result<(), String> {
         }
         let hints = hints(&settings.public_url, &settings.demo_key);
         let deployment = Deployment::open(settings, Options::new(&common.data)).await?;
+        // What an interrupted rotation left is taken up again.
+        deployment.native().rotation.wake(deployment.native());
         raise_descriptor_limit();
         eprintln!("data: {}", common.data.display());
         eprint!("{hints}");

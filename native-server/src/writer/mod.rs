@@ -16,7 +16,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use heliograph_core::actor::{ActorId, Call, Kind};
+use heliograph_core::actor::{ActorId, Call, Kind, Operation};
+use heliograph_core::agent::reseal::Reseal;
 use heliograph_core::documents::Document;
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
@@ -85,7 +86,7 @@ impl Writer {
 
     /// Runs an operation; durable when this returns.
     pub async fn call(&self, call: Call) -> Result<Vec<u8>> {
-        let bulk = is_bulk(call.actor.kind);
+        let bulk = is_bulk(&call);
         let (reply, answer) = oneshot::channel();
         self.queues.push(Job::Perform { call, reply }, bulk);
         answer.await.unwrap_or_else(|_| Err(undecided()))
@@ -132,9 +133,10 @@ impl Drop for WriterThread {
     }
 }
 
-/// Folding measurements is bulk work; everything that a person or an agent waits for is not.
-fn is_bulk(kind: Kind) -> bool {
-    matches!(kind, Kind::Country | Kind::World | Kind::Reference)
+/// Folding measurements and re-sealing are bulk work; everything that a person or an agent waits for is not.
+fn is_bulk(call: &Call) -> bool {
+    matches!(call.actor.kind, Kind::Country | Kind::World | Kind::Reference)
+        || (call.actor.kind == Kind::Agent && call.name == Reseal::NAME)
 }
 
 /// The writer dropped a job in a fault: it may or may not have become durable.

@@ -12,10 +12,7 @@ pub fn dry_run() -> Result<()> {
     let mut command = Command::new("node");
     command.arg(tools::wrangler()?).args(["deploy", "--dry-run", "--outdir", "build/deploy"]).current_dir(root());
     // wrangler runs the build command of wrangler.toml itself: give it the tools that are already here.
-    command
-        .env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?)
-        .env("WASM_OPT_BIN", tools::wasm_opt()?)
-        .env("ESBUILD_BIN", tools::esbuild()?);
+    command.env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?).env("ESBUILD_BIN", tools::esbuild()?);
     for (name, value) in [
         ("WRANGLER_SEND_METRICS", "false"),
         ("WRANGLER_SEND_ERROR_REPORTS", "false"),

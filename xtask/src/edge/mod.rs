@@ -4,6 +4,7 @@ pub mod build;
 pub mod dry_run;
 pub mod serve;
 pub mod size;
+pub mod start;
 pub mod state;
 pub mod workerd;
 pub mod wrangler_toml;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::edge::build;
+use crate::edge::build::{self, Bundle};
 use crate::edge::state::State;
 use crate::edge::workerd::{Ports, Process, configure};
 use crate::edge::wrangler_toml;
@@ -21,9 +21,10 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 const CRON: &str = "*%20*%20*%20*%20*";
 const CRON_PERIOD: Duration = Duration::from_secs(60);
 
-struct Options {
-    listen: SocketAddr,
-    state: Option<String>,
+pub struct Options {
+    pub listen: SocketAddr,
+    pub state: Option<String>,
+    pub bundle: Bundle,
 }
 
 pub fn serve(args: &[&str]) -> Result<()> {
@@ -31,9 +32,9 @@ pub fn serve(args: &[&str]) -> Result<()> {
     let ended = Arc::new(AtomicBool::new(false));
     let signal = ended.clone();
     ctrlc::set_handler(move || signal.store(true, Ordering::SeqCst)).map_err(|error| error.to_string())?;
-    build::ensure()?;
+    build::ensure(options.bundle)?;
     let state = State::open(options.state.as_deref())?;
-    let (process, ports) = start(&state, options.listen)?;
+    let (process, ports) = start(&state, &options)?;
     let address = SocketAddr::new(options.listen.ip(), ports.http);
     wait_until_it_answers(address)?;
     let cron = SocketAddr::from(([127, 0, 0, 1], ports.cron));
@@ -56,9 +57,13 @@ pub fn serve(args: &[&str]) -> Result<()> {
 }
 
 fn options(args: &[&str]) -> Result<Options> {
-    let mut options = Options { listen: SocketAddr::from(([127, 0, 0, 1], 8788)), state: None };
+    let mut options = Options { listen: SocketAddr::from(([127, 0, 0, 1], 8788)), state: None, bundle: Bundle::Worker };
     let mut args = args.iter();
     while let Some(name) = args.next() {
+        if *name == "--probe" {
+            options.bundle = Bundle::Probe;
+            continue;
+        }
         let value = args.next().ok_or_else(|| format!("{name} needs a value"))?;
         match *name {
             "--listen" => options.listen = value.parse().map_err(|_| format!("{value} is not <address>:<port>"))?,
@@ -71,13 +76,14 @@ fn options(args: &[&str]) -> Result<Options> {
 
 /// Starts workerd. Port 0 is resolved here, because the Worker must know its own address from the start; somebody else
 /// may take the port in between, so that case is tried again.
-fn start(state: &State, listen: SocketAddr) -> Result<(Process, Ports)> {
+pub fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
+    let listen = options.listen;
     let settings = wrangler_toml::load()?;
     for _ in 0..5 {
         let address = if listen.port() == 0 { free_port(listen)? } else { listen };
         let environment = environment(state, &settings.variables, address)?;
         let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
-        configure(state, &settings, address, &names)?;
+        configure(state, options.bundle, &settings, address, &names)?;
         let process = Process::start(&state.path("run"), &environment)?;
         if let Some(ports) = process.ports(START_TIMEOUT)? {
             return Ok((process, ports));
@@ -114,15 +120,17 @@ fn is_setting(name: &str) -> bool {
 fn wait_until_it_answers(address: SocketAddr) -> Result<()> {
     let deadline = Instant::now() + START_TIMEOUT;
     while Instant::now() < deadline {
-        if request(address, "GET", "/healthz").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
-            return Ok(());
+        match request(address, "GET", "/healthz") {
+            Ok(answer) if answer.starts_with("HTTP/1.1 200") => return Ok(()),
+            // Its reason stands in the log.
+            Ok(answer) if answer.starts_with("HTTP/1.1 5") => return Err("the Worker refuses to serve".into()),
+            _ => std::thread::sleep(Duration::from_millis(10)),
         }
-        std::thread::sleep(Duration::from_millis(10));
     }
     Err("the Worker does not answer /healthz".into())
 }
 
-fn request(address: SocketAddr, method: &str, path: &str) -> std::io::Result<String> {
+pub fn request(address: SocketAddr, method: &str, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");

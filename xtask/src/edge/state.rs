@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::run::Result;
 
@@ -48,7 +49,9 @@ impl Drop for State {
 }
 
 fn temporary_folder() -> PathBuf {
-    std::env::temp_dir().join(format!("heliograph-edge-{}", std::process::id()))
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("heliograph-edge-{}-{number}", std::process::id()))
 }
 
 fn secret(path: &Path) -> Result<String> {

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::edge::build;
+use crate::edge::build::{Bundle, MODULES};
 use crate::edge::state::State;
 use crate::edge::wrangler_toml::WranglerToml;
 use crate::project::{read, root, write};
@@ -24,15 +24,43 @@ const GRACE: Duration = Duration::from_secs(3);
 const SUPERVISOR: &str = r#""$@" </dev/null & child=$!; exec >/dev/null; while read -r _; do kill -TERM $child; done; kill -KILL $child; wait"#;
 
 /// Writes the configuration and the modules into the state's `run` folder.
-pub fn configure(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str]) -> Result<()> {
+pub fn configure(
+    state: &State,
+    bundle: Bundle,
+    settings: &WranglerToml,
+    listen: SocketAddr,
+    names: &[&str],
+) -> Result<()> {
     let run = state.path("run");
-    for module in build::MODULES {
-        write(&run.join(module), read(&build::folder().join(module))?)?;
+    for module in MODULES {
+        write(&run.join(module), read(&bundle.folder().join(module))?)?;
     }
     for module in ["kv.mjs", "cron.mjs"] {
         write(&run.join(module), read(&root().join("edge-worker/local").join(module))?)?;
     }
     write(&run.join("config.capnp"), config(state, settings, listen, names)?)
+}
+
+/// The same for a Worker of one line of JavaScript, to compare with. Its second socket only completes the pair.
+pub fn configure_bare(state: &State) -> Result<()> {
+    let run = state.path("run");
+    write(&run.join("bare.mjs"), "export default { fetch: () => new Response('ok') };\n")?;
+    write(
+        &run.join("config.capnp"),
+        r#"using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .main)],
+  sockets = [
+    (name = "http", address = "127.0.0.1:0", http = (), service = "main"),
+    (name = "cron", address = "127.0.0.1:0", http = (), service = "main"),
+  ],
+);
+const main :Workerd.Worker = (
+  modules = [(name = "bare.mjs", esModule = embed "bare.mjs")],
+  compatibilityDate = "2026-04-01",
+);
+"#,
+    )
 }
 
 fn config(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str]) -> Result<String> {
@@ -102,6 +130,7 @@ pub struct Process {
     stdin: Option<ChildStdin>,
     /// Lines of its standard output; disconnected when it has ended.
     lines: Receiver<String>,
+    pub started: Instant,
 }
 
 /// Ports that workerd listens on.
@@ -113,6 +142,7 @@ pub struct Ports {
 impl Process {
     /// Starts workerd on the configuration in `run`, with only `environment`.
     pub fn start(run: &Path, environment: &[(String, String)]) -> Result<Self> {
+        let started = Instant::now();
         let mut supervisor = Command::new("/bin/sh")
             .args(["-c", SUPERVISOR, "workerd"])
             .arg(tools::workerd()?)
@@ -132,7 +162,7 @@ impl Process {
         std::thread::spawn(move || {
             BufReader::new(stdout).lines().map_while(std::io::Result::ok).try_for_each(|line| sender.send(line))
         });
-        Ok(Process { supervisor, stdin, lines })
+        Ok(Process { supervisor, stdin, lines, started })
     }
 
     /// Waits until both sockets are open. `None`: it ended before that.

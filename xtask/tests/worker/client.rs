@@ -6,13 +6,17 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A running `xtask edge serve` with the test routes, ended with the value.
+/// A running `xtask edge serve`, ended with the value.
 pub struct Worker {
     child: Child,
     pub address: String,
     pub cron: String,
     state: PathBuf,
+    settings: Vec<(&'static str, &'static str)>,
 }
+
+/// Settings of every Worker under test.
+const SETTINGS: [(&str, &str); 2] = [("HELIOGRAPH_REQUEST_LIMIT_MS", "4000"), ("HELIOGRAPH_EFFECT_WAIT_MS", "1000")];
 
 pub struct Answer {
     pub status: u16,
@@ -21,18 +25,22 @@ pub struct Answer {
 }
 
 impl Worker {
-    /// Starts on a fresh state folder named after the test.
+    /// Starts the bundle with the probe's routes on a fresh state folder named after the test.
     pub fn start(test: &str) -> Worker {
-        let state = std::env::temp_dir().join(format!("heliograph-worker-{test}-{}", std::process::id()));
-        Worker::start_on(state)
+        Worker::with(test, &[])
     }
 
-    fn start_on(state: PathBuf) -> Worker {
+    /// The same with settings on top.
+    pub fn with(test: &str, settings: &[(&'static str, &'static str)]) -> Worker {
+        let state = std::env::temp_dir().join(format!("heliograph-worker-{test}-{}", std::process::id()));
+        Worker::start_on(state, settings.to_vec())
+    }
+
+    fn start_on(state: PathBuf, settings: Vec<(&'static str, &'static str)>) -> Worker {
         let mut child = Command::new(env!("CARGO_BIN_EXE_xtask"))
-            .args(["edge", "serve", "--listen", "127.0.0.1:0", "--state"])
+            .args(["edge", "serve", "--probe", "--listen", "127.0.0.1:0", "--state"])
             .arg(&state)
-            .env("HELIOGRAPH_TEST_ROUTES", "1")
-            .env("HELIOGRAPH_REQUEST_LIMIT_MS", "1500")
+            .envs(SETTINGS.into_iter().chain(settings.iter().copied()))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -43,13 +51,13 @@ impl Worker {
         let mut ready = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         let address = ready.trim().strip_prefix("listening on http://").unwrap().to_owned();
-        Worker { child, address, cron, state }
+        Worker { child, address, cron, state, settings }
     }
 
     /// Ends it with SIGTERM, as a supervisor would, and starts it again on the same state.
     pub fn restart(mut self) -> Worker {
         self.terminate();
-        Worker::start_on(std::mem::take(&mut self.state))
+        Worker::start_on(std::mem::take(&mut self.state), std::mem::take(&mut self.settings))
     }
 
     fn terminate(&mut self) {
@@ -62,23 +70,27 @@ impl Worker {
         request(&self.address, "GET", path, "")
     }
 
-    pub fn send(&self, method: &str, path: &str, body: &str) -> Answer {
-        request(&self.address, method, path, body)
+    /// A POST with JSON and the agent's key.
+    pub fn post(&self, path: &str, key: &str, body: &str) -> Answer {
+        let head = format!("Content-Type: application/json\r\nX-Agent-Key: {key}\r\n");
+        request_with(&self.address, "POST", path, &head, body)
     }
 
     /// An open response whose body is read line by line.
-    pub fn stream(&self, path: &str) -> impl Iterator<Item = String> + use<> {
+    pub fn stream(&self, path: &str, key: &str) -> impl Iterator<Item = String> + use<> {
         let mut stream = connect(&self.address);
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nX-Agent-Key: {key}\r\n\r\n", self.address).unwrap();
         BufReader::new(stream).lines().map_while(Result::ok)
     }
 
-    pub fn socket(&self, path: &str) -> Socket {
+    /// A WebSocket, with the agent's key as a header unless it is empty.
+    pub fn socket(&self, path: &str, key: &str) -> Socket {
+        let key = if key.is_empty() { String::new() } else { format!("X-Agent-Key: {key}\r\n") };
         let mut stream = connect(&self.address);
         write!(
             stream,
             "GET {path} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n",
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n{key}\r\n",
             self.address
         )
         .unwrap();
@@ -105,32 +117,71 @@ impl Drop for Worker {
     }
 }
 
-/// The client's side of a WebSocket; text messages below 126 bytes only.
+/// The client's side of a WebSocket.
 pub struct Socket(BufReader<TcpStream>);
 
 impl Socket {
+    /// A text message of at most 65,535 bytes.
     pub fn send(&mut self, text: &str) {
-        let mut frame = vec![0x81, 0x80 | text.len() as u8, 0, 0, 0, 0];
+        let mut frame = vec![0x81];
+        match u8::try_from(text.len()) {
+            Ok(length) if length < 126 => frame.push(0x80 | length),
+            _ => {
+                frame.push(0x80 | 126);
+                frame.extend(u16::try_from(text.len()).unwrap().to_be_bytes());
+            }
+        }
+        frame.extend([0; 4]);
         frame.extend(text.as_bytes());
         self.0.get_mut().write_all(&frame).unwrap();
     }
 
+    /// The next text message.
     pub fn receive(&mut self) -> String {
+        let (opcode, body) = self.frame();
+        assert_eq!(opcode, 1, "not a text message: {body:?}");
+        String::from_utf8(body).unwrap()
+    }
+
+    /// The code of the close frame that comes next.
+    pub fn closed(&mut self) -> u16 {
+        let (opcode, body) = self.frame();
+        assert_eq!(opcode, 8, "not a close frame: {}", String::from_utf8_lossy(&body));
+        u16::from_be_bytes([body[0], body[1]])
+    }
+
+    fn frame(&mut self) -> (u8, Vec<u8>) {
         let mut head = [0; 2];
         self.0.read_exact(&mut head).unwrap();
-        assert_eq!(head[0], 0x81, "not a text message");
-        let mut text = vec![0; usize::from(head[1])];
-        self.0.read_exact(&mut text).unwrap();
-        String::from_utf8(text).unwrap()
+        let length = match head[1] {
+            126 => {
+                let mut length = [0; 2];
+                self.0.read_exact(&mut length).unwrap();
+                usize::from(u16::from_be_bytes(length))
+            }
+            127 => {
+                let mut length = [0; 8];
+                self.0.read_exact(&mut length).unwrap();
+                usize::try_from(u64::from_be_bytes(length)).unwrap()
+            }
+            short => usize::from(short),
+        };
+        let mut body = vec![0; length];
+        self.0.read_exact(&mut body).unwrap();
+        (head[0] & 0x0F, body)
     }
 }
 
 pub fn request(address: &str, method: &str, path: &str, body: &str) -> Answer {
+    request_with(address, method, path, "", body)
+}
+
+fn request_with(address: &str, method: &str, path: &str, head: &str, body: &str) -> Answer {
     let mut stream = connect(address);
     let length = body.len();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{head}Content-Length: {length}\r\n\r\n{body}"
     )
     .unwrap();
     let mut answer = String::new();

@@ -1,5 +1,5 @@
-//! The Worker's runtime below the application, proved on the real workerd: what a Durable Object, KV, an alarm, a
-//! stream and a socket do, and that a panic neither hangs a request nor half-writes a batch.
+//! The Worker on the real workerd: storage, effects, timers, streams and sockets of its objects, and that a panic
+//! neither hangs a request nor half-writes a batch. What the routes answer is proved by the conformance suite.
 
 // clippy's allowance for tests does not reach their helper functions.
 #![allow(clippy::unwrap_used)]
@@ -9,154 +9,184 @@ mod client;
 use std::time::{Duration, Instant};
 
 use client::{Worker, request};
+use serde_json::{Value, json};
 
-const ACTOR: &str = "/__test/actor/agent/alice";
-
-fn apply(worker: &Worker, batch: &str) -> u16 {
-    worker.send("POST", &format!("{ACTOR}/apply"), batch).status
+/// The counter and its log, once `ready` says so.
+fn counter(worker: &Worker, name: &str, ready: impl Fn(&Value) -> bool) -> Value {
+    let start = Instant::now();
+    loop {
+        let answer = worker.get(&format!("/__probe/count/{name}/read"));
+        let value: Value = serde_json::from_str(&answer.body).unwrap();
+        if ready(&value) || start.elapsed() > Duration::from_secs(10) {
+            return value;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
-fn value(worker: &Worker, key: &str) -> String {
-    worker.get(&format!("{ACTOR}/get?key={key}")).body
+fn run(worker: &Worker, what: &str) -> (u16, String) {
+    let answer = worker.get(&format!("/__probe/count/{what}"));
+    (answer.status, answer.body)
 }
 
-fn scan(worker: &Worker, query: &str) -> String {
-    worker.get(&format!("{ACTOR}/scan?{query}")).body
+struct Agent {
+    did: String,
+    key: String,
+}
+
+fn register(worker: &Worker, name: &str) -> Agent {
+    let answer = worker.post("/v1/agent/register", "", &json!({ "name": name }).to_string());
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let body: Value = serde_json::from_str(&answer.body).unwrap();
+    Agent { did: body["did"].as_str().unwrap().to_owned(), key: body["api_key"].as_str().unwrap().to_owned() }
+}
+
+fn send(worker: &Worker, from: &Agent, to: &Agent, text: &str) -> String {
+    let answer = worker.post("/v1/agent/send", &from.key, &json!({ "to": to.did, "message": text }).to_string());
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let body: Value = serde_json::from_str(&answer.body).unwrap();
+    body["id"].as_str().unwrap().to_owned()
+}
+
+/// The message's id in a frame or an event's data.
+fn id_of(text: &str) -> String {
+    let value: Value = serde_json::from_str(text).unwrap();
+    let message = if value["data"].is_object() { &value["data"] } else { &value };
+    message["id"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn rows_are_ordered_by_bytes_and_numbers_above_2_53_survive() {
-    let worker = Worker::start("rows");
-    let batch =
-        r#"{"changes":[["ff","03"],["","00"],["00","01"],["0000","02"],["7f","ffffffffffffffff"],["80","04"]]}"#;
-    assert_eq!(apply(&worker, batch), 200);
-    assert_eq!(value(&worker, "7f"), r#""ffffffffffffffff""#);
-    assert_eq!(
-        scan(&worker, ""),
-        r#"[["","00"],["00","01"],["0000","02"],["7f","ffffffffffffffff"],["80","04"],["ff","03"]]"#
-    );
-    assert_eq!(scan(&worker, "from=0000&to=80"), r#"[["0000","02"],["7f","ffffffffffffffff"]]"#);
-    assert_eq!(scan(&worker, "reverse=1&limit=2"), r#"[["ff","03"],["80","04"]]"#);
-    assert_eq!(scan(&worker, "limit=0"), "[]");
-    assert_eq!(apply(&worker, r#"{"changes":[["00",null],["missing0",null]]}"#), 500);
-    assert_eq!(apply(&worker, r#"{"changes":[["00",null],["aa",null]]}"#), 200);
-    assert_eq!(value(&worker, "00"), "null");
-}
-
-#[test]
-fn a_batch_that_fails_or_panics_after_its_writes_leaves_nothing() {
-    let worker = Worker::start("batch");
-    assert_eq!(apply(&worker, r#"{"changes":[["01","aa"]],"then":"error"}"#), 409);
-    assert_eq!(value(&worker, "01"), "null");
-    assert_eq!(apply(&worker, r#"{"changes":[["01","aa"]]}"#), 200);
-    assert_eq!(apply(&worker, r#"{"changes":[["01","bb"],["02","cc"]],"then":"error"}"#), 409);
-    assert_eq!(apply(&worker, r#"{"changes":[["01","bb"],["02","cc"]],"then":"panic"}"#), 500);
-    assert_eq!(scan(&worker, ""), r#"[["01","aa"]]"#);
+fn the_storage_seam_conforms() {
+    let worker = Worker::with("conformance", &[("HELIOGRAPH_REQUEST_LIMIT_MS", "60000")]);
+    assert_eq!(worker.get("/__probe/object/country/ZZ/conformance").body, "passed");
 }
 
 #[test]
 fn ruling_foundation_5_looking_at_an_object_creates_no_table() {
     let worker = Worker::start("look");
-    assert_eq!(worker.get(&format!("{ACTOR}/name")).body, "agent/alice");
-    let before = worker.get(&format!("{ACTOR}/size")).body;
-    assert_eq!((value(&worker, "00"), scan(&worker, "")), ("null".into(), "[]".into()));
-    assert_eq!(apply(&worker, r#"{"changes":[]}"#), 200);
-    assert_eq!(apply(&worker, r#"{"changes":[["00","00"]],"then":"error"}"#), 409);
-    assert_eq!(worker.get(&format!("{ACTOR}/size")).body, before);
-    assert_eq!(apply(&worker, r#"{"changes":[["00","00"]]}"#), 200);
-    assert_ne!(worker.get(&format!("{ACTOR}/size")).body, before);
+    let size = || worker.get("/__probe/object/deployment/new/size").body;
+    let before = size();
+    assert_eq!(counter(&worker, "new", |_| true), json!([0, []]));
+    assert_eq!(run(&worker, "new/add?amount=1&fail=CONFLICT").0, 409);
+    assert_eq!(size(), before);
+    assert_eq!(run(&worker, "new/add?amount=1"), (200, "1".into()));
+    assert_ne!(size(), before);
 }
 
 #[test]
-fn a_panic_answers_at_once_and_the_next_request_works() {
+fn a_failed_operation_leaves_nothing_and_errors_keep_their_code() {
+    let worker = Worker::start("failed");
+    assert_eq!(run(&worker, "a/add?amount=2&note=one"), (200, "2".into()));
+    assert_eq!(run(&worker, "a/add?amount=5&note=two&fail=MAILBOX_FULL"), (503, "MAILBOX_FULL".into()));
+    assert_eq!(counter(&worker, "a", |_| true), json!([2, ["one"]]));
+}
+
+#[test]
+fn a_panic_answers_at_once_half_writes_nothing_and_the_next_request_works() {
     let worker = Worker::start("panic");
-    assert_eq!(apply(&worker, r#"{"changes":[["01","aa"]]}"#), 200);
-    for path in ["/__test/panic".to_owned(), format!("{ACTOR}/panic")] {
+    assert_eq!(run(&worker, "a/add?amount=2"), (200, "2".into()));
+    for path in ["panic", "object/deployment/a/panic", "object/deployment/a/panic-in-transaction", "count/a/panic"] {
         let start = Instant::now();
-        let answer = worker.get(&path);
-        assert_eq!(answer.status, 500, "{}", answer.body);
-        assert!(answer.body.contains(r#""error":"INTERNAL""#), "{}", answer.body);
-        assert!(start.elapsed() < Duration::from_millis(1_400), "the trap was not noticed, only the time limit");
-        assert_eq!(value(&worker, "01"), r#""aa""#);
+        let answer = worker.get(&format!("/__probe/{path}"));
+        assert_eq!(answer.status, 500, "{path}: {}", answer.body);
+        assert!(answer.body.contains(r#""error":"INTERNAL""#), "{path}: {}", answer.body);
+        assert!(start.elapsed() < Duration::from_millis(3_500), "{path}: only the time limit noticed the trap");
+        assert_eq!(counter(&worker, "a", |_| true)[0], 2, "{path}");
     }
+    assert_eq!(worker.get("/__probe/object/deployment/a/half").body, "None");
 }
 
 #[test]
-fn a_request_that_never_ends_is_answered_504_and_a_stream_is_not_cut() {
+fn a_request_that_never_ends_is_answered_503_with_retry_after() {
     let worker = Worker::start("hang");
-    let mut stream = worker.stream(&format!("{ACTOR}/events"));
-    assert!(stream.any(|line| line == ": open"));
     let start = Instant::now();
-    assert_eq!(worker.get("/__test/hang").status, 504);
-    assert!(start.elapsed() >= Duration::from_millis(1_400));
-    worker.send("POST", &format!("{ACTOR}/wake"), "");
-    assert!(stream.any(|line| line == "event: wake"));
+    let answer = worker.get("/__probe/hang");
+    assert_eq!(answer.status, 503);
+    assert!(answer.body.contains(r#""error":"UNAVAILABLE""#) && answer.head.contains("Retry-After: 1"));
+    assert!(start.elapsed() >= Duration::from_millis(3_900));
 }
 
 #[test]
-fn ruling_foundation_17_an_alarm_set_with_a_batch_fires_and_wakes_streams() {
+fn ruling_foundation_18_effects_arrive_once_in_order_before_the_answer_and_refusals_return() {
+    let worker = Worker::start("effects");
+    assert_eq!(run(&worker, "source/forward?to=target&count=5").0, 200);
+    let expected = json!([5, ["source:0", "source:1", "source:2", "source:3", "source:4"]]);
+    assert_eq!(counter(&worker, "target", |_| true), expected, "the first delivery precedes the answer");
+    assert_eq!(run(&worker, "source/forward?to=target&count=2&fail=CONFLICT").0, 200);
+    assert_eq!(counter(&worker, "source", |value| value[1][1].is_string()), json!([0, ["refused 0", "refused 1"]]));
+    assert_eq!(counter(&worker, "target", |_| true), expected);
+}
+
+#[test]
+fn ruling_foundation_17_timers_fire_by_the_alarm_also_after_a_restart() {
     let worker = Worker::start("alarm");
-    let mut stream = worker.stream(&format!("{ACTOR}/events"));
-    assert!(stream.any(|line| line == ": open"));
-    assert_eq!(apply(&worker, r#"{"changes":[["01","aa"]],"alarm_in_ms":200}"#), 200);
-    assert!(stream.any(|line| line == "event: wake"));
-    // "alarms" in hexadecimal.
-    assert_eq!(value(&worker, "616c61726d73"), r#""0000000000000001""#);
+    assert_eq!(run(&worker, "a/later?in_ms=300&amount=1&note=soon").0, 200);
+    assert_eq!(counter(&worker, "a", |value| value[0] == 1), json!([1, ["soon"]]));
+    assert_eq!(run(&worker, "b/later?in_ms=3000&amount=1&note=later").0, 200);
+    let worker = worker.restart();
+    assert_eq!(counter(&worker, "b", |value| value[0] == 1), json!([1, ["later"]]));
 }
 
 #[test]
-fn a_socket_keeps_its_attachment_over_hibernation() {
-    let worker = Worker::start("socket");
-    let mut socket = worker.socket(&format!("{ACTOR}/socket"));
-    socket.send("one");
-    assert_eq!(socket.receive(), "1 one");
-    // An idle object is put to sleep after ten seconds.
-    std::thread::sleep(Duration::from_secs(12));
-    socket.send("two");
-    assert_eq!(socket.receive(), "2 two");
-}
-
-#[test]
-fn documents_are_stored_listed_page_by_page_and_deleted() {
-    let worker = Worker::start("documents");
-    for name in ["a1", "a2", "a3", "b1"] {
-        assert_eq!(worker.send("PUT", &format!("/__test/document/{name}"), name).status, 200);
-    }
-    let answer = worker.get("/__test/document/a2");
-    assert_eq!(answer.body, "a2");
-    assert!(answer.head.contains("ETag: \"a2\"") && answer.head.contains("X-Generation: 18446744073709551615"));
-    let page: serde_json::Value = serde_json::from_str(&worker.get("/__test/documents?prefix=a&limit=2").body).unwrap();
-    assert_eq!(page["keys"], serde_json::json!(["a1", "a2"]));
-    let cursor = page["cursor"].as_str().unwrap();
-    let rest = worker.get(&format!("/__test/documents?prefix=a&limit=2&cursor={cursor}")).body;
-    assert_eq!(rest, r#"{"cursor":null,"keys":["a3"]}"#);
-    assert_eq!(worker.send("DELETE", "/__test/document/a2", "").status, 200);
-    assert_eq!(worker.get("/__test/document/a2").status, 404);
-    // The platform refuses a life below a minute.
-    assert_eq!(worker.send("PUT", "/__test/document/c?ttl=1", "c").status, 500);
-    assert_eq!(worker.send("PUT", "/__test/document/c?ttl=60", "c").status, 200);
-    assert_eq!(worker.get("/__test/document/c").body, "c");
-}
-
-#[test]
-fn cron_reaches_the_worker_and_settings_are_bindings() {
+fn cron_succeeds() {
     let worker = Worker::start("cron");
     assert_eq!(request(&worker.cron, "POST", "/?cron=*%20*%20*%20*%20*", "").status, 200);
-    assert_eq!(worker.get("/__test/document/cron").body, "* * * * *");
-    assert_eq!(worker.get("/__test/variable/HELIOGRAPH_BRAND").body, "svc");
-    assert_eq!(worker.get("/__test/variable/HELIOGRAPH_MASTER_KEY").body.len(), 64);
-    let address = format!("http://{}", worker.address);
-    assert_eq!(worker.get("/__test/variable/HELIOGRAPH_PUBLIC_URL").body, address);
 }
 
 #[test]
-fn state_survives_a_restart() {
+fn messages_survive_a_restart() {
     let worker = Worker::start("restart");
-    assert_eq!(apply(&worker, r#"{"changes":[["01","aa"]]}"#), 200);
-    assert_eq!(worker.send("PUT", "/__test/document/kept", "kept").status, 200);
-    let secret = worker.get("/__test/variable/HELIOGRAPH_ADMIN_KEY").body;
+    let (alice, bob) = (register(&worker, "alice"), register(&worker, "bob"));
+    let id = send(&worker, &alice, &bob, "kept");
     let worker = worker.restart();
-    assert_eq!(value(&worker, "01"), r#""aa""#);
-    assert_eq!(worker.get("/__test/document/kept").body, "kept");
-    assert_eq!(worker.get("/__test/variable/HELIOGRAPH_ADMIN_KEY").body, secret);
+    let mut stream = worker.stream("/v1/agent/receive/sse", &bob.key);
+    let data = stream.find_map(|line| line.strip_prefix("data: ").map(str::to_owned)).unwrap();
+    assert_eq!(id_of(&data), id);
+}
+
+#[test]
+fn ruling_foundation_8_a_stream_says_its_head_at_once_and_ends_after_its_time() {
+    let worker = Worker::with("stream", &[("HELIOGRAPH_STREAM_SECONDS", "2")]);
+    let (alice, bob) = (register(&worker, "alice"), register(&worker, "bob"));
+    let start = Instant::now();
+    let mut stream = worker.stream("/v1/agent/receive/sse", &bob.key);
+    assert!(stream.next().unwrap().starts_with("HTTP/1.1 200"));
+    assert!(stream.any(|line| line.is_empty()));
+    assert!(start.elapsed() < Duration::from_millis(1_500), "the head waited for the first event");
+    let id = send(&worker, &alice, &bob, "live");
+    let data = stream.find_map(|line| line.strip_prefix("data: ").map(str::to_owned)).unwrap();
+    assert_eq!(id_of(&data), id);
+    assert!(stream.any(|line| line == "event: reconnect"));
+    assert!((1_900..4_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
+}
+
+#[test]
+fn ruling_foundation_37_a_socket_gets_backlog_and_news_and_wakes_from_hibernation() {
+    let worker = Worker::start("socket");
+    let (alice, bob) = (register(&worker, "alice"), register(&worker, "bob"));
+    let first = send(&worker, &alice, &bob, "backlog");
+    let mut by_header = worker.socket("/v1/agent/receive/ws", &bob.key);
+    let mut by_frame = worker.socket("/v1/agent/receive/ws", "");
+    by_frame.send(&json!({ "api_key": bob.key }).to_string());
+    assert_eq!([id_of(&by_header.receive()), id_of(&by_frame.receive())], [first.clone(), first]);
+    let second = send(&worker, &alice, &bob, "news");
+    assert_eq!([id_of(&by_header.receive()), id_of(&by_frame.receive())], [second.clone(), second]);
+    // An idle object is put to sleep after ten seconds.
+    std::thread::sleep(Duration::from_secs(12));
+    let third = send(&worker, &alice, &bob, "after a sleep");
+    assert_eq!([id_of(&by_header.receive()), id_of(&by_frame.receive())], [third.clone(), third]);
+    by_header.send("ping");
+    assert_eq!(by_header.receive(), "pong");
+}
+
+#[test]
+fn ruling_foundation_37_a_socket_without_a_valid_key_is_closed() {
+    let worker = Worker::start("refused");
+    assert_eq!(worker.socket("/v1/agent/receive/ws", "svc_agent_nonsense").closed(), 1008);
+    let mut wrong = worker.socket("/v1/agent/receive/ws", "");
+    wrong.send(r#"{"api_key":"nonsense"}"#);
+    assert_eq!(wrong.closed(), 1008);
+    let start = Instant::now();
+    assert_eq!(worker.socket("/v1/agent/receive/ws", "").closed(), 1008);
+    assert!((4_500..8_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
 }

@@ -147,7 +147,7 @@ impl Operation for Append {
 
         let expires = stamp.plus(i64::from(self.ttl) * SECOND);
         if self.opens_session && recipient.keys.sealed.is_some() {
-            sessions::begin(turn, self.from, &self.body)?;
+            sessions::begin(turn, self.from, stamp, &self.body)?;
         }
         HEADS.put(turn, &(stamp,), &self.head(expires))?;
         BODIES.put(turn, &(stamp,), &self.body)?;

@@ -36,6 +36,7 @@ pub use count::{Unread, UnreadCount};
 pub use marks::{Delete, MAX_MARKS, Mark, MarkRead};
 pub use page::{Budget, Filter, Item, Page, ReadPage, page};
 pub use purge::Purge;
+pub(super) use sessions::SESSIONS;
 pub use sessions::{
     DropSessions, KnownSession, ReadSessions, SessionKey, StoreSessions, StoredSession, key as session_key,
 };

@@ -24,8 +24,8 @@ const TIMER: &str = "sessions";
 pub type SessionKey = (Did, [u8; 32]);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Session {
-    sealed: Vec<u8>,
+pub(in crate::agent) struct Session {
+    pub sealed: Vec<u8>,
     /// Stamp of the message whose opening gave this state.
     stamp: Timestamp,
     /// Day of the last opening.
@@ -38,7 +38,7 @@ impl Row for Session {}
 struct Beginning {
     pq_ciphertext: Vec<u8>,
     sender_encryption: [u8; 32],
-    /// When its message was put in.
+    /// Stamp of its message.
     at: Timestamp,
 }
 impl Row for Beginning {}
@@ -49,7 +49,7 @@ impl Beginning {
     }
 }
 
-const SESSIONS: Table<SessionKey, Session> = Table::new(41);
+pub(in crate::agent) const SESSIONS: Table<SessionKey, Session> = Table::new(41);
 const SESSION_DAYS: Table<(i64, Did, [u8; 32]), ()> = Table::new(42);
 const BEGINNINGS: Table<SessionKey, Beginning> = Table::new(43);
 
@@ -63,10 +63,10 @@ pub fn key(from: Did, label: SessionLabel) -> SessionKey {
 
 /// Keeps how a session begins, from a message that is being put in for an agent whose keys the server holds. The message
 /// itself may be gone, or left unread, when a later one of its session is opened (spec relay 4.6).
-pub(super) fn begin(turn: &mut Turn<'_>, from: Did, body: &Body) -> Result<()> {
+pub(super) fn begin(turn: &mut Turn<'_>, from: Did, at: Timestamp, body: &Body) -> Result<()> {
     let Some(text) = &body.envelope else { return Ok(()) };
     let Some((label, opening)) = Opening::of(&Envelope::parse(text), body.sender_encryption) else { return Ok(()) };
-    let (key, at) = (key(from, label), turn.now);
+    let key = key(from, label);
     if let Some(known) = BEGINNINGS.get(turn, &key)? {
         forget_day(turn, &key, known.day())?;
     } else {

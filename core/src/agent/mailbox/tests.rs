@@ -194,7 +194,8 @@ fn of_two_readers_of_the_same_messages_the_further_one_decides_the_session() {
     let (actor, settings) = (ActorId::new(Kind::Agent, "x"), Settings::default());
     let view = View::new(&actor, &rows, Timestamp(100), &settings);
     let read = crate::actor::Query::run(ReadSessions { keys: vec![key, ([1; 16], [3; 32])] }, &view).unwrap();
-    assert_eq!(read, [Some(vec![8]), None]);
+    let known = KnownSession { sealed: Some(vec![8]), beginning: None };
+    assert_eq!(read, [known, KnownSession::default()]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod lifetimes;
 mod mailboxes;
 mod malformed;
 mod pinning;
+mod resealing;
 mod sessions;
 mod streams;
 

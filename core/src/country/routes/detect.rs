@@ -89,7 +89,8 @@ pub struct DetectBody {
     pub blocking_method: Option<String>,
     pub methods: Vec<String>,
     pub technique: Option<String>,
-    pub block_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_type: Option<String>,
     pub sources: Vec<String>,
     pub license: String,
     pub last_checked: String,
@@ -133,7 +134,7 @@ pub fn unmeasured(subject: &Subject, now: Timestamp) -> Detection {
         evidence_count: 0,
         methods: Vec::new(),
         technique: None,
-        block_type: "none".to_owned(),
+        block_type: Some("none".to_owned()),
         sources: Vec::new(),
         licences: vec![crate::starter::LICENCE.to_owned()],
         last_checked: now,

@@ -1,0 +1,282 @@
+//! After a rotation of the master key: everything an agent has sealed moves under the current key (ruling
+//! foundation-relay 24).
+//!
+//! Keys stay with the caller, outside the actor: [`SealedValues`] finds values under any other key, page by page, the
+//! caller seals them anew, and [`Reseal`] puts each in its place only if the row still holds the bytes that were read.
+//! So a change in between is never undone, a crash at any point leaves every row under one key or the other, both of
+//! which open, and doing it again changes nothing.
+//!
+//! Sessions come first and the present private keys last: present keys under the current master key mean that the whole
+//! agent has been gone through. Where no task visits all agents, that tells at no cost whom to move when they come by.
+
+use serde::{Deserialize, Serialize};
+
+use super::mailbox::{SESSIONS, SessionKey};
+use super::record::{self, AGENT, EARLIER};
+use super::{custody, decrypt, wire};
+use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::crypto::sealing::{self, KeyId};
+use crate::http::Caller;
+use crate::kv::{Direction, Key, Range, Row, Table};
+use crate::runtime::{self, Runtime};
+use crate::{Error, Result};
+
+/// Most values one query looks at, and one operation changes.
+pub const PAGE: usize = 200;
+
+/// How often a page is taken again whose values changed meanwhile, before that is left to the next attempt.
+const RACES: u32 = 8;
+
+pub const ENTRIES: &[Entry] = &[query::<SealedValues>(), query::<CountSealed>(), operation::<Reseal>()];
+
+/// Where an agent has a sealed value, in the order in which they move.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Place {
+    Session(SessionKey),
+    /// Private keys of an earlier generation, by its version.
+    Earlier(u64),
+    /// The present private keys.
+    Present,
+}
+
+impl Place {
+    /// What the value is sealed for.
+    fn purpose(&self) -> String {
+        match self {
+            Place::Session(key) => decrypt::purpose(key),
+            Place::Earlier(_) | Place::Present => custody::PURPOSE.to_owned(),
+        }
+    }
+}
+
+/// Finds sealed values that are not under the master key `current`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SealedValues {
+    pub current: KeyId,
+    /// The place up to which an earlier page has looked.
+    pub after: Option<Place>,
+}
+
+/// What one look found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    pub values: Vec<(Place, Vec<u8>)>,
+    /// The place up to which this page has looked; `None` when it came to the end.
+    pub next: Option<Place>,
+}
+
+/// The rows after this key.
+fn beyond<K: Key, V: Row>(table: &Table<K, V>, key: &K) -> Range {
+    Range { start: table.prefix(key).end.unwrap_or_default(), ..table.range() }
+}
+
+impl Query for SealedValues {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "sealed_values";
+    type Reply = Page;
+
+    fn run(self, view: &View<'_>) -> Result<Page> {
+        let mut values = Vec::new();
+        let mut found = |place: Place, sealed: Vec<u8>| {
+            if sealing::key_id(&sealed) != Some(self.current) {
+                values.push((place, sealed));
+            }
+        };
+        let mut left = PAGE;
+        if !matches!(self.after, Some(Place::Earlier(_) | Place::Present)) {
+            let range = match &self.after {
+                Some(Place::Session(key)) => beyond(&SESSIONS, key),
+                _ => SESSIONS.range(),
+            };
+            let rows = SESSIONS.scan(view, &range, Direction::Ascending, left)?;
+            left -= rows.len();
+            let last = rows.last().map(|(key, _)| Place::Session(*key));
+            rows.into_iter().for_each(|(key, session)| found(Place::Session(key), session.sealed));
+            if left == 0 {
+                return Ok(Page { values, next: last });
+            }
+        }
+        if self.after != Some(Place::Present) {
+            let range = match &self.after {
+                Some(Place::Earlier(version)) => beyond(&EARLIER, &(*version,)),
+                _ => EARLIER.range(),
+            };
+            let rows = EARLIER.scan(view, &range, Direction::Ascending, left)?;
+            left -= rows.len();
+            let last = rows.last().map(|((version,), _)| Place::Earlier(*version));
+            for ((version,), earlier) in rows {
+                earlier.keys.sealed.into_iter().for_each(|sealed| found(Place::Earlier(version), sealed));
+            }
+            if left == 0 {
+                return Ok(Page { values, next: last });
+            }
+            let present = AGENT.get(view, &())?.and_then(|agent| agent.keys.sealed);
+            present.into_iter().for_each(|sealed| found(Place::Present, sealed));
+        }
+        Ok(Page { values, next: None })
+    }
+}
+
+/// Counts an agent's sealed values.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountSealed {
+    pub current: KeyId,
+}
+
+/// How many values are sealed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    pub all: u64,
+    /// Those under another key than the current one.
+    pub earlier: u64,
+}
+
+impl Query for CountSealed {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "count_sealed";
+    type Reply = Counted;
+
+    fn run(self, view: &View<'_>) -> Result<Counted> {
+        let mut counted = Counted::default();
+        let mut count = |sealed: &[u8]| {
+            counted.all += 1;
+            counted.earlier += u64::from(sealing::key_id(sealed) != Some(self.current));
+        };
+        SESSIONS.visit(view, SESSIONS.range(), Direction::Ascending, |_, session| {
+            count(&session.sealed);
+            Ok(true)
+        })?;
+        EARLIER.visit(view, EARLIER.range(), Direction::Ascending, |_, earlier| {
+            earlier.keys.sealed.iter().for_each(|sealed| count(sealed));
+            Ok(true)
+        })?;
+        AGENT.get(view, &())?.and_then(|agent| agent.keys.sealed).iter().for_each(|sealed| count(sealed));
+        Ok(counted)
+    }
+}
+
+/// One value under the current key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resealed {
+    pub place: Place,
+    /// What was read there.
+    pub old: Vec<u8>,
+    pub new: Vec<u8>,
+}
+
+/// Replaces values that are still what was read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reseal {
+    /// At most [`PAGE`].
+    pub values: Vec<Resealed>,
+}
+
+impl Operation for Reseal {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "reseal";
+    /// How many were replaced.
+    type Reply = u32;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
+        let mut replaced = 0;
+        for Resealed { place, old, new } in self.values {
+            let still = |sealed: &Option<Vec<u8>>| sealed.as_deref() == Some(&old[..]);
+            let hit = match place {
+                Place::Session(key) => match SESSIONS.get(turn, &key)? {
+                    Some(mut session) if session.sealed == old => {
+                        session.sealed = new;
+                        SESSIONS.put(turn, &key, &session)?;
+                        true
+                    }
+                    _ => false,
+                },
+                Place::Earlier(version) => match EARLIER.get(turn, &(version,))? {
+                    Some(mut earlier) if still(&earlier.keys.sealed) => {
+                        earlier.keys.sealed = Some(new);
+                        EARLIER.put(turn, &(version,), &earlier)?;
+                        true
+                    }
+                    _ => false,
+                },
+                Place::Present => match AGENT.get(turn, &())? {
+                    Some(mut agent) if still(&agent.keys.sealed) => {
+                        agent.keys.sealed = Some(new);
+                        AGENT.put(turn, &(), &agent)?;
+                        true
+                    }
+                    _ => false,
+                },
+            };
+            replaced += u32::from(hit);
+        }
+        Ok(replaced)
+    }
+}
+
+/// What an attempt came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    pub resealed: u64,
+    /// Values that no master key at hand opens; they stay as they are.
+    pub unopened: u64,
+    /// Everything was looked at, and nothing that opens is left under an earlier key.
+    pub complete: bool,
+}
+
+/// Moves what an agent has sealed under the current master key: at most `pages` pages of values.
+pub async fn reseal(rt: &dyn Runtime, actor: &str, pages: usize) -> Result<Progress> {
+    let environment = rt.environment();
+    let did = wire::did_text(&environment.settings, &record::did_of(actor)?);
+    let mut progress = Progress::default();
+    let (mut after, mut used, mut races) = (None, 0, 0);
+    loop {
+        let ring = environment.secrets.sealing();
+        let look = SealedValues { current: ring.current().id(), after: after.clone() };
+        let page = runtime::query(rt, actor, &look).await?;
+        let (mut values, mut unopened) = (Vec::new(), 0);
+        for (place, old) in page.values {
+            match ring.reseal(&did, &place.purpose(), &custody::nonce(rt), &old) {
+                Ok(Some(new)) => values.push(Resealed { place, old, new }),
+                Ok(None) => {}
+                Err(_) => unopened += 1,
+            }
+        }
+        if !values.is_empty() {
+            let wanted = values.len();
+            let replaced = runtime::call(rt, actor, &Reseal { values }).await?;
+            progress.resealed += u64::from(replaced);
+            if usize::try_from(replaced).map_err(Error::internal)? < wanted {
+                // Somebody stored other values meanwhile: this page is not done, and the next must not come before it.
+                races += 1;
+                if races > RACES {
+                    return Ok(progress);
+                }
+                continue;
+            }
+            used += 1;
+        }
+        progress.unopened += unopened;
+        match page.next {
+            None => {
+                progress.complete = true;
+                return Ok(progress);
+            }
+            Some(_) if used >= pages => return Ok(progress),
+            next => after = next,
+        }
+    }
+}
+
+/// The actor of a caller that has not been gone through since the last rotation, where no task visits all agents.
+pub(crate) fn behind(rt: &dyn Runtime, caller: &Caller) -> Option<String> {
+    let Caller::Agent(agent) = caller else { return None };
+    let sealed = agent.keys.sealed.as_ref()?;
+    let current = || rt.environment().secrets.sealing().current().id();
+    (rt.maintenance().is_none() && sealing::key_id(sealed) != Some(current())).then(|| agent.actor.clone())
+}
+
+/// Moves some of what a caller has sealed, once its request is done. Not done is not an error: earlier keys open all
+/// the while, and the next request goes on.
+pub(crate) async fn passing_by(rt: &dyn Runtime, actor: &str) {
+    let _ = reseal(rt, actor, 1).await;
+}

@@ -1,0 +1,27 @@
+//! Time, randomness and waiting, as the platform gives them.
+
+use std::time::Duration;
+
+use heliograph_core::Timestamp;
+use worker::{Date, Delay};
+
+/// The time of the last I/O: the platform's clock stands still while code runs. Whole milliseconds.
+pub fn now() -> Timestamp {
+    Timestamp::from_millis(i64::try_from(Date::now().as_millis()).unwrap_or(i64::MAX))
+}
+
+/// 32 fresh unpredictable bytes.
+#[allow(clippy::panic)]
+pub fn random() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    if let Err(error) = getrandom::fill(&mut bytes) {
+        // Without randomness every key and nonce would be guessable: end this instance rather than go on.
+        panic!("the platform gives no randomness: {error}");
+    }
+    bytes
+}
+
+pub async fn sleep(duration: Duration) {
+    // The platform's timer takes a 32-bit number of milliseconds.
+    Delay::from(duration.clamp(Duration::from_millis(1), Duration::from_millis(i32::MAX as u64))).await;
+}

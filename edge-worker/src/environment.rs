@@ -1,0 +1,146 @@
+//! Settings and secrets from the Worker's bindings, built once per isolate, and the check at start.
+//!
+//! A setting is a binding `HELIOGRAPH_<NAME>` (`[vars]` of `wrangler.toml`). Secrets (`npx wrangler secret put`):
+//!
+//! | Secret | |
+//! |---|---|
+//! | `HELIOGRAPH_MASTER_KEY` | 64 hexadecimal digits; seals what the service keeps for others |
+//! | `HELIOGRAPH_MASTER_KEYS_EARLIER` | optional: master keys before a rotation, with commas between |
+//! | `HELIOGRAPH_ADMIN_KEY` | the operator's key (`X-Admin-Key`) |
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use heliograph_core::actor::{Call, decode};
+use heliograph_core::crypto::Secret;
+use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
+use heliograph_core::deployment::{self, Start};
+use heliograph_core::limits::Buckets;
+use heliograph_core::runtime::Environment;
+use heliograph_core::secrets::Secrets;
+use heliograph_core::settings::Settings;
+use heliograph_core::{Error, Result};
+use worker::Env;
+use worker::js_sys::Object;
+use worker::wasm_bindgen::JsCast;
+
+use crate::errand;
+
+thread_local! {
+    static SETTINGS: OnceCell<Arc<Settings>> = const { OnceCell::new() };
+    static STARTED: OnceCell<Arc<Environment>> = const { OnceCell::new() };
+}
+
+const PREFIX: &str = "HELIOGRAPH_";
+
+/// Bindings with the prefix that are no settings.
+const OTHERS: [&str; 4] =
+    ["HELIOGRAPH_MASTER_KEY", "HELIOGRAPH_MASTER_KEYS_EARLIER", "HELIOGRAPH_REQUEST_LIMIT_MS", "HELIOGRAPH_CONFIG"];
+
+/// The settings of this isolate.
+pub fn settings(env: &Env) -> Result<Arc<Settings>> {
+    if let Some(settings) = SETTINGS.with(|cell| cell.get().cloned()) {
+        return Ok(settings);
+    }
+    let settings = Arc::new(read_settings(env).map_err(refused)?);
+    Ok(SETTINGS.with(|cell| cell.get_or_init(|| settings).clone()))
+}
+
+/// The environment, once the deployment has accepted brand and master key. A failure is tried again by the next
+/// request; its cause is for the operator.
+pub async fn started(env: &Env) -> Result<Arc<Environment>> {
+    if let Some(environment) = STARTED.with(|cell| cell.get().cloned()) {
+        return Ok(environment);
+    }
+    let settings = settings(env)?;
+    let secrets = read_secrets(env, &settings).map_err(refused)?;
+    let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };
+    let call = Call::operation(deployment::actor().name, &start)?;
+    let reply = errand::call(env, &call).await.map_err(|error| refused(error.to_string()))?;
+    let identity: deployment::Identity = decode(&reply)?;
+    let environment = Environment {
+        settings: Settings::clone(&settings),
+        secrets,
+        buckets: Buckets::default(),
+        usage: Default::default(),
+        deployment: identity.id,
+    };
+    Ok(STARTED.with(|cell| cell.get_or_init(|| Arc::new(environment)).clone()))
+}
+
+/// The environment when [`started`] succeeded in this isolate before.
+pub fn present() -> Option<Arc<Environment>> {
+    STARTED.with(|cell| cell.get().cloned())
+}
+
+fn refused(cause: String) -> Error {
+    Error::unavailable(format!("the Worker cannot serve: {cause}"))
+}
+
+fn binding(env: &Env, name: &str) -> Option<String> {
+    env.var(name).ok().map(|value| value.to_string())
+}
+
+fn read_settings(env: &Env) -> Result<Settings, String> {
+    let mut settings = Settings::default();
+    let mut chosen = Vec::new();
+    for setting in Settings::ALL {
+        if let Some(text) = binding(env, &format!("{PREFIX}{}", setting.name.to_uppercase())) {
+            settings.set(setting.name, &text)?;
+            chosen.push(setting.name);
+        }
+    }
+    for name in Object::keys(env.unchecked_ref::<Object>()).iter().filter_map(|name| name.as_string()) {
+        let is_setting = Settings::ALL.iter().any(|setting| name == format!("{PREFIX}{}", setting.name.to_uppercase()));
+        if name.starts_with(PREFIX) && !is_setting && !OTHERS.contains(&name.as_str()) {
+            worker::console_warn!("there is no setting named {name}");
+        }
+    }
+    if !is_loopback(&settings.public_url) {
+        open_to_the_world(&mut settings, &chosen);
+    }
+    Ok(settings)
+}
+
+/// Public figures for a deployment that the world reaches; what the operator chose stays.
+fn open_to_the_world(settings: &mut Settings, chosen: &[&str]) {
+    let mut public = settings.clone();
+    public.open_to_the_world();
+    for setting in Settings::ALL.iter().filter(|setting| !setting.secret && !chosen.contains(&setting.name)) {
+        if let Some(value) = public.get(setting.name) {
+            // A value that was valid in one copy is valid in the other.
+            let _ = settings.set(setting.name, &value);
+        }
+    }
+}
+
+/// Whether the service's own address can only be reached from the machine it runs on.
+fn is_loopback(public_url: &str) -> bool {
+    let host = public_url.split("://").nth(1).unwrap_or_default();
+    ["127.", "localhost", "[::1]"].iter().any(|start| host.starts_with(start))
+}
+
+fn read_secrets(env: &Env, settings: &Settings) -> Result<Secrets, String> {
+    let missing = |name: &str| format!("the secret {name} is not set; run `npx wrangler secret put {name}`");
+    let name = "HELIOGRAPH_MASTER_KEY";
+    let current = master_key(name, &binding(env, name).ok_or_else(|| missing(name))?)?;
+    let name = "HELIOGRAPH_MASTER_KEYS_EARLIER";
+    let earlier = binding(env, name).unwrap_or_default();
+    let earlier = earlier.split(',').map(str::trim).filter(|text| !text.is_empty());
+    let earlier = earlier.map(|text| master_key(name, text)).collect::<Result<Vec<_>, _>>()?;
+    if settings.admin_key.is_empty() {
+        return Err(missing("HELIOGRAPH_ADMIN_KEY"));
+    }
+    Ok(Secrets::new(KeyRing::new(current, earlier), settings.admin_key.clone()))
+}
+
+fn master_key(name: &str, text: &str) -> Result<MasterKey, String> {
+    let text = text.trim();
+    let byte = |index: usize| text.get(2 * index..2 * index + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    let bytes: Option<Vec<u8>> = (0..32).map(byte).collect();
+    bytes
+        .filter(|_| text.len() == 64)
+        .and_then(|bytes| Secret::from_slice(&bytes))
+        .map(MasterKey::new)
+        .ok_or_else(|| format!("{name} must be 64 hexadecimal digits (`openssl rand -hex 32` makes one)"))
+}

@@ -1,0 +1,80 @@
+//! What one part of the Worker asks of an object, and how it travels.
+//!
+//! An errand is a POST to a host name that no client's request ever has: requests of clients are forwarded under
+//! [`CLIENT`], and the Worker writes both addresses itself. Bodies are postcard.
+
+use heliograph_core::actor::{ActorId, Call, Delivery, Receipt, decode, encode};
+use heliograph_core::{Error, Result};
+use serde::de::DeserializeOwned;
+use worker::js_sys::Uint8Array;
+use worker::{Env, Headers, Method, Request, RequestInit, Response, Stub};
+
+/// Address of errands; the path names the errand.
+pub const ERRAND: &str = "errand";
+/// Address under which requests of clients are forwarded; path and query are the client's.
+pub const CLIENT: &str = "client";
+
+pub const CALL: &str = "/call";
+pub const QUERY: &str = "/query";
+pub const DELIVER: &str = "/deliver";
+pub const PROBE: &str = "/probe";
+/// Opens a WebSocket for the stream described in [`OPEN`].
+pub const SOCKET: &str = "/socket";
+
+/// Header with the address of the client of a forwarded request.
+pub const ADDRESS: &str = "x-heliograph-client-address";
+/// Header with the encoded stream to open, in hexadecimal.
+pub const OPEN: &str = "x-heliograph-open";
+
+/// The Durable Object of an actor.
+pub fn object(env: &Env, actor: &ActorId) -> Result<Stub> {
+    let namespace = env.durable_object("ACTOR").map_err(Error::internal)?;
+    namespace.get_by_name(&actor.to_string()).map_err(Error::unavailable)
+}
+
+/// Runs an operation on its actor.
+pub async fn call(env: &Env, call: &Call) -> Result<Vec<u8>> {
+    run::<Result<Vec<u8>>>(env, &call.actor, CALL, encode(call)?).await?
+}
+
+/// Runs a query on its actor.
+pub async fn query(env: &Env, call: &Call) -> Result<Vec<u8>> {
+    run::<Result<Vec<u8>>>(env, &call.actor, QUERY, encode(call)?).await?
+}
+
+/// Carries a message to its target.
+pub async fn deliver(env: &Env, delivery: &Delivery) -> Receipt {
+    let carried = match encode(delivery) {
+        Ok(body) => run::<Receipt>(env, &delivery.call.actor, DELIVER, body).await,
+        Err(error) => Err(error),
+    };
+    carried.unwrap_or_else(Receipt::Retry)
+}
+
+/// Proves that an object can write.
+pub async fn probe(env: &Env, actor: &ActorId) -> Result<()> {
+    run::<Result<()>>(env, actor, PROBE, Vec::new()).await?
+}
+
+async fn run<T: DeserializeOwned>(env: &Env, actor: &ActorId, errand: &str, body: Vec<u8>) -> Result<T> {
+    let lost = |error: worker::Error| Error::unavailable(format!("object {actor}: {error}"));
+    let body = Uint8Array::from(body.as_slice());
+    let request = request(&format!("https://{ERRAND}{errand}"), Method::Post, Headers::new(), Some(body))?;
+    let mut response = object(env, actor)?.fetch_with_request(request).await.map_err(lost)?;
+    if response.status_code() != 200 {
+        return Err(Error::unavailable(format!("object {actor} answered {}", response.status_code())));
+    }
+    decode(&response.bytes().await.map_err(lost)?)
+}
+
+/// A request to an object.
+pub fn request(url: &str, method: Method, headers: Headers, body: Option<Uint8Array>) -> Result<Request> {
+    let mut init = RequestInit::new();
+    init.with_method(method).with_headers(headers).with_body(body.map(Into::into));
+    Request::new_with_init(url, &init).map_err(Error::internal)
+}
+
+/// The answer to an errand.
+pub fn answer(value: &impl serde::Serialize) -> Result<Response> {
+    Response::from_bytes(encode(value)?).map_err(Error::internal)
+}

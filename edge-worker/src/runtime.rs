@@ -1,0 +1,88 @@
+//! The core's [`Runtime`] on the edge: in the Worker's isolate, or inside an object, whose own calls stay local.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heliograph_core::actor::Call;
+use heliograph_core::agent::stream::Open;
+use heliograph_core::documents::Document;
+use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use heliograph_core::{Error, Result, Timestamp, deployment};
+use worker::Env;
+
+use crate::kv_documents::Documents;
+use crate::space::Space;
+use crate::{clock, errand};
+
+pub struct EdgeRuntime {
+    env: Env,
+    environment: Arc<Environment>,
+    /// The object this runs in; none in the Worker's isolate.
+    home: Option<Rc<Space>>,
+}
+
+impl EdgeRuntime {
+    /// The shared pointer is the router's; nothing here crosses threads.
+    #[allow(clippy::arc_with_non_send_sync)]
+    pub fn new(env: Env, environment: Arc<Environment>, home: Option<Rc<Space>>) -> Arc<dyn Runtime> {
+        Arc::new(EdgeRuntime { env, environment, home })
+    }
+
+    fn home_of(&self, call: &Call) -> Option<&Rc<Space>> {
+        self.home.as_ref().filter(|space| *space.actor() == call.actor)
+    }
+}
+
+impl Runtime for EdgeRuntime {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(async move {
+            match self.home_of(&call) {
+                Some(space) => space.perform(&call).await,
+                None => errand::call(&self.env, &call).await,
+            }
+        })
+    }
+
+    fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+        Box::pin(async move {
+            match self.home_of(&call) {
+                Some(space) => space.answer(&call),
+                None => errand::query(&self.env, &call).await,
+            }
+        })
+    }
+
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+        Box::pin(async move { Ok(Documents::new(&self.env)?.get(key).await?.map(Arc::new)) })
+    }
+
+    /// The router runs the routes that open streams in the agent's own object.
+    fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
+        let stream = match &self.home {
+            Some(space) if space.actor().name == open.agent => Ok(space.events(open)),
+            _ => Err(Error::internal("a stream was asked for outside its agent's object")),
+        };
+        Box::pin(std::future::ready(stream))
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(clock::sleep(duration))
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::now()
+    }
+
+    fn random(&self) -> [u8; 32] {
+        clock::random()
+    }
+
+    fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { errand::probe(&self.env, &deployment::actor()).await })
+    }
+}

@@ -1,0 +1,185 @@
+//! One actor in its object: operations run synchronously on its rows, in one turn with their commit.
+//!
+//! Nothing is awaited between the first read of an operation and the moment its batch, its alarm and the wake-up of its
+//! streams are handed to the platform, so nothing interleaves. The platform holds answers back until the batch is
+//! durable.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use heliograph_core::actor::host::{self, Due, Outcome};
+use heliograph_core::actor::{ActorId, Call, Delivery, Receipt, View};
+use heliograph_core::kv::Batch;
+use heliograph_core::{Error, Result, Timestamp};
+use worker::{Env, State, js_sys};
+
+use crate::listeners::Listeners;
+use crate::sqlite::Sqlite;
+use crate::work::Work;
+use crate::{clock, environment, work};
+
+/// An actor and its object.
+pub struct Space {
+    pub state: Rc<State>,
+    pub env: Env,
+    actor: ActorId,
+    sqlite: Sqlite,
+    /// When the alarm is set to fire, in milliseconds since the Unix epoch.
+    armed: Cell<Option<i64>>,
+    /// Whether the alarm has been compared with the rows since this instance began.
+    settled: Cell<bool>,
+    pub work: Work,
+    pub listeners: RefCell<Listeners>,
+}
+
+impl Space {
+    pub fn new(state: Rc<State>, env: Env, sqlite: Sqlite, actor: ActorId) -> Rc<Self> {
+        Rc::new(Space {
+            state,
+            env,
+            actor,
+            sqlite,
+            armed: Cell::default(),
+            settled: Cell::default(),
+            work: Work::default(),
+            listeners: RefCell::default(),
+        })
+    }
+
+    pub fn actor(&self) -> &ActorId {
+        &self.actor
+    }
+
+    pub fn rows(&self) -> &Sqlite {
+        &self.sqlite
+    }
+
+    /// Runs an operation and waits for the first delivery of its effects, at most `effect_wait_ms`.
+    pub async fn perform(self: &Rc<Self>, call: &Call) -> Result<Vec<u8>> {
+        let (reply, busy) = self.step(|space| host::perform(space, call))?;
+        if busy {
+            work::first_attempt(self).await;
+        }
+        reply
+    }
+
+    pub fn answer(&self, call: &Call) -> Result<Vec<u8>> {
+        let settings = environment::settings(&self.env)?;
+        host::answer(&View::new(&self.actor, &self.sqlite, clock::now(), &settings), call)
+    }
+
+    /// Applies a message from another actor. Its own effects follow in the background: waiting for them here could
+    /// wait for the sender, which waits for us.
+    pub fn receive(self: &Rc<Self>, delivery: &Delivery) -> Receipt {
+        match self.step(|space| host::receive(space, delivery)) {
+            Ok((receipt, busy)) => {
+                if busy {
+                    work::start(self);
+                }
+                receipt.unwrap_or_else(Receipt::Retry)
+            }
+            Err(error) => Receipt::Retry(error),
+        }
+    }
+
+    /// Runs `run` on the rows and commits what it came to. Says also whether something is due at once; an `Err` outside
+    /// means that nothing happened.
+    pub fn step<T>(self: &Rc<Self>, run: impl FnOnce(&host::Space<'_>) -> Outcome<T>) -> Result<(Result<T>, bool)> {
+        let settings = environment::settings(&self.env)?;
+        let now = clock::now();
+        let space =
+            host::Space { actor: &self.actor, rows: &self.sqlite, now, seed: clock::random(), settings: &settings };
+        let outcome = run(&space);
+        self.commit(&outcome.batch)?;
+        let busy = match outcome.due {
+            Due::At(due) => {
+                let busy = due <= now;
+                // What is due now is done right after this turn; the alarm stands in when that does not happen.
+                self.arm(if busy { now.plus(work::STAND_IN) } else { due });
+                busy
+            }
+            Due::Unchanged | Due::Never => false,
+        };
+        if outcome.wake {
+            self.turn_streams();
+        }
+        Ok((outcome.reply, busy))
+    }
+
+    /// Applies changes that no operation made.
+    pub fn commit(&self, batch: &Batch) -> Result<()> {
+        Ok(self.sqlite.apply(batch)?)
+    }
+
+    /// Sets the alarm to `due` unless it is earlier. Nothing is awaited: the platform groups the alarm with the writes
+    /// of the same turn, so both become durable together (ruling foundation-relay 17).
+    pub fn arm(&self, due: Timestamp) {
+        // Rounded up, so that what was due is due when the alarm fires.
+        let at = due.plus(999).millis();
+        if self.armed.get().is_some_and(|armed| armed <= at) {
+            return;
+        }
+        let date = js_sys::Date::new(&(at as f64).into());
+        match self.state.storage().as_raw().set_alarm(date, js_sys::Object::new()) {
+            Ok(_durable) => self.armed.set(Some(at)),
+            Err(error) => worker::console_error!("{}: cannot set the alarm: {error:?}", self.actor),
+        }
+    }
+
+    /// Moves the alarm, also to later, to the earliest time at which something is due.
+    pub fn rearm(self: &Rc<Self>) {
+        let next = match self.next_due() {
+            Ok(next) => next,
+            Err(error) => {
+                worker::console_error!("{}: cannot read what is due: {error}", self.actor);
+                Some(clock::now().plus(work::STAND_IN))
+            }
+        };
+        // With nothing due, an alarm that finds nothing to do costs less than taking it back.
+        if let Some(due) = next
+            && self.armed.get() != Some(due.plus(999).millis())
+        {
+            self.armed.set(None);
+            self.arm(due);
+        }
+    }
+
+    /// When something is due next: a row of the actor, or a document to store again.
+    pub fn next_due(&self) -> Result<Option<Timestamp>> {
+        let rows = host::next_due(&self.sqlite)?;
+        let documents = work::next_document(self)?;
+        let usage = self.work.usage_due();
+        Ok([rows, documents, usage].into_iter().flatten().min())
+    }
+
+    /// The alarm has fired and is no more.
+    pub fn alarm_fired(&self) {
+        self.armed.set(None);
+        self.settled.set(true);
+    }
+
+    /// Compares the alarm with the rows, once in the life of this instance: an alarm whose handler failed too often is
+    /// gone.
+    pub async fn settle(self: &Rc<Self>) {
+        if self.settled.replace(true) {
+            return;
+        }
+        match self.next_due() {
+            Ok(Some(due)) => {
+                let alarm = self.state.storage().get_alarm().await.ok().flatten();
+                if self.armed.get().is_none() {
+                    self.armed.set(alarm);
+                }
+                self.arm(due.max(clock::now()));
+            }
+            Ok(None) => {}
+            Err(error) => worker::console_error!("{}: cannot read what is due: {error}", self.actor),
+        }
+    }
+
+    /// What the rows look like now.
+    pub fn with_view<T>(&self, read: impl FnOnce(&View<'_>) -> Result<T>) -> Result<T> {
+        let settings = environment::settings(&self.env).map_err(|error| Error::internal(error.to_string()))?;
+        read(&View::new(&self.actor, &self.sqlite, clock::now(), &settings))
+    }
+}

@@ -1,0 +1,154 @@
+//! Rotating the master key (ruling foundation-relay 24), and moving what is sealed under the new one.
+//!
+//! The order keeps every value readable after a stop at any point: the key file with the new key is durable first, then
+//! the data knows the key (from there on a start with the old key file is refused), and only then does anything seal
+//! under it. Moving is background work on all agents, in bounded pieces; a start takes up what an earlier run left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use heliograph_core::actor::{ActorId, Call, Kind};
+use heliograph_core::agent::reseal::{Progress, reseal};
+use heliograph_core::deployment::{self, Start};
+use heliograph_core::kv::{KeyPart, Range};
+use heliograph_core::runtime::Runtime;
+use heliograph_core::{Error, Result};
+use tokio::sync::{Mutex, Notify};
+
+use crate::keyfile;
+use crate::runtime::Native;
+use crate::store::{self, ROWS, Store};
+
+/// Agents taken up at once; their changes share commits.
+const BATCH: usize = 32;
+/// Pause between two batches: what agents wait for comes first.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Pause after storage refused.
+const RETRY: Duration = Duration::from_secs(5);
+/// When to look once more: a request that began before the rotation may have stored a value under the earlier key since.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// What is under way.
+#[derive(Default)]
+pub struct Rotation {
+    one_at_a_time: Mutex<()>,
+    running: AtomicBool,
+    wanted: Notify,
+}
+
+impl Rotation {
+    /// Whether values are being moved, or soon will be.
+    pub fn is_running(&self) -> bool {
+        self.running.load(Ordering::SeqCst)
+    }
+
+    /// Has the background task look for values under earlier keys, when there can be any.
+    pub fn wake(&self, native: &Native) {
+        if native.environment().secrets.sealing().earlier() > 0 {
+            self.running.store(true, Ordering::SeqCst);
+            self.wanted.notify_one();
+        }
+    }
+
+    /// Makes a new master key and seals with it from here on. A request that is given up in the middle leaves a key
+    /// file that is ahead; the next rotation or start goes on with it.
+    pub async fn rotate(&self, native: &Native) -> Result<()> {
+        let _alone = self.one_at_a_time.lock().await;
+        let secrets = &native.environment().secrets;
+        let (path, in_use) = (native.store.path().to_owned(), secrets.sealing());
+        let written = tokio::task::spawn_blocking(move || keyfile::rotate(&path, &in_use));
+        let ring = written.await.map_err(Error::internal)?.map_err(Error::internal)?.ring();
+        let start = Start { brand: native.environment().settings.brand.clone(), key_checks: ring.check_values() };
+        native.writer.call(Call::operation(deployment::actor().name, &start)?).await?;
+        secrets.replace(ring);
+        self.wake(native);
+        Ok(())
+    }
+}
+
+/// The background task: whenever woken, moves everything that is under an earlier key.
+pub async fn run(native: Arc<Native>) {
+    loop {
+        native.rotation.wanted.notified().await;
+        finish(&native).await;
+        native.rotation.running.store(false, Ordering::SeqCst);
+        // A new rotation need not wait for the second look.
+        tokio::select! {
+            () = native.rotation.wanted.notified() => native.rotation.wanted.notify_one(),
+            () = tokio::time::sleep(AGAIN) => finish(&native).await,
+        }
+    }
+}
+
+/// Visits all agents until a visit finds nothing to do.
+async fn finish(native: &Arc<Native>) {
+    let mut told = false;
+    loop {
+        match visit(native).await {
+            Ok(done) if done.complete && done.resealed == 0 => {
+                if done.unopened > 0 && !told {
+                    eprintln!("error: {} sealed values open under none of the master keys", done.unopened);
+                }
+                return;
+            }
+            Ok(done) => {
+                if done.unopened > 0 && !told {
+                    eprintln!("error: {} sealed values open under none of the master keys", done.unopened);
+                    told = true;
+                }
+            }
+            Err(error) => {
+                eprintln!("warning: re-sealing pauses: {error}");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+/// One visit to every agent.
+async fn visit(native: &Arc<Native>) -> Result<Progress> {
+    let mut total = Progress { complete: true, ..Progress::default() };
+    let mut after = None;
+    loop {
+        let store = native.store.clone();
+        let look = tokio::task::spawn_blocking(move || agents(&store, after.as_ref()));
+        let batch = look.await.map_err(Error::internal)??;
+        let Some(last) = batch.last().cloned() else { return Ok(total) };
+        let mut visits = stream::iter(batch)
+            .map(|agent| async move { reseal(&**native, &agent.name, usize::MAX).await })
+            .buffer_unordered(BATCH);
+        while let Some(progress) = visits.next().await {
+            let Progress { resealed, unopened, complete } = progress?;
+            total.resealed += resealed;
+            total.unopened += unopened;
+            total.complete &= complete;
+        }
+        after = Some(last);
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// The next agents in the file, in the order of their names.
+fn agents(store: &Store, after: Option<&ActorId>) -> Result<Vec<ActorId>> {
+    store.read(|snapshot| {
+        let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
+        let beyond = |actor: &ActorId| Range::prefix(&store::prefix(actor)).end;
+        let mut start = after.map_or_else(|| Some(format!("{}/", Kind::Agent.as_str()).into_bytes()), beyond);
+        let mut found = Vec::new();
+        while let Some(from) = start.take().filter(|_| found.len() < BATCH) {
+            let mut rows = table.range::<&[u8]>(from.as_slice()..).map_err(Error::unavailable)?;
+            let Some(row) = rows.next() else { break };
+            let (key, _) = row.map_err(Error::unavailable)?;
+            let actor = String::read(&mut key.value()).and_then(|name| ActorId::parse(&name));
+            let actor = actor.ok_or_else(|| Error::internal("a row of no actor"))?;
+            if actor.kind != Kind::Agent {
+                break;
+            }
+            start = beyond(&actor);
+            found.push(actor);
+        }
+        Ok(found)
+    })
+}

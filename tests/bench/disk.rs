@@ -1,0 +1,35 @@
+//! The yardstick of everything durable: append 512 bytes, fdatasync, again.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What one thread reaches on a disk.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe {
+    /// Synced appends per second.
+    pub rate: f64,
+    /// Microseconds.
+    pub p50: u32,
+    pub p99: u32,
+}
+
+/// Measures on the disk of `folder` for `window`.
+pub fn probe(folder: &Path, window: Duration) -> Probe {
+    let path = folder.join("probe");
+    let mut file = File::create(&path).unwrap();
+    let start = Instant::now();
+    let mut latencies = Vec::new();
+    while start.elapsed() < window {
+        let before = Instant::now();
+        file.write_all(&[0x5a; 512]).unwrap();
+        file.sync_data().unwrap();
+        latencies.push(u32::try_from(before.elapsed().as_micros()).unwrap_or(u32::MAX));
+    }
+    let rate = latencies.len() as f64 / start.elapsed().as_secs_f64();
+    std::fs::remove_file(path).unwrap();
+    latencies.sort_unstable();
+    let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
+    Probe { rate, p50: at(0.5), p99: at(0.99) }
+}

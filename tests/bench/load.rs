@@ -1,0 +1,147 @@
+//! A closed-loop HTTP/1.1 generator: N connections, each sends its next request when the last answer is whole.
+//!
+//! It runs on one thread and touches each request as little as it can: requests are written before the run, and only
+//! the few bytes that must differ are replaced.
+
+use std::time::{Duration, Instant};
+
+use heliograph_tests::data::Random;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// What a run measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome {
+    pub connections: usize,
+    /// Answers per second.
+    pub rate: f64,
+    /// Microseconds from the first byte sent to the last byte read.
+    pub p50: u32,
+    pub p99: u32,
+}
+
+/// Requests of a run, written out.
+pub struct Plan {
+    requests: Vec<Vec<u8>>,
+    /// Places that get fresh random base64 digits each time.
+    fresh: Vec<std::ops::Range<usize>>,
+    /// Whether a connection keeps to its own request (its own agent), or goes through all.
+    own: bool,
+    status: &'static [u8],
+}
+
+impl Plan {
+    pub fn get(base: &str, path: &str, headers: &[(&str, &str)]) -> Plan {
+        Plan { requests: vec![request(base, "GET", path, headers, "")], fresh: Vec::new(), own: false, status: b"200" }
+    }
+
+    /// As [`Plan::get`], expecting 304.
+    pub fn get_unchanged(base: &str, path: &str, tag: &str) -> Plan {
+        Plan { status: b"304", ..Plan::get(base, path, &[("if-none-match", tag)]) }
+    }
+
+    /// The requests in turn.
+    pub fn posts(base: &str, path: &str, headers: &[(&str, &str)], bodies: impl Iterator<Item = String>) -> Plan {
+        let requests = bodies.map(|body| request(base, "POST", path, headers, &body)).collect();
+        Plan { requests, fresh: Vec::new(), own: false, status: b"200" }
+    }
+
+    /// One request per connection, with random digits in place of every run of `~`; answered 201.
+    pub fn own_posts(base: &str, path: &str, all: impl Iterator<Item = (String, String)>) -> Plan {
+        let requests: Vec<_> =
+            all.map(|(key, body)| request(base, "POST", path, &[("x-agent-key", &key)], &body)).collect();
+        Plan { fresh: Vec::new(), requests, own: true, status: b"201" }
+    }
+}
+
+fn request(base: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+    let host = base.trim_start_matches("http://");
+    let mut text = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\n");
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if method == "POST" {
+        text.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
+    }
+    format!("{text}\r\n{body}").into_bytes()
+}
+
+/// Runs of the placeholder `~` in a request.
+fn placeholders(request: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
+    for (at, _) in request.iter().enumerate().filter(|(_, byte)| **byte == b'~') {
+        match ranges.last_mut() {
+            Some(last) if last.end == at => last.end = at + 1,
+            _ => ranges.push(at..at + 1),
+        }
+    }
+    ranges
+}
+
+/// Drives `connections` connections for `window`.
+pub async fn run(base: &str, connections: usize, window: Duration, plan: &Plan, seed: u64) -> Outcome {
+    let address = base.trim_start_matches("http://");
+    let start = Instant::now();
+    let end = start + window;
+    let clients = (0..connections).map(|number| {
+        let random = Random::new(seed * 1_000 + number as u64 + 1);
+        connection(address, plan, number, random, end)
+    });
+    let mut latencies = futures_util::future::join_all(clients).await.concat();
+    let took = start.elapsed().as_secs_f64();
+    latencies.sort_unstable();
+    assert!(!latencies.is_empty(), "no answer within {window:?}");
+    let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
+    Outcome { connections, rate: latencies.len() as f64 / took, p50: at(0.5), p99: at(0.99) }
+}
+
+async fn connection(address: &str, plan: &Plan, number: usize, mut random: Random, end: Instant) -> Vec<u32> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut own = plan.requests[number % plan.requests.len()].clone();
+    let fresh = if plan.own { placeholders(&own) } else { plan.fresh.clone() };
+    let mut next = number;
+    let mut answer = Vec::with_capacity(64 << 10);
+    let mut latencies = Vec::with_capacity(1 << 16);
+    while Instant::now() < end {
+        let request: &[u8] = if plan.own {
+            for place in &fresh {
+                own[place.clone()].fill_with(|| DIGITS[random.next() as usize >> 58 & 63]);
+            }
+            &own
+        } else {
+            next += 1;
+            &plan.requests[next % plan.requests.len()]
+        };
+        let before = Instant::now();
+        stream.write_all(request).await.unwrap();
+        read_answer(&mut stream, &mut answer, plan.status).await;
+        latencies.push(u32::try_from(before.elapsed().as_micros()).unwrap_or(u32::MAX));
+    }
+    latencies
+}
+
+/// Reads one answer to its end; it must have the expected status.
+async fn read_answer(stream: &mut TcpStream, answer: &mut Vec<u8>, status: &[u8]) {
+    answer.clear();
+    let mut whole = usize::MAX;
+    while answer.len() < whole {
+        let read = stream.read_buf(answer).await.unwrap();
+        assert!(read > 0, "the server closed: {}", String::from_utf8_lossy(answer));
+        if whole == usize::MAX
+            && let Some(head) = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")
+        {
+            assert_eq!(&answer[9..12], status, "{}", String::from_utf8_lossy(answer));
+            whole = head + 4 + content_length(&answer[..head]);
+        }
+    }
+}
+
+fn content_length(head: &[u8]) -> usize {
+    const NAME: &[u8] = b"content-length:";
+    let line = head
+        .split(|byte| *byte == b'\n')
+        .find(|line| line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME)));
+    line.map_or(0, |line| String::from_utf8_lossy(&line[NAME.len()..]).trim().parse().unwrap())
+}

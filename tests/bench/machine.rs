@@ -1,0 +1,81 @@
+//! Which machine this is, and which core does what.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Cores of server and generator.
+#[derive(Debug, Clone)]
+pub struct Cores {
+    pinned: bool,
+}
+
+impl Cores {
+    /// A command of a server, on its core.
+    pub fn server(&self, program: &Path) -> Command {
+        crate::bare::pinned(self.pinned.then_some("0"), program)
+    }
+}
+
+/// Keeps this process off the server's core, where that can be done.
+pub fn pin_generator() -> Cores {
+    let enough = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2);
+    let pin = || {
+        let id = std::process::id().to_string();
+        let mut command = Command::new("taskset");
+        command.args(["-cp", "1", &id]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    Cores { pinned: enough && pin() }
+}
+
+/// A program that may use every core again, for work that is not served.
+pub fn unpinned(program: &Path) -> Command {
+    let last = available_cores().saturating_sub(1);
+    crate::bare::pinned(has_taskset().then_some(format!("0-{last}")).as_deref(), program)
+}
+
+fn has_taskset() -> bool {
+    Command::new("taskset").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+}
+
+/// Cores of the machine, not only those that this process is pinned to.
+fn available_cores() -> usize {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    text.lines().filter(|line| line.starts_with("processor")).count().max(1)
+}
+
+/// Lines that describe the machine.
+pub fn describe(cores: &Cores) -> Vec<String> {
+    let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        line.split_once(':').map_or("unknown", |(_, value)| value.trim()).to_owned()
+    };
+    let (cpu, memory) = (file("/proc/cpuinfo"), file("/proc/meminfo"));
+    let kib: u64 = field(&memory, "MemTotal").split(' ').next().and_then(|kib| kib.parse().ok()).unwrap_or(0);
+    let load = file("/proc/loadavg");
+    vec![
+        format!("{} x {}, {} GiB of memory", available_cores(), field(&cpu, "model name"), kib >> 20),
+        format!("kernel {}, data on {}", file("/proc/sys/kernel/osrelease").trim(), file_system()),
+        format!(
+            "other work on the machine: load average {} at the end of the run",
+            load.split(' ').take(3).collect::<Vec<_>>().join(", ")
+        ),
+        match cores.pinned {
+            true => "server on core 0, generator on core 1 (`taskset`)".to_owned(),
+            false => "server and generator share the cores (no `taskset`, or one core)".to_owned(),
+        },
+    ]
+}
+
+fn file_system() -> String {
+    let output = Command::new("stat").args(["-f", "-c", "%T", env!("CARGO_TARGET_TMPDIR")]).output();
+    output.map_or("unknown".to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Peak resident memory of a process so far, in bytes; Linux only.
+pub fn peak_memory(process: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().split(' ').next()?.parse::<u64>().ok().map(|kib| kib << 10)
+}

@@ -1,0 +1,87 @@
+//! `cargo xtask bench`: how fast, beside yardsticks measured in the same minutes (rulings foundation-relay 33).
+//!
+//! Every round measures, one after the other on the same disk and the same cores: the raw fdatasync rate, a bare axum
+//! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
+//! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
+//! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
+//! `taskset` is there. The result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
+
+mod bare;
+mod disk;
+mod edge;
+mod imports;
+mod load;
+mod machine;
+mod report;
+mod service;
+
+use std::time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Rounds of the interleaved part.
+const ROUNDS: usize = 3;
+
+/// One round of the interleaved part.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// Appends of 512 B with fdatasync, per second: before and after the round.
+    pub fsync: [disk::Probe; 2],
+    pub bare: load::Outcome,
+    pub lookup: load::Outcome,
+    pub not_modified: load::Outcome,
+    pub detect: load::Outcome,
+    /// At 1, 16 and 64 connections.
+    pub send: [load::Outcome; 3],
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if args.iter().any(|arg| arg == "--bare-handler") {
+        return bare::serve();
+    }
+    let quick = args.iter().any(|arg| arg == "--quick");
+    let window = Duration::from_millis(if quick { 300 } else { 2_000 });
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let rounds = interleaved(folder.path(), &cores, window, if quick { 1 } else { ROUNDS });
+    let imports = imports::run(folder.path(), if quick { 20_000 } else { 500_000 }, if quick { 1 } else { ROUNDS });
+    let edge = edge::run();
+    let text = report::render(&machine::describe(&cores), &rounds, &imports, &edge);
+    println!("{text}");
+    if !quick {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/bench/RESULTS.md"), text).unwrap();
+    }
+}
+
+fn interleaved(folder: &std::path::Path, cores: &machine::Cores, window: Duration, rounds: usize) -> Vec<Round> {
+    let bare = bare::start(cores);
+    let service = service::Service::start(&folder.join("service.redb"), cores);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut seed = 0;
+    let mut measure = |base: &str, connections: usize, plan: &load::Plan| {
+        seed += 1;
+        runtime.block_on(load::run(base, connections, window, plan, seed))
+    };
+    let (lookup, not_modified, detect) = (service.lookup(), service.not_modified(), service.detect());
+    let hello = load::Plan::get(&bare.base, "/", &[]);
+    // Once without counting: caches fill, connections and files exist.
+    for plan in [&lookup, &detect] {
+        measure(&service.base, 16, plan);
+    }
+    (0..rounds)
+        .map(|round| {
+            eprintln!("round {} of {rounds}", round + 1);
+            let before = disk::probe(folder, window / 2);
+            Round {
+                bare: measure(&bare.base, 64, &hello),
+                lookup: measure(&service.base, 64, &lookup),
+                not_modified: measure(&service.base, 64, &not_modified),
+                detect: measure(&service.base, 16, &detect),
+                send: [1, 16, 64].map(|connections| measure(&service.base, connections, &service.send())),
+                fsync: [before, disk::probe(folder, window / 2)],
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,102 @@
+//! The native server as it is measured: generous budgets, no access log, data and agents in place.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use heliograph_core::time::Timestamp;
+use heliograph_tests::client::Client;
+use heliograph_tests::data;
+use heliograph_tests::process::{Server, built};
+use heliograph_tests::target::ADMIN_KEY;
+use serde_json::{Value, json};
+
+use crate::imports::dataset;
+use crate::load::Plan;
+use crate::machine::Cores;
+
+const LOOKUP: &str = "/data/censorship-index.json";
+/// Connections of the largest send run, each an agent of its own.
+const AGENTS: usize = 64;
+/// Bytes of ciphertext in a durable send (ruling foundation-relay 33).
+const CIPHERTEXT: usize = 1_024;
+/// Rows that detection answers from.
+const ROWS: usize = 50_000;
+
+pub struct Service {
+    _server: Server,
+    pub base: String,
+    tag: String,
+    api_key: String,
+    /// DID and key.
+    agents: Vec<(String, String)>,
+    /// Countries and sites of the data.
+    cells: Vec<(String, String)>,
+}
+
+impl Service {
+    pub fn start(data: &Path, cores: &Cores) -> Service {
+        let mut command = cores.server(&built("heliograph"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+        for (name, value) in [
+            ("ADMIN_KEY", ADMIN_KEY),
+            ("ACCESS_LOG", "false"),
+            ("AGENT_PER_SECOND", "10000000"),
+            ("AGENT_BURST", "100000000"),
+            ("MAILBOX_MESSAGES", "100000000"),
+            ("MAILBOX_BYTES", "1000000000000"),
+            ("REGISTRATIONS_PER_HOUR", "1000000"),
+        ] {
+            command.env(format!("HELIOGRAPH_{name}"), value);
+        }
+        let server = Server::start(command);
+        let client = Client::http(&server.base);
+        let set = dataset(ROWS, now());
+        data::import(&client.admin(), "ooni-observations", "", set.text.as_bytes());
+        let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);
+        let agents = (0..AGENTS).map(|_| register(&client)).collect();
+        let tag = client.get(LOOKUP).header("etag").unwrap().to_owned();
+        let api_key = text(&key["api_key"]);
+        Service { base: server.base.clone(), _server: server, tag, api_key, agents, cells: set.cells }
+    }
+
+    pub fn lookup(&self) -> Plan {
+        Plan::get(&self.base, LOOKUP, &[])
+    }
+
+    pub fn not_modified(&self) -> Plan {
+        Plan::get_unchanged(&self.base, LOOKUP, &self.tag)
+    }
+
+    pub fn detect(&self) -> Plan {
+        let bodies = self.cells.iter().map(|(country, site)| json!({ "country": country, "target": site }).to_string());
+        Plan::posts(&self.base, "/hydra/v1/detect", &[("x-api-key", &self.api_key)], bodies)
+    }
+
+    /// Each agent writes to its neighbour; nonce and signature differ from message to message.
+    pub fn send(&self) -> Plan {
+        let ciphertext = STANDARD.encode([0xa5; CIPHERTEXT]);
+        let all = self.agents.iter().zip(self.agents.iter().cycle().skip(1)).map(|((_, key), (to, _))| {
+            // 24 bytes are 32 digits; 64 bytes are 86 digits and padding, the last of them with two meaningful bits.
+            let (nonce, signature) = ("~".repeat(32), format!("{}A==", "~".repeat(85)));
+            let body = json!({ "to": to, "ciphertext": ciphertext, "nonce": nonce, "signature": signature });
+            (key.clone(), body.to_string())
+        });
+        Plan::own_posts(&self.base, "/v1/agent/send/encrypted", all)
+    }
+}
+
+fn register(client: &Client) -> (String, String) {
+    let body = client.post("/v1/agent/register", &json!({})).expect(201);
+    (text(&body["did"]), text(&body["api_key"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// The time of the data's last row.
+pub fn now() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    Timestamp::from_seconds(i64::try_from(since.as_secs()).unwrap())
+}

@@ -1,0 +1,213 @@
+//! The censorship index (interface 4.2; spec intelligence 3.1, 3.2, 3.5, 3.6, 15).
+
+use heliograph_tests::client::Client;
+use heliograph_tests::synthetic::INSIDE;
+use serde_json::Value;
+
+use crate::detect::with_blocked_site;
+use crate::{Suite, cases};
+
+cases![
+    the_index_has_the_members_that_readers_know,
+    the_index_is_cached_by_its_tag,
+    the_csv_is_a_download_with_the_named_columns,
+    json_and_csv_name_the_same_countries,
+    ruling_33_countries_with_too_little_data_are_left_out_and_counted,
+    ruling_33_known_lists_never_enter_the_index,
+    ruling_35_licences_stand_beside_the_index,
+    ruling_11_the_index_of_a_past_time_is_computed_and_echoes_it,
+    index_v1_has_summary_and_countries_by_code,
+    index_v1_of_a_country_has_what_clients_format,
+    index_v1_of_no_country_is_404,
+];
+
+/// Checks `ETag`, `Cache-Control`, 304 and HEAD of a document.
+pub fn check_caching(client: &Client, path: &str, content_type: &str) {
+    let answer = client.get(path);
+    assert_eq!(answer.status, 200, "{path}");
+    assert!(answer.header("content-type").unwrap().starts_with(content_type), "{path}");
+    let tag = answer.header("etag").unwrap_or_else(|| panic!("{path} has no ETag"));
+    assert!(tag.starts_with('"') && tag.ends_with('"') && tag.len() > 2, "{path}: {tag} is no strong tag");
+    assert!(answer.header("cache-control").is_some_and(|value| value.contains("max-age")), "{path}");
+    let tags = [tag.to_owned(), format!("W/{tag}"), format!("\"x\", {tag}"), "*".to_owned()];
+    for sent in tags {
+        let again = client.with("if-none-match", &sent).get(path);
+        assert_eq!((again.status, again.body.len()), (304, 0), "{path} with {sent}");
+        assert_eq!(again.header("etag"), Some(tag), "{path}");
+        assert!(again.header("cache-control").is_some(), "{path}");
+    }
+    let other = client.with("if-none-match", "\"another\"").get(path);
+    assert_eq!((other.status, &other.body), (200, &answer.body), "{path}");
+    let head = client.send("HEAD", path, None, b"");
+    assert_eq!((head.status, head.body.len(), head.header("etag")), (200, 0, Some(tag)), "{path}");
+    assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{path}");
+}
+
+fn index(client: &Client) -> Value {
+    client.get("/data/censorship-index.json").expect(200)
+}
+
+fn check_index(body: &Value) {
+    assert!(body["name"].is_string(), "{body}");
+    for name in ["totalCountries", "liveMeasurements", "historicalMeasurements", "totalMeasurements"] {
+        assert!(body["metadata"][name].is_u64(), "{name}: {body}");
+    }
+    for level in ["severe", "high", "medium", "low", "free"] {
+        assert!(body["summary"][format!("{level}Count")].is_u64(), "{level}: {body}");
+    }
+    let countries = body["countries"].as_array().unwrap();
+    let mut last = f64::INFINITY;
+    for (at, country) in countries.iter().enumerate() {
+        assert_eq!(country["rank"], at + 1, "{country}");
+        let code = country["code"].as_str().unwrap();
+        assert!(code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()), "{country}");
+        let name = country["country"].as_str().unwrap();
+        assert!(name.len() > 2, "the display name, not the code: {country}");
+        let score = country["score"].as_u64().unwrap_or_else(|| panic!("an integer: {country}"));
+        assert!(score <= 100 && score as f64 <= last, "worst first: {country}");
+        last = score as f64;
+        let level = match score {
+            0..20 => "free",
+            20..40 => "low",
+            40..60 => "medium",
+            60..80 => "high",
+            _ => "severe",
+        };
+        assert_eq!(country["level"], level, "{country}");
+        assert!(country["samples"].is_u64(), "{country}");
+        assert!(country["blocked"].as_array().unwrap().iter().all(Value::is_string), "{country}");
+        if let Some(interval) = country.get("confidenceInterval").filter(|value| !value.is_null()) {
+            let (low, high) = (interval[0].as_f64().unwrap(), interval[1].as_f64().unwrap());
+            assert!(low <= score as f64 && score as f64 <= high, "{country}");
+        }
+    }
+    let levels: u64 = ["severe", "high", "medium", "low", "free"]
+        .iter()
+        .map(|level| body["summary"][format!("{level}Count")].as_u64().unwrap())
+        .sum();
+    assert_eq!(levels, countries.len() as u64, "{body}");
+}
+
+fn the_index_has_the_members_that_readers_know(suite: &Suite) {
+    check_index(&index(&suite.client()));
+    check_index(&index(&suite.prepared("site", with_blocked_site)));
+}
+
+fn the_index_is_cached_by_its_tag(suite: &Suite) {
+    check_caching(&suite.client(), "/data/censorship-index.json", "application/json");
+    check_caching(&suite.client(), "/data/censorship-index.csv", "text/csv");
+    check_caching(&suite.client(), "/v1/censorship-index", "application/json");
+}
+
+fn the_csv_is_a_download_with_the_named_columns(suite: &Suite) {
+    let answer = suite.client().get("/data/censorship-index.csv");
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("text/csv; charset=utf-8"));
+    assert_eq!(answer.header("content-disposition"), Some("attachment; filename=\"censorship-index.csv\""));
+    let header = answer.text().lines().next().unwrap();
+    let expected =
+        "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated";
+    assert!(header.starts_with(expected), "{header}");
+}
+
+fn json_and_csv_name_the_same_countries(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let csv = client.get("/data/censorship-index.csv");
+    assert_eq!(csv.text().lines().count() - 1, index(&client)["countries"].as_array().unwrap().len());
+}
+
+fn ruling_33_countries_with_too_little_data_are_left_out_and_counted(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let path = format!("/data/censorship-index.json?as_of={INSIDE}");
+    let body = client.get(&path).expect(200);
+    check_index(&body);
+    // 64 sessions on one domain are under 200 sessions on 20 domains.
+    let countries = body["countries"].as_array().unwrap();
+    assert!(countries.iter().all(|country| country["code"] != "NO"), "{body}");
+    let refused = body.get("insufficientData").or(body.pointer("/metadata/insufficientData"));
+    let refused = refused.or(body.pointer("/summary/insufficientData")).and_then(Value::as_u64);
+    assert!(refused.is_some_and(|count| count >= 1), "{body}");
+}
+
+fn ruling_33_known_lists_never_enter_the_index(suite: &Suite) {
+    // A first start knows documented blocks of several countries and no measurement.
+    let body = index(&suite.client());
+    assert_eq!(body["countries"], serde_json::json!([]), "{body}");
+    assert_eq!(body["metadata"]["totalMeasurements"], 0, "{body}");
+}
+
+fn ruling_35_licences_stand_beside_the_index(suite: &Suite) {
+    let body = index(&suite.client());
+    let license = body.get("license").or(body.pointer("/metadata/license")).and_then(Value::as_str);
+    let cc_by =
+        |name: &str| name.contains("CC BY 4.0") || name.contains("CC-BY-4.0") || name.contains("licenses/by/4.0");
+    assert!(license.is_some_and(cc_by), "{body}");
+    let text = index(&suite.prepared("site", with_blocked_site)).to_string();
+    assert!(text.contains("sourceLicenses") && text.contains("effectiveLicense"), "{text}");
+}
+
+fn ruling_11_the_index_of_a_past_time_is_computed_and_echoes_it(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    for path in ["/data/censorship-index.json", "/v1/censorship-index", "/v1/censorship-index/NO"] {
+        let body = client.get(&format!("{path}?as_of={INSIDE}")).expect(200);
+        assert!(body.to_string().contains("\"as_of\""), "{path}: {body}");
+        client.get(&format!("{path}?as_of=soon")).expect_error(400, "BAD_REQUEST");
+    }
+}
+
+fn index_v1_has_summary_and_countries_by_code(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    for path in ["/v1/censorship-index".to_owned(), format!("/v1/censorship-index?as_of={INSIDE}")] {
+        let body = client.get(&path).expect(200);
+        assert!(body["timestamp"].is_string(), "{body}");
+        for name in ["fullOutage", "partialOutage", "degraded", "normal", "unknown"] {
+            assert!(body["summary"][name].is_u64(), "{name}: {body}");
+        }
+        for country in body["countries"].as_array().unwrap() {
+            assert_eq!(country["country"].as_str().unwrap().len(), 2, "the code here (conflict C14): {country}");
+            assert!(country["name"].is_string() && country["status"].is_string(), "{country}");
+            if let Some(ooni) = country.get("ooni").filter(|value| !value.is_null()) {
+                check_ooni(ooni);
+            }
+        }
+    }
+}
+
+/// What clients format without looking whether it is there (spec intelligence 15).
+fn check_ooni(ooni: &Value) {
+    assert!(ooni["measurementCount"].is_u64(), "{ooni}");
+    assert!((0.0..=1.0).contains(&ooni["anomalyRate"].as_f64().unwrap()), "{ooni}");
+    if let Some(services) = ooni.get("affectedServices") {
+        assert!(services.as_array().unwrap().iter().all(Value::is_string), "{ooni}");
+    }
+}
+
+fn index_v1_of_a_country_has_what_clients_format(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let as_of = format!("?as_of={INSIDE}");
+    for (code, query) in [("NO", ""), ("no", as_of.as_str()), ("NO", as_of.as_str()), ("SE", "")] {
+        let body = client.get(&format!("/v1/censorship-index/{code}{query}")).expect(200);
+        assert_eq!(body["country"], code.to_uppercase());
+        assert!(body["name"].is_string() && body["status"].is_string(), "{body}");
+        if let Some(ooni) = body.get("ooni").filter(|value| !value.is_null()) {
+            check_ooni(ooni);
+            assert!(ooni["status"].is_string() && ooni["lastUpdated"].is_string(), "{body}");
+            assert!((0.0..=1.0).contains(&ooni["confirmedRate"].as_f64().unwrap()), "{body}");
+            assert!(ooni["affectedServices"].is_array(), "{body}");
+        }
+        assert!(body.get("activeIncidents").is_none_or(Value::is_array), "{body}");
+        if !query.is_empty() {
+            assert_eq!(body["ooni"]["measurementCount"], 64, "{body}");
+            assert_eq!(body["ooni"]["anomalyRate"], 0.25, "{body}");
+        }
+    }
+}
+
+fn index_v1_of_no_country_is_404(suite: &Suite) {
+    for code in ["ZZ", "qq"] {
+        suite.client().get(&format!("/v1/censorship-index/{code}")).expect_error(404, "NOT_FOUND");
+    }
+    for code in ["N", "NOR", "N1", "12"] {
+        suite.client().get(&format!("/v1/censorship-index/{code}")).expect_error(400, "BAD_REQUEST");
+    }
+}

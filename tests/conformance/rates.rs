@@ -1,0 +1,158 @@
+//! Rate limits (interface section 8; ruling foundation-relay 21).
+
+use heliograph_tests::client::{Answer, Client};
+use heliograph_tests::target::Kind;
+use serde_json::json;
+
+use crate::{Suite, cases};
+
+cases![
+    the_demo_key_has_a_burst_of_20_and_100_a_minute,
+    a_research_key_has_its_own_budget_of_1000_a_minute_and_a_burst_of_100,
+    accessibility_is_limited_per_address_and_says_so,
+    one_budget_does_not_draw_on_another,
+    limited_public_data_says_when_to_come_back,
+    public_data_without_a_limit_never_refuses,
+    a_refused_request_changes_nothing_and_a_wrong_key_costs_no_budget,
+    sign_ups_are_limited_per_day,
+];
+
+fn number(answer: &Answer, name: &str) -> i64 {
+    let text = answer.header(name).unwrap_or_else(|| panic!("{name} is missing: {}", answer.text()));
+    text.parse().unwrap_or_else(|_| panic!("{name}: {text}"))
+}
+
+/// The three headers of a limited answer, which must make sense together.
+#[track_caller]
+fn budget(suite: &Suite, answer: &Answer) -> (i64, i64) {
+    let (limit, remaining) = (number(answer, "x-ratelimit-limit"), number(answer, "x-ratelimit-remaining"));
+    let reset = number(answer, "x-ratelimit-reset");
+    assert!(remaining >= 0, "{remaining}");
+    if suite.kind != Kind::Memory {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
+        assert!((now - 2..=now + 121).contains(&reset), "reset {reset} is not a Unix second near {now}");
+    }
+    (limit, remaining)
+}
+
+/// Asks until it is refused, at most `most` times; returns the answers before and the refusal.
+fn drain(client: &Client, most: usize, ask: impl Fn(&Client) -> Answer) -> (Vec<Answer>, Answer) {
+    let mut answers = Vec::new();
+    for _ in 0..most {
+        let answer = ask(client);
+        if answer.status == 429 {
+            return (answers, answer);
+        }
+        answers.push(answer);
+    }
+    panic!("{most} requests were all let through")
+}
+
+#[track_caller]
+fn check_refusal(suite: &Suite, refusal: &Answer) {
+    refusal.expect_error(429, "RATE_LIMITED");
+    assert!((1..=60).contains(&number(refusal, "retry-after")), "{:?}", refusal.header("retry-after"));
+    assert_eq!(budget(suite, refusal).1, 0);
+}
+
+fn detect(client: &Client) -> Answer {
+    client.post("/hydra/v1/detect", &json!({ "country": "SE", "target": "a.example" }))
+}
+
+fn the_demo_key_has_a_burst_of_20_and_100_a_minute(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client().key("svc_demo");
+    let (answers, refusal) = drain(&client, 200, detect);
+    // The bucket gains 100/60 tokens a second while the test runs, so a slow machine sees some more.
+    assert!((20..=100).contains(&answers.len()), "{} were let through", answers.len());
+    assert_eq!(budget(suite, &answers[0]), (100, 19));
+    check_refusal(suite, &refusal);
+    for answer in &answers {
+        assert_eq!((answer.status, budget(suite, answer).0), (200, 100));
+    }
+    // Every address has its own share of the demo key, but one address cannot make another by a header.
+    let disguised = client.with("x-forwarded-for", "198.51.100.9").with("cf-connecting-ip", "198.51.100.10");
+    if suite.kind == Kind::Native {
+        assert_eq!(drain(&disguised, 10, detect).1.status, 429);
+    }
+}
+
+fn a_research_key_has_its_own_budget_of_1000_a_minute_and_a_burst_of_100(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let keys = ["one@example.org", "two@example.org"].map(|email| {
+        let body = client.post("/api-keys/signup", &json!({ "email": email })).expect(201);
+        client.key(body["api_key"].as_str().unwrap())
+    });
+    let first = detect(&keys[0]);
+    assert_eq!(budget(suite, &first), (1000, 99));
+    if suite.kind == Kind::Memory {
+        let (answers, refusal) = drain(&keys[0], 2_000, detect);
+        assert!(answers.len() >= 99, "{}", answers.len());
+        check_refusal(suite, &refusal);
+    }
+    assert_eq!(budget(suite, &detect(&keys[1])), (1000, 99));
+}
+
+fn accessibility_is_limited_per_address_and_says_so(suite: &Suite) {
+    let target = suite.fresh(&[("accessibility_per_minute", "6")]);
+    let client = target.client();
+    let path = "/v1/accessibility/check?domain=a.example&country=SE";
+    let (answers, refusal) = drain(&client, 60, |client| client.get(path));
+    assert!(answers.len() >= 6, "the bucket holds a minute's requests where no burst is stated: {}", answers.len());
+    assert_eq!(budget(suite, &answers[0]), (6, 5));
+    check_refusal(suite, &refusal);
+    assert!(number(&refusal, "retry-after") <= 10, "a token comes every ten seconds");
+    // All four routes share the budget.
+    let batch = json!({ "domains": ["a.example"], "country": "SE" });
+    assert_eq!(client.post("/v1/accessibility/batch", &batch).status, 429);
+    assert_eq!(client.get("/v1/accessibility/service/telegram").status, 429);
+    assert_eq!(client.get("/v1/accessibility/country/SE/summary").status, 429);
+}
+
+fn one_budget_does_not_draw_on_another(suite: &Suite) {
+    let target = suite.fresh(&[("accessibility_per_minute", "1")]);
+    let client = target.client();
+    let path = "/v1/accessibility/check?domain=a.example&country=SE";
+    drain(&client, 20, |client| client.get(path));
+    assert_eq!(client.get("/data/country/SE").status, 200);
+    assert_eq!(detect(&client.key("svc_demo")).status, 200);
+    assert_eq!(client.get("/health").status, 200);
+}
+
+fn limited_public_data_says_when_to_come_back(suite: &Suite) {
+    let target = suite.fresh(&[("data_per_minute", "3")]);
+    let client = target.client();
+    let (answers, refusal) = drain(&client, 30, |client| client.get("/data/country/SE"));
+    assert!(answers.len() >= 3, "{}", answers.len());
+    check_refusal(suite, &refusal);
+    assert_eq!(client.get("/data/domain/a.example").status, 429);
+    // A preflight and a refusal are answered without a budget.
+    assert_eq!(client.send("OPTIONS", "/data/country/SE", None, b"").status, 204);
+}
+
+fn public_data_without_a_limit_never_refuses(suite: &Suite) {
+    let client = suite.client();
+    for _ in 0..150 {
+        assert_eq!(client.get("/data/methodology").status, 200);
+    }
+}
+
+fn a_refused_request_changes_nothing_and_a_wrong_key_costs_no_budget(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    for _ in 0..40 {
+        assert_eq!(detect(&client.key("svc_wrong")).status, 401);
+    }
+    assert_eq!(budget(suite, &detect(&client.key("svc_demo"))).1, 19);
+}
+
+fn sign_ups_are_limited_per_day(suite: &Suite) {
+    let target = suite.fresh(&[("signups_per_day", "3")]);
+    let client = target.client();
+    let sign_up = |client: &Client| client.post("/api-keys/signup", &json!({ "email": "ada@example.org" }));
+    let (answers, refusal) = drain(&client, 10, sign_up);
+    assert!((3..=4).contains(&answers.len()), "{}", answers.len());
+    refusal.expect_error(429, "RATE_LIMITED");
+    assert!(number(&refusal, "retry-after") >= 1);
+}

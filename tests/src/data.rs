@@ -1,0 +1,195 @@
+//! Real data beside the checkout, and how to send it to the import endpoint.
+//!
+//! The files are third-party data that is not part of the project: `../shared/data` beside the checkout, or the folder
+//! that `HELIOGRAPH_TEST_DATA` names. A test whose file is absent says so and ends.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+
+use crate::client::Client;
+
+/// Bytes of a chunk that is surely under the endpoint's 4 MiB (ruling foundation-relay 22).
+pub const CHUNK: usize = 3 << 20;
+
+/// Where the real data would be.
+pub fn folder() -> PathBuf {
+    std::env::var_os("HELIOGRAPH_TEST_DATA")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")), PathBuf::from)
+}
+
+/// A file of the real data, inflated. `None`, with a message, on a machine that has none.
+pub fn real(path: &str) -> Option<Vec<u8>> {
+    let file = folder().join(path);
+    let Ok(bytes) = std::fs::read(&file) else {
+        eprintln!("skipped: there is no {}", file.display());
+        return None;
+    };
+    Some(if path.ends_with(".gz") { inflate(&bytes) } else { bytes })
+}
+
+pub fn inflate(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    MultiGzDecoder::new(bytes).read_to_end(&mut out).unwrap();
+    out
+}
+
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Records of a text: lines, or with `csv` rows whose quoted fields may hold line ends.
+pub fn records(text: &[u8], csv: bool) -> Vec<&[u8]> {
+    let mut records = Vec::new();
+    let (mut start, mut quoted) = (0, false);
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'"' if csv => quoted = !quoted,
+            b'\n' if !quoted => {
+                records.push(&text[start..=at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if start < text.len() {
+        records.push(&text[start..]);
+    }
+    records
+}
+
+/// Self-contained chunks of a text; `size` is asked for the target size of each. With `csv` each begins with the header.
+pub fn chunks(text: &[u8], csv: bool, mut size: impl FnMut() -> usize) -> Vec<Vec<u8>> {
+    let mut records = records(text, csv).into_iter();
+    let header = if csv { records.next().unwrap_or_default() } else { b"" };
+    let mut chunks = Vec::new();
+    let (mut chunk, mut limit) = (header.to_vec(), size());
+    for record in records {
+        if chunk.len() > header.len() && chunk.len() + record.len() > limit {
+            chunks.push(std::mem::replace(&mut chunk, header.to_vec()));
+            limit = size();
+        }
+        chunk.extend_from_slice(record);
+    }
+    if chunk.len() > header.len() || chunks.is_empty() {
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+/// Whether the kind's files begin with a line of column names.
+pub fn has_header(kind: &str) -> bool {
+    matches!(kind, "ooni-observations" | "test-list" | "fingerprints" | "asn")
+}
+
+/// What an import said, summed over its chunks.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Counts {
+    pub accepted: u64,
+    pub duplicate: u64,
+    pub unsupported: u64,
+    pub unusable: u64,
+    pub refused: u64,
+    pub reasons: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    /// Reads the answer to one chunk.
+    pub fn read(answer: &Value) -> Counts {
+        let count = |name: &str| answer[name].as_u64().unwrap_or_else(|| panic!("no {name} in {answer}"));
+        let reasons = answer["reasons"].as_object().unwrap_or_else(|| panic!("no reasons in {answer}"));
+        Counts {
+            accepted: count("accepted"),
+            duplicate: count("duplicate"),
+            unsupported: count("unsupported"),
+            unusable: count("unusable"),
+            refused: count("refused"),
+            reasons: reasons.iter().map(|(reason, count)| (reason.clone(), count.as_u64().unwrap())).collect(),
+        }
+    }
+
+    pub fn add(&mut self, other: &Counts) {
+        self.accepted += other.accepted;
+        self.duplicate += other.duplicate;
+        self.unsupported += other.unsupported;
+        self.unusable += other.unusable;
+        self.refused += other.refused;
+        for (reason, count) in &other.reasons {
+            *self.reasons.entry(reason.clone()).or_default() += count;
+        }
+    }
+
+    /// Lines that the import saw.
+    pub fn lines(&self) -> u64 {
+        self.accepted + self.duplicate + self.unsupported + self.unusable + self.refused
+    }
+}
+
+/// Sends one body to the import endpoint of `kind`; `query` begins with `?` or is empty.
+#[track_caller]
+pub fn send(admin: &Client, kind: &str, query: &str, body: &[u8]) -> Counts {
+    let answer = admin.send("POST", &format!("/v1/admin/import/{kind}{query}"), Some("application/octet-stream"), body);
+    let body = answer.expect(200);
+    for (country, result) in body["countries"].as_object().unwrap_or_else(|| panic!("no countries in {body}")) {
+        assert!(result["error"].is_null(), "{country}: {result}");
+    }
+    Counts::read(&body)
+}
+
+/// Imports a whole file in chunks.
+#[track_caller]
+pub fn import(admin: &Client, kind: &str, query: &str, text: &[u8]) -> Counts {
+    let mut sum = Counts::default();
+    for chunk in chunks(text, has_header(kind), || CHUNK) {
+        sum.add(&send(admin, kind, query, &chunk));
+    }
+    sum
+}
+
+/// Small repeatable random numbers for tests (xorshift64*; Vigna 2016).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_keep_every_record_once_and_repeat_the_header() {
+        let text = b"a,b\n1,\"x\ny\"\n2,z\n3,w";
+        let all = chunks(text, true, || 1);
+        assert_eq!(all, [b"a,b\n1,\"x\ny\"\n".to_vec(), b"a,b\n2,z\n".to_vec(), b"a,b\n3,w".to_vec()]);
+        assert_eq!(chunks(text, true, || 1000), [text.to_vec()]);
+        assert_eq!(chunks(b"one\ntwo", false, || 4).concat(), b"one\ntwo");
+        assert_eq!(inflate(&gzip(text)), text);
+    }
+}
