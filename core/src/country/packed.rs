@@ -125,6 +125,17 @@ pub fn store(
     Ok(())
 }
 
+/// Deletes the rows of a cell; how many there were.
+pub fn remove(table: &PackedTable, space: &mut (impl Write + ?Sized), cell: &CellKey) -> Result<usize, StoreError> {
+    let (target, day, asn, source) = cell;
+    let range = table.prefix(&(target.clone(), *day, *asn, *source));
+    let rows = table.scan(space, &range, Direction::Ascending, usize::from(PARTS) + 1)?;
+    for (key, _) in &rows {
+        table.delete(space, key);
+    }
+    Ok(rows.len())
+}
+
 /// Joins two sorted sets of records whose first `key` bytes order them; `join` unites two records of one key.
 /// Returns the union and the number of records of `more` whose key was already in `known`.
 pub fn unite(
