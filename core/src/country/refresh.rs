@@ -8,8 +8,8 @@ use super::answer::{self, Detection};
 use super::evidence::{self, Surroundings};
 use super::subject::Subject;
 use super::tables::{
-    AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, TARGETS, VERDICTS,
-    VerdictRow,
+    AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, TARGETS,
+    VERDICTS, VerdictRow,
 };
 use super::{documents, summary};
 use crate::actor::{Kind, Operation, Turn, View};

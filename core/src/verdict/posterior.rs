@@ -109,7 +109,11 @@ impl Beta {
         let mut x = self.first_guess(ln_beta, p);
         for _ in 0..100 {
             let excess = self.cdf_with(ln_beta, x) - p;
-            if excess < 0.0 { low = x } else { high = x }
+            if excess < 0.0 {
+                low = x
+            } else {
+                high = x
+            }
             let density = ((self.a - 1.0) * x.ln() + (self.b - 1.0) * (1.0 - x).ln() - ln_beta).exp();
             let step = x - excess / density;
             let next = if step > low && step < high { step } else { 0.5 * (low + high) };

@@ -80,6 +80,18 @@ fn ruling_intelligence_12_old_votes_decide_nothing() {
     assert_eq!(verdict(&future, now(), &context()).status, Status::Unknown, "as_of sees no later votes");
 }
 
+#[test]
+fn ruling_intelligence_13_a_network_day_weighs_at_most_eight_votes() {
+    let day = NOW_HOUR.div_euclid(24) * 24 - 24;
+    let on = |hours: i64| -> Vec<HourVote> {
+        (0..hours).map(|hour| HourVote { hour: day + hour % 24, vote_key: hour as u32, ..vote(0, true) }).collect()
+    };
+    let ageing = Ageing { half_life: i64::MAX, ..Ageing::of(false) };
+    let weight = |hours: i64| super::window::weighted(&on(hours), now(), ageing).0;
+    assert!((weight(5) - 5.0).abs() < 1e-5 && (weight(8) - 8.0).abs() < 1e-5);
+    assert!((weight(200) - 8.0).abs() < 1e-5, "a chatty probe is no crowd: {}", weight(200));
+}
+
 fn session(asn: u32, hours_ago: i64, key: u32, rule: RuleId) -> Session {
     let evaluated = Evaluated { rule, technique: rule.rule().technique, vote: vote_of(rule) };
     Session { asn: Some(asn), hour: NOW_HOUR - hours_ago, vote_key: key, evaluated }

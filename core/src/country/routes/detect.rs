@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::input;
-use crate::country::{Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round, sentence};
+use crate::country::{
+    Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round, sentence,
+};
 use crate::http::{Caller, Cx, Response};
 use crate::runtime::{self, Runtime};
 use crate::verdict::constants::INTERVAL;
