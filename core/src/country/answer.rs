@@ -1,6 +1,6 @@
 //! The answer to "is it blocked there?": measured roles, lists, sources, networks, explanation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
 use super::subject::Subject;
-use super::tables::{LISTED, NETWORKS, Source};
+use super::tables::{LISTED, Source};
 use crate::actor::{Kind, Query, View};
 use crate::import::ListKind;
-use crate::kv::{Direction, Read};
+use crate::kv::Direction;
 use crate::time::HOUR;
 use crate::verdict::Technique;
 use crate::verdict::national::{self, Basis, CountryVerdict, ListEntry};
 use crate::verdict::network::{self, Status};
+use crate::verdict::posterior::Beta;
 use crate::{Result, Timestamp, starter};
 
 /// Most subjects of one question (interface section 8).
@@ -78,9 +79,8 @@ pub struct NetworkAnswer {
     pub state: State,
     /// Blocked votes of all votes in the window, 0-1.
     pub block_rate: f64,
-    /// Posterior mean of the blocked share, and its 90% interval.
-    pub share: f64,
-    pub interval: (f64, f64),
+    /// Posterior of the blocked share.
+    pub posterior: Beta,
     pub method: Option<String>,
     pub technique: Option<String>,
     pub measurements: u32,
@@ -170,13 +170,11 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
     let lists = lists(view, subject, at)?;
     let essential: Vec<&Judged> = judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
     let verdict = combine(&essential);
-    let identities: BTreeSet<[u8; 8]> =
-        judged.iter().flat_map(|(_, judged)| judged.identities.iter().copied()).collect();
     let newest = judged.iter().filter_map(|(_, judged)| judged.newest).max().map(|hour| Timestamp(hour * HOUR));
-    let measurements = u32::try_from(identities.len()).unwrap_or(u32::MAX);
+    let measurements = distinct(judged.iter().map(|(_, judged)| judged.identities.as_slice()));
     let entries: Vec<ListEntry> = lists.iter().map(|(entry, _)| *entry).collect();
     let answer = national::answer(&verdict, measurements, newest, &entries, at);
-    let networks = networks(view, &essential)?;
+    let networks = networks(&essential);
     let techniques = national::techniques(blocked_networks(&essential).map(|network| &network.verdict.techniques));
     let documented = starter::known_blocks::find(view.actor().name.as_str(), &subject.name)
         .and_then(|block| Technique::from_dotted(block.technique?));
@@ -268,39 +266,48 @@ fn blocked_networks<'a>(essential: &'a [&'a Judged]) -> impl Iterator<Item = &'a
     networks.filter(|network| network.asn != 0 && network.verdict.status == Status::Blocked)
 }
 
-/// Each network once: of several roles the one that says most.
-fn networks(view: &impl Read, essential: &[&Judged]) -> Result<Vec<NetworkAnswer>> {
-    let mut answers: BTreeMap<u32, NetworkAnswer> = BTreeMap::new();
-    for network in essential.iter().flat_map(|judged| &judged.networks).filter(|network| network.asn != 0) {
-        let answer = network_answer(view, network)?;
-        let better = |known: &NetworkAnswer| {
-            let rank = |answer: &NetworkAnswer| {
-                (answer.state == State::Blocked, answer.state == State::Accessible, answer.votes)
-            };
-            rank(&answer) > rank(known)
-        };
-        match answers.get(&network.asn) {
-            Some(known) if !better(known) => {}
-            _ => {
-                answers.insert(network.asn, answer);
-            }
+/// How many different measurements some sorted lists of identities name: one test measures several roles.
+fn distinct<'a>(lists: impl Iterator<Item = &'a [u64]>) -> u32 {
+    let lists: Vec<&[u64]> = lists.filter(|list| !list.is_empty()).collect();
+    let count = match lists.as_slice() {
+        [] => 0,
+        [one] => one.len(),
+        _ => {
+            let mut all = lists.concat();
+            all.sort_unstable();
+            all.dedup();
+            all.len()
         }
-    }
-    Ok(answers.into_values().collect())
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn network_answer(view: &impl Read, network: &Network) -> Result<NetworkAnswer> {
+/// Each network once: of several roles the one that says most, of equals the first.
+fn networks(essential: &[&Judged]) -> Vec<NetworkAnswer> {
+    let rank = |network: &Network| {
+        let status = network.verdict.status;
+        (status == Status::Blocked, status == Status::Accessible, network.verdict.votes)
+    };
+    let mut networks: Vec<&Network> = essential.iter().flat_map(|judged| &judged.networks).collect();
+    networks.retain(|network| network.asn != 0);
+    // A stable sort: of equals the first stays.
+    networks.sort_by_key(|network| (network.asn, std::cmp::Reverse(rank(network))));
+    networks.dedup_by_key(|network| network.asn);
+    networks.into_iter().map(network_answer).collect()
+}
+
+fn network_answer(network: &Network) -> NetworkAnswer {
     let verdict = &network.verdict;
-    let technique = national::techniques(std::iter::once(&verdict.techniques)).into_iter().next();
-    let technique = technique.filter(|_| verdict.status == Status::Blocked);
+    let blocked = verdict.status == Status::Blocked;
+    let technique =
+        blocked.then(|| national::techniques(std::iter::once(&verdict.techniques)).into_iter().next()).flatten();
     let rate = if verdict.votes == 0 { 0.0 } else { f64::from(verdict.blocked_votes) / f64::from(verdict.votes) };
-    Ok(NetworkAnswer {
+    NetworkAnswer {
         asn: network.asn,
-        name: NETWORKS.get(view, &(network.asn,))?.and_then(|row| row.name),
+        name: network.name.clone(),
         state: verdict.status.into(),
         block_rate: round(rate),
-        share: round(verdict.share),
-        interval: (round(verdict.interval.0), round(verdict.interval.1)),
+        posterior: verdict.posterior,
         method: technique.map(|technique| technique.method().to_owned()),
         technique: technique.map(|technique| technique.as_str().to_owned()),
         measurements: network.measurements,
@@ -309,7 +316,7 @@ fn network_answer(view: &impl Read, network: &Network) -> Result<NetworkAnswer> 
         confidence: round(network::confidence(verdict.status, verdict.p_blocked)),
         intermittent: verdict.intermittent,
         last_checked: Timestamp(network.last_hour * HOUR),
-    })
+    }
 }
 
 /// Methods, deepest technique and block type of an answer.

@@ -1,14 +1,17 @@
 //! From stored entries to verdicts: everything is computed when it is asked, for any time in the past.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::instrument::{self, InstrumentFault};
+use super::packed;
 use super::subject::is_messaging;
-use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, OUTSIDE, PRIORS, TARGETS};
+use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, NetworkRow, OUTSIDE, PRIORS, TARGETS};
 use crate::actor::View;
 use crate::kv::{Direction, Read};
 use crate::measurement::{ENTRY_LEN, Entry};
 use crate::time::{DAY, HOUR};
-use crate::verdict::constants::{DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS};
+use crate::verdict::constants::{ACCESSIBLE_VOTES, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS};
 use crate::verdict::national::{self, CountryVerdict, Member};
 use crate::verdict::network::{self, Context, NetworkVerdict};
 use crate::verdict::posterior::Calibration;
@@ -18,7 +21,7 @@ use crate::{Result, Timestamp, starter};
 
 /// One stored measurement, judged.
 pub struct Seen {
-    pub identity: [u8; 8],
+    pub identity: u64,
     pub source: u8,
     pub day: u32,
     pub session: Session,
@@ -27,7 +30,9 @@ pub struct Seen {
 /// A network with its votes and verdict.
 pub struct Network {
     pub asn: u32,
+    pub name: Option<String>,
     pub addresses: Option<u64>,
+    /// The votes of the window, oldest first.
     pub votes: Vec<HourVote>,
     pub verdict: NetworkVerdict,
     /// Measurements inside the age limit, with or without a vote.
@@ -42,8 +47,8 @@ pub struct Judged {
     pub ageing: Ageing,
     pub verdict: CountryVerdict,
     pub networks: Vec<Network>,
-    /// Distinct measurements inside the age limit.
-    pub identities: BTreeSet<[u8; 8]>,
+    /// Distinct measurements inside the age limit, sorted.
+    pub identities: Vec<u64>,
     /// Newest measurement before the time, however old, hours since the epoch.
     pub newest: Option<i64>,
     pub sources: BTreeSet<u8>,
@@ -51,6 +56,8 @@ pub struct Judged {
     pub down: u32,
     /// Blocked or down measurements of those that say anything, inside the age limit.
     pub failure_rate: Option<f64>,
+    /// Failures that follow a software version and not a network, which are left out.
+    pub instrument: Option<InstrumentFault>,
 }
 
 /// What all series of one question share.
@@ -58,6 +65,8 @@ pub struct Surroundings {
     pub at: Timestamp,
     /// Share of failing control sites by network (ruling intelligence 22).
     control: BTreeMap<u32, f64>,
+    /// Rows of networks that were read: the roles of a service meet the same ones.
+    networks: RefCell<BTreeMap<u32, NetworkRow>>,
 }
 
 fn day_of(hour: i64) -> u32 {
@@ -68,11 +77,10 @@ fn day_of(hour: i64) -> u32 {
 pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
     let first = u32::try_from(from.day()).unwrap_or(0);
     let last = u32::try_from(to.day()).unwrap_or(0);
-    let range = ENTRIES.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));
     let mut seen = Vec::new();
-    ENTRIES.visit(view, range, Direction::Ascending, |(_, day, asn, source, _), bytes| {
-        for entry in bytes.chunks_exact(ENTRY_LEN) {
-            let Some(entry) = entry.try_into().ok().and_then(Entry::decode) else { continue };
+    packed::visit_days(&ENTRIES, view, key, (first, last), |day, asn, source, records| {
+        for bytes in records.chunks_exact(ENTRY_LEN) {
+            let Some(entry) = bytes.try_into().ok().and_then(Entry::decode) else { continue };
             let hour = i64::from(day) * 24 + i64::from(entry.hour);
             let start = hour * HOUR;
             if start < from.0 - HOUR + 1 || start >= to.0 {
@@ -84,16 +92,15 @@ pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Resu
                 vote_key: entry.vote_key,
                 evaluated: entry.outcome.evaluate(),
             };
-            seen.push(Seen { identity: entry.identity, source, day, session });
+            seen.push(Seen { identity: u64::from_be_bytes(entry.identity), source, day, session });
         }
-        Ok(true)
     })?;
     Ok(seen)
 }
 
 impl Surroundings {
     pub fn at(view: &impl Read, at: Timestamp) -> Result<Surroundings> {
-        let mut surroundings = Surroundings { at, control: BTreeMap::new() };
+        let mut surroundings = Surroundings { at, control: BTreeMap::new(), networks: RefCell::default() };
         let mut counts: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
         for site in control_sites(view)? {
             if !TARGETS.contains(view, &(site.clone(),))? {
@@ -119,6 +126,16 @@ impl Surroundings {
     pub fn control_failures(&self, asn: u32) -> Option<f64> {
         self.control.get(&asn).copied()
     }
+
+    /// Name and addresses of a network.
+    fn network(&self, view: &impl Read, asn: u32) -> Result<NetworkRow> {
+        if let Some(known) = self.networks.borrow().get(&asn) {
+            return Ok(known.clone());
+        }
+        let row = NETWORKS.get(view, &(asn,))?.unwrap_or_default();
+        self.networks.borrow_mut().insert(asn, row.clone());
+        Ok(row)
+    }
 }
 
 fn control_sites(view: &impl Read) -> Result<Vec<String>> {
@@ -131,22 +148,53 @@ fn control_sites(view: &impl Read) -> Result<Vec<String>> {
 }
 
 /// Successes elsewhere: on other networks of this country by the hour, in other countries by the day
-/// (ruling intelligence 4).
+/// (ruling intelligence 4). None are collected when no failure waits for them.
 fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
+    let waiting = seen.iter().filter(|seen| seen.session.evaluated.vote == Vote::NeedsControl).map(|seen| seen.day);
+    let days: BTreeSet<u32> = waiting.collect();
+    let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(Peers::default()) };
     let mut peers = Peers::collect(seen.iter().map(|seen| &seen.session));
-    let uncontrolled = seen.iter().filter(|seen| seen.session.evaluated.vote == Vote::NeedsControl);
-    let days: BTreeSet<u32> = uncontrolled.map(|seen| seen.day).collect();
-    let today = day_of(at.hour());
-    for day in days.iter().flat_map(|day| [day.saturating_sub(1), *day, day + 1]).collect::<BTreeSet<_>>() {
-        let Some(outside) = OUTSIDE.get(view, &(key.to_owned(), day))?.filter(|_| day <= today) else { continue };
+    let (first, last) = (first.saturating_sub(1), last.saturating_add(1).min(day_of(at.hour())));
+    let range = OUTSIDE.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));
+    OUTSIDE.visit(view, range, Direction::Ascending, |(_, day), outside| {
         if outside.sessions as usize >= PEER_SESSIONS && outside.networks as usize >= PEER_NETWORKS {
             // Two numbers from the reserved end of the range stand for the networks abroad; noon for the day.
             let noon = i64::from(day) * 24 + 12;
             peers.add(u32::MAX, noon, PEER_SESSIONS as u32);
             peers.add(u32::MAX - 1, noon, 1);
         }
-    }
+        Ok(true)
+    })?;
     Ok(peers)
+}
+
+/// Measurements by what they say.
+#[derive(Default)]
+struct Tally {
+    failed: u32,
+    down: u32,
+    clear: u32,
+}
+
+impl Tally {
+    fn of<'a>(sessions: impl Iterator<Item = &'a Session>) -> Tally {
+        let mut tally = Tally::default();
+        for session in sessions {
+            match session.evaluated.vote {
+                Vote::Blocked | Vote::NeedsControl => tally.failed += 1,
+                Vote::Down => tally.down += 1,
+                Vote::Clear => tally.clear += 1,
+                Vote::Masked => {}
+            }
+        }
+        tally
+    }
+
+    fn failure_rate(&self) -> Option<f64> {
+        let failed = self.failed + self.down;
+        let said = failed + self.clear;
+        (said as usize >= ACCESSIBLE_VOTES).then(|| f64::from(failed) / f64::from(said))
+    }
 }
 
 /// Judges one series.
@@ -155,34 +203,41 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
     let ageing = Ageing::of(is_messaging(key));
     let from = at.plus(-ageing.limit);
     // One day more than the limit: a peer may be that much older than the vote it controls.
-    let all = read(view, key, from.plus(-DAY), at)?;
+    let mut all = read(view, key, from.plus(-DAY), at)?;
+    let instrument = instrument::mask(&mut all);
     let peers = peers(view, key, &all, at)?;
     let down_rate = match PRIORS.get(view, &(key.to_owned(),))? {
         Some(prior) => prior.rate,
         None => DEFAULT_DOWN_RATE,
     };
-    let recent = |seen: &&Seen| seen.session.hour * HOUR >= from.0;
-    let mut by_network: BTreeMap<u32, Vec<&Seen>> = BTreeMap::new();
-    for seen in all.iter().filter(recent) {
-        by_network.entry(seen.session.asn.unwrap_or(0)).or_default().push(seen);
-    }
-    let mut networks = Vec::with_capacity(by_network.len());
-    for (asn, seen) in &by_network {
-        let sessions: Vec<Session> = seen.iter().map(|seen| seen.session).collect();
-        let votes = window::votes(&sessions, &peers);
+    let newest = newest(view, key, at, &all)?;
+    all.retain(|seen| seen.session.hour * HOUR >= from.0);
+    let tally = Tally::of(all.iter().map(|seen| &seen.session));
+    let mut identities: Vec<u64> = all.iter().map(|seen| seen.identity).collect();
+    identities.sort_unstable();
+    identities.dedup();
+    let sources = all.iter().map(|seen| seen.source).collect();
+    let mut sessions: Vec<Session> = all.into_iter().map(|seen| seen.session).collect();
+    sessions.sort_unstable_by_key(|session| (session.asn.unwrap_or(0), window::order(session)));
+    let mut networks = Vec::new();
+    for sessions in sessions.chunk_by(|a, b| a.asn == b.asn) {
+        let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
+        let row = surroundings.network(view, asn)?;
+        let votes = window::recent_votes(sessions, &peers, at, ageing);
         let context = Context {
             ageing,
             down_rate,
-            control_failures: surroundings.control_failures(*asn),
+            control_failures: surroundings.control_failures(asn),
             calibration: Calibration::cold_start(),
         };
         networks.push(Network {
-            asn: *asn,
-            addresses: NETWORKS.get(view, &(*asn,))?.and_then(|row| row.addresses),
+            asn,
+            name: row.name,
+            addresses: row.addresses,
             verdict: network::verdict(&votes, at, &context),
             votes,
-            measurements: u32::try_from(seen.len()).unwrap_or(u32::MAX),
-            last_hour: sessions.iter().map(|session| session.hour).max().unwrap_or(0),
+            measurements: u32::try_from(sessions.len()).unwrap_or(u32::MAX),
+            last_hour: sessions.last().map_or(0, |session| session.hour),
         });
     }
     // A withheld network is no network: it counts as evidence of the country's data, never as a vote of one.
@@ -191,21 +246,17 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
         .filter(|network| network.asn != 0)
         .map(|network| Member { asn: network.asn, addresses: network.addresses, verdict: &network.verdict })
         .collect();
-    let verdict = national::verdict(&members);
-    let votes =
-        |wanted: &[Vote]| all.iter().filter(recent).filter(|s| wanted.contains(&s.session.evaluated.vote)).count();
-    let failed = votes(&[Vote::Blocked, Vote::NeedsControl, Vote::Down]);
-    let said = failed + votes(&[Vote::Clear]);
     Ok(Judged {
         key: key.to_owned(),
         ageing,
-        verdict,
-        identities: all.iter().filter(recent).map(|seen| seen.identity).collect(),
-        newest: newest(view, key, at, &all)?,
-        sources: all.iter().filter(recent).map(|seen| seen.source).collect(),
-        down: u32::try_from(votes(&[Vote::Down])).unwrap_or(u32::MAX),
-        failure_rate: (said >= crate::verdict::constants::ACCESSIBLE_VOTES).then(|| failed as f64 / said as f64),
+        verdict: national::verdict(&members),
+        identities,
+        newest,
+        sources,
+        down: tally.down,
+        failure_rate: tally.failure_rate(),
         networks,
+        instrument,
     })
 }
 
@@ -254,7 +305,8 @@ pub struct Day {
 pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Vec<Day>> {
     let at = surroundings.at;
     let ageing = Ageing::of(is_messaging(key));
-    let all = read(view, key, from.plus(-ageing.limit - DAY), at)?;
+    let mut all = read(view, key, from.plus(-ageing.limit - DAY), at)?;
+    instrument::mask(&mut all);
     let peers = peers(view, key, &all, at)?;
     let context = |asn: u32| Context {
         ageing,
@@ -280,7 +332,7 @@ pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surround
     }
     let mut networks = Vec::with_capacity(by_network.len());
     for (asn, sessions) in &by_network {
-        let addresses = NETWORKS.get(view, &(*asn,))?.and_then(|row| row.addresses);
+        let addresses = surroundings.network(view, *asn)?.addresses;
         networks.push((*asn, addresses, window::votes(sessions, &peers)));
     }
     let judge = |day: u32| {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{Detection, State, round};
 use super::evidence::{self, Judged};
+use super::instrument::InstrumentFault;
 use super::tables::{NETWORKS, RULES_VERSION, WITNESSES};
 use crate::actor::View;
 use crate::kv::Direction;
@@ -60,6 +61,8 @@ pub struct RoleExplanation {
     pub rules: Vec<RuleUse>,
     pub networks: Vec<NetworkUse>,
     pub witnesses: Vec<WitnessLink>,
+    /// Failures that follow a software version and not a network: left out (methods 4.1 step 7).
+    pub instrument_fault: Option<InstrumentFault>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +82,13 @@ pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)], at: Timestamp)
         let explanation = role(view, *essential, judged, at)?;
         if judged.identities.is_empty() {
             not_known.push(format!("{} was not measured within the age limit.", judged.key));
+        }
+        if let Some(InstrumentFault { versions, measurements }) = judged.instrument {
+            not_known.push(format!(
+                "{measurements} failing measurements of {} follow {versions} software version(s) over several networks \
+                 where others work: they are left out as a fault of the software.",
+                judged.key
+            ));
         }
         roles.push(explanation);
     }
@@ -140,6 +150,7 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
         rules: rules.collect(),
         networks,
         witnesses,
+        instrument_fault: judged.instrument,
     })
 }
 

@@ -32,8 +32,10 @@ pub struct Cell {
     pub asn: u32,
     pub source: u8,
     /// Encoded [`Entry`]s, sorted, one per identity.
+    #[serde(with = "packed::compact")]
     pub entries: Vec<u8>,
     /// Hashes of the source rows whose first target this is, 4 bytes each, sorted, distinct.
+    #[serde(with = "packed::compact")]
     pub rows: Vec<u8>,
     pub witnesses: Vec<WitnessRow>,
 }
@@ -142,7 +144,7 @@ impl Fold {
 struct Totals {
     /// New measurements, first and last day.
     targets: BTreeMap<String, (u64, u32, u32)>,
-    networks: BTreeMap<u32, (u64, u32)>,
+    networks: BTreeMap<u32, u64>,
     sources: BTreeMap<u8, (u64, u64, i64)>,
     changed: BTreeSet<String>,
     peers: BTreeSet<(String, u32)>,
@@ -156,8 +158,7 @@ impl Totals {
         if change.new > 0 {
             let target = self.targets.entry(cell.target.clone()).or_insert((0, u32::MAX, 0));
             *target = (target.0 + change.new, target.1.min(cell.day), target.2.max(cell.day));
-            let network = self.networks.entry(cell.asn).or_insert((0, 0));
-            *network = (network.0 + change.new, network.1.max(cell.day));
+            *self.networks.entry(cell.asn).or_default() += change.new;
             source.2 = source.2.max(last_hour(cell));
         }
         if change.altered {
@@ -197,9 +198,9 @@ impl Operation for Fold {
             totals.add(cell, &change);
             let key = cell.key();
             if change.altered {
-                packed::store(&ENTRIES, turn, &key, ENTRY_LEN, &change.entries)?;
+                packed::store(&ENTRIES, turn, &key, ENTRY_LEN, change.entries)?;
             }
-            if let Some(rows) = &change.rows {
+            if let Some(rows) = change.rows {
                 packed::store(&ROW_HASHES, turn, &key, HASH_LEN, rows)?;
             }
             if let Some(witnesses) = &change.witnesses {
@@ -221,7 +222,7 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
         TARGETS.put(turn, &key, &row)?;
     }
     let mut announced = Vec::new();
-    for (asn, (new, last)) in totals.networks {
+    for (asn, new) in totals.networks {
         let mut row = match NETWORKS.get(turn, &(asn,))? {
             Some(row) => row,
             None => {
@@ -230,7 +231,6 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
             }
         };
         row.entries += new;
-        row.last_day = row.last_day.max(last);
         NETWORKS.put(turn, &(asn,), &row)?;
     }
     for (source, (new, rows, last)) in totals.sources {

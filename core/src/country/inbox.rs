@@ -83,7 +83,10 @@ impl Operation for SetOutside {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         for (target, day, peers) in self.days {
-            OUTSIDE.put(turn, &(target.clone(), day), &peers)?;
+            match peers == Peers::default() {
+                true => OUTSIDE.delete(turn, &(target.clone(), day)),
+                false => OUTSIDE.put(turn, &(target.clone(), day), &peers)?,
+            }
             QUEUE.put(turn, &(target,), &())?;
         }
         refresh::soon(turn)
@@ -105,6 +108,14 @@ impl Operation for SetPriors {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         for (target, rate, countries) in self.priors {
             let before = PRIORS.get(turn, &(target.clone(),))?;
+            if countries == 0 {
+                // Too few other countries are left.
+                if before.is_some() {
+                    PRIORS.delete(turn, &(target.clone(),));
+                    QUEUE.put(turn, &(target,), &())?;
+                }
+                continue;
+            }
             if before.is_some_and(|before| (before.rate - rate).abs() < PRIOR_STEP) {
                 continue;
             }

@@ -8,6 +8,8 @@
 //! | `evidence` | from entries to judged networks, at any time |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
+//! | `instrument` | failures that follow a software version |
+//! | `drop` | removing a source |
 //! | `inbox` | what the world and the reference actor tell a country |
 //! | `summary`, `documents` | the country as a whole |
 //! | `subject` | domains, services and their roles |
@@ -15,10 +17,12 @@
 
 mod answer;
 pub(crate) mod documents;
+mod drop;
 mod evidence;
 mod explain;
 mod fold;
 mod inbox;
+mod instrument;
 mod lists;
 mod packed;
 mod refresh;
@@ -31,11 +35,14 @@ mod tests;
 
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
 pub use documents::FAMILIES;
+pub use drop::{DropLists, DropSource};
 pub use explain::{Explanation, sentence};
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
 pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};
+pub use instrument::InstrumentFault;
 pub use lists::{AddListed, ListedPreview};
-pub use routes::{ClassifyResult, ROUTES, classify_one};
+pub use refresh::Recompute;
+pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use subject::Subject;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
 pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, Source, WitnessRow, Witnesses};
@@ -47,6 +54,9 @@ pub const ENTRIES: &[Entry] = &[
     operation::<AddListed>(),
     operation::<refresh::Refresh>(),
     operation::<refresh::Requeue>(),
+    operation::<Recompute>(),
+    operation::<DropSource>(),
+    operation::<DropLists>(),
     operation::<SetNetworks>(),
     operation::<SetCatalogue>(),
     operation::<SetOutside>(),

@@ -3,7 +3,9 @@
 //! A set of one cell is one row while it is small. Once it outgrows [`SPLIT_BYTES`] it is kept as 16 rows by the first
 //! four bits of the record. Sets only grow, so the layout depends on the set alone, never on the order of arrival.
 
-use crate::kv::{Read, StoreError, Table, Write};
+use serde::{Deserialize, Serialize};
+
+use crate::kv::{Direction, Read, Row, StoreError, Table, Write, for_each};
 
 /// Bytes over which a set is kept in 16 parts. Far under the row limit of 1.9 MB, so that one part may still grow.
 pub const SPLIT_BYTES: usize = 960_000;
@@ -19,8 +21,45 @@ pub type CellKey = (String, u32, u32, u8);
 /// Key of one row of a cell.
 pub type PartKey = (String, u32, u32, u8, u8);
 
+/// Bytes of a [`PartKey`] after its target: day, network, source, part.
+const KEY_TAIL: usize = 10;
+
+/// Records of one row. Encoded as one run of bytes: element by element, decoding them would cost more than judging them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Records(#[serde(with = "compact")] pub Vec<u8>);
+impl Row for Records {}
+
+/// Serde of a `Vec<u8>` as one run of bytes; in postcard the same bytes as element by element.
+pub mod compact {
+    use serde::{Deserializer, Serializer, de};
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Vec<u8>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+                Ok(bytes.to_vec())
+            }
+
+            fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
+                Ok(bytes)
+            }
+        }
+        deserializer.deserialize_byte_buf(Visitor)
+    }
+}
+
 /// Table of packed rows.
-pub type PackedTable = Table<PartKey, Vec<u8>>;
+pub type PackedTable = Table<PartKey, Records>;
 
 fn part((target, day, asn, source): &CellKey, part: u8) -> PartKey {
     (target.clone(), *day, *asn, *source, part)
@@ -28,13 +67,37 @@ fn part((target, day, asn, source): &CellKey, part: u8) -> PartKey {
 
 /// The records of a cell, in order; empty when there are none.
 pub fn load(table: &PackedTable, view: &(impl Read + ?Sized), cell: &CellKey) -> Result<Vec<u8>, StoreError> {
-    if let Some(bytes) = table.get(view, &part(cell, WHOLE))? {
+    if let Some(Records(bytes)) = table.get(view, &part(cell, WHOLE))? {
         return Ok(bytes);
     }
     let (target, day, asn, source) = cell;
     let range = table.prefix(&(target.clone(), *day, *asn, *source));
-    let rows = table.scan(view, &range, crate::kv::Direction::Ascending, usize::from(PARTS) + 1)?;
-    Ok(rows.into_iter().flat_map(|(_, bytes)| bytes).collect())
+    let rows = table.scan(view, &range, Direction::Ascending, usize::from(PARTS) + 1)?;
+    Ok(rows.into_iter().flat_map(|(_, Records(bytes))| bytes).collect())
+}
+
+/// Visits the rows of a target of the days `first` to `last` (both included): day, network, source, records. Neither keys
+/// nor records are copied.
+pub fn visit_days(
+    table: &PackedTable,
+    view: &(impl Read + ?Sized),
+    target: &str,
+    (first, last): (u32, u32),
+    mut visit: impl FnMut(u32, u32, u8, &[u8]),
+) -> Result<(), StoreError> {
+    let range = table.between(&(target.to_owned(), first), &(target.to_owned(), last.saturating_add(1)));
+    let corrupt = || StoreError::Corrupt("a row of packed records is unreadable".into());
+    for_each(view, range, Direction::Ascending, |key, value| {
+        let tail = key.last_chunk::<KEY_TAIL>().ok_or_else(corrupt)?;
+        let [d0, d1, d2, d3, a0, a1, a2, a3, source, _] = *tail;
+        let (version, row) = value.split_first().ok_or_else(corrupt)?;
+        if *version != Records::VERSION {
+            return Err(corrupt());
+        }
+        let records: &[u8] = postcard::from_bytes(row).map_err(|_| corrupt())?;
+        visit(u32::from_be_bytes([d0, d1, d2, d3]), u32::from_be_bytes([a0, a1, a2, a3]), source, records);
+        Ok(true)
+    })
 }
 
 /// Stores the records of a cell.
@@ -43,10 +106,10 @@ pub fn store(
     space: &mut (impl Write + ?Sized),
     cell: &CellKey,
     width: usize,
-    bytes: &Vec<u8>,
+    bytes: Vec<u8>,
 ) -> Result<(), StoreError> {
     if bytes.len() <= SPLIT_BYTES {
-        return table.put(space, &part(cell, WHOLE), bytes);
+        return table.put(space, &part(cell, WHOLE), &Records(bytes));
     }
     table.delete(space, &part(cell, WHOLE));
     let mut parts: Vec<Vec<u8>> = vec![Vec::new(); usize::from(PARTS)];
@@ -57,9 +120,20 @@ pub fn store(
         }
     }
     for (number, bytes) in (FIRST_PART..).zip(parts) {
-        table.put(space, &part(cell, number), &bytes)?;
+        table.put(space, &part(cell, number), &Records(bytes))?;
     }
     Ok(())
+}
+
+/// Deletes the rows of a cell; how many there were.
+pub fn remove(table: &PackedTable, space: &mut (impl Write + ?Sized), cell: &CellKey) -> Result<usize, StoreError> {
+    let (target, day, asn, source) = cell;
+    let range = table.prefix(&(target.clone(), *day, *asn, *source));
+    let rows = table.scan(space, &range, Direction::Ascending, usize::from(PARTS) + 1)?;
+    for (key, _) in &rows {
+        table.delete(space, key);
+    }
+    Ok(rows.len())
 }
 
 /// Joins two sorted sets of records whose first `key` bytes order them; `join` unites two records of one key.
@@ -113,7 +187,7 @@ mod tests {
         let all = records(0..600_000);
         let mut once = MemoryStore::default();
         let mut space = Overlay::new(&once);
-        store(&TABLE, &mut space, &cell, 4, &all).unwrap();
+        store(&TABLE, &mut space, &cell, 4, all.clone()).unwrap();
         let batch = space.into_batch();
         once.apply(batch).unwrap();
 
@@ -122,7 +196,7 @@ mod tests {
             let known = load(&TABLE, &stepwise, &cell).unwrap();
             let (bytes, _) = unite(&known, &records(step), 4, 4, |a, _, out| out.extend(a));
             let mut space = Overlay::new(&stepwise);
-            store(&TABLE, &mut space, &cell, 4, &bytes).unwrap();
+            store(&TABLE, &mut space, &cell, 4, bytes).unwrap();
             let batch = space.into_batch();
             stepwise.apply(batch).unwrap();
         }

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::answer::{self, Detection};
 use super::evidence::{self, Surroundings};
 use super::subject::Subject;
-use super::tables::{AGEING, PEERS_CHANGED, Peers, QUEUE, SUMMARY, TARGETS, VERDICTS, VerdictRow};
+use super::tables::{
+    AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, TARGETS,
+    VERDICTS, VerdictRow,
+};
 use super::{documents, summary};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Direction;
@@ -48,9 +51,13 @@ impl Operation for Refresh {
         }
         let reported = report_peers(turn)?;
         let more = targets.len() >= AT_ONCE || reported;
+        if !more {
+            end_recompute(turn)?;
+        }
         let country = turn.actor().name.clone();
         let mut summary = None;
-        if !more {
+        // A country that nothing was measured in has no summary.
+        if !more && SOURCES.first(turn, &SOURCES.range())?.is_some() {
             let rows = summary::latest(&turn.view())?;
             let now = summary::country(&turn.view(), &rows, turn.now)?;
             let before = SUMMARY.get(turn, &())?;
@@ -101,7 +108,8 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
         AGEING.put(turn, &(due, target.to_owned()), &())?;
     }
     let summary = target_summary(detection);
-    let same = before.is_some_and(|before| before.summary == summary);
+    let same = before.as_ref().is_some_and(|before| before.summary == summary);
+    count_recomputed(turn, before.as_ref().map(|before| &before.summary), &summary)?;
     VERDICTS.put(turn, &key, &VerdictRow { at: turn.now, due, summary: summary.clone() })?;
     Ok((!same).then_some(summary))
 }
@@ -138,6 +146,58 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
     }
 }
 
+/// Most changed answers of a country that are listed; all are counted.
+const LISTED_CHANGES: usize = 50;
+
+/// Computes every verdict again, after the rules changed, and tells the world what became another answer
+/// (ruling intelligence 40).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Recompute;
+
+impl Operation for Recompute {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "recompute";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        RECOMPUTE.put(turn, &(), &RecomputeRow::default())?;
+        if META.get(turn, &())?.is_some() {
+            META.put(turn, &(), &Meta { rules_version: RULES_VERSION })?;
+        }
+        let now = turn.now;
+        turn.schedule("requeue", now, &Requeue { after: None })
+    }
+}
+
+fn count_recomputed(turn: &mut Turn<'_>, before: Option<&TargetSummary>, after: &TargetSummary) -> Result<()> {
+    let Some(mut row) = RECOMPUTE.get(turn, &())? else { return Ok(()) };
+    row.judged += 1;
+    let answer = |summary: &TargetSummary| (summary.state, summary.basis.clone(), summary.technique.clone());
+    if before.map(answer) != Some(answer(after)) {
+        row.changed += 1;
+        if row.changes.len() < LISTED_CHANGES {
+            row.changes.push(world::ChangedAnswer {
+                country: turn.actor().name.clone(),
+                target: after.target.clone(),
+                before: before.map(|before| before.state),
+                after: Some(after.state),
+            });
+        }
+    }
+    Ok(RECOMPUTE.put(turn, &(), &row)?)
+}
+
+/// Once nothing is queued any more, the world hears the result.
+fn end_recompute(turn: &mut Turn<'_>) -> Result<()> {
+    let Some(row) = RECOMPUTE.get(turn, &())? else { return Ok(()) };
+    if turn.scheduled("requeue")?.is_some() {
+        return Ok(());
+    }
+    RECOMPUTE.delete(turn, &());
+    let RecomputeRow { judged, changed, changes } = row;
+    turn.send(world::actor().name, &world::Swept { task: world::Task::Recompute, handled: judged, changed, changes })
+}
+
 /// Tells the world on which days targets worked here; true when more is waiting.
 fn report_peers(turn: &mut Turn<'_>) -> Result<bool> {
     let changed = PEERS_CHANGED.scan(turn, &PEERS_CHANGED.range(), Direction::Ascending, DAYS_AT_ONCE)?;
@@ -154,15 +214,20 @@ fn report_peers(turn: &mut Turn<'_>) -> Result<bool> {
     Ok(changed.len() >= DAYS_AT_ONCE)
 }
 
-fn successes(view: &View<'_>, target: &str, day: u32) -> Result<Peers> {
+fn successes(view: &View<'_>, target: &str, day: u32) -> Result<Option<Peers>> {
     let from = Timestamp(i64::from(day) * DAY);
     let mut networks: BTreeMap<u32, u32> = BTreeMap::new();
-    for seen in evidence::read(view, target, from, from.plus(DAY))? {
+    let seen = evidence::read(view, target, from, from.plus(DAY))?;
+    if seen.is_empty() {
+        return Ok(None);
+    }
+    for seen in seen {
         if let (Vote::Clear, Some(asn)) = (seen.session.evaluated.vote, seen.session.asn) {
             *networks.entry(asn).or_default() += 1;
         }
     }
-    Ok(Peers { sessions: networks.values().sum(), networks: u32::try_from(networks.len()).unwrap_or(u32::MAX) })
+    let count = u32::try_from(networks.len()).unwrap_or(u32::MAX);
+    Ok(Some(Peers { sessions: networks.values().sum(), networks: count }))
 }
 
 /// Puts every judged target back on the queue, after a change that touches all of them.

@@ -23,18 +23,6 @@ pub struct Subject {
     pub roles: Vec<Role>,
 }
 
-/// The series that tests write for a role of the platform table, where the two name it differently: the table names
-/// what users need, the tests what they probe.
-fn measured(role: &str) -> &[&str] {
-    match role {
-        "whatsapp/endpoints" => &["whatsapp/pool"],
-        "facebook/messenger" => &["facebook_messenger/endpoints"],
-        "tor/relays" => &["tor/bootstrap", "tor/or_port", "tor/directory"],
-        "tor/bridges" => &["tor/obfs4"],
-        _ => &[],
-    }
-}
-
 impl Subject {
     /// Reads a domain, a URL, a service name or a role.
     pub fn parse(text: &str) -> Result<Subject> {
@@ -43,17 +31,12 @@ impl Subject {
             return Ok(Subject::platform(platform));
         }
         if let Some(service) = Service::from_name(text) {
-            let essential = service.essential_roles();
-            let roles = service.keys().into_iter().map(|key| Role {
-                essential: key.role().is_some_and(|role| essential.contains(&role)),
-                key: key.as_str().to_owned(),
-            });
+            let main = service.main_key();
+            let keys = service.endpoint_roles().iter().map(|role| TargetKey::service(service, role));
+            let roles = keys.map(|key| Role { essential: key == main, key: key.as_str().to_owned() });
             return Ok(Subject { name: service.name().to_owned(), service: true, roles: roles.collect() });
         }
         let lower = text.to_ascii_lowercase();
-        if let Some((_, role)) = Platform::by_key(&lower).filter(|(_, role)| !role.is_host()) {
-            return Ok(Subject { name: lower.clone(), service: false, roles: expand(role.key, true).collect() });
-        }
         if let Ok(crate::measurement::Target::Domain(key)) = crate::measurement::Target::parse(&lower)
             && key.role().is_some()
         {
@@ -71,23 +54,15 @@ impl Subject {
 
     /// A platform with its roles.
     pub fn platform(platform: &'static Platform) -> Subject {
-        let roles = platform.roles.iter().flat_map(|role| expand(role.key, role.essential));
+        let roles = platform.roles.iter().map(|role| Role { key: role.key.to_owned(), essential: role.essential });
         Subject { name: platform.slug.to_owned(), service: true, roles: roles.collect() }
     }
 }
 
-fn expand(key: &str, essential: bool) -> impl Iterator<Item = Role> {
-    let measured = measured(key);
-    let own = measured.is_empty().then_some(key);
-    let keys: Vec<String> = measured.iter().copied().chain(own).map(str::to_owned).collect();
-    keys.into_iter().map(move |key| Role { key, essential })
-}
-
 /// Messaging services age faster (ruling intelligence 12).
 pub fn is_messaging(key: &str) -> bool {
-    const MESSAGING: [&str; 4] = ["whatsapp", "telegram", "signal", "facebook_messenger"];
     let owner = key.split_once('/').map(|(owner, _)| owner).or_else(|| Platform::by_domain(key).map(|p| p.slug));
-    owner.is_some_and(|owner| MESSAGING.contains(&owner))
+    owner.and_then(Service::from_name).is_some_and(Service::is_messaging)
 }
 
 #[cfg(test)]
@@ -104,6 +79,8 @@ mod tests {
         assert_eq!(Subject::parse("telegram/pool").unwrap(), Subject::series("telegram/pool"));
         let whatsapp = Subject::parse("whatsapp").unwrap();
         assert!(whatsapp.roles.iter().any(|role| role.key == "whatsapp/pool" && role.essential));
+        let messenger = Subject::parse("facebook_messenger").unwrap();
+        assert_eq!(messenger.roles, Subject::series("facebook_messenger/endpoints").roles);
         assert_eq!(Subject::parse("x").unwrap().name, "twitter");
         assert!(Subject::parse("psiphon").unwrap().service);
         for text in ["", "  ", "192.0.2.1", "localhost", "exa mple.org", "http://", "-.org"] {

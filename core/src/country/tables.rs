@@ -45,6 +45,9 @@ pub const SUMMARY: Table<(), crate::world::CountrySummary> = Table::new(31);
 /// Block lists that were imported, by kind.
 pub const LISTS: Table<(u8,), ListRow> = Table::new(32);
 
+/// Stands while every verdict is computed again.
+pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
+
 /// Most witnesses kept per cell (ruling intelligence 10).
 pub const MAX_WITNESSES: usize = 3;
 
@@ -132,10 +135,18 @@ pub struct TargetRow {
 }
 impl Row for TargetRow {}
 
+/// What computing every verdict again has found so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecomputeRow {
+    pub judged: u64,
+    pub changed: u64,
+    pub changes: Vec<crate::world::ChangedAnswer>,
+}
+impl Row for RecomputeRow {}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkRow {
     pub entries: u64,
-    pub last_day: u32,
     /// Name and addresses from the network table, once the reference actor has answered.
     pub name: Option<String>,
     pub addresses: Option<u64>,

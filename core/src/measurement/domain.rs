@@ -84,14 +84,6 @@ impl TargetKey {
     pub fn role(&self) -> Option<&str> {
         self.0.split_once('/').map(|(_, role)| role)
     }
-
-    /// The service of a service role or of a domain that is one of a service's roles.
-    pub fn owner(&self) -> Option<Service> {
-        match self.0.split_once('/') {
-            Some((name, _)) => Service::from_name(name),
-            None => Service::ALL.iter().copied().find(|service| service.domains().contains(&self.0.as_str())),
-        }
-    }
 }
 
 impl fmt::Display for TargetKey {
@@ -146,53 +138,23 @@ impl Service {
         matches!(self, Service::FacebookMessenger | Service::Signal | Service::Telegram | Service::Whatsapp)
     }
 
-    /// Roles without a host name, as they stand behind the slash.
+    /// The roles without a host name that tests of the service write, as they stand behind the slash; the main one first.
+    /// Which roles make up a platform, hosts included, and which of them decide stands in the platform table of
+    /// [`crate::starter`].
     pub const fn endpoint_roles(self) -> &'static [&'static str] {
         match self {
             Service::FacebookMessenger => &["endpoints"],
             Service::Psiphon => &["bootstrap"],
             Service::Signal => &["backend"],
             Service::Telegram => &["pool"],
-            Service::Tor => &["directory", "or_port", "obfs4", "bootstrap"],
+            Service::Tor => &["bootstrap", "or_port", "directory", "obfs4"],
             Service::Whatsapp => &["pool", "registration"],
         }
-    }
-
-    /// Host names that are roles of the service.
-    pub const fn domains(self) -> &'static [&'static str] {
-        match self {
-            Service::FacebookMessenger => &["messenger.com"],
-            Service::Psiphon => &[],
-            Service::Signal => &["signal.org"],
-            Service::Telegram => &["web.telegram.org", "telegram.org"],
-            Service::Tor => &["torproject.org"],
-            Service::Whatsapp => &["web.whatsapp.com", "whatsapp.com"],
-        }
-    }
-
-    /// The role without which the service does not work: the service is blocked when one of these is.
-    pub const fn essential_roles(self) -> &'static [&'static str] {
-        match self {
-            Service::Tor => &["bootstrap"],
-            Service::Whatsapp => &["pool", "registration"],
-            Service::FacebookMessenger => &["endpoints"],
-            Service::Psiphon => &["bootstrap"],
-            Service::Signal => &["backend"],
-            Service::Telegram => &["pool"],
-        }
-    }
-
-    /// The series of the service, essential ones first.
-    pub fn keys(self) -> Vec<TargetKey> {
-        let mut roles: Vec<&str> = self.essential_roles().to_vec();
-        roles.extend(self.endpoint_roles().iter().filter(|role| !self.essential_roles().contains(role)));
-        let endpoints = roles.into_iter().map(|role| TargetKey::service(self, role));
-        endpoints.chain(self.domains().iter().map(|domain| TargetKey((*domain).to_owned()))).collect()
     }
 
     /// The series that a source without roles (a score for the whole test) speaks of.
     pub fn main_key(self) -> TargetKey {
-        TargetKey::service(self, self.essential_roles().first().copied().unwrap_or("bootstrap"))
+        TargetKey::service(self, self.endpoint_roles().first().copied().unwrap_or("bootstrap"))
     }
 }
 

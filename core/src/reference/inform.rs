@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{catalogue, network};
 use crate::Result;
-use crate::actor::{Kind, Operation, Turn};
+use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::country::{SetCatalogue, SetNetworks};
-use crate::kv::{Direction, Table};
+use crate::kv::{Direction, Key, Row, Table};
 
 /// Networks that a country has met.
 const WANTED: Table<(String, u32), ()> = Table::new(20);
@@ -51,6 +51,70 @@ impl Operation for Announce {
     }
 }
 
+/// Countries that have or had measurements.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Interested;
+
+impl Query for Interested {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "interested";
+    type Reply = Vec<String>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<String>> {
+        let rows = INTERESTED.scan(view, &INTERESTED.range(), Direction::Ascending, usize::MAX)?;
+        Ok(rows.into_iter().map(|((country,), ())| country).collect())
+    }
+}
+
+/// Reference data that can be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reference {
+    Networks,
+    TestLists,
+}
+
+/// Rows removed in one step.
+const DROPPED_AT_ONCE: usize = 400;
+
+/// Removes the network table or the test lists, some rows at a time by timer; then countries are told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct DropReference {
+    pub what: Reference,
+}
+
+impl Operation for DropReference {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "drop_reference";
+    /// Rows removed by this step.
+    type Reply = u64;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
+        let removed = match self.what {
+            Reference::Networks => remove(turn, &super::NETWORKS)?,
+            Reference::TestLists => remove(turn, &super::LISTS)?,
+        };
+        if removed == DROPPED_AT_ONCE {
+            let now = turn.now;
+            let timer = match self.what {
+                Reference::Networks => "drop_networks",
+                Reference::TestLists => "drop_lists",
+            };
+            turn.schedule(timer, now, &self)?;
+        } else {
+            all(turn)?;
+        }
+        Ok(removed as u64)
+    }
+}
+
+fn remove<K: Key, V: Row>(turn: &mut Turn<'_>, table: &Table<K, V>) -> Result<usize> {
+    let rows = table.scan(turn, &table.range(), Direction::Ascending, DROPPED_AT_ONCE)?;
+    for (key, _) in &rows {
+        table.delete(turn, key);
+    }
+    Ok(rows.len())
+}
+
 /// Tells all countries again, some at a time, soon.
 pub(super) fn all(turn: &mut Turn<'_>) -> Result<()> {
     let due = turn.now.plus(i64::from(turn.settings.publish_interval) * crate::time::SECOND);
@@ -83,7 +147,8 @@ impl Operation for Inform {
             let rows = WANTED.scan(turn, &wanted, Direction::Ascending, NETWORKS_AT_ONCE)?;
             let mut known = Vec::new();
             for ((_, asn), ()) in &rows {
-                known.extend(network(turn, *asn)?.map(|entry| (*asn, entry)));
+                // What the table does not name is told too: the table may have been removed.
+                known.push((*asn, network(turn, *asn)?.unwrap_or_default()));
             }
             if !known.is_empty() {
                 turn.send(country.clone(), &SetNetworks { networks: known })?;

@@ -8,7 +8,7 @@ mod fingerprints;
 mod inform;
 
 pub use fingerprints::{AddFingerprints, FingerprintSet, fingerprint_lines, fingerprints};
-pub use inform::{Announce, Inform};
+pub use inform::{Announce, DropReference, Inform, Interested, Reference};
 
 use std::collections::BTreeMap;
 
@@ -25,6 +25,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<AddFingerprints>(),
     operation::<Announce>(),
     operation::<Inform>(),
+    operation::<DropReference>(),
+    query::<Interested>(),
     query::<FingerprintSet>(),
     query::<Lists>(),
     query::<Names>(),

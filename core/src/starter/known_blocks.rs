@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_platform_row_answers_for_its_essential_hosts_and_for_its_names() {
-        for key in ["facebook", "facebook.com", "facebook_messenger"] {
+        for key in ["facebook", "facebook.com", "fb"] {
             assert_eq!(find("CN", key).map(|b| b.target), Some("facebook"), "{key}");
         }
         assert_eq!(find("CN", "signal/backend").map(|b| b.target), Some("signal"));

@@ -99,6 +99,8 @@ constants! {
     INSTRUMENT_SHARE: f64 = 0.90;
     /// ... while other versions on the same networks fail at this share or less. Our choice.
     INSTRUMENT_OTHERS_SHARE: f64 = 0.20;
+    /// ... within spans of so many hours, so that versions are compared under one state of the network. Our choice.
+    INSTRUMENT_SPAN: i64 = 6;
     /// Sessions each side needs before the versions are compared. Our choice.
     INSTRUMENT_SESSIONS: usize = 5;
 }

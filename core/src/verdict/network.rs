@@ -1,11 +1,11 @@
 //! The verdict of one network on one target at a time T.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::constants::{
     ACCESSIBLE_VOTES, BLOCKED_HOURS, BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, DOWN_RATE_COUNTRIES, EVIDENCE_HALF,
     INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE, INSTRUMENT_SESSIONS, INSTRUMENT_SHARE, INTERMITTENT_CLEAR_SHARE,
-    INTERVAL, LABEL_PREVALENCE, PRIOR_STRENGTH,
+    LABEL_PREVALENCE, PRIOR_STRENGTH,
 };
 use super::posterior::{Beta, Calibration, log10_odds};
 use super::technique::Technique;
@@ -42,9 +42,8 @@ pub struct NetworkVerdict {
     pub confidence: f64,
     /// 0-1, grows with the votes (ruling intelligence 26).
     pub evidence_strength: f64,
-    /// Posterior mean of the blocked share of votes, and its 90% interval.
-    pub share: f64,
-    pub interval: (f64, f64),
+    /// Posterior of the blocked share of votes. Its interval is computed where it is shown: it costs more than all else.
+    pub posterior: Beta,
     pub votes: u32,
     pub blocked_votes: u32,
     pub blocked_hours: u32,
@@ -97,8 +96,7 @@ pub fn verdict(votes: &[HourVote], now: Timestamp, context: &Context) -> Network
         p_blocked,
         confidence: confidence(status, p_blocked),
         evidence_strength: evidence_strength(weight_blocked + weight_clear),
-        share: posterior.mean(),
-        interval: posterior.interval(INTERVAL),
+        posterior,
         votes: count(votes.len()),
         blocked_votes: count(blocked.len()),
         blocked_hours: count(hours.len()),
@@ -164,18 +162,22 @@ pub fn down_rate(other_countries: &[f64]) -> f64 {
     if rates.len() % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
 }
 
-/// Sessions of one software version on one network.
+/// Sessions of one software version in one place: a network in a span of [`INSTRUMENT_SPAN`] hours. Only sessions of one
+/// place are compared, so a block that begins between two versions, or keeps office hours, is no fault of either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionCount {
     /// Platform and version, as [`software_of`](crate::measurement::types::software_of) gives them.
     pub version: u32,
     pub asn: u32,
+    /// Hours since the epoch, divided by [`INSTRUMENT_SPAN`].
+    pub span: i64,
     pub failed: u32,
     pub sessions: u32,
 }
 
 /// The versions whose failures follow the software and not the network: nearly all of their sessions fail on at least
-/// three networks while other versions on those networks work (methods 4.1 step 7). Their sessions are to be left out.
+/// three networks while other versions work there at the same time (methods 4.1 step 7). Their failures are to be left
+/// out.
 pub fn instrument_faults(counts: &[VersionCount]) -> Vec<u32> {
     let mut versions: Vec<u32> = counts.iter().map(|count| count.version).collect();
     versions.sort_unstable();
@@ -185,22 +187,28 @@ pub fn instrument_faults(counts: &[VersionCount]) -> Vec<u32> {
 }
 
 fn is_instrument_fault(version: u32, counts: &[VersionCount]) -> bool {
-    let mine = counts.iter().filter(|count| count.version == version && count.sessions > 0);
-    let mut networks: Vec<u32> = mine.clone().map(|count| count.asn).collect();
-    networks.sort_unstable();
-    networks.dedup();
-    let others = counts.iter().filter(|count| count.version != version && networks.contains(&count.asn));
-    let (failed, sessions) = totals(mine);
-    let (others_failed, others_sessions) = totals(others);
-    networks.len() >= INSTRUMENT_NETWORKS
-        && sessions >= INSTRUMENT_SESSIONS as f64
-        && others_sessions >= INSTRUMENT_SESSIONS as f64
-        && failed >= INSTRUMENT_SHARE * sessions
-        && others_failed <= INSTRUMENT_OTHERS_SHARE * others_sessions
-}
-
-fn totals<'a>(counts: impl Iterator<Item = &'a VersionCount>) -> (f64, f64) {
-    counts.fold((0.0, 0.0), |(failed, sessions), count| {
-        (failed + f64::from(count.failed), sessions + f64::from(count.sessions))
-    })
+    let place = |count: &VersionCount| (count.asn, count.span);
+    let places = |mine: bool| {
+        let counts = counts.iter().filter(move |count| (count.version == version) == mine && count.sessions > 0);
+        counts.map(place).collect::<BTreeSet<_>>()
+    };
+    let (mine, others) = (places(true), places(false));
+    let shared = |count: &&VersionCount| mine.contains(&place(count)) && others.contains(&place(count));
+    let (mut failing, mut own, mut rest) = (BTreeMap::<u32, (f64, f64)>::new(), (0.0, 0.0), (0.0, 0.0));
+    for count in counts.iter().filter(shared) {
+        let (failed, sessions) = (f64::from(count.failed), f64::from(count.sessions));
+        let sum = |sum: &mut (f64, f64)| *sum = (sum.0 + failed, sum.1 + sessions);
+        if count.version == version {
+            sum(&mut own);
+            sum(failing.entry(count.asn).or_default());
+        } else {
+            sum(&mut rest);
+        }
+    }
+    let fails = |(failed, sessions): &(f64, f64)| *failed >= INSTRUMENT_SHARE * sessions;
+    failing.values().filter(|network| fails(network)).count() >= INSTRUMENT_NETWORKS
+        && own.1 >= INSTRUMENT_SESSIONS as f64
+        && rest.1 >= INSTRUMENT_SESSIONS as f64
+        && fails(&own)
+        && rest.0 <= INSTRUMENT_OTHERS_SHARE * rest.1
 }

@@ -1,5 +1,7 @@
 //! Beta posterior with its interval, and the calibration of probabilities.
 
+use serde::{Deserialize, Serialize};
+
 use super::constants::{COLD_START_INTERCEPT, COLD_START_SLOPE};
 
 /// log10 of the odds of a probability, which is kept away from 0 and 1.
@@ -50,7 +52,7 @@ impl Calibration {
 }
 
 /// A Beta distribution of a share.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Beta {
     pub a: f64,
     pub b: f64,
@@ -74,40 +76,75 @@ impl Beta {
 
     /// P(share <= x).
     pub fn cdf(&self, x: f64) -> f64 {
-        incomplete_beta(self.a, self.b, x)
+        self.cdf_with(self.ln_beta(), x)
     }
 
-    /// The share below which the probability is `p`; bisection, error under 1e-9.
-    pub fn quantile(&self, p: f64) -> f64 {
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..32 {
-            let middle = 0.5 * (low + high);
-            if self.cdf(middle) < p { low = middle } else { high = middle }
+    fn ln_beta(&self) -> f64 {
+        ln_gamma(self.a) + ln_gamma(self.b) - ln_gamma(self.a + self.b)
+    }
+
+    /// Regularised incomplete beta function by its continued fraction (Numerical Recipes 6.4, modified Lentz).
+    fn cdf_with(&self, ln_beta: f64, x: f64) -> f64 {
+        let (a, b) = (self.a, self.b);
+        if x <= 0.0 {
+            return 0.0;
         }
-        0.5 * (low + high)
+        if x >= 1.0 {
+            return 1.0;
+        }
+        let front = (a * x.ln() + b * (1.0 - x).ln() - ln_beta).exp();
+        // The fraction converges fast only on this side of the mean; the other side by symmetry.
+        if x < (a + 1.0) / (a + b + 2.0) {
+            front * fraction(a, b, x) / a
+        } else {
+            1.0 - front * fraction(b, a, 1.0 - x) / b
+        }
+    }
+
+    /// The share below which the probability is `p`, with an error under 1e-9: Newton's steps, which need about six
+    /// evaluations where halving needs thirty, inside a bracket that shrinks even where they would leave it.
+    pub fn quantile(&self, p: f64) -> f64 {
+        let ln_beta = self.ln_beta();
+        let (mut low, mut high) = (0.0_f64, 1.0_f64);
+        let mut x = self.first_guess(ln_beta, p);
+        for _ in 0..100 {
+            let excess = self.cdf_with(ln_beta, x) - p;
+            if excess < 0.0 {
+                low = x
+            } else {
+                high = x
+            }
+            let density = ((self.a - 1.0) * x.ln() + (self.b - 1.0) * (1.0 - x).ln() - ln_beta).exp();
+            let step = x - excess / density;
+            let next = if step > low && step < high { step } else { 0.5 * (low + high) };
+            if (next - x).abs() < 1e-10 || high - low < 1e-10 {
+                return next;
+            }
+            x = next;
+        }
+        x
+    }
+
+    /// The leading term of the distribution at its steep end when a tail is cut off there, else near the mean.
+    fn first_guess(&self, ln_beta: f64, p: f64) -> f64 {
+        let (a, b) = (self.a, self.b);
+        // Near 0 the distribution is x^a / (a B), near 1 it is 1 - (1 - x)^b / (b B).
+        let guess = match (a < 1.0, b < 1.0) {
+            (true, _) if p < 0.5 => (((p * a).ln() + ln_beta) / a).exp(),
+            (_, true) if p >= 0.5 => 1.0 - ((((1.0 - p) * b).ln() + ln_beta) / b).exp(),
+            _ => {
+                let mean = self.mean();
+                let deviation = (mean * (1.0 - mean) / (a + b + 1.0)).sqrt();
+                mean + if p < 0.5 { -1.6 } else { 1.6 } * deviation
+            }
+        };
+        guess.clamp(1e-12, 1.0 - 1e-12)
     }
 
     /// The central interval of this credibility (0.9 leaves 5% on each side).
     pub fn interval(&self, credibility: f64) -> (f64, f64) {
         let tail = (1.0 - credibility.clamp(0.0, 1.0)) / 2.0;
         (self.quantile(tail), self.quantile(1.0 - tail))
-    }
-}
-
-/// Regularised incomplete beta function by its continued fraction (Numerical Recipes 6.4, modified Lentz).
-fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
-    if x <= 0.0 {
-        return 0.0;
-    }
-    if x >= 1.0 {
-        return 1.0;
-    }
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp();
-    // The fraction converges fast only on this side of the mean; the other side by symmetry.
-    if x < (a + 1.0) / (a + b + 2.0) {
-        front * fraction(a, b, x) / a
-    } else {
-        1.0 - front * fraction(b, a, 1.0 - x) / b
     }
 }
 

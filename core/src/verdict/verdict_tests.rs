@@ -80,6 +80,18 @@ fn ruling_intelligence_12_old_votes_decide_nothing() {
     assert_eq!(verdict(&future, now(), &context()).status, Status::Unknown, "as_of sees no later votes");
 }
 
+#[test]
+fn ruling_intelligence_13_a_network_day_weighs_at_most_eight_votes() {
+    let day = NOW_HOUR.div_euclid(24) * 24 - 24;
+    let on = |hours: i64| -> Vec<HourVote> {
+        (0..hours).map(|hour| HourVote { hour: day + hour % 24, vote_key: hour as u32, ..vote(0, true) }).collect()
+    };
+    let ageing = Ageing { half_life: i64::MAX, ..Ageing::of(false) };
+    let weight = |hours: i64| super::window::weighted(&on(hours), now(), ageing).0;
+    assert!((weight(5) - 5.0).abs() < 1e-5 && (weight(8) - 8.0).abs() < 1e-5);
+    assert!((weight(200) - 8.0).abs() < 1e-5, "a chatty probe is no crowd: {}", weight(200));
+}
+
 fn session(asn: u32, hours_ago: i64, key: u32, rule: RuleId) -> Session {
     let evaluated = Evaluated { rule, technique: rule.rule().technique, vote: vote_of(rule) };
     Session { asn: Some(asn), hour: NOW_HOUR - hours_ago, vote_key: key, evaluated }
@@ -186,18 +198,50 @@ fn rulings_intelligence_27_and_28_lists_fill_in_only_when_measurements_are_undec
 
 #[test]
 fn failures_that_follow_a_software_version_are_its_own() {
-    let count = |version, asn, failed, sessions| VersionCount { version, asn, failed, sessions };
+    let count = |version, asn, span, failed, sessions| VersionCount { version, asn, span, failed, sessions };
     let mut counts = Vec::new();
     for asn in 1..=3 {
-        counts.push(count(10, asn, 5, 5));
-        counts.push(count(11, asn, 0, 5));
+        counts.push(count(10, asn, 7, 5, 5));
+        counts.push(count(11, asn, 7, 0, 5));
     }
     assert_eq!(instrument_faults(&counts), [10]);
     assert!(instrument_faults(&counts[..4]).is_empty(), "two networks are too few");
+    let mut later = counts.clone();
+    later.iter_mut().filter(|count| count.version == 10).for_each(|count| count.span += 1);
+    assert!(instrument_faults(&later).is_empty(), "the networks may have begun to block in between");
+    let mut one = counts.clone();
+    one.iter_mut().filter(|count| count.version == 10 && count.asn > 1).for_each(|count| count.failed = 0);
+    one[0].sessions = 500;
+    one[0].failed = 500;
+    assert!(instrument_faults(&one).is_empty(), "one network alone fails, however often it is measured");
     for entry in &mut counts {
         entry.failed = entry.sessions;
     }
     assert!(instrument_faults(&counts).is_empty(), "all versions fail: the networks do it");
+}
+
+#[test]
+fn recent_votes_are_the_window_of_all_votes() {
+    let mut random = 1_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    for round in 0..200 {
+        let rules = [RuleId::TlsReset, RuleId::TlsValid, RuleId::HttpTimeoutPool, RuleId::LocalFault];
+        let spread = [40, 200, 900][round % 3];
+        let mut sessions: Vec<Session> = (0..next(60))
+            .map(|_| session(1, next(spread) as i64 - 5, next(3) as u32, rules[next(4) as usize]))
+            .collect();
+        let mut peers = Peers::default();
+        (0..next(8)).for_each(|n| peers.add(2 + n as u32, NOW_HOUR - next(spread) as i64, 2));
+        let all = votes(&sessions, &peers);
+        sessions.sort_by_key(super::window::order);
+        let ageing = Ageing::of(round % 2 == 0);
+        let recent = super::window::recent_votes(&sessions, &peers, now(), ageing);
+        assert_eq!(recent, window(&all, now(), ageing), "round {round}");
+        assert_eq!(window(&recent, now(), ageing), recent);
+    }
 }
 
 #[test]
@@ -219,6 +263,24 @@ fn the_beta_distribution_agrees_with_closed_forms() {
     let sharp = Beta::prior(0.03, 4.0).after(1_000.0, 3_000.0);
     let (low, high) = sharp.interval(0.9);
     assert!(low < 0.25 && 0.25 < high && high - low < 0.03);
+}
+
+#[test]
+fn quantiles_undo_the_distribution_for_every_shape_that_votes_give() {
+    for mean in [0.001, 0.03, 0.3, 0.999] {
+        for blocked in [0.0, 0.4, 1.0, 7.0, 80.0, 3_000.0] {
+            for clear in [0.0, 0.4, 1.0, 7.0, 80.0, 3_000.0] {
+                let beta = Beta::prior(mean, 4.0).after(blocked, clear);
+                for p in [0.05, 0.5, 0.95] {
+                    let x = beta.quantile(p);
+                    assert!((0.0..=1.0).contains(&x), "{beta:?} {p} {x}");
+                    // Where the density is so steep that the last digits of x decide, the neighbours bracket p.
+                    let (below, above) = (beta.cdf(x - 2e-9), beta.cdf(x + 2e-9));
+                    assert!(below <= p + 1e-9 && p <= above + 1e-9, "{beta:?} {p} {x}: {below} {above}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -61,24 +61,31 @@ impl Ageing {
 /// Clear sessions of one target by hour and network: the peers that serve as controls (ruling intelligence 4).
 #[derive(Debug, Clone, Default)]
 pub struct Peers {
-    clear: BTreeMap<(i64, u32), u32>,
+    /// (hour, network, sessions), sorted, each hour and network once.
+    clear: Vec<(i64, u32, u32)>,
 }
 
 impl Peers {
     /// Collects the clear sessions of all networks of a target.
     pub fn collect<'a>(sessions: impl IntoIterator<Item = &'a Session>) -> Peers {
-        let mut peers = Peers::default();
-        for session in sessions {
-            if let (Vote::Clear, Some(asn)) = (session.evaluated.vote, session.asn) {
-                peers.add(asn, session.hour, 1);
-            }
-        }
-        peers
+        let clear = sessions.into_iter().filter(|session| session.evaluated.vote == Vote::Clear);
+        let mut clear: Vec<(i64, u32, u32)> =
+            clear.filter_map(|session| Some((session.hour, session.asn?, 1))).collect();
+        clear.sort_unstable();
+        clear.dedup_by(|next, kept| {
+            let same = (next.0, next.1) == (kept.0, kept.1);
+            kept.2 += if same { next.2 } else { 0 };
+            same
+        });
+        Peers { clear }
     }
 
     /// Adds clear sessions of a network in an hour.
     pub fn add(&mut self, asn: u32, hour: i64, sessions: u32) {
-        *self.clear.entry((hour, asn)).or_default() += sessions;
+        match self.clear.binary_search_by_key(&(hour, asn), |(hour, asn, _)| (*hour, *asn)) {
+            Ok(at) => self.clear.iter_mut().skip(at).take(1).for_each(|known| known.2 += sessions),
+            Err(at) => self.clear.insert(at, (hour, asn, sessions)),
+        }
     }
 
     /// True when the target worked on other networks within 24 h of the hour, before or after.
@@ -87,7 +94,9 @@ impl Peers {
         let (first, last) = (hour.saturating_sub(reach), hour.saturating_add(reach));
         let mut networks: Vec<u32> = Vec::new();
         let mut sessions = 0_usize;
-        for (&(_, network), &count) in self.clear.range((first, 0)..=(last, u32::MAX)) {
+        let start = self.clear.partition_point(|(hour, ..)| *hour < first);
+        let within = self.clear.iter().skip(start).take_while(|(hour, ..)| *hour <= last);
+        for &(_, network, count) in within {
             if Some(network) == asn {
                 continue;
             }
@@ -106,36 +115,66 @@ impl Peers {
 /// The votes of one network, oldest first. Masked and down sessions vote for nothing. Independent of the order of
 /// `sessions` (ruling intelligence 15).
 pub fn votes(sessions: &[Session], peers: &Peers) -> Vec<HourVote> {
-    let mut groups: BTreeMap<(i64, u32), Vec<(bool, &Evaluated)>> = BTreeMap::new();
-    for session in sessions {
-        let needs_peers = session.evaluated.vote == Vote::NeedsControl;
-        let works_elsewhere = needs_peers && peers.succeed(session.asn, session.hour);
-        let blocked = match session.evaluated.with_peers(works_elsewhere) {
-            Vote::Blocked => true,
-            Vote::Clear => false,
-            Vote::Masked | Vote::Down | Vote::NeedsControl => continue,
-        };
-        groups.entry((session.hour, session.vote_key)).or_default().push((blocked, &session.evaluated));
-    }
-    groups.into_iter().map(|((hour, vote_key), group)| hour_vote(hour, vote_key, &group)).collect()
+    let mut sessions = sessions.to_vec();
+    sessions.sort_unstable_by_key(order);
+    groups(&sessions).filter_map(|group| hour_vote(group, peers)).collect()
 }
 
-fn hour_vote(hour: i64, vote_key: u32, group: &[(bool, &Evaluated)]) -> HourVote {
-    let blocked = 2 * group.iter().filter(|(blocked, _)| *blocked).count() >= group.len();
+/// The order in which [`recent_votes`] takes sessions: by hour, then vote key.
+pub fn order(session: &Session) -> (i64, u32) {
+    (session.hour, session.vote_key)
+}
+
+fn groups(sessions: &[Session]) -> impl DoubleEndedIterator<Item = &[Session]> {
+    sessions.chunk_by(|a, b| order(a) == order(b))
+}
+
+/// [`window`] of [`votes`], without counting the votes before the window. `sessions` of one network in their [`order`].
+pub fn recent_votes(sessions: &[Session], peers: &Peers, now: Timestamp, ageing: Ageing) -> Vec<HourVote> {
+    let (last, young, oldest) = (now.hour(), hour_after(now, WINDOW), hour_after(now, ageing.limit));
+    let mut votes = Vec::new();
+    for group in groups(sessions).rev() {
+        let hour = group.first().map_or(i64::MIN, |session| session.hour);
+        if hour > last {
+            continue;
+        }
+        if hour < oldest || (hour < young && votes.len() >= WINDOW_VOTES) {
+            break;
+        }
+        votes.extend(hour_vote(group, peers));
+    }
+    votes.reverse();
+    votes
+}
+
+/// The vote of the sessions of one hour and vote key; `None` when none of them says anything.
+fn hour_vote(group: &[Session], peers: &Peers) -> Option<HourVote> {
+    let side = |session: &Session| {
+        let needs_peers = session.evaluated.vote == Vote::NeedsControl;
+        match session.evaluated.with_peers(needs_peers && peers.succeed(session.asn, session.hour)) {
+            Vote::Blocked => Some(true),
+            Vote::Clear => Some(false),
+            Vote::Masked | Vote::Down | Vote::NeedsControl => None,
+        }
+    };
+    let sides = || group.iter().filter_map(|session| Some((side(session)?, &session.evaluated)));
+    let (all, lost) = sides().fold((0_u32, 0_u32), |(all, lost), (blocked, _)| (all + 1, lost + u32::from(blocked)));
+    let first = group.first().filter(|_| all > 0)?;
+    let blocked = 2 * lost >= all;
     let mut vote = HourVote {
-        hour,
-        vote_key,
+        hour: first.hour,
+        vote_key: first.vote_key,
         blocked,
         log10_lr: 0.0,
-        measurements: u32::try_from(group.len()).unwrap_or(u32::MAX),
+        measurements: all,
         techniques: BTreeMap::new(),
         rules: BTreeMap::new(),
     };
-    for (side, evaluated) in group {
-        if let (true, Some(technique)) = (*side, evaluated.technique) {
+    for (side, evaluated) in sides() {
+        if let (true, Some(technique)) = (side, evaluated.technique) {
             *vote.techniques.entry(technique).or_default() += 1;
         }
-        if *side == blocked {
+        if side == blocked {
             *vote.rules.entry(evaluated.rule).or_default() += 1;
         }
     }
@@ -144,7 +183,7 @@ fn hour_vote(hour: i64, vote_key: u32, group: &[(bool, &Evaluated)]) -> HourVote
         (sum + rule.rule().log10_lr * f64::from(*n), count + f64::from(*n))
     });
     vote.log10_lr = if count > 0.0 { sum / count } else { 0.0 };
-    vote
+    Some(vote)
 }
 
 /// The votes that count at `now`: those of the last 72 h or the last 10, whichever reaches further back, never past the

@@ -38,8 +38,8 @@ const PRIORS_SENT: Table<(), Timestamp> = Table::new(20);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PeerDays {
     pub country: String,
-    /// (target, day, successes)
-    pub days: Vec<(String, u32, Peers)>,
+    /// (target, day, successes); `None` where nothing is measured any more.
+    pub days: Vec<(String, u32, Option<Peers>)>,
 }
 
 impl Operation for PeerDays {
@@ -53,7 +53,10 @@ impl Operation for PeerDays {
             let key = (target.clone(), day);
             let mut row = DAYS.get(turn, &key)?.unwrap_or_default();
             let told = row.0.get(&self.country).is_some_and(|known| known.told);
-            row.0.insert(self.country.clone(), Told { peers, told });
+            match peers {
+                Some(peers) => row.0.insert(self.country.clone(), Told { peers, told }),
+                None => row.0.remove(&self.country),
+            };
             let sum = |from: &mut dyn Iterator<Item = &Told>| {
                 from.fold(Peers::default(), |sum, told| Peers {
                     sessions: sum.sessions.saturating_add(told.peers.sessions),
@@ -71,8 +74,17 @@ impl Operation for PeerDays {
                     told.told = true;
                     out.entry(country.clone()).or_default().push((target.clone(), day, outside));
                 }
+                if !controls && told.told {
+                    // A source was removed elsewhere: the control is gone.
+                    told.told = false;
+                    out.entry(country.clone()).or_default().push((target.clone(), day, Peers::default()));
+                }
             }
-            DAYS.put(turn, &key, &row)?;
+            if row.0.is_empty() {
+                DAYS.delete(turn, &key);
+            } else {
+                DAYS.put(turn, &key, &row)?;
+            }
         }
         for (country, days) in out {
             turn.send(country, &SetOutside { days })?;
@@ -109,10 +121,12 @@ impl Operation for SendPriors {
             let rows = TARGETS.scan(turn, &TARGETS.prefix(&(target.clone(),)), Direction::Ascending, 300)?;
             let rates: Vec<(String, f64)> =
                 rows.into_iter().filter_map(|((_, country), row)| Some((country, row.failure_rate?))).collect();
-            if rates.len() <= DOWN_RATE_COUNTRIES {
-                continue;
-            }
+            let enough = rates.len() > DOWN_RATE_COUNTRIES;
             for (country, _) in &rates {
+                if !enough {
+                    out.entry(country.clone()).or_default().push((target.clone(), 0.0, 0));
+                    continue;
+                }
                 let others: Vec<f64> =
                     rates.iter().filter(|(other, _)| other != country).map(|(_, rate)| *rate).collect();
                 let count = u32::try_from(others.len()).unwrap_or(u32::MAX);

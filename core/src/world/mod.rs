@@ -5,6 +5,7 @@ mod documents;
 mod exchange;
 pub mod index;
 mod methodology;
+mod sweep;
 
 pub(crate) use documents::{
     ComponentBody, IndexBody, OoniBody, OverviewBody, SourceLicense, components, index_csv, index_json, name, ooni,
@@ -13,6 +14,7 @@ pub(crate) use documents::{
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use methodology::{Methodology, methodology};
+pub use sweep::{ChangedAnswer, Forget, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +28,12 @@ pub const ENTRIES: &[Entry] = &[
     operation::<ListedIn>(),
     operation::<PeerDays>(),
     operation::<SendPriors>(),
+    operation::<StartSweep>(),
+    operation::<sweep::Continue>(),
+    operation::<Swept>(),
+    operation::<Forget>(),
+    operation::<Unlisted>(),
+    query::<SweepState>(),
     query::<Countries>(),
     query::<TargetRows>(),
     query::<ListedBy>(),

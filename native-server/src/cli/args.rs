@@ -63,6 +63,9 @@ pub enum Command {
     /// Look at, check and copy the data file.
     #[command(subcommand)]
     Db(DbCommand),
+    /// Compute verdicts again.
+    #[command(subcommand)]
+    Verdicts(VerdictsCommand),
 }
 
 /// What `import` accepts.
@@ -140,6 +143,25 @@ pub enum DbCommand {
     Backup {
         /// The copy; must not exist yet.
         file: PathBuf,
+    },
+    /// Remove everything that came from one source.
+    DropSource {
+        /// Which one.
+        #[arg(value_parser = ["ooni", "blocklist", "asn", "test-list"])]
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum VerdictsCommand {
+    /// Judge everything again after a change of the rules, and say which answers changed.
+    Recompute {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 

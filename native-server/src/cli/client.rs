@@ -70,7 +70,7 @@ impl Client {
     fn here(common: &Common, create: bool) -> Result<Client, String> {
         let settings = common.config()?.settings;
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
+            .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
@@ -184,6 +184,14 @@ impl Client {
                 let bytes = std::io::copy(&mut body, target).map_err(|error| error.to_string())?;
                 whole(bytes, stated)
             }
+        }
+    }
+
+    /// The deployment in this process and what drives it; `None` with `--to`.
+    pub fn deployment(&self) -> Option<(&tokio::runtime::Runtime, std::sync::Arc<dyn Runtime>)> {
+        match &self.place {
+            Place::Here { runtime, deployment } => Some((runtime, deployment.native().clone())),
+            Place::There { .. } => None,
         }
     }
 

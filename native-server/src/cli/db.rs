@@ -14,6 +14,7 @@ pub fn run(common: &Common, command: &DbCommand) -> Result<(), String> {
         DbCommand::Info { json } => info(&Client::open(common, false)?, *json),
         DbCommand::Check => check(common),
         DbCommand::Backup { file } => backup(common, file),
+        DbCommand::DropSource { name, json } => super::sweep::drop_source(common, name, *json),
     }
 }
 

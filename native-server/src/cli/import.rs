@@ -1,91 +1,38 @@
-//! `heliograph import`: files go, piece by piece, to the operator's import route, here or at a server.
+//! `heliograph import`: files go, chunk by chunk, into the data file in this process or to the operator's import route of a
+//! server.
 //!
-//! Importing twice changes nothing, so a piece whose fate is unknown is simply sent again, and an import that broke off
+//! Importing twice changes nothing, so a chunk whose fate is unknown is simply sent again, and an import that broke off
 //! is run again (ruling foundation-relay 22).
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use flate2::bufread::MultiGzDecoder;
+use heliograph_core::Timestamp;
+use heliograph_core::import::{Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Summary};
+use heliograph_core::runtime::Runtime;
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use tokio::task::JoinSet;
 
 use super::args::{Common, Import};
-use super::chunks::Chunks;
 use super::client::Client;
 
-/// Bytes of one piece; the route reads four times as many.
-const PIECE: usize = 1 << 20;
-/// How often a piece is sent before the import gives up, with growing pauses between.
+/// Bytes of one chunk sent to a server; its route reads four times as many, which leaves room for a long last line.
+const PIECE: usize = MAX_CHUNK / 4;
+/// Chunks under way at one time in this process: one is read while others are parsed and stored.
+const IN_FLIGHT: usize = 3;
+/// How often a chunk is sent before the import gives up, with growing pauses between.
 const ATTEMPTS: u32 = 6;
-
-/// What became of the rows of one country.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct CountryResult {
-    #[serde(default)]
-    new: u64,
-    #[serde(default)]
-    known: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-/// What became of the lines; each is in one of the five counts.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Summary {
-    accepted: u64,
-    duplicate: u64,
-    unsupported: u64,
-    unusable: u64,
-    refused: u64,
-    #[serde(default)]
-    reasons: BTreeMap<String, u64>,
-    #[serde(default)]
-    countries: BTreeMap<String, CountryResult>,
-}
-
-impl Summary {
-    fn add(&mut self, other: Summary) {
-        self.accepted += other.accepted;
-        self.duplicate += other.duplicate;
-        self.unsupported += other.unsupported;
-        self.unusable += other.unusable;
-        self.refused += other.refused;
-        for (reason, count) in other.reasons {
-            *self.reasons.entry(reason).or_default() += count;
-        }
-        for (code, result) in other.countries {
-            self.country(code, result);
-        }
-    }
-
-    fn country(&mut self, code: String, result: CountryResult) {
-        let entry = self.countries.entry(code).or_default();
-        entry.new += result.new;
-        entry.known += result.known;
-        entry.error = result.error.or(entry.error.take());
-    }
-
-    fn failed(&self) -> Vec<String> {
-        self.countries.iter().filter(|(_, result)| result.error.is_some()).map(|(code, _)| code.clone()).collect()
-    }
-
-    /// Lines that were understood, whatever they say.
-    fn readable(&self) -> u64 {
-        self.accepted + self.duplicate + self.unsupported + self.unusable
-    }
-}
 
 /// The whole import, as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
-    kind: &'a str,
-    dry_run: bool,
+struct Report {
     files: usize,
     /// Files that could not be opened or read to their end.
     unreadable: BTreeMap<String, String>,
@@ -95,15 +42,12 @@ struct Report<'a> {
 
 pub fn run(common: &Common, import: &Import) -> Result<(), String> {
     let client = Client::open(common, !import.dry_run)?;
-    let mut report = Report {
-        kind: &import.kind,
-        dry_run: import.dry_run,
-        files: import.files.len(),
-        unreadable: BTreeMap::new(),
-        summary: Summary::default(),
-    };
+    let kind = ImportKind::parse(&import.kind).ok_or("no such kind")?;
+    let empty = Summary { kind: import.kind.clone(), dry_run: import.dry_run, complete: true, ..Summary::default() };
+    let mut report = Report { files: import.files.len(), unreadable: BTreeMap::new(), summary: empty };
+    let mut doors = Doors { client: &client, import, kind, importer: None };
     for file in &import.files {
-        match one_file(&client, import, file, &mut report.summary) {
+        match one_file(&mut doors, file, &mut report.summary) {
             Ok(()) => {}
             Err(Failure::Unreadable(error)) => {
                 eprintln!("error: {}: {error}", file.display());
@@ -116,7 +60,7 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
         }
     }
     print(&report, import.json)?;
-    match report.summary.readable() {
+    match report.summary.lines() - report.summary.refused {
         0 => Err("nothing could be read".to_owned()),
         _ => Ok(()),
     }
@@ -127,60 +71,157 @@ enum Failure {
     Refused(String),
 }
 
-fn one_file(client: &Client, import: &Import, file: &Path, total: &mut Summary) -> Result<(), Failure> {
-    let unreadable = |error: std::io::Error| Failure::Unreadable(error.to_string());
+fn unreadable(error: std::io::Error) -> Failure {
+    Failure::Unreadable(error.to_string())
+}
+
+/// The ways in: this process or a server.
+struct Doors<'a> {
+    client: &'a Client,
+    import: &'a Import,
+    kind: ImportKind,
+    /// Of this process: it has the fingerprints, which are fetched once; with the list that it enters.
+    importer: Option<(Option<String>, Arc<Importer>)>,
+}
+
+impl Doors<'_> {
+    fn importer(&mut self, rt: &dyn Runtime, list: Option<String>) -> Result<Arc<Importer>, String> {
+        if let Some((known, importer)) = &self.importer
+            && *known == list
+        {
+            return Ok(importer.clone());
+        }
+        let (runtime, _) = self.client.deployment().ok_or("this needs the data file")?;
+        let options = options(self.import, list.clone())?;
+        let importer = runtime.block_on(Importer::new(rt, self.kind, options)).map_err(|error| error.message)?;
+        let importer = Arc::new(importer);
+        self.importer = Some((list, importer.clone()));
+        Ok(importer)
+    }
+}
+
+fn options(import: &Import, list: Option<String>) -> Result<Options, String> {
+    let date = match &import.date {
+        None => None,
+        Some(text) => Some(Timestamp::parse(text).ok_or_else(|| format!("--date takes a date, not {text:?}"))?),
+    };
+    let list_kind = import.list_kind.as_deref().and_then(ListKind::parse);
+    Ok(Options { country: import.country.clone(), list, list_kind, date, dry_run: import.dry_run })
+}
+
+fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(), Failure> {
     let source = File::open(file).map_err(unreadable)?;
     let bar = bar(source.metadata().map_or(0, |meta| meta.len()), file);
     let mut reader = BufReader::with_capacity(64 << 10, bar.wrap_read(source));
-    let gzip = reader.fill_buf().map_err(unreadable)?.starts_with(&[0x1f, 0x8b]);
-    let reader: Box<dyn Read> = if gzip { Box::new(MultiGzDecoder::new(reader)) } else { Box::new(reader) };
-    let csv = !matches!(import.kind.as_str(), "ooni-measurements" | "ooni-fastpath");
-    let mut chunks = Chunks::new(BufReader::with_capacity(64 << 10, reader), csv, PIECE).map_err(unreadable)?;
-    let path = path(import, file, import.country.as_deref());
-    while let Some(piece) = chunks.next().map_err(unreadable)? {
-        let piece = bytes::Bytes::from(piece);
-        let mut summary = send(client, &path, &piece).map_err(Failure::Refused)?;
-        repeat_failed(client, import, file, &piece, &mut summary).map_err(Failure::Refused)?;
-        total.add(summary);
+    let list = (doors.kind == ImportKind::TestList).then(|| list_of(file)).flatten();
+    let size = if doors.client.deployment().is_some() { MAX_CHUNK } else { PIECE };
+    let mut chunks = Chunker::new(&mut reader, doors.kind.has_header(), size).map_err(unreadable)?;
+    let mut done = |summary: Summary| {
+        total.add(&summary);
         bar.set_message(format!("{} accepted, {} refused", total.accepted, total.refused));
+    };
+    if let Some((runtime, rt)) = doors.client.deployment() {
+        let importer = doors.importer(&*rt, list).map_err(Failure::Refused)?;
+        runtime.block_on(here(&rt, &importer, &mut chunks, &mut done))?;
+    } else {
+        there(doors, list.as_deref(), &mut chunks, &mut done)?;
     }
     bar.finish_and_clear();
     Ok(())
 }
 
-/// Sends a piece again for the countries whose part of it failed.
-fn repeat_failed(
-    client: &Client,
-    import: &Import,
-    file: &Path,
-    piece: &bytes::Bytes,
-    summary: &mut Summary,
-) -> Result<(), String> {
-    for attempt in 1..ATTEMPTS {
-        let failed = summary.failed();
-        if failed.is_empty() {
-            return Ok(());
+/// Imports chunks in this process, some at a time: their order changes nothing.
+async fn here(
+    rt: &Arc<dyn Runtime>,
+    importer: &Arc<Importer>,
+    chunks: &mut Chunker<'_>,
+    done: &mut impl FnMut(Summary),
+) -> Result<(), Failure> {
+    let mut work: JoinSet<Result<Summary, String>> = JoinSet::new();
+    loop {
+        while work.len() < IN_FLIGHT {
+            let Some(chunk) = chunks.next_chunk().map_err(unreadable)? else { break };
+            let (rt, importer) = (rt.clone(), importer.clone());
+            work.spawn(async move { store(&*rt, &importer, &chunk).await });
         }
-        pause(attempt);
+        match work.join_next().await {
+            None => return Ok(()),
+            Some(Ok(summary)) => done(summary.map_err(Failure::Refused)?),
+            Some(Err(error)) => return Err(Failure::Refused(error.to_string())),
+        }
+    }
+}
+
+/// Stores a chunk; what failed is tried again, counted as it was the first time.
+async fn store(rt: &dyn Runtime, importer: &Importer, chunk: &[u8]) -> Result<Summary, String> {
+    let mut summary = importer.chunk(rt, chunk).await.map_err(|error| error.message)?;
+    for attempt in 1..ATTEMPTS {
+        let failed = failed(&summary);
+        if failed.is_empty() {
+            break;
+        }
+        tokio::time::sleep(delay(attempt)).await;
+        let mut again = importer.chunk(rt, chunk).await.map_err(|error| error.message)?;
         for code in failed {
-            let mut again = send(client, &path(import, file, Some(&code)), piece)?;
-            // The lines were counted the first time.
             if let Some(result) = again.countries.remove(&code) {
                 summary.countries.insert(code, result);
             }
         }
     }
-    match summary.failed().as_slice() {
-        [] => Ok(()),
-        failed => Err(format!("the parts of {} were not stored", failed.join(", "))),
-    }
+    settled(summary)
 }
 
-/// Sends a piece until it is answered, for as long as that makes sense.
-fn send(client: &Client, path: &str, piece: &bytes::Bytes) -> Result<Summary, String> {
+/// Sends chunks to a server, one after the other.
+fn there(
+    doors: &Doors<'_>,
+    list: Option<&str>,
+    chunks: &mut Chunker<'_>,
+    done: &mut impl FnMut(Summary),
+) -> Result<(), Failure> {
+    let Doors { client, import, .. } = doors;
+    let path_of = |country: Option<&str>| path(import, list, country);
+    while let Some(chunk) = chunks.next_chunk().map_err(unreadable)? {
+        let chunk = bytes::Bytes::from(chunk);
+        let mut summary = send(client, &path_of(import.country.as_deref()), &chunk).map_err(Failure::Refused)?;
+        for attempt in 1..ATTEMPTS {
+            let failed = failed(&summary);
+            if failed.is_empty() {
+                break;
+            }
+            std::thread::sleep(delay(attempt));
+            for code in failed {
+                let mut again = send(client, &path_of(Some(&code)), &chunk).map_err(Failure::Refused)?;
+                // The lines were counted the first time.
+                if let Some(result) = again.countries.remove(&code) {
+                    summary.countries.insert(code, result);
+                }
+            }
+        }
+        done(settled(summary).map_err(Failure::Refused)?);
+    }
+    Ok(())
+}
+
+fn failed(summary: &Summary) -> Vec<String> {
+    summary.countries.iter().filter(|(_, result)| result.error.is_some()).map(|(code, _)| code.clone()).collect()
+}
+
+/// The summary of a chunk when every part of it was stored.
+fn settled(mut summary: Summary) -> Result<Summary, String> {
+    let causes: Vec<String> = summary
+        .countries
+        .iter()
+        .filter_map(|(code, result)| result.error.as_ref().map(|error| format!("{code}: {error}")))
+        .collect();
+    summary.complete = causes.is_empty();
+    if causes.is_empty() { Ok(summary) } else { Err(format!("not everything was stored ({})", causes.join("; "))) }
+}
+
+/// Sends a chunk until it is answered, for as long as that makes sense.
+fn send(client: &Client, path: &str, chunk: &bytes::Bytes) -> Result<Summary, String> {
     let mut attempt = 1;
     loop {
-        let error = match client.request(Method::POST, path, piece.clone()) {
+        let error = match client.request(Method::POST, path, chunk.clone()) {
             Ok(answer) if answer.status < 500 && answer.status != 429 => return answer.read(),
             Ok(answer) => match answer.read::<Summary>() {
                 Ok(summary) => return Ok(summary),
@@ -191,21 +232,20 @@ fn send(client: &Client, path: &str, piece: &bytes::Bytes) -> Result<Summary, St
         if attempt == ATTEMPTS {
             return Err(error);
         }
-        pause(attempt);
+        std::thread::sleep(delay(attempt));
         attempt += 1;
     }
 }
 
-fn pause(attempt: u32) {
-    std::thread::sleep(Duration::from_millis(250) * 2u32.pow(attempt.min(6)));
+fn delay(attempt: u32) -> Duration {
+    Duration::from_millis(250) * 2u32.pow(attempt.min(6))
 }
 
-fn path(import: &Import, file: &Path, country: Option<&str>) -> String {
+fn path(import: &Import, list: Option<&str>, country: Option<&str>) -> String {
     let mut path = format!("/v1/admin/import/{}", import.kind);
-    let list = (import.kind == "test-list").then(|| list_of(file)).flatten();
     let parameters = [
         ("country", country),
-        ("list", list.as_deref()),
+        ("list", list),
         ("list_kind", import.list_kind.as_deref()),
         ("date", import.date.as_deref()),
         ("dry_run", import.dry_run.then_some("true")),
@@ -237,7 +277,7 @@ fn bar(bytes: u64, file: &Path) -> ProgressBar {
     bar.with_prefix(name)
 }
 
-fn print(report: &Report<'_>, json: bool) -> Result<(), String> {
+fn print(report: &Report, json: bool) -> Result<(), String> {
     if json {
         println!("{}", serde_json::to_string_pretty(report).map_err(|error| error.to_string())?);
         return Ok(());
@@ -257,7 +297,7 @@ fn print(report: &Report<'_>, json: bool) -> Result<(), String> {
         println!("  {count:>10}  {reason}");
     }
     println!("countries   {:>12}", summary.countries.len());
-    if report.dry_run {
+    if summary.dry_run {
         println!("nothing was stored (--dry-run)");
     }
     Ok(())
@@ -276,15 +316,14 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_countries_of_pieces_add_up() {
+    fn a_chunk_is_settled_when_no_country_failed() {
         let text = r#"{"kind":"asn","dry_run":false,"accepted":2,"duplicate":1,"unsupported":0,"unusable":0,"refused":3,
-            "reasons":{"bad":3},"countries":{"IR":{"new":2,"known":1}},"complete":true}"#;
-        let mut total = Summary::default();
-        for _ in 0..2 {
-            total.add(serde_json::from_str(text).unwrap());
-        }
-        assert_eq!((total.accepted, total.refused, total.readable()), (4, 6, 6));
-        assert_eq!((total.reasons["bad"], total.countries["IR"].new), (6, 4));
-        assert!(total.failed().is_empty());
+            "reasons":{"bad":3},"countries":{"IR":{"new":2,"known":1},"KE":{"new":0,"known":0,"error":"full"}},
+            "complete":false}"#;
+        let mut summary: Summary = serde_json::from_str(text).unwrap();
+        assert_eq!(failed(&summary), ["KE"]);
+        assert!(settled(summary.clone()).unwrap_err().contains("KE: full"));
+        summary.countries.remove("KE");
+        assert!(settled(summary).unwrap().complete);
     }
 }

@@ -1,13 +1,13 @@
 //! The command line.
 
 mod args;
-mod chunks;
 mod classify;
 mod client;
 mod db;
 mod import;
 mod keys;
 mod serve;
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -25,6 +25,7 @@ pub fn main() -> ExitCode {
         Some(Command::Import(command)) => import::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
+        Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

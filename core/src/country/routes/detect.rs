@@ -4,9 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::input;
-use crate::country::{Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, sentence};
+use crate::country::{
+    Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round, sentence,
+};
 use crate::http::{Caller, Cx, Response};
 use crate::runtime::{self, Runtime};
+use crate::verdict::constants::INTERVAL;
 use crate::{Result, Timestamp};
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,14 +52,15 @@ pub struct IspBody {
 
 impl From<&NetworkAnswer> for IspBody {
     fn from(network: &NetworkAnswer) -> Self {
+        let (low, high) = network.posterior.interval(INTERVAL);
         IspBody {
             asn: network.asn,
             name: network.name.clone().unwrap_or_else(|| format!("AS{}", network.asn)),
             status: network.state,
             blocked: network.state == State::Blocked,
             block_rate: network.block_rate,
-            share: network.share,
-            interval: [network.interval.0, network.interval.1],
+            share: round(network.posterior.mean()),
+            interval: [round(low), round(high)],
             confidence: network.confidence,
             blocking_method: network.method.clone(),
             technique: network.technique.clone(),
@@ -247,13 +251,13 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     let question = Question::new(country, at, request.explain.unwrap_or(false))?;
     let mut answers = question.ask(&*cx.rt, vec![subject]).await?;
     let answer = answers.pop().ok_or_else(|| crate::Error::internal("no answer to one question"))?;
-    let isps: Vec<IspBody> = answer.networks.iter().map(IspBody::from).collect();
+    let networks = if request.include_isps.unwrap_or(false) { answer.networks.clone() } else { Vec::new() };
     let mut body = body(&question, target, answer);
     match (request.include_isps.unwrap_or(false), may_see_networks(&cx.caller)) {
         (false, _) => {}
         (true, true) => {
-            body.isp_count = Some(isps.len());
-            body.isps = Some(isps);
+            body.isp_count = Some(networks.len());
+            body.isps = Some(networks.iter().map(IspBody::from).collect());
         }
         (true, false) => body.isps_omitted = Some("tier"),
     }

@@ -1,6 +1,7 @@
 //! Endpoints that answer from measurements.
 
 mod accessibility;
+mod admin;
 mod classify;
 mod data;
 mod detect;
@@ -9,6 +10,7 @@ mod health;
 mod input;
 mod published;
 
+pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};
 
 use crate::http::{Limit, Param, Route, handler};
@@ -99,4 +101,25 @@ pub const ROUTES: &[Route] = &[
         .accepts::<classify::ClassifyRequest>()
         .returns::<classify::ClassifyBody>()
         .summary("Classify up to 50 raw OONI documents."),
+    Route::delete("/v1/admin/sources/{name}", handler!(admin::drop_source))
+        .admin()
+        .extension()
+        .returns::<admin::SweepBody>()
+        .summary("Remove everything that came from one source, in the background."),
+    Route::get("/v1/admin/sources/{name}", handler!(admin::dropped))
+        .admin()
+        .extension()
+        .returns::<admin::SweepBody>()
+        .summary("How far the removal of a source has come."),
+    Route::post("/v1/admin/verdicts/recompute", handler!(admin::recompute))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<admin::SweepBody>()
+        .summary("Compute every verdict again after a change of the rules, in the background."),
+    Route::get("/v1/admin/verdicts/recompute", handler!(admin::recomputed))
+        .admin()
+        .extension()
+        .returns::<admin::SweepBody>()
+        .summary("How far the last recomputation has come, and what it changed."),
 ];

@@ -22,7 +22,7 @@ fn status_of(answer: &Value, asn: u64) -> Option<&str> {
 }
 
 #[test]
-fn rulings_intelligence_1_4_5_6_11_kenya_2023_is_found_where_and_when_it_was() {
+fn rulings_intelligence_1_2_4_5_6_11_kenya_2023_is_found_where_and_when_it_was() {
     let Some(telegram) = shared("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let Some(web) = shared("ooni/observations_KE_2023_web_connectivity.csv.gz") else { return };
     let Some(asn) = shared("asn/asn_name_country.csv.gz") else { return };

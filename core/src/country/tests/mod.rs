@@ -4,6 +4,7 @@ mod endpoints;
 mod kenya;
 mod rows;
 mod rulings;
+mod sweeps;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -48,15 +48,15 @@ fn ruling_intelligence_29_targets_have_one_normal_form() {
 }
 
 #[test]
-fn services_are_known_by_name_and_list_their_series() {
+fn services_and_their_roles_are_known_by_name() {
     assert_eq!(Target::parse("WhatsApp"), Ok(Target::Service(Service::Whatsapp)));
     assert_eq!(Target::parse("facebook-messenger"), Ok(Target::Service(Service::FacebookMessenger)));
     assert_eq!(Target::parse("telegram/pool"), Ok(Target::Domain(TargetKey::from_stored("telegram/pool"))));
     assert!(matches!(Target::parse("telegram.org"), Ok(Target::Domain(_))));
     for service in Service::ALL {
-        let keys = service.keys();
-        assert_eq!(keys[0], service.main_key());
-        assert!(keys.iter().all(|key| key.owner() == Some(*service)));
+        let main = service.main_key();
+        assert_eq!(main.role(), Some(service.endpoint_roles()[0]));
+        assert_eq!(Target::parse(main.as_str()), Ok(Target::Domain(main)));
     }
 }
 
