@@ -178,7 +178,9 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
         _ => environment.buckets.take(&bucket, rate, rt.now()),
     };
     if route.limit == Limit::AgentPatient && !budget.allowed {
-        if budget.wait <= PATIENCE {
+        // Others wait for the same tokens, so one that comes may be gone again.
+        let deadline = rt.now().plus_duration(PATIENCE);
+        while !budget.allowed && budget.wait <= rt.now().until(deadline) {
             rt.sleep(budget.wait).await;
             budget = environment.buckets.take(&bucket, rate, rt.now());
         }
