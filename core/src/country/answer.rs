@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::distinct::Distinct;
 use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
 use super::subject::Subject;
@@ -171,7 +172,7 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
     let essential: Vec<&Judged> = judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
     let verdict = combine(&essential);
     let newest = judged.iter().filter_map(|(_, judged)| judged.newest).max().map(|hour| Timestamp(hour * HOUR));
-    let measurements = distinct(judged.iter().map(|(_, judged)| judged.identities.as_slice()));
+    let measurements = distinct(&judged);
     let entries: Vec<ListEntry> = lists.iter().map(|(entry, _)| *entry).collect();
     let answer = national::answer(&verdict, measurements, newest, &entries, at);
     let networks = networks(&essential);
@@ -240,7 +241,7 @@ fn role_answer(essential: bool, judged: &Judged) -> RoleAnswer {
         key: judged.key.clone(),
         essential,
         status: judged.verdict.status.into(),
-        evidence_count: u32::try_from(judged.identities.len()).unwrap_or(u32::MAX),
+        evidence_count: judged.evidence,
         method: judged.verdict.techniques.first().map(|technique| technique.method().to_owned()),
     }
 }
@@ -266,20 +267,15 @@ fn blocked_networks<'a>(essential: &'a [&'a Judged]) -> impl Iterator<Item = &'a
     networks.filter(|network| network.asn != 0 && network.verdict.status == Status::Blocked)
 }
 
-/// How many different measurements some sorted lists of identities name: one test measures several roles.
-fn distinct<'a>(lists: impl Iterator<Item = &'a [u64]>) -> u32 {
-    let lists: Vec<&[u64]> = lists.filter(|list| !list.is_empty()).collect();
-    let count = match lists.as_slice() {
-        [] => 0,
-        [one] => one.len(),
-        _ => {
-            let mut all = lists.concat();
-            all.sort_unstable();
-            all.dedup();
-            all.len()
-        }
-    };
-    u32::try_from(count).unwrap_or(u32::MAX)
+/// How many different measurements the roles rest on: one test measures several.
+fn distinct(judged: &[(bool, Judged)]) -> u32 {
+    let measured: Vec<&Judged> = judged.iter().map(|(_, judged)| judged).filter(|judged| judged.evidence > 0).collect();
+    if let [one] = measured.as_slice() {
+        return one.evidence;
+    }
+    let mut distinct = Distinct::default();
+    measured.iter().flat_map(|judged| &judged.identities).for_each(|identity| distinct.insert(*identity));
+    u32::try_from(distinct.len()).unwrap_or(u32::MAX)
 }
 
 /// Each network once: of several roles the one that says most, of equals the first.

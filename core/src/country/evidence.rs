@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::distinct::Distinct;
 use super::instrument::{self, InstrumentFault};
 use super::packed;
 use super::subject::is_messaging;
@@ -47,7 +48,9 @@ pub struct Judged {
     pub ageing: Ageing,
     pub verdict: CountryVerdict,
     pub networks: Vec<Network>,
-    /// Distinct measurements inside the age limit, sorted.
+    /// Distinct measurements inside the age limit.
+    pub evidence: u32,
+    /// Their identities; one may be there twice.
     pub identities: Vec<u64>,
     /// Newest measurement before the time, however old, hours since the epoch.
     pub newest: Option<i64>,
@@ -197,6 +200,16 @@ impl Tally {
     }
 }
 
+/// The sessions of each network, in the order of their days, as they are read: whole rows are sorted, not sessions.
+fn by_network(seen: &[Seen]) -> Vec<Vec<Session>> {
+    let mut rows: Vec<&[Seen]> =
+        seen.chunk_by(|a, b| (a.day, a.session.asn, a.source) == (b.day, b.session.asn, b.source)).collect();
+    let network = |row: &[Seen]| row.first().and_then(|seen| seen.session.asn);
+    rows.sort_by_key(|row| network(row));
+    let networks = rows.chunk_by(|a, b| network(a) == network(b));
+    networks.map(|rows| rows.iter().flat_map(|row| row.iter()).map(|seen| seen.session).collect()).collect()
+}
+
 /// Judges one series.
 pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<Judged> {
     let at = surroundings.at;
@@ -213,14 +226,12 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
     let newest = newest(view, key, at, &all)?;
     all.retain(|seen| seen.session.hour * HOUR >= from.0);
     let tally = Tally::of(all.iter().map(|seen| &seen.session));
-    let mut identities: Vec<u64> = all.iter().map(|seen| seen.identity).collect();
-    identities.sort_unstable();
-    identities.dedup();
+    let identities: Vec<u64> = all.iter().map(|seen| seen.identity).collect();
+    let mut distinct = Distinct::default();
+    identities.iter().for_each(|identity| distinct.insert(*identity));
     let sources = all.iter().map(|seen| seen.source).collect();
-    let mut sessions: Vec<Session> = all.into_iter().map(|seen| seen.session).collect();
-    sessions.sort_unstable_by_key(|session| (session.asn.unwrap_or(0), window::order(session)));
     let mut networks = Vec::new();
-    for sessions in sessions.chunk_by(|a, b| a.asn == b.asn) {
+    for sessions in &by_network(&all) {
         let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
         let row = surroundings.network(view, asn)?;
         let votes = window::recent_votes(sessions, &peers, at, ageing);
@@ -237,7 +248,7 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
             verdict: network::verdict(&votes, at, &context),
             votes,
             measurements: u32::try_from(sessions.len()).unwrap_or(u32::MAX),
-            last_hour: sessions.last().map_or(0, |session| session.hour),
+            last_hour: sessions.iter().map(|session| session.hour).max().unwrap_or(0),
         });
     }
     // A withheld network is no network: it counts as evidence of the country's data, never as a vote of one.
@@ -250,6 +261,7 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
         key: key.to_owned(),
         ageing,
         verdict: national::verdict(&members),
+        evidence: u32::try_from(distinct.len()).unwrap_or(u32::MAX),
         identities,
         newest,
         sources,

@@ -80,7 +80,7 @@ pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)], at: Timestamp)
     let mut not_known = Vec::new();
     for (essential, judged) in judged {
         let explanation = role(view, *essential, judged, at)?;
-        if judged.identities.is_empty() {
+        if judged.evidence == 0 {
             not_known.push(format!("{} was not measured within the age limit.", judged.key));
         }
         if let Some(InstrumentFault { versions, measurements }) = judged.instrument {

@@ -9,6 +9,7 @@
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
 //! | `instrument` | failures that follow a software version |
+//! | `distinct` | counting measurements |
 //! | `drop` | removing a source |
 //! | `inbox` | what the world and the reference actor tell a country |
 //! | `summary`, `documents` | the country as a whole |
@@ -16,6 +17,7 @@
 //! | `routes` | the endpoints |
 
 mod answer;
+mod distinct;
 pub(crate) mod documents;
 mod drop;
 mod evidence;

@@ -101,6 +101,11 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
     if let Some(due) = before.as_ref().and_then(|before| before.due) {
         AGEING.delete(turn, &(due, target.to_owned()));
     }
+    if !TARGETS.contains(turn, &key)? {
+        // Its source was removed.
+        VERDICTS.delete(turn, &key);
+        return Ok(None);
+    }
     let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
     // Looked at daily while anything is young enough to age; older evidence cannot change the answer any more.
     let due = (detection.evidence_count > 0).then(|| turn.now.plus(DAY));

@@ -9,7 +9,7 @@ use super::constants::{
 };
 use super::posterior::{Beta, Calibration, log10_odds};
 use super::technique::Technique;
-use super::window::{Ageing, HourVote, day_scale, weighted, window};
+use super::window::{Ageing, HourVote, by_day, weighted, window};
 use crate::Timestamp;
 
 /// The three states of every answer.
@@ -137,15 +137,10 @@ fn is_intermittent(votes: &[HourVote], hours: &[i64]) -> bool {
 /// Evidence of the window to a calibrated probability. A block may be a schedule, so clear votes speak against blocking
 /// only where the status rule lets them: under two blocked hours (ruling intelligence 1).
 fn probability(votes: &[HourVote], status: Status, calibration: &Calibration) -> f64 {
-    let mut days: BTreeMap<i64, u32> = BTreeMap::new();
-    for vote in votes {
-        *days.entry(vote.hour.div_euclid(24)).or_default() += 1;
-    }
-    let evidence: f64 = votes
-        .iter()
-        .filter(|vote| vote.blocked || status != Status::Blocked)
-        .map(|vote| vote.log10_lr * day_scale(days.get(&vote.hour.div_euclid(24)).copied().unwrap_or(1)))
-        .sum();
+    let counts = |vote: &&HourVote| vote.blocked || status != Status::Blocked;
+    let of_day =
+        |(scale, votes): (f64, &[HourVote])| scale * votes.iter().filter(counts).map(|vote| vote.log10_lr).sum::<f64>();
+    let evidence: f64 = by_day(votes).map(of_day).sum();
     calibration.probability(log10_odds(LABEL_PREVALENCE) + evidence)
 }
 

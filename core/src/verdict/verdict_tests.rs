@@ -84,7 +84,7 @@ fn ruling_intelligence_12_old_votes_decide_nothing() {
 fn ruling_intelligence_13_a_network_day_weighs_at_most_eight_votes() {
     let day = NOW_HOUR.div_euclid(24) * 24 - 24;
     let on = |hours: i64| -> Vec<HourVote> {
-        (0..hours).map(|hour| HourVote { hour: day + hour % 24, vote_key: hour as u32, ..vote(0, true) }).collect()
+        (0..hours).map(|n| HourVote { hour: day + n * 24 / hours, vote_key: n as u32, ..vote(0, true) }).collect()
     };
     let ageing = Ageing { half_life: i64::MAX, ..Ageing::of(false) };
     let weight = |hours: i64| super::window::weighted(&on(hours), now(), ageing).0;
@@ -236,7 +236,7 @@ fn recent_votes_are_the_window_of_all_votes() {
         let mut peers = Peers::default();
         (0..next(8)).for_each(|n| peers.add(2 + n as u32, NOW_HOUR - next(spread) as i64, 2));
         let all = votes(&sessions, &peers);
-        sessions.sort_by_key(super::window::order);
+        sessions.sort_by_key(|session| session.hour.div_euclid(24));
         let ageing = Ageing::of(round % 2 == 0);
         let recent = super::window::recent_votes(&sessions, &peers, now(), ageing);
         assert_eq!(recent, window(&all, now(), ageing), "round {round}");

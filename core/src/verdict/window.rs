@@ -61,8 +61,12 @@ impl Ageing {
 /// Clear sessions of one target by hour and network: the peers that serve as controls (ruling intelligence 4).
 #[derive(Debug, Clone, Default)]
 pub struct Peers {
-    /// (hour, network, sessions), sorted, each hour and network once.
+    /// (hour, network, sessions), in the order of their days.
     clear: Vec<(i64, u32, u32)>,
+}
+
+fn day_of(hour: i64) -> i64 {
+    hour.div_euclid(24)
 }
 
 impl Peers {
@@ -71,46 +75,42 @@ impl Peers {
         let clear = sessions.into_iter().filter(|session| session.evaluated.vote == Vote::Clear);
         let mut clear: Vec<(i64, u32, u32)> =
             clear.filter_map(|session| Some((session.hour, session.asn?, 1))).collect();
-        clear.sort_unstable();
-        clear.dedup_by(|next, kept| {
-            let same = (next.0, next.1) == (kept.0, kept.1);
-            kept.2 += if same { next.2 } else { 0 };
-            same
-        });
+        // They mostly come by day already, which a stable sort sees at once.
+        clear.sort_by_key(|(hour, ..)| day_of(*hour));
         Peers { clear }
     }
 
     /// Adds clear sessions of a network in an hour.
     pub fn add(&mut self, asn: u32, hour: i64, sessions: u32) {
-        match self.clear.binary_search_by_key(&(hour, asn), |(hour, asn, _)| (*hour, *asn)) {
-            Ok(at) => self.clear.iter_mut().skip(at).take(1).for_each(|known| known.2 += sessions),
-            Err(at) => self.clear.insert(at, (hour, asn, sessions)),
-        }
+        let at = self.clear.partition_point(|(known, ..)| day_of(*known) <= day_of(hour));
+        self.clear.insert(at, (hour, asn, sessions));
     }
 
     /// True when the target worked on other networks within 24 h of the hour, before or after.
     pub fn succeed(&self, asn: Option<u32>, hour: i64) -> bool {
         let reach = PEER_WINDOW / HOUR;
         let (first, last) = (hour.saturating_sub(reach), hour.saturating_add(reach));
-        let mut networks: Vec<u32> = Vec::new();
-        let mut sessions = 0_usize;
-        let start = self.clear.partition_point(|(hour, ..)| *hour < first);
-        let within = self.clear.iter().skip(start).take_while(|(hour, ..)| *hour <= last);
-        for &(_, network, count) in within {
-            if Some(network) == asn {
+        let mut other: Option<u32> = None;
+        let (mut sessions, mut several) = (0_usize, false);
+        let start = self.clear.partition_point(|(hour, ..)| day_of(*hour) < day_of(first));
+        let near = self.clear.iter().skip(start).take_while(|(hour, ..)| day_of(*hour) <= day_of(last));
+        for &(hour, network, count) in near {
+            if Some(network) == asn || hour < first || hour > last {
                 continue;
             }
             sessions += count as usize;
-            if !networks.contains(&network) {
-                networks.push(network);
-            }
-            if sessions >= PEER_SESSIONS && networks.len() >= PEER_NETWORKS {
+            several |= other.is_some_and(|other| other != network);
+            other = Some(network);
+            if sessions >= PEER_SESSIONS && several {
                 return true;
             }
         }
         false
     }
 }
+
+// `succeed` tells one network from several, which is what the ruling asks for.
+const _: () = assert!(PEER_NETWORKS == 2);
 
 /// The votes of one network, oldest first. Masked and down sessions vote for nothing. Independent of the order of
 /// `sessions` (ruling intelligence 15).
@@ -120,8 +120,8 @@ pub fn votes(sessions: &[Session], peers: &Peers) -> Vec<HourVote> {
     groups(&sessions).filter_map(|group| hour_vote(group, peers)).collect()
 }
 
-/// The order in which [`recent_votes`] takes sessions: by hour, then vote key.
-pub fn order(session: &Session) -> (i64, u32) {
+/// The order of votes: by hour, then vote key.
+fn order(session: &Session) -> (i64, u32) {
     (session.hour, session.vote_key)
 }
 
@@ -129,19 +129,27 @@ fn groups(sessions: &[Session]) -> impl DoubleEndedIterator<Item = &[Session]> {
     sessions.chunk_by(|a, b| order(a) == order(b))
 }
 
-/// [`window`] of [`votes`], without counting the votes before the window. `sessions` of one network in their [`order`].
+/// [`window`] of [`votes`], without counting the votes before the window. `sessions` of one network, in the order of their
+/// days.
 pub fn recent_votes(sessions: &[Session], peers: &Peers, now: Timestamp, ageing: Ageing) -> Vec<HourVote> {
     let (last, young, oldest) = (now.hour(), hour_after(now, WINDOW), hour_after(now, ageing.limit));
     let mut votes = Vec::new();
-    for group in groups(sessions).rev() {
-        let hour = group.first().map_or(i64::MIN, |session| session.hour);
-        if hour > last {
-            continue;
+    let mut day: Vec<Session> = Vec::new();
+    for sessions in sessions.chunk_by(|a, b| day_of(a.hour) == day_of(b.hour)).rev() {
+        day.clear();
+        day.extend_from_slice(sessions);
+        day.sort_unstable_by_key(order);
+        for group in groups(&day).rev() {
+            let hour = group.first().map_or(i64::MIN, |session| session.hour);
+            if hour > last {
+                continue;
+            }
+            if hour < oldest || (hour < young && votes.len() >= WINDOW_VOTES) {
+                votes.reverse();
+                return votes;
+            }
+            votes.extend(hour_vote(group, peers));
         }
-        if hour < oldest || (hour < young && votes.len() >= WINDOW_VOTES) {
-            break;
-        }
-        votes.extend(hour_vote(group, peers));
     }
     votes.reverse();
     votes
@@ -207,21 +215,25 @@ fn hour_after(now: Timestamp, age: i64) -> i64 {
 /// Weighted counts of blocked and clear votes: each network-day scaled down to 8 votes (ruling intelligence 13), each
 /// vote halved by age.
 pub fn weighted(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> (f64, f64) {
-    let mut days: BTreeMap<i64, u32> = BTreeMap::new();
-    for vote in votes {
-        *days.entry(vote.hour.div_euclid(24)).or_default() += 1;
-    }
     let mut totals = (0.0, 0.0);
-    for vote in votes {
-        let in_day = days.get(&vote.hour.div_euclid(24)).copied().unwrap_or(1);
-        let weight = day_scale(in_day) * decay(vote.hour, now, ageing);
-        if vote.blocked { totals.0 += weight } else { totals.1 += weight }
+    for (scale, votes) in by_day(votes) {
+        for vote in votes {
+            let weight = scale * decay(vote.hour, now, ageing);
+            if vote.blocked { totals.0 += weight } else { totals.1 += weight }
+        }
     }
     totals
 }
 
+/// The votes of each day with the factor that scales them down to the cap (ruling intelligence 13). `votes` is sorted by
+/// hour.
+pub fn by_day(votes: &[HourVote]) -> impl Iterator<Item = (f64, &[HourVote])> {
+    let days = votes.chunk_by(|a, b| day_of(a.hour) == day_of(b.hour));
+    days.map(|votes| (day_scale(u32::try_from(votes.len()).unwrap_or(u32::MAX)), votes))
+}
+
 /// The factor that scales a network-day of so many votes down to the cap.
-pub fn day_scale(votes: u32) -> f64 {
+fn day_scale(votes: u32) -> f64 {
     (NETWORK_DAY_VOTES / f64::from(votes.max(1))).min(1.0)
 }
 
