@@ -61,7 +61,7 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
         Ok(environment) => environment,
         Err(error) => return refuse(error),
     };
-    let runtime = EdgeRuntime::new(env.clone(), environment, None);
+    let runtime = EdgeRuntime::shared(env.clone(), environment, None);
     if sockets::is_upgrade(&head) {
         return sockets::connect(env, runtime, &head).await;
     }

@@ -129,7 +129,7 @@ async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
         Method::Get | Method::Head => Vec::new(),
         _ => request.bytes().await?,
     };
-    let runtime = EdgeRuntime::new(space.env.clone(), environment, Some(space.clone()));
+    let runtime = EdgeRuntime::shared(space.env.clone(), environment, Some(space.clone()));
     let route = format!("{} {}", head.method, head.path);
     let response = routes::serve(runtime, head.forwarded(body.into())).await;
     if space.actor().kind == Kind::Agent {

@@ -53,7 +53,7 @@ async fn count(request: &Request, env: Env, name: &str, operation: &str) -> Resu
     let number = |name: &str| text_of(name).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
     let fail = text_of("fail").and_then(|code| ErrorCode::ALL.iter().copied().find(|known| known.as_str() == code));
     let add = Add { amount: number("amount"), note: text_of("note").unwrap_or_default(), fail };
-    let runtime = EdgeRuntime::new(env.clone(), environment::started(&env).await.map_err(text)?, None);
+    let runtime = EdgeRuntime::shared(env.clone(), environment::started(&env).await.map_err(text)?, None);
     let done = match operation {
         "add" => runtime::call(&*runtime, name, &add).await.map(|count| count.to_string()),
         "forward" => {

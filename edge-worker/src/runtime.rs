@@ -25,7 +25,7 @@ pub struct EdgeRuntime {
 impl EdgeRuntime {
     /// The shared pointer is the router's; nothing here crosses threads.
     #[allow(clippy::arc_with_non_send_sync)]
-    pub fn new(env: Env, environment: Arc<Environment>, home: Option<Rc<Space>>) -> Arc<dyn Runtime> {
+    pub fn shared(env: Env, environment: Arc<Environment>, home: Option<Rc<Space>>) -> Arc<dyn Runtime> {
         Arc::new(EdgeRuntime { env, environment, home })
     }
 

@@ -205,9 +205,9 @@ fn release_waiters(space: &Space) {
     let mut left: BTreeSet<String> = due(space).iter().map(name).collect();
     left.extend(space.work.busy.borrow().iter().cloned());
     let mut waiters = space.work.waiters.borrow_mut();
-    let (waiting, ready) = waiters.drain(..).partition(|waiter| !waiter.pieces.is_disjoint(&left));
+    let (waiting, ready): (Vec<_>, Vec<_>) = waiters.drain(..).partition(|waiter| !waiter.pieces.is_disjoint(&left));
     *waiters = waiting;
-    for Waiter { done, .. } in Vec::<Waiter>::from(ready) {
+    for Waiter { done, .. } in ready {
         let _ = done.send(());
     }
 }
@@ -326,7 +326,7 @@ async fn flush_usage(space: &Rc<Space>) {
         return;
     }
     FLUSHED.set(now);
-    let runtime = EdgeRuntime::new(space.env.clone(), environment, Some(space.clone()));
+    let runtime = EdgeRuntime::shared(space.env.clone(), environment, Some(space.clone()));
     if let Err(error) = usage::flush(&*runtime).await {
         worker::console_error!("{}: cannot write usage: {error}", space.actor());
         usage_changed(space);
@@ -337,6 +337,6 @@ async fn flush_usage(space: &Rc<Space>) {
 pub async fn flush_isolate(env: &worker::Env) -> Result<()> {
     let Some(environment) = environment::present() else { return Ok(()) };
     FLUSHED.set(clock::now());
-    let runtime = EdgeRuntime::new(env.clone(), environment, None);
+    let runtime = EdgeRuntime::shared(env.clone(), environment, None);
     usage::flush(&*runtime).await.map_err(|error: Error| error)
 }

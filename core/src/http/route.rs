@@ -239,6 +239,7 @@ const fn schema<T: JsonSchema>() -> Option<SchemaOf> {
 }
 
 #[cfg(target_arch = "wasm32")]
+#[allow(clippy::extra_unused_type_parameters)]
 const fn schema<T: JsonSchema>() -> Option<SchemaOf> {
     None
 }
