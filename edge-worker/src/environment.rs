@@ -34,8 +34,7 @@ thread_local! {
 const PREFIX: &str = "HELIOGRAPH_";
 
 /// Bindings with the prefix that are no settings.
-const OTHERS: [&str; 4] =
-    ["HELIOGRAPH_MASTER_KEY", "HELIOGRAPH_MASTER_KEYS_EARLIER", "HELIOGRAPH_REQUEST_LIMIT_MS", "HELIOGRAPH_CONFIG"];
+const OTHERS: [&str; 3] = ["HELIOGRAPH_MASTER_KEY", "HELIOGRAPH_MASTER_KEYS_EARLIER", "HELIOGRAPH_REQUEST_LIMIT_MS"];
 
 /// The settings of this isolate.
 pub fn settings(env: &Env) -> Result<Arc<Settings>> {

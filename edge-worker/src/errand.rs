@@ -26,10 +26,17 @@ pub const ADDRESS: &str = "x-heliograph-client-address";
 /// Header with the encoded stream to open, in hexadecimal.
 pub const OPEN: &str = "x-heliograph-open";
 
-/// The Durable Object of an actor.
+/// Longest name of an object; the platform takes no more than 1,024 bytes.
+const MAX_NAME: usize = 512;
+
+/// The Durable Object of an actor. No actor has a name that is too long, so there is nothing to find under one.
 pub fn object(env: &Env, actor: &ActorId) -> Result<Stub> {
+    let name = actor.to_string();
+    if name.len() > MAX_NAME {
+        return Err(Error::not_found("There is no such thing."));
+    }
     let namespace = env.durable_object("ACTOR").map_err(Error::internal)?;
-    namespace.get_by_name(&actor.to_string()).map_err(Error::unavailable)
+    namespace.get_by_name(&name).map_err(Error::unavailable)
 }
 
 /// Runs an operation on its actor.

@@ -18,7 +18,7 @@ use worker::{Env, Headers, Method, Response, WebSocket, WebSocketPair, Websocket
 
 use crate::errand::{self, ERRAND, OPEN, SOCKET};
 use crate::shell::Head;
-use crate::{clock, hex};
+use crate::{clock, hex, shell};
 
 /// Whether this request opens a WebSocket on the route.
 pub fn is_upgrade(head: &Head) -> bool {
@@ -34,7 +34,10 @@ pub async fn connect(env: Env, runtime: Arc<dyn Runtime>, head: &Head) -> worker
             Ok(open) => at_object(&env, &open).await,
             Err(error) => Err(error),
         };
-        return opened.or_else(|error| refuse(&error));
+        // A key in the header is refused before the upgrade.
+        return opened.or_else(|error| {
+            shell::response(shell::logged(websocket::PATH, heliograph_core::http::Response::error(error)))
+        });
     }
     let pair = WebSocketPair::new()?;
     pair.server.accept()?;
@@ -49,13 +52,6 @@ pub async fn connect(env: Env, runtime: Arc<dyn Runtime>, head: &Head) -> worker
 fn since(query: &str) -> Option<String> {
     let value = query.split('&').find_map(|pair| pair.strip_prefix("since="))?;
     Some(percent_decode_str(value).decode_utf8_lossy().into_owned())
-}
-
-fn refuse(error: &Error) -> worker::Result<Response> {
-    let pair = WebSocketPair::new()?;
-    pair.server.accept()?;
-    close(&pair.server, error);
-    Response::from_websocket(pair.client)
 }
 
 fn close(socket: &WebSocket, error: &Error) {

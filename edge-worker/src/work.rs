@@ -205,7 +205,7 @@ fn release_waiters(space: &Space) {
     let mut left: BTreeSet<String> = due(space).iter().map(name).collect();
     left.extend(space.work.busy.borrow().iter().cloned());
     let mut waiters = space.work.waiters.borrow_mut();
-    let (waiting, ready) = waiters.drain(..).partition(|waiter| !waiter.pieces.is_disjoint(&left));
+    let (waiting, ready): (Vec<_>, Vec<_>) = waiters.drain(..).partition(|waiter| !waiter.pieces.is_disjoint(&left));
     *waiters = waiting;
     for Waiter { done, .. } in ready {
         let _ = done.send(());
