@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent;
 use crate::agent::reseal::{Progress, reseal};
-use crate::crypto::encoding::encode_hex;
+use crate::crypto::encoding::{encode_hex, parse_actor_id};
 use crate::deployment::{self, Keys, ListedKey, WhoAmI};
 use crate::http::{Body, Cx, Param, Response, Route, handler};
 use crate::keys::{RevokeAccount, SignupResponse, Tier};
@@ -158,6 +158,9 @@ async fn revoke_key(cx: Cx) -> Result<Response> {
     let given = cx.path("account")?;
     let key = environment.secrets.parse_key(&environment.settings.brand, crate::keys::KEY_KIND, given);
     let account = key.map_or(Cow::Borrowed(given), |key| Cow::Owned(key.actor().to_owned())).into_owned();
+    if parse_actor_id(&account).is_none() {
+        return Err(Error::not_found("There is no such key."));
+    }
     runtime::call(&*cx.rt, account.clone(), &RevokeAccount).await?;
     Response::json(&Revoked { account, revoked: true })
 }

@@ -140,7 +140,7 @@ async fn serve(streams: Arc<Streams>, agent: Arc<Agent>) {
                 false => continue,
             }
         }
-        let wait = match turn(&streams, &agent.id, &mut hub, &mut inlets) {
+        let wait = match turn(&streams, &agent.id, &mut hub, &mut inlets).await {
             Ok(Some(deadline)) => clock::now().until(deadline),
             Ok(None) => Duration::MAX,
             Err(error) => {
@@ -153,32 +153,41 @@ async fn serve(streams: Arc<Streams>, agent: Arc<Agent>) {
     }
 }
 
+/// A page or the last words on the way to a stream.
+type Parcel = (StreamId, Emission);
+
 /// Hands out pages until no stream takes more. Returns when to call again.
-fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut Inlets) -> Result<Option<Timestamp>> {
+async fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut Inlets) -> Result<Option<Timestamp>> {
     loop {
-        let find = |id: StreamId| inlets.iter().find_map(|(known, inlet)| (*known == id).then_some(inlet));
-        let mut emitted = false;
-        let mut ended = Vec::new();
+        let mut parcels: Vec<Parcel> = Vec::new();
         let next = streams.store.read_actor(agent, |rows| {
             let view = View::new(agent, rows, clock::now(), &streams.settings);
-            hub.turn(&view, &mut |id| find(id).is_some_and(Inlet::is_ready), &mut |id, emission| {
-                let (bytes, last) = match emission {
-                    Emission::Page(bytes) => (bytes, false),
-                    Emission::Last(bytes) => (bytes, true),
-                };
-                if let Some(inlet) = find(id) {
-                    inlet.put(bytes, last);
-                }
-                emitted |= !last;
-                if last {
-                    ended.push(id);
-                }
-            })
+            let ready = |id: StreamId| inlets.iter().any(|(known, inlet)| *known == id && inlet.is_ready());
+            hub.turn(&view, &mut { ready }, &mut |id, emission| parcels.push((id, emission)))
         });
-        inlets.retain(|(id, _)| !ended.contains(id));
+        let more = parcels.iter().any(|(_, emission)| matches!(emission, Emission::Page(_)));
+        for (id, emission) in parcels {
+            hand_over(inlets, id, emission);
+            // The scheduler runs the connection it woke last first. Giving way here lets each connection write before
+            // the next one is woken, so that the first opened is the first served.
+            tokio::task::yield_now().await;
+        }
         let next = next?;
-        if !emitted {
+        if !more {
             return Ok(next);
         }
+    }
+}
+
+fn hand_over(inlets: &mut Inlets, id: StreamId, emission: Emission) {
+    let (bytes, last) = match emission {
+        Emission::Page(bytes) => (bytes, false),
+        Emission::Last(bytes) => (bytes, true),
+    };
+    if let Some((_, inlet)) = inlets.iter().find(|(known, _)| *known == id) {
+        inlet.put(bytes, last);
+    }
+    if last {
+        inlets.retain(|(known, _)| *known != id);
     }
 }
