@@ -23,6 +23,20 @@ const CIPHERTEXT: usize = 1_024;
 /// Rows that detection answers from.
 const ROWS: usize = 50_000;
 
+/// The tag of the looked-up document once nothing publishes it anew: the import's summaries follow by timers, and a
+/// document is published at most every 10 s.
+fn settled(client: &Client) -> String {
+    let tag = || client.get(LOOKUP).header("etag").unwrap().to_owned();
+    for _ in 0..10 {
+        let before = tag();
+        std::thread::sleep(std::time::Duration::from_secs(12));
+        if tag() == before {
+            return before;
+        }
+    }
+    panic!("{LOOKUP} never settles");
+}
+
 pub struct Service {
     _server: Server,
     pub base: String,
@@ -55,7 +69,7 @@ impl Service {
         data::import(&client.admin(), "ooni-observations", "", set.text.as_bytes());
         let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);
         let agents = (0..AGENTS).map(|_| register(&client)).collect();
-        let tag = client.get(LOOKUP).header("etag").unwrap().to_owned();
+        let tag = settled(&client);
         let api_key = text(&key["api_key"]);
         Service { base: server.base.clone(), _server: server, tag, api_key, agents, cells: set.cells }
     }
