@@ -52,7 +52,7 @@ pub const CATEGORIES: [Category; 31] = [
 
 /// Retired codes that lists still carry, and the code that took over. They are mapped, never dropped. The pairs follow
 /// the change of vocabulary that the lists themselves made; `MSG` is a code of clients for what the lists call COMT.
-const RETIRED: [(&str, &str); 21] = [
+const RETIRED: [(&str, &str); 22] = [
     ("BLGSERV", "HOST"),
     ("CACH", "CTRL"),
     ("CLOUD", "HOST"),
@@ -66,14 +66,15 @@ const RETIRED: [(&str, &str); 21] = [
     ("MINF", "HUMR"),
     ("MINR", "HUMR"),
     ("MSG", "COMT"),
-    ("OTHER", "MISC"),
     ("P2P", "FILE"),
     ("POLT", "POLR"),
+    ("SELFHARM", "PUBH"),
     ("SFTWR", "FILE"),
     ("TRNS", "COMT"),
     ("USMIL", "GOVT"),
     ("VOIP", "COMT"),
     ("WOMR", "HUMR"),
+    ("WRZ", "FILE"),
 ];
 
 /// Focus share "political speech" of the intent profile. Which codes belong to a focus group is our judgement and is

@@ -4,6 +4,7 @@ use super::{LIMIT, sample};
 use crate::measurement::domain::{DomainError, Service, Target, TargetKey};
 use crate::measurement::fingerprints::{Fingerprints, Pattern, Place, Scope};
 use crate::measurement::{asn, blocklist, test_list};
+use crate::starter::categories::current_code;
 
 fn key(text: &str) -> Result<String, DomainError> {
     TargetKey::from_url(text).map(|key| key.as_str().to_owned())
@@ -97,10 +98,10 @@ fn ruling_intelligence_31_test_lists_of_every_layout_are_read() {
         assert!(counts.accepted * 100 >= counts.total() * 99 && counts.refused == 0, "{name} {counts:?}");
         assert!(rows == 0 || counts.total() == rows, "{name} {counts:?}");
     }
-    assert_eq!(test_list::category("P2P"), Some("FILE"));
-    assert_eq!(test_list::category("fexp"), Some("NEWS"));
-    assert_eq!(test_list::category("DEV"), Some("ECON"));
-    assert_eq!(test_list::category("NOPE"), None);
+    assert_eq!(current_code("P2P"), Some("FILE"));
+    assert_eq!(current_code("fexp"), Some("NEWS"));
+    assert_eq!(current_code("DEV"), Some("ECON"));
+    assert_eq!(current_code("NOPE"), None);
 }
 
 #[test]
