@@ -43,11 +43,21 @@ pub enum Kind {
     Reference,
     /// One: the deployment's own identity.
     Deployment,
+    /// One: incidents, their evidence, numbers and order of changes.
+    Incidents,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 7] =
-        [Kind::Agent, Kind::Directory, Kind::Account, Kind::Country, Kind::World, Kind::Reference, Kind::Deployment];
+    pub const ALL: [Kind; 8] = [
+        Kind::Agent,
+        Kind::Directory,
+        Kind::Account,
+        Kind::Country,
+        Kind::World,
+        Kind::Reference,
+        Kind::Deployment,
+        Kind::Incidents,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,6 +68,7 @@ impl Kind {
             Kind::World => "world",
             Kind::Reference => "reference",
             Kind::Deployment => "deployment",
+            Kind::Incidents => "incidents",
         }
     }
 
