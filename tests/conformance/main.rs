@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod claims;
 mod classify;
 mod country;
 mod detect;
@@ -50,6 +51,7 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("claims", claims::CASES),
     ("classify", classify::CASES),
     ("country", country::CASES),
     ("detect", detect::CASES),

@@ -8,12 +8,18 @@
 //! | `when` | days and spans of days |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
 //! | `parse` | all of it together |
+//! | `gather` | what measurements, lists and incidents say |
+//! | `check` | the verdict |
+//! | `route` | the endpoint |
 
+mod check;
+mod gather;
 mod parse;
 mod places;
+mod route;
 mod stance;
 mod subjects;
 mod when;
 mod words;
 
-pub use parse::{Claim, parse};
+pub use route::ROUTES;

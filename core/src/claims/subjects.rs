@@ -2,6 +2,7 @@
 
 use super::words::{Lazy, Phrases, Word};
 use crate::country::Subject;
+use crate::incidents::INTERNET;
 use crate::starter::{self, Platform};
 
 const BRANDS: &str = include_str!("brands.tsv");
@@ -24,9 +25,6 @@ impl Topic {
         }
     }
 }
-
-/// The subject of incidents about connectivity as a whole.
-pub const INTERNET: &str = "internet";
 
 fn brands() -> &'static Phrases<&'static str> {
     static NAMES: Lazy<&'static str> = Lazy::new();

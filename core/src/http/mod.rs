@@ -32,6 +32,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::pins::ROUTES,
     crate::country::ROUTES,
     crate::incidents::ROUTES,
+    crate::claims::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];
