@@ -120,7 +120,7 @@ impl Columns {
         let input = text(self.input);
         let (target, attempt, pool) = self.attempt(test, row)?;
         let mut attempt = attempt;
-        attempt.dns_fingerprint = fingerprints.confirms_address(attempt.dns_answer, country);
+        attempt.dns_fingerprint = fingerprints.confirms_answer(attempt.dns_answer, country);
         let mut facts = attempt.facts();
         facts.flags |= analysis_flag(text(self.probe_analysis)) | if pool { flag::POOL } else { 0 };
         let uid = text(self.measurement_uid);

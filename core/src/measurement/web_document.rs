@@ -25,6 +25,8 @@ pub struct Lookup<'a> {
     pub failure: Option<Failure>,
     /// Address and AS number (0 when the document has none).
     pub addresses: Vec<(&'a str, u32)>,
+    /// Names that the answer leads to (CNAME).
+    pub aliases: Vec<&'a str>,
 }
 
 /// One TCP connection or TLS handshake.
@@ -260,6 +262,7 @@ fn lookup(query: &Value) -> Option<Lookup<'_>> {
         },
         failure: failure_at(query, "failure"),
         addresses: array(query, "answers").filter_map(address).collect(),
+        aliases: array(query, "answers").map(|answer| text_at(answer, "hostname")).filter(|n| !n.is_empty()).collect(),
     })
 }
 
