@@ -52,7 +52,7 @@ macro_rules! columns {
                 let mut columns = Columns { $($name: usize::MAX,)+ };
                 for (index, name) in header.iter().enumerate() {
                     match super::input::strip_bom(name).trim_ascii() {
-                        $(name if name == stringify!($name).as_bytes() => columns.$name = index,)+
+                        $(name if name.eq_ignore_ascii_case(stringify!($name).as_bytes()) => columns.$name = index,)+
                         _ => {}
                     }
                 }

@@ -508,7 +508,7 @@ impl<'a> Host<'_, '_, 'a> {
         }
         let compared = self.web().comparison;
         let status = compared.status.unwrap_or(page.status == control.status);
-        if found.false_positive || (!status && is_challenge(page, compared.headers)) {
+        if found.false_positive || (!status && page.is_challenge(compared.headers)) {
             return rule(RuleId::HttpChallenge);
         }
         let differ = [compared.length.filter(|_| !page.truncated), compared.title, compared.headers];
@@ -523,48 +523,6 @@ impl<'a> Host<'_, '_, 'a> {
 /// True when two hosts share a telling label: the same name under another top-level or parent domain.
 fn same_site(a: &str, b: &str) -> bool {
     a.split('.').any(|label| label.len() > 3 && b.split('.').any(|other| other == label))
-}
-
-/// Content networks and guards that answer in a site's place, as the headers `server` and `via` name them.
-const GUARDS: [&str; 11] = [
-    "cloudflare",
-    "cloudfront",
-    "akamai",
-    "ddos-guard",
-    "sucuri",
-    "incapsula",
-    "imperva",
-    "datadome",
-    "vercel",
-    "varnish",
-    "awselb",
-];
-
-/// Headers that only such a network sets.
-const GUARD_HEADERS: [&str; 9] = [
-    "cf-ray",
-    "cf-mitigated",
-    "x-sucuri-id",
-    "x-iinfo",
-    "x-amz-cf-id",
-    "x-amzn-waf-action",
-    "x-datadome",
-    "x-vercel-mitigated",
-    "akamai-grn",
-];
-
-/// An error page of the site's own server: it says 4xx or 5xx and its headers are the site's, or it names the content
-/// network that asks for a proof of being human or serves no one here, or the server is overloaded or counts requests
-/// (429). Blocks of a network say none of that.
-fn is_challenge(page: &Request<'_>, headers_match: Option<bool>) -> bool {
-    let network = ["server", "via"].iter().filter_map(|header| page.header(header)).any(|server| {
-        let server = server.to_ascii_lowercase();
-        GUARDS.iter().any(|name| server.contains(name))
-    });
-    let marked = GUARD_HEADERS.iter().any(|name| page.header(name).is_some());
-    page.status >= 500
-        || page.status == 429
-        || (page.status >= 400 && (headers_match == Some(true) || network || marked))
 }
 
 /// The control's word on several endpoints: one that works is enough; it must have looked at one.
