@@ -20,6 +20,7 @@ mod imports;
 mod index;
 mod interop;
 mod keys;
+mod layouts;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -58,6 +59,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),
+    ("layouts", layouts::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),

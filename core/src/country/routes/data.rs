@@ -153,7 +153,8 @@ pub async fn isps(cx: Cx) -> Result<Response> {
     Response::json(&IspsBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
-        generated: overall.at.to_string(),
+        // A past page is computed now; the present one is as old as its summary.
+        generated: at.map_or(overall.at, |_| cx.now()).to_string(),
         period: "30 days (messaging services 14 days)".to_owned(),
         summary: IspCounts {
             total_isps: isps.len(),
