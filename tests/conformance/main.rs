@@ -31,6 +31,7 @@ mod rates;
 mod registration;
 mod routes;
 mod streams;
+mod sweeps;
 mod websockets;
 mod wire;
 
@@ -70,6 +71,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("registration", registration::CASES),
     ("routes", routes::CASES),
     ("streams", streams::CASES),
+    ("sweeps", sweeps::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];
