@@ -284,6 +284,15 @@ fn an_import_goes_on_after_a_file_that_cannot_be_read() {
     };
     assert_eq!(as_list("casino")["duplicate"], 1);
     assert_eq!(as_list("global")["accepted"], 1);
+    // A line that no importer reads is counted, and those around it are read.
+    let long = format!("a.example\n{}\nb.example\n", "x".repeat(5 << 20));
+    let list = write("long.txt", long.as_bytes());
+    for more in [&["--to", server.base.as_str()][..], &["--dry-run", "--to", server.base.as_str()]] {
+        let arguments = [&["import", "blocklist", list.as_str(), "--country", "SE", "--json"], more].concat();
+        let report: Value = serde_json::from_str(&good(&path, &arguments)).unwrap();
+        let lines = report["accepted"].as_u64().unwrap() + report["duplicate"].as_u64().unwrap();
+        assert_eq!((lines, &report["reasons"]["row_too_long"]), (2, &1.into()), "{report}");
+    }
 }
 
 /// One document a line, an array, JSON spread over lines, a mark of byte order: all are read, and a line that is none is

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::MAX_CHUNK;
 use crate::Error;
 
 /// Longest line that is carried whole; longer ones are cut off after this, and the importer refuses them.
@@ -31,14 +32,18 @@ pub struct Chunker<'a> {
     cut: Cut,
     size: usize,
     first: bool,
+    /// Nothing more is read: the stream was damaged, for this cause until it is told.
+    damaged: bool,
     damage: Option<io::Error>,
+    /// A record that would have made the last chunk larger than the route reads.
+    waiting: Vec<u8>,
 }
 
 /// Most bytes of blank and comment lines that are looked through for a header.
 const MAX_PREAMBLE: usize = 64 << 10;
 
 impl<'a> Chunker<'a> {
-    /// A chunk may exceed `size` by one line.
+    /// A chunk may exceed `size` by one record, and [`MAX_CHUNK`] only when it holds no other.
     pub fn new(reader: &'a mut (dyn BufRead + Send), cut: Cut, size: usize) -> io::Result<Self> {
         let gzip = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);
         let source = if gzip {
@@ -46,7 +51,16 @@ impl<'a> Chunker<'a> {
         } else {
             Source::Plain(reader)
         };
-        Ok(Chunker { source, header: Vec::new(), cut, size: size.max(1), first: true, damage: None })
+        Ok(Chunker {
+            source,
+            header: Vec::new(),
+            cut,
+            size: size.max(1),
+            first: true,
+            damaged: false,
+            damage: None,
+            waiting: Vec::new(),
+        })
     }
 
     fn reader(&mut self) -> &mut dyn BufRead {
@@ -106,30 +120,36 @@ impl<'a> Chunker<'a> {
     /// One record, or nothing more: damage is kept for later, and half a record is dropped.
     fn whole_record(&mut self, out: &mut Vec<u8>) -> bool {
         let start = out.len();
+        if self.damaged {
+            return false;
+        }
         match self.record(out) {
             Ok(more) => more,
             Err(error) => {
                 out.truncate(start);
+                self.damaged = true;
                 self.damage = Some(error);
                 false
             }
         }
     }
 
-    /// Reads up to the first record with content, and keeps it when it is a header.
-    fn begin(&mut self, chunk: &mut Vec<u8>) {
+    /// Reads up to the first record with content, and keeps it when it is a header. Answers how much of the chunk is not
+    /// an entry.
+    fn begin(&mut self, chunk: &mut Vec<u8>) -> usize {
         loop {
             let start = chunk.len();
             if !self.whole_record(chunk) {
-                return;
+                return 0;
             }
             let record = chunk.get(start..).unwrap_or_default().trim_ascii();
             let nothing = record.is_empty() || (record.starts_with(b"#") && chunk.len() <= MAX_PREAMBLE);
             if !nothing {
-                if (self.cut.is_header)(record) {
-                    self.header = chunk.get(start..).unwrap_or_default().to_vec();
+                if !(self.cut.is_header)(record) {
+                    return 0;
                 }
-                return;
+                self.header = chunk.get(start..).unwrap_or_default().to_vec();
+                return chunk.len();
             }
             if record.is_empty() {
                 chunk.truncate(start);
@@ -141,13 +161,23 @@ impl<'a> Chunker<'a> {
     pub fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut chunk = Vec::with_capacity(self.size.min(32 << 20) + 4096);
         let first = std::mem::take(&mut self.first);
-        if first {
-            self.begin(&mut chunk);
+        let head = if first {
+            self.begin(&mut chunk)
         } else {
             chunk.extend_from_slice(&self.header);
+            chunk.len()
+        };
+        chunk.append(&mut self.waiting);
+        while chunk.len() < self.size.max(head + 1) {
+            let start = chunk.len();
+            if !self.whole_record(&mut chunk) {
+                break;
+            }
+            if start > head && chunk.len() > MAX_CHUNK {
+                self.waiting = chunk.split_off(start);
+                break;
+            }
         }
-        let head = chunk.len();
-        while self.damage.is_none() && chunk.len() < self.size.max(head + 1) && self.whole_record(&mut chunk) {}
         if chunk.len() > head || (first && head > 0) {
             return Ok(Some(chunk));
         }
@@ -202,6 +232,18 @@ mod tests {
         assert!(chunks("", true, 9).is_empty());
         // Blank lines and comments before the header.
         assert_eq!(chunks("\n\r\n# c\na,b\n1,x\n2,z\n", true, 1), ["# c\na,b\n1,x\n", "a,b\n2,z\n"]);
+    }
+
+    #[test]
+    fn a_long_record_gets_a_chunk_of_its_own() {
+        let long = format!("{}\n", "x".repeat(MAX_CHUNK - 6));
+        let text = format!("a,b\n1,y\n{long}2,z\n");
+        let found = chunks(&text, true, MAX_CHUNK / 4);
+        assert_eq!(found.len(), 3);
+        assert!(found.iter().all(|chunk| chunk.len() <= MAX_CHUNK && chunk.starts_with("a,b\n")));
+        assert_eq!((found[0].as_str(), found[2].as_str()), ("a,b\n1,y\n", "a,b\n2,z\n"));
+        let plain = chunks(&format!("first\n{long}two\n"), false, MAX_CHUNK / 4);
+        assert_eq!((plain.len(), plain[0].as_str(), plain[2].as_str()), (3, "first\n", "two\n"));
     }
 
     #[test]

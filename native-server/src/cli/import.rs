@@ -197,6 +197,12 @@ fn there(
     let Doors { client, import, .. } = doors;
     let path_of = |country: Option<&str>| path(import, list, country);
     while let Some(chunk) = chunks.next_chunk().map_err(unreadable)? {
+        if chunk.len() > MAX_CHUNK {
+            // One line that no route reads.
+            let reasons = BTreeMap::from([("row_too_long".to_owned(), 1)]);
+            done(Summary { refused: 1, reasons, complete: true, ..Summary::default() });
+            continue;
+        }
         let chunk = bytes::Bytes::from(chunk);
         let mut summary = send(client, &path_of(import.country.as_deref()), &chunk)?;
         for attempt in 1..ATTEMPTS {
