@@ -189,3 +189,49 @@ fn members_of_the_wrong_kind_are_read_as_absent() {
         assert_eq!((found.label, found.rules), (Label::Unknown, vec![RuleId::NoEvidence]), "{keys}");
     }
 }
+
+fn service(test: &str, keys: Value) -> Classification {
+    let document = json!({
+        "test_name": test, "report_id": "r", "probe_cc": "NO", "probe_asn": "AS64500",
+        "measurement_start_time": "2026-01-02 03:04:05", "input": null, "test_keys": keys,
+    });
+    classify(document)
+}
+
+/// Ruling intelligence 4: the test of a service has no control, so a lost role convicts nobody. Ruling intelligence 29: and a
+/// service whose pool is lost is not accessible because its web site works.
+#[test]
+fn rulings_intelligence_4_and_29_a_service_with_a_lost_role_is_unknown_and_never_accessible() {
+    let ips = ["149.154.175.50", "149.154.167.51", "149.154.175.100", "149.154.167.91"];
+    let telegram = |lost: usize, web: &str| {
+        let connects: Vec<Value> = ips.iter().map(|ip| connect(ip, 80, None)).collect();
+        let request = |(at, ip): (usize, &&str)| {
+            let failure = (at < lost).then_some("generic_timeout_error");
+            json!({ "failure": failure, "request": { "url": format!("http://{ip}/") } })
+        };
+        let requests: Vec<Value> = ips.iter().enumerate().map(request).collect();
+        service("telegram", json!({ "tcp_connect": connects, "requests": requests, "telegram_web_status": web }))
+    };
+    assert_eq!(telegram(0, "ok").label, Label::Accessible);
+    assert_eq!(telegram(1, "ok").label, Label::Accessible, "under half of the pool");
+    for found in [telegram(2, "ok"), telegram(4, "ok"), telegram(0, "blocked")] {
+        assert_eq!((found.label, found.reason), (Label::Unknown, Some("no_control")), "{found:?}");
+    }
+    let whatsapp = |pool: &str| {
+        let keys = json!({ "registration_server_status": "ok", "whatsapp_endpoints_status": pool, "whatsapp_web_status": "ok" });
+        service("whatsapp", keys).label
+    };
+    assert_eq!((whatsapp("ok"), whatsapp("blocked")), (Label::Accessible, Label::Unknown));
+}
+
+/// Methods 1.3: old Signal clients pin an authority that the service has left; that is their fault in every document.
+#[test]
+fn a_pinned_authority_that_the_service_has_left_is_the_clients_fault() {
+    for failure in ["ssl_invalid_certificate", "ssl_unknown_authority"] {
+        let keys = json!({ "signal_backend_status": "blocked", "signal_backend_failure": failure });
+        let found = service("signal", keys);
+        assert_eq!((found.label, found.reason), (Label::Unknown, Some("instrument_fault")), "{found:?}");
+    }
+    let keys = json!({ "signal_backend_status": "blocked", "signal_backend_failure": "connection_reset" });
+    assert_eq!(service("signal", keys).reason, Some("no_control"));
+}
