@@ -100,6 +100,8 @@ fn an_unmeasured_domain_has_every_field_of_the_interface(suite: &Suite) {
     }
 }
 
+/// Ruling intelligence 27: a listed answer keeps an evidence count of 0 and the list's date; ruling intelligence 26: its
+/// confidence is at most 0.6.
 fn a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_list(suite: &Suite) {
     let client = research(&suite.client());
     let now = Timestamp::parse(detect(&client, "SE", "now.example")["lastChecked"].as_str().unwrap()).unwrap();
@@ -134,6 +136,7 @@ fn a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_
     }
 }
 
+/// Ruling intelligence 27: `evidenceCount` counts distinct measurements, and `lastChecked` is the newest of them.
 fn a_measured_block_is_blocked_with_networks_counts_and_method(suite: &Suite) {
     let body = at(&research(&suite.prepared("site", with_blocked_site)), INSIDE);
     check_shape(&body);

@@ -139,6 +139,8 @@ fn network(body: &Value, asn: u64) -> &str {
     found.map_or("absent", |network| network["status"].as_str().unwrap())
 }
 
+/// Ruling intelligence 2: inside and outside the window are these moments, and these networks. Ruling intelligence 1: two
+/// blocked hours block, however many clear votes lie between.
 fn kenya_the_three_networks_are_blocked_inside_the_window_and_not_outside(suite: &Suite) {
     let Some(client) = with_kenya(suite) else { return };
     let client = research(&client);
@@ -159,6 +161,8 @@ fn kenya_the_three_networks_are_blocked_inside_the_window_and_not_outside(suite:
     }
 }
 
+/// Ruling intelligence 2: AS36926 may be named and is never counted as unaffected. Ruling intelligence 6: read naively these
+/// networks would look blocked.
 fn kenya_the_clean_networks_are_never_blocked(suite: &Suite) {
     let Some(client) = with_kenya(suite) else { return };
     let client = research(&client);
@@ -312,6 +316,7 @@ fn ruling_28_only_lists_of_authorities_set_a_status(suite: &Suite) {
     assert_eq!(check("official.example", "2028-02-01T00:00:00Z")["status"], "unknown");
 }
 
+/// Ruling intelligence 40: `import --dry-run`.
 fn a_dry_run_counts_and_changes_nothing(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

@@ -21,6 +21,7 @@ mod imports;
 mod index;
 mod interop;
 mod keys;
+mod layouts;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -31,6 +32,7 @@ mod rates;
 mod registration;
 mod routes;
 mod streams;
+mod sweeps;
 mod websockets;
 mod wire;
 
@@ -60,6 +62,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),
+    ("layouts", layouts::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
@@ -70,6 +73,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("registration", registration::CASES),
     ("routes", routes::CASES),
     ("streams", streams::CASES),
+    ("sweeps", sweeps::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];

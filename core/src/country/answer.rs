@@ -242,7 +242,9 @@ fn role_answer(essential: bool, judged: &Judged) -> RoleAnswer {
         essential,
         status: judged.verdict.status.into(),
         evidence_count: judged.evidence,
-        method: judged.verdict.techniques.first().map(|technique| technique.method().to_owned()),
+        method: (judged.verdict.status == Status::Blocked)
+            .then(|| judged.verdict.techniques.first().map(|technique| technique.method().to_owned()))
+            .flatten(),
     }
 }
 

@@ -7,14 +7,29 @@ use futures_util::StreamExt;
 use super::group::Groups;
 use super::{CountryResult, ImportKind, Options, Summary};
 use crate::country::{Fold, FoldPreview, Source};
+use crate::measurement::types::Rejection;
 use crate::measurement::{
     Fingerprints, ImportCounts, ImportError, Parsed, ooni_document, ooni_fastpath, ooni_observations,
 };
 use crate::runtime::{self, Runtime};
-use crate::{Error, Result};
+use crate::time::DAY;
+use crate::{Error, Result, Timestamp};
 
 /// Countries whose folds are under way at one time.
 const AT_ONCE: usize = 6;
+/// How far a probe's clock may be ahead of ours.
+const CLOCK_AHEAD: i64 = DAY;
+/// 1 January 2012: no source has measured before.
+const EARLIEST: Timestamp = Timestamp::from_seconds(1_325_376_000);
+
+/// What a measurement cannot be used for, though it could be read.
+#[derive(Default)]
+struct Left {
+    elsewhere: u64,
+    unknown: u64,
+    ahead: u64,
+    behind: u64,
+}
 
 pub(super) struct Chunk {
     counts: ImportCounts,
@@ -27,16 +42,20 @@ pub(super) fn parse(
     limit: u64,
     fingerprints: &Fingerprints,
     options: &Options,
+    now: Timestamp,
 ) -> Result<Chunk> {
     let only = options.country.as_deref();
     let mut groups = Groups::default();
-    let mut elsewhere = 0;
-    let mut unknown = 0;
+    let mut left = Left::default();
     let mut sink = |parsed: Parsed| {
         if crate::starter::Country::by_code(parsed.country_code()).is_none() {
-            unknown += 1;
+            left.unknown += 1;
         } else if only.is_some_and(|only| only != parsed.country_code()) {
-            elsewhere += 1;
+            left.elsewhere += 1;
+        } else if parsed.time > now.plus(CLOCK_AHEAD) {
+            left.ahead += 1;
+        } else if parsed.time < EARLIEST {
+            left.behind += 1;
         } else {
             groups.add(parsed);
         }
@@ -47,12 +66,11 @@ pub(super) fn parse(
         _ => ooni_fastpath::import(reader, limit, &mut sink),
     };
     let mut counts = counts.map_err(refuse)?;
-    // Rows of other countries than the one asked for are not part of this import.
-    counts.accepted = counts.accepted.saturating_sub(elsewhere + unknown);
-    if unknown > 0 {
-        counts.refused += unknown;
-        *counts.reasons.entry("unknown_country".to_owned()).or_default() += unknown;
-    }
+    counts.take_back(left.elsewhere, Rejection::Unusable("other_country"));
+    counts.take_back(left.unknown, Rejection::Refused("unknown_country"));
+    // A probe whose clock is wrong says nothing of any hour (methods 4.1 step 1).
+    counts.take_back(left.ahead, Rejection::Unusable("clock_ahead"));
+    counts.take_back(left.behind, Rejection::Unusable("clock_behind"));
     Ok(Chunk { counts, groups })
 }
 

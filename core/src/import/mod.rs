@@ -10,7 +10,7 @@ mod http;
 mod lists;
 mod measurements;
 
-pub use chunk::Chunker;
+pub use chunk::{Chunker, Cut};
 pub use http::ROUTES;
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use std::io::BufRead;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::measurement::{Fingerprints, ImportCounts};
+use crate::measurement::{Fingerprints, ImportCounts, blocklist};
 use crate::runtime::Runtime;
 use crate::{Error, Result, Timestamp};
 
@@ -73,9 +73,14 @@ impl ImportKind {
         ImportKind::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Whether the first line names columns that every chunk needs.
-    pub const fn has_header(self) -> bool {
-        !matches!(self, ImportKind::OoniMeasurements | ImportKind::OoniFastpath)
+    /// How its streams are cut into chunks.
+    pub fn cut(self) -> Cut {
+        match self {
+            ImportKind::OoniMeasurements | ImportKind::OoniFastpath => Cut { quotes: false, is_header: |_| false },
+            // Most lists are plain: their first line is an entry, and no entry is counted twice.
+            ImportKind::Blocklist => Cut { quotes: true, is_header: blocklist::is_header },
+            _ => Cut { quotes: true, is_header: |_| true },
+        }
     }
 }
 
@@ -236,7 +241,8 @@ impl Importer {
     async fn stream(&self, rt: &dyn Runtime, mut reader: impl BufRead, limit: u64) -> Result<Summary> {
         match self.kind {
             ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::OoniFastpath => {
-                let parsed = measurements::parse(self.kind, &mut reader, limit, &self.fingerprints, &self.options)?;
+                let parsed =
+                    measurements::parse(self.kind, &mut reader, limit, &self.fingerprints, &self.options, rt.now())?;
                 drop(reader);
                 measurements::fold(rt, self.kind, &self.options, parsed).await
             }
@@ -261,7 +267,7 @@ pub async fn import(
 ) -> Result<Summary> {
     let importer = Importer::new(rt, kind, options).await?;
     let mut summary = Summary::new(kind, importer.options.dry_run);
-    let mut chunker = Chunker::new(reader, kind.has_header(), chunk_bytes).map_err(chunk::bad_request)?;
+    let mut chunker = Chunker::new(reader, kind.cut(), chunk_bytes).map_err(chunk::bad_request)?;
     while let Some(chunk) = chunker.next_chunk().map_err(chunk::bad_request)? {
         summary.add(&importer.chunk(rt, &chunk).await?);
         progress(&summary);

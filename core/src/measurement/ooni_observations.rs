@@ -52,7 +52,7 @@ macro_rules! columns {
                 let mut columns = Columns { $($name: usize::MAX,)+ };
                 for (index, name) in header.iter().enumerate() {
                     match super::input::strip_bom(name).trim_ascii() {
-                        $(name if name == stringify!($name).as_bytes() => columns.$name = index,)+
+                        $(name if name.eq_ignore_ascii_case(stringify!($name).as_bytes()) => columns.$name = index,)+
                         _ => {}
                     }
                 }
@@ -120,7 +120,7 @@ impl Columns {
         let input = text(self.input);
         let (target, attempt, pool) = self.attempt(test, row)?;
         let mut attempt = attempt;
-        attempt.dns_fingerprint = fingerprints.confirms_address(attempt.dns_answer, country);
+        attempt.dns_fingerprint = fingerprints.confirms_answer(attempt.dns_answer, country);
         let mut facts = attempt.facts();
         facts.flags |= analysis_flag(text(self.probe_analysis)) | if pool { flag::POOL } else { 0 };
         let uid = text(self.measurement_uid);

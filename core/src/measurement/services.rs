@@ -184,7 +184,16 @@ fn conclusions(service: Service, keys: &Value, found: &mut Found) {
             status_conclusion(keys, "registration_server_status", "whatsapp/registration", found);
             status_conclusion(keys, "whatsapp_web_status", "web.whatsapp.com", found);
         }
-        Service::Signal => status_conclusion(keys, "signal_backend_status", "signal/backend", found),
+        Service::Signal => {
+            status_conclusion(keys, "signal_backend_status", "signal/backend", found);
+            let target = Service::Signal.main_key();
+            let failure = failure_at(keys, "signal_backend_failure").map(|failure| instrument(service, failure));
+            if let (Some(Step::Failed(Failure::Local)), Some(Outcome::Judged(judgement))) =
+                (failure, found.get_mut(&target))
+            {
+                judgement.rule = RuleId::InstrumentFault;
+            }
+        }
         Service::FacebookMessenger => messenger_conclusion(keys, found),
         Service::Tor | Service::Psiphon => {}
     }

@@ -154,24 +154,37 @@ pub enum Rejection {
 impl ImportCounts {
     /// Counts a line that was not accepted.
     pub fn reject(&mut self, rejection: Rejection) {
+        self.reject_some(1, rejection);
+    }
+
+    /// Rejects lines that were counted as accepted.
+    pub fn take_back(&mut self, lines: u64, rejection: Rejection) {
+        self.accepted = self.accepted.saturating_sub(lines);
+        self.reject_some(lines, rejection);
+    }
+
+    fn reject_some(&mut self, lines: u64, rejection: Rejection) {
+        if lines == 0 {
+            return;
+        }
         let reason = match rejection {
             Rejection::Unsupported(reason) => {
-                self.unsupported += 1;
+                self.unsupported += lines;
                 reason
             }
             Rejection::Unusable(reason) => {
-                self.unusable += 1;
+                self.unusable += lines;
                 reason
             }
             Rejection::Refused(reason) => {
-                self.refused += 1;
+                self.refused += lines;
                 reason
             }
         };
         match self.reasons.get_mut(reason) {
-            Some(count) => *count += 1,
+            Some(count) => *count += lines,
             None => {
-                self.reasons.insert(reason.to_owned(), 1);
+                self.reasons.insert(reason.to_owned(), lines);
             }
         }
     }

@@ -124,7 +124,7 @@ pub fn own() -> Fingerprints {
             signature.countries.iter().filter_map(|code| <[u8; 2]>::try_from(code.as_bytes()).ok()).collect();
         let place = match signature.location {
             Location::Dns => {
-                set.add_address(signature.id, Scope::Other, signature.pattern, &countries);
+                set.add_answer(signature.id, Scope::Other, signature.pattern, &countries);
                 continue;
             }
             Location::Body => Place::Body,

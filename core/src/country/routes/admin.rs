@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::data::measured;
 use crate::country::Source;
 use crate::http::{Cx, Response};
-use crate::reference::{self, DropReference, Interested, Reference};
+use crate::reference::{self, DropReference, Reference};
 use crate::runtime;
 use crate::world::{self, ChangedAnswer, StartSweep, Sweep, SweepState, Task};
 use crate::{Error, Result, starter};
@@ -63,12 +64,6 @@ fn part(name: &str) -> Result<Part> {
         )),
         _ => Err(Error::not_found("There is no such source; there are ooni, blocklist, asn and test-list.")),
     }
-}
-
-async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
-    let known = runtime::query(&*cx.rt, world::actor().name, &world::Countries).await?;
-    let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
-    Ok(known.into_iter().chain(met).collect())
 }
 
 async fn start(cx: &Cx, name: &str, task: Task, countries: BTreeSet<String>) -> Result<Response> {

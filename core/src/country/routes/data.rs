@@ -1,6 +1,6 @@
 //! `/data/*` and `/v1/censorship-index*` (spec intelligence 3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::StreamExt;
 use schemars::JsonSchema;
@@ -10,16 +10,26 @@ use super::accessibility::AT_ONCE;
 use super::{input, published};
 use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
+use crate::reference::{self, Interested};
 use crate::world::{self, Countries, CountrySummary};
 use crate::{Result, Timestamp, country, runtime};
 
+/// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
+/// interval.
+pub(super) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
+    let known = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
+    let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
+    Ok(known.into_iter().chain(met).collect())
+}
+
 /// The summaries of every measured country at a time; in place of the published documents.
 async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
-    let codes = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
+    let codes = measured(cx).await?;
     let work =
         codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await });
     let found: Vec<Result<CountrySummary>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
-    found.into_iter().collect()
+    // A source that was removed may leave a country without anything.
+    found.into_iter().filter(|summary| summary.as_ref().map_or(true, |summary| summary.total > 0)).collect()
 }
 
 pub async fn index_json(cx: Cx) -> Result<Response> {
@@ -153,7 +163,8 @@ pub async fn isps(cx: Cx) -> Result<Response> {
     Response::json(&IspsBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
-        generated: overall.at.to_string(),
+        // A past page is computed now; the present one is as old as its summary.
+        generated: at.map_or(overall.at, |_| cx.now()).to_string(),
         period: "30 days (messaging services 14 days)".to_owned(),
         summary: IspCounts {
             total_isps: isps.len(),

@@ -87,7 +87,7 @@ fn the_published_fingerprints_are_read() {
     println!("{counts:?}");
     assert_eq!(counts.total(), 1_729);
     assert_eq!(counts.accepted, 1_729, "{counts:?}");
-    assert!(set.confirms_address("134.17.0.7", *b"BY"));
+    assert!(set.confirms_answer("134.17.0.7", *b"BY"));
 }
 
 #[test]
