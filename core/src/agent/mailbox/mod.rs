@@ -70,6 +70,7 @@ impl Row for Head {}
 /// What is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Body {
+    #[serde(with = "crate::kv::bytes")]
     pub ciphertext: Vec<u8>,
     pub nonce: [u8; 24],
     /// 64 bytes of Ed25519 or 32 of HMAC.
