@@ -46,8 +46,7 @@ fn check_shape(body: &Value) {
 }
 
 fn ruling_34_a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured(suite: &Suite) {
-    let client = suite.client();
-    with_blocked_site(&client);
+    let client = suite.prepared("site", with_blocked_site);
     // Two of four networks reset it in Finland, one of four in Norway.
     for (claim, country, verdict, contradicted) in [
         (format!("{SITE} was blocked in Finland on 12 March 2024"), "FI", "confirmed", false),
@@ -67,8 +66,7 @@ fn ruling_34_a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured
 }
 
 fn a_claim_answers_every_member_that_a_client_reads(suite: &Suite) {
-    let client = suite.client();
-    with_blocked_site(&client);
+    let client = suite.prepared("site", with_blocked_site);
     let claim = format!("{SITE} was blocked in Finland on 12 March 2024");
     let body = client.post("/verify-claim", &json!({ "claim": claim, "require_evidence": true })).expect(200);
     check_shape(&body);
