@@ -138,6 +138,11 @@ impl<'a> View<'a> {
     pub fn actor(&self) -> &ActorId {
         self.actor
     }
+
+    /// When the timer under this key is due, if it is set.
+    pub fn scheduled(&self, key: &str) -> Result<Option<Timestamp>> {
+        timers::due(&self.base, key)
+    }
 }
 
 impl Read for View<'_> {

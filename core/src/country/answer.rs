@@ -85,6 +85,8 @@ pub struct NetworkAnswer {
     pub method: Option<String>,
     pub technique: Option<String>,
     pub measurements: u32,
+    /// Those of them that are counted here, and at no other target.
+    pub counted: u32,
     pub votes: u32,
     pub blocked_votes: u32,
     pub confidence: f64,
@@ -113,6 +115,9 @@ pub struct Detection {
     pub confidence: f64,
     pub evidence_strength: f64,
     pub evidence_count: u32,
+    /// Measurements that are counted here, and at no other target: inside the age limit, and of the last seven days.
+    pub counted: u32,
+    pub of_week: u32,
     /// Methods in order of frequency, normal forms.
     pub methods: Vec<String>,
     pub technique: Option<String>,
@@ -195,6 +200,8 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
         confidence: round(answer.confidence),
         evidence_strength: round(verdict.evidence_strength),
         evidence_count: answer.evidence_count,
+        counted: judged.iter().map(|(_, judged)| judged.counted).sum(),
+        of_week: judged.iter().map(|(_, judged)| judged.of_week).sum(),
         methods,
         technique,
         block_type,
@@ -307,6 +314,7 @@ fn network_answer(network: &Network) -> NetworkAnswer {
         method: technique.map(|technique| technique.method().to_owned()),
         technique: technique.map(|technique| technique.as_str().to_owned()),
         measurements: network.measurements,
+        counted: network.counted,
         votes: verdict.votes,
         blocked_votes: verdict.blocked_votes,
         confidence: round(network::confidence(verdict.status, verdict.p_blocked)),

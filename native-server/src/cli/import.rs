@@ -60,7 +60,7 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
         }
     }
     print(&report, import.json)?;
-    match report.summary.lines() - report.summary.refused {
+    match report.summary.counts.lines() - report.summary.counts.refused {
         0 => Err("nothing could be read".to_owned()),
         _ => Ok(()),
     }
@@ -106,7 +106,7 @@ fn options(import: &Import, list: Option<String>) -> Result<Options, String> {
         Some(text) => Some(Timestamp::parse(text).ok_or_else(|| format!("--date takes a date, not {text:?}"))?),
     };
     let list_kind = import.list_kind.as_deref().and_then(ListKind::parse);
-    Ok(Options { country: import.country.clone(), list, list_kind, date, dry_run: import.dry_run })
+    Ok(Options { country: import.country.clone(), list, list_kind, date, dry_run: import.dry_run, epoch: None })
 }
 
 fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(), Failure> {
@@ -118,7 +118,7 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(
     let mut chunks = Chunker::new(&mut reader, doors.kind.has_header(), size).map_err(unreadable)?;
     let mut done = |summary: Summary| {
         total.add(&summary);
-        bar.set_message(format!("{} accepted, {} refused", total.accepted, total.refused));
+        bar.set_message(format!("{} accepted, {} refused", total.counts.accepted, total.counts.refused));
     };
     if let Some((runtime, rt)) = doors.client.deployment() {
         let importer = doors.importer(&*rt, list).map_err(Failure::Refused)?;
@@ -179,9 +179,10 @@ fn there(
     done: &mut impl FnMut(Summary),
 ) -> Result<(), Failure> {
     let Doors { client, import, .. } = doors;
-    let path_of = |country: Option<&str>| path(import, list, country);
+    let mut epoch = None;
     while let Some(chunk) = chunks.next_chunk().map_err(unreadable)? {
         let chunk = bytes::Bytes::from(chunk);
+        let path_of = |country: Option<&str>| path(import, list, country, epoch.as_deref());
         let mut summary = send(client, &path_of(import.country.as_deref()), &chunk).map_err(Failure::Refused)?;
         for attempt in 1..ATTEMPTS {
             let failed = failed(&summary);
@@ -197,6 +198,7 @@ fn there(
                 }
             }
         }
+        epoch = Some(summary.epoch.to_string());
         done(settled(summary).map_err(Failure::Refused)?);
     }
     Ok(())
@@ -241,13 +243,14 @@ fn delay(attempt: u32) -> Duration {
     Duration::from_millis(250) * 2u32.pow(attempt.min(6))
 }
 
-fn path(import: &Import, list: Option<&str>, country: Option<&str>) -> String {
+fn path(import: &Import, list: Option<&str>, country: Option<&str>, epoch: Option<&str>) -> String {
     let mut path = format!("/v1/admin/import/{}", import.kind);
     let parameters = [
         ("country", country),
         ("list", list),
         ("list_kind", import.list_kind.as_deref()),
         ("date", import.date.as_deref()),
+        ("epoch", epoch),
         ("dry_run", import.dry_run.then_some("true")),
     ];
     for (name, value) in parameters {
@@ -284,16 +287,16 @@ fn print(report: &Report, json: bool) -> Result<(), String> {
     }
     let summary = &report.summary;
     let counts = [
-        ("accepted", summary.accepted),
-        ("duplicate", summary.duplicate),
-        ("unsupported", summary.unsupported),
-        ("unusable", summary.unusable),
-        ("refused", summary.refused),
+        ("accepted", summary.counts.accepted),
+        ("duplicate", summary.counts.duplicate),
+        ("unsupported", summary.counts.unsupported),
+        ("unusable", summary.counts.unusable),
+        ("refused", summary.counts.refused),
     ];
     for (name, count) in counts {
         println!("{name:<12}{count:>12}");
     }
-    for (reason, count) in &summary.reasons {
+    for (reason, count) in &summary.counts.reasons {
         println!("  {count:>10}  {reason}");
     }
     println!("countries   {:>12}", summary.countries.len());
