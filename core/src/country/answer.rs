@@ -10,7 +10,7 @@ use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
 use super::subject::Subject;
 use super::tables::{LISTED, Source};
-use crate::actor::{Kind, Query, View};
+use crate::actor::{Kind, Query, View, decode, encode};
 use crate::import::ListKind;
 use crate::kv::Direction;
 use crate::time::HOUR;
@@ -161,9 +161,55 @@ impl Query for Detect {
     type Reply = Vec<Detection>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<Detection>> {
-        let surroundings = Surroundings::at(view, self.at.unwrap_or(view.now))?;
-        self.subjects.iter().map(|subject| detect(view, subject, &surroundings, self.explain)).collect()
+        let at = self.at.unwrap_or(view.now);
+        let mut surroundings = None;
+        let mut answers = Vec::with_capacity(self.subjects.len());
+        for subject in &self.subjects {
+            if let Some(known) = remembered(view, subject, at).filter(|_| !self.explain) {
+                answers.push(known);
+                continue;
+            }
+            let surroundings = match &mut surroundings {
+                Some(known) => known,
+                none => none.insert(Surroundings::at(view, at)?),
+            };
+            let answer = detect(view, subject, surroundings, self.explain)?;
+            if !self.explain {
+                remember(view, subject, at, &answer)?;
+            }
+            answers.push(answer);
+        }
+        Ok(answers)
     }
+}
+
+/// All that an answer from measurements depends on: the rows, the question, and the hour of its time. Votes, windows and
+/// ages are counted in hours; a full hour stands between two.
+fn memo_key(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<u8>> {
+    let whole = at.0.rem_euclid(HOUR) == 0;
+    encode(&(&view.actor().name, view.revision()?, subject, at.hour(), whole))
+}
+
+fn remembered(view: &View<'_>, subject: &Subject, at: Timestamp) -> Option<Detection> {
+    let known = view.memo()?.get(&memo_key(view, subject, at).ok()?)?;
+    decode(&known).ok()
+}
+
+/// Keeps an answer unless it depends on more than [`memo_key`]: one without measurements names its own time, and lists
+/// begin and end at any moment.
+fn remember(view: &View<'_>, subject: &Subject, at: Timestamp, answer: &Detection) -> Result<()> {
+    let Some(memo) = view.memo() else { return Ok(()) };
+    if answer.listed || answer.last_checked == at {
+        return Ok(());
+    }
+    for role in &subject.roles {
+        // Also one that begins within the hour.
+        if LISTED.first(view, &LISTED.prefix(&(role.key.clone(),)))?.is_some() {
+            return Ok(());
+        }
+    }
+    memo.put(memo_key(view, subject, at)?, encode(answer)?);
+    Ok(())
 }
 
 /// Answers about one subject.

@@ -4,6 +4,7 @@ mod ageing;
 mod counts;
 mod endpoints;
 mod kenya;
+mod removals;
 mod rollup;
 mod rows;
 mod rulings;
