@@ -23,6 +23,7 @@ cases![
     ruling_14_one_measurement_in_two_forms_counts_once,
     gzip_and_raw_bodies_are_the_same_import,
     ruling_28_only_lists_of_authorities_set_a_status,
+    ruling_intelligence_35_a_removal_ends_the_imports_that_began_before_it,
     a_dry_run_counts_and_changes_nothing,
     ruling_22_a_chunk_over_4_mib_inflated_is_413,
     hostile_bytes_are_counted_or_refused_and_never_a_fault,
@@ -311,6 +312,31 @@ fn ruling_28_only_lists_of_authorities_set_a_status(suite: &Suite) {
     assert!(official["confidence"].as_f64().unwrap() <= 0.6, "{official}");
     // 24 months later an official list has expired.
     assert_eq!(check("official.example", "2028-02-01T00:00:00Z")["status"], "unknown");
+}
+
+fn ruling_intelligence_35_a_removal_ends_the_imports_that_began_before_it(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let admin = client.admin();
+    let text = blocked_site();
+    let import = |query: &str| {
+        let path = format!("/v1/admin/import/ooni-observations{query}");
+        admin.send("POST", &path, Some("application/octet-stream"), text.as_bytes())
+    };
+    let epoch = import("").expect(200)["epoch"].clone();
+    assert!(answers(&client)[2].contains("\"measured\""));
+    admin.send("DELETE", "/v1/admin/sources/ooni", None, b"").expect(200);
+    for attempt in 0.. {
+        if admin.get("/v1/admin/sources/ooni").expect(200)["complete"] == true {
+            break;
+        }
+        assert!(attempt < 600, "the removal never ends");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    import(&format!("?epoch={epoch}")).expect_error(409, "CONFLICT");
+    assert!(answers(&client).iter().all(|answer| answer.contains("unmeasured")), "a part is left");
+    assert_eq!(import("").expect(200)["accepted"], ROWS);
+    assert!(answers(&client)[2].contains("\"measured\""));
 }
 
 fn a_dry_run_counts_and_changes_nothing(suite: &Suite) {
