@@ -18,6 +18,8 @@
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
+//! | [`event`] | outages, shutdowns and blocks that others report |
+//! | [`incidents`] | what happened, from when to when, and how we know |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`starter`] | the dated facts that ship inside the binary |
@@ -26,14 +28,17 @@
 pub mod actor;
 pub mod admin;
 pub mod agent;
+pub mod claims;
 pub mod country;
 pub mod crypto;
 pub mod deployment;
 pub mod directory;
 pub mod documents;
 pub mod error;
+pub mod event;
 pub mod http;
 pub mod import;
+pub mod incidents;
 pub mod keys;
 pub mod kv;
 pub mod limits;

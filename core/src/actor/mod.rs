@@ -45,11 +45,21 @@ pub enum Kind {
     Reference,
     /// One: the deployment's own identity.
     Deployment,
+    /// One: incidents, their evidence, numbers and order of changes.
+    Incidents,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 7] =
-        [Kind::Agent, Kind::Directory, Kind::Account, Kind::Country, Kind::World, Kind::Reference, Kind::Deployment];
+    pub const ALL: [Kind; 8] = [
+        Kind::Agent,
+        Kind::Directory,
+        Kind::Account,
+        Kind::Country,
+        Kind::World,
+        Kind::Reference,
+        Kind::Deployment,
+        Kind::Incidents,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -60,6 +70,7 @@ impl Kind {
             Kind::World => "world",
             Kind::Reference => "reference",
             Kind::Deployment => "deployment",
+            Kind::Incidents => "incidents",
         }
     }
 
@@ -160,7 +171,16 @@ mod tests {
         let names: Vec<_> = Kind::ALL.into_iter().map(|kind| ActorId::new(kind, "x").to_string()).collect();
         assert_eq!(
             names,
-            ["agent/x", "directory/x", "account/x", "country/x", "world/x", "reference/x", "deployment/x"]
+            [
+                "agent/x",
+                "directory/x",
+                "account/x",
+                "country/x",
+                "world/x",
+                "reference/x",
+                "deployment/x",
+                "incidents/x"
+            ]
         );
         for name in names {
             assert_eq!(ActorId::parse(&name).unwrap().to_string(), name);

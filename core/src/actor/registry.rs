@@ -49,6 +49,7 @@ const MODULES: &[&[Entry]] = &[
     crate::country::ENTRIES,
     crate::world::ENTRIES,
     crate::reference::ENTRIES,
+    crate::incidents::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

@@ -64,7 +64,7 @@ pub const MAX_WITNESSES: usize = 3;
 pub const RULES_VERSION: u32 = 1;
 
 /// Where measurements come from. The number is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Source {
     /// Two OONI tests, three formats: one source (ruling intelligence 30).

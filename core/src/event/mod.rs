@@ -1,0 +1,76 @@
+//! Events that others report: outages, shutdowns, blocks with a beginning and mostly an end.
+//!
+//! They are no measurements: they corroborate incidents found by measuring, become incidents of their own, and are the
+//! history that forecasts learn from. Each has an identity within its source, so importing it again changes nothing and
+//! a later version of it replaces the earlier one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::country::Source;
+use crate::kv::Row;
+
+/// What happened, as the source says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum EventKind {
+    /// Connectivity was lost or reduced; nobody says by whose will.
+    Outage,
+    /// Connectivity was switched off on purpose.
+    Shutdown,
+    /// Connectivity was slowed on purpose.
+    Throttling,
+    /// Named services were blocked.
+    Block,
+}
+
+/// How much of the country.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Scope {
+    /// One or more networks.
+    Network,
+    /// One or more areas.
+    Regional,
+    National,
+}
+
+/// Who or what caused it, as far as the source says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Cause {
+    Unknown,
+    /// A government or an authority ordered it.
+    Ordered,
+    /// Power, cable, weather, a mistake, an attack: anything nobody ordered to keep people offline.
+    Accident,
+}
+
+/// One event in one country. A source's row about several countries becomes several events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub source: Source,
+    /// The source's own id, else the first 16 hex digits of SHA-256 over what identifies the row; unique in the source
+    /// and country.
+    pub id: String,
+    /// ISO 3166 alpha-2.
+    pub country: String,
+    pub kind: EventKind,
+    pub scope: Scope,
+    pub cause: Cause,
+    pub start: Timestamp,
+    /// `None` when it goes on or the source does not say.
+    pub end: Option<Timestamp>,
+    /// Whether the source gives only days: `start` is then midnight UTC of the first day, `end` that after the last.
+    pub days_only: bool,
+    /// Networks that the source names.
+    pub asns: Vec<u32>,
+    /// Platform slugs and domains that the source names.
+    pub services: Vec<String>,
+    /// Areas as the source names them.
+    pub areas: Vec<String>,
+    /// The source's word for the cause or occasion (an election, an exam, a protest), in its own vocabulary.
+    pub occasion: Option<String>,
+    /// How sure or how strong, 0 to 1, where the source grades it.
+    pub score: Option<f64>,
+    /// https, about this event.
+    pub url: Option<String>,
+}
+impl Row for Event {}

@@ -1,0 +1,55 @@
+//! Incidents: what happened, where, from when to when, and how we know.
+//!
+//! A country decides from its measurements and from events of other sources what its incidents are (`country::changes`)
+//! and reports each change of mind here. This actor gives them ids that are never reused, keeps every version, the order
+//! of changes, and what operators amended; the endpoints of interface 4.4 answer from it.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `model` | what an incident is |
+//! | `tables` | what is stored |
+//! | `record` | a country reports; ids, versions, order of changes |
+//! | `query` | one incident, pages, changes since a time |
+//! | `text`, `schedule` | titles and sentences |
+//! | `body` | an incident as clients read it |
+//! | `documents` | what many read: the first page |
+//! | `routes` | the endpoints |
+
+mod body;
+mod documents;
+mod model;
+mod query;
+mod record;
+mod routes;
+mod schedule;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use body::IncidentBody;
+pub use documents::FAMILIES;
+pub use model::{
+    Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
+    Severity, Status, hash_id,
+};
+pub use query::{All, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
+pub use record::{MAX_REPORTS, Record, Report};
+pub use routes::ROUTES;
+
+use crate::actor::{ActorId, Entry, Kind, operation, query};
+
+pub const ENTRIES: &[Entry] = &[
+    operation::<Record>(),
+    query::<All>(),
+    query::<Find>(),
+    query::<Select>(),
+    query::<Changes>(),
+    query::<EvidenceOf>(),
+    query::<VersionOf>(),
+];
+
+/// The one actor that holds them.
+pub fn actor() -> ActorId {
+    ActorId::sole(Kind::Incidents)
+}

@@ -1,0 +1,261 @@
+//! Reading incidents.
+
+use serde::{Deserialize, Serialize};
+
+use super::documents::DEFAULT_LIMIT;
+use super::model::{EvidenceRow, Incident, IncidentType, ReadableId, Severity, Status};
+use super::tables::{
+    BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, INCIDENTS, IdKey, IdRow, Line, VERSIONS, key,
+};
+use crate::actor::{Kind, Query, View};
+use crate::kv::{Direction, StoreError};
+use crate::{Result, Timestamp};
+
+/// The incident of either id, in its newest version; that of the one it was merged into when `follow`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Find {
+    pub id: String,
+    pub follow: bool,
+}
+
+impl Query for Find {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "find";
+    type Reply = Option<Incident>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
+        let Some(id) = resolve(view, &self.id)? else { return Ok(None) };
+        match self.follow {
+            true => follow(view, id),
+            false => Ok(INCIDENTS.get(view, &key(&id))?),
+        }
+    }
+}
+
+/// The incident that an id leads to. A chain of merges is as long as the number of times that later data or operators
+/// joined incidents.
+pub(super) fn follow(view: &View<'_>, id: ReadableId) -> Result<Option<Incident>> {
+    let mut found = INCIDENTS.get(view, &key(&id))?;
+    for _ in 0..16 {
+        match found.as_ref().and_then(Incident::merged_into) {
+            Some(into) => found = INCIDENTS.get(view, &key(into))?,
+            None => break,
+        }
+    }
+    Ok(found)
+}
+
+/// The id that a text means.
+pub(super) fn resolve(view: &View<'_>, text: &str) -> Result<Option<ReadableId>> {
+    if let Some(id) = ReadableId::parse(text) {
+        return Ok(Some(id));
+    }
+    Ok(BY_HASH.get(view, &(text.trim().to_ascii_lowercase(),))?.map(|IdRow(id)| id))
+}
+
+/// A past version of an incident.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct VersionOf {
+    pub id: ReadableId,
+    pub version: u32,
+}
+
+impl Query for VersionOf {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "version_of";
+    type Reply = Option<Incident>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
+        let (country, year, sequence) = key(&self.id);
+        Ok(VERSIONS.get(view, &(country, year, sequence, self.version))?)
+    }
+}
+
+/// All shown incidents that began before `at`, newest beginning first, of one country or of all.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct All {
+    pub country: Option<String>,
+}
+
+impl Query for All {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "all";
+    type Reply = Vec<Incident>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<Incident>> {
+        shown(view, self.country.as_deref())
+    }
+}
+
+/// Shown incidents, newest beginning first.
+pub(super) fn shown(view: &View<'_>, country: Option<&str>) -> Result<Vec<Incident>> {
+    let mut found = Vec::new();
+    lines(view, country, |key, _| {
+        found.extend(INCIDENTS.get(view, &key)?);
+        Ok(true)
+    })?;
+    Ok(found)
+}
+
+/// Visits the shown incidents, newest beginning first, until `visit` answers `false`.
+pub(super) fn lines(
+    view: &View<'_>,
+    country: Option<&str>,
+    mut visit: impl FnMut(IdKey, (Timestamp, Line)) -> Result<bool, StoreError>,
+) -> Result<()> {
+    match country {
+        Some(country) => {
+            let range = BY_COUNTRY.prefix(&(country.to_owned(),));
+            BY_COUNTRY.visit(view, range, Direction::Descending, |(country, start, year, sequence), line| {
+                visit((country, year, sequence), (start, line))
+            })?;
+        }
+        None => BY_START.visit(
+            view,
+            BY_START.range(),
+            Direction::Descending,
+            |(start, country, year, sequence), line| visit((country, year, sequence), (start, line)),
+        )?,
+    }
+    Ok(())
+}
+
+/// Which incidents (spec intelligence 6.2). All that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Filter {
+    pub country: Option<String>,
+    /// One of these.
+    pub status: Option<Vec<Status>>,
+    pub kind: Option<IncidentType>,
+    /// At least.
+    pub severity: Option<Severity>,
+    /// One of these category codes.
+    pub topics: Option<Vec<String>>,
+    pub citable: Option<bool>,
+    pub min_sources: usize,
+    /// A platform slug or a domain.
+    pub subject: Option<String>,
+    /// Going on at some time from `since` until `until`.
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+impl Filter {
+    fn holds(&self, start: Timestamp, line: &Line) -> bool {
+        self.status.as_ref().is_none_or(|wanted| wanted.contains(&line.status))
+            && self.kind.is_none_or(|kind| line.kind == kind)
+            && self.severity.is_none_or(|severity| line.severity >= severity)
+            && self.topics.as_ref().is_none_or(|codes| codes.iter().any(|code| line.topics.contains(code)))
+            && self.citable.is_none_or(|citable| line.citable == citable)
+            && line.sources.len() >= self.min_sources
+            && self.subject.as_ref().is_none_or(|subject| line.subjects.contains(subject))
+            && self.since.is_none_or(|since| line.end.is_none_or(|end| end >= since))
+            && self.until.is_none_or(|until| start <= until)
+    }
+}
+
+/// A page of the shown incidents that a filter lets through, newest beginning first. The default is the first page of
+/// all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Select {
+    pub filter: Filter,
+    pub offset: u64,
+    pub limit: u32,
+}
+
+impl Default for Select {
+    fn default() -> Self {
+        Select { filter: Filter::default(), offset: 0, limit: DEFAULT_LIMIT }
+    }
+}
+
+/// Such a page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Selected {
+    pub incidents: Vec<Incident>,
+    /// All that the filter lets through.
+    pub total: u64,
+    /// When anything was changed last.
+    pub changed: Option<Timestamp>,
+}
+
+impl Query for Select {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "select";
+    type Reply = Selected;
+
+    fn run(self, view: &View<'_>) -> Result<Selected> {
+        let (mut total, mut incidents) = (0, Vec::new());
+        let wanted = self.offset..self.offset.saturating_add(u64::from(self.limit));
+        lines(view, self.filter.country.as_deref(), |key, (start, line)| {
+            if self.filter.holds(start, &line) {
+                if wanted.contains(&total) {
+                    incidents.extend(INCIDENTS.get(view, &key)?);
+                }
+                total += 1;
+            }
+            Ok(true)
+        })?;
+        Ok(Selected { incidents, total, changed: CLOCK.get(view, &())?.map(|Clock(at)| at) })
+    }
+}
+
+/// Incidents changed after a time, oldest change first; withdrawn and merged ones too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Changes {
+    pub since: Timestamp,
+    pub limit: u32,
+}
+
+/// A page of changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Changed {
+    pub incidents: Vec<Incident>,
+    /// Ask again from here: the newest change of the page, or `since` when nothing changed.
+    pub next: Timestamp,
+    pub more: bool,
+}
+
+impl Query for Changes {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "changes";
+    type Reply = Changed;
+
+    fn run(self, view: &View<'_>) -> Result<Changed> {
+        let range = BY_UPDATED.between(&(self.since.plus(1),), &(Timestamp::MAX,));
+        let limit = self.limit as usize;
+        let mut keys = BY_UPDATED.scan(view, &range, Direction::Ascending, limit.saturating_add(1))?;
+        let more = keys.len() > limit;
+        keys.truncate(limit);
+        let next = keys.last().map_or(self.since, |((updated, ..), ())| *updated);
+        let mut incidents = Vec::with_capacity(keys.len());
+        for ((_, country, year, sequence), ()) in keys {
+            incidents.extend(INCIDENTS.get(view, &(country, year, sequence))?);
+        }
+        Ok(Changed { incidents, next, more })
+    }
+}
+
+/// Rows of evidence by their ids, in that order; unknown ones are left out.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct EvidenceOf {
+    pub ids: Vec<String>,
+}
+
+impl Query for EvidenceOf {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "evidence_of";
+    type Reply = Vec<EvidenceRow>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<EvidenceRow>> {
+        evidence_of(view, &self.ids)
+    }
+}
+
+pub(super) fn evidence_of(view: &View<'_>, ids: &[String]) -> Result<Vec<EvidenceRow>> {
+    let mut rows = Vec::with_capacity(ids.len());
+    for id in ids {
+        rows.extend(EVIDENCE.get(view, &(id.clone(),))?.map(|evidence| evidence.row));
+    }
+    Ok(rows)
+}

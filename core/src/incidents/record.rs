@@ -1,0 +1,196 @@
+//! A country reports what its incidents are now.
+
+use serde::{Deserialize, Serialize};
+
+use super::documents;
+use super::model::{Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, hash_id};
+use super::query::{evidence_of, follow};
+use super::tables::{
+    BY_COUNTRY, BY_EVENT, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdRow, Line,
+    SEQUENCES, Sequence, VERSIONS, key,
+};
+use crate::actor::{Kind, Operation, Turn};
+use crate::{Result, Timestamp};
+
+/// What became of one event of a country.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Its number in the country: kept while later data amend the event, never used for another one.
+    pub event: u64,
+    /// `None` when the data do not show it any more.
+    pub draft: Option<Draft>,
+    /// With `draft: None`: the event that this one turned out to be a part of.
+    pub merged_into: Option<u64>,
+}
+
+/// Most reports in one [`Record`]: each changes at most [`MAX_EVIDENCE`] rows and ten more, and an operation at most
+/// 1,000 (ruling foundation-relay 19).
+pub const MAX_REPORTS: usize = 16;
+
+/// Records what a country reports: new events get ids, changed ones a version more, vanished ones are merged or
+/// withdrawn. An unchanged draft changes nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    pub country: String,
+    pub reports: Vec<Report>,
+}
+
+impl Operation for Record {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "record";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for report in self.reports {
+            let known = match BY_EVENT.get(turn, &(self.country.clone(), report.event))? {
+                Some(IdRow(id)) => INCIDENTS.get(turn, &key(&id))?,
+                None => None,
+            };
+            match (known, report.draft) {
+                (None, None) => {}
+                (None, Some(draft)) => create(turn, &self.country, report.event, draft)?,
+                (Some(incident), Some(draft)) => amend(turn, incident, draft)?,
+                (Some(incident), None) => withdraw(turn, &self.country, incident, report.merged_into)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn create(turn: &mut Turn<'_>, country: &str, event: u64, draft: Draft) -> Result<()> {
+    let id = open(turn, country, draft, Overrides::default(), Change::measured(Action::Created))?.id;
+    Ok(BY_EVENT.put(turn, &(country.to_owned(), event), &IdRow(id))?)
+}
+
+/// Gives a new incident its ids and keeps its first version.
+pub(super) fn open(
+    turn: &mut Turn<'_>,
+    country: &str,
+    draft: Draft,
+    overrides: Overrides,
+    change: Change,
+) -> Result<Incident> {
+    let id = next_id(turn, country, overrides.start.unwrap_or(draft.start))?;
+    let now = turn.now;
+    let hash = hash_id(&id);
+    BY_HASH.put(turn, &(hash.clone(),), &IdRow(id.clone()))?;
+    let incident = Incident {
+        id,
+        hash,
+        version: 0,
+        created: now,
+        updated: now,
+        draft,
+        overrides,
+        merged_into: None,
+        retracted: None,
+        change,
+    };
+    save(turn, None, incident)
+}
+
+/// A number that no incident of this country and year has had.
+fn next_id(turn: &mut Turn<'_>, country: &str, start: Timestamp) -> Result<ReadableId> {
+    let year: u16 = start.to_date_text().get(..4).and_then(|year| year.parse().ok()).unwrap_or(1970);
+    let at = (country.to_owned(), u32::from(year));
+    let Sequence(last) = SEQUENCES.get(turn, &at)?.unwrap_or_default();
+    let sequence = last.saturating_add(1);
+    SEQUENCES.put(turn, &at, &Sequence(sequence))?;
+    Ok(ReadableId { country: country.to_owned(), year, sequence })
+}
+
+fn amend(turn: &mut Turn<'_>, incident: Incident, draft: Draft) -> Result<()> {
+    let mut next = incident.clone();
+    next.draft = draft;
+    keep_evidence(turn, &next.id, &mut next.draft)?;
+    // The data's own earlier silence; an operator's word is among the overrides and stands.
+    next.merged_into = None;
+    next.retracted = None;
+    changed(turn, incident, next, Action::Amended)
+}
+
+/// The reason given when later data do not show an event any more.
+const VANISHED: &str = "The data do not show it any more.";
+
+fn withdraw(turn: &mut Turn<'_>, country: &str, incident: Incident, into: Option<u64>) -> Result<()> {
+    let target = match into {
+        Some(event) => BY_EVENT.get(turn, &(country.to_owned(), event))?,
+        None => None,
+    };
+    // An operator may have merged the target into this one: then there is nothing to lead to.
+    let target = match target {
+        Some(IdRow(id)) => follow(&turn.view(), id.clone())?.filter(|end| end.id != incident.id).map(|_| id),
+        None => None,
+    };
+    let mut next = incident.clone();
+    let action = if target.is_some() { Action::Merged } else { Action::Retracted };
+    next.retracted = target.is_none().then(|| VANISHED.to_owned());
+    next.merged_into = target;
+    changed(turn, incident, next, action)
+}
+
+/// Keeps a version when the data changed anything.
+fn changed(turn: &mut Turn<'_>, before: Incident, mut next: Incident, action: Action) -> Result<()> {
+    if next == before {
+        return Ok(());
+    }
+    next.change = Change::measured(action);
+    save(turn, Some(before), next).map(|_| ())
+}
+
+/// Puts the evidence in rows of its own and leaves the ids: versions repeat the same rows.
+fn keep_evidence(turn: &mut Turn<'_>, id: &ReadableId, draft: &mut Draft) -> Result<()> {
+    draft.evidence.truncate(MAX_EVIDENCE);
+    for row in std::mem::take(&mut draft.evidence) {
+        let key = (row.id.clone(),);
+        let known = EVIDENCE.get(turn, &key)?;
+        let mut incidents = known.as_ref().map_or_else(Vec::new, |known| known.incidents.clone());
+        if !incidents.contains(id) {
+            incidents.push(id.clone());
+        }
+        draft.evidence_ids.push(row.id.clone());
+        let evidence = Evidence { row, incidents };
+        if known.as_ref() != Some(&evidence) {
+            EVIDENCE.put(turn, &key, &evidence)?;
+        }
+    }
+    Ok(())
+}
+
+/// Stores the next version and moves the incident to the end of the order of changes.
+pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: Incident) -> Result<Incident> {
+    keep_evidence(turn, &incident.id, &mut incident.draft)?;
+    incident.updated = tick(turn)?;
+    incident.version = incident.version.saturating_add(1);
+    let (country, year, sequence) = key(&incident.id);
+    VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;
+    replace(turn, before.as_ref(), &incident)?;
+    Ok(incident)
+}
+
+/// Stores an incident under every order that it is found by.
+pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: &Incident) -> Result<()> {
+    let (country, year, sequence) = key(&incident.id);
+    if let Some(before) = before {
+        BY_UPDATED.delete(turn, &(before.updated, country.clone(), year, sequence));
+        BY_START.delete(turn, &(before.start(), country.clone(), year, sequence));
+        BY_COUNTRY.delete(turn, &(country.clone(), before.start(), year, sequence));
+    }
+    BY_UPDATED.put(turn, &(incident.updated, country.clone(), year, sequence), &())?;
+    if incident.is_shown() {
+        let rows: Vec<EvidenceRow> = evidence_of(&turn.view(), &incident.draft.evidence_ids)?;
+        let line = Line::new(incident, &rows);
+        BY_START.put(turn, &(incident.start(), country.clone(), year, sequence), &line)?;
+        BY_COUNTRY.put(turn, &(country, incident.start(), year, sequence), &line)?;
+    }
+    INCIDENTS.put(turn, &key(&incident.id), incident)?;
+    documents::changed(turn)
+}
+
+/// A time later than that of every change before.
+fn tick(turn: &mut Turn<'_>) -> Result<Timestamp> {
+    let last = CLOCK.get(turn, &())?.map_or(Timestamp::MIN, |Clock(last)| last.plus(1));
+    let next = turn.now.max(last);
+    CLOCK.put(turn, &(), &Clock(next))?;
+    Ok(next)
+}
