@@ -232,10 +232,7 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
         .and_then(|block| Technique::from_dotted(block.technique?));
     let (methods, technique, block_type) = how(answer.basis, State::from(answer.status), &techniques, documented);
     let limit = judged.iter().map(|(_, judged)| judged.ageing.limit).max().unwrap_or(0);
-    let mut sources: BTreeSet<u8> = BTreeSet::new();
-    for (_, judged) in &judged {
-        sources.extend(&judged.sources);
-    }
+    let sources: BTreeSet<u8> = judged.iter().flat_map(|(_, judged)| &judged.sources).copied().collect();
     let known: Vec<Source> = sources.iter().filter_map(|code| Source::from_code(*code)).collect();
     let from_list = answer.basis == Basis::KnownList;
     let down = verdict.status == Status::Unknown && essential.iter().any(|judged| judged.down > 0);
@@ -246,8 +243,8 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
         confidence: round(answer.confidence),
         evidence_strength: round(verdict.evidence_strength),
         evidence_count: answer.evidence_count,
-        counted: judged.iter().map(|(_, judged)| judged.counted).sum(),
-        of_week: judged.iter().map(|(_, judged)| judged.of_week).sum(),
+        counted: sum(&judged, |judged| judged.counted),
+        of_week: sum(&judged, |judged| judged.of_week),
         methods,
         technique,
         block_type,
@@ -318,6 +315,10 @@ fn combine(essential: &[&Judged]) -> CountryVerdict {
 fn blocked_networks<'a>(essential: &'a [&'a Judged]) -> impl Iterator<Item = &'a Network> {
     let networks = essential.iter().flat_map(|judged| &judged.networks);
     networks.filter(|network| network.asn != 0 && network.verdict.status == Status::Blocked)
+}
+
+fn sum(judged: &[(bool, Judged)], of: fn(&Judged) -> u32) -> u32 {
+    judged.iter().map(|(_, judged)| of(judged)).sum()
 }
 
 /// How many different measurements the roles rest on: one test measures several.

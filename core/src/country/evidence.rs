@@ -269,6 +269,16 @@ fn members(networks: &[Network]) -> Vec<Member<'_>> {
         .collect()
 }
 
+/// Measurements that are counted at their series: of the last seven days, and by network.
+fn counted(seen: &[Seen], at: Timestamp) -> (u32, BTreeMap<u32, u32>) {
+    let counted = seen.iter().filter(|seen| seen.primary);
+    let week = at.plus(-WEEK);
+    let of_week = counted.clone().filter(|seen| seen.session.hour * HOUR >= week.0).count();
+    let mut of_network = BTreeMap::new();
+    counted.for_each(|seen| *of_network.entry(seen.session.asn.unwrap_or(0)).or_default() += 1);
+    (count(of_week), of_network)
+}
+
 fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<Judged> {
     let at = surroundings.at;
     let ageing = Ageing::of(is_messaging(key));
@@ -289,11 +299,7 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
     let mut distinct = Distinct::default();
     identities.iter().for_each(|identity| distinct.insert(*identity));
     let sources = all.iter().map(|seen| seen.source).collect();
-    let week = at.plus(-WEEK);
-    let counted = all.iter().filter(|seen| seen.primary);
-    let of_week = count(counted.clone().filter(|seen| seen.session.hour * HOUR >= week.0).count());
-    let mut of_network: BTreeMap<u32, u32> = BTreeMap::new();
-    counted.for_each(|seen| *of_network.entry(seen.session.asn.unwrap_or(0)).or_default() += 1);
+    let (of_week, of_network) = counted(&all, at);
     let mut networks = Vec::new();
     for sessions in &by_network(&all) {
         let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
