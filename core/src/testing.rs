@@ -17,7 +17,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::actor::host::{self, Outcome, Space, Work};
-use crate::actor::{ActorId, Call, Delivery, Kind, View};
+use crate::actor::{ActorId, Call, Delivery, Kind, Memo, View};
 use crate::agent::stream::{Emission, Hub, Open, StreamId};
 use crate::crypto::Secret;
 use crate::crypto::sealing::{KeyRing, MasterKey};
@@ -38,6 +38,7 @@ pub struct TestRuntime {
     environment: Environment,
     state: Mutex<State>,
     own: Weak<TestRuntime>,
+    memo: Memo,
 }
 
 struct State {
@@ -93,6 +94,7 @@ impl TestRuntime {
             },
             state: Mutex::new(state),
             own: own.clone(),
+            memo: Memo::default(),
         })
     }
 
@@ -271,7 +273,7 @@ impl Runtime for TestRuntime {
         state.calls.push((call.actor.clone(), call.name.clone()));
         let empty = MemoryStore::default();
         let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
-        let view = View::new(&call.actor, rows, state.now, &self.environment.settings);
+        let view = View::new(&call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
         let reply = state.check().and_then(|()| host::answer(&view, &call));
         Box::pin(std::future::ready(reply))
     }

@@ -1,8 +1,9 @@
 //! Imports of other samples of the same kinds: other columns, times, layouts, probes with a wrong clock, pools of
 //! endpoints (rulings intelligence 4, 5, 6, 13, 28 and 31).
 
+use heliograph_core::measurement::ImportCounts;
 use heliograph_tests::client::Client;
-use heliograph_tests::data::{self, Counts};
+use heliograph_tests::data;
 use heliograph_tests::synthetic::{COUNTRY, HEADER, INSIDE, PLANTED, ROWS, SITE, Shows, blocked_site, document};
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ cases![
     ruling_6_dead_ipv6_convicts_no_network,
 ];
 
-fn only(counts: &Counts, kind: &str, reason: &str) -> bool {
+fn only(counts: &ImportCounts, kind: &str, reason: &str) -> bool {
     let of = |name: &str| match name {
         "unsupported" => counts.unsupported,
         "unusable" => counts.unusable,

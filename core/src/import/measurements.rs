@@ -5,7 +5,7 @@ use std::io::BufRead;
 use futures_util::StreamExt;
 
 use super::group::Groups;
-use super::{CountryResult, ImportKind, Options, Summary};
+use super::{CountryResult, ImportKind, Importer, Options, Summary};
 use crate::country::{Fold, FoldPreview, Source};
 use crate::measurement::types::Rejection;
 use crate::measurement::{
@@ -13,7 +13,7 @@ use crate::measurement::{
 };
 use crate::runtime::{self, Runtime};
 use crate::time::DAY;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// Countries whose folds are under way at one time.
 const AT_ONCE: usize = 6;
@@ -82,23 +82,36 @@ pub(super) fn refuse(error: ImportError) -> Error {
     }
 }
 
-pub(super) async fn fold(rt: &dyn Runtime, kind: ImportKind, options: &Options, chunk: Chunk) -> Result<Summary> {
+pub(super) async fn fold(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) -> Result<Summary> {
     let Chunk { mut counts, groups } = chunk;
-    let mut summary = Summary::new(kind, options.dry_run);
+    let mut summary = Summary::new(importer);
     counts.move_to_duplicate(groups.repeats.values().sum());
-    let work = groups.folds(Source::Ooni).into_iter().map(|(country, folds)| one(rt, country, folds, options.dry_run));
+    let folds = groups.folds(Source::Ooni, importer.epoch).into_iter();
+    let work = folds.map(|(country, folds)| one(rt, country, folds, importer.options.dry_run));
     let mut results = futures_util::stream::iter(work).buffer_unordered(AT_ONCE);
+    let mut removed = None;
     while let Some((country, result, repeats)) = results.next().await {
         counts.move_to_duplicate(repeats);
-        summary.complete &= result.error.is_none();
-        summary.countries.insert(country, result);
+        match result {
+            Ok(result) => {
+                summary.complete &= result.error.is_none();
+                summary.countries.insert(country, result);
+            }
+            Err(error) => removed = Some(error),
+        }
     }
-    summary.count(&counts);
-    Ok(summary)
+    summary.counts = counts;
+    removed.map_or(Ok(summary), Err)
 }
 
-/// Folds one country's part; stops at its first failure, which is reported, not raised: other countries go on.
-async fn one(rt: &dyn Runtime, country: String, folds: Vec<Fold>, dry_run: bool) -> (String, CountryResult, u64) {
+/// Folds one country's part; stops at its first failure, which is reported, not raised: other countries go on. Only the
+/// removal of the source ends the whole import.
+async fn one(
+    rt: &dyn Runtime,
+    country: String,
+    folds: Vec<Fold>,
+    dry_run: bool,
+) -> (String, Result<CountryResult>, u64) {
     let mut result = CountryResult::default();
     let mut repeats = 0;
     for fold in folds {
@@ -113,11 +126,12 @@ async fn one(rt: &dyn Runtime, country: String, folds: Vec<Fold>, dry_run: bool)
                 result.known += report.known;
                 repeats += report.repeats;
             }
+            Err(error) if error.code == ErrorCode::Conflict => return (country, Err(error), repeats),
             Err(error) => {
                 result.error = Some(format!("{}: {}", error.code.as_str(), error.message));
                 break;
             }
         }
     }
-    (country, result, repeats)
+    (country, Ok(result), repeats)
 }

@@ -24,7 +24,8 @@ pub fn is_supported(test_name: &str) -> bool {
     service_of(test_name).is_some()
 }
 
-fn service_of(test_name: &str) -> Option<Service> {
+/// The service that a test is about.
+pub fn service_of(test_name: &str) -> Option<Service> {
     match test_name {
         "vanilla_tor" => Some(Service::Tor),
         name => Service::from_name(name).filter(|service| service.name() == name),

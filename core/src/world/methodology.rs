@@ -147,6 +147,9 @@ const LIMITATIONS: &[&str] = &[
     "Shutdowns do not enter the index yet.",
     "Tests of messengers carry no control; successes on other networks and in other countries stand in for it.",
     "Lists made for routing around blocks set no status.",
+    "Evidence ages network by network. When the clean networks' votes have passed the age limit, a new vote of a blocked \
+     network makes the country blocked, since weight is spread over networks with a verdict; without any new vote it \
+     becomes unknown.",
 ];
 
 /// The methodology with the state of the data.
@@ -187,7 +190,7 @@ fn data_source(source: Source, summaries: &[CountrySummary]) -> (&'static str, D
     let body = DataSource {
         name: "Open Observatory of Network Interference",
         kind: "volunteer measurements",
-        coverage: format!("{} countries, {measurements} measurements by target", rows().count()),
+        coverage: format!("{} countries, {measurements} measurements", rows().count()),
         tests: vec![
             "web_connectivity",
             "telegram",

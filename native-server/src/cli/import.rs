@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heliograph_core::import::{Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Summary};
+use heliograph_core::measurement::ImportCounts;
 use heliograph_core::runtime::Runtime;
 use heliograph_core::{ErrorCode, Timestamp};
 use http::Method;
@@ -60,7 +61,7 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
         }
     }
     print(&report, import.json)?;
-    match report.summary.lines() - report.summary.refused {
+    match report.summary.counts.lines() - report.summary.counts.refused {
         0 => Err("nothing could be read".to_owned()),
         _ => Ok(()),
     }
@@ -114,7 +115,7 @@ fn options(import: &Import, list: Option<String>) -> Result<Options, String> {
         Some(text) => Some(Timestamp::parse(text).ok_or_else(|| format!("--date takes a date, not {text:?}"))?),
     };
     let list_kind = import.list_kind.as_deref().and_then(ListKind::parse);
-    Ok(Options { country: import.country.clone(), list, list_kind, date, dry_run: import.dry_run })
+    Ok(Options { country: import.country.clone(), list, list_kind, date, dry_run: import.dry_run, epoch: None })
 }
 
 fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(), Failure> {
@@ -126,7 +127,7 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(
     let mut chunks = Chunker::new(&mut reader, doors.kind.cut(), size).map_err(unreadable)?;
     let mut done = |summary: Summary| {
         total.add(&summary);
-        bar.set_message(format!("{} accepted, {} refused", total.accepted, total.refused));
+        bar.set_message(format!("{} accepted, {} refused", total.counts.accepted, total.counts.refused));
     };
     if let Some((runtime, rt)) = doors.client.deployment() {
         let importer = doors.importer(&*rt, list).map_err(Failure::Refused)?;
@@ -195,15 +196,17 @@ fn there(
     done: &mut impl FnMut(Summary),
 ) -> Result<(), Failure> {
     let Doors { client, import, .. } = doors;
-    let path_of = |country: Option<&str>| path(import, list, country);
+    let mut epoch: Option<u64> = None;
     while let Some(chunk) = chunks.next_chunk().map_err(unreadable)? {
         if chunk.len() > MAX_CHUNK {
             // One line that no route reads.
             let reasons = BTreeMap::from([("row_too_long".to_owned(), 1)]);
-            done(Summary { refused: 1, reasons, complete: true, ..Summary::default() });
+            let counts = ImportCounts { refused: 1, reasons, ..ImportCounts::default() };
+            done(Summary { counts, complete: true, epoch: epoch.unwrap_or_default(), ..Summary::default() });
             continue;
         }
         let chunk = bytes::Bytes::from(chunk);
+        let path_of = |country: Option<&str>| path(import, list, country, epoch);
         let mut summary = send(client, &path_of(import.country.as_deref()), &chunk)?;
         for attempt in 1..ATTEMPTS {
             let failed = failed(&summary);
@@ -219,6 +222,7 @@ fn there(
                 }
             }
         }
+        epoch = Some(summary.epoch);
         done(settled(summary).map_err(Failure::Refused)?);
     }
     Ok(())
@@ -268,13 +272,15 @@ fn delay(attempt: u32) -> Duration {
     Duration::from_millis(250) * 2u32.pow(attempt.min(6))
 }
 
-fn path(import: &Import, list: Option<&str>, country: Option<&str>) -> String {
+fn path(import: &Import, list: Option<&str>, country: Option<&str>, epoch: Option<u64>) -> String {
+    let epoch = epoch.map(|epoch| epoch.to_string());
     let mut path = format!("/v1/admin/import/{}", import.kind);
     let parameters = [
         ("country", country),
         ("list", list),
         ("list_kind", import.list_kind.as_deref()),
         ("date", import.date.as_deref()),
+        ("epoch", epoch.as_deref()),
         ("dry_run", import.dry_run.then_some("true")),
     ];
     for (name, value) in parameters {
@@ -317,16 +323,16 @@ fn print(report: &Report, json: bool) -> Result<(), String> {
     }
     let summary = &report.summary;
     let counts = [
-        ("accepted", summary.accepted),
-        ("duplicate", summary.duplicate),
-        ("unsupported", summary.unsupported),
-        ("unusable", summary.unusable),
-        ("refused", summary.refused),
+        ("accepted", summary.counts.accepted),
+        ("duplicate", summary.counts.duplicate),
+        ("unsupported", summary.counts.unsupported),
+        ("unusable", summary.counts.unusable),
+        ("refused", summary.counts.refused),
     ];
     for (name, count) in counts {
         println!("{name:<12}{count:>12}");
     }
-    for (reason, count) in &summary.reasons {
+    for (reason, count) in &summary.counts.reasons {
         println!("  {count:>10}  {reason}");
     }
     println!("countries   {:>12}", summary.countries.len());

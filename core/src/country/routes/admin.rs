@@ -74,14 +74,14 @@ async fn start(cx: &Cx, name: &str, task: Task, countries: BTreeSet<String>) -> 
 pub async fn drop_source(cx: Cx) -> Result<Response> {
     let name = cx.path("name")?;
     match part(name)? {
-        Part::Everywhere(Task::DropLists) => {
-            // Lists may be all that is known about a country, and then nothing else knows of it.
+        Part::Everywhere(task) => {
+            // An import may be about to tell of a country that nothing was known of, and block lists may be all that is.
             let all = starter::Country::all().iter().map(|country| country.code.to_owned()).collect();
-            start(&cx, name, Task::DropLists, all).await
+            start(&cx, name, task, all).await
         }
-        Part::Everywhere(task) => start(&cx, name, task, measured(&cx).await?).await,
         Part::Reference(what) => {
-            runtime::call(&*cx.rt, reference::actor().name, &DropReference { what }).await?;
+            let drop = DropReference { what, goes_on: false };
+            runtime::call(&*cx.rt, reference::actor().name, &drop).await?;
             Response::json(&body(name, Sweep { started: cx.now(), ..Sweep::default() }))
         }
     }

@@ -94,6 +94,7 @@ struct IspRow {
     name: String,
     threat_level: &'static str,
     block_rate: f64,
+    /// Inside the age limit, each once.
     measurements: u32,
     blocked_count: u32,
     top_blocked_domains: Vec<BlockedDomain>,
@@ -132,8 +133,8 @@ fn threat_level(rate: f64) -> &'static str {
     }
 }
 
-/// A network's name, and its domains with whether each is blocked there.
-type Found = (Option<String>, Vec<(BlockedDomain, bool)>);
+/// A network's name, its measurements, and its domains with whether each is blocked there.
+type Found = (Option<String>, u32, Vec<(BlockedDomain, bool)>);
 
 /// Blocked domains named per network.
 const TOP: usize = 10;
@@ -153,10 +154,12 @@ pub async fn isps(cx: Cx) -> Result<Response> {
                 block_rate: network.block_rate,
                 measurements: network.measurements,
             };
-            entry.1.push((domain, network.state == country::State::Blocked));
+            // Each measurement once, whatever it says of how many domains.
+            entry.1 += network.counted;
+            entry.2.push((domain, network.state == country::State::Blocked));
         }
     }
-    let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, (name, domains))| isp(asn, name, domains)).collect();
+    let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, found)| isp(asn, found)).collect();
     isps.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     let count = |level: &str| isps.iter().filter(|isp| isp.threat_level == level).count();
     let average = isps.iter().map(|isp| isp.block_rate).sum::<f64>() / isps.len().max(1) as f64;
@@ -180,10 +183,10 @@ pub async fn isps(cx: Cx) -> Result<Response> {
     })
 }
 
-fn isp(asn: u32, name: Option<String>, domains: Vec<(BlockedDomain, bool)>) -> IspRow {
-    let measurements: u32 = domains.iter().map(|(domain, _)| domain.measurements).sum();
+fn isp(asn: u32, (name, measurements, domains): Found) -> IspRow {
+    let all: u32 = domains.iter().map(|(domain, _)| domain.measurements).sum();
     let blocked: f64 = domains.iter().map(|(domain, _)| domain.block_rate * f64::from(domain.measurements)).sum();
-    let rate = if measurements == 0 { 0.0 } else { blocked / f64::from(measurements) };
+    let rate = if all == 0 { 0.0 } else { blocked / f64::from(all) };
     let mut top: Vec<BlockedDomain> =
         domains.into_iter().filter(|(_, blocked)| *blocked).map(|(domain, _)| domain).collect();
     top.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
@@ -195,7 +198,7 @@ fn isp(asn: u32, name: Option<String>, domains: Vec<(BlockedDomain, bool)>) -> I
         block_rate: round(rate),
         measurements,
         // A share of a count of 32 bits fits into one.
-        blocked_count: blocked.round() as u32,
+        blocked_count: (rate * f64::from(measurements)).round() as u32,
         top_blocked_domains: top,
     }
 }
