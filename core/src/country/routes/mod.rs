@@ -8,7 +8,6 @@ mod detect;
 mod domain;
 mod health;
 mod input;
-mod published;
 
 pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};
