@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use fnv::FnvBuildHasher;
 use heliograph_core::actor::{ActorId, Call, View, host};
 use heliograph_core::agent::stream::Open;
 use heliograph_core::documents::Document;
@@ -118,10 +119,11 @@ impl Runtime for Native {
     }
 }
 
-/// The published documents in memory: a lookup takes a read lock for the time of one hash.
+/// The published documents in memory: a lookup takes a read lock for the time of one hash. The hash is a quick one,
+/// because no key comes from a client.
 #[derive(Default)]
 pub struct Documents {
-    by_key: RwLock<HashMap<String, Arc<Ready>>>,
+    by_key: RwLock<HashMap<String, Arc<Ready>, FnvBuildHasher>>,
 }
 
 impl Documents {

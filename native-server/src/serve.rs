@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use axum::extract::FromRequestParts;
 use axum::extract::ws::WebSocketUpgrade;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::Either;
 use futures_util::{FutureExt, StreamExt};
-use heliograph_core::http::{self as routes, Body, Matched, Preflight, Request, Response};
-use heliograph_core::runtime::Runtime;
+use heliograph_core::http::{self as routes, Body, Preflight, Request, Response};
+use heliograph_core::runtime::{BoxFuture, Runtime};
 use heliograph_core::{Error, ErrorCode};
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyDataStream;
@@ -38,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(10);
 pub async fn run(listener: TcpListener, native: Arc<Native>, shutdown: impl Future<Output = ()>) {
     let runtime: Arc<dyn Runtime> = native.clone();
     let patience = patience(&runtime);
-    let answer = move |peer, request| handle(runtime.clone(), peer, request);
+    let answer = move |peer, request| handle(&runtime, peer, request);
     let last = connection::accept(listener, patience, answer, shutdown).await;
     native.streams().stop();
     if tokio::time::timeout(GRACE, last).await.is_err() {
@@ -51,53 +52,68 @@ fn patience(runtime: &Arc<dyn Runtime>) -> Duration {
     Duration::from_secs(runtime.environment().settings.client_seconds.into())
 }
 
-async fn handle(runtime: Arc<dyn Runtime>, peer: IpAddr, request: http::Request<Incoming>) -> http::Response<Content> {
+/// The answer to a request. What can be decided from its head is, before anything is put into a future: a request with
+/// all its headers is large, and moving it costs more than most of what is done with it.
+fn handle(
+    runtime: &Arc<dyn Runtime>,
+    peer: IpAddr,
+    request: http::Request<Incoming>,
+) -> impl Future<Output = http::Response<Content>> + Send + use<> {
     let settings = &runtime.environment().settings;
-    let (mut head, body) = request.into_parts();
-    let client = client(&head.headers, &settings.client_address_header, peer);
+    let (head, body) = request.into_parts();
     if websocket::is_upgrade(&head) {
-        return Box::pin(upgrade(&runtime, &mut head)).await;
+        return Either::Left(Box::pin(upgrade(runtime.clone(), head)));
     }
+    let client = client(&head.headers, &settings.client_address_header, peer);
     let started = settings.access_log.then(Instant::now);
-    let (method, uri) = (head.method.clone(), head.uri);
-    let response = match routes::preflight(&head.method, uri.path(), &head.headers, settings) {
-        Preflight::Answer(response) => {
-            Box::pin(discard(BodyDataStream::new(body), &head.headers)).await;
-            *response
-        }
-        Preflight::Read(matched) => {
-            // Most requests have no body, and need not carry the state of reading one around.
-            let body = match body.is_end_stream() {
-                true => Ok(Bytes::new()),
-                false => Box::pin(read(body, &head.headers, matched.max_body(), patience(&runtime))).await,
-            };
-            match body {
-                Err(response) => *response,
-                Ok(body) => {
-                    let request = Request {
-                        path: uri.path().to_owned(),
-                        query: uri.query().unwrap_or_default().to_owned(),
-                        method: head.method,
-                        headers: head.headers,
-                        body,
-                        client: Some(client),
-                    };
-                    answer(runtime.clone(), matched, request).await
-                }
+    let (method, uri) = (head.method.clone(), head.uri.clone());
+    let answering: BoxFuture<'static, Response> =
+        match routes::preflight(&head.method, head.uri.path(), &head.headers, settings) {
+            Preflight::Answer(response) => Box::pin(async move {
+                discard(BodyDataStream::new(body), &head.headers).await;
+                *response
+            }),
+            Preflight::Read(matched) if body.is_end_stream() => {
+                routes::answer(runtime.clone(), matched, whole(head, Bytes::new(), client))
             }
+            Preflight::Read(matched) => {
+                let runtime = runtime.clone();
+                Box::pin(async move {
+                    match read(body, &head.headers, matched.max_body(), patience(&runtime)).await {
+                        Ok(body) => routes::answer(runtime, matched, whole(head, body, client)).await,
+                        Err(response) => *response,
+                    }
+                })
+            }
+        };
+    Either::Right(async move {
+        // A panic becomes a 500 of this request.
+        let answered = AssertUnwindSafe(answering).catch_unwind().await;
+        let response = answered.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")));
+        report(&method, uri.path(), response.cause.as_deref());
+        if let Some(started) = started {
+            let micros = started.elapsed().as_micros();
+            eprintln!("{client} {method} {} {} {micros} us", uri.path(), response.status.as_u16());
         }
-    };
-    report(&method, uri.path(), response.cause.as_deref());
-    if let Some(started) = started {
-        let micros = started.elapsed().as_micros();
-        eprintln!("{client} {method} {} {} {micros} us", uri.path(), response.status.as_u16());
+        outgoing(response)
+    })
+}
+
+/// The request as the core takes it.
+fn whole(head: http::request::Parts, body: Bytes, client: IpAddr) -> Request {
+    Request {
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        method: head.method,
+        headers: head.headers,
+        body,
+        client: Some(client),
     }
-    outgoing(response)
 }
 
 /// Turns the connection into a WebSocket, or says why not.
-async fn upgrade(runtime: &Arc<dyn Runtime>, head: &mut http::request::Parts) -> http::Response<Content> {
-    let upgrade = match WebSocketUpgrade::from_request_parts(head, &()).await {
+async fn upgrade(runtime: Arc<dyn Runtime>, mut head: http::request::Parts) -> http::Response<Content> {
+    let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &()).await {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
             return outgoing(Response::error(Error::bad_request(format!(
@@ -106,7 +122,7 @@ async fn upgrade(runtime: &Arc<dyn Runtime>, head: &mut http::request::Parts) ->
         }
     };
     let query = head.uri.query().unwrap_or_default();
-    match websocket::accept(runtime.clone(), upgrade, &head.headers, query).await {
+    match websocket::accept(runtime, upgrade, &head.headers, query).await {
         // What changes the protocol has no body.
         Ok(response) => response.map(|_| Content::Whole(Bytes::new())),
         Err(error) => {
@@ -121,12 +137,6 @@ fn report(method: &Method, path: &str, cause: Option<&str>) {
     if let Some(cause) = cause {
         eprintln!("error: {method} {path}: {cause}");
     }
-}
-
-/// Asks the core; a panic becomes a 500 of this request.
-async fn answer(runtime: Arc<dyn Runtime>, matched: Matched, request: Request) -> Response {
-    let answering = AssertUnwindSafe(routes::answer(runtime, matched, request)).catch_unwind();
-    answering.await.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")))
 }
 
 /// The client's address: the last one in the trusted header, which the proxy itself appended, else the socket's peer.

@@ -11,7 +11,7 @@ use common::server::Server;
 use futures_util::{SinkExt, StreamExt};
 use heliograph::testing::folder;
 use heliograph_core::settings::Settings;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest};

@@ -7,12 +7,13 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use matchit::Router;
 use percent_encoding::percent_decode_str;
 
-use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, auth, message, routes};
+use super::auth::{self, Admitted};
+use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, message, routes};
 use crate::actor::{ActorId, Kind};
 use crate::agent::reseal;
-use crate::runtime::Runtime;
+use crate::runtime::{BoxFuture, Runtime};
 use crate::settings::Settings;
-use crate::{Error, ErrorCode, Result};
+use crate::{Error, ErrorCode};
 
 type Methods = Vec<&'static Route>;
 
@@ -238,36 +239,40 @@ pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
 }
 
 /// Answers a request whose head passed [`preflight`] and whose body is within the limit.
-pub async fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> Response {
-    let (head, open) = (request.method == Method::HEAD, matched.is_open());
-    let mut response = handled(rt, matched, request).await;
-    cors(&mut response, open);
-    if head {
-        if let Body::Bytes(bytes) = &response.body {
-            let length = HeaderValue::from(bytes.len());
-            response.headers.insert(header::CONTENT_LENGTH, length);
+///
+/// One future in one box: requests are large, and every layer that they are handed through copies them.
+pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFuture<'static, Response> {
+    Box::pin(async move {
+        let (head, open, Matched { route, params }) = (request.method == Method::HEAD, matched.is_open(), matched);
+        let mut response = match auth::admit(&*rt, route, &request).await {
+            Err(refusal) => *refusal,
+            Ok(Admitted { caller, budget }) => {
+                let behind = reseal::behind(&*rt, &caller).map(|agent| (rt.clone(), agent));
+                let result = (route.handler)(Cx { rt, request, route, caller, path: params }).await;
+                if let Some((rt, agent)) = behind {
+                    Box::pin(reseal::passing_by(&*rt, &agent)).await;
+                }
+                let mut response = result.unwrap_or_else(Response::error);
+                if let Some(budget) = &budget {
+                    auth::budget_headers(&mut response, budget);
+                }
+                response
+            }
+        };
+        cors(&mut response, open);
+        if head {
+            without_body(&mut response);
         }
-        response.body = Body::Bytes(bytes::Bytes::new());
-    }
-    response
+        response
+    })
 }
 
-async fn handled(rt: Arc<dyn Runtime>, Matched { route, params }: Matched, request: Request) -> Response {
-    let admitted = match auth::admit(&*rt, route, &request).await {
-        Ok(admitted) => admitted,
-        Err(response) => return *response,
-    };
-    let behind = reseal::behind(&*rt, &admitted.caller).map(|agent| (rt.clone(), agent));
-    let result: Result<Response> =
-        (route.handler)(Cx { rt, request, route, caller: admitted.caller, path: params }).await;
-    if let Some((rt, agent)) = behind {
-        Box::pin(reseal::passing_by(&*rt, &agent)).await;
+/// What HEAD gets of the answer to GET (RFC 9110 section 9.3.2).
+fn without_body(response: &mut Response) {
+    if let Body::Bytes(bytes) = &response.body {
+        response.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
     }
-    let mut response = result.unwrap_or_else(Response::error);
-    if let Some(budget) = &admitted.budget {
-        auth::budget_headers(&mut response, budget);
-    }
-    response
+    response.body = Body::Bytes(bytes::Bytes::new());
 }
 
 #[cfg(test)]
