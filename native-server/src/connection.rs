@@ -43,7 +43,7 @@ where
     F: Fn(IpAddr, http::Request<Incoming>) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = http::Response<Content>> + Send + 'static,
 {
-    let (stop, stopping) = watch::channel(false);
+    let (stop, stopping) = watch::channel(());
     let mut shutdown = pin!(shutdown);
     loop {
         let (socket, peer) = tokio::select! {
@@ -56,17 +56,12 @@ where
     }
     drop((listener, stopping));
     // Fails when nobody is connected.
-    let _ = stop.send(true);
+    let _ = stop.send(());
     async move { stop.closed().await }
 }
 
-async fn serve<F, R>(
-    socket: TcpStream,
-    peer: IpAddr,
-    patience: Duration,
-    answer: F,
-    mut stopping: watch::Receiver<bool>,
-) where
+async fn serve<F, R>(socket: TcpStream, peer: IpAddr, patience: Duration, answer: F, mut stopping: watch::Receiver<()>)
+where
     F: Fn(IpAddr, http::Request<Incoming>) -> R + Send + Sync + 'static,
     R: Future<Output = http::Response<Content>> + Send + 'static,
 {
@@ -81,13 +76,16 @@ async fn serve<F, R>(
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut looks = tokio::time::interval(patience / LOOKS);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut watch = Watch::default();
+    let (mut watch, mut going) = (Watch::default(), true);
     loop {
         tokio::select! {
             biased;
             // What ends a connection early, a client that leaves or writes nonsense, is not the operator's concern.
             _ = connection.as_mut() => return,
-            _ = stopping.changed(), if !*stopping.borrow() => connection.as_mut().graceful_shutdown(),
+            _ = stopping.changed(), if going => {
+                going = false;
+                connection.as_mut().graceful_shutdown();
+            }
             _ = looks.tick() => if watch.look(&marks) { return },
         }
     }

@@ -1,5 +1,5 @@
 //! Clients that stall, over real sockets: what they hold is given back, and patient ones keep their connection.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
