@@ -22,7 +22,7 @@ use crate::agent::stream::{Emission, Hub, Open, StreamId};
 use crate::crypto::Secret;
 use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::deployment;
-use crate::documents::Document;
+use crate::http::Ready;
 use crate::kv::{MemoryStore, Store};
 use crate::limits::Buckets;
 use crate::runtime::{BoxFuture, ByteStream, Environment, Runtime};
@@ -45,7 +45,7 @@ struct State {
     now: Timestamp,
     random: ChaCha20Rng,
     spaces: BTreeMap<ActorId, MemoryStore>,
-    documents: BTreeMap<String, Arc<Document>>,
+    documents: BTreeMap<String, Arc<Ready>>,
     hubs: BTreeMap<String, Listeners>,
     closed: bool,
     /// What handlers asked of which actor since [`TestRuntime::calls`] was last read.
@@ -182,7 +182,7 @@ impl State {
                         Work::Publish(key) => {
                             if let Ok(Some(document)) = self.step(settings, &actor, |space| host::publish(space, &key))
                             {
-                                self.documents.insert(key, Arc::new(document));
+                                self.documents.insert(key, Arc::new(document.into()));
                             }
                         }
                     }
@@ -278,7 +278,7 @@ impl Runtime for TestRuntime {
         Box::pin(std::future::ready(reply))
     }
 
-    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
         Box::pin(std::future::ready(Ok(self.state().documents.get(key).cloned())))
     }
 

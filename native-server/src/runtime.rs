@@ -5,9 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use fnv::FnvBuildHasher;
 use heliograph_core::actor::{ActorId, Call, Memo, View, host};
 use heliograph_core::agent::stream::Open;
 use heliograph_core::documents::Document;
+use heliograph_core::http::Ready;
 use heliograph_core::kv::Read;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
@@ -81,7 +83,7 @@ impl Runtime for Native {
         Box::pin(async move { work.await.unwrap_or_else(|error| Err(Error::internal(error))) })
     }
 
-    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
         Box::pin(std::future::ready(Ok(self.documents.get(key))))
     }
 
@@ -120,21 +122,22 @@ impl Runtime for Native {
     }
 }
 
-/// The published documents in memory: a lookup takes a read lock for the time of one hash.
+/// The published documents in memory: a lookup takes a read lock for the time of one hash. The hash is a quick one,
+/// because no key comes from a client.
 #[derive(Default)]
 pub struct Documents {
-    by_key: RwLock<HashMap<String, Arc<Document>>>,
+    by_key: RwLock<HashMap<String, Arc<Ready>, FnvBuildHasher>>,
 }
 
 impl Documents {
-    pub fn get(&self, key: &str) -> Option<Arc<Document>> {
+    pub fn get(&self, key: &str) -> Option<Arc<Ready>> {
         self.by_key.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     pub fn put(&self, documents: Vec<Document>) {
         let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
         for document in documents {
-            by_key.insert(document.key.clone(), Arc::new(document));
+            by_key.insert(document.key.clone(), Arc::new(document.into()));
         }
     }
 }

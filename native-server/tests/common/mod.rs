@@ -1,6 +1,8 @@
 //! A store with its writer, and the counter actors of the core's probe.
 #![allow(dead_code)]
 
+pub mod server;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

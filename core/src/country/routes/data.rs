@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::StreamExt;
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::accessibility::AT_ONCE;
-use super::{input, published};
+use super::input;
 use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
 use crate::reference::{self, Interested};
@@ -32,51 +33,57 @@ async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
     found.into_iter().filter(|summary| summary.as_ref().map_or(true, |summary| summary.total > 0)).collect()
 }
 
+// The computed answers are boxed: their state is large, and the usual answer is a document.
+
 pub async fn index_json(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return published::serve(&cx, world::INDEX_JSON).await };
-    let mut body = world::index_json(&past(&cx, at).await?, cx.now());
+    let Some(at) = cx.time("as_of")? else { return cx.document(world::INDEX_JSON).await };
+    let mut body = world::index_json(&Box::pin(past(&cx, at)).await?, cx.now());
     body.as_of = Some(at.to_string());
-    published::fresh(&body)
+    Response::uncached(&body)
 }
 
 pub async fn index_csv(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return published::serve(&cx, world::INDEX_CSV).await };
-    let body = world::index_csv(&past(&cx, at).await?)?;
+    let Some(at) = cx.time("as_of")? else { return cx.document(world::INDEX_CSV).await };
+    let body = world::index_csv(&Box::pin(past(&cx, at)).await?)?;
     let name = format!("attachment; filename=\"censorship-index-{}.csv\"", at.to_date_text());
     let response = Response::new(http::StatusCode::OK, "text/csv; charset=utf-8", body);
-    Ok(response.with("content-disposition", &name).with("cache-control", "no-store"))
+    Ok(response.with(CONTENT_DISPOSITION, &name).with(CACHE_CONTROL, "no-store"))
 }
 
 pub async fn overview(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return published::serve(&cx, world::OVERVIEW).await };
-    let mut body = world::overview(&past(&cx, at).await?, cx.now());
+    let Some(at) = cx.time("as_of")? else { return cx.document(world::OVERVIEW).await };
+    let mut body = world::overview(&Box::pin(past(&cx, at)).await?, cx.now());
     body.as_of = Some(at.to_string());
-    published::fresh(&body)
+    Response::uncached(&body)
+}
+
+/// The summary of one country at a time.
+async fn past_country(cx: &Cx, code: &str, at: Timestamp) -> Result<CountrySummary> {
+    runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await
 }
 
 pub async fn country_overview(cx: Cx) -> Result<Response> {
     let code = input::path_country(&cx, "code")?.code;
     let Some(at) = cx.time("as_of")? else {
-        return published::serve(&cx, &format!("{}{code}", country::documents::OVERVIEW)).await;
+        return cx.document(&[country::documents::OVERVIEW, code].concat()).await;
     };
-    let mut body = country::documents::overview(&runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await?);
+    let mut body = country::documents::overview(&Box::pin(past_country(&cx, code, at)).await?);
     body.as_of = Some(at.to_string());
-    published::fresh(&body)
+    Response::uncached(&body)
 }
 
 pub async fn country(cx: Cx) -> Result<Response> {
     let code = input::path_country(&cx, "code")?.code;
     let Some(at) = cx.time("as_of")? else {
-        return published::serve(&cx, &format!("{}{code}", country::documents::COUNTRY)).await;
+        return cx.document(&[country::documents::COUNTRY, code].concat()).await;
     };
-    let summary = runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await?;
-    let mut body = country::documents::country(&summary, cx.now());
+    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, cx.now());
     body.as_of = Some(at.to_string());
-    published::fresh(&body)
+    Response::uncached(&body)
 }
 
 pub async fn methodology(cx: Cx) -> Result<Response> {
-    published::serve(&cx, world::METHODOLOGY).await
+    cx.document(world::METHODOLOGY).await
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
