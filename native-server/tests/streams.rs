@@ -24,7 +24,8 @@ struct Server {
 
 impl Server {
     async fn start(data: &Path, stream_seconds: u32) -> Server {
-        let settings = Settings { stream_seconds, ..Settings::default() };
+        let mut settings = Settings::default();
+        settings.stream_seconds = stream_seconds;
         let deployment = Deployment::open(settings, Options::new(data)).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();

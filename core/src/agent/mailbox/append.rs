@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BODIES, Body, COUNTERS, Counters, ENDS, Ending, HEADS, Head, LOCALS, Local, Place, REPEATS, SENDERS, THREADS,
-    UNREAD, UNREAD_FROM, bucket, purge, remove, sessions, thread_key,
+    UNREAD, UNREAD_FROM, bucket, forget, purge, remove, sessions, thread_key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::record::{self, Prove};
@@ -19,7 +19,7 @@ const SENDER_SHARE: u64 = 10;
 const HEADROOM: u64 = 20;
 /// Seconds after which a sender that met a full mailbox may try again.
 const FULL_RETRY: u32 = 60;
-/// What a message costs beyond its own bytes: keys, stamps, index rows.
+/// What a message costs beyond its own bytes: keys, stamps, index rows, and [`super::REMEMBERED`].
 const OVERHEAD: u64 = 256;
 
 /// Appends a message to the recipient's mailbox, or finds that it is there already.
@@ -95,6 +95,7 @@ impl Append {
         if let Some(head) = head {
             remove(turn, stamp, &head)?;
         }
+        forget(turn, &self.local, self.from)?;
         Ok(None)
     }
 
@@ -157,7 +158,7 @@ impl Operation for Append {
             THREADS.put(turn, &(thread_key(thread_id), stamp), &())?;
         }
         LOCALS.put(turn, &(self.local,), &Place { stamp, expires })?;
-        ENDS.put(turn, &(bucket(expires), stamp), &Ending { local: self.local })?;
+        ENDS.put(turn, &(bucket(expires), stamp), &Ending { local: self.local, from: self.from })?;
         purge::schedule(turn, bucket(expires))?;
         if let Some(version) = self.proves {
             turn.send(crate::crypto::encoding::actor_id(&self.from), &Prove { version })?;

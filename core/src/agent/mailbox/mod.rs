@@ -47,6 +47,11 @@ pub type Local = [u8; 12];
 /// How long the id of a message is given again to an exact repeat, in microseconds (ruling foundation-relay 16).
 pub const REPEATS: i64 = DAY;
 
+/// What the memory of an id counts against the quota, in bytes: its rows in `LOCALS` and `ENDS`. Part of what a message
+/// counts, and all that stays of it until no repeat is expected any more; else whoever sends messages that end at once
+/// could fill a mailbox without limit.
+const REMEMBERED: u64 = 128;
+
 /// What filters and marks look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
@@ -89,6 +94,8 @@ impl Row for Place {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Ending {
     local: Local,
+    /// Whose share the memory of the id counts against.
+    from: Did,
 }
 impl Row for Ending {}
 
@@ -167,7 +174,7 @@ fn leave_unread(turn: &mut Turn<'_>, stamp: Timestamp, from: Did) -> Result<()> 
     Ok(())
 }
 
-/// Takes a message out of the mailbox. Its id stays known for repeats.
+/// Takes a message out of the mailbox. Its id stays known for repeats, until [`forget`].
 fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
     if head.read_at.is_none() {
         leave_unread(turn, stamp, head.from)?;
@@ -177,16 +184,27 @@ fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
     }
     HEADS.delete(turn, &(stamp,));
     BODIES.delete(turn, &(stamp,));
+    free(turn, head.from, 1, head.size.saturating_sub(REMEMBERED))
+}
+
+/// Forgets the id of a message that is gone: the same message would be a new one now.
+fn forget(turn: &mut Turn<'_>, local: &Local, from: Did) -> Result<()> {
+    LOCALS.delete(turn, &(*local,));
+    free(turn, from, 0, REMEMBERED)
+}
+
+/// Gives room back to the mailbox and to the sender's share of it.
+fn free(turn: &mut Turn<'_>, from: Did, messages: u64, bytes: u64) -> Result<()> {
     let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
-    counters.messages = counters.messages.saturating_sub(1);
-    counters.bytes = counters.bytes.saturating_sub(head.size);
+    counters.messages = counters.messages.saturating_sub(messages);
+    counters.bytes = counters.bytes.saturating_sub(bytes);
     COUNTERS.put(turn, &(), &counters)?;
-    if let Some(mut sender) = SENDERS.get(turn, &(head.from,))? {
-        sender.messages = sender.messages.saturating_sub(1);
-        sender.bytes = sender.bytes.saturating_sub(head.size);
-        match sender.messages {
-            0 => SENDERS.delete(turn, &(head.from,)),
-            _ => SENDERS.put(turn, &(head.from,), &sender)?,
+    if let Some(mut sender) = SENDERS.get(turn, &(from,))? {
+        sender.messages = sender.messages.saturating_sub(messages);
+        sender.bytes = sender.bytes.saturating_sub(bytes);
+        match (sender.messages, sender.bytes) {
+            (0, 0) => SENDERS.delete(turn, &(from,)),
+            _ => SENDERS.put(turn, &(from,), &sender)?,
         }
     }
     Ok(())

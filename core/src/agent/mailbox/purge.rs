@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENDS, HEADS, LOCALS, REPEATS, bucket, remove};
+use super::{ENDS, HEADS, LOCALS, REPEATS, bucket, forget, remove};
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::Direction;
 use crate::{Result, Timestamp};
@@ -45,7 +45,7 @@ impl Operation for Purge {
             if own && repeats_end > turn.now {
                 ENDS.put(turn, &(bucket(repeats_end), stamp), &ending)?;
             } else if own {
-                LOCALS.delete(turn, &(ending.local,));
+                forget(turn, &ending.local, ending.from)?;
             }
         }
         if let Some(((end, _), _)) = ENDS.first(turn, &ENDS.range())? {

@@ -168,7 +168,7 @@ fn ruling_foundation_relay_17_a_purge_changes_at_most_500_rows_and_goes_on_until
     let end = bucket(Timestamp(1));
     for n in 0..1_000 {
         let stamp = Timestamp(n * 97);
-        ENDS.put(&mut ends, &(end, stamp), &Ending { local: [0; 12] }).unwrap();
+        ENDS.put(&mut ends, &(end, stamp), &Ending { local: [0; 12], from: [0; 16] }).unwrap();
     }
     let batch = ends.into_batch();
     rows.apply(batch).unwrap();
@@ -196,6 +196,31 @@ fn of_two_readers_of_the_same_messages_the_further_one_decides_the_session() {
     let read = crate::actor::Query::run(ReadSessions { keys: vec![key, ([1; 16], [3; 32])] }, &view).unwrap();
     let known = KnownSession { sealed: Some(vec![8]), beginning: None };
     assert_eq!(read, [known, KnownSession::default()]);
+}
+
+/// Ruling foundation-relay 3 keeps a row per session for 30 days: a sender that begins one with every message must not
+/// fill the mailbox's space with them.
+#[test]
+fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
+    let mut rows = MemoryStore::default();
+    let session = |from: u8, n: u8| StoredSession {
+        key: ([from; 16], [n; 32]),
+        sealed: vec![n],
+        stamp: Timestamp(i64::from(n)),
+    };
+    run(&mut rows, Timestamp(500), &StoreSessions { sessions: vec![session(2, 1)] });
+    // In one batch and one by one, and one that is older than all that are kept.
+    run(&mut rows, Timestamp(500), &StoreSessions { sessions: (1..=40).map(|n| session(1, n)).collect() });
+    for n in (41..=100).chain([7]) {
+        run(&mut rows, Timestamp(500), &StoreSessions { sessions: vec![session(1, n)] });
+    }
+    let all = sessions::SESSIONS.scan(&rows, &sessions::SESSIONS.range(), Direction::Ascending, 1_000).unwrap();
+    let kept: Vec<(u8, u8)> = all.iter().map(|((from, label), _)| (from[0], label[0])).collect();
+    let latest: Vec<(u8, u8)> = (69..=100).map(|n| (1, n)).chain([(2, 1)]).collect();
+    assert_eq!(kept, latest);
+    // The calendar has no day of a session that is gone.
+    let days = rows.scan(&Range::prefix(&[42]), Direction::Ascending, 1_000).unwrap();
+    assert_eq!(days.len(), latest.len());
 }
 
 #[test]

@@ -121,6 +121,40 @@ fn ruling_foundation_relay_10_a_full_mailbox_is_503_with_retry_after_and_no_send
     id(post(&world, &last, &message(&bob, 7)));
 }
 
+/// Ruling foundation-relay 16 keeps ids for a day whatever happens to the message: they count against the sender's share
+/// (ruling 10), or messages that end at once would fill a mailbox without limit.
+#[test]
+fn what_is_remembered_of_messages_that_are_gone_counts_until_it_is_forgotten() {
+    let world = World::with(&[("mailbox_bytes", "200000")]);
+    let (ada, bob, eve) = (world.server_agent("Ada"), world.server_agent("Bob"), world.server_agent("Eve"));
+    let attempt = |n: u64| {
+        let mut body = message(&bob, n);
+        body["ttl"] = 1.into();
+        post(&world, &ada, &body)
+    };
+    let mut sent = 0;
+    while sent < 1_000 {
+        let answer = attempt(sent);
+        if answer.status != 201 {
+            answer.refused(503, "MAILBOX_FULL");
+            break;
+        }
+        sent += 1;
+        if sent % 20 == 0 {
+            world.wait(120);
+        }
+    }
+    // A tenth of the mailbox less its headroom, at 128 bytes an id.
+    assert!((100..=19_000 / 128).contains(&sent), "{sent}");
+    assert!(world.messages(&bob, "unread=false").len() <= 20);
+    // Another sender has a share of its own, and a day later this one has its share again.
+    post(&world, &eve, &message(&bob, 5_000)).expect(201);
+    world.wait(86_400 + 120);
+    for n in 0..20 {
+        attempt(6_000 + n).expect(201);
+    }
+}
+
 #[test]
 fn ruling_foundation_relay_2_first_messages_of_hybrid_sessions_find_headroom() {
     let world = World::with(&[("mailbox_messages", "200")]);
