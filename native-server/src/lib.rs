@@ -20,6 +20,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod keyfile;
+mod listener;
 mod maintenance;
 mod rotation;
 pub mod runtime;

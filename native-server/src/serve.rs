@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{ConnectInfo, FromRequestParts, State};
-use axum::serve::ListenerExt;
 use bytes::{Bytes, BytesMut};
 use futures_util::{FutureExt, StreamExt};
 use heliograph_core::http::{self as routes, Body, Preflight, Request, Response};
@@ -18,6 +17,7 @@ use heliograph_core::{Error, ErrorCode};
 use http::{HeaderMap, header};
 use tokio::net::TcpListener;
 
+use crate::listener::{Listener, Peer};
 use crate::runtime::Native;
 use crate::websocket;
 
@@ -45,11 +45,7 @@ pub async fn run(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> std::io::Result<()> {
     let shell = Arc::new(Shell { runtime: native.clone() });
-    let service = Router::new().fallback(handle).with_state(shell).into_make_service_with_connect_info::<SocketAddr>();
-    let listener = listener.tap_io(|socket| {
-        // Without it small answers wait for the acknowledgement of earlier ones.
-        let _ = socket.set_nodelay(true);
-    });
+    let service = Router::new().fallback(handle).with_state(shell).into_make_service_with_connect_info::<Peer>();
     let (stopping, stopped) = tokio::sync::oneshot::channel();
     let shutdown = async move {
         shutdown.await;
@@ -57,7 +53,7 @@ pub async fn run(
         // The receiver waits below for as long as this function runs.
         let _ = stopping.send(());
     };
-    let serving = axum::serve(listener, service).with_graceful_shutdown(shutdown).into_future();
+    let serving = axum::serve(Listener(listener), service).with_graceful_shutdown(shutdown).into_future();
     let overdue = async {
         match stopped.await {
             Ok(()) => tokio::time::sleep(GRACE).await,
@@ -75,7 +71,7 @@ pub async fn run(
 
 async fn handle(
     State(shell): State<Arc<Shell>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    ConnectInfo(Peer(peer)): ConnectInfo<Peer>,
     request: axum::extract::Request,
 ) -> axum::response::Response {
     let started = Instant::now();
@@ -93,7 +89,7 @@ async fn handle(
         }
         Preflight::Read(limit) => match read(body, &head.headers, limit).await {
             Err(Unread::TooLarge) => Preflight::too_large(limit),
-            Err(Unread::Broken) => Response::error(Error::bad_request("The body did not arrive completely.")),
+            Err(Unread::Broken) => routes::refusal(Error::bad_request("The body did not arrive completely.")),
             Ok(body) => {
                 let request = Request {
                     path: head.uri.path().to_owned(),
@@ -119,7 +115,7 @@ async fn upgrade(shell: &Shell, head: &mut http::request::Parts) -> axum::respon
     let upgrade = match WebSocketUpgrade::from_request_parts(head, &()).await {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
-            return into_axum(Response::error(Error::bad_request(format!(
+            return into_axum(routes::refusal(Error::bad_request(format!(
                 "This is no WebSocket request: {rejection}."
             ))));
         }
@@ -128,7 +124,7 @@ async fn upgrade(shell: &Shell, head: &mut http::request::Parts) -> axum::respon
     let accepted = websocket::accept(shell.runtime.clone(), upgrade, &head.headers, query).await;
     accepted.unwrap_or_else(|error| {
         report(head.uri.path(), error.cause.as_deref());
-        into_axum(Response::error(error))
+        into_axum(routes::refusal(error))
     })
 }
 
@@ -143,7 +139,7 @@ fn report(route: &str, cause: Option<&str>) {
 async fn answer(runtime: &Arc<dyn Runtime>, request: Request) -> Response {
     let route = format!("{} {}", request.method, request.path);
     let serving = AssertUnwindSafe(routes::serve(runtime.clone(), request)).catch_unwind();
-    let response = serving.await.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")));
+    let response = serving.await.unwrap_or_else(|_| routes::refusal(Error::internal("panic in the handler")));
     report(&route, response.cause.as_deref());
     response
 }

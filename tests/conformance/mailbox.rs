@@ -181,6 +181,7 @@ fn a_page_holds_100_at_most_and_says_whether_there_is_more(suite: &Suite) {
         {
             let page = reader.client.get(&format!("{route}{query}")).expect(200);
             assert_eq!((&page["count"], &page["has_more"]), (&json!(count), &json!(more)), "{route}{query}");
+            assert_eq!(page["limit"], json!(count), "the limit in force is echoed: {route}{query}");
             assert_eq!(ids(page["messages"].as_array().unwrap()), sent[..count]);
         }
         let mut paged: Vec<Value> = Vec::new();

@@ -16,7 +16,7 @@ pub use extract::Cx;
 pub use message::{Body, Request, Response};
 pub(crate) use route::handler;
 pub use route::{Auth, BodyKind, Handler, Limit, Param, Route, SchemaOf};
-pub use router::{Preflight, home, preflight, serve};
+pub use router::{Preflight, home, preflight, refusal, serve};
 
 /// Every route, by resource.
 pub const ROUTES: &[&[Route]] = &[

@@ -78,9 +78,7 @@ impl Preflight {
     /// The answer to a body over its limit.
     pub fn too_large(limit: usize) -> Response {
         let message = format!("The body is larger than the {limit} bytes this route reads.");
-        let mut response = Response::error(Error::new(ErrorCode::PayloadTooLarge, message));
-        cors(&mut response, true);
-        response
+        refusal(Error::new(ErrorCode::PayloadTooLarge, message))
     }
 }
 
@@ -100,8 +98,17 @@ pub fn preflight(method: &Method, path: &str, headers: &HeaderMap, settings: &Se
             let error = Error::new(ErrorCode::MethodNotAllowed, format!("{method} is not a method of this path."));
             answer(Response::error(error).with("allow", &allow(methods)), is_open(methods))
         }
-        Found::Nothing => answer(Response::error(Error::new(ErrorCode::NoRoute, "No route has this path.")), true),
+        Found::Nothing => {
+            Preflight::Answer(Box::new(refusal(Error::new(ErrorCode::NoRoute, "No route has this path."))))
+        }
     }
+}
+
+/// The answer of a shell that cannot hand a request to [`serve`], readable from any page like every other.
+pub fn refusal(error: Error) -> Response {
+    let mut response = Response::error(error);
+    cors(&mut response, true);
+    response
 }
 
 fn is_open(methods: &Methods) -> bool {
@@ -195,7 +202,7 @@ pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
         Found::Route(route, path) => (route, path),
         _ => match preflight(&request.method, &request.path, &request.headers, settings) {
             Preflight::Answer(response) => return *response,
-            Preflight::Read(_) => return Response::error(Error::internal("a route appeared between two looks")),
+            Preflight::Read(_) => return refusal(Error::internal("a route appeared between two looks")),
         },
     };
     let open = route.auth != Auth::Admin;

@@ -203,11 +203,8 @@ fn of_two_readers_of_the_same_messages_the_further_one_decides_the_session() {
 #[test]
 fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
     let mut rows = MemoryStore::default();
-    let session = |from: u8, n: u8| StoredSession {
-        key: ([from; 16], [n; 32]),
-        sealed: vec![n],
-        stamp: Timestamp(i64::from(n)),
-    };
+    let session =
+        |from: u8, n: u8| StoredSession { key: ([from; 16], [n; 32]), sealed: vec![n], stamp: Timestamp(i64::from(n)) };
     run(&mut rows, Timestamp(500), &StoreSessions { sessions: vec![session(2, 1)] });
     // In one batch and one by one, and one that is older than all that are kept.
     run(&mut rows, Timestamp(500), &StoreSessions { sessions: (1..=40).map(|n| session(1, n)).collect() });
