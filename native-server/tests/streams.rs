@@ -151,6 +151,7 @@ async fn streams_end_at_once_when_the_server_stops() {
     server.deployment.close().await;
 }
 
+/// Ruling foundation-relay 37.
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_or_the_first_frame() {
     let folder = folder("ws");
@@ -177,6 +178,7 @@ async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_o
     assert_eq!(ids[0], ids[1]);
 }
 
+/// Ruling foundation-relay 37.
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_37_a_web_socket_without_a_right_key_is_refused() {
     let folder = folder("ws-refused");

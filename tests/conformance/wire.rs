@@ -163,6 +163,7 @@ fn write_then_read(address: &str, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer[..length]).into_owned()
 }
 
+/// Ruling foundation-relay 28.
 fn ruling_28_a_client_that_writes_too_much_sees_the_413(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let agent = Agent::server_side(&suite.rough());

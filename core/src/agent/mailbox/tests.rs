@@ -95,6 +95,7 @@ fn cost(rows: &MemoryStore, filter: &Filter, after: i64, messages: usize) -> (us
     (counting.read.get(), found)
 }
 
+/// Ruling foundation-relay 10.
 #[test]
 fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_100_000_messages() {
     let rows = mailbox();
@@ -120,6 +121,7 @@ fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_
     }
 }
 
+/// Ruling foundation-relay 10.
 #[test]
 fn ruling_foundation_relay_10_a_rare_combination_walks_at_most_10_000_rows_and_goes_on_from_there() {
     let rows = mailbox();
@@ -161,6 +163,7 @@ fn run<O: crate::actor::Operation>(rows: &mut MemoryStore, now: Timestamp, opera
     changed
 }
 
+/// Ruling foundation-relay 17.
 #[test]
 fn ruling_foundation_relay_17_a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
     let mut rows = mailbox().clone();

@@ -17,6 +17,7 @@ fn id(answer: Answer) -> String {
     answer.expect(201)["id"].as_str().unwrap().to_owned()
 }
 
+/// Ruling foundation-relay 17.
 #[test]
 fn ruling_foundation_relay_17_expired_messages_vanish_at_once_and_are_purged_with_their_minute() {
     let world = World::patient();
@@ -43,6 +44,7 @@ fn ruling_foundation_relay_17_expired_messages_vanish_at_once_and_are_purged_wit
     assert_eq!([32, 33, 34, 35, 36, 37, 38, 39].map(count), [0; 8]);
 }
 
+/// Ruling foundation-relay 16.
 #[test]
 fn ruling_foundation_relay_16_an_exact_repeat_gets_the_first_id_for_24_hours_whatever_happens() {
     let world = World::new();
@@ -71,6 +73,7 @@ fn ruling_foundation_relay_16_an_exact_repeat_gets_the_first_id_for_24_hours_wha
     assert!(world.messages(&bob, "unread=false").is_empty());
 }
 
+/// Ruling foundation-relay 16.
 #[test]
 fn ruling_foundation_relay_16_an_idempotency_key_makes_a_repeated_send_one_message() {
     let world = World::new();
@@ -94,6 +97,7 @@ fn ruling_foundation_relay_16_an_idempotency_key_makes_a_repeated_send_one_messa
     assert_eq!(world.texts(&bob).len(), 4);
 }
 
+/// Ruling foundation-relay 10.
 #[test]
 fn ruling_foundation_relay_10_a_full_mailbox_is_503_with_retry_after_and_no_sender_fills_it_alone() {
     let world = World::with(&[("mailbox_messages", "200")]);
@@ -155,6 +159,7 @@ fn what_is_remembered_of_messages_that_are_gone_counts_until_it_is_forgotten() {
     }
 }
 
+/// Ruling foundation-relay 2.
 #[test]
 fn ruling_foundation_relay_2_first_messages_of_hybrid_sessions_find_headroom() {
     let world = World::with(&[("mailbox_messages", "200")]);
@@ -190,6 +195,7 @@ fn bytes_count_against_the_quota_and_deleting_frees_them() {
     id(send());
 }
 
+/// Ruling foundation-relay 2.
 #[test]
 fn ruling_foundation_relay_2_an_encrypted_send_over_budget_waits_and_is_never_429() {
     let world = World::with(&[("agent_per_second", "1"), ("agent_burst", "2")]);
@@ -203,6 +209,7 @@ fn ruling_foundation_relay_2_an_encrypted_send_over_budget_waits_and_is_never_42
     world.get("/v1/agent/receive/raw", &ada.key).refused(429, "RATE_LIMITED");
 }
 
+/// Ruling foundation-relay 1.
 #[test]
 fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
     use crate::agent::mailbox::{Append, Appended, Body};
