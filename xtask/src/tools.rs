@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::project::{cargo, fingerprint, root, write};
-use crate::run::{Result, run};
+use crate::run::{Result, tool};
 
 /// Keep equal to the build command of `wrangler.toml`.
 pub const WORKER_BUILD: &str = "worker-build@0.8.7";
@@ -18,7 +18,7 @@ pub const WORKER_BUILD: &str = "worker-build@0.8.7";
 pub fn worker_build() -> Result<PathBuf> {
     let binary = root().join("tools/bin/worker-build");
     install("worker-build", WORKER_BUILD, &binary, || {
-        run(
+        tool(
             "install worker-build",
             cargo()
                 .args(["install", "--quiet", "--debug", WORKER_BUILD, "--locked", "--root", "tools"])
@@ -33,7 +33,7 @@ pub fn wasm_bindgen() -> Result<PathBuf> {
     let binary = root().join("tools/bin/wasm-bindgen");
     let inputs = fingerprint(&[root().join("xtask/wasm-bindgen")], "")?;
     install("wasm-bindgen", &inputs, &binary, || {
-        run(
+        tool(
             "install wasm-bindgen",
             cargo()
                 .args(["install", "--quiet", "--path", "xtask/wasm-bindgen", "--locked", "--root", "tools", "--force"])
@@ -61,7 +61,7 @@ fn npm(folder: &str) -> Result<PathBuf> {
     let modules = folder.join("node_modules");
     let lock = fingerprint(&[folder.join("package-lock.json")], "")?;
     install(&format!("npm-{}", name_of(&folder)), &lock, &modules, || {
-        run(
+        tool(
             &format!("npm ci in {}", folder.display()),
             Command::new("npm")
                 .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])

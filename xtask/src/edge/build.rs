@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::edge::size;
 use crate::project::{fingerprint, read, root, write};
-use crate::run::{Result, run};
+use crate::run::{Result, tool};
 use crate::tools;
 
 /// The modules of the bundle; the first is the main one.
@@ -59,7 +59,7 @@ pub fn ensure(bundle: Bundle) -> Result<()> {
     if bundle == Bundle::Probe {
         command.args(["--", "--features", "probe"]);
     }
-    run(bundle.name(), &mut command)?;
+    tool(bundle.name(), &mut command)?;
     write(&bundle.folder().join("guard.mjs"), read(&root().join("edge-worker/guard.mjs"))?)?;
     write(&stamp, inputs)
 }
