@@ -94,7 +94,7 @@ impl Response {
         if let Some(seconds) = error.retry_after {
             response.set("retry-after", &seconds.to_string());
         }
-        response.cause = error.cause;
+        response.cause = error.into_details().cause;
         response
     }
 

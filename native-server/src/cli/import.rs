@@ -93,7 +93,8 @@ impl Doors<'_> {
         }
         let (runtime, _) = self.client.deployment().ok_or("this needs the data file")?;
         let options = options(self.import, list.clone())?;
-        let importer = runtime.block_on(Importer::new(rt, self.kind, options)).map_err(|error| error.message)?;
+        let importer =
+            runtime.block_on(Importer::new(rt, self.kind, options)).map_err(|error| error.into_details().message)?;
         let importer = Arc::new(importer);
         self.importer = Some((list, importer.clone()));
         Ok(importer)
@@ -154,14 +155,14 @@ async fn here(
 
 /// Stores a chunk; what failed is tried again, counted as it was the first time.
 async fn store(rt: &dyn Runtime, importer: &Importer, chunk: &[u8]) -> Result<Summary, String> {
-    let mut summary = importer.chunk(rt, chunk).await.map_err(|error| error.message)?;
+    let mut summary = importer.chunk(rt, chunk).await.map_err(|error| error.into_details().message)?;
     for attempt in 1..ATTEMPTS {
         let failed = failed(&summary);
         if failed.is_empty() {
             break;
         }
         tokio::time::sleep(delay(attempt)).await;
-        let mut again = importer.chunk(rt, chunk).await.map_err(|error| error.message)?;
+        let mut again = importer.chunk(rt, chunk).await.map_err(|error| error.into_details().message)?;
         for code in failed {
             if let Some(result) = again.countries.remove(&code) {
                 summary.countries.insert(code, result);
