@@ -8,7 +8,7 @@ use super::constants::{
 };
 use super::network::{NetworkVerdict, Status};
 use super::technique::Technique;
-use crate::Timestamp;
+use crate::{Timestamp, order};
 
 /// How far a block reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -152,7 +152,7 @@ pub fn techniques<'a>(counts: impl Iterator<Item = &'a BTreeMap<Technique, u32>>
         }
     }
     let mut out: Vec<(Technique, u32)> = total.into_iter().collect();
-    out.sort_by_key(|(technique, n)| (std::cmp::Reverse(*n), *technique));
+    order::sort_by_key(&mut out, |(technique, n)| (std::cmp::Reverse(*n), *technique));
     out.into_iter().map(|(technique, _)| technique).collect()
 }
 

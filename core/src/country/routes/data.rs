@@ -11,7 +11,7 @@ use super::{input, published};
 use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
 use crate::world::{self, Countries, CountrySummary};
-use crate::{Result, Timestamp, country, runtime};
+use crate::{Result, Timestamp, country, order, runtime};
 
 /// The summaries of every measured country at a time; in place of the published documents.
 async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
@@ -147,7 +147,7 @@ pub async fn isps(cx: Cx) -> Result<Response> {
         }
     }
     let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, (name, domains))| isp(asn, name, domains)).collect();
-    isps.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
+    order::sort_by(&mut isps, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     let count = |level: &str| isps.iter().filter(|isp| isp.threat_level == level).count();
     let average = isps.iter().map(|isp| isp.block_rate).sum::<f64>() / isps.len().max(1) as f64;
     Response::json(&IspsBody {
@@ -175,7 +175,7 @@ fn isp(asn: u32, name: Option<String>, domains: Vec<(BlockedDomain, bool)>) -> I
     let rate = if measurements == 0 { 0.0 } else { blocked / f64::from(measurements) };
     let mut top: Vec<BlockedDomain> =
         domains.into_iter().filter(|(_, blocked)| *blocked).map(|(domain, _)| domain).collect();
-    top.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
+    order::sort_by(&mut top, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     top.truncate(TOP);
     IspRow {
         asn: format!("AS{asn}"),
