@@ -1,13 +1,14 @@
 //! Takes the white space out of the committed OpenAPI document, which is laid out for readers of diffs: the Worker carries
 //! it, and every byte of the Worker counts.
 
+use std::error::Error;
 use std::path::Path;
 
-fn main() {
+fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=openapi.json");
-    let out = std::env::var_os("OUT_DIR").expect("cargo names the folder");
-    let text = std::fs::read_to_string("openapi.json").expect("openapi.json is committed");
-    std::fs::write(Path::new(&out).join("openapi.json"), compact(&text)).expect("the folder can be written");
+    let out = std::env::var("OUT_DIR")?;
+    let text = std::fs::read_to_string("openapi.json")?;
+    Ok(std::fs::write(Path::new(&out).join("openapi.json"), compact(&text))?)
 }
 
 /// JSON without white space outside its strings.
