@@ -28,7 +28,7 @@ pub struct Document {
     /// Strong validator in quotes, from the body.
     pub etag: String,
     pub generated: Timestamp,
-    /// Counts publications of this key; also written into JSON bodies by their renderers where useful.
+    /// Counts publications of this key; also a member of JSON bodies.
     pub generation: u64,
     /// Seconds a reader may take it for fresh.
     pub max_age: u32,
@@ -70,6 +70,8 @@ impl Recent {
     }
 }
 
+const JSON: &str = "application/json";
+
 /// What a renderer returns.
 pub struct Rendered {
     pub content_type: &'static str,
@@ -80,7 +82,7 @@ pub struct Rendered {
 impl Rendered {
     pub fn json(value: &impl Serialize) -> Result<Self> {
         let body = serde_json::to_vec(value).map_err(Error::internal)?;
-        Ok(Rendered { content_type: "application/json", body, disposition: None })
+        Ok(Rendered { content_type: JSON, body, disposition: None })
     }
 
     pub fn csv(body: Vec<u8>, file: &str) -> Self {
@@ -181,7 +183,10 @@ pub(crate) fn publish(turn: &mut Turn<'_>, key: &str) -> Result<Option<Document>
 
 fn render(view: &View<'_>, key: &str, generation: u64) -> Result<Document> {
     let (family, rest) = family(key)?;
-    let rendered = (family.render)(view, rest)?;
+    let mut rendered = (family.render)(view, rest)?;
+    if rendered.content_type == JSON {
+        say_generation(&mut rendered.body, generation);
+    }
     let etag = etag(&rendered.body);
     Ok(Document {
         key: key.to_owned(),
@@ -193,6 +198,15 @@ fn render(view: &View<'_>, key: &str, generation: u64) -> Result<Document> {
         max_age: family.max_age,
         disposition: rendered.disposition,
     })
+}
+
+/// Adds the generation to a JSON object, so that a reader can tell whether a change of its own is in it
+/// (ruling foundation-relay 20).
+fn say_generation(body: &mut Vec<u8>, generation: u64) {
+    if body.pop_if(|last| *last == b'}').is_some() {
+        let comma = if body.ends_with(b"{") { "" } else { "," };
+        body.extend_from_slice(format!("{comma}\"generation\":{generation}}}").as_bytes());
+    }
 }
 
 /// Strong validator of a body, in quotes.
@@ -294,6 +308,18 @@ mod tests {
         recent.keep("a", document(2), NOW.plus(11 * SECOND));
         assert_eq!(seen(&recent, 12 * SECOND, 10), Some(2));
         assert_eq!((recent.bytes, recent.by_key.len()), (2, 1));
+    }
+
+    /// Ruling foundation-relay 20.
+    #[test]
+    fn ruling_foundation_relay_20_a_json_document_says_its_generation() {
+        for (body, expected) in
+            [(r#"{"a":{}}"#, r#"{"a":{},"generation":7}"#), ("{}", r#"{"generation":7}"#), ("[1]", "[1]")]
+        {
+            let mut body = body.as_bytes().to_vec();
+            say_generation(&mut body, 7);
+            assert_eq!(body, expected.as_bytes());
+        }
     }
 
     #[test]
