@@ -9,6 +9,7 @@
 //! | `model` | what an incident is |
 //! | `tables` | what is stored |
 //! | `record` | a country reports; ids, versions, order of changes |
+//! | `operate` | what operators do |
 //! | `query` | one incident, pages, changes since a time |
 //! | `text`, `schedule` | titles and sentences |
 //! | `body` | an incident as clients read it |
@@ -18,6 +19,7 @@
 mod body;
 mod documents;
 mod model;
+mod operate;
 mod query;
 mod record;
 mod routes;
@@ -41,9 +43,12 @@ use crate::actor::{ActorId, Entry, Kind, operation, query};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Record>(),
+    operation::<operate::Create>(),
+    operation::<operate::Operate>(),
     query::<All>(),
     query::<Find>(),
     query::<Select>(),
+    query::<operate::Versions>(),
     query::<Changes>(),
     query::<EvidenceOf>(),
     query::<VersionOf>(),

@@ -84,6 +84,7 @@ pub(super) fn open(
         overrides,
         merged_into: None,
         retracted: None,
+        parts: Vec::new(),
         change,
     };
     save(turn, None, incident)
