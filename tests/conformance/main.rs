@@ -18,6 +18,7 @@ mod detect;
 mod domain;
 mod imports;
 mod incidents;
+mod incidents_served;
 mod index;
 mod interop;
 mod keys;
@@ -57,6 +58,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("domain", domain::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
+    ("incidents_served", incidents_served::CASES),
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),

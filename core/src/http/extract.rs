@@ -145,7 +145,8 @@ impl Cx {
 
 /// Whether a list of entity tags names this one; weak tags compare as strong ones do.
 fn holds(tags: &str, etag: &str) -> bool {
-    tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == etag || tag == "*")
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    tags.split(',').any(|tag| tag.trim() == "*" || opaque(tag) == opaque(etag))
 }
 
 /// Deepest nesting of JSON that is read; serde_json refuses more than 128 by itself.

@@ -13,17 +13,21 @@
 //! | `query` | one incident, pages, changes since a time |
 //! | `text`, `schedule` | titles and sentences |
 //! | `body` | an incident as clients read it |
-//! | `documents` | what many read: the first page |
+//! | `documents`, `stats`, `feeds` | what many read: the first page, counts, RSS and Atom |
+//! | `report` | markdown, BibTeX, RIS |
 //! | `routes` | the endpoints |
 
 mod body;
 mod documents;
+mod feeds;
 mod model;
 mod operate;
 mod query;
 mod record;
+mod report;
 mod routes;
 mod schedule;
+mod stats;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -48,6 +52,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<All>(),
     query::<Find>(),
     query::<Select>(),
+    query::<query::Page>(),
+    query::<query::EvidenceById>(),
     query::<operate::Versions>(),
     query::<Changes>(),
     query::<EvidenceOf>(),

@@ -2,10 +2,30 @@
 
 mod admin;
 mod check;
+mod delta;
 mod detail;
+mod evidence;
+mod export;
 mod list;
+mod report;
 
-use crate::http::{Limit, Param, Route, handler};
+use super::documents;
+use crate::Result;
+use crate::http::{Cx, Limit, Param, Response, Route, handler};
+
+const VERSION: Param = Param::optional("version", "A whole number from 1: that version, which never changes.");
+
+async fn stats(cx: Cx) -> Result<Response> {
+    cx.document(documents::STATS).await
+}
+
+async fn rss(cx: Cx) -> Result<Response> {
+    cx.document(documents::RSS).await
+}
+
+async fn atom(cx: Cx) -> Result<Response> {
+    cx.document(documents::ATOM).await
+}
 
 pub const ROUTES: &[Route] = &[
     Route::get("/data/incidents", handler!(list::list))
@@ -16,11 +36,54 @@ pub const ROUTES: &[Route] = &[
     Route::get("/data/incidents/{id}", handler!(detail::detail))
         .limit(Limit::Incidents)
         .params(&[
-            Param::optional("version", "A whole number from 1: that version, which never changes."),
+            VERSION,
             Param::optional("explain", "`true` adds rules, weights, votes, witnesses and the history of versions."),
         ])
         .returns::<detail::DetailBody>()
         .summary("One incident by either id."),
+    Route::get("/data/incidents/{id}/evidence", handler!(evidence::list))
+        .limit(Limit::Incidents)
+        .params(&[VERSION])
+        .returns::<evidence::EvidenceList>()
+        .summary("What an incident rests on."),
+    Route::get("/data/evidence/{id}", handler!(evidence::one))
+        .limit(Limit::Incidents)
+        .returns::<evidence::EvidencePage>()
+        .summary("One piece of evidence and the incidents that rest on it."),
+    Route::get("/data/incidents/{id}/report", handler!(report::report))
+        .limit(Limit::Incidents)
+        .params(&[Param::optional("format", "`markdown` (default), `bibtex` or `ris`."), VERSION])
+        .summary("A citable report, whatever the client accepts."),
+    Route::get("/data/incidents/stats", handler!(stats))
+        .limit(Limit::Incidents)
+        .returns::<super::stats::StatsBody>()
+        .summary("Counts of incidents and evidence."),
+    Route::get("/v1/censorship-index/incidents/stats", handler!(stats))
+        .limit(Limit::Incidents)
+        .extension()
+        .returns::<super::stats::StatsBody>()
+        .summary("Counts of incidents and evidence, under another path."),
+    Route::get("/data/incidents/delta", handler!(delta::delta))
+        .limit(Limit::Incidents)
+        .params(&[
+            Param::required("since", "ISO 8601: the `next_since` of the answer before."),
+            Param::optional("limit", "At most 1,000, which is the default; `has_more` says that there are more."),
+        ])
+        .returns::<delta::DeltaBody>()
+        .summary("Incidents changed since a time, withdrawn and merged ones too."),
+    Route::get("/data/incidents/export", handler!(export::export))
+        .limit(Limit::Incidents)
+        .params(&[
+            Param::optional("format", "`json` (default), `jsonl` or `csv`."),
+            Param::optional("country", "ISO 3166-1 alpha-2. The other filters of the list hold too."),
+        ])
+        .summary("All incidents in one stream."),
+    Route::get("/data/incidents/feed.rss", handler!(rss))
+        .limit(Limit::Incidents)
+        .summary("The 50 incidents that changed last, as RSS 2.0."),
+    Route::get("/data/incidents/feed.atom", handler!(atom))
+        .limit(Limit::Incidents)
+        .summary("The 50 incidents that changed last, as Atom."),
     Route::post("/v1/admin/incidents", handler!(admin::create))
         .admin()
         .extension()
