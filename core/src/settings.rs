@@ -130,6 +130,8 @@ settings! {
     signups_per_day: u32 = "1000";
     /// Agent registrations per client address and hour.
     registrations_per_hour: u32 = "100000";
+    /// Disputes of incidents per client address and hour.
+    disputes_per_hour: u32 = "20";
     /// Requests per minute and client address on accessibility routes (interface section 8).
     accessibility_per_minute: u32 = "200";
     /// Requests per minute and client address on country and domain data; 0 means no limit.

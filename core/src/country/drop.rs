@@ -11,10 +11,11 @@ use super::packed::{self, CellKey, PartKey};
 use super::refresh;
 use super::tables::{
     AGEING, ENTRIES, LISTED, LISTS, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROW_HASHES, SOURCES,
-    SUMMARY, TARGETS, VERDICTS, WITNESSES,
+    SUMMARY, Source, TARGETS, VERDICTS, WITNESSES,
 };
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
+use crate::incidents;
 use crate::kv::Direction;
 use crate::measurement::ENTRY_LEN;
 use crate::world::{self, Forget, Swept, Task, Unlisted};
@@ -71,6 +72,10 @@ impl Operation for DropSource {
                 }
             }
             refresh::soon(turn)?;
+        }
+        if let Some(source) = Source::from_code(self.source) {
+            let forget = incidents::Forget { country, source: source.id().to_owned(), after: None };
+            turn.send(incidents::actor().name, &forget)?;
         }
         let task = Task::DropSource(self.source);
         let swept = Swept { task, handled: removed, changed: 0, changes: Vec::new() };

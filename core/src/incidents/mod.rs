@@ -9,7 +9,8 @@
 //! | `model` | what an incident is |
 //! | `tables` | what is stored |
 //! | `record` | a country reports; ids, versions, order of changes |
-//! | `operate` | what operators do |
+//! | `operate`, `dispute` | what operators do, and what readers ask them to do |
+//! | `forget` | removing a source |
 //! | `query` | one incident, pages, changes since a time |
 //! | `text`, `schedule` | titles and sentences |
 //! | `body` | an incident as clients read it |
@@ -18,8 +19,10 @@
 //! | `routes` | the endpoints |
 
 mod body;
+mod dispute;
 mod documents;
 mod feeds;
+mod forget;
 mod model;
 mod operate;
 mod query;
@@ -35,13 +38,14 @@ mod text;
 
 pub use body::IncidentBody;
 pub use documents::FAMILIES;
+pub use forget::{Countries, Forget};
 pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
 };
 pub use query::{All, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report};
-pub use routes::ROUTES;
+pub use routes::{ROUTES, admin};
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};
 
@@ -49,6 +53,11 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Record>(),
     operation::<operate::Create>(),
     operation::<operate::Operate>(),
+    operation::<Forget>(),
+    operation::<dispute::File>(),
+    operation::<dispute::Resolve>(),
+    query::<dispute::Disputes>(),
+    query::<Countries>(),
     query::<All>(),
     query::<Find>(),
     query::<Select>(),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::country::Source;
 use crate::http::{Cx, Response};
+use crate::incidents;
 use crate::reference::{self, DropReference, Interested, Reference};
 use crate::runtime;
 use crate::world::{self, ChangedAnswer, StartSweep, Sweep, SweepState, Task};
@@ -68,7 +69,8 @@ fn part(name: &str) -> Result<Part> {
 async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
     let known = runtime::query(&*cx.rt, world::actor().name, &world::Countries).await?;
     let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
-    Ok(known.into_iter().chain(met).collect())
+    let told = runtime::query(&*cx.rt, incidents::actor().name, &incidents::Countries).await?;
+    Ok(known.into_iter().chain(met).chain(told).collect())
 }
 
 async fn start(cx: &Cx, name: &str, task: Task, countries: BTreeSet<String>) -> Result<Response> {

@@ -1,9 +1,10 @@
 //! Endpoints of interface 4.4.
 
-mod admin;
+pub mod admin;
 mod check;
 mod delta;
 mod detail;
+mod dispute;
 mod evidence;
 mod export;
 mod list;
@@ -84,6 +85,29 @@ pub const ROUTES: &[Route] = &[
     Route::get("/data/incidents/feed.atom", handler!(atom))
         .limit(Limit::Incidents)
         .summary("The 50 incidents that changed last, as Atom."),
+    Route::post("/data/incidents/{id}/dispute", handler!(dispute::file))
+        .limit(Limit::Disputes)
+        .extension()
+        .max_body(16 * 1024)
+        .accepts::<dispute::NewDispute>()
+        .creates::<dispute::Received>()
+        .summary("Say what is wrong with an incident; operators read it."),
+    Route::get("/v1/admin/disputes", handler!(dispute::list))
+        .admin()
+        .extension()
+        .params(&[
+            Param::optional("status", "`open` (default) or `resolved`."),
+            Param::optional("after", "The `next` of the page before."),
+            Param::optional("limit", "At most 1,000; default 100."),
+        ])
+        .returns::<dispute::DisputePage>()
+        .summary("What readers dispute, oldest first."),
+    Route::post("/v1/admin/disputes/{id}/resolve", handler!(dispute::resolve))
+        .admin()
+        .extension()
+        .accepts::<dispute::Decision>()
+        .returns::<dispute::DisputeBody>()
+        .summary("End a dispute."),
     Route::post("/v1/admin/incidents", handler!(admin::create))
         .admin()
         .extension()
