@@ -133,6 +133,8 @@ pub struct Environment {
     pub buckets: Buckets,
     /// Usage counters of agents that wait to be written; [`crate::agent::usage::flush`] writes them.
     pub usage: crate::agent::usage::Usage,
+    /// The search index as decoded last, and vectors of words.
+    pub search: crate::incidents::search::Shared,
     /// The deployment's id, made at first start.
     pub deployment: String,
 }

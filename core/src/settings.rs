@@ -148,6 +148,8 @@ settings! {
     mailbox_messages: u64 = "100000";
     /// Most bytes a mailbox holds.
     mailbox_bytes: u64 = "1073741824";
+    /// Native: a file of word vectors that joins the search for similar incidents; empty means none.
+    vectors_file: String = "";
     /// Seconds between two publications of one document.
     publish_interval: u32 = "10";
     /// Milliseconds a request waits for the first delivery of its effects (ruling foundation-relay 1).

@@ -89,6 +89,7 @@ impl TestRuntime {
                 secrets,
                 buckets: Buckets::default(),
                 usage: Default::default(),
+                search: Default::default(),
                 deployment: identity.id,
             },
             state: Mutex::new(state),

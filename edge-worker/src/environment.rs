@@ -62,6 +62,7 @@ pub async fn started(env: &Env) -> Result<Arc<Environment>> {
         secrets,
         buckets: Buckets::default(),
         usage: Default::default(),
+        search: Default::default(),
         deployment: identity.id,
     };
     Ok(STARTED.with(|cell| cell.get_or_init(|| Arc::new(environment)).clone()))

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use heliograph_core::agent::usage;
 use heliograph_core::deployment::{self, Start};
+use heliograph_core::incidents::search::Shared;
+use heliograph_core::incidents::search::vectors::Vectors;
 use heliograph_core::limits::Buckets;
 use heliograph_core::runtime::Environment;
 use heliograph_core::secrets::Secrets;
@@ -30,6 +32,17 @@ pub struct Deployment {
     thread: WriterThread,
     usage: JoinHandle<()>,
     resealing: JoinHandle<()>,
+}
+
+/// What handlers search with: the operator's vectors of words, if there is a file of them.
+fn search(settings: &Settings) -> Result<Shared, String> {
+    let mut search = Shared::default();
+    if !settings.vectors_file.is_empty() {
+        let refuse = |error: String| format!("vectors_file {}: {error}", settings.vectors_file);
+        let bytes = std::fs::read(&settings.vectors_file).map_err(|error| refuse(error.to_string()))?;
+        search.vectors = Some(Vectors::parse(&bytes).map_err(|error| refuse(error.to_owned()))?);
+    }
+    Ok(search)
 }
 
 impl Deployment {
@@ -58,11 +71,13 @@ impl Deployment {
         let reply = writer.call(call).await.map_err(|error| error.message.into_owned())?;
         let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
 
+        let search = search(&settings)?;
         let environment = Environment {
             settings,
             secrets,
             buckets: Buckets::default(),
             usage: Default::default(),
+            search,
             deployment: identity.id,
         };
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));

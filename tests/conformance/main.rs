@@ -18,6 +18,7 @@ mod detect;
 mod domain;
 mod imports;
 mod incidents;
+mod incidents_search;
 mod incidents_served;
 mod index;
 mod interop;
@@ -58,6 +59,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("domain", domain::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
+    ("incidents_search", incidents_search::CASES),
     ("incidents_served", incidents_served::CASES),
     ("index", index::CASES),
     ("interop", interop::CASES),

@@ -156,6 +156,7 @@ impl Simulation {
                 secrets: Secrets::new(ring, String::new()),
                 buckets: Buckets::default(),
                 usage: Default::default(),
+                search: Default::default(),
                 deployment: "simulated".to_owned(),
             },
         })

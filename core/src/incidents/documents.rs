@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::body::{IncidentBody, strictest};
-use super::feeds;
 use super::query::{Select, Selected};
 use super::stats::stats;
+use super::{feeds, search};
 use crate::actor::{Kind, Query, Turn, View};
 use crate::documents::{Family, Rendered};
 use crate::settings::Settings;
@@ -32,6 +32,7 @@ pub const FAMILIES: &[Family] = &[
     family(STATS, |view, _| Rendered::json(&stats(view)?)),
     family(RSS, |view, _| feeds::rss(view)),
     family(ATOM, |view, _| feeds::atom(view)),
+    family(search::KEY, |view, _| search::render(view)),
 ];
 
 const fn family(prefix: &'static str, render: fn(&View<'_>, &str) -> Result<Rendered>) -> Family {
@@ -40,7 +41,8 @@ const fn family(prefix: &'static str, render: fn(&View<'_>, &str) -> Result<Rend
 
 /// Has every document made anew.
 pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
-    FAMILIES.iter().try_for_each(|family| turn.publish(family.prefix))
+    [LIST, STATS, RSS, ATOM].into_iter().try_for_each(|key| turn.publish(key))?;
+    search::changed(turn)
 }
 
 /// The time an answer from rows carries: the last whole period, or that of the newest change when this is later, so

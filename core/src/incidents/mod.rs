@@ -15,6 +15,7 @@
 //! | `text`, `schedule` | titles and sentences |
 //! | `body` | an incident as clients read it |
 //! | `documents`, `stats`, `feeds` | what many read: the first page, counts, RSS and Atom |
+//! | `search` | similar incidents |
 //! | `report` | markdown, BibTeX, RIS |
 //! | `routes` | the endpoints |
 
@@ -30,6 +31,7 @@ mod record;
 mod report;
 mod routes;
 mod schedule;
+pub mod search;
 mod stats;
 mod tables;
 #[cfg(test)]
@@ -54,6 +56,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<operate::Create>(),
     operation::<operate::Operate>(),
     operation::<Forget>(),
+    operation::<search::Learn>(),
+    query::<query::Many>(),
     operation::<dispute::File>(),
     operation::<dispute::Resolve>(),
     query::<dispute::Disputes>(),

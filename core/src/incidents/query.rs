@@ -84,16 +84,16 @@ impl Query for All {
     type Reply = Vec<Incident>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<Incident>> {
-        shown(view, self.country.as_deref())
+        shown(view, self.country.as_deref(), usize::MAX)
     }
 }
 
 /// Shown incidents, newest beginning first.
-pub(super) fn shown(view: &View<'_>, country: Option<&str>) -> Result<Vec<Incident>> {
+pub(super) fn shown(view: &View<'_>, country: Option<&str>, most: usize) -> Result<Vec<Incident>> {
     let mut found = Vec::new();
     lines(view, country, |key, _| {
         found.extend(INCIDENTS.get(view, &key)?);
-        Ok(true)
+        Ok(found.len() < most)
     })?;
     Ok(found)
 }
@@ -316,5 +316,25 @@ impl Query for Page {
             |incident: &Incident| incident.is_shown() && self.filter.holds(incident.start(), &Line::new(incident, &[]));
         let incidents = rows.into_iter().map(|(_, incident)| incident).filter(holds).collect();
         Ok(PageOf { incidents, next, changed: CLOCK.get(view, &())?.map(|Clock(at)| at) })
+    }
+}
+
+/// Incidents by their readable ids, in that order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Many {
+    pub ids: Vec<String>,
+}
+
+impl Query for Many {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "many";
+    type Reply = Vec<Option<Incident>>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<Option<Incident>>> {
+        let one = |id: &String| match ReadableId::parse(id) {
+            Some(id) => Ok(INCIDENTS.get(view, &key(&id))?),
+            None => Ok(None),
+        };
+        self.ids.iter().map(one).collect()
     }
 }

@@ -9,6 +9,7 @@ mod evidence;
 mod export;
 mod list;
 mod report;
+mod similar;
 
 use super::documents;
 use crate::Result;
@@ -85,6 +86,22 @@ pub const ROUTES: &[Route] = &[
     Route::get("/data/incidents/feed.atom", handler!(atom))
         .limit(Limit::Incidents)
         .summary("The 50 incidents that changed last, as Atom."),
+    Route::get("/v1/incidents/similar", handler!(similar::get))
+        .limit(Limit::Incidents)
+        .params(&[
+            Param::required("query", "Words, at most 2,000 characters."),
+            Param::optional("k", "Default 5, at most 50."),
+            Param::optional("country", "ISO 3166-1 alpha-2."),
+            Param::optional("incident_type", "`censorship`, `disruption` or `mixed`."),
+            Param::optional("min_confidence", "0 to 1."),
+        ])
+        .returns::<similar::SimilarBody>()
+        .summary("Incidents similar to a text."),
+    Route::post("/v1/incidents/similar", handler!(similar::post))
+        .limit(Limit::Incidents)
+        .accepts::<similar::SimilarRequest>()
+        .returns::<similar::SimilarBody>()
+        .summary("Incidents similar to a text."),
     Route::post("/data/incidents/{id}/dispute", handler!(dispute::file))
         .limit(Limit::Disputes)
         .extension()
