@@ -53,7 +53,6 @@ impl Operation for Forget {
             changes += 1;
             let current = INCIDENTS.get(turn, &key(&row.id))?.filter(|current| current.version == version);
             if let Some(current) = current {
-                // Looks its evidence up, so before that goes.
                 self.without(turn, current)?;
                 changes += 10;
             }
@@ -95,11 +94,13 @@ impl Forget {
     fn without(&self, turn: &mut Turn<'_>, before: Incident) -> Result<()> {
         let mut next = before.clone();
         let draft = &mut next.draft;
-        let rows = evidence_of(&turn.view(), &draft.evidence_ids)?;
-        let (gone, kept): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row.source == self.source);
+        // Rows that went with an earlier version are not found any more.
+        let mut kept = evidence_of(&turn.view(), &draft.evidence_ids)?;
+        kept.retain(|row| row.source != self.source);
+        let gone = draft.evidence_ids.len().saturating_sub(kept.len()) as u64;
         draft.sources.retain(|source| *source != self.source);
         draft.evidence_ids = kept.iter().map(|row| row.id.clone()).collect();
-        draft.evidence_total = draft.evidence_total.saturating_sub(gone.len() as u64);
+        draft.evidence_total = draft.evidence_total.saturating_sub(gone);
         draft.licence = strictest(kept.iter().map(|row| row.licence.as_str()));
         if before.measured {
             empty(draft);
