@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use heliograph_core::agent::usage;
 use heliograph_core::deployment::{self, Start};
-use heliograph_core::incidents::search::Shared;
 use heliograph_core::incidents::search::vectors::Vectors;
-use heliograph_core::limits::Buckets;
 use heliograph_core::runtime::Environment;
 use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
@@ -34,15 +32,14 @@ pub struct Deployment {
     resealing: JoinHandle<()>,
 }
 
-/// What handlers search with: the operator's vectors of words, if there is a file of them.
-fn search(settings: &Settings) -> Result<Shared, String> {
-    let mut search = Shared::default();
-    if !settings.vectors_file.is_empty() {
-        let refuse = |error: String| format!("vectors_file {}: {error}", settings.vectors_file);
-        let bytes = std::fs::read(&settings.vectors_file).map_err(|error| refuse(error.to_string()))?;
-        search.vectors = Some(Vectors::parse(&bytes).map_err(|error| refuse(error.to_owned()))?);
+/// The operator's vectors of words, if there is a file of them.
+fn vectors(settings: &Settings) -> Result<Option<Vectors>, String> {
+    if settings.vectors_file.is_empty() {
+        return Ok(None);
     }
-    Ok(search)
+    let refuse = |error: &dyn std::fmt::Display| format!("vectors_file {}: {error}", settings.vectors_file);
+    let bytes = std::fs::read(&settings.vectors_file).map_err(|error| refuse(&error))?;
+    Vectors::parse(&bytes).map(Some).map_err(|error| refuse(&error))
 }
 
 impl Deployment {
@@ -68,18 +65,12 @@ impl Deployment {
 
         let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };
         let call = Call::operation(deployment::actor().name, &start).map_err(|error| error.to_string())?;
-        let reply = writer.call(call).await.map_err(|error| error.message.into_owned())?;
+        let reply = writer.call(call).await.map_err(|error| error.into_details().message.into_owned())?;
         let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
 
-        let search = search(&settings)?;
-        let environment = Environment {
-            settings,
-            secrets,
-            buckets: Buckets::default(),
-            usage: Default::default(),
-            search,
-            deployment: identity.id,
-        };
+        let vectors = vectors(&settings)?;
+        let mut environment = Environment::new(settings, secrets, identity.id);
+        environment.search.vectors = vectors;
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));
         let usage = tokio::spawn(write_usage(native.clone()));
         let resealing = tokio::spawn(rotation::run(native.clone()));

@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod claims;
 mod classify;
 mod country;
 mod detect;
@@ -23,6 +24,7 @@ mod incidents_served;
 mod index;
 mod interop;
 mod keys;
+mod layouts;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -33,6 +35,7 @@ mod rates;
 mod registration;
 mod routes;
 mod streams;
+mod sweeps;
 mod websockets;
 mod wire;
 
@@ -53,6 +56,7 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("claims", claims::CASES),
     ("classify", classify::CASES),
     ("country", country::CASES),
     ("detect", detect::CASES),
@@ -64,6 +68,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),
+    ("layouts", layouts::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
@@ -74,6 +79,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("registration", registration::CASES),
     ("routes", routes::CASES),
     ("streams", streams::CASES),
+    ("sweeps", sweeps::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];

@@ -8,6 +8,7 @@
 //! | `evidence` | from entries to judged networks, at any time |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
+//! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
 //! | `drop` | removing a source |
@@ -28,6 +29,7 @@ mod instrument;
 mod lists;
 mod packed;
 mod refresh;
+mod rollup;
 pub(crate) mod routes;
 mod subject;
 mod summary;
@@ -45,6 +47,7 @@ pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};
 pub use instrument::InstrumentFault;
 pub use lists::{AddListed, ListedPreview};
 pub use refresh::Recompute;
+pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use subject::Subject;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
@@ -58,6 +61,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<refresh::Refresh>(),
     operation::<refresh::Requeue>(),
     operation::<Recompute>(),
+    operation::<rollup::RollUp>(),
     operation::<DropSource>(),
     operation::<DropLists>(),
     operation::<SetNetworks>(),

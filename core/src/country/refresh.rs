@@ -17,7 +17,7 @@ use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
 use crate::verdict::Vote;
 use crate::world::{self, DAYS_AT_ONCE, NetworkSummary, PeerDays, Summarize, TargetSummary};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, order};
 
 /// Targets judged in one operation: bounds how long it holds the writer.
 const AT_ONCE: usize = 20;
@@ -86,7 +86,7 @@ impl Operation for Refresh {
 
 fn due_targets(turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
     let queued = QUEUE.scan(turn, &QUEUE.range(), Direction::Ascending, AT_ONCE)?;
-    let mut targets: BTreeSet<String> = queued.into_iter().map(|((target,), ())| target).collect();
+    let mut targets: BTreeSet<String> = order::gather(queued.into_iter().map(|((target,), ())| target));
     let ageing = AGEING.between(&(), &(turn.now.plus(1),));
     let room = AT_ONCE - targets.len();
     targets.extend(AGEING.scan(turn, &ageing, Direction::Ascending, room)?.into_iter().map(|((_, target), ())| target));
@@ -128,6 +128,8 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
         basis: detection.basis,
         confidence: detection.confidence,
         evidence: if measured || detection.evidence_count > 0 { detection.evidence_count } else { 0 },
+        counted: detection.counted,
+        of_week: detection.of_week,
         blocked_weight: detection.blocked_weight,
         networks_blocked: detection.networks_blocked,
         networks_tested: detection.networks_tested,
@@ -141,6 +143,7 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
                 name: network.name,
                 block_rate: network.block_rate,
                 measurements: network.measurements,
+                counted: network.counted,
                 blocked: network.blocked_votes,
                 state: network.state,
             })

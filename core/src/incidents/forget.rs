@@ -7,9 +7,9 @@ use super::body::strictest;
 use super::model::{Action, Change, Draft, Incident, ReadableId};
 use super::query::evidence_of;
 use super::record::{SOURCE_GONE, save};
-use super::tables::{EVIDENCE, INCIDENTS, SEQUENCES, VERSIONS, key};
+use super::tables::{EVIDENCE, INCIDENTS, VERSIONS, key};
 use crate::Result;
-use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::actor::{Kind, Operation, Turn};
 use crate::kv::Direction;
 
 /// Versions looked at in one step, and changes after which a step ends early.
@@ -128,25 +128,4 @@ fn empty(draft: &mut Draft) {
     draft.anomaly_rate = 0.0;
     draft.evidence_ids.clear();
     draft.evidence_total = 0;
-}
-
-/// Countries that ever had an incident.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Countries;
-
-impl Query for Countries {
-    const ACTOR: Kind = Kind::Incidents;
-    const NAME: &'static str = "countries";
-    type Reply = Vec<String>;
-
-    fn run(self, view: &View<'_>) -> Result<Vec<String>> {
-        let mut found: Vec<String> = Vec::new();
-        SEQUENCES.visit(view, SEQUENCES.range(), Direction::Ascending, |(country, _), _| {
-            if found.last() != Some(&country) {
-                found.push(country);
-            }
-            Ok(true)
-        })?;
-        Ok(found)
-    }
 }

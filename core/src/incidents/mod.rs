@@ -38,9 +38,9 @@ mod tables;
 mod tests;
 mod text;
 
-pub use body::IncidentBody;
+pub use body::{IncidentBody, strictest};
 pub use documents::FAMILIES;
-pub use forget::{Countries, Forget};
+pub use forget::Forget;
 pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
@@ -48,6 +48,7 @@ pub use model::{
 pub use query::{All, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report};
 pub use routes::{ROUTES, admin};
+pub use text::{INTERNET, label, sentence};
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};
 
@@ -61,7 +62,6 @@ pub const ENTRIES: &[Entry] = &[
     operation::<dispute::File>(),
     operation::<dispute::Resolve>(),
     query::<dispute::Disputes>(),
-    query::<Countries>(),
     query::<All>(),
     query::<Find>(),
     query::<Select>(),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::TargetSummary;
+use crate::order;
 use crate::starter::{self, categories::Focus};
 
 /// Weights of the parts; absent parts are dropped and the rest renormalised.
@@ -70,14 +71,14 @@ pub fn level(score: u32) -> (&'static str, u8) {
 
 /// Computes the index. Known lists never enter: the rows are measured.
 pub fn compute(inputs: &Inputs<'_>) -> Index {
-    let sessions: u64 = inputs.rows.iter().map(|row| u64::from(row.evidence)).sum();
+    let sessions: u64 = inputs.rows.iter().map(|row| u64::from(row.counted)).sum();
     let sites = inputs.rows.iter().filter(|row| row.evidence > 0).count();
     let basket: BTreeSet<&str>;
     let (list, breadth_list): (BTreeSet<&str>, &str) = if inputs.global.is_empty() {
-        basket = starter::basket::all().iter().map(|site| site.domain).collect();
+        basket = order::gather(starter::basket::all().iter().map(|site| site.domain));
         (basket, "basket")
     } else {
-        (inputs.global.iter().map(String::as_str).collect(), "global_list")
+        (order::gather(inputs.global.iter().map(String::as_str)), "global_list")
     };
     let listed: Vec<&&TargetSummary> =
         inputs.rows.iter().filter(|row| row.is_decided() && list.contains(row.target.as_str())).collect();
@@ -171,6 +172,8 @@ mod tests {
             basis: "measured".into(),
             confidence: 0.9,
             evidence,
+            counted: evidence,
+            of_week: 0,
             blocked_weight: if state == State::Blocked { 1.0 } else { 0.0 },
             networks_blocked: 1,
             networks_tested: 1,

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::page::MAX_SCAN;
-use super::{COUNTERS, ENDS, HEADS, SENDERS, bucket};
+use super::{COUNTERS, ENDS, SENDERS, bucket, heads};
 use crate::actor::{Kind, Query, View};
 use crate::directory::Did;
 use crate::kv::Direction;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, order};
 
 /// Senders that are listed; beyond them only the total counts.
 const MAX_SENDERS: usize = 1_000;
@@ -31,12 +31,16 @@ pub struct Unread {
 /// late.
 fn expired(view: &View<'_>) -> Result<BTreeMap<Did, u64>> {
     let until = bucket(view.now).plus(1);
-    let mut found = BTreeMap::new();
+    let (mut found, mut left) = (BTreeMap::new(), MAX_SCAN);
     let range = ENDS.between(&(Timestamp::MIN,), &(until,));
-    for ((_, stamp), ending) in ENDS.scan(view, &range, Direction::Ascending, MAX_SCAN)? {
-        let head = HEADS.get(view, &(stamp,))?.filter(|head| head.local == ending.local);
-        if let Some(head) = head.filter(|head| head.expires <= view.now && head.read_at.is_none()) {
-            *found.entry(head.from).or_insert(0) += 1;
+    for ((end, minute), from) in ENDS.scan(view, &range, Direction::Ascending, MAX_SCAN)? {
+        let unread = heads::unread(view, from, minute.plus(1), left)?;
+        left -= unread.len();
+        for (_, head) in unread {
+            // Messages of one minute may end in several; each counts in its own.
+            if bucket(head.expires) == end && head.expires <= view.now {
+                *found.entry(head.from).or_insert(0) += 1;
+            }
         }
     }
     Ok(found)
@@ -60,7 +64,7 @@ impl Query for UnreadCount {
         let senders = SENDERS.scan(view, &SENDERS.range(), Direction::Ascending, MAX_SCAN)?;
         let counts = senders.into_iter().map(|((from,), sender)| (from, less(&from, sender.unread)));
         let mut by_sender: Vec<(Did, u64)> = counts.filter(|(_, count)| *count > 0).collect();
-        by_sender.sort_by_key(|(from, count)| (std::cmp::Reverse(*count), *from));
+        order::sort_by_key(&mut by_sender, |(from, count)| (std::cmp::Reverse(*count), *from));
         by_sender.truncate(MAX_SENDERS);
         Ok(Unread { total, by_sender })
     }

@@ -10,7 +10,7 @@ use http::StatusCode;
 
 use super::list::filter;
 use crate::documents::etag;
-use crate::http::{Body, Cx, Response};
+use crate::http::{Body, Cx, Response, revalidated};
 use crate::incidents::body::{IncidentBody, strictest};
 use crate::incidents::documents::{MAX_AGE, dataset_version, generated};
 use crate::incidents::query::{Filter, Page, PageOf};
@@ -81,7 +81,7 @@ pub async fn export(cx: Cx) -> Result<Response> {
     if format != Format::Json {
         response.set("content-disposition", &format!("attachment; filename=\"incidents{suffix}.{extension}\""));
     }
-    Ok(cx.revalidated(response, &tag, MAX_AGE))
+    Ok(revalidated(&cx.request, response, &tag, MAX_AGE))
 }
 
 async fn page(rt: &dyn Runtime, filter: &Filter, after: Option<IdKey>) -> Result<PageOf> {

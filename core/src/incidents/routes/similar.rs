@@ -175,6 +175,6 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<SimilarBody> {
         license: strictest(results.iter().map(|result| result.incident.license.as_str())),
         results,
         indexed: index.entries.len(),
-        indexed_at: document.generated.to_string(),
+        indexed_at: document.generated().to_string(),
     })
 }

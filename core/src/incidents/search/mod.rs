@@ -20,7 +20,8 @@ use super::body::IncidentBody;
 use super::query::shown;
 use super::tables::{BY_START, SEARCHED};
 use crate::actor::{Kind, Operation, Turn, View, decode, encode};
-use crate::documents::{Document, Rendered};
+use crate::documents::Rendered;
+use crate::http::Ready;
 use crate::kv::Direction;
 use crate::time::SECOND;
 use crate::{Result, Timestamp};
@@ -103,15 +104,15 @@ pub struct Shared {
 
 impl Shared {
     /// The index in a document; decoded once for each publication.
-    pub fn index(&self, document: &Document) -> Result<Arc<Index>> {
+    pub fn index(&self, document: &Ready) -> Result<Arc<Index>> {
         let mut decoded = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((etag, index)) = decoded.as_ref()
-            && *etag == document.etag
+            && etag == document.etag()
         {
             return Ok(index.clone());
         }
-        let index = Arc::new(decode::<Index>(&document.body)?);
-        *decoded = Some((document.etag.clone(), index.clone()));
+        let index = Arc::new(decode::<Index>(document.body())?);
+        *decoded = Some((document.etag().to_owned(), index.clone()));
         Ok(index)
     }
 }
