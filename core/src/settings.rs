@@ -148,6 +148,8 @@ settings! {
     signups_per_day: u32 = "1000";
     /// Agent registrations per client address and hour.
     registrations_per_hour: u32 = "100000";
+    /// Disputes of incidents per client address and hour.
+    disputes_per_hour: u32 = "20";
     /// Requests per minute and client address on accessibility routes (interface section 8).
     accessibility_per_minute: u32 = "200";
     /// Requests per minute and client address on country and domain data; 0 means no limit.
@@ -164,6 +166,8 @@ settings! {
     mailbox_messages: u64 = "100000";
     /// Most bytes a mailbox holds.
     mailbox_bytes: u64 = "1073741824";
+    /// Native: a file of word vectors that joins the search for similar incidents; empty means none.
+    vectors_file: String = "";
     /// Seconds between two publications of one document.
     publish_interval: u32 = "10";
     /// Milliseconds a request waits for the first delivery of its effects (ruling foundation-relay 1).

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use heliograph_core::agent::usage;
 use heliograph_core::deployment::{self, Start};
+use heliograph_core::incidents::search::vectors::Vectors;
 use heliograph_core::runtime::Environment;
 use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
@@ -29,6 +30,16 @@ pub struct Deployment {
     thread: WriterThread,
     usage: JoinHandle<()>,
     resealing: JoinHandle<()>,
+}
+
+/// The operator's vectors of words, if there is a file of them.
+fn vectors(settings: &Settings) -> Result<Option<Vectors>, String> {
+    if settings.vectors_file.is_empty() {
+        return Ok(None);
+    }
+    let refuse = |error: &dyn std::fmt::Display| format!("vectors_file {}: {error}", settings.vectors_file);
+    let bytes = std::fs::read(&settings.vectors_file).map_err(|error| refuse(&error))?;
+    Vectors::parse(&bytes).map(Some).map_err(|error| refuse(&error))
 }
 
 impl Deployment {
@@ -57,7 +68,9 @@ impl Deployment {
         let reply = writer.call(call).await.map_err(|error| error.into_details().message.into_owned())?;
         let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
 
-        let environment = Environment::new(settings, secrets, identity.id);
+        let vectors = vectors(&settings)?;
+        let mut environment = Environment::new(settings, secrets, identity.id);
+        environment.search.vectors = vectors;
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));
         let usage = tokio::spawn(write_usage(native.clone()));
         let resealing = tokio::spawn(rotation::run(native.clone()));

@@ -18,6 +18,9 @@ mod country;
 mod detect;
 mod domain;
 mod imports;
+mod incidents;
+mod incidents_search;
+mod incidents_served;
 mod index;
 mod interop;
 mod keys;
@@ -59,6 +62,9 @@ const MODULES: &[(&str, &[Case])] = &[
     ("detect", detect::CASES),
     ("domain", domain::CASES),
     ("imports", imports::CASES),
+    ("incidents", incidents::CASES),
+    ("incidents_search", incidents_search::CASES),
+    ("incidents_served", incidents_served::CASES),
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),

@@ -12,10 +12,11 @@ use super::refresh;
 use super::rollup::DayRow;
 use super::tables::{
     AGEING, ENTRIES, EPOCHS, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROLLED,
-    ROW_HASHES, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
+    ROW_HASHES, SOURCES, SUMMARY, Source, TARGETS, VERDICTS, WITNESSES,
 };
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
+use crate::incidents;
 use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::measurement::ENTRY_LEN;
 use crate::world::{self, Forget, Swept, Task, Unlisted};
@@ -75,6 +76,10 @@ impl Operation for DropSource {
                 }
             }
             refresh::soon(turn)?;
+        }
+        if let Some(source) = Source::from_code(self.source) {
+            let forget = incidents::Forget { country, source: source.id().to_owned(), after: None };
+            turn.send(incidents::actor().name, &forget)?;
         }
         let task = Task::DropSource(self.source);
         let swept = Swept { task, handled: removed, changed: 0, changes: Vec::new() };

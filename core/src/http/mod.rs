@@ -13,7 +13,7 @@ mod route;
 mod router;
 
 pub use auth::Caller;
-pub use document::Ready;
+pub use document::{Ready, revalidated};
 pub use extract::Cx;
 pub use message::{Body, Request, Response};
 pub(crate) use route::handler;

@@ -66,6 +66,9 @@ pub enum Command {
     /// Compute verdicts again.
     #[command(subcommand)]
     Verdicts(VerdictsCommand),
+    /// List, make and change incidents. Each change is kept with the reason.
+    #[command(subcommand)]
+    Incidents(IncidentsCommand),
 }
 
 /// What `import` accepts.
@@ -165,6 +168,92 @@ pub enum VerdictsCommand {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+}
+
+/// Members of an incident that an operator may set.
+#[derive(Debug, Args)]
+pub struct Changes {
+    #[arg(long)]
+    pub title: Option<String>,
+    #[arg(long)]
+    pub description: Option<String>,
+    #[arg(long = "type", value_parser = ["censorship", "disruption", "mixed"])]
+    pub kind: Option<String>,
+    #[arg(long, value_parser = ["low", "medium", "high", "critical"])]
+    pub severity: Option<String>,
+    #[arg(long, value_parser = ["suspected", "active", "resolved"])]
+    pub status: Option<String>,
+    /// 0 to 1.
+    #[arg(long)]
+    pub confidence: Option<f64>,
+    /// When it ended, such as 2026-01-31 or 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub end: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum IncidentsCommand {
+    /// List incidents: id, start, end, severity, status, title.
+    List {
+        #[arg(long, value_name = "CC")]
+        country: Option<String>,
+        /// Print JSON, one incident a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make an incident that no data showed; its id is printed.
+    Create {
+        #[arg(long, value_name = "CC")]
+        country: String,
+        /// A platform, a domain, or `internet`.
+        #[arg(long)]
+        subject: String,
+        #[arg(long, value_name = "TIME")]
+        start: String,
+        /// A network that took part; may be repeated.
+        #[arg(long)]
+        asn: Vec<String>,
+        /// A JSON list of evidence rows.
+        #[arg(long, value_name = "FILE")]
+        evidence: Option<PathBuf>,
+        #[command(flatten)]
+        changes: Changes,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Change an incident; stands before later data until it is taken back.
+    Amend {
+        id: String,
+        #[arg(long, value_name = "TIME")]
+        start: Option<String>,
+        #[command(flatten)]
+        changes: Changes,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Take changes back: those of the named members, or all.
+    Restore {
+        id: String,
+        /// title, description, type, severity, status, confidence, start, end, merge or retraction; may be repeated.
+        #[arg(long)]
+        field: Vec<String>,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Make an incident a part of another one; its ids lead there.
+    Merge {
+        id: String,
+        #[arg(long, value_name = "ID")]
+        into: String,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Withdraw an incident; everybody reads the reason.
+    Retract {
+        id: String,
+        #[arg(long)]
+        reason: String,
     },
 }
 

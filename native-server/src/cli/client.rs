@@ -103,6 +103,11 @@ impl Client {
         self.request(Method::DELETE, path, Bytes::new())?.read()
     }
 
+    pub fn patch<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, String> {
+        let body = serde_json::to_vec(body).map_err(|error| error.to_string())?;
+        self.request(Method::PATCH, path, body.into())?.read()
+    }
+
     pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, String> {
         let body = serde_json::to_vec(body).map_err(|error| error.to_string())?;
         self.request(Method::POST, path, body.into())?.read()

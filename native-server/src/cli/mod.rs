@@ -5,6 +5,7 @@ mod classify;
 mod client;
 mod db;
 mod import;
+mod incidents;
 mod keys;
 mod serve;
 mod sweep;
@@ -25,6 +26,7 @@ pub fn main() -> ExitCode {
         Some(Command::Import(command)) => import::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
+        Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
         Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),
     };
     match result {
