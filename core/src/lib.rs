@@ -28,6 +28,7 @@
 pub mod actor;
 pub mod admin;
 pub mod agent;
+pub mod change;
 pub mod country;
 pub mod crypto;
 pub mod deployment;

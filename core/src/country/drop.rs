@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::documents;
 use super::fold::needs_peers;
 use super::packed::{self, CellKey, PartKey};
 use super::refresh;
@@ -13,6 +12,7 @@ use super::tables::{
     AGEING, ENTRIES, LISTED, LISTS, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROW_HASHES, SOURCES,
     SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
+use super::{changes, documents};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::Direction;
@@ -70,6 +70,7 @@ impl Operation for DropSource {
                     turn.publish(&format!("{family}{country}"))?;
                 }
             }
+            changes::soon(turn)?;
             refresh::soon(turn)?;
         }
         let task = Task::DropSource(self.source);
@@ -115,13 +116,14 @@ impl Step {
         let entries = entries as u64;
         ENTRIES.delete(turn, key);
         let cell: CellKey = (target.clone(), day, asn, source);
-        self.changes += 6 + packed::remove(&ROW_HASHES, turn, &cell)?;
+        self.changes += 7 + packed::remove(&ROW_HASHES, turn, &cell)?;
         WITNESSES.delete(turn, &cell);
         OUTSIDE.delete(turn, &(target.clone(), day));
         if needs_peers(&target) {
             PEERS_CHANGED.put(turn, &(target.clone(), day), &())?;
         }
         QUEUE.put(turn, &(target.clone(),), &())?;
+        changes::measured(turn, &target, (day, day))?;
         self.removed += entries;
         *self.targets.entry(target).or_default() += entries;
         *self.networks.entry(asn).or_default() += entries;

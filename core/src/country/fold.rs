@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::changes;
 use super::packed::{self, CellKey};
 use super::tables::{
     ENTRIES, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, QUEUE, ROW_HASHES, RULES_VERSION, SOURCES, TARGETS,
@@ -146,7 +147,8 @@ struct Totals {
     targets: BTreeMap<String, (u64, u32, u32)>,
     networks: BTreeMap<u32, u64>,
     sources: BTreeMap<u8, (u64, u64, i64)>,
-    changed: BTreeSet<String>,
+    /// First and last day that changed.
+    changed: BTreeMap<String, (u32, u32)>,
     peers: BTreeSet<(String, u32)>,
 }
 
@@ -162,7 +164,8 @@ impl Totals {
             source.2 = source.2.max(last_hour(cell));
         }
         if change.altered {
-            self.changed.insert(cell.target.clone());
+            let days = self.changed.entry(cell.target.clone()).or_insert((cell.day, cell.day));
+            *days = (days.0.min(cell.day), days.1.max(cell.day));
             if needs_peers(&cell.target) {
                 self.peers.insert((cell.target.clone(), cell.day));
             }
@@ -242,8 +245,9 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
             SOURCES.put(turn, &(source,), &row)?;
         }
     }
-    for target in &totals.changed {
+    for (target, days) in &totals.changed {
         QUEUE.put(turn, &(target.clone(),), &())?;
+        changes::measured(turn, target, *days)?;
     }
     for peers in totals.peers {
         PEERS_CHANGED.put(turn, &peers, &())?;
@@ -256,6 +260,7 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
         turn.send(crate::reference::actor().name, &announce)?;
     }
     if !totals.changed.is_empty() {
+        changes::soon(turn)?;
         super::refresh::soon(turn)?;
     }
     Ok(())

@@ -8,6 +8,7 @@
 //! | `evidence` | from entries to judged networks, at any time |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
+//! | `changes` | when blocking began and ended: incidents, by timer |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
 //! | `drop` | removing a source |
@@ -17,6 +18,7 @@
 //! | `routes` | the endpoints |
 
 mod answer;
+pub(crate) mod changes;
 mod distinct;
 pub(crate) mod documents;
 mod drop;
@@ -57,6 +59,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<refresh::Refresh>(),
     operation::<refresh::Requeue>(),
     operation::<Recompute>(),
+    operation::<changes::FindChanges>(),
+    operation::<changes::Spread>(),
     operation::<DropSource>(),
     operation::<DropLists>(),
     operation::<SetNetworks>(),

@@ -90,7 +90,7 @@ impl Groups {
     }
 }
 
-/// Cuts the cells of one country into operations by the rows they can change: up to three per cell, two per target, one
+/// Cuts the cells of one country into operations by the rows they can change: up to three per cell, three per target, one
 /// per (target, day) and one per network.
 fn split(mut cells: Vec<Cell>) -> Vec<Fold> {
     cells.sort_unstable_by(|a, b| (&a.target, a.day, a.asn).cmp(&(&b.target, b.day, b.asn)));
@@ -101,11 +101,11 @@ fn split(mut cells: Vec<Cell>) -> Vec<Fold> {
         let last = fold.cells.last();
         let same_target = last.is_some_and(|last| last.target == cell.target);
         let same_day = same_target && last.is_some_and(|last| last.day == cell.day);
-        cost += 3 + if same_target { 0 } else { 2 } + usize::from(!same_day) + usize::from(networks.insert(cell.asn));
+        cost += 3 + if same_target { 0 } else { 3 } + usize::from(!same_day) + usize::from(networks.insert(cell.asn));
         if cost > MAX_COST {
             folds.push(std::mem::take(&mut fold));
             networks = HashSet::from([cell.asn]);
-            cost = 7;
+            cost = 8;
         }
         fold.cells.push(cell);
     }

@@ -1,0 +1,134 @@
+//! The series of a target, block by block.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::evidence::{self, Surroundings};
+use super::super::instrument;
+use super::super::tables::ENTRIES;
+use super::Spread;
+use super::tables::{BLOCKS, Broken, CONTROL, Days};
+use crate::Result;
+use crate::actor::{Turn, View};
+use crate::change::constants::BLOCK_DAYS;
+use crate::change::series::{Block, advance, block_of, bounds};
+use crate::kv::Direction;
+use crate::time::DAY;
+use crate::verdict::Vote;
+use crate::verdict::window::{self, Session};
+
+/// The blocks of a target, oldest first.
+pub fn load(turn: &Turn<'_>, target: &str) -> Result<Vec<Block>> {
+    let rows = BLOCKS.scan(turn, &BLOCKS.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
+    Ok(rows.into_iter().map(|(_, block)| block).collect())
+}
+
+/// Computes the blocks from the first changed day on, as far as they change; what is left when there is no room for more.
+/// A day earlier and later belong to it: a success is a control for failures within 24 h (ruling intelligence 4).
+pub fn recompute(turn: &mut Turn<'_>, target: &str, days: Days, room: &mut usize) -> Result<Option<Days>> {
+    let last = block_of(days.last.saturating_add(1));
+    let mut block = block_of(days.first.saturating_sub(1));
+    let mut differs = false;
+    loop {
+        if *room == 0 {
+            let first = block.saturating_mul(BLOCK_DAYS).saturating_add(1);
+            // A block that must only be looked at because the one before it differs is looked at in full.
+            return Ok(Some(Days { first, last: days.last.max(first) }));
+        }
+        *room -= 1;
+        let key = (target.to_owned(), block);
+        let known = BLOCKS.get(turn, &key)?;
+        let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?.map(|(_, row)| row);
+        let now = compute(turn, target, block, &before.unwrap_or_default())?;
+        match &now {
+            Some(now) if known.as_ref() != Some(now) => BLOCKS.put(turn, &key, now)?,
+            None if known.is_some() => BLOCKS.delete(turn, &key),
+            _ => {}
+        }
+        differs = match (&known, &now) {
+            (Some(known), Some(now)) => !known.ends_like(now),
+            // Nothing was or is in this block: what was before it stands.
+            (None, None) => differs,
+            _ => true,
+        };
+        if block >= last && !differs {
+            return Ok(None);
+        }
+        block = match next(turn, target, block + 1)? {
+            Some(next) => next,
+            None => return Ok(None),
+        };
+    }
+}
+
+/// The next block, from `from` on, that has measurements or a row.
+fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
+    let day = from.saturating_mul(BLOCK_DAYS);
+    let entries = ENTRIES.between(&(target.to_owned(), day), &(target.to_owned(), u32::MAX));
+    let rows = BLOCKS.between(&(target.to_owned(), from), &(target.to_owned(), u32::MAX));
+    let entry = ENTRIES.first(turn, &entries)?.map(|((_, day, ..), _)| day);
+    let row = BLOCKS.first(turn, &rows)?.map(|((_, block), _)| block);
+    Ok([entry.map(block_of), row].into_iter().flatten().min())
+}
+
+/// One block from its measurements and the block before; `None` when nothing was measured in it.
+fn compute(turn: &mut Turn<'_>, target: &str, block: u32, before: &Block) -> Result<Option<Block>> {
+    let (start, end) = bounds(block);
+    let all = evidence::read(turn, target, start.plus(-DAY), end.plus(DAY))?;
+    let inside = |hour: i64| (start.hour()..end.hour()).contains(&hour);
+    if !all.iter().any(|seen| inside(seen.session.hour)) {
+        return Ok(None);
+    }
+    let peers = evidence::peers(turn, target, &all, end.plus(DAY))?;
+    let mut own = all;
+    own.retain(|seen| inside(seen.session.hour));
+    // By block, so that a later look at it finds the same faults.
+    instrument::mask(&mut own);
+    let Broken(broken) = control(turn, block)?;
+    let mut networks: BTreeMap<u32, (Vec<Session>, BTreeSet<u8>)> = BTreeMap::new();
+    for seen in &own {
+        let session = seen.session;
+        let Some(asn) = session.asn.filter(|asn| !broken.contains(asn)) else { continue };
+        let network = networks.entry(asn).or_default();
+        network.0.push(session);
+        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
+        if session.evaluated.with_peers(works) == Vote::Blocked {
+            network.1.insert(seen.source);
+        }
+    }
+    for span in before.spans.iter().filter(|span| !span.cusum.is_quiet()) {
+        networks.entry(span.asn).or_default();
+    }
+    let spans = networks
+        .into_iter()
+        .map(|(asn, (sessions, sources))| advance(asn, before.cusum(asn), &window::votes(&sessions, &peers), sources));
+    let spans = spans.filter(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
+    Ok(Some(Block { spans: spans.collect() }))
+}
+
+/// Networks that fail too many control sites in a block to decide anything (ruling intelligence 22).
+fn control(turn: &mut Turn<'_>, block: u32) -> Result<Broken> {
+    if let Some(known) = CONTROL.get(turn, &(block,))? {
+        return Ok(known);
+    }
+    let broken = broken(&turn.view(), block)?;
+    CONTROL.put(turn, &(block,), &broken)?;
+    Ok(broken)
+}
+
+fn broken(view: &View<'_>, block: u32) -> Result<Broken> {
+    Ok(Broken(Surroundings::at(view, bounds(block).1)?.broken()))
+}
+
+/// Measurements of a control site changed: where other networks are broken now, every target must be computed again.
+pub fn control_changed(turn: &mut Turn<'_>, days: Days) -> Result<()> {
+    let known = CONTROL.between(&(block_of(days.first),), &(block_of(days.last).saturating_add(1),));
+    for ((block,), before) in CONTROL.scan(turn, &known, Direction::Ascending, usize::MAX)? {
+        let now = broken(&turn.view(), block)?;
+        if now != before {
+            CONTROL.put(turn, &(block,), &now)?;
+            let at = turn.now;
+            turn.schedule(&format!("changes_spread/{block}"), at, &Spread { block: Some(block), after: None })?;
+        }
+    }
+    Ok(())
+}
