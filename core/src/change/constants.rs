@@ -72,8 +72,8 @@ constants! {
     PROFILE_LAG: i64 = 7;
     /// Votes of every hour of day and weekday are smoothed by so many of the average.
     PROFILE_SMOOTHING: f64 = 10.0;
-    /// A silence lasts until volume exceeds this share of what was expected when it began ...
-    SILENCE_RETURN: f64 = 0.10;
+    /// A silence lasts until a day's volume exceeds this share of what was expected when it began ...
+    SILENCE_RETURN: f64 = 0.25;
     /// ... at most so many days: then nobody measures any more.
     SILENCE_DAYS: i64 = 60;
     /// A source is normal elsewhere when of so many other countries ...

@@ -150,7 +150,13 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<Found> {
         for span in series.blocks.iter().flat_map(|block| &block.spans) {
             let affected = found.networks.iter().any(|n| n.asn == span.asn && n.targets.contains(&series.key));
             if affected {
-                hours.extend(span.hours.iter().filter(|count| (start..=end).contains(&count.hour)).copied());
+                let between = span.hours.iter().filter(|count| (start..=end).contains(&count.hour));
+                for network in found.networks.iter_mut().filter(|network| network.asn == span.asn) {
+                    let blocked = || between.clone().filter(|count| count.blocked > 0).map(|count| count.hour);
+                    network.first = network.first.min(blocked().min().unwrap_or(network.first));
+                    network.last = network.last.max(blocked().max().unwrap_or(network.last));
+                }
+                hours.extend(between.copied());
                 later.extend(span.days.iter().filter(|count| i64::from(count.day) * 24 > end).copied());
             }
         }

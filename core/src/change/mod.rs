@@ -7,6 +7,7 @@
 //! | [`series`] | a series in blocks, so that late data cost what they change |
 //! | [`merge`] | episodes of all networks and roles of a subject to events |
 //! | [`combine`] | measured events, silences and reports of others to incidents |
+//! | [`volume`], [`silence`] | measurements that were to be expected and did not come |
 //! | [`schedule`] | the hours that a block keeps |
 
 pub mod combine;
@@ -15,3 +16,5 @@ pub mod cusum;
 pub mod merge;
 pub mod schedule;
 pub mod series;
+pub mod silence;
+pub mod volume;

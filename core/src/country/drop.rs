@@ -116,7 +116,7 @@ impl Step {
         let entries = entries as u64;
         ENTRIES.delete(turn, key);
         let cell: CellKey = (target.clone(), day, asn, source);
-        self.changes += 7 + packed::remove(&ROW_HASHES, turn, &cell)?;
+        self.changes += 9 + packed::remove(&ROW_HASHES, turn, &cell)?;
         WITNESSES.delete(turn, &cell);
         OUTSIDE.delete(turn, &(target.clone(), day));
         if needs_peers(&target) {
@@ -124,6 +124,7 @@ impl Step {
         }
         QUEUE.put(turn, &(target.clone(),), &())?;
         changes::measured(turn, &target, (day, day))?;
+        changes::forget(turn, (day, asn, source))?;
         self.removed += entries;
         *self.targets.entry(target).or_default() += entries;
         *self.networks.entry(asn).or_default() += entries;

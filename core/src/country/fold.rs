@@ -74,6 +74,8 @@ struct Change {
     known: u64,
     new_rows: u64,
     repeats: u64,
+    /// Measurements more than before, by hour of the day.
+    hours: [i64; 24],
 }
 
 fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
@@ -83,6 +85,14 @@ fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
         // An entry of a later version outranks one that this version can read.
         (None, _) => out.extend(known),
         (_, None) => out.extend(more),
+    }
+}
+
+fn count_hours(entries: &[u8], sign: i64, hours: &mut [i64; 24]) {
+    for entry in entries.chunks_exact(ENTRY_LEN).filter_map(|bytes| Entry::decode(bytes.try_into().ok()?)) {
+        if let Some(count) = hours.get_mut(usize::from(entry.hour)) {
+            *count += sign;
+        }
     }
 }
 
@@ -108,7 +118,13 @@ fn change(view: &impl Read, cell: &Cell) -> Result<Change> {
         }
         witnesses = (after != before).then_some(after);
     }
+    let mut hours = [0; 24];
+    if entries != known_entries {
+        count_hours(&entries, 1, &mut hours);
+        count_hours(&known_entries, -1, &mut hours);
+    }
     Ok(Change {
+        hours,
         altered: entries != known_entries,
         new: ((entries.len() - known_entries.len()) / ENTRY_LEN) as u64,
         entries,
@@ -150,6 +166,8 @@ struct Totals {
     /// First and last day that changed.
     changed: BTreeMap<String, (u32, u32)>,
     peers: BTreeSet<(String, u32)>,
+    /// Measurements more than before by day, network, source and hour.
+    volume: BTreeMap<(u32, u32, u8), [i64; 24]>,
 }
 
 impl Totals {
@@ -162,6 +180,10 @@ impl Totals {
             *target = (target.0 + change.new, target.1.min(cell.day), target.2.max(cell.day));
             *self.networks.entry(cell.asn).or_default() += change.new;
             source.2 = source.2.max(last_hour(cell));
+        }
+        if change.hours != [0; 24] {
+            let volume = self.volume.entry((cell.day, cell.asn, cell.source)).or_default();
+            volume.iter_mut().zip(change.hours).for_each(|(sum, more)| *sum += more);
         }
         if change.altered {
             let days = self.changed.entry(cell.target.clone()).or_insert((cell.day, cell.day));
@@ -248,6 +270,9 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
     for (target, days) in &totals.changed {
         QUEUE.put(turn, &(target.clone(),), &())?;
         changes::measured(turn, target, *days)?;
+    }
+    for (key, hours) in totals.volume {
+        changes::heard(turn, key, &hours)?;
     }
     for peers in totals.peers {
         PEERS_CHANGED.put(turn, &peers, &())?;

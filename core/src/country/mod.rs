@@ -38,6 +38,7 @@ mod tables;
 mod tests;
 
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
+pub use changes::SetElsewhere;
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
 pub use explain::{Explanation, sentence};
@@ -61,6 +62,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Recompute>(),
     operation::<changes::FindChanges>(),
     operation::<changes::Spread>(),
+    operation::<SetElsewhere>(),
     operation::<DropSource>(),
     operation::<DropLists>(),
     operation::<SetNetworks>(),

@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | `blocks` | measurements of a target, in blocks of 30 days from the first changed day on | `BLOCKS` |
 //! | `subjects` | blocks of a subject's series | `FOUND` |
+//! | `silences` | counts of measurements by network and hour | `SILENCES`, once the world has said how it is elsewhere |
 //! | `reports` | what was found, silences, events that others report | numbered events, sent when they changed |
 //!
 //! Everything up to the numbers is a function of what is stored, whatever the order in which it came
@@ -13,7 +14,11 @@
 mod blocks;
 mod draft;
 mod reports;
+mod silences;
 mod tables;
+
+pub use silences::SetElsewhere;
+pub(super) use silences::{forget, heard};
 
 use serde::{Deserialize, Serialize};
 
@@ -165,21 +170,23 @@ impl Operation for FindChanges {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let now = turn.now;
-        if !series(turn)? || !subjects(turn)? {
+        if !series(turn)? || !subjects(turn)? || !silences::run(turn)? {
             return at(turn, now);
         }
-        let work = WORK.get(turn, &())?.unwrap_or_default();
-        if !work.combine && work.look_again.is_none_or(|due| due > now) {
-            return Ok(());
+        let mut work = WORK.get(turn, &())?.unwrap_or_default();
+        if work.combine || work.look_again.is_some_and(|due| due <= now) {
+            let (done, look_again) = reports::run(turn)?;
+            // Read again: numbers were given.
+            work = WORK.get(turn, &())?.unwrap_or_default();
+            work = Work { combine: !done, look_again, ..work };
+            WORK.put(turn, &(), &work)?;
+            if !done {
+                return at(turn, now);
+            }
         }
-        let (done, look_again) = reports::run(turn)?;
-        // Read again: numbers were given.
-        let work = WORK.get(turn, &())?.unwrap_or_default();
-        WORK.put(turn, &(), &Work { combine: !done, look_again, ..work })?;
-        match (done, look_again) {
-            (false, _) => at(turn, now),
-            (true, Some(due)) => at(turn, due),
-            (true, None) => Ok(()),
+        match [work.look_again, work.listen].into_iter().flatten().min() {
+            Some(due) => at(turn, due),
+            None => Ok(()),
         }
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::draft;
 use super::tables::{EVENTS, FOUND, REPORTED, Reported, WORK, Work};
+use super::{draft, silences};
 use crate::actor::{Turn, encode};
-use crate::change::combine::{Combined, Measured, Silence, combine};
+use crate::change::combine::{Combined, Measured, combine};
 use crate::change::constants::MERGE_GAP;
 use crate::event::Event;
 use crate::incidents::{self, Draft, Record, Report};
@@ -64,7 +64,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
         .into_iter()
         .map(|(_, event)| event)
         .collect();
-    let silences: Vec<Silence> = Vec::new();
+    let silences = silences::told(turn)?;
     let found = combine(&measured, &silences, &events);
     let known: BTreeMap<u64, Reported> = REPORTED
         .scan(turn, &REPORTED.range(), Direction::Ascending, usize::MAX)?

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
+use crate::change::combine::Silence;
 use crate::change::merge::Found;
 use crate::change::series::Block;
 use crate::event::Event;
 use crate::kv::{Row, Table};
+use crate::world::Elsewhere;
 
 /// What others report about this country, by source code and id.
 pub const EVENTS: Table<(u8, String), Event> = Table::new(35);
@@ -48,6 +50,10 @@ pub struct Work {
     pub weights: u64,
     /// Last event number given.
     pub last_event: u64,
+    /// Days around which silences must be looked for.
+    pub volumes: Option<Days>,
+    /// When to listen whether it has fallen silent: no measurement will tell.
+    pub listen: Option<Timestamp>,
 }
 impl Row for Work {}
 
@@ -67,3 +73,22 @@ pub struct Reported {
     pub gone: bool,
 }
 impl Row for Reported {}
+
+/// Measurements of a network and source by hour of a day. Days come first: they are always read over all networks.
+pub const VOLUMES: Table<(u32, u32, u8), Hours> = Table::new(47);
+/// Silences, by source and start (hours since the epoch).
+pub const SILENCES: Table<(u8, i64), SilenceRow> = Table::new(48);
+/// Days whose volume changed.
+pub const VOLUME_DAYS: Table<(u32,), ()> = Table::new(49);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hours(pub [u32; 24]);
+impl Row for Hours {}
+
+/// A silence and what the world says of its source in other countries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SilenceRow {
+    pub silence: Silence,
+    pub elsewhere: Option<Elsewhere>,
+}
+impl Row for SilenceRow {}
