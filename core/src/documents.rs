@@ -70,6 +70,7 @@ pub struct Family {
 pub const FAMILIES: &[&[Family]] = &[
     crate::world::FAMILIES,
     crate::country::FAMILIES,
+    crate::incidents::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];
@@ -143,18 +144,23 @@ pub(crate) fn publish(turn: &mut Turn<'_>, key: &str) -> Result<Option<Document>
 fn render(view: &View<'_>, key: &str, generation: u64) -> Result<Document> {
     let (family, rest) = family(key)?;
     let rendered = (family.render)(view, rest)?;
-    let digest = Sha256::digest(&rendered.body);
-    let etag: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let etag = etag(&rendered.body);
     Ok(Document {
         key: key.to_owned(),
         content_type: rendered.content_type.to_owned(),
         body: rendered.body.into(),
-        etag: format!("\"{etag}\""),
+        etag,
         generated: view.now,
         generation,
         max_age: family.max_age,
         disposition: rendered.disposition,
     })
+}
+
+/// Strong validator of a body, in quotes.
+pub fn etag(body: &[u8]) -> String {
+    let digest = Sha256::digest(body);
+    format!("\"{}\"", crate::crypto::encoding::encode_hex(digest.get(..16).unwrap_or_default()))
 }
 
 /// Renders a document from the owner's present rows, for a reader that found none published.
@@ -187,6 +193,7 @@ render_queries! {
     1 => World;
     2 => Reference;
     3 => Deployment;
+    4 => Incidents;
 }
 
 /// The call that renders `key` at its owner.

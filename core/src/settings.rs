@@ -178,6 +178,14 @@ impl Settings {
         Ok(())
     }
 
+    /// What links in answers begin with, without a slash at the end.
+    pub fn base_url(&self) -> String {
+        match self.public_url.trim_end_matches('/') {
+            "" => format!("http://{}", self.listen),
+            url => url.to_owned(),
+        }
+    }
+
     /// Puts the public figures of existing deployments in force, for a server that the world can reach
     /// (spec intelligence 0.5). Values the operator has set stay.
     pub fn open_to_the_world(&mut self) {

@@ -17,6 +17,7 @@ mod country;
 mod detect;
 mod domain;
 mod imports;
+mod incidents;
 mod index;
 mod interop;
 mod keys;
@@ -55,6 +56,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("detect", detect::CASES),
     ("domain", domain::CASES),
     ("imports", imports::CASES),
+    ("incidents", incidents::CASES),
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),

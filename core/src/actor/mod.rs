@@ -164,7 +164,16 @@ mod tests {
         let names: Vec<_> = Kind::ALL.into_iter().map(|kind| ActorId::new(kind, "x").to_string()).collect();
         assert_eq!(
             names,
-            ["agent/x", "directory/x", "account/x", "country/x", "world/x", "reference/x", "deployment/x"]
+            [
+                "agent/x",
+                "directory/x",
+                "account/x",
+                "country/x",
+                "world/x",
+                "reference/x",
+                "deployment/x",
+                "incidents/x"
+            ]
         );
         for name in names {
             assert_eq!(ActorId::parse(&name).unwrap().to_string(), name);

@@ -162,7 +162,7 @@ fn links(view: &View<'_>, key: &str, day: u32, asn: u32) -> Result<Vec<WitnessLi
 }
 
 /// `24 Nov 2023`.
-fn plain_date(time: Timestamp) -> String {
+pub(crate) fn plain_date(time: Timestamp) -> String {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let text = time.to_date_text();
     let mut parts = text.split('-');

@@ -30,7 +30,7 @@ mod instrument;
 mod lists;
 mod packed;
 mod refresh;
-mod routes;
+pub(crate) mod routes;
 mod subject;
 mod summary;
 mod tables;
@@ -41,6 +41,7 @@ pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAn
 pub use changes::SetElsewhere;
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
+pub(crate) use explain::plain_date;
 pub use explain::{Explanation, sentence};
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
 pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};

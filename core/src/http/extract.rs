@@ -7,7 +7,8 @@ use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-use super::{Caller, Request, Response, Route};
+use super::{Body, Caller, Request, Response, Route};
+use crate::documents;
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
 use crate::{Error, Result, Timestamp};
@@ -98,29 +99,37 @@ impl Cx {
             .ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` must be an ISO 8601 time.")))
     }
 
-    /// The answer that a document is: 304 when the client has it already (RFC 9110 section 13.1.2).
+    /// The answer that a document is.
     pub async fn document(&self, key: &str) -> Result<Response> {
         let document = runtime::document(&*self.rt, key).await?;
-        let known = self.request.header("if-none-match").is_some_and(|tags| holds(tags, &document.etag));
-        let mut response = match known {
-            true => {
-                let mut response = Response::new(StatusCode::NOT_MODIFIED, "text/plain", Bytes::new());
-                response.headers.clear();
-                response
-            }
-            false => {
-                let mut response = Response::new(StatusCode::OK, "text/plain", document.body.clone());
-                response.set("content-type", &document.content_type);
-                if let Some(disposition) = &document.disposition {
-                    response.set("content-disposition", disposition);
-                }
-                response
-            }
-        };
-        response.set("etag", &document.etag);
-        response.set("cache-control", &format!("public, max-age={}", document.max_age));
+        let mut response = Response::new(StatusCode::OK, "text/plain", document.body.clone());
+        response.set("content-type", &document.content_type);
+        if let Some(disposition) = &document.disposition {
+            response.set("content-disposition", disposition);
+        }
         response.set("x-generated-at", &document.generated.to_millis_text());
-        Ok(response)
+        let age = self.now().since(document.generated).max(0) / crate::time::SECOND;
+        response.set("age", &age.to_string());
+        Ok(self.revalidated(response, &document.etag, document.max_age))
+    }
+
+    /// An answer made for this request, with a tag of its own body.
+    pub fn tagged(&self, response: Response, max_age: u32) -> Result<Response> {
+        let Body::Bytes(body) = &response.body else { return Err(Error::internal("a stream has no tag of its own")) };
+        let etag = documents::etag(body);
+        Ok(self.revalidated(response, &etag, max_age))
+    }
+
+    /// Adds the validators; 304 when the client has this body already (RFC 9110 section 13.1.2).
+    pub fn revalidated(&self, mut response: Response, etag: &str, max_age: u32) -> Response {
+        if self.request.header("if-none-match").is_some_and(|tags| holds(tags, etag)) {
+            response.status = StatusCode::NOT_MODIFIED;
+            response.headers.remove(http::header::CONTENT_TYPE);
+            response.body = Body::Bytes(Bytes::new());
+        }
+        response.set("etag", etag);
+        response.set("cache-control", &format!("public, max-age={max_age}"));
+        response
     }
 
     /// The JSON body; absent counts as `{}` when `T` can be read from it.
@@ -155,4 +164,15 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
 fn decode(text: &str) -> Result<String, ()> {
     let spaced = text.replace('+', " ");
     percent_decode_str(&spaced).decode_utf8().map(|text| text.into_owned()).map_err(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn validators_match_weakly_and_in_lists() {
+        for given in ["\"a\"", "W/\"a\"", "\"b\", \"a\"", "*"] {
+            assert!(super::holds(given, "\"a\""), "{given}");
+        }
+        assert!(!super::holds("\"b\"", "\"a\""));
+    }
 }

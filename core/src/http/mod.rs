@@ -31,6 +31,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::verify::ROUTES,
     crate::agent::pins::ROUTES,
     crate::country::ROUTES,
+    crate::incidents::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];

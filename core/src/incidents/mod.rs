@@ -9,28 +9,46 @@
 //! | `model` | what an incident is |
 //! | `tables` | what is stored |
 //! | `record` | a country reports; ids, versions, order of changes |
+//! | `operate` | what operators do |
 //! | `query` | one incident, pages, changes since a time |
+//! | `text`, `schedule` | titles and sentences |
+//! | `body` | an incident as clients read it |
+//! | `documents` | what many read: the first page |
+//! | `routes` | the endpoints |
 
+mod body;
+mod documents;
 mod model;
+mod operate;
 mod query;
 mod record;
+mod routes;
+mod schedule;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod text;
 
+pub use body::IncidentBody;
+pub use documents::FAMILIES;
 pub use model::{
-    AffectedNetwork, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId, Severity, Status,
-    hash_id,
+    Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
+    Severity, Status, hash_id,
 };
-pub use query::{All, Changed, Changes, EvidenceOf, Find, VersionOf};
-pub use record::{Record, Report};
+pub use query::{All, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
+pub use record::{MAX_REPORTS, Record, Report};
+pub use routes::ROUTES;
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Record>(),
+    operation::<operate::Create>(),
+    operation::<operate::Operate>(),
     query::<All>(),
     query::<Find>(),
+    query::<Select>(),
+    query::<operate::Versions>(),
     query::<Changes>(),
     query::<EvidenceOf>(),
     query::<VersionOf>(),

@@ -23,6 +23,12 @@ pub enum IncidentType {
 }
 
 impl IncidentType {
+    pub const ALL: [IncidentType; 3] = [IncidentType::Censorship, IncidentType::Disruption, IncidentType::Mixed];
+
+    pub fn parse(text: &str) -> Option<IncidentType> {
+        IncidentType::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(text))
+    }
+
     pub const fn as_str(self) -> &'static str {
         match self {
             IncidentType::Censorship => "censorship",
@@ -241,6 +247,51 @@ pub struct Overrides {
     pub confidence: Option<f64>,
     pub start: Option<Timestamp>,
     pub end: Option<Timestamp>,
+    /// The incident that an operator made this one a part of.
+    pub merged_into: Option<ReadableId>,
+    /// Why an operator withdrew it.
+    pub retracted: Option<String>,
+}
+
+/// What made a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Created,
+    Amended,
+    /// Amendments of an operator were taken back.
+    Restored,
+    Merged,
+    Retracted,
+}
+
+impl Action {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::Created => "created",
+            Action::Amended => "amended",
+            Action::Restored => "restored",
+            Action::Merged => "merged",
+            Action::Retracted => "retracted",
+        }
+    }
+}
+
+/// Who made a version, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub action: Action,
+    /// Id of the operator's key ([`crate::secrets::Secrets::admin_key_id`]); `None` when the data changed.
+    pub by: Option<String>,
+    /// The operator's words.
+    pub reason: Option<String>,
+}
+
+impl Change {
+    /// A change of the data.
+    pub const fn measured(action: Action) -> Self {
+        Change { action, by: None, reason: None }
+    }
 }
 
 /// A recorded incident in one version.
@@ -256,10 +307,14 @@ pub struct Incident {
     pub updated: Timestamp,
     pub draft: Draft,
     pub overrides: Overrides,
-    /// The incident that this one became a part of; its ids lead there.
+    /// The incident that, by the data, this one became a part of. [`Incident::merged_into`] has the operator's word too.
     pub merged_into: Option<ReadableId>,
-    /// Why it was withdrawn; stays in the delta (ruling intelligence 16).
+    /// Why, by the data, it is none; stays in the delta (ruling intelligence 16). See [`Incident::retracted`].
     pub retracted: Option<String>,
+    /// Incidents that operators made parts of this one.
+    pub parts: Vec<ReadableId>,
+    /// What made this version.
+    pub change: Change,
 }
 impl Row for Incident {}
 
@@ -288,9 +343,21 @@ impl Incident {
         self.overrides.end.or(self.draft.end)
     }
 
+    /// The incident that this one is a part of; its ids lead there. An operator's word stands before that of the data.
+    pub fn merged_into(&self) -> Option<&ReadableId> {
+        let measured = self.merged_into.as_ref().filter(|_| self.overrides.retracted.is_none());
+        self.overrides.merged_into.as_ref().or(measured)
+    }
+
+    /// Why it was withdrawn.
+    pub fn retracted(&self) -> Option<&str> {
+        let measured = self.retracted.as_deref().filter(|_| self.overrides.merged_into.is_none());
+        self.overrides.retracted.as_deref().or(measured)
+    }
+
     /// Whether lists show it: neither withdrawn nor part of another.
     pub fn is_shown(&self) -> bool {
-        self.merged_into.is_none() && self.retracted.is_none()
+        self.merged_into().is_none() && self.retracted().is_none()
     }
 
     /// Whether it can be cited as censorship (spec intelligence 6.6).

@@ -2,10 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{EvidenceRow, Incident, ReadableId};
-use super::tables::{BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, EVIDENCE, INCIDENTS, IdRow, VERSIONS, key};
+use super::documents::DEFAULT_LIMIT;
+use super::model::{EvidenceRow, Incident, IncidentType, ReadableId, Severity, Status};
+use super::tables::{
+    BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, INCIDENTS, IdKey, IdRow, Line, VERSIONS, key,
+};
 use crate::actor::{Kind, Query, View};
-use crate::kv::Direction;
+use crate::kv::{Direction, StoreError};
 use crate::{Result, Timestamp};
 
 /// The incident of either id, in its newest version; that of the one it was merged into when `follow`.
@@ -22,20 +25,28 @@ impl Query for Find {
 
     fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
         let Some(id) = resolve(view, &self.id)? else { return Ok(None) };
-        let mut found = INCIDENTS.get(view, &key(&id))?;
-        // A chain of merges is as long as the number of times that later data joined events.
-        for _ in 0..16 {
-            match found.as_ref().and_then(|incident| incident.merged_into.as_ref()).filter(|_| self.follow) {
-                Some(into) => found = INCIDENTS.get(view, &key(into))?,
-                None => break,
-            }
+        match self.follow {
+            true => follow(view, id),
+            false => Ok(INCIDENTS.get(view, &key(&id))?),
         }
-        Ok(found)
     }
 }
 
+/// The incident that an id leads to. A chain of merges is as long as the number of times that later data or operators
+/// joined incidents.
+pub(super) fn follow(view: &View<'_>, id: ReadableId) -> Result<Option<Incident>> {
+    let mut found = INCIDENTS.get(view, &key(&id))?;
+    for _ in 0..16 {
+        match found.as_ref().and_then(Incident::merged_into) {
+            Some(into) => found = INCIDENTS.get(view, &key(into))?,
+            None => break,
+        }
+    }
+    Ok(found)
+}
+
 /// The id that a text means.
-fn resolve(view: &View<'_>, text: &str) -> Result<Option<ReadableId>> {
+pub(super) fn resolve(view: &View<'_>, text: &str) -> Result<Option<ReadableId>> {
     if let Some(id) = ReadableId::parse(text) {
         return Ok(Some(id));
     }
@@ -78,23 +89,115 @@ impl Query for All {
 
 /// Shown incidents, newest beginning first.
 pub(super) fn shown(view: &View<'_>, country: Option<&str>) -> Result<Vec<Incident>> {
-    let mut keys = Vec::new();
+    let mut found = Vec::new();
+    lines(view, country, |key, _| {
+        found.extend(INCIDENTS.get(view, &key)?);
+        Ok(true)
+    })?;
+    Ok(found)
+}
+
+/// Visits the shown incidents, newest beginning first, until `visit` answers `false`.
+pub(super) fn lines(
+    view: &View<'_>,
+    country: Option<&str>,
+    mut visit: impl FnMut(IdKey, (Timestamp, Line)) -> Result<bool, StoreError>,
+) -> Result<()> {
     match country {
         Some(country) => {
             let range = BY_COUNTRY.prefix(&(country.to_owned(),));
-            BY_COUNTRY.visit(view, range, Direction::Descending, |(country, _, year, sequence), ()| {
-                keys.push((country, year, sequence));
-                Ok(true)
+            BY_COUNTRY.visit(view, range, Direction::Descending, |(country, start, year, sequence), line| {
+                visit((country, year, sequence), (start, line))
             })?;
         }
-        None => BY_START.visit(view, BY_START.range(), Direction::Descending, |(_, country, year, sequence), ()| {
-            keys.push((country, year, sequence));
-            Ok(true)
-        })?,
+        None => BY_START.visit(
+            view,
+            BY_START.range(),
+            Direction::Descending,
+            |(start, country, year, sequence), line| visit((country, year, sequence), (start, line)),
+        )?,
     }
-    let found: Result<Vec<Option<Incident>>> =
-        keys.iter().map(|key| INCIDENTS.get(view, key).map_err(Into::into)).collect();
-    Ok(found?.into_iter().flatten().collect())
+    Ok(())
+}
+
+/// Which incidents (spec intelligence 6.2). All that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Filter {
+    pub country: Option<String>,
+    /// One of these.
+    pub status: Option<Vec<Status>>,
+    pub kind: Option<IncidentType>,
+    /// At least.
+    pub severity: Option<Severity>,
+    /// One of these category codes.
+    pub topics: Option<Vec<String>>,
+    pub citable: Option<bool>,
+    pub min_sources: usize,
+    /// A platform slug or a domain.
+    pub subject: Option<String>,
+    /// Going on at some time from `since` until `until`.
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+impl Filter {
+    fn holds(&self, start: Timestamp, line: &Line) -> bool {
+        self.status.as_ref().is_none_or(|wanted| wanted.contains(&line.status))
+            && self.kind.is_none_or(|kind| line.kind == kind)
+            && self.severity.is_none_or(|severity| line.severity >= severity)
+            && self.topics.as_ref().is_none_or(|codes| codes.iter().any(|code| line.topics.contains(code)))
+            && self.citable.is_none_or(|citable| line.citable == citable)
+            && line.sources.len() >= self.min_sources
+            && self.subject.as_ref().is_none_or(|subject| line.subjects.contains(subject))
+            && self.since.is_none_or(|since| line.end.is_none_or(|end| end >= since))
+            && self.until.is_none_or(|until| start <= until)
+    }
+}
+
+/// A page of the shown incidents that a filter lets through, newest beginning first. The default is the first page of
+/// all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Select {
+    pub filter: Filter,
+    pub offset: u64,
+    pub limit: u32,
+}
+
+impl Default for Select {
+    fn default() -> Self {
+        Select { filter: Filter::default(), offset: 0, limit: DEFAULT_LIMIT }
+    }
+}
+
+/// Such a page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Selected {
+    pub incidents: Vec<Incident>,
+    /// All that the filter lets through.
+    pub total: u64,
+    /// When anything was changed last.
+    pub changed: Option<Timestamp>,
+}
+
+impl Query for Select {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "select";
+    type Reply = Selected;
+
+    fn run(self, view: &View<'_>) -> Result<Selected> {
+        let (mut total, mut incidents) = (0, Vec::new());
+        let wanted = self.offset..self.offset.saturating_add(u64::from(self.limit));
+        lines(view, self.filter.country.as_deref(), |key, (start, line)| {
+            if self.filter.holds(start, &line) {
+                if wanted.contains(&total) {
+                    incidents.extend(INCIDENTS.get(view, &key)?);
+                }
+                total += 1;
+            }
+            Ok(true)
+        })?;
+        Ok(Selected { incidents, total, changed: CLOCK.get(view, &())?.map(|Clock(at)| at) })
+    }
 }
 
 /// Incidents changed after a time, oldest change first; withdrawn and merged ones too.
@@ -145,10 +248,14 @@ impl Query for EvidenceOf {
     type Reply = Vec<EvidenceRow>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<EvidenceRow>> {
-        let mut rows = Vec::with_capacity(self.ids.len());
-        for id in self.ids {
-            rows.extend(EVIDENCE.get(view, &(id,))?);
-        }
-        Ok(rows)
+        evidence_of(view, &self.ids)
     }
+}
+
+pub(super) fn evidence_of(view: &View<'_>, ids: &[String]) -> Result<Vec<EvidenceRow>> {
+    let mut rows = Vec::with_capacity(ids.len());
+    for id in ids {
+        rows.extend(EVIDENCE.get(view, &(id.clone(),))?.map(|evidence| evidence.row));
+    }
+    Ok(rows)
 }

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Draft, Incident, MAX_EVIDENCE, Overrides, ReadableId, hash_id};
+use super::documents;
+use super::model::{Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, hash_id};
+use super::query::{evidence_of, follow};
 use super::tables::{
-    BY_COUNTRY, BY_EVENT, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, INCIDENTS, IdRow, SEQUENCES, Sequence,
-    VERSIONS, key,
+    BY_COUNTRY, BY_EVENT, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdRow, Line,
+    SEQUENCES, Sequence, VERSIONS, key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::{Result, Timestamp};
@@ -20,6 +22,10 @@ pub struct Report {
     /// With `draft: None`: the event that this one turned out to be a part of.
     pub merged_into: Option<u64>,
 }
+
+/// Most reports in one [`Record`]: each changes at most [`MAX_EVIDENCE`] rows and ten more, and an operation at most
+/// 1,000 (ruling foundation-relay 19).
+pub const MAX_REPORTS: usize = 16;
 
 /// Records what a country reports: new events get ids, changed ones a version more, vanished ones are merged or
 /// withdrawn. An unchanged draft changes nothing.
@@ -52,21 +58,35 @@ impl Operation for Record {
 }
 
 fn create(turn: &mut Turn<'_>, country: &str, event: u64, draft: Draft) -> Result<()> {
-    let id = next_id(turn, country, draft.start)?;
-    BY_EVENT.put(turn, &(country.to_owned(), event), &IdRow(id.clone()))?;
+    let id = open(turn, country, draft, Overrides::default(), Change::measured(Action::Created))?.id;
+    Ok(BY_EVENT.put(turn, &(country.to_owned(), event), &IdRow(id))?)
+}
+
+/// Gives a new incident its ids and keeps its first version.
+pub(super) fn open(
+    turn: &mut Turn<'_>,
+    country: &str,
+    draft: Draft,
+    overrides: Overrides,
+    change: Change,
+) -> Result<Incident> {
+    let id = next_id(turn, country, overrides.start.unwrap_or(draft.start))?;
     let now = turn.now;
+    let hash = hash_id(&id);
+    BY_HASH.put(turn, &(hash.clone(),), &IdRow(id.clone()))?;
     let incident = Incident {
-        hash: hash_id(&id),
         id,
+        hash,
         version: 0,
         created: now,
         updated: now,
         draft,
-        overrides: Overrides::default(),
+        overrides,
         merged_into: None,
         retracted: None,
+        parts: Vec::new(),
+        change,
     };
-    BY_HASH.put(turn, &(incident.hash.clone(),), &IdRow(incident.id.clone()))?;
     save(turn, None, incident)
 }
 
@@ -81,15 +101,13 @@ fn next_id(turn: &mut Turn<'_>, country: &str, start: Timestamp) -> Result<Reada
 }
 
 fn amend(turn: &mut Turn<'_>, incident: Incident, draft: Draft) -> Result<()> {
-    // An operator's word that it is no incident stands against the data; the data against their own earlier silence.
     let mut next = incident.clone();
     next.draft = draft;
-    keep_evidence(turn, &mut next.draft)?;
-    if next.merged_into.is_some() || next.retracted.as_deref() == Some(VANISHED) {
-        next.merged_into = None;
-        next.retracted = None;
-    }
-    if next == incident { Ok(()) } else { save(turn, Some(incident), next) }
+    keep_evidence(turn, &next.id, &mut next.draft)?;
+    // The data's own earlier silence; an operator's word is among the overrides and stands.
+    next.merged_into = None;
+    next.retracted = None;
+    changed(turn, incident, next, Action::Amended)
 }
 
 /// The reason given when later data do not show an event any more.
@@ -97,45 +115,77 @@ const VANISHED: &str = "The data do not show it any more.";
 
 fn withdraw(turn: &mut Turn<'_>, country: &str, incident: Incident, into: Option<u64>) -> Result<()> {
     let target = match into {
-        Some(event) => BY_EVENT.get(turn, &(country.to_owned(), event))?.map(|IdRow(id)| id),
+        Some(event) => BY_EVENT.get(turn, &(country.to_owned(), event))?,
+        None => None,
+    };
+    // An operator may have merged the target into this one: then there is nothing to lead to.
+    let target = match target {
+        Some(IdRow(id)) => follow(&turn.view(), id.clone())?.filter(|end| end.id != incident.id).map(|_| id),
         None => None,
     };
     let mut next = incident.clone();
-    match target {
-        Some(id) if id != incident.id => next.merged_into = Some(id),
-        _ => next.retracted = Some(incident.retracted.clone().unwrap_or_else(|| VANISHED.to_owned())),
+    let action = if target.is_some() { Action::Merged } else { Action::Retracted };
+    next.retracted = target.is_none().then(|| VANISHED.to_owned());
+    next.merged_into = target;
+    changed(turn, incident, next, action)
+}
+
+/// Keeps a version when the data changed anything.
+fn changed(turn: &mut Turn<'_>, before: Incident, mut next: Incident, action: Action) -> Result<()> {
+    if next == before {
+        return Ok(());
     }
-    if next == incident { Ok(()) } else { save(turn, Some(incident), next) }
+    next.change = Change::measured(action);
+    save(turn, Some(before), next).map(|_| ())
 }
 
 /// Puts the evidence in rows of its own and leaves the ids: versions repeat the same rows.
-fn keep_evidence(turn: &mut Turn<'_>, draft: &mut Draft) -> Result<()> {
+fn keep_evidence(turn: &mut Turn<'_>, id: &ReadableId, draft: &mut Draft) -> Result<()> {
     draft.evidence.truncate(MAX_EVIDENCE);
     for row in std::mem::take(&mut draft.evidence) {
-        EVIDENCE.put(turn, &(row.id.clone(),), &row)?;
-        draft.evidence_ids.push(row.id);
+        let key = (row.id.clone(),);
+        let known = EVIDENCE.get(turn, &key)?;
+        let mut incidents = known.as_ref().map_or_else(Vec::new, |known| known.incidents.clone());
+        if !incidents.contains(id) {
+            incidents.push(id.clone());
+        }
+        draft.evidence_ids.push(row.id.clone());
+        let evidence = Evidence { row, incidents };
+        if known.as_ref() != Some(&evidence) {
+            EVIDENCE.put(turn, &key, &evidence)?;
+        }
     }
     Ok(())
 }
 
 /// Stores the next version and moves the incident to the end of the order of changes.
-pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: Incident) -> Result<()> {
-    keep_evidence(turn, &mut incident.draft)?;
+pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: Incident) -> Result<Incident> {
+    keep_evidence(turn, &incident.id, &mut incident.draft)?;
+    incident.updated = tick(turn)?;
+    incident.version = incident.version.saturating_add(1);
+    let (country, year, sequence) = key(&incident.id);
+    VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;
+    replace(turn, before.as_ref(), &incident)?;
+    Ok(incident)
+}
+
+/// Stores an incident under every order that it is found by.
+pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: &Incident) -> Result<()> {
     let (country, year, sequence) = key(&incident.id);
     if let Some(before) = before {
         BY_UPDATED.delete(turn, &(before.updated, country.clone(), year, sequence));
         BY_START.delete(turn, &(before.start(), country.clone(), year, sequence));
         BY_COUNTRY.delete(turn, &(country.clone(), before.start(), year, sequence));
     }
-    incident.updated = tick(turn)?;
-    incident.version = incident.version.saturating_add(1);
     BY_UPDATED.put(turn, &(incident.updated, country.clone(), year, sequence), &())?;
     if incident.is_shown() {
-        BY_START.put(turn, &(incident.start(), country.clone(), year, sequence), &())?;
-        BY_COUNTRY.put(turn, &(country.clone(), incident.start(), year, sequence), &())?;
+        let rows: Vec<EvidenceRow> = evidence_of(&turn.view(), &incident.draft.evidence_ids)?;
+        let line = Line::new(incident, &rows);
+        BY_START.put(turn, &(incident.start(), country.clone(), year, sequence), &line)?;
+        BY_COUNTRY.put(turn, &(country, incident.start(), year, sequence), &line)?;
     }
-    VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;
-    Ok(INCIDENTS.put(turn, &key(&incident.id), &incident)?)
+    INCIDENTS.put(turn, &key(&incident.id), incident)?;
+    documents::changed(turn)
 }
 
 /// A time later than that of every change before.

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{EvidenceRow, Incident, ReadableId};
+use super::model::{EvidenceRow, Incident, IncidentType, ReadableId, Severity, Status};
 use crate::Timestamp;
 use crate::kv::{Row, Table};
+use crate::starter::{Platform, basket};
 
 /// The parts of a readable id, as a key.
 pub type IdKey = (String, u32, u32);
@@ -17,12 +18,12 @@ pub const BY_HASH: Table<(String,), IdRow> = Table::new(18);
 pub const BY_EVENT: Table<(String, u64), IdRow> = Table::new(19);
 /// The order of changes: one row per incident, at its newest.
 pub const BY_UPDATED: Table<(Timestamp, String, u32, u32), ()> = Table::new(20);
-/// Shown ones by their beginning, of all countries and of each.
-pub const BY_START: Table<(Timestamp, String, u32, u32), ()> = Table::new(21);
-pub const BY_COUNTRY: Table<(String, Timestamp, u32, u32), ()> = Table::new(22);
+/// Shown ones by their beginning, of all countries and of each, with what filters and counts need.
+pub const BY_START: Table<(Timestamp, String, u32, u32), Line> = Table::new(21);
+pub const BY_COUNTRY: Table<(String, Timestamp, u32, u32), Line> = Table::new(22);
 /// Last sequence number given, by country and year.
 pub const SEQUENCES: Table<(String, u32), Sequence> = Table::new(23);
-pub const EVIDENCE: Table<(String,), EvidenceRow> = Table::new(24);
+pub const EVIDENCE: Table<(String,), Evidence> = Table::new(24);
 pub const CLOCK: Table<(), Clock> = Table::new(25);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,4 +41,76 @@ impl Row for Clock {}
 
 pub fn key(id: &ReadableId) -> IdKey {
     (id.country.clone(), u32::from(id.year), id.sequence)
+}
+
+/// A row of evidence and the incidents that name it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub row: EvidenceRow,
+    pub incidents: Vec<ReadableId>,
+}
+impl Row for Evidence {}
+
+/// An incident in the order of beginnings: all that selecting and counting need, so that neither reads the incidents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    pub end: Option<Timestamp>,
+    pub updated: Timestamp,
+    pub kind: IncidentType,
+    pub severity: Severity,
+    pub status: Status,
+    pub citable: bool,
+    /// Platform slugs and domains.
+    pub subjects: Vec<String>,
+    /// Category codes of the platforms and domains, as far as the project's own basket knows them.
+    pub topics: Vec<String>,
+    pub sources: Vec<String>,
+    /// Rows of evidence that can be looked up, by source.
+    pub evidence: Vec<(String, u32)>,
+    /// Whether one of them has a permalink.
+    pub linked: bool,
+}
+impl Row for Line {}
+
+impl Line {
+    pub fn new(incident: &Incident, evidence: &[EvidenceRow]) -> Line {
+        let draft = &incident.draft;
+        let mut subjects: Vec<String> =
+            std::iter::once(&draft.subject).chain(&draft.services).chain(&draft.domains).cloned().collect();
+        subjects.sort();
+        subjects.dedup();
+        let mut counts: Vec<(String, u32)> = Vec::new();
+        for row in evidence {
+            match counts.iter_mut().find(|(source, _)| *source == row.source) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((row.source.clone(), 1)),
+            }
+        }
+        Line {
+            end: incident.end(),
+            updated: incident.updated,
+            kind: incident.kind(),
+            severity: incident.severity(),
+            status: incident.status(),
+            citable: incident.is_citable(),
+            topics: topics(&subjects),
+            subjects,
+            sources: draft.sources.clone(),
+            evidence: counts,
+            linked: evidence.iter().any(|row| row.permalink.is_some()),
+        }
+    }
+}
+
+/// Category codes of platforms and domains.
+fn topics(subjects: &[String]) -> Vec<String> {
+    let platform = |subject: &str| Platform::by_slug(subject).into_iter().flat_map(Platform::domains);
+    let mut codes: Vec<String> = subjects
+        .iter()
+        .flat_map(|subject| basket::category(subject).into_iter().chain(platform(subject).filter_map(basket::category)))
+        .map(str::to_owned)
+        .collect();
+    codes.sort();
+    codes.dedup();
+    codes
 }

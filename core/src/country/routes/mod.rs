@@ -7,8 +7,8 @@ mod data;
 mod detect;
 mod domain;
 mod health;
-mod input;
-mod published;
+pub(crate) mod input;
+pub(crate) mod published;
 
 pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};

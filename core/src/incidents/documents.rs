@@ -1,0 +1,85 @@
+//! What many read at once: the first page of the list.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::body::{IncidentBody, strictest};
+use super::query::{Select, Selected};
+use crate::actor::{Kind, Query, Turn};
+use crate::documents::{Family, Rendered};
+use crate::settings::Settings;
+use crate::time::SECOND;
+use crate::{Result, Timestamp};
+
+pub const LIST: &str = "data/incidents";
+
+/// Seconds for which a reader may take these documents for fresh.
+pub const MAX_AGE: u32 = 60;
+
+/// Rows of a page unless the reader asks for another number (interface section 8).
+pub const DEFAULT_LIMIT: u32 = 50;
+
+pub const FAMILIES: &[Family] = &[Family {
+    prefix: LIST,
+    owner: Kind::Incidents,
+    max_age: MAX_AGE,
+    render: |view, _| {
+        let first = Select::default();
+        Rendered::json(&ListBody::new(&first, first.clone().run(view)?, view.settings, view.now))
+    },
+}];
+
+/// Has every document made anew.
+pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
+    FAMILIES.iter().try_for_each(|family| turn.publish(family.prefix))
+}
+
+/// The time an answer from rows carries: the last whole period, or that of the newest change when this is later, so
+/// that equal answers of one period are equal to the byte and keep their tag.
+pub(super) fn generated(now: Timestamp, changed: Option<Timestamp>) -> Timestamp {
+    let period = Timestamp(now.0 - now.0.rem_euclid(i64::from(MAX_AGE) * SECOND));
+    changed.map_or(period, |changed| changed.max(period))
+}
+
+/// `YYYY.MM.DD` of the newest change.
+pub(super) fn dataset_version(changed: Option<Timestamp>, now: Timestamp) -> String {
+    changed.unwrap_or(now).to_date_text().replace('-', ".")
+}
+
+/// `GET /data/incidents`
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ListBody {
+    pub incidents: Vec<IncidentBody>,
+    /// All that match.
+    pub total: u64,
+    /// Rows in this page.
+    pub count: usize,
+    pub limit: u32,
+    pub offset: u64,
+    /// Null on the last page.
+    pub next_offset: Option<u64>,
+    /// `YYYY.MM.DD` of the newest change.
+    pub dataset_version: String,
+    pub generated_at_utc: String,
+    /// Strictest licence of the rows.
+    pub license: String,
+}
+
+impl ListBody {
+    pub fn new(asked: &Select, found: Selected, settings: &Settings, now: Timestamp) -> ListBody {
+        let incidents: Vec<IncidentBody> =
+            found.incidents.iter().map(|incident| IncidentBody::new(incident, settings)).collect();
+        let end = asked.offset.saturating_add(incidents.len() as u64);
+        ListBody {
+            total: found.total,
+            count: incidents.len(),
+            limit: asked.limit,
+            offset: asked.offset,
+            next_offset: (end < found.total && !incidents.is_empty()).then_some(end),
+            dataset_version: dataset_version(found.changed, now),
+            generated_at_utc: now.to_string(),
+            license: strictest(incidents.iter().map(|incident| incident.license.as_str())),
+            incidents,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! `GET /data/incidents`
+
+use super::check;
+use crate::country::Subject;
+use crate::country::routes::input;
+use crate::http::{Cx, Param, Response};
+use crate::incidents::actor;
+use crate::incidents::documents::{self, DEFAULT_LIMIT, ListBody, generated};
+use crate::incidents::model::{IncidentType, Severity, Status};
+use crate::incidents::query::{Filter, Select};
+use crate::starter::categories;
+use crate::{Error, Result, runtime};
+
+/// Most rows of a page (interface section 8).
+const MAX_LIMIT: u32 = 200;
+
+pub const PARAMS: &[Param] = &[
+    Param::optional("limit", "Default 50, at most 200."),
+    Param::optional("offset", "Default 0."),
+    Param::optional("country", "ISO 3166-1 alpha-2."),
+    Param::optional("status", "`active`, `resolved`, `suspected`, or `confirmed` for all but suspected ones."),
+    Param::optional("type", "`censorship`, `disruption` or `mixed`."),
+    Param::optional("severity", "At least `low`, `medium`, `high` or `critical`."),
+    Param::optional("topic", "A topic such as `news`, or a category code such as `NEWS`."),
+    Param::optional("citable", "`true` or `false`."),
+    Param::optional("min_sources", "At least so many independent sources."),
+    Param::optional("service", "A platform such as `telegram`."),
+    Param::optional("domain", "A domain; those of a platform mean the platform."),
+    Param::optional("since", "ISO 8601: still going on at that time or begun later."),
+    Param::optional("until", "ISO 8601: begun by then."),
+];
+
+pub async fn list(cx: Cx) -> Result<Response> {
+    let asked = Select {
+        filter: filter(&cx)?,
+        offset: cx.offset("offset")?,
+        limit: cx.count("limit", DEFAULT_LIMIT, MAX_LIMIT)?,
+    };
+    if asked == Select::default() {
+        return cx.document(documents::LIST).await;
+    }
+    let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
+    let at = generated(cx.now(), found.changed);
+    cx.tagged(Response::json(&ListBody::new(&asked, found, cx.settings(), at))?, documents::MAX_AGE)
+}
+
+/// The filters of a list or an export; parameters that nobody knows are ignored.
+pub fn filter(cx: &Cx) -> Result<Filter> {
+    let one_of = |name: &str, words: &str| Error::bad_request(format!("`{name}` must be one of {words}."));
+    let statuses = |text: String| match Status::parse(&text) {
+        Some(status) => Ok(vec![status]),
+        None if text.eq_ignore_ascii_case("confirmed") => Ok(vec![Status::Active, Status::Resolved]),
+        None => Err(one_of("status", "active, resolved, suspected, confirmed")),
+    };
+    // Readers of other generations ask for `type` by two more names.
+    let kind = first(cx, &["type", "incident_type", "incidentType"])?;
+    let subject = first(cx, &["service", "domain"])?;
+    let country = match cx.query("country")? {
+        Some(text) => Some(input::country(&text)?.map_or_else(|code| code, |country| country.code.to_owned())),
+        None => None,
+    };
+    Ok(Filter {
+        country,
+        status: cx.query("status")?.map(statuses).transpose()?,
+        kind: kind
+            .map(|text| IncidentType::parse(&text).ok_or_else(|| one_of("type", "censorship, disruption, mixed")))
+            .transpose()?,
+        severity: cx
+            .query("severity")?
+            .map(|text| Severity::parse(&text).ok_or_else(|| one_of("severity", "low, medium, high, critical")))
+            .transpose()?,
+        topics: cx.query("topic")?.map(|topic| codes(&topic)),
+        citable: cx.flag("citable")?,
+        min_sources: usize::try_from(cx.offset("min_sources")?).unwrap_or(usize::MAX),
+        subject: subject.map(|text| check::subject(&text)).transpose()?,
+        since: cx.time("since")?,
+        until: cx.time("until")?,
+    })
+}
+
+fn first(cx: &Cx, names: &[&str]) -> Result<Option<String>> {
+    for name in names {
+        if let Some(text) = cx.query(name)? {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
+}
+
+/// A platform by its slug or any of its domains, else the domain (ruling intelligence 30).
+pub fn subject_of(text: &str) -> Result<String> {
+    let name = Subject::parse(text)?.name;
+    Ok(crate::starter::Platform::by_domain(&name).map_or(name, |platform| platform.slug.to_owned()))
+}
+
+/// Topics of readers that are more or other than one category.
+const TOPICS: &[(&str, &[&str])] = &[
+    ("women-health", &["XED", "PUBH"]),
+    ("health", &["XED", "PUBH"]),
+    ("human-rights", &["HUMR"]),
+    ("rights", &["HUMR"]),
+    ("messaging", &["COMT"]),
+    ("social", &["GRP"]),
+    ("social-media", &["GRP"]),
+    ("privacy", &["ANON"]),
+    ("circumvention", &["ANON"]),
+    ("politics", &["POLR"]),
+    ("religion", &["REL"]),
+    ("search", &["SRCH"]),
+    ("media", &["NEWS", "MMED"]),
+];
+
+/// The category codes of a topic; none when nobody knows it, which no incident has.
+fn codes(topic: &str) -> Vec<String> {
+    let topic = topic.trim();
+    if let Some((_, codes)) = TOPICS.iter().find(|(name, _)| name.eq_ignore_ascii_case(topic)) {
+        return codes.iter().map(|code| (*code).to_owned()).collect();
+    }
+    categories::current_code(&topic.to_ascii_uppercase()).into_iter().map(str::to_owned).collect()
+}

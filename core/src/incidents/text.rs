@@ -1,0 +1,118 @@
+//! Incidents in words: title, one plain sentence with numbers, and what is not known (ruling intelligence 39).
+
+use super::model::{Incident, IncidentType, Status};
+use super::schedule;
+use crate::Timestamp;
+use crate::country::plain_date;
+use crate::starter::Platform;
+use crate::world;
+
+/// The subject of an incident that is about connectivity itself.
+pub const INTERNET: &str = "internet";
+
+/// The name of a subject for people.
+pub fn label(subject: &str) -> String {
+    Platform::by_slug(subject).map_or_else(|| subject.to_owned(), |platform| platform.label.to_owned())
+}
+
+/// Methods that slow a service down and leave it reachable.
+const THROTTLING: &str = "throttling";
+
+/// What happened, as a past participle.
+fn deed(incident: &Incident) -> &'static str {
+    let throttled = incident.draft.methods.first().is_some_and(|method| method == THROTTLING);
+    match (incident.draft.subject == INTERNET, incident.kind()) {
+        (true, IncidentType::Censorship) => "shut down",
+        (true, _) => "disrupted",
+        (false, _) if throttled => "throttled",
+        (false, IncidentType::Disruption) => "unreachable",
+        (false, _) => "blocked",
+    }
+}
+
+/// The operator's title, or one made of subject, deed and country.
+pub fn title(incident: &Incident) -> String {
+    if let Some(title) = &incident.overrides.title {
+        return title.clone();
+    }
+    let suspected = if incident.status() == Status::Suspected { " (suspected)" } else { "" };
+    let name = match incident.draft.subject.as_str() {
+        INTERNET => "Internet".to_owned(),
+        subject => label(subject),
+    };
+    format!("{name} {} in {}{suspected}", deed(incident), place(incident))
+}
+
+/// The country, and the areas when they are few.
+fn place(incident: &Incident) -> String {
+    let country = world::name(&incident.id.country);
+    match incident.draft.areas.as_slice() {
+        [] => country,
+        areas @ ([_] | [_, _]) => format!("{country} ({})", areas.join(", ")),
+        areas => format!("{country} ({} areas)", areas.len()),
+    }
+}
+
+/// One sentence, such as "Telegram was blocked in Kenya on 3 of 7 networks, about 62% of their weight, from 8 Nov 2023
+/// to 24 Nov 2023, weekdays 07-17 local time."
+pub fn sentence(incident: &Incident) -> String {
+    let draft = &incident.draft;
+    let name = match draft.subject.as_str() {
+        INTERNET => "Internet access".to_owned(),
+        subject => label(subject),
+    };
+    let ended = incident.status() == Status::Resolved || incident.end().is_some();
+    let was = match (ended, incident.status()) {
+        (_, Status::Suspected) => "was possibly",
+        (true, _) => "was",
+        (false, _) => "is",
+    };
+    let mut text = format!("{name} {was} {} in {}", deed(incident), place(incident));
+    let networks = draft.networks.len();
+    if draft.networks_tested > 0 && networks > 0 {
+        let of = u32::try_from(networks).unwrap_or(u32::MAX).max(draft.networks_tested);
+        text += &format!(" on {networks} of {of} network{}", if of == 1 { "" } else { "s" });
+        text += &format!(", about {:.0}% of their weight", draft.weight * 100.0);
+    } else if networks > 0 {
+        text += &format!(" on {networks} network{}", if networks == 1 { "" } else { "s" });
+    }
+    let start = plain_date(incident.start());
+    text += &match (incident.end(), last_seen(incident)) {
+        (Some(end), _) if plain_date(end) == start => format!(", on {start}"),
+        (Some(end), _) => format!(", from {start} to {}", plain_date(end)),
+        (None, Some(last)) => format!(", since {start}, last seen {}", plain_date(last)),
+        (None, None) => format!(", since {start}"),
+    };
+    if let Some(words) = &draft.schedule {
+        text += &format!(", {}", schedule::local(words, &incident.id.country));
+    }
+    text + "."
+}
+
+/// The last blocked vote of any network.
+pub fn last_seen(incident: &Incident) -> Option<Timestamp> {
+    incident.draft.networks.iter().filter_map(|network| network.last).max()
+}
+
+/// What this incident does not know, in sentences.
+pub fn not_known(incident: &Incident) -> Vec<String> {
+    let draft = &incident.draft;
+    let mut unknown = Vec::new();
+    let mut say = |condition: bool, sentence: &str| {
+        if condition {
+            unknown.push(sentence.to_owned());
+        }
+    };
+    say(incident.kind() != IncidentType::Censorship, "Whether anybody ordered the loss of connectivity is not known.");
+    say(draft.occasion.is_none(), "Who ordered it and for what reason is not known from the data.");
+    say(incident.status() == Status::Suspected, "One source on one network saw it; nothing else confirms it yet.");
+    say(
+        draft.sources.len() < 2 && incident.status() != Status::Suspected,
+        "Only one source reports it; no independent one confirms it.",
+    );
+    say(incident.status() == Status::Active && incident.end().is_none(), "Whether it has ended is not known.");
+    say(draft.networks_tested == 0, "How many networks it affected was not measured.");
+    say(draft.networks_tested > 0, "Networks that nobody measured may be affected too.");
+    say(draft.methods.is_empty(), "By which method it was done is not known.");
+    unknown
+}
