@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod changes;
 mod classify;
 mod country;
 mod detect;
@@ -51,6 +52,7 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("changes", changes::CASES),
     ("classify", classify::CASES),
     ("country", country::CASES),
     ("detect", detect::CASES),

@@ -63,6 +63,7 @@ impl Operation for DropSource {
         if known {
             if SOURCES.first(turn, &SOURCES.range())?.is_none() {
                 META.delete(turn, &());
+                changes::nothing_left(turn)?;
                 SUMMARY.delete(turn, &());
                 let forget = Forget { country: country.clone(), targets: BTreeSet::new(), country_too: true };
                 turn.send(world::actor().name, &forget)?;

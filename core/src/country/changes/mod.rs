@@ -16,9 +16,13 @@ mod draft;
 mod reports;
 mod silences;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 pub use silences::SetElsewhere;
 pub(super) use silences::{forget, heard};
+#[cfg(test)]
+pub(super) use tables::FOUND as FOUND_ROWS;
 
 use serde::{Deserialize, Serialize};
 
@@ -94,11 +98,17 @@ pub(super) fn reweigh(turn: &mut Turn<'_>) -> Result<()> {
     soon(turn)
 }
 
-/// Every series must be computed again: the rules or the control sites changed.
-pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
+/// The country has no measurements any more. What was reported stays known, so that no number is given twice.
+pub(super) fn nothing_left(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in CONTROL.scan(turn, &CONTROL.range(), Direction::Ascending, SPREAD_AT_ONCE)? {
         CONTROL.delete(turn, &key);
     }
+    Ok(())
+}
+
+/// Every series must be computed again: the rules or the control sites changed.
+pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
+    nothing_left(turn)?;
     let now = turn.now;
     turn.schedule("changes_spread", now, &Spread { block: None, after: None })
 }
