@@ -198,6 +198,9 @@ fn sort(events: &mut [&Event]) {
     events.sort_by(|a, b| (interval(a), a.source.code(), &a.id).cmp(&(interval(b), b.source.code(), &b.id)));
 }
 
+/// An incident with the hours that its parts reach over.
+type Reach<'a> = (Combined<'a>, (i64, i64));
+
 /// Lost connectivity: what overlaps is one.
 fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<Combined<'a>> {
     sort(&mut events);
@@ -211,11 +214,9 @@ fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<
         silences.iter().map(|silence| ((silence.start, silence.end), Part::Silence(silence))).collect();
     parts.extend(wide.into_iter().map(|event| (interval(event), Part::Event(event))));
     parts.sort_by_key(|(hours, _)| *hours);
-    let mut all: Vec<(Combined<'a>, (i64, i64))> = Vec::new();
+    let mut all: Vec<Reach<'a>> = Vec::new();
     for (hours, part) in parts {
-        let joins = |(one, reach): &&mut (Combined<'a>, (i64, i64))| {
-            overlap(*reach, hours) && same_area(one, &part_areas(&part))
-        };
+        let joins = |(one, reach): &&mut Reach<'a>| overlap(*reach, hours) && same_area(one, &part_areas(&part));
         let (one, reach) = match all.iter_mut().rev().find(joins) {
             Some(found) => found,
             None => {
@@ -248,11 +249,11 @@ fn same_area(one: &Combined<'_>, areas: &Option<&[String]>) -> bool {
 }
 
 /// Reports about single networks: into the wider incident that spans their beginning, else by network.
-fn single_networks<'a>(mut wide: Vec<(Combined<'a>, (i64, i64))>, narrow: Vec<&'a Event>) -> Vec<Combined<'a>> {
-    let mut alone: BTreeMap<Vec<u32>, Vec<(Combined<'a>, (i64, i64))>> = BTreeMap::new();
+fn single_networks<'a>(mut wide: Vec<Reach<'a>>, narrow: Vec<&'a Event>) -> Vec<Combined<'a>> {
+    let mut alone: BTreeMap<Vec<u32>, Vec<Reach<'a>>> = BTreeMap::new();
     for event in narrow {
         let hours = interval(event);
-        let spans = |(_, reach): &&mut (Combined<'a>, (i64, i64))| reach.0 <= hours.0 && hours.0 <= reach.1;
+        let spans = |(_, reach): &&mut Reach<'a>| reach.0 <= hours.0 && hours.0 <= reach.1;
         if let Some((one, _)) = wide.iter_mut().find(spans) {
             one.events.push(event);
             continue;

@@ -215,7 +215,7 @@ mod tests {
                             let at = day * 24 + hour as i64;
                             // Not quite regular.
                             let noise = (at as u32).wrapping_mul(2_654_435_761).wrapping_add(asn * 97) >> 16;
-                            let busy = hourly > 0 || noise % 4 == 0;
+                            let busy = hourly > 0 || noise.is_multiple_of(4);
                             *count = if silent(asn, at) || !busy {
                                 0
                             } else {
