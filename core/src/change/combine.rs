@@ -7,7 +7,7 @@
 //!   chance. The earliest leads and the others compare with it, so that a chain of ever later blocks does not run together.
 //! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) is one incident while its parts overlap,
 //!   with 6 h to spare, because sources see the ends at different times. Reports about single networks only join what a
-//!   wider one spans; alone they are incidents of their network.
+//!   national one spans; alone they are incidents of their network.
 //! - A report that names services corroborates the measured events of those services that it overlaps, and is an incident
 //!   of its own only where nothing was measured.
 
@@ -214,23 +214,29 @@ fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<
         silences.iter().map(|silence| ((silence.start, silence.end), Part::Silence(silence))).collect();
     parts.extend(wide.into_iter().map(|event| (interval(event), Part::Event(event))));
     parts.sort_by_key(|(hours, _)| *hours);
-    let mut all: Vec<Reach<'a>> = Vec::new();
+    let (mut all, mut open): (Vec<Reach<'a>>, Vec<Reach<'a>>) = (Vec::new(), Vec::new());
     for (hours, part) in parts {
-        let joins = |(one, reach): &&mut Reach<'a>| overlap(*reach, hours) && same_area(one, &part_areas(&part));
-        let (one, reach) = match all.iter_mut().rev().find(joins) {
-            Some(found) => found,
-            None => {
-                all.push((Combined::new(INTERNET), hours));
-                let Some(last) = all.last_mut() else { continue };
-                last
+        let areas = part_areas(&part);
+        let (mut joined, mut reach) = (Combined::new(INTERNET), hours);
+        for (one, of) in std::mem::take(&mut open) {
+            if overlap(of, hours) && same_area(&one, &areas) {
+                joined.silences.extend(one.silences);
+                joined.events.extend(one.events);
+                reach = (reach.0.min(of.0), reach.1.max(of.1));
+            } else if of.1 + EVENT_SLACK < hours.0 {
+                // Nothing that begins later reaches it.
+                all.push((one, of));
+            } else {
+                open.push((one, of));
             }
-        };
-        *reach = (reach.0.min(hours.0), reach.1.max(hours.1));
-        match part {
-            Part::Silence(silence) => one.silences.push(silence),
-            Part::Event(event) => one.events.push(event),
         }
+        match part {
+            Part::Silence(silence) => joined.silences.push(silence),
+            Part::Event(event) => joined.events.push(event),
+        }
+        open.push((joined, reach));
     }
+    all.extend(open);
     fn part_areas<'b>(part: &Part<'b>) -> Option<&'b [String]> {
         match part {
             Part::Silence(_) => None,
@@ -244,16 +250,20 @@ fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<
 fn same_area(one: &Combined<'_>, areas: &Option<&[String]>) -> bool {
     let Some(areas) = areas.filter(|areas| !areas.is_empty()) else { return true };
     let regional = |event: &&&Event| event.scope == Scope::Regional && !event.areas.is_empty();
-    let wide = !one.silences.is_empty() || one.events.iter().any(|event| !regional(&event));
-    wide || one.events.iter().any(|event| event.areas.iter().any(|area| areas.contains(area)))
+    let wide = one.events.iter().any(|event| !regional(&event));
+    is_national(one) || wide || one.events.iter().any(|event| event.areas.iter().any(|area| areas.contains(area)))
 }
 
-/// Reports about single networks: into the wider incident that spans their beginning, else by network.
+fn is_national(one: &Combined<'_>) -> bool {
+    !one.silences.is_empty() || one.events.iter().any(|event| event.scope == Scope::National)
+}
+
+/// Reports about single networks: into the national incident that spans their beginning, else by network.
 fn single_networks<'a>(mut wide: Vec<Reach<'a>>, narrow: Vec<&'a Event>) -> Vec<Combined<'a>> {
     let mut alone: BTreeMap<Vec<u32>, Vec<Reach<'a>>> = BTreeMap::new();
     for event in narrow {
         let hours = interval(event);
-        let spans = |(_, reach): &&mut Reach<'a>| reach.0 <= hours.0 && hours.0 <= reach.1;
+        let spans = |(one, reach): &&mut Reach<'a>| is_national(one) && reach.0 <= hours.0 && hours.0 <= reach.1;
         if let Some((one, _)) = wide.iter_mut().find(spans) {
             one.events.push(event);
             continue;

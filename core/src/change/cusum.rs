@@ -41,6 +41,8 @@ pub struct Episode {
 
 /// More says nothing more: the calibration has long saturated.
 const EVIDENCE_CAP: f64 = 9.0;
+/// Where a target fails more than this everywhere, this is taken: the sums stay finite.
+const MOST_FAILING: f64 = 0.9;
 
 /// Where the sums of a network stand.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -80,11 +82,15 @@ impl Cusum {
         self.latched.then_some(self.episode)
     }
 
-    /// Takes the votes of the next hour; the episode that they end, if they do.
-    pub fn step(&mut self, cell: &HourCell) -> Option<Episode> {
+    /// Takes the votes of the next hour; the episode that they end, if they do. `failing` is the share of failures where
+    /// nobody blocks (ruling intelligence 22): a target that fails everywhere must fail more than that here.
+    pub fn step(&mut self, cell: &HourCell, failing: f64) -> Option<Episode> {
         let (blocked, clear) = (f64::from(cell.blocked) * cell.scale, f64::from(cell.clear) * cell.scale);
-        let gain = (BLOCKED_RATE / QUIET_RATE).ln();
-        let loss = ((1.0 - BLOCKED_RATE) / (1.0 - QUIET_RATE)).ln();
+        let quiet = failing.clamp(QUIET_RATE, MOST_FAILING);
+        // Between the two as far as the quiet rate has moved towards failing always.
+        let under_block = BLOCKED_RATE + (1.0 - BLOCKED_RATE) * (quiet - QUIET_RATE) / (1.0 - QUIET_RATE);
+        let gain = (under_block / quiet).ln();
+        let loss = ((1.0 - under_block) / (1.0 - quiet)).ln();
         let change = blocked * gain + clear * loss;
         if self.latched { self.fall(cell, change) } else { self.rise(cell, change) }
     }
@@ -140,9 +146,24 @@ mod tests {
         let mut cusum = Cusum::default();
         let mut ended = Vec::new();
         for &(hour, blocked, clear) in votes {
-            ended.extend(cusum.step(&HourCell { hour, blocked, clear, scale: 1.0, evidence: 1.5 }));
+            ended.extend(cusum.step(&HourCell { hour, blocked, clear, scale: 1.0, evidence: 1.5 }, 0.0));
         }
         (ended, cusum)
+    }
+
+    /// Ruling intelligence 22: failures as frequent as everywhere else are no block, all of them failing is.
+    #[test]
+    fn ruling_intelligence_22_a_target_that_fails_everywhere_must_fail_more_here() {
+        let run = |blocked_of: i64, of: i64| {
+            let mut cusum = Cusum::default();
+            for hour in 0..240 {
+                let blocked = u32::from(hour % of < blocked_of);
+                cusum.step(&HourCell { hour, blocked, clear: 1 - blocked, scale: 1.0, evidence: 1.5 }, 0.6);
+            }
+            cusum.open().is_some()
+        };
+        assert!(!run(3, 5) && !run(2, 3), "as everywhere");
+        assert!(run(1, 1));
     }
 
     /// Ruling intelligence 3: the start is the beginning of the excursion that crossed, not the alarm and not an earlier

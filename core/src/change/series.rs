@@ -66,6 +66,12 @@ pub struct Span {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     pub spans: Vec<Span>,
+    /// Measurements that failed, and those that say anything, with or without a control; counted for targets whose tests
+    /// have none.
+    pub failed: u32,
+    pub said: u32,
+    /// Share of failures in other countries at the same time, percent (ruling intelligence 22).
+    pub elsewhere: u8,
 }
 impl Row for Block {}
 
@@ -111,11 +117,12 @@ pub fn grid(votes: &[HourVote]) -> Vec<HourCell> {
     cells
 }
 
-/// A network through one block. `votes` are those of the block, oldest first.
-pub fn advance(asn: u32, before: Cusum, votes: &[HourVote], sources: BTreeSet<u8>) -> Span {
+/// A network through one block. `votes` are those of the block, oldest first; `failing` is the share of failures where
+/// nobody blocks.
+pub fn advance(asn: u32, before: Cusum, votes: &[HourVote], sources: BTreeSet<u8>, failing: f64) -> Span {
     let mut cusum = before;
     let cells = grid(votes);
-    let ended = cells.iter().filter_map(|cell| cusum.step(cell)).collect();
+    let ended = cells.iter().filter_map(|cell| cusum.step(cell, failing)).collect();
     let mut techniques: BTreeMap<u8, u32> = BTreeMap::new();
     for (technique, count) in votes.iter().filter(|vote| vote.blocked).flat_map(|vote| &vote.techniques) {
         *techniques.entry(technique.code()).or_default() += count;

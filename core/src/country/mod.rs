@@ -38,7 +38,7 @@ mod tables;
 mod tests;
 
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
-pub use changes::SetElsewhere;
+pub use changes::{SetElsewhere, SetFailing};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
 pub(crate) use explain::plain_date;
@@ -64,6 +64,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<changes::FindChanges>(),
     operation::<changes::Spread>(),
     operation::<SetElsewhere>(),
+    operation::<SetFailing>(),
     operation::<DropSource>(),
     operation::<DropLists>(),
     operation::<SetNetworks>(),

@@ -1,5 +1,6 @@
-//! How much of a source arrives from which country: a country that falls silent asks whether the source was heard in the
-//! others (ruling intelligence 24).
+//! How it is elsewhere at the same time: how much of a source arrives from which country, so that a country that falls
+//! silent learns whether the source was heard in the others (ruling intelligence 24), and how often a target without a
+//! control fails in which (ruling intelligence 22).
 
 use std::collections::BTreeMap;
 
@@ -8,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::change::constants::{PROFILE_DAYS, SILENCE_EXPECTED};
-use crate::country::SetElsewhere;
+use crate::country::{SetElsewhere, SetFailing};
 use crate::kv::{Direction, Row, Table};
 use crate::time::SECOND;
+use crate::verdict::constants::{ACCESSIBLE_VOTES, DOWN_RATE_COUNTRIES};
+use crate::verdict::network::down_rate;
 
 /// Measurements by hour, by source, day and country.
 const VOLUMES: Table<(u8, u32, String), Hours> = Table::new(60);
@@ -18,6 +21,9 @@ const VOLUMES: Table<(u8, u32, String), Hours> = Table::new(60);
 const ASKED: Table<AskKey, Asked> = Table::new(61);
 /// Those whose answer may have changed.
 const TO_ANSWER: Table<AskKey, ()> = Table::new(62);
+
+/// Failures of targets without a control by target, block of days and country.
+const FAILING: Table<(String, u32, String), Failing> = Table::new(63);
 
 type AskKey = (String, u8, i64);
 
@@ -207,4 +213,67 @@ fn elsewhere(view: &View<'_>, country: &str, source: u8, (start, end): (i64, i64
         reduced: count(enough.filter(|(expected, heard)| *heard < USUAL * expected).count()),
         newest,
     })
+}
+
+/// Failures of a target in a country and block of days.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Failing {
+    failed: u32,
+    said: u32,
+    /// What the country was last told of the others, percent.
+    told: u8,
+}
+impl Row for Failing {}
+
+/// A country reports failures of targets without a control: (target, block, failed and all that say anything).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FailingBlocks {
+    pub country: String,
+    pub blocks: Vec<(String, u32, (u32, u32))>,
+}
+
+impl Operation for FailingBlocks {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "failing_blocks";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut out: BTreeMap<String, Vec<(String, u32, u8)>> = BTreeMap::new();
+        for (target, block, (failed, said)) in self.blocks {
+            let key = (target.clone(), block, self.country.clone());
+            match said {
+                0 => FAILING.delete(turn, &key),
+                _ => {
+                    let told = FAILING.get(turn, &key)?.map_or(0, |row| row.told);
+                    FAILING.put(turn, &key, &Failing { failed, said, told })?;
+                }
+            }
+            let range = FAILING.prefix(&(target.clone(), block));
+            let rows = FAILING.scan(turn, &range, Direction::Ascending, 300)?;
+            for ((.., country), row) in &rows {
+                let percent = elsewhere_failing(country, &rows);
+                if percent != row.told {
+                    let told = Failing { told: percent, ..*row };
+                    FAILING.put(turn, &(target.clone(), block, country.clone()), &told)?;
+                    out.entry(country.clone()).or_default().push((target.clone(), block, percent));
+                }
+            }
+        }
+        for (country, rates) in out {
+            turn.send(country, &SetFailing { rates })?;
+        }
+        Ok(())
+    }
+}
+
+/// The median rate of failures in the other countries with enough measurements, in steps of five percent, so that a
+/// measurement more rarely changes it; 0 when they are too few.
+fn elsewhere_failing(country: &str, rows: &[((String, u32, String), Failing)]) -> u8 {
+    let others = rows.iter().filter(|((.., other), row)| other != country && row.said as usize >= ACCESSIBLE_VOTES);
+    let rates: Vec<f64> = others.map(|(_, row)| f64::from(row.failed) / f64::from(row.said)).collect();
+    if rates.len() < DOWN_RATE_COUNTRIES {
+        return 0;
+    }
+    let steps = (down_rate(&rates) * 20.0).round().clamp(0.0, 20.0);
+    5 * steps as u8
 }

@@ -13,7 +13,7 @@ pub(crate) use documents::{
     outage_status, overview, source_licenses,
 };
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
-pub use elsewhere::{AskElsewhere, Elsewhere, VolumeDays};
+pub use elsewhere::{AskElsewhere, Elsewhere, FailingBlocks, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use methodology::{Methodology, methodology};
 pub use sweep::{ChangedAnswer, Forget, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
@@ -31,6 +31,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<PeerDays>(),
     operation::<SendPriors>(),
     operation::<VolumeDays>(),
+    operation::<FailingBlocks>(),
     operation::<AskElsewhere>(),
     operation::<elsewhere::Answer>(),
     operation::<StartSweep>(),

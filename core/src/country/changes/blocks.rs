@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::super::evidence::{self, Surroundings};
+use super::super::fold::needs_peers;
 use super::super::instrument;
 use super::super::tables::ENTRIES;
 use super::Spread;
 use super::tables::{BLOCKS, Broken, CONTROL, Days};
 use crate::Result;
-use crate::actor::{Turn, View};
+use crate::actor::{Kind, Operation, Turn, View};
 use crate::change::constants::BLOCK_DAYS;
 use crate::change::series::{Block, advance, block_of, bounds};
 use crate::kv::Direction;
@@ -24,7 +27,14 @@ pub fn load(turn: &Turn<'_>, target: &str) -> Result<Vec<Block>> {
 
 /// Computes the blocks from the first changed day on, as far as they change; what is left when there is no room for more.
 /// A day earlier and later belong to it: a success is a control for failures within 24 h (ruling intelligence 4).
-pub fn recompute(turn: &mut Turn<'_>, target: &str, days: Days, room: &mut usize) -> Result<Option<Days>> {
+/// What the world should know is added to `told`: (target, block, failed and said).
+pub fn recompute(
+    turn: &mut Turn<'_>,
+    target: &str,
+    days: Days,
+    room: &mut usize,
+    told: &mut Vec<(String, u32, (u32, u32))>,
+) -> Result<Option<Days>> {
     let last = block_of(days.last.saturating_add(1));
     let mut block = block_of(days.first.saturating_sub(1));
     let mut differs = false;
@@ -38,7 +48,12 @@ pub fn recompute(turn: &mut Turn<'_>, target: &str, days: Days, room: &mut usize
         let key = (target.to_owned(), block);
         let known = BLOCKS.get(turn, &key)?;
         let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?.map(|(_, row)| row);
-        let now = compute(turn, target, block, &before.unwrap_or_default())?;
+        let elsewhere = known.as_ref().map_or(0, |known| known.elsewhere);
+        let now = compute(turn, target, block, &before.unwrap_or_default(), elsewhere)?;
+        let counts = |block: Option<&Block>| block.map_or((0, 0), |block| (block.failed, block.said));
+        if counts(known.as_ref()) != counts(now.as_ref()) {
+            told.push((target.to_owned(), block, counts(now.as_ref())));
+        }
         match &now {
             Some(now) if known.as_ref() != Some(now) => BLOCKS.put(turn, &key, now)?,
             None if known.is_some() => BLOCKS.delete(turn, &key),
@@ -71,7 +86,7 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
 }
 
 /// One block from its measurements and the block before; `None` when nothing was measured in it.
-fn compute(turn: &mut Turn<'_>, target: &str, block: u32, before: &Block) -> Result<Option<Block>> {
+fn compute(turn: &mut Turn<'_>, target: &str, block: u32, before: &Block, elsewhere: u8) -> Result<Option<Block>> {
     let (start, end) = bounds(block);
     let all = evidence::read(turn, target, start.plus(-DAY), end.plus(DAY))?;
     let inside = |hour: i64| (start.hour()..end.hour()).contains(&hour);
@@ -98,11 +113,48 @@ fn compute(turn: &mut Turn<'_>, target: &str, block: u32, before: &Block) -> Res
     for span in before.spans.iter().filter(|span| !span.cusum.is_quiet()) {
         networks.entry(span.asn).or_default();
     }
-    let spans = networks
-        .into_iter()
-        .map(|(asn, (sessions, sources))| advance(asn, before.cusum(asn), &window::votes(&sessions, &peers), sources));
+    let failing = f64::from(elsewhere) / 100.0;
+    let spans = networks.into_iter().map(|(asn, (sessions, sources))| {
+        advance(asn, before.cusum(asn), &window::votes(&sessions, &peers), sources, failing)
+    });
     let spans = spans.filter(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
-    Ok(Some(Block { spans: spans.collect() }))
+    let spans = spans.collect();
+    let (failed, said) = if needs_peers(target) { counts(&own) } else { (0, 0) };
+    Ok(Some(Block { spans, failed, said, elsewhere }))
+}
+
+/// Measurements that failed, and those that say anything.
+fn counts(seen: &[evidence::Seen]) -> (u32, u32) {
+    seen.iter().fold((0, 0), |(failed, said), seen| match seen.session.evaluated.vote {
+        Vote::Blocked | Vote::NeedsControl | Vote::Down => (failed + 1, said + 1),
+        Vote::Clear => (failed, said + 1),
+        Vote::Masked => (failed, said),
+    })
+}
+
+/// How often targets without controls failed in other countries, by block, from the world.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetFailing {
+    /// (target, block, percent)
+    pub rates: Vec<(String, u32, u8)>,
+}
+
+impl Operation for SetFailing {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_failing";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (target, block, percent) in self.rates {
+            let key = (target.clone(), block);
+            let Some(row) = BLOCKS.get(turn, &key)?.filter(|row| row.elsewhere != percent) else { continue };
+            BLOCKS.put(turn, &key, &Block { elsewhere: percent, ..row })?;
+            // The day in the middle: the blocks before and after stay as they are.
+            let day = block.saturating_mul(BLOCK_DAYS).saturating_add(BLOCK_DAYS / 2);
+            super::measured(turn, &target, (day, day))?;
+        }
+        super::soon(turn)
+    }
 }
 
 /// Networks that fail too many control sites in a block to decide anything (ruling intelligence 22).

@@ -19,6 +19,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use blocks::SetFailing;
 pub use silences::SetElsewhere;
 pub(super) use silences::{forget, heard};
 #[cfg(test)]
@@ -37,6 +38,7 @@ use crate::event::Event;
 use crate::kv::Direction;
 use crate::starter::Platform;
 use crate::time::SECOND;
+use crate::world::{self, FailingBlocks};
 
 /// Blocks computed in one operation.
 const BLOCKS_AT_ONCE: usize = 60;
@@ -207,14 +209,17 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
     let more = marked.len() > AT_ONCE;
     let controls = super::evidence::control_sites(turn)?;
     let mut room = BLOCKS_AT_ONCE;
+    let mut told = Vec::new();
+    let mut done = !more;
     for (key, days) in marked.into_iter().take(AT_ONCE) {
         if room == 0 {
-            return Ok(false);
+            done = false;
+            break;
         }
         if controls.contains(&key.0) {
             blocks::control_changed(turn, days)?;
         }
-        match blocks::recompute(turn, &key.0, days, &mut room)? {
+        match blocks::recompute(turn, &key.0, days, &mut room, &mut told)? {
             Some(rest) => DIRTY.put(turn, &key, &rest)?,
             None => {
                 DIRTY.delete(turn, &key);
@@ -222,7 +227,11 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
             }
         }
     }
-    Ok(!more && DIRTY.first(turn, &DIRTY.range())?.is_none())
+    if !told.is_empty() {
+        let country = turn.actor().name.clone();
+        turn.send(world::actor().name, &FailingBlocks { country, blocks: told })?;
+    }
+    Ok(done && DIRTY.first(turn, &DIRTY.range())?.is_none())
 }
 
 /// Merges the series of marked subjects; true when none is marked any more.

@@ -289,6 +289,25 @@ fn ruling_intelligence_4_a_platform_flagged_without_control_is_no_incident() {
     assert_eq!(incident.networks.len(), 4);
 }
 
+/// Ruling intelligence 22: what fails as often in other countries at that time is the service's own fault.
+#[test]
+fn ruling_intelligence_22_a_platform_that_fails_everywhere_half_the_time_is_no_incident() {
+    let flaky = |country: &str, asn: u32| {
+        let hour = |hour: i64| rows(country, asn, "web.telegram.org", "2025-11-10", hour..hour + 1, hour % 3 < 2);
+        without_control((0..120).map(hour).collect())
+    };
+    let server = Server::start();
+    let countries = ["IT", "FR", "DE", "ES", "SE", "NO", "FI"];
+    let all = |country: &'static str| (1..=3).map(move |asn| flaky(country, asn));
+    add(&server, &countries.into_iter().flat_map(all).collect::<Vec<_>>());
+    for country in countries {
+        assert_eq!(incidents(&server, country), [], "{country}");
+    }
+    // Where it fails every time it is blocked all the same.
+    add(&server, &[without_control(rows("IT", 9, "web.telegram.org", "2025-11-10", 0..120, true))]);
+    assert_eq!(asns(&one(&server, "IT").draft), [9]);
+}
+
 /// Failures that follow a software version are the instrument's (methods 4.1 step 7).
 #[test]
 fn failures_of_one_software_version_make_no_incident() {
