@@ -97,6 +97,7 @@ fn ruling_29_a_pending_route_is_in_no_router() {
     }
 }
 
+/// Ruling intelligence 38: routes are those of the pages and a declared table of extensions, and no other.
 #[test]
 fn ruling_29_what_the_pages_do_not_ask_for_is_marked_as_an_extension() {
     let Some(demanded) = demanded() else { return };

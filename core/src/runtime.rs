@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{Call, Operation, Query, decode};
 use crate::documents::{self, Document};
+use crate::http::Ready;
 use crate::limits::Buckets;
 use crate::settings::Settings;
 use crate::{Result, Timestamp};
@@ -59,7 +60,7 @@ pub trait Runtime: MaybeSend + MaybeSync {
     fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>>;
 
     /// The published document; `None` when none was published yet. May be up to a minute old on the edge.
-    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>>;
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>>;
 
     /// Opens a receive stream on an agent; see [`crate::agent::stream`].
     fn stream(&self, open: crate::agent::stream::Open) -> BoxFuture<'_, Result<ByteStream>>;
@@ -165,9 +166,12 @@ pub async fn retry_unavailable<T, F: Future<Output = Result<T>>>(
 }
 
 /// A document as published, or rendered now by its owner when it never was.
-pub async fn document(rt: &dyn Runtime, key: &str) -> Result<Arc<Document>> {
+pub async fn document(rt: &dyn Runtime, key: &str) -> Result<Arc<Ready>> {
     match rt.document(key).await? {
         Some(document) => Ok(document),
-        None => Ok(Arc::new(decode(&rt.query(documents::render_call(key)?).await?)?)),
+        None => {
+            let document: Document = decode(&rt.query(documents::render_call(key)?).await?)?;
+            Ok(Arc::new(document.into()))
+        }
     }
 }

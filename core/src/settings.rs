@@ -152,6 +152,8 @@ settings! {
     effect_wait_ms: u32 = "250";
     /// Seconds a receive stream lives (ruling foundation-relay 8).
     stream_seconds: u32 = "30";
+    /// Seconds a client may take for a request head, for a piece of a body, and to take a piece of an answer (native).
+    client_seconds: u32 = "30";
     /// Memory for database pages, in bytes.
     cache_bytes: u64 = "67108864";
     /// Write one line per request to standard error.
@@ -174,6 +176,9 @@ impl Settings {
         }
         if self.stream_seconds == 0 || self.stream_seconds >= 60 {
             return Err("stream_seconds must be from 1 to 59: clients give up after 60".to_owned());
+        }
+        if self.client_seconds == 0 {
+            return Err("client_seconds must be at least 1".to_owned());
         }
         Ok(())
     }
@@ -245,6 +250,7 @@ mod tests {
             ("signups_per_day", "-1"),
             ("access_log", "maybe"),
             ("stream_seconds", "60"),
+            ("client_seconds", "0"),
             ("nonsense", "1"),
         ] {
             assert!(settings.clone().set(name, value).is_err(), "{name}={value}");

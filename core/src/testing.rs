@@ -17,12 +17,12 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::actor::host::{self, Outcome, Space, Work};
-use crate::actor::{ActorId, Call, Delivery, Kind, View};
+use crate::actor::{ActorId, Call, Delivery, Kind, Memo, View};
 use crate::agent::stream::{Emission, Hub, Open, StreamId};
 use crate::crypto::Secret;
 use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::deployment;
-use crate::documents::Document;
+use crate::http::Ready;
 use crate::kv::{MemoryStore, Store};
 use crate::limits::Buckets;
 use crate::runtime::{BoxFuture, ByteStream, Environment, Runtime};
@@ -38,13 +38,14 @@ pub struct TestRuntime {
     environment: Environment,
     state: Mutex<State>,
     own: Weak<TestRuntime>,
+    memo: Memo,
 }
 
 struct State {
     now: Timestamp,
     random: ChaCha20Rng,
     spaces: BTreeMap<ActorId, MemoryStore>,
-    documents: BTreeMap<String, Arc<Document>>,
+    documents: BTreeMap<String, Arc<Ready>>,
     hubs: BTreeMap<String, Listeners>,
     closed: bool,
     /// What handlers asked of which actor since [`TestRuntime::calls`] was last read.
@@ -93,6 +94,7 @@ impl TestRuntime {
             },
             state: Mutex::new(state),
             own: own.clone(),
+            memo: Memo::default(),
         })
     }
 
@@ -180,7 +182,7 @@ impl State {
                         Work::Publish(key) => {
                             if let Ok(Some(document)) = self.step(settings, &actor, |space| host::publish(space, &key))
                             {
-                                self.documents.insert(key, Arc::new(document));
+                                self.documents.insert(key, Arc::new(document.into()));
                             }
                         }
                     }
@@ -271,12 +273,12 @@ impl Runtime for TestRuntime {
         state.calls.push((call.actor.clone(), call.name.clone()));
         let empty = MemoryStore::default();
         let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
-        let view = View::new(&call.actor, rows, state.now, &self.environment.settings);
+        let view = View::new(&call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
         let reply = state.check().and_then(|()| host::answer(&view, &call));
         Box::pin(std::future::ready(reply))
     }
 
-    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
         Box::pin(std::future::ready(Ok(self.state().documents.get(key).cloned())))
     }
 

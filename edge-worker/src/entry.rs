@@ -50,12 +50,12 @@ fn refuse(error: Error) -> Result<Response> {
 }
 
 async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings) -> Result<Response> {
-    let limit = match routes::preflight(&head.method, &head.path, &head.headers, settings) {
+    let matched = match routes::preflight(&head.method, &head.path, &head.headers, settings) {
         Preflight::Answer(response) => {
             shell::discard(&mut request).await;
             return shell::response(*response);
         }
-        Preflight::Read(limit) => limit,
+        Preflight::Read(matched) => matched,
     };
     let environment = match environment::started(&env).await {
         Ok(environment) => environment,
@@ -65,16 +65,16 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
     if sockets::is_upgrade(&head) {
         return sockets::connect(env, runtime, &head).await;
     }
-    let body = match shell::body(&mut request, &head, limit).await {
+    let body = match shell::body(&mut request, &head, matched.max_body()).await {
         Ok(body) => body,
-        Err(Unread::TooLarge) => return shell::response(Preflight::too_large(limit)),
+        Err(Unread::TooLarge) => return shell::response(routes::too_large(matched.max_body())),
         Err(Unread::Broken) => {
             let error = Error::new(ErrorCode::BadRequest, "The body did not arrive completely.");
             return shell::response(routes::Response::error(error));
         }
     };
     let client = head.client(&settings.client_address_header);
-    if let Some(actor) = routes::home(&head.method, &head.path, &head.headers, &*runtime) {
+    if let Some(actor) = matched.home(&head.headers, &*runtime) {
         let forwarded = forward(&head, &body, client)?;
         let answered = match errand::object(&env, &actor) {
             Ok(object) => object.fetch_with_request(forwarded).await.map_err(Error::unavailable),
@@ -84,7 +84,7 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
         return answered.or_else(|error| shell::response(shell::logged(&route, routes::Response::error(error))));
     }
     let route = format!("{} {}", head.method, head.path);
-    shell::response(shell::logged(&route, routes::serve(runtime, head.with_body(body, client)).await))
+    shell::response(shell::logged(&route, routes::answer(runtime, matched, head.with_body(body, client)).await))
 }
 
 /// The same request for the object of its caller. Headers that only describe the connection stay behind.

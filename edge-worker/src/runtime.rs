@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use heliograph_core::actor::Call;
 use heliograph_core::agent::stream::Open;
-use heliograph_core::documents::Document;
+use heliograph_core::http::Ready;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::{Error, Result, Timestamp, deployment};
 use worker::Env;
@@ -53,8 +53,10 @@ impl Runtime for EdgeRuntime {
         })
     }
 
-    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
-        Box::pin(async move { Ok(Documents::new(&self.env)?.get(key).await?.map(Arc::new)) })
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
+        Box::pin(
+            async move { Ok(Documents::new(&self.env)?.get(key).await?.map(|document| Arc::new(document.into()))) },
+        )
     }
 
     /// The router runs the routes that open streams in the agent's own object.

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use heliograph_core::actor::host::{self, Due, Outcome};
-use heliograph_core::actor::{ActorId, Call, Delivery, Receipt, View};
+use heliograph_core::actor::{ActorId, Call, Delivery, Memo, Receipt, View};
 use heliograph_core::kv::Batch;
 use heliograph_core::{Error, Result, Timestamp};
 use worker::{Env, State, js_sys};
@@ -30,6 +30,7 @@ pub struct Space {
     settled: Cell<bool>,
     pub work: Work,
     pub listeners: RefCell<Listeners>,
+    memo: Memo,
 }
 
 impl Space {
@@ -43,6 +44,7 @@ impl Space {
             settled: Cell::default(),
             work: Work::default(),
             listeners: RefCell::default(),
+            memo: Memo::default(),
         })
     }
 
@@ -65,7 +67,8 @@ impl Space {
 
     pub fn answer(&self, call: &Call) -> Result<Vec<u8>> {
         let settings = environment::settings(&self.env)?;
-        host::answer(&View::new(&self.actor, &self.sqlite, clock::now(), &settings), call)
+        let view = View::new(&self.actor, &self.sqlite, clock::now(), &settings).remembering(&self.memo);
+        host::answer(&view, call)
     }
 
     /// Applies a message from another actor. Its own effects follow in the background: waiting for them here could

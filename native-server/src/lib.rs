@@ -8,7 +8,8 @@
 //! | [`runtime`] | the core's `Runtime` on top of both |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
-//! | [`serve`] | the HTTP shell |
+//! | [`serve`] | the HTTP shell: from a request to the core's router and back |
+//! | `connection` | below it: accepting connections, and ending those whose client stalls |
 //! | [`websocket`] | its WebSocket part |
 //! | [`server`] | starting and stopping all of it |
 //! | [`config`] | settings from flags, environment, file and defaults |
@@ -19,6 +20,7 @@
 pub mod cli;
 pub mod clock;
 pub mod config;
+mod connection;
 pub mod keyfile;
 mod maintenance;
 mod rotation;

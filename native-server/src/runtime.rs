@@ -5,11 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use heliograph_core::actor::{ActorId, Call, View, host};
+use fnv::FnvBuildHasher;
+use heliograph_core::actor::{ActorId, Call, Memo, View, host};
 use heliograph_core::agent::stream::Open;
 use heliograph_core::documents::Document;
+use heliograph_core::http::Ready;
 use heliograph_core::kv::Read;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime};
+use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
 
 use crate::clock;
@@ -26,6 +29,7 @@ pub struct Native {
     documents: Arc<Documents>,
     streams: Arc<Streams>,
     pub(crate) rotation: Rotation,
+    memo: Arc<Memo>,
 }
 
 impl Native {
@@ -36,7 +40,8 @@ impl Native {
         documents: Arc<Documents>,
         streams: Arc<Streams>,
     ) -> Self {
-        Native { store, writer: Arc::new(writer), environment, documents, streams, rotation: Rotation::default() }
+        let (rotation, memo) = (Rotation::default(), Arc::default());
+        Native { store, writer: Arc::new(writer), environment, documents, streams, rotation, memo }
     }
 
     pub fn streams(&self) -> &Arc<Streams> {
@@ -44,16 +49,16 @@ impl Native {
     }
 
     fn answer(&self, call: &Call) -> Result<Vec<u8>> {
-        answer(&self.store, &self.environment.settings, call)
+        answer(&self.store, &self.environment.settings, &self.memo, call)
     }
 }
 
 /// Runs a query on a snapshot. A panic in it is an internal error of this request alone.
-pub fn answer(store: &Store, settings: &heliograph_core::settings::Settings, call: &Call) -> Result<Vec<u8>> {
+pub fn answer(store: &Store, settings: &Settings, memo: &Memo, call: &Call) -> Result<Vec<u8>> {
     let run = || {
         store.read_actor(&call.actor, |rows| {
             let rows: &dyn Read = rows;
-            host::answer(&View::new(&call.actor, rows, clock::now(), settings), call)
+            host::answer(&View::new(&call.actor, rows, clock::now(), settings).remembering(memo), call)
         })
     };
     catch_unwind(AssertUnwindSafe(run))
@@ -73,12 +78,12 @@ impl Runtime for Native {
         if call.name != RENDER {
             return Box::pin(std::future::ready(self.answer(&call)));
         }
-        let (store, settings) = (self.store.clone(), self.environment.settings.clone());
-        let work = tokio::task::spawn_blocking(move || answer(&store, &settings, &call));
+        let (store, settings, memo) = (self.store.clone(), self.environment.settings.clone(), self.memo.clone());
+        let work = tokio::task::spawn_blocking(move || answer(&store, &settings, &memo, &call));
         Box::pin(async move { work.await.unwrap_or_else(|error| Err(Error::internal(error))) })
     }
 
-    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
         Box::pin(std::future::ready(Ok(self.documents.get(key))))
     }
 
@@ -117,21 +122,22 @@ impl Runtime for Native {
     }
 }
 
-/// The published documents in memory: a lookup takes a read lock for the time of one hash.
+/// The published documents in memory: a lookup takes a read lock for the time of one hash. The hash is a quick one,
+/// because no key comes from a client.
 #[derive(Default)]
 pub struct Documents {
-    by_key: RwLock<HashMap<String, Arc<Document>>>,
+    by_key: RwLock<HashMap<String, Arc<Ready>, FnvBuildHasher>>,
 }
 
 impl Documents {
-    pub fn get(&self, key: &str) -> Option<Arc<Document>> {
+    pub fn get(&self, key: &str) -> Option<Arc<Ready>> {
         self.by_key.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     pub fn put(&self, documents: Vec<Document>) {
         let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
         for document in documents {
-            by_key.insert(document.key.clone(), Arc::new(document));
+            by_key.insert(document.key.clone(), Arc::new(document.into()));
         }
     }
 }

@@ -1,28 +1,29 @@
 //! The HTTP shell: from a socket to the core's router and back.
 
-use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
+use axum::extract::FromRequestParts;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{ConnectInfo, FromRequestParts, State};
-use axum::serve::ListenerExt;
 use bytes::{Bytes, BytesMut};
+use futures_util::future::Either;
 use futures_util::{FutureExt, StreamExt};
 use heliograph_core::http::{self as routes, Body, Preflight, Request, Response};
-use heliograph_core::runtime::Runtime;
+use heliograph_core::runtime::{BoxFuture, Runtime};
 use heliograph_core::{Error, ErrorCode};
-use http::{HeaderMap, header};
+use http::{HeaderMap, Method, header};
+use http_body_util::BodyDataStream;
+use hyper::body::{Body as _, Incoming};
 use tokio::net::TcpListener;
 
+use crate::connection::{self, Content};
 use crate::runtime::Native;
 use crate::websocket;
 
-/// Longest pause between two pieces of a request body.
-const BODY_PAUSE: Duration = Duration::from_secs(30);
+/// Longest that a whole request body may take, in times of `client_seconds`, of which each of its pieces has one.
+const BODY: u32 = 10;
 
 /// Most bytes of a refused body that are read and thrown away. A client that is still writing when the connection closes
 /// sees a broken pipe in place of the refusal (RFC 9112 section 9.6).
@@ -34,118 +35,108 @@ const DISCARD_TIME: Duration = Duration::from_secs(2);
 /// Longest that open requests may take to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-struct Shell {
-    runtime: Arc<dyn Runtime>,
-}
-
 /// Answers requests until `shutdown` ends, then lets open ones finish. Streams end at once.
-pub async fn run(
-    listener: TcpListener,
-    native: Arc<Native>,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> std::io::Result<()> {
-    let shell = Arc::new(Shell { runtime: native.clone() });
-    let service = Router::new().fallback(handle).with_state(shell).into_make_service_with_connect_info::<SocketAddr>();
-    let listener = listener.tap_io(|socket| {
-        // Without it small answers wait for the acknowledgement of earlier ones.
-        let _ = socket.set_nodelay(true);
-    });
-    let (stopping, stopped) = tokio::sync::oneshot::channel();
-    let shutdown = async move {
-        shutdown.await;
-        native.streams().stop();
-        // The receiver waits below for as long as this function runs.
-        let _ = stopping.send(());
-    };
-    let serving = axum::serve(listener, service).with_graceful_shutdown(shutdown).into_future();
-    let overdue = async {
-        match stopped.await {
-            Ok(()) => tokio::time::sleep(GRACE).await,
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        result = serving => result,
-        () = overdue => {
-            eprintln!("warning: stopped with requests still open");
-            Ok(())
-        }
+pub async fn run(listener: TcpListener, native: Arc<Native>, shutdown: impl Future<Output = ()>) {
+    let runtime: Arc<dyn Runtime> = native.clone();
+    let patience = patience(&runtime);
+    let answer = move |peer, request| handle(&runtime, peer, request);
+    let last = connection::accept(listener, patience, answer, shutdown).await;
+    native.streams().stop();
+    if tokio::time::timeout(GRACE, last).await.is_err() {
+        eprintln!("warning: stopped with requests still open");
     }
 }
 
-async fn handle(
-    State(shell): State<Arc<Shell>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: axum::extract::Request,
-) -> axum::response::Response {
-    let started = Instant::now();
-    let settings = &shell.runtime.environment().settings;
-    let (mut head, body) = request.into_parts();
-    let client = client(&head.headers, &settings.client_address_header, peer.ip());
+/// How long a client may keep a connection waiting.
+fn patience(runtime: &Arc<dyn Runtime>) -> Duration {
+    Duration::from_secs(runtime.environment().settings.client_seconds.into())
+}
+
+/// The answer to a request. What can be decided from its head is, before anything is put into a future: a request with
+/// all its headers is large, and moving it costs more than most of what is done with it.
+fn handle(
+    runtime: &Arc<dyn Runtime>,
+    peer: IpAddr,
+    request: http::Request<Incoming>,
+) -> impl Future<Output = http::Response<Content>> + Send + use<> {
+    let settings = &runtime.environment().settings;
+    let (head, body) = request.into_parts();
     if websocket::is_upgrade(&head) {
-        return upgrade(&shell, &mut head).await;
+        return Either::Left(Box::pin(upgrade(runtime.clone(), head)));
     }
-    let log = settings.access_log.then(|| format!("{} {}", head.method, head.uri.path()));
-    let response = match routes::preflight(&head.method, head.uri.path(), &head.headers, settings) {
-        Preflight::Answer(response) => {
-            discard(body.into_data_stream(), &head.headers).await;
-            *response
-        }
-        Preflight::Read(limit) => match read(body, &head.headers, limit).await {
-            Err(Unread::TooLarge) => Preflight::too_large(limit),
-            Err(Unread::Broken) => Response::error(Error::bad_request("The body did not arrive completely.")),
-            Ok(body) => {
-                let request = Request {
-                    path: head.uri.path().to_owned(),
-                    query: head.uri.query().unwrap_or_default().to_owned(),
-                    method: head.method,
-                    headers: head.headers,
-                    body,
-                    client: Some(client),
-                };
-                answer(&shell.runtime, request).await
+    let client = client(&head.headers, &settings.client_address_header, peer);
+    let started = settings.access_log.then(Instant::now);
+    let (method, uri) = (head.method.clone(), head.uri.clone());
+    let answering: BoxFuture<'static, Response> =
+        match routes::preflight(&head.method, head.uri.path(), &head.headers, settings) {
+            Preflight::Answer(response) => Box::pin(async move {
+                discard(BodyDataStream::new(body), &head.headers).await;
+                *response
+            }),
+            Preflight::Read(matched) if body.is_end_stream() => {
+                routes::answer(runtime.clone(), matched, whole(head, Bytes::new(), client))
             }
-        },
-    };
-    if let Some(line) = log {
-        let micros = started.elapsed().as_micros();
-        eprintln!("{client} {line} {} {micros} us", response.status.as_u16());
+            Preflight::Read(matched) => {
+                let runtime = runtime.clone();
+                Box::pin(async move {
+                    match read(body, &head.headers, matched.max_body(), patience(&runtime)).await {
+                        Ok(body) => routes::answer(runtime, matched, whole(head, body, client)).await,
+                        Err(response) => *response,
+                    }
+                })
+            }
+        };
+    Either::Right(async move {
+        // A panic becomes a 500 of this request.
+        let answered = AssertUnwindSafe(answering).catch_unwind().await;
+        let response = answered.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")));
+        report(&method, uri.path(), response.cause.as_deref());
+        if let Some(started) = started {
+            let micros = started.elapsed().as_micros();
+            eprintln!("{client} {method} {} {} {micros} us", uri.path(), response.status.as_u16());
+        }
+        outgoing(response)
+    })
+}
+
+/// The request as the core takes it.
+fn whole(head: http::request::Parts, body: Bytes, client: IpAddr) -> Request {
+    Request {
+        path: head.uri.path().to_owned(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
+        method: head.method,
+        headers: head.headers,
+        body,
+        client: Some(client),
     }
-    into_axum(response)
 }
 
 /// Turns the connection into a WebSocket, or says why not.
-async fn upgrade(shell: &Shell, head: &mut http::request::Parts) -> axum::response::Response {
-    let upgrade = match WebSocketUpgrade::from_request_parts(head, &()).await {
+async fn upgrade(runtime: Arc<dyn Runtime>, mut head: http::request::Parts) -> http::Response<Content> {
+    let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &()).await {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
-            return into_axum(Response::error(Error::bad_request(format!(
+            return outgoing(Response::error(Error::bad_request(format!(
                 "This is no WebSocket request: {rejection}."
             ))));
         }
     };
     let query = head.uri.query().unwrap_or_default();
-    let accepted = websocket::accept(shell.runtime.clone(), upgrade, &head.headers, query).await;
-    accepted.unwrap_or_else(|error| {
-        report(head.uri.path(), error.cause.as_deref());
-        into_axum(Response::error(error))
-    })
-}
-
-/// Tells the operator, never the client.
-fn report(route: &str, cause: Option<&str>) {
-    if let Some(cause) = cause {
-        eprintln!("error: {route}: {cause}");
+    match websocket::accept(runtime, upgrade, &head.headers, query).await {
+        // What changes the protocol has no body.
+        Ok(response) => response.map(|_| Content::Whole(Bytes::new())),
+        Err(error) => {
+            report(&head.method, head.uri.path(), error.cause.as_deref());
+            outgoing(Response::error(error))
+        }
     }
 }
 
-/// Asks the core; a panic becomes a 500 of this request, and causes go to the operator.
-async fn answer(runtime: &Arc<dyn Runtime>, request: Request) -> Response {
-    let route = format!("{} {}", request.method, request.path);
-    let serving = AssertUnwindSafe(routes::serve(runtime.clone(), request)).catch_unwind();
-    let response = serving.await.unwrap_or_else(|_| Response::error(Error::internal("panic in the handler")));
-    report(&route, response.cause.as_deref());
-    response
+/// Tells the operator, never the client.
+fn report(method: &Method, path: &str, cause: Option<&str>) {
+    if let Some(cause) = cause {
+        eprintln!("error: {method} {path}: {cause}");
+    }
 }
 
 /// The client's address: the last one in the trusted header, which the proxy itself appended, else the socket's peer.
@@ -164,31 +155,30 @@ fn address(text: &str) -> Option<IpAddr> {
     bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
 }
 
-enum Unread {
-    TooLarge,
-    Broken,
-}
-
-async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Result<Bytes, Unread> {
+/// Reads a body of at most `limit` bytes, each piece of it within `patience`; else the answer that says what is wrong.
+async fn read(body: Incoming, headers: &HeaderMap, limit: usize, patience: Duration) -> Result<Bytes, Box<Response>> {
+    let too_large = || Err(Box::new(routes::too_large(limit)));
     let stated = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if stated == Some(0) || (stated.is_none() && !headers.contains_key(header::TRANSFER_ENCODING)) {
-        return Ok(Bytes::new());
-    }
-    let mut pieces = body.into_data_stream();
+    let mut pieces = BodyDataStream::new(body);
     if stated.is_some_and(|length| length > limit) {
         discard(pieces, headers).await;
-        return Err(Unread::TooLarge);
+        return too_large();
     }
+    let end = tokio::time::Instant::now() + patience * BODY;
     let mut whole = BytesMut::new();
     loop {
-        let piece = match tokio::time::timeout(BODY_PAUSE, pieces.next()).await {
+        let next = end.min(tokio::time::Instant::now() + patience);
+        let piece = match tokio::time::timeout_at(next, pieces.next()).await {
             Ok(Some(Ok(piece))) => piece,
             Ok(None) => return Ok(whole.freeze()),
-            Ok(Some(Err(_))) | Err(_) => return Err(Unread::Broken),
+            Ok(Some(Err(_))) | Err(_) => {
+                let error = Error::bad_request("The body did not arrive completely.");
+                return Err(Box::new(Response::error(error)));
+            }
         };
         if whole.len() + piece.len() > limit {
             discard(pieces, headers).await;
-            return Err(Unread::TooLarge);
+            return too_large();
         }
         // Most bodies come in one piece, which need not be copied.
         if whole.is_empty() && stated == Some(piece.len()) {
@@ -199,7 +189,7 @@ async fn read(body: axum::body::Body, headers: &HeaderMap, limit: usize) -> Resu
 }
 
 /// Reads what the client is still sending of a body that nobody wants, within bounds.
-async fn discard(mut pieces: axum::body::BodyDataStream, headers: &HeaderMap) {
+async fn discard(mut pieces: BodyDataStream<Incoming>, headers: &HeaderMap) {
     // A client that asks first sends nothing when it is refused, unless we read.
     if headers.contains_key(header::EXPECT) {
         return;
@@ -217,12 +207,11 @@ async fn discard(mut pieces: axum::body::BodyDataStream, headers: &HeaderMap) {
     let _ = tokio::time::timeout(DISCARD_TIME, reading).await;
 }
 
-fn into_axum(response: Response) -> axum::response::Response {
-    let body = match response.body {
-        Body::Bytes(bytes) => axum::body::Body::from(bytes),
-        Body::Stream(stream) => axum::body::Body::from_stream(stream.map(Ok::<_, Infallible>)),
-    };
-    let mut answer = axum::response::Response::new(body);
+fn outgoing(response: Response) -> http::Response<Content> {
+    let mut answer = http::Response::new(match response.body {
+        Body::Bytes(bytes) => Content::Whole(bytes),
+        Body::Stream(stream) => Content::Pieces(stream),
+    });
     *answer.status_mut() = response.status;
     *answer.headers_mut() = response.headers;
     if response.status == ErrorCode::PayloadTooLarge.status() {

@@ -246,6 +246,92 @@ fn importing_twice_changes_nothing_on_the_file_and_at_a_server() {
     assert!(!nothing.status.success() && told.contains("nothing could be read"), "{told}");
 }
 
+/// A folder of lists has files of other kinds in it: they are named, and the rest is imported; here and at a server alike.
+/// Only a list called `global` is the global one.
+#[test]
+fn an_import_goes_on_after_a_file_that_cannot_be_read() {
+    let (folder, path) = data("mixed");
+    let write = |name: &str, text: &[u8]| {
+        let file = folder.file(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let legend = write("legend.csv", b"Code,Name\nNEWS,News\n");
+    let cut_off = write("cut-off.csv", b"\x1f\x8b\x08\x00\x00\x00");
+    let missing = folder.file("missing.csv").to_str().unwrap().to_owned();
+    let casino = write("casino.csv", b"url,category_code\nhttps://casino.example/,GMB\n");
+    let global = write("global.csv", b"\nURL,Category_Code\nhttps://news.example/,NEWS\n");
+    let files = [legend.as_str(), &cut_off, &missing, &casino, &global];
+    let import = |more: &[&str]| -> Value {
+        let arguments = [&["import", "test-list", "--json"], &files[..], more].concat();
+        serde_json::from_str(&good(&path, &arguments)).unwrap()
+    };
+    let check = |report: &Value, new: u64| {
+        let unreadable: Vec<&String> = report["unreadable"].as_object().unwrap().keys().collect();
+        assert_eq!(unreadable, [&cut_off, &legend, &missing], "{report}");
+        assert_eq!((report["accepted"].as_u64(), report["duplicate"].as_u64()), (Some(new), Some(2 - new)), "{report}");
+    };
+    check(&import(&[]), 2);
+    let server = Server::start(&path);
+    check(&import(&["--to", &server.base]), 0);
+    let nothing = run(&path, &["import", "test-list", &legend, "--to", &server.base]);
+    let told = String::from_utf8(nothing.stderr).unwrap();
+    assert!(!nothing.status.success() && told.contains("category_code") && told.contains("nothing could be read"));
+    // Under its own name the list is known, and as part of the global one it would be new.
+    let as_list = |list: &str| -> Value {
+        let arguments = ["import", "test-list", &casino, "--list", list, "--dry-run", "--json", "--to", &server.base];
+        serde_json::from_str(&good(&path, &arguments)).unwrap()
+    };
+    assert_eq!(as_list("casino")["duplicate"], 1);
+    assert_eq!(as_list("global")["accepted"], 1);
+    // A line that no importer reads is counted, and those around it are read.
+    let long = format!("a.example\n{}\nb.example\n", "x".repeat(5 << 20));
+    let list = write("long.txt", long.as_bytes());
+    for more in [&["--to", server.base.as_str()][..], &["--dry-run", "--to", server.base.as_str()]] {
+        let arguments = [&["import", "blocklist", list.as_str(), "--country", "SE", "--json"], more].concat();
+        let report: Value = serde_json::from_str(&good(&path, &arguments)).unwrap();
+        let lines = report["accepted"].as_u64().unwrap() + report["duplicate"].as_u64().unwrap();
+        assert_eq!((lines, &report["reasons"]["row_too_long"]), (2, &1.into()), "{report}");
+    }
+}
+
+/// One document a line, an array, JSON spread over lines, a mark of byte order: all are read, and a line that is none is
+/// `unknown` in its place.
+#[test]
+fn classify_reads_documents_however_they_are_written() {
+    let (folder, path) = data("layouts");
+    let document = "{\"test_name\":\"ndt\"}";
+    let texts = [
+        (format!("\u{feff}{document}\r\n\r\n{document}\r\n"), 2),
+        (format!("[{document},{document}]"), 2),
+        (format!("[\n{document},\n{document}\n]\n"), 2),
+        ("{\n  \"test_name\": \"ndt\"\n}\n".to_owned(), 1),
+        (format!("{document}\nnot json\n5\n{document}\n"), 4),
+    ];
+    for (text, count) in &texts {
+        let file = folder.file("documents");
+        std::fs::write(&file, text).unwrap();
+        let output = good(&path, &["classify", file.to_str().unwrap(), "--json"]);
+        let results: Vec<Value> = serde_json::from_str(&output).unwrap();
+        assert_eq!(results.len(), *count, "{text:?}: {results:?}");
+        for (at, result) in results.iter().enumerate() {
+            assert_eq!((&result["label"], result["number"].as_u64()), (&"unknown".into(), Some(at as u64 + 1)));
+            assert!(result["reason"].is_string(), "{result}");
+        }
+    }
+    let whole = folder.file("damaged.gz");
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    (0..2_000).for_each(|n| {
+        std::io::Write::write_all(&mut gzip, format!("{{\"test_name\":\"t{n}\"}}\n").as_bytes()).unwrap()
+    });
+    let bytes = gzip.finish().unwrap();
+    std::fs::write(&whole, &bytes[..bytes.len() / 2]).unwrap();
+    let output = run(&path, &["classify", whole.to_str().unwrap(), "--json"]);
+    let results: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(output.status.success() && results.len() > 100, "{}", results.len());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("damaged.gz"));
+}
+
 #[test]
 fn classify_leaves_no_data_behind() {
     let (folder, path) = data("classify");

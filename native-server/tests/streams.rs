@@ -1,60 +1,32 @@
 //! Receive streams over real sockets: server-sent events and WebSockets.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod common;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::server::Server;
 use futures_util::{SinkExt, StreamExt};
-use heliograph::server::Deployment;
-use heliograph::store::Options;
 use heliograph::testing::folder;
 use heliograph_core::settings::Settings;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest};
 
-struct Server {
-    deployment: Deployment,
-    address: String,
-    stop: tokio::sync::oneshot::Sender<()>,
-    serving: tokio::task::JoinHandle<std::io::Result<()>>,
+/// A server whose streams live so long.
+async fn start(data: &Path, stream_seconds: u32) -> Server {
+    Server::start(data, Settings { stream_seconds, ..Settings::default() }).await
 }
 
-impl Server {
-    async fn start(data: &Path, stream_seconds: u32) -> Server {
-        let settings = Settings { stream_seconds, ..Settings::default() };
-        let deployment = Deployment::open(settings, Options::new(data)).await.unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let shutdown = async move { drop(stopped.await) };
-        let serving = tokio::spawn(heliograph::serve::run(listener, deployment.native().clone(), shutdown));
-        Server { deployment, address, stop, serving }
-    }
+trait Receiving {
+    async fn send(&self, key: &str, to: &str) -> String;
+    async fn sse(&self, key: &str) -> BufReader<TcpStream>;
+}
 
-    async fn post(&self, path: &str, key: &str, body: Value) -> Value {
-        let body = body.to_string();
-        let mut socket = TcpStream::connect(&self.address).await.unwrap();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nhost: x\r\nx-agent-key: {key}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\nconnection: close\r\n\r\n{body}",
-            body.len()
-        );
-        socket.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.starts_with("HTTP/1.1 201"), "{path}: {answer}");
-        serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
-    }
-
-    /// DID and key of a new agent.
-    async fn agent(&self, name: &str) -> (String, String) {
-        let made = self.post("/v1/agent/register", "", json!({ "name": name })).await;
-        (made["did"].as_str().unwrap().to_owned(), made["api_key"].as_str().unwrap().to_owned())
-    }
-
+impl Receiving for Server {
     /// Sends a message; streams carry it sealed, so it is known again by the id that this returns.
     async fn send(&self, key: &str, to: &str) -> String {
         let sent = self.post("/v1/agent/send", key, json!({ "to": to, "message": "hello" })).await;
@@ -62,10 +34,8 @@ impl Server {
     }
 
     async fn sse(&self, key: &str) -> BufReader<TcpStream> {
-        let mut socket = TcpStream::connect(&self.address).await.unwrap();
         let request = format!("GET /v1/agent/receive/sse HTTP/1.1\r\nhost: x\r\nx-agent-key: {key}\r\n\r\n");
-        socket.write_all(request.as_bytes()).await.unwrap();
-        let mut lines = BufReader::new(socket);
+        let mut lines = BufReader::new(self.connect(&request).await);
         let mut line = String::new();
         lines.read_line(&mut line).await.unwrap();
         assert!(line.starts_with("HTTP/1.1 200"), "{line}");
@@ -91,7 +61,7 @@ async fn line_with(stream: &mut BufReader<TcpStream>, text: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_gets_the_backlog_then_what_comes_and_ends_at_its_time() {
     let folder = folder("sse");
-    let server = Server::start(&folder.file("d.redb"), 2).await;
+    let server = start(&folder.file("d.redb"), 2).await;
     let (did, key) = server.agent("reader").await;
     let (_, writer) = server.agent("writer").await;
     let before = server.send(&writer, &did).await;
@@ -116,7 +86,7 @@ async fn a_stream_gets_the_backlog_then_what_comes_and_ends_at_its_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backlog_of_many_pages_arrives_in_order_without_gaps() {
     let folder = folder("sse-pages");
-    let server = Server::start(&folder.file("d.redb"), 30).await;
+    let server = start(&folder.file("d.redb"), 30).await;
     let (did, key) = server.agent("reader").await;
     let (_, writer) = server.agent("writer").await;
     let mut sent = Vec::new();
@@ -133,27 +103,26 @@ async fn a_backlog_of_many_pages_arrives_in_order_without_gaps() {
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_end_at_once_when_the_server_stops() {
     let folder = folder("sse-stop");
-    let server = Server::start(&folder.file("d.redb"), 30).await;
+    let server = start(&folder.file("d.redb"), 30).await;
     let (_, key) = server.agent("reader").await;
     let mut streams = Vec::new();
     for _ in 0..5 {
         streams.push(server.sse(&key).await);
     }
     let asked = Instant::now();
-    server.stop.send(()).unwrap();
-    server.serving.await.unwrap().unwrap();
+    let deployment = server.stop().await;
     assert!(asked.elapsed() < Duration::from_secs(3));
     for mut stream in streams {
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).await.unwrap();
     }
-    server.deployment.close().await;
+    deployment.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_or_the_first_frame() {
     let folder = folder("ws");
-    let server = Server::start(&folder.file("d.redb"), 30).await;
+    let server = start(&folder.file("d.redb"), 30).await;
     let (did, key) = server.agent("reader").await;
     let (_, writer) = server.agent("writer").await;
     let url = format!("ws://{}/v1/agent/receive/ws", server.address);
@@ -179,7 +148,7 @@ async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_o
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_37_a_web_socket_without_a_right_key_is_refused() {
     let folder = folder("ws-refused");
-    let server = Server::start(&folder.file("d.redb"), 30).await;
+    let server = start(&folder.file("d.redb"), 30).await;
     let url = format!("ws://{}/v1/agent/receive/ws", server.address);
     let mut request = url.clone().into_client_request().unwrap();
     request.headers_mut().insert("x-agent-key", "wrong".parse().unwrap());
@@ -200,7 +169,7 @@ async fn ruling_foundation_relay_37_a_web_socket_without_a_right_key_is_refused(
 #[tokio::test(flavor = "multi_thread")]
 async fn many_agents_listen_at_once_and_each_hears_only_its_own() {
     let folder = folder("sse-many");
-    let server = Arc::new(Server::start(&folder.file("d.redb"), 30).await);
+    let server = Arc::new(start(&folder.file("d.redb"), 30).await);
     let (_, writer) = server.agent("writer").await;
     let mut listeners = Vec::new();
     for n in 0..40 {

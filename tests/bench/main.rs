@@ -32,6 +32,8 @@ pub struct Round {
     pub lookup: load::Outcome,
     pub not_modified: load::Outcome,
     pub detect: load::Outcome,
+    /// `None` without the real data.
+    pub busy: Option<load::Outcome>,
     /// At 1, 16 and 64 connections.
     pub send: [load::Outcome; 3],
 }
@@ -66,6 +68,7 @@ fn interleaved(folder: &std::path::Path, cores: &machine::Cores, window: Duratio
         runtime.block_on(load::run(base, connections, window, plan, seed))
     };
     let (lookup, not_modified, detect) = (service.lookup(), service.not_modified(), service.detect());
+    let busy = service.busy();
     let hello = load::Plan::get(&bare.base, "/", &[]);
     // Once without counting: caches fill, connections and files exist.
     for plan in [&lookup, &detect] {
@@ -80,6 +83,7 @@ fn interleaved(folder: &std::path::Path, cores: &machine::Cores, window: Duratio
                 lookup: measure(&service.base, 64, &lookup),
                 not_modified: measure(&service.base, 64, &not_modified),
                 detect: measure(&service.base, 16, &detect),
+                busy: busy.as_ref().map(|plan| measure(&service.base, 16, plan)),
                 send: [1, 16, 64].map(|connections| measure(&service.base, connections, &service.send())),
                 fsync: [before, disk::probe(folder, window / 2)],
             }

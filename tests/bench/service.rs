@@ -20,6 +20,8 @@ const LOOKUP: &str = "/data/censorship-index.json";
 const AGENTS: usize = 64;
 /// Bytes of ciphertext in a durable send (ruling foundation-relay 33).
 const CIPHERTEXT: usize = 1_024;
+/// Measurements of the busiest series.
+const BUSY: &str = "ooni/observations_KE_2023_telegram.csv.gz";
 /// Rows that detection answers from.
 const ROWS: usize = 50_000;
 
@@ -44,6 +46,8 @@ pub struct Service {
     api_key: String,
     /// DID and key.
     agents: Vec<(String, String)>,
+    /// Whether the busiest real series is there.
+    busy: bool,
     /// Countries and sites of the data.
     cells: Vec<(String, String)>,
 }
@@ -67,11 +71,23 @@ impl Service {
         let client = Client::http(&server.base);
         let set = dataset(ROWS, now());
         data::import(&client.admin(), "ooni-observations", "", set.text.as_bytes());
+        let real = data::real(BUSY);
+        if let Some(text) = &real {
+            data::import(&client.admin(), "ooni-observations", "", text);
+        }
         let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);
         let agents = (0..AGENTS).map(|_| register(&client)).collect();
         let tag = settled(&client);
         let api_key = text(&key["api_key"]);
-        Service { base: server.base.clone(), _server: server, tag, api_key, agents, cells: set.cells }
+        Service {
+            base: server.base.clone(),
+            _server: server,
+            tag,
+            api_key,
+            agents,
+            busy: real.is_some(),
+            cells: set.cells,
+        }
     }
 
     pub fn lookup(&self) -> Plan {
@@ -85,6 +101,14 @@ impl Service {
     pub fn detect(&self) -> Plan {
         let bodies = self.cells.iter().map(|(country, site)| json!({ "country": country, "target": site }).to_string());
         Plan::posts(&self.base, "/hydra/v1/detect", &[("x-api-key", &self.api_key)], bodies)
+    }
+
+    /// The same question again and again, about a service that 26 networks measured many times a day.
+    pub fn busy(&self) -> Option<Plan> {
+        let body = json!({ "country": "KE", "target": "telegram", "as_of": "2023-11-23T12:30:00Z" }).to_string();
+        let plan =
+            || Plan::posts(&self.base, "/hydra/v1/detect", &[("x-api-key", &self.api_key)], std::iter::once(body));
+        self.busy.then(plan)
     }
 
     /// Each agent writes to its neighbour; nonce and signature differ from message to message.

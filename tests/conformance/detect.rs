@@ -100,12 +100,14 @@ fn an_unmeasured_domain_has_every_field_of_the_interface(suite: &Suite) {
     }
 }
 
+/// Ruling intelligence 27: a listed answer keeps an evidence count of 0 and the list's date; ruling intelligence 26: its
+/// confidence is at most 0.6.
 fn a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_list(suite: &Suite) {
     let client = research(&suite.client());
     let now = Timestamp::parse(detect(&client, "SE", "now.example")["lastChecked"].as_str().unwrap()).unwrap();
     let rows: Vec<_> =
         known_blocks::all().iter().filter(|row| row.confirmed_on <= now && row.sets_status(now)).collect();
-    assert!(rows.len() > 100, "only {} documented blocks are in force", rows.len());
+    assert!(rows.len() > 20, "only {} documented blocks are in force", rows.len());
     let countries: std::collections::BTreeSet<_> = rows.iter().map(|row| row.country).collect();
     for country in countries {
         let rows: Vec<_> = rows.iter().filter(|row| row.country == country).collect();
@@ -134,6 +136,7 @@ fn a_documented_block_is_known_list_with_bounded_confidence_and_the_date_of_its_
     }
 }
 
+/// Ruling intelligence 27: `evidenceCount` counts distinct measurements, and `lastChecked` is the newest of them.
 fn a_measured_block_is_blocked_with_networks_counts_and_method(suite: &Suite) {
     let body = at(&research(&suite.prepared("site", with_blocked_site)), INSIDE);
     check_shape(&body);
@@ -395,12 +398,12 @@ fn batch(client: &Client, targets: &[&str]) -> Value {
 
 fn a_batch_has_counts_that_add_up(suite: &Suite) {
     let client = research(&suite.client());
-    let body = batch(&client, &["bbc.com", "nobody.example", "dropbox.com", "other.example"]);
+    let body = batch(&client, &["youtube.com", "nobody.example", "facebook.com", "other.example"]);
     assert_eq!((&body["country"], &body["count"]), (&json!("CN"), &json!(4)));
     let results = body["results"].as_array().unwrap();
     assert_eq!(results.len(), 4);
     let order: Vec<_> = results.iter().map(|result| result["target"].as_str().unwrap()).collect();
-    assert_eq!(order, ["bbc.com", "nobody.example", "dropbox.com", "other.example"], "the order of the request");
+    assert_eq!(order, ["youtube.com", "nobody.example", "facebook.com", "other.example"], "the order of the request");
     for status in ["blocked", "accessible", "unknown"] {
         let count = results.iter().filter(|result| result["status"] == status).count();
         assert_eq!(body["summary"][status], count, "{body}");

@@ -124,9 +124,7 @@ fn ruling_33_countries_with_too_little_data_are_left_out_and_counted(suite: &Sui
     // 64 sessions on one domain are under 200 sessions on 20 domains.
     let countries = body["countries"].as_array().unwrap();
     assert!(countries.iter().all(|country| country["code"] != "NO"), "{body}");
-    let refused = body.get("insufficientData").or(body.pointer("/metadata/insufficientData"));
-    let refused = refused.or(body.pointer("/summary/insufficientData")).and_then(Value::as_u64);
-    assert!(refused.is_some_and(|count| count >= 1), "{body}");
+    assert!(body["metadata"]["insufficientData"].as_u64().is_some_and(|count| count >= 1), "{body}");
 }
 
 fn ruling_33_known_lists_never_enter_the_index(suite: &Suite) {

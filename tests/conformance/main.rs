@@ -13,6 +13,7 @@ use libtest_mimic::{Arguments, Trial};
 mod accessibility;
 mod agents;
 mod changes;
+mod claims;
 mod classify;
 mod country;
 mod detect;
@@ -22,6 +23,7 @@ mod incidents;
 mod index;
 mod interop;
 mod keys;
+mod layouts;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -32,6 +34,7 @@ mod rates;
 mod registration;
 mod routes;
 mod streams;
+mod sweeps;
 mod websockets;
 mod wire;
 
@@ -53,6 +56,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
     ("changes", changes::CASES),
+    ("claims", claims::CASES),
     ("classify", classify::CASES),
     ("country", country::CASES),
     ("detect", detect::CASES),
@@ -62,6 +66,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),
+    ("layouts", layouts::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
@@ -72,6 +77,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("registration", registration::CASES),
     ("routes", routes::CASES),
     ("streams", streams::CASES),
+    ("sweeps", sweeps::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];

@@ -147,6 +147,7 @@ fn a_refused_request_changes_nothing_and_a_wrong_key_costs_no_budget(suite: &Sui
     assert_eq!(budget(suite, &detect(&client.key("svc_demo"))).1, 19);
 }
 
+/// Ruling intelligence 40: sign-up is limited per address and day.
 fn sign_ups_are_limited_per_day(suite: &Suite) {
     let target = suite.fresh(&[("signups_per_day", "3")]);
     let client = target.client();

@@ -237,11 +237,13 @@ impl Client {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let settings = &runtime.environment().settings;
-        match core_http::preflight(&method, path, &headers, settings) {
+        let matched = match core_http::preflight(&method, path, &headers, settings) {
             core_http::Preflight::Answer(response) => return *response,
-            core_http::Preflight::Read(limit) if body.len() > limit => return core_http::Preflight::too_large(limit),
-            core_http::Preflight::Read(_) => {}
-        }
+            core_http::Preflight::Read(matched) if body.len() > matched.max_body() => {
+                return core_http::too_large(matched.max_body());
+            }
+            core_http::Preflight::Read(matched) => matched,
+        };
         let request = core_http::Request {
             method,
             path: path.to_owned(),
@@ -250,7 +252,7 @@ impl Client {
             body: Bytes::copy_from_slice(body),
             client: Some([127, 0, 0, 1].into()),
         };
-        core_http::serve(runtime, request).await
+        core_http::answer(runtime, matched, request).await
     }
 
     /// Opens an event stream; it ends when the server closes it.

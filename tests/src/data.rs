@@ -3,14 +3,13 @@
 //! The files are third-party data that is not part of the project: `../shared/data` beside the checkout, or the folder
 //! that `HELIOGRAPH_TEST_DATA` names. A test whose file is absent says so and ends.
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use serde_json::Value;
+use heliograph_core::measurement::ImportCounts;
 
 use crate::client::Client;
 
@@ -89,64 +88,21 @@ pub fn has_header(kind: &str) -> bool {
     matches!(kind, "ooni-observations" | "test-list" | "fingerprints" | "asn")
 }
 
-/// What an import said, summed over its chunks.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Counts {
-    pub accepted: u64,
-    pub duplicate: u64,
-    pub unsupported: u64,
-    pub unusable: u64,
-    pub refused: u64,
-    pub reasons: BTreeMap<String, u64>,
-}
-
-impl Counts {
-    /// Reads the answer to one chunk.
-    pub fn read(answer: &Value) -> Counts {
-        let count = |name: &str| answer[name].as_u64().unwrap_or_else(|| panic!("no {name} in {answer}"));
-        let reasons = answer["reasons"].as_object().unwrap_or_else(|| panic!("no reasons in {answer}"));
-        Counts {
-            accepted: count("accepted"),
-            duplicate: count("duplicate"),
-            unsupported: count("unsupported"),
-            unusable: count("unusable"),
-            refused: count("refused"),
-            reasons: reasons.iter().map(|(reason, count)| (reason.clone(), count.as_u64().unwrap())).collect(),
-        }
-    }
-
-    pub fn add(&mut self, other: &Counts) {
-        self.accepted += other.accepted;
-        self.duplicate += other.duplicate;
-        self.unsupported += other.unsupported;
-        self.unusable += other.unusable;
-        self.refused += other.refused;
-        for (reason, count) in &other.reasons {
-            *self.reasons.entry(reason.clone()).or_default() += count;
-        }
-    }
-
-    /// Lines that the import saw.
-    pub fn lines(&self) -> u64 {
-        self.accepted + self.duplicate + self.unsupported + self.unusable + self.refused
-    }
-}
-
 /// Sends one body to the import endpoint of `kind`; `query` begins with `?` or is empty.
 #[track_caller]
-pub fn send(admin: &Client, kind: &str, query: &str, body: &[u8]) -> Counts {
+pub fn send(admin: &Client, kind: &str, query: &str, body: &[u8]) -> ImportCounts {
     let answer = admin.send("POST", &format!("/v1/admin/import/{kind}{query}"), Some("application/octet-stream"), body);
     let body = answer.expect(200);
     for (country, result) in body["countries"].as_object().unwrap_or_else(|| panic!("no countries in {body}")) {
         assert!(result["error"].is_null(), "{country}: {result}");
     }
-    Counts::read(&body)
+    serde_json::from_value(body).unwrap()
 }
 
 /// Imports a whole file in chunks.
 #[track_caller]
-pub fn import(admin: &Client, kind: &str, query: &str, text: &[u8]) -> Counts {
-    let mut sum = Counts::default();
+pub fn import(admin: &Client, kind: &str, query: &str, text: &[u8]) -> ImportCounts {
+    let mut sum = ImportCounts::default();
     for chunk in chunks(text, has_header(kind), || CHUNK) {
         sum.add(&send(admin, kind, query, &chunk));
     }

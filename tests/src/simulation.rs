@@ -15,7 +15,7 @@ use heliograph_core::actor::host::{self, Due, Outcome, Space, Work};
 use heliograph_core::actor::{ActorId, Call, Delivery, Receipt, View};
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
-use heliograph_core::documents::Document;
+use heliograph_core::http::Ready;
 use heliograph_core::http::{Request, Response};
 use heliograph_core::kv::fault::{FaultyStore, How, When};
 use heliograph_core::kv::{MemoryStore, Store};
@@ -120,7 +120,7 @@ struct State {
     stores: BTreeMap<ActorId, FaultyStore<MemoryStore>>,
     due: BTreeMap<ActorId, Timestamp>,
     parcels: Vec<Parcel>,
-    documents: BTreeMap<String, Arc<Document>>,
+    documents: BTreeMap<String, Arc<Ready>>,
     woken: BTreeSet<ActorId>,
 }
 
@@ -302,7 +302,7 @@ impl State {
                 }
                 Work::Publish(key) => {
                     if let Ok(Some(document)) = self.on(actor, settings, |space| host::publish(space, &key)) {
-                        self.documents.insert(key, Arc::new(document));
+                        self.documents.insert(key, Arc::new(document.into()));
                     }
                 }
                 Work::Timer(_) => {}
@@ -405,7 +405,7 @@ impl Runtime for Simulation {
         })
     }
 
-    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Document>>>> {
+    fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
         Box::pin(async move { Ok(self.state().documents.get(key).cloned()) })
     }
 

@@ -65,6 +65,8 @@ fn npm(folder: &str) -> Result<PathBuf> {
             &format!("npm ci in {}", folder.display()),
             Command::new("npm")
                 .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
+                // Standard output of `edge serve` carries the ready line and nothing else.
+                .stdout(std::io::stderr())
                 .current_dir(&folder),
         )
     })?;

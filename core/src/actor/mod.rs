@@ -9,6 +9,7 @@
 //! outcome's batch atomically and moves the messages.
 
 pub mod host;
+pub mod memo;
 mod outbox;
 pub mod registry;
 mod timers;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
+pub use memo::Memo;
 pub use outbox::{Delivery, OutboxSummary, Receipt, summary as outbox_summary};
 pub use registry::{Entry, operation, query};
 pub use turn::{Turn, View};
@@ -70,6 +72,11 @@ impl Kind {
             Kind::Deployment => "deployment",
             Kind::Incidents => "incidents",
         }
+    }
+
+    /// Whether queries of this kind keep answers ([`memo`]), for which its changes are counted.
+    pub const fn counts_revisions(self) -> bool {
+        matches!(self, Kind::Country)
     }
 
     pub fn parse(text: &str) -> Option<Kind> {

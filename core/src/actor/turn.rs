@@ -3,8 +3,8 @@
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::{ActorId, Call, Operation, outbox, timers};
-use crate::kv::{Direction, Overlay, Pair, Range, Read, StoreError, Write};
+use super::{ActorId, Call, Memo, Operation, outbox, timers};
+use crate::kv::{Direction, Overlay, Pair, Range, Read, StoreError, Table, Write};
 use crate::settings::Settings;
 use crate::{Result, Timestamp};
 
@@ -92,13 +92,19 @@ impl<'a> Turn<'a> {
         changes.iter().any(|(key, _)| key.first().is_some_and(|table| tables.contains(table)))
     }
 
+    /// Counts a change of the actor's own rows, for [`View::revision`].
+    pub(super) fn revise(&mut self) -> Result<()> {
+        let revision = REVISION.get(self, &())?.unwrap_or_default();
+        Ok(REVISION.put(self, &(), &(revision + 1))?)
+    }
+
     pub(super) fn finish(self) -> (crate::kv::Batch, bool) {
         (self.overlay.into_batch(), self.wake)
     }
 
     /// The same state, for code that serves queries too.
     pub fn view(&self) -> View<'_> {
-        View { now: self.now, settings: self.settings, actor: self.actor, base: &self.overlay }
+        View { now: self.now, settings: self.settings, actor: self.actor, base: &self.overlay, memo: None }
     }
 }
 
@@ -122,21 +128,44 @@ impl Write for Turn<'_> {
     }
 }
 
+/// How often the actor's own rows were changed, where its kind counts that ([`super::Kind::counts_revisions`]).
+const REVISION: Table<(), u64> = Table::new(13);
+
 /// One run of a query: the actor's rows as of a snapshot.
 pub struct View<'a> {
     pub now: Timestamp,
     pub settings: &'a Settings,
     pub(super) actor: &'a ActorId,
     pub(super) base: &'a dyn Read,
+    memo: Option<&'a Memo>,
 }
 
 impl<'a> View<'a> {
     pub fn new(actor: &'a ActorId, base: &'a dyn Read, now: Timestamp, settings: &'a Settings) -> Self {
-        View { now, settings, actor, base }
+        View { now, settings, actor, base, memo: None }
+    }
+
+    /// The same with answers of the same actor from before.
+    pub fn remembering(self, memo: &'a Memo) -> Self {
+        View { memo: Some(memo), ..self }
+    }
+
+    pub fn memo(&self) -> Option<&'a Memo> {
+        self.memo
     }
 
     pub fn actor(&self) -> &ActorId {
         self.actor
+    }
+
+    /// Another one whenever a row of the actor is.
+    pub fn revision(&self) -> Result<u64> {
+        Ok(REVISION.get(&self.base, &())?.unwrap_or_default())
+    }
+
+    /// When the timer under this key is due, if it is set.
+    pub fn scheduled(&self, key: &str) -> Result<Option<Timestamp>> {
+        timers::due(&self.base, key)
     }
 }
 

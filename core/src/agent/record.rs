@@ -30,8 +30,10 @@ pub struct Keys {
     /// X25519.
     pub encryption: [u8; 32],
     /// ML-KEM-768.
+    #[serde(with = "crate::kv::bytes::option")]
     pub mlkem: Option<Vec<u8>>,
     /// The private keys, sealed under the master key; only of agents whose keys the server holds.
+    #[serde(with = "crate::kv::bytes::option")]
     pub sealed: Option<Vec<u8>>,
 }
 

@@ -10,7 +10,7 @@ use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
 use super::subject::Subject;
 use super::tables::{LISTED, Source};
-use crate::actor::{Kind, Query, View};
+use crate::actor::{Kind, Query, View, decode, encode};
 use crate::import::ListKind;
 use crate::kv::Direction;
 use crate::time::HOUR;
@@ -85,6 +85,8 @@ pub struct NetworkAnswer {
     pub method: Option<String>,
     pub technique: Option<String>,
     pub measurements: u32,
+    /// Those of them that are counted here, and at no other target.
+    pub counted: u32,
     pub votes: u32,
     pub blocked_votes: u32,
     pub confidence: f64,
@@ -113,6 +115,9 @@ pub struct Detection {
     pub confidence: f64,
     pub evidence_strength: f64,
     pub evidence_count: u32,
+    /// Measurements that are counted here, and at no other target: inside the age limit, and of the last seven days.
+    pub counted: u32,
+    pub of_week: u32,
     /// Methods in order of frequency, normal forms.
     pub methods: Vec<String>,
     pub technique: Option<String>,
@@ -156,9 +161,55 @@ impl Query for Detect {
     type Reply = Vec<Detection>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<Detection>> {
-        let surroundings = Surroundings::at(view, self.at.unwrap_or(view.now))?;
-        self.subjects.iter().map(|subject| detect(view, subject, &surroundings, self.explain)).collect()
+        let at = self.at.unwrap_or(view.now);
+        let mut surroundings = None;
+        let mut answers = Vec::with_capacity(self.subjects.len());
+        for subject in &self.subjects {
+            if let Some(known) = remembered(view, subject, at).filter(|_| !self.explain) {
+                answers.push(known);
+                continue;
+            }
+            let surroundings = match &mut surroundings {
+                Some(known) => known,
+                none => none.insert(Surroundings::at(view, at)?),
+            };
+            let answer = detect(view, subject, surroundings, self.explain)?;
+            if !self.explain {
+                remember(view, subject, at, &answer)?;
+            }
+            answers.push(answer);
+        }
+        Ok(answers)
     }
+}
+
+/// All that an answer from measurements depends on: the rows, the question, and the hour of its time. Votes, windows and
+/// ages are counted in hours; a full hour stands between two.
+fn memo_key(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<u8>> {
+    let whole = at.0.rem_euclid(HOUR) == 0;
+    encode(&(&view.actor().name, view.revision()?, subject, at.hour(), whole))
+}
+
+fn remembered(view: &View<'_>, subject: &Subject, at: Timestamp) -> Option<Detection> {
+    let known = view.memo()?.get(&memo_key(view, subject, at).ok()?)?;
+    decode(&known).ok()
+}
+
+/// Keeps an answer unless it depends on more than [`memo_key`]: one without measurements names its own time, and lists
+/// begin and end at any moment.
+fn remember(view: &View<'_>, subject: &Subject, at: Timestamp, answer: &Detection) -> Result<()> {
+    let Some(memo) = view.memo() else { return Ok(()) };
+    if answer.listed || answer.last_checked == at {
+        return Ok(());
+    }
+    for role in &subject.roles {
+        // Also one that begins within the hour.
+        if LISTED.first(view, &LISTED.prefix(&(role.key.clone(),)))?.is_some() {
+            return Ok(());
+        }
+    }
+    memo.put(memo_key(view, subject, at)?, encode(answer)?);
+    Ok(())
 }
 
 /// Answers about one subject.
@@ -181,10 +232,7 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
         .and_then(|block| Technique::from_dotted(block.technique?));
     let (methods, technique, block_type) = how(answer.basis, State::from(answer.status), &techniques, documented);
     let limit = judged.iter().map(|(_, judged)| judged.ageing.limit).max().unwrap_or(0);
-    let mut sources: BTreeSet<u8> = BTreeSet::new();
-    for (_, judged) in &judged {
-        sources.extend(&judged.sources);
-    }
+    let sources: BTreeSet<u8> = judged.iter().flat_map(|(_, judged)| &judged.sources).copied().collect();
     let known: Vec<Source> = sources.iter().filter_map(|code| Source::from_code(*code)).collect();
     let from_list = answer.basis == Basis::KnownList;
     let down = verdict.status == Status::Unknown && essential.iter().any(|judged| judged.down > 0);
@@ -195,6 +243,8 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
         confidence: round(answer.confidence),
         evidence_strength: round(verdict.evidence_strength),
         evidence_count: answer.evidence_count,
+        counted: sum(&judged, |judged| judged.counted),
+        of_week: sum(&judged, |judged| judged.of_week),
         methods,
         technique,
         block_type,
@@ -242,7 +292,9 @@ fn role_answer(essential: bool, judged: &Judged) -> RoleAnswer {
         essential,
         status: judged.verdict.status.into(),
         evidence_count: judged.evidence,
-        method: judged.verdict.techniques.first().map(|technique| technique.method().to_owned()),
+        method: (judged.verdict.status == Status::Blocked)
+            .then(|| judged.verdict.techniques.first().map(|technique| technique.method().to_owned()))
+            .flatten(),
     }
 }
 
@@ -265,6 +317,10 @@ fn combine(essential: &[&Judged]) -> CountryVerdict {
 fn blocked_networks<'a>(essential: &'a [&'a Judged]) -> impl Iterator<Item = &'a Network> {
     let networks = essential.iter().flat_map(|judged| &judged.networks);
     networks.filter(|network| network.asn != 0 && network.verdict.status == Status::Blocked)
+}
+
+fn sum(judged: &[(bool, Judged)], of: fn(&Judged) -> u32) -> u32 {
+    judged.iter().map(|(_, judged)| of(judged)).sum()
 }
 
 /// How many different measurements the roles rest on: one test measures several.
@@ -307,6 +363,7 @@ fn network_answer(network: &Network) -> NetworkAnswer {
         method: technique.map(|technique| technique.method().to_owned()),
         technique: technique.map(|technique| technique.as_str().to_owned()),
         measurements: network.measurements,
+        counted: network.counted,
         votes: verdict.votes,
         blocked_votes: verdict.blocked_votes,
         confidence: round(network::confidence(verdict.status, verdict.p_blocked)),

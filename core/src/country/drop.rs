@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::fold::needs_peers;
-use super::packed::{self, CellKey, PartKey};
+use super::packed::{self, CellKey, Records};
 use super::refresh;
+use super::rollup::DayRow;
 use super::tables::{
-    AGEING, ENTRIES, LISTED, LISTS, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROW_HASHES, SOURCES,
-    SUMMARY, TARGETS, VERDICTS, WITNESSES,
+    AGEING, ENTRIES, EPOCHS, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROLLED,
+    ROW_HASHES, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
 use super::{changes, documents};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
-use crate::kv::Direction;
+use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::measurement::ENTRY_LEN;
 use crate::world::{self, Forget, Swept, Task, Unlisted};
 
@@ -33,6 +34,8 @@ pub struct DropSource {
     pub source: u8,
     /// By earlier steps.
     pub removed: u64,
+    /// The number of this removal: what an import began before it stores is refused from here on.
+    pub epoch: u64,
 }
 
 /// Names of timers.
@@ -46,6 +49,7 @@ impl Operation for DropSource {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let country = turn.actor().name.clone();
+        EPOCHS.put(turn, &(self.source,), &self.epoch)?;
         let mut step = Step::default();
         let done = step.run(turn, self.source)?;
         let removed = self.removed + step.removed;
@@ -54,7 +58,7 @@ impl Operation for DropSource {
             turn.send(world::actor().name, &Forget { country: country.clone(), targets: gone, country_too: false })?;
         }
         if !done {
-            let next = DropSource { source: self.source, removed };
+            let next = DropSource { removed, ..self };
             let now = turn.now;
             return turn.schedule(DROP, now, &next);
         }
@@ -92,13 +96,30 @@ struct Step {
 impl Step {
     /// Removes the next cells of a source; true when none is left.
     fn run(&mut self, turn: &mut Turn<'_>, source: u8) -> Result<bool> {
-        let mut range = ENTRIES.range();
+        let entries = |records: &Records| (records.0.len() / ENTRY_LEN) as u64;
+        Ok(self.table(turn, source, &ENTRIES, |key| &key.3, |key| (key.0, key.1, key.2, key.3), entries)?
+            && self.table(turn, source, &ROLLED, |key| &key.3, |key| key, DayRow::measurements)?
+            && self.table(turn, source, &ROW_HASHES, |key| &key.3, |key| (key.0, key.1, key.2, key.3), |_| 0)?)
+    }
+
+    /// The same for one table; what is left in [`ROW_HASHES`] belongs to rows that say nothing of any target.
+    fn table<K: Key + Clone, V: Row>(
+        &mut self,
+        turn: &mut Turn<'_>,
+        source: u8,
+        table: &Table<K, V>,
+        source_of: impl Fn(&K) -> &u8,
+        cell_of: impl Fn(K) -> CellKey,
+        measurements: impl Fn(&V) -> u64,
+    ) -> Result<bool> {
+        let mut range = table.range();
         loop {
-            let rows = ENTRIES.scan(turn, &range, Direction::Ascending, ROWS_AT_ONCE)?;
+            let rows = table.scan(turn, &range, Direction::Ascending, ROWS_AT_ONCE)?;
             let last = rows.last().map(|(key, _)| key.clone());
-            for (key, records) in rows {
-                if key.3 == source {
-                    self.row(turn, &key, records.0.len() / ENTRY_LEN)?;
+            for (key, row) in rows {
+                if *source_of(&key) == source {
+                    table.delete(turn, &key);
+                    self.cell(turn, cell_of(key), measurements(&row))?;
                 }
                 if self.changes >= MAX_CHANGES {
                     return Ok(false);
@@ -106,18 +127,18 @@ impl Step {
             }
             match last {
                 // Rows of other sources stay and are passed over.
-                Some(last) => range.start = ENTRIES.prefix(&last).end.unwrap_or_default(),
+                Some(last) => range.start = table.prefix(&last).end.unwrap_or_default(),
                 None => return Ok(true),
             }
         }
     }
 
-    fn row(&mut self, turn: &mut Turn<'_>, key: &PartKey, entries: usize) -> Result<()> {
-        let (target, day, asn, source, _) = key.clone();
-        let entries = entries as u64;
-        ENTRIES.delete(turn, key);
-        let cell: CellKey = (target.clone(), day, asn, source);
+    fn cell(&mut self, turn: &mut Turn<'_>, cell: CellKey, entries: u64) -> Result<()> {
+        let (target, day, asn, source) = cell.clone();
         self.changes += 9 + packed::remove(&ROW_HASHES, turn, &cell)?;
+        if target.is_empty() {
+            return Ok(());
+        }
         WITNESSES.delete(turn, &cell);
         OUTSIDE.delete(turn, &(target.clone(), day));
         if needs_peers(&target) {
@@ -142,11 +163,10 @@ impl Step {
         let mut gone = BTreeSet::new();
         for (target, removed) in self.targets {
             let key = (target.clone(),);
-            let range = ENTRIES.prefix(&key);
-            match (ENTRIES.first(turn, &range)?, ENTRIES.last(turn, &range)?, TARGETS.get(turn, &key)?) {
-                (Some((first, _)), Some((last, _)), Some(mut row)) => {
+            match (days(turn, &key)?, TARGETS.get(turn, &key)?) {
+                (Some((first, last)), Some(mut row)) => {
                     row.entries = row.entries.saturating_sub(removed);
-                    (row.first_day, row.last_day) = (first.1, last.1);
+                    (row.first_day, row.last_day) = (first, last);
                     TARGETS.put(turn, &key, &row)?;
                 }
                 _ => {
@@ -165,11 +185,22 @@ impl Step {
     }
 }
 
+/// First and last day on which a target is measured.
+fn days(view: &impl Read, target: &(String,)) -> Result<Option<(u32, u32)>> {
+    let (entries, rolled) = (ENTRIES.prefix(target), ROLLED.prefix(target));
+    let first =
+        [ENTRIES.first(view, &entries)?.map(|(key, _)| key.1), ROLLED.first(view, &rolled)?.map(|(key, _)| key.1)];
+    let last = [ENTRIES.last(view, &entries)?.map(|(key, _)| key.1), ROLLED.last(view, &rolled)?.map(|(key, _)| key.1)];
+    Ok(first.into_iter().flatten().min().zip(last.into_iter().flatten().max()))
+}
+
 /// Removes every block list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropLists {
     /// By earlier steps.
     pub removed: u64,
+    /// The number of this removal, as of [`DropSource`].
+    pub epoch: u64,
 }
 
 impl Operation for DropLists {
@@ -178,6 +209,7 @@ impl Operation for DropLists {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        EPOCHS.put(turn, &(LISTS_EPOCH,), &self.epoch)?;
         let rows = LISTED.scan(turn, &LISTED.range(), Direction::Ascending, LISTED_AT_ONCE)?;
         let mut domains = BTreeSet::new();
         for ((domain, kind), _) in &rows {
@@ -194,7 +226,7 @@ impl Operation for DropLists {
         }
         if rows.len() == LISTED_AT_ONCE {
             let now = turn.now;
-            return turn.schedule(DROP_LISTS, now, &DropLists { removed });
+            return turn.schedule(DROP_LISTS, now, &DropLists { removed, ..self });
         }
         for (key, _) in LISTS.scan(turn, &LISTS.range(), Direction::Ascending, 16)? {
             LISTS.delete(turn, &key);

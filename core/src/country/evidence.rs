@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::distinct::Distinct;
 use super::instrument::{self, InstrumentFault};
 use super::packed;
+use super::rollup::{self, Prefix};
 use super::subject::is_messaging;
-use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, NetworkRow, OUTSIDE, PRIORS, TARGETS};
+use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, NetworkRow, OUTSIDE, PRIORS, ROLLED, TARGETS};
 use crate::actor::View;
 use crate::kv::{Direction, Read};
 use crate::measurement::{ENTRY_LEN, Entry};
@@ -24,10 +25,18 @@ use crate::{Result, Timestamp, starter};
 
 /// One stored measurement, judged.
 pub struct Seen {
+    /// See [`identity`].
     pub identity: u64,
     pub source: u8,
     pub day: u32,
+    /// Counted here as one of the country's measurements, and at no other target.
+    pub primary: bool,
     pub session: Session,
+}
+
+/// What tells a measurement from others of its country: network, day, and the part of its identity that stays for good.
+pub fn identity(prefix: Prefix, day: u32, asn: u32) -> u64 {
+    u64::from(day ^ asn.rotate_left(16)) << 32 | u64::from(u32::from_be_bytes(prefix))
 }
 
 /// A network with its votes and verdict.
@@ -40,6 +49,8 @@ pub struct Network {
     pub verdict: NetworkVerdict,
     /// Measurements inside the age limit, with or without a vote.
     pub measurements: u32,
+    /// Those of them that are counted at this series, and at no other.
+    pub counted: u32,
     /// Newest of them, hours since the epoch.
     pub last_hour: i64,
 }
@@ -52,6 +63,11 @@ pub struct Judged {
     pub networks: Vec<Network>,
     /// Distinct measurements inside the age limit.
     pub evidence: u32,
+    /// Those of them that are counted at this series, and at no other: of the age limit, and of the last seven days.
+    pub counted: u32,
+    pub of_week: u32,
+    /// The newest measurement of the day before the age limit, hours since the epoch.
+    aged: Option<i64>,
     /// Their identities; one may be there twice.
     pub identities: Vec<u64>,
     /// Newest measurement before the time, however old, hours since the epoch.
@@ -78,17 +94,31 @@ fn day_of(hour: i64) -> u32 {
     u32::try_from(hour.div_euclid(24)).unwrap_or(0)
 }
 
-/// Every stored measurement of a series in `[from, to)`, judged.
+/// The time of figures for a week (spec intelligence 0.4: measurements in the last 7 days).
+const WEEK: i64 = 7 * DAY;
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Every stored measurement of a series in `[from, to)`, judged, in the order of their days.
 pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
     let first = u32::try_from(from.day()).unwrap_or(0);
     let last = u32::try_from(to.day()).unwrap_or(0);
     let mut seen = Vec::new();
+    let rolled = ROLLED.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));
+    ROLLED.visit(view, rolled, Direction::Ascending, |(_, day, asn, source), row| {
+        row.seen(day, asn, source, &mut seen);
+        Ok(true)
+    })?;
+    let inside = |hour: i64| hour * HOUR > from.0 - HOUR && hour * HOUR < to.0;
+    seen.retain(|seen: &Seen| inside(seen.session.hour));
+    let rolled = seen.len();
     packed::visit_days(&ENTRIES, view, key, (first, last), |day, asn, source, records| {
         for bytes in records.chunks_exact(ENTRY_LEN) {
             let Some(entry) = bytes.try_into().ok().and_then(Entry::decode) else { continue };
             let hour = i64::from(day) * 24 + i64::from(entry.hour);
-            let start = hour * HOUR;
-            if start < from.0 - HOUR + 1 || start >= to.0 {
+            if !inside(hour) {
                 continue;
             }
             let session = Session {
@@ -97,9 +127,14 @@ pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Resu
                 vote_key: entry.vote_key,
                 evaluated: entry.outcome.evaluate(),
             };
-            seen.push(Seen { identity: u64::from_be_bytes(entry.identity), source, day, session });
+            let identity = identity(rollup::prefix(&entry.identity), day, asn);
+            seen.push(Seen { identity, source, day, primary: entry.primary, session });
         }
     })?;
+    if (1..seen.len()).contains(&rolled) {
+        // Late measurements of rolled-up days among others.
+        seen.sort_by_key(|seen| seen.day);
+    }
     Ok(seen)
 }
 
@@ -218,8 +253,41 @@ fn by_network(seen: &[Seen]) -> Vec<Vec<Session>> {
     networks.map(|rows| rows.iter().flat_map(|row| row.iter()).map(|seen| seen.session).collect()).collect()
 }
 
-/// Judges one series.
+/// Judges one series. A block that only ageing made is none.
 pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<Judged> {
+    let judged = judge_at(view, key, surroundings)?;
+    let Some(then) = judged.verdict.blocked_since_evidence(surroundings.at) else { return Ok(judged) };
+    // Mostly the newest evidence is hours old, and nothing passed the age limit since.
+    let counted_then = |hour: i64| hour * HOUR >= then.0 - judged.ageing.limit;
+    if then.0 >= surroundings.at.0 - DAY && !judged.aged.is_some_and(counted_then) {
+        return Ok(judged);
+    }
+    let before = judge_at(view, key, &Surroundings::at(view, then)?)?;
+    match national::is_block_of(&members(&before.networks), &members(&judged.networks)) {
+        true => Ok(judged),
+        false => Ok(Judged { verdict: judged.verdict.undecided(), ..judged }),
+    }
+}
+
+/// A withheld network is no network: it counts as evidence of the country's data, never as a vote of one.
+fn members(networks: &[Network]) -> Vec<Member<'_>> {
+    let networks = networks.iter().filter(|network| network.asn != 0);
+    networks
+        .map(|network| Member { asn: network.asn, addresses: network.addresses, verdict: &network.verdict })
+        .collect()
+}
+
+/// Measurements that are counted at their series: of the last seven days, and by network.
+fn counted(seen: &[Seen], at: Timestamp) -> (u32, BTreeMap<u32, u32>) {
+    let counted = seen.iter().filter(|seen| seen.primary);
+    let week = at.plus(-WEEK);
+    let of_week = counted.clone().filter(|seen| seen.session.hour * HOUR >= week.0).count();
+    let mut of_network = BTreeMap::new();
+    counted.for_each(|seen| *of_network.entry(seen.session.asn.unwrap_or(0)).or_default() += 1);
+    (count(of_week), of_network)
+}
+
+fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<Judged> {
     let at = surroundings.at;
     let ageing = Ageing::of(is_messaging(key));
     let from = at.plus(-ageing.limit);
@@ -232,12 +300,14 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
         None => DEFAULT_DOWN_RATE,
     };
     let newest = newest(view, key, at, &all)?;
+    let aged = all.iter().map(|seen| seen.session.hour).filter(|hour| hour * HOUR < from.0).max();
     all.retain(|seen| seen.session.hour * HOUR >= from.0);
     let tally = Tally::of(all.iter().map(|seen| &seen.session));
     let identities: Vec<u64> = all.iter().map(|seen| seen.identity).collect();
     let mut distinct = Distinct::default();
     identities.iter().for_each(|identity| distinct.insert(*identity));
     let sources = all.iter().map(|seen| seen.source).collect();
+    let (of_week, of_network) = counted(&all, at);
     let mut networks = Vec::new();
     for sessions in &by_network(&all) {
         let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
@@ -255,21 +325,19 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
             addresses: row.addresses,
             verdict: network::verdict(&votes, at, &context),
             votes,
-            measurements: u32::try_from(sessions.len()).unwrap_or(u32::MAX),
+            measurements: count(sessions.len()),
+            counted: of_network.get(&asn).copied().unwrap_or(0),
             last_hour: sessions.iter().map(|session| session.hour).max().unwrap_or(0),
         });
     }
-    // A withheld network is no network: it counts as evidence of the country's data, never as a vote of one.
-    let members: Vec<Member<'_>> = networks
-        .iter()
-        .filter(|network| network.asn != 0)
-        .map(|network| Member { asn: network.asn, addresses: network.addresses, verdict: &network.verdict })
-        .collect();
     Ok(Judged {
         key: key.to_owned(),
         ageing,
-        verdict: national::verdict(&members),
-        evidence: u32::try_from(distinct.len()).unwrap_or(u32::MAX),
+        verdict: national::verdict(&members(&networks)),
+        evidence: count(distinct.len()),
+        counted: of_network.values().sum(),
+        of_week,
+        aged,
         identities,
         newest,
         sources,
@@ -287,8 +355,10 @@ fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[Seen]) -> Result
     }
     let mut end = u32::try_from(at.day()).unwrap_or(0).saturating_add(1);
     loop {
-        let range = ENTRIES.between(&(key.to_owned(), 0u32), &(key.to_owned(), end));
-        let Some(((_, day, ..), _)) = ENTRIES.last(view, &range)? else { return Ok(None) };
+        let (from, to) = ((key.to_owned(), 0u32), (key.to_owned(), end));
+        let entries = ENTRIES.last(view, &ENTRIES.between(&from, &to))?.map(|((_, day, ..), _)| day);
+        let rolled = ROLLED.last(view, &ROLLED.between(&from, &to))?.map(|((_, day, ..), _)| day);
+        let Some(day) = entries.max(rolled) else { return Ok(None) };
         let midnight = Timestamp(i64::from(day) * DAY);
         let seen = read(view, key, midnight, at.min(midnight.plus(DAY)))?;
         if let Some(hour) = seen.iter().map(|seen| seen.session.hour).max() {
@@ -313,12 +383,19 @@ pub fn rules(judged: &Judged, at: Timestamp) -> BTreeMap<RuleId, u32> {
 /// One day of a series.
 pub struct Day {
     pub day: u32,
-    pub measurements: u32,
+    /// Identities of its measurements.
+    pub identities: Vec<u64>,
     /// Measurements that say blocked or clear, and those that say blocked.
     pub votes: u32,
     pub blocked: u32,
     /// The country's verdict at the end of the day.
     pub verdict: CountryVerdict,
+}
+
+/// Networks (number, addresses, votes) with their verdicts at some time.
+fn members_of<'a>(networks: &[(u32, Option<u64>, Vec<HourVote>)], verdicts: &'a [NetworkVerdict]) -> Vec<Member<'a>> {
+    let networks = networks.iter().zip(verdicts);
+    networks.map(|((asn, addresses, _), verdict)| Member { asn: *asn, addresses: *addresses, verdict }).collect()
 }
 
 /// The days of `[from, at)` on which a series was measured, oldest first. Peers are those known at `at`.
@@ -335,14 +412,14 @@ pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surround
         calibration: Calibration::cold_start(),
     };
     let mut by_network: BTreeMap<u32, Vec<Session>> = BTreeMap::new();
-    let mut days: BTreeMap<u32, (u32, u32, u32)> = BTreeMap::new();
+    let mut days: BTreeMap<u32, (Vec<u64>, u32, u32)> = BTreeMap::new();
     for seen in &all {
         let session = seen.session;
         if session.hour * HOUR >= from.0 {
             let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
             let vote = session.evaluated.with_peers(works);
             let day = days.entry(seen.day).or_default();
-            day.0 += 1;
+            day.0.push(seen.identity);
             day.1 += u32::from(matches!(vote, Vote::Blocked | Vote::Clear));
             day.2 += u32::from(vote == Vote::Blocked);
         }
@@ -355,20 +432,25 @@ pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surround
         let addresses = surroundings.network(view, *asn)?.addresses;
         networks.push((*asn, addresses, window::votes(sessions, &peers)));
     }
+    let verdicts = |end: Timestamp| -> Vec<NetworkVerdict> {
+        networks.iter().map(|(asn, _, votes)| network::verdict(votes, end, &context(*asn))).collect()
+    };
     let judge = |day: u32| {
         // The last instant of the day: the window takes the hour that `now` is in.
         let end = Timestamp((i64::from(day) + 1) * DAY - 1).min(at);
-        let verdicts: Vec<NetworkVerdict> =
-            networks.iter().map(|(asn, _, votes)| network::verdict(votes, end, &context(*asn))).collect();
-        let members: Vec<Member<'_>> = networks
-            .iter()
-            .zip(&verdicts)
-            .map(|((asn, addresses, _), verdict)| Member { asn: *asn, addresses: *addresses, verdict })
-            .collect();
-        national::verdict(&members)
+        let now = verdicts(end);
+        let verdict = national::verdict(&members_of(&networks, &now));
+        match verdict.blocked_since_evidence(end) {
+            Some(then)
+                if !national::is_block_of(&members_of(&networks, &verdicts(then)), &members_of(&networks, &now)) =>
+            {
+                verdict.undecided()
+            }
+            _ => verdict,
+        }
     };
     Ok(days
         .into_iter()
-        .map(|(day, (measurements, votes, blocked))| Day { day, measurements, votes, blocked, verdict: judge(day) })
+        .map(|(day, (identities, votes, blocked))| Day { day, identities, votes, blocked, verdict: judge(day) })
         .collect())
 }

@@ -205,8 +205,11 @@ pub fn sentence(answer: &Detection, country: &str) -> String {
             format!("{name} fails in {country} in ways that point at the site itself; newest measurement {seen}.")
         }
         (State::Unknown, "measured") => format!(
-            "Whether {name} is blocked in {country} is not known: {} measurements are not enough; newest {seen}.",
-            answer.evidence_count
+            "Whether {name} is blocked in {country} is not known: {} not enough; newest {seen}.",
+            match answer.evidence_count {
+                1 => "1 measurement is".to_owned(),
+                count => format!("{count} measurements are"),
+            }
         ),
         (State::Unknown, _) if answer.stale_since.is_some() => {
             format!("Whether {name} is blocked in {country} is not known: it was last measured on {seen}.")

@@ -1,19 +1,22 @@
 //! Storing measurements: any permutation, split or repeat of the same input ends in the same rows.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::changes;
 use super::packed::{self, CellKey};
+use super::rollup::{self, PREFIX_LEN, Prefix};
 use super::tables::{
-    ENTRIES, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, QUEUE, ROW_HASHES, RULES_VERSION, SOURCES, TARGETS,
-    WITNESSES, WitnessRow, Witnesses,
+    ENTRIES, EPOCHS, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, QUEUE, ROLLED, ROW_HASHES, RULES_VERSION,
+    SOURCES, SourceRow, TARGETS, WITNESSES, WitnessRow, Witnesses,
 };
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::import::removal;
 use crate::kv::Read;
 use crate::measurement::{ENTRY_LEN, Entry};
-use crate::{Error, Result, starter};
+use crate::{Error, Result, Timestamp, starter};
 
 /// Bytes of a row hash.
 pub const HASH_LEN: usize = 4;
@@ -39,6 +42,9 @@ pub struct Cell {
     #[serde(with = "packed::compact")]
     pub rows: Vec<u8>,
     pub witnesses: Vec<WitnessRow>,
+    /// Of each of `rows`, the first bytes of the identity of its measurement.
+    #[serde(with = "packed::compact")]
+    pub owners: Vec<u8>,
 }
 
 impl Cell {
@@ -51,6 +57,8 @@ impl Cell {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Fold {
     pub cells: Vec<Cell>,
+    /// Removals of the source when the import began.
+    pub epoch: u64,
 }
 
 /// What a fold found.
@@ -71,6 +79,8 @@ struct Change {
     witnesses: Option<Witnesses>,
     altered: bool,
     new: u64,
+    /// Measurements that are counted here now and were not.
+    counted: u64,
     known: u64,
     new_rows: u64,
     repeats: u64,
@@ -96,15 +106,49 @@ fn count_hours(entries: &[u8], sign: i64, hours: &mut [i64; 24]) {
     }
 }
 
-fn change(view: &impl Read, cell: &Cell) -> Result<Change> {
+/// The part of a cell that is not rolled up: entries and rows, and how many of each are.
+struct Fresh<'a> {
+    entries: Cow<'a, [u8]>,
+    rows: Cow<'a, [u8]>,
+    known: u64,
+    repeats: u64,
+}
+
+impl<'a> Fresh<'a> {
+    fn of(view: &impl Read, now: Timestamp, cell: &'a Cell) -> Result<Fresh<'a>> {
+        let rolled = match cell.day < rollup::first_young_day(now) {
+            true => ROLLED.get(view, &cell.key())?,
+            false => None,
+        };
+        let Some(rolled) = rolled else {
+            let (entries, rows) = (cell.entries.as_slice().into(), cell.rows.as_slice().into());
+            return Ok(Fresh { entries, rows, known: 0, repeats: 0 });
+        };
+        let rolled = rolled.known();
+        let is_fresh = |bytes: &[u8]| !bytes.first_chunk().is_some_and(|prefix: &Prefix| rolled.contains(prefix));
+        let entries: Vec<u8> =
+            cell.entries.chunks_exact(ENTRY_LEN).filter(|entry| is_fresh(entry)).flatten().copied().collect();
+        let owned = cell.rows.chunks_exact(HASH_LEN).zip(cell.owners.chunks_exact(PREFIX_LEN));
+        let rows: Vec<u8> = owned.filter(|(_, owner)| is_fresh(owner)).flat_map(|(row, _)| row).copied().collect();
+        Ok(Fresh {
+            known: ((cell.entries.len() - entries.len()) / ENTRY_LEN) as u64,
+            repeats: ((cell.rows.len() - rows.len()) / HASH_LEN) as u64,
+            entries: entries.into(),
+            rows: rows.into(),
+        })
+    }
+}
+
+fn change(view: &impl Read, now: Timestamp, cell: &Cell) -> Result<Change> {
     let key = cell.key();
+    let fresh = Fresh::of(view, now, cell)?;
     let known_entries = packed::load(&ENTRIES, view, &key)?;
-    let (entries, known) = packed::unite(&known_entries, &cell.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
+    let (entries, known) = packed::unite(&known_entries, &fresh.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
     let (mut rows, mut repeats, mut new_rows) = (None, 0, 0);
-    if !cell.rows.is_empty() {
+    if !fresh.rows.is_empty() {
         let known_rows = packed::load(&ROW_HASHES, view, &key)?;
         let (united, found) =
-            packed::unite(&known_rows, &cell.rows, HASH_LEN, HASH_LEN, |hash, _, out| out.extend(hash));
+            packed::unite(&known_rows, &fresh.rows, HASH_LEN, HASH_LEN, |hash, _, out| out.extend(hash));
         repeats = found;
         new_rows = ((united.len() - known_rows.len()) / HASH_LEN) as u64;
         rows = (new_rows > 0).then_some(united);
@@ -127,12 +171,14 @@ fn change(view: &impl Read, cell: &Cell) -> Result<Change> {
         hours,
         altered: entries != known_entries,
         new: ((entries.len() - known_entries.len()) / ENTRY_LEN) as u64,
+        // A merge never takes the mark away.
+        counted: Entry::primaries(&entries).saturating_sub(Entry::primaries(&known_entries)),
         entries,
         rows,
         witnesses,
-        known,
+        known: known + fresh.known,
         new_rows,
-        repeats,
+        repeats: repeats + fresh.repeats,
     })
 }
 
@@ -148,7 +194,12 @@ impl Fold {
                 .entries
                 .chunks_exact(ENTRY_LEN)
                 .all(|bytes| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode).is_some());
-            if !readable || !sorted(&cell.entries, ENTRY_LEN, IDENTITY_LEN) || !sorted(&cell.rows, HASH_LEN, HASH_LEN) {
+            let owned = cell.owners.len() / PREFIX_LEN == cell.rows.len() / HASH_LEN;
+            let normal = readable
+                && owned
+                && sorted(&cell.entries, ENTRY_LEN, IDENTITY_LEN)
+                && sorted(&cell.rows, HASH_LEN, HASH_LEN);
+            if !normal {
                 return Err(Error::internal("a cell to fold is not in its normal form"));
             }
         }
@@ -162,7 +213,8 @@ struct Totals {
     /// New measurements, first and last day.
     targets: BTreeMap<String, (u64, u32, u32)>,
     networks: BTreeMap<u32, u64>,
-    sources: BTreeMap<u8, (u64, u64, i64)>,
+    sources: BTreeMap<u8, SourceRow>,
+    oldest: Option<u32>,
     /// First and last day that changed.
     changed: BTreeMap<String, (u32, u32)>,
     peers: BTreeSet<(String, u32)>,
@@ -172,20 +224,23 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, cell: &Cell, change: &Change) {
-        let source = self.sources.entry(cell.source).or_insert((0, 0, i64::MIN));
-        source.0 += change.new;
-        source.1 += change.new_rows;
+        let source =
+            self.sources.entry(cell.source).or_insert(SourceRow { last_hour: i64::MIN, ..SourceRow::default() });
+        source.entries += change.new;
+        source.measurements += change.counted;
+        source.rows += change.new_rows;
         if change.new > 0 {
             let target = self.targets.entry(cell.target.clone()).or_insert((0, u32::MAX, 0));
             *target = (target.0 + change.new, target.1.min(cell.day), target.2.max(cell.day));
             *self.networks.entry(cell.asn).or_default() += change.new;
-            source.2 = source.2.max(last_hour(cell));
+            source.last_hour = source.last_hour.max(last_hour(cell));
         }
         if change.hours != [0; 24] {
             let volume = self.volume.entry((cell.day, cell.asn, cell.source)).or_default();
             volume.iter_mut().zip(change.hours).for_each(|(sum, more)| *sum += more);
         }
         if change.altered {
+            self.oldest = Some(self.oldest.map_or(cell.day, |oldest| oldest.min(cell.day)));
             let days = self.changed.entry(cell.target.clone()).or_insert((cell.day, cell.day));
             *days = (days.0.min(cell.day), days.1.max(cell.day));
             if needs_peers(&cell.target) {
@@ -213,10 +268,13 @@ impl Operation for Fold {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<FoldReport> {
         self.check()?;
+        for source in self.cells.iter().map(|cell| cell.source).collect::<BTreeSet<_>>() {
+            removal::check(self.epoch, EPOCHS.get(turn, &(source,))?.unwrap_or_default())?;
+        }
         let mut report = FoldReport::default();
         let mut totals = Totals::default();
         for cell in &self.cells {
-            let change = change(turn, cell)?;
+            let change = change(turn, turn.now, cell)?;
             report.new += change.new;
             report.known += change.known;
             report.repeats += change.repeats;
@@ -258,12 +316,13 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
         row.entries += new;
         NETWORKS.put(turn, &(asn,), &row)?;
     }
-    for (source, (new, rows, last)) in totals.sources {
+    for (source, more) in totals.sources {
         let mut row = SOURCES.get(turn, &(source,))?.unwrap_or_default();
-        if new + rows > 0 {
-            row.entries += new;
-            row.rows += rows;
-            row.last_hour = row.last_hour.max(last);
+        if more.entries + more.rows + more.measurements > 0 {
+            row.entries += more.entries;
+            row.measurements += more.measurements;
+            row.rows += more.rows;
+            row.last_hour = row.last_hour.max(more.last_hour);
             SOURCES.put(turn, &(source,), &row)?;
         }
     }
@@ -284,9 +343,10 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
         let announce = crate::reference::Announce { country: turn.actor().name.clone(), networks: announced };
         turn.send(crate::reference::actor().name, &announce)?;
     }
-    if !totals.changed.is_empty() {
+    if let Some(oldest) = totals.oldest {
         changes::soon(turn)?;
         super::refresh::soon(turn)?;
+        rollup::plan(turn, oldest)?;
     }
     Ok(())
 }
@@ -304,7 +364,7 @@ impl Query for FoldPreview {
         self.0.check()?;
         let mut report = FoldReport::default();
         for cell in &self.0.cells {
-            let change = change(view, cell)?;
+            let change = change(view, view.now, cell)?;
             report.new += change.new;
             report.known += change.known;
             report.repeats += change.repeats;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{LISTED, LISTS};
+use super::tables::{EPOCHS, LISTED, LISTS, LISTS_EPOCH};
 use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::import::ListKind;
+use crate::import::{ListKind, removal};
 use crate::kv::Read;
 use crate::world::{self, ListedIn};
 use crate::{Result, Timestamp};
@@ -16,6 +16,8 @@ pub struct AddListed {
     pub date: Timestamp,
     /// Distinct keys in normal form.
     pub domains: Vec<String>,
+    /// Removals of block lists when the import began.
+    pub epoch: u64,
 }
 
 impl AddListed {
@@ -31,6 +33,7 @@ impl Operation for AddListed {
     type Reply = u64;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
+        removal::check(self.epoch, EPOCHS.get(turn, &(LISTS_EPOCH,))?.unwrap_or_default())?;
         let (mut known, mut changed, mut entered) = (0, false, Vec::new());
         let mut row = LISTS.get(turn, &(self.kind,))?.unwrap_or_default();
         for domain in &self.domains {

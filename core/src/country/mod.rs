@@ -9,6 +9,7 @@
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
 //! | `changes` | when blocking began and ended: incidents, by timer |
+//! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
 //! | `drop` | removing a source |
@@ -30,6 +31,7 @@ mod instrument;
 mod lists;
 mod packed;
 mod refresh;
+mod rollup;
 pub(crate) mod routes;
 mod subject;
 mod summary;
@@ -48,6 +50,7 @@ pub use inbox::{SetCatalogue, SetNetworks, SetOutside, SetPriors};
 pub use instrument::InstrumentFault;
 pub use lists::{AddListed, ListedPreview};
 pub use refresh::Recompute;
+pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use subject::Subject;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
@@ -65,6 +68,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<changes::Spread>(),
     operation::<SetElsewhere>(),
     operation::<SetFailing>(),
+    operation::<rollup::RollUp>(),
     operation::<DropSource>(),
     operation::<DropLists>(),
     operation::<SetNetworks>(),

@@ -130,6 +130,8 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
         basis: detection.basis,
         confidence: detection.confidence,
         evidence: if measured || detection.evidence_count > 0 { detection.evidence_count } else { 0 },
+        counted: detection.counted,
+        of_week: detection.of_week,
         blocked_weight: detection.blocked_weight,
         networks_blocked: detection.networks_blocked,
         networks_tested: detection.networks_tested,
@@ -143,6 +145,7 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
                 name: network.name,
                 block_rate: network.block_rate,
                 measurements: network.measurements,
+                counted: network.counted,
                 blocked: network.blocked_votes,
                 state: network.state,
             })

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, State};
+use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
 use super::subject::Subject;
@@ -47,9 +48,10 @@ pub fn at(view: &View<'_>, at: Timestamp) -> Result<Vec<TargetSummary>> {
 pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result<CountrySummary> {
     let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
     let mut networks = BTreeSet::new();
-    let (mut recent, mut votes, mut blocked_votes) = (0u64, 0.0, 0.0);
+    let (mut week, mut recent, mut votes, mut blocked_votes) = (0u64, 0u64, 0.0, 0.0);
     for row in rows {
-        recent += u64::from(row.evidence);
+        week += u64::from(row.of_week);
+        recent += u64::from(row.counted);
         for network in &row.networks {
             networks.insert(network.asn);
             votes += f64::from(network.measurements);
@@ -73,11 +75,11 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
     let mut sources = Vec::new();
     for ((code,), row) in SOURCES.scan(view, &SOURCES.range(), Direction::Ascending, 64)? {
         let Some(source) = Source::from_code(code) else { continue };
-        total += row.entries;
+        total += row.measurements;
         sources.push(SourceSummary {
             source: source.id().to_owned(),
             licence: source.licence().to_owned(),
-            measurements: row.entries,
+            measurements: row.measurements,
             rows: row.rows,
             last_seen: Timestamp(row.last_hour.saturating_mul(HOUR)),
         });
@@ -85,6 +87,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
     Ok(CountrySummary {
         country: view.actor().name.clone(),
         at,
+        week,
         recent,
         total,
         networks: inputs.networks,
@@ -202,6 +205,8 @@ impl Query for History {
         let from = Timestamp((last + 1 - i64::from(self.days)).max(0) * DAY);
         let surroundings = Surroundings::at(view, at)?;
         let mut days: BTreeMap<u32, HistoryDay> = BTreeMap::new();
+        // One test measures several roles.
+        let mut identities: BTreeMap<u32, Distinct> = BTreeMap::new();
         for role in self.subject.roles.iter().filter(|role| role.essential) {
             for day in super::evidence::days(view, &role.key, from, &surroundings)? {
                 let state = State::from(day.verdict.status);
@@ -212,7 +217,9 @@ impl Query for History {
                     votes: 0,
                     status: state,
                 });
-                entry.measurements += day.measurements;
+                let distinct = identities.entry(day.day).or_default();
+                day.identities.iter().for_each(|identity| distinct.insert(*identity));
+                entry.measurements = u32::try_from(distinct.len()).unwrap_or(u32::MAX);
                 // The role that is blocked most on a day speaks for the service.
                 let rate = |blocked: u32, votes: u32| f64::from(blocked) / f64::from(votes.max(1));
                 if day.votes > 0

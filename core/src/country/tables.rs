@@ -4,12 +4,13 @@
 //! interval and answer is computed from them when it is read, so a changed rule re-judges old measurements and nothing
 //! can drift apart. Kept beside them: hashes of source rows (to count exact repeats), witnesses, one small row per
 //! target, network and source for listings, and the latest verdict of each target, which feeds the open data.
-//! Next step, not built: entries older than 400 days become day counts per rule (ruling intelligence 10).
+//! Entries older than 400 days become counts per rule (`rollup`, ruling intelligence 10).
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::packed::PackedTable;
+use super::packed::{CellKey, PackedTable};
+use super::rollup::DayRow;
 use crate::Timestamp;
 use crate::kv::{Row, Table};
 
@@ -45,6 +46,14 @@ pub const META: Table<(), Meta> = Table::new(30);
 pub const SUMMARY: Table<(), crate::world::CountrySummary> = Table::new(31);
 /// Block lists that were imported, by kind.
 pub const LISTS: Table<(u8,), ListRow> = Table::new(32);
+
+/// What is left of old cells.
+pub const ROLLED: Table<CellKey, DayRow> = Table::new(35);
+
+/// How often a source was removed here, by its code; block lists under [`LISTS_EPOCH`].
+pub const EPOCHS: Table<(u8,), u64> = Table::new(36);
+/// No source has this code.
+pub const LISTS_EPOCH: u8 = 0;
 
 /// Stands while every verdict is computed again.
 pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
@@ -171,8 +180,10 @@ impl Row for NetworkRow {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRow {
-    /// Measurements counted by target.
+    /// Measurements, each once for every target it says something about.
     pub entries: u64,
+    /// Measurements, each once.
+    pub measurements: u64,
     /// Rows or documents of the source.
     pub rows: u64,
     /// Newest measurement, hours since the epoch.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
 use subtle::ConstantTimeEq;
 
 use super::{Auth, Limit, Request, Response, Route};
@@ -52,8 +53,9 @@ pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) ->
             admin(rt, request).map_err(refuse)?;
             Ok(Admitted { caller: Caller::Admin, budget: None })
         }
-        Auth::Key => api_key(rt, request).await,
-        Auth::Agent => agent(rt, route, request).await,
+        // Boxed, so that a public route does not carry their state around.
+        Auth::Key => Box::pin(api_key(rt, request)).await,
+        Auth::Agent => Box::pin(agent(rt, route, request)).await,
     }
 }
 
@@ -84,9 +86,15 @@ fn within(budget: Admission) -> Result<Option<Admission>, Box<Response>> {
 }
 
 pub(super) fn budget_headers(response: &mut Response, budget: &Admission) {
-    response.set("x-ratelimit-limit", &budget.limit.to_string());
-    response.set("x-ratelimit-remaining", &budget.remaining.to_string());
-    response.set("x-ratelimit-reset", &budget.reset.to_string());
+    const NAMES: [HeaderName; 3] = [
+        HeaderName::from_static("x-ratelimit-limit"),
+        HeaderName::from_static("x-ratelimit-remaining"),
+        HeaderName::from_static("x-ratelimit-reset"),
+    ];
+    let values = [i64::from(budget.limit), i64::from(budget.remaining), budget.reset];
+    for (name, value) in NAMES.into_iter().zip(values) {
+        response.headers.insert(name, HeaderValue::from(value));
+    }
 }
 
 /// The client's address as a bucket name; IPv6 by its /64 (ruling ledger 20).

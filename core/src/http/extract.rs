@@ -1,13 +1,13 @@
 //! Taking parameters and bodies apart, with errors that name what is wrong.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-use super::{Body, Caller, Request, Response, Route};
+use super::router::Params;
+use super::{Body, Caller, Request, Response, Route, document};
 use crate::documents;
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
@@ -19,7 +19,7 @@ pub struct Cx {
     pub request: Request,
     pub route: &'static Route,
     pub caller: Caller,
-    pub(super) path: Vec<(String, String)>,
+    pub(super) path: Params,
 }
 
 impl Cx {
@@ -35,23 +35,21 @@ impl Cx {
     pub fn path(&self, name: &str) -> Result<&str> {
         self.path
             .iter()
-            .find_map(|(key, value)| (key == name).then_some(value.as_str()))
+            .find_map(|(key, value)| (*key == name).then_some(value.as_str()))
             .ok_or_else(|| Error::internal(format!("route {} has no parameter {name}", self.route.path)))
     }
 
     /// The last value of a query parameter; an empty one counts as absent.
     pub fn query(&self, name: &str) -> Result<Option<String>> {
         let mut found = None;
-        for pair in self.request.query.split('&') {
+        for pair in self.request.query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
             if decode(key).is_ok_and(|key| key == name) {
-                found = Some(
-                    decode(value)
-                        .map_err(|()| Error::bad_request(format!("Query parameter `{name}` is not valid UTF-8.")))?,
-                );
+                let refuse = |()| Error::bad_request(format!("Query parameter `{name}` is not valid UTF-8."));
+                found = Some(decode(value).map_err(refuse)?);
             }
         }
-        Ok(found.filter(|value| !value.is_empty()))
+        Ok(found.filter(|value| !value.is_empty()).map(Cow::into_owned))
     }
 
     pub fn required(&self, name: &str) -> Result<String> {
@@ -99,37 +97,16 @@ impl Cx {
             .ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` must be an ISO 8601 time.")))
     }
 
-    /// The answer that a document is.
+    /// The answer that a published document is.
     pub async fn document(&self, key: &str) -> Result<Response> {
-        let document = runtime::document(&*self.rt, key).await?;
-        let mut response = Response::new(StatusCode::OK, "text/plain", document.body.clone());
-        response.set("content-type", &document.content_type);
-        if let Some(disposition) = &document.disposition {
-            response.set("content-disposition", disposition);
-        }
-        response.set("x-generated-at", &document.generated.to_millis_text());
-        let age = self.now().since(document.generated).max(0) / crate::time::SECOND;
-        response.set("age", &age.to_string());
-        Ok(self.revalidated(response, &document.etag, document.max_age))
+        Ok(runtime::document(&*self.rt, key).await?.answer(&self.request, self.now()))
     }
 
     /// An answer made for this request, with a tag of its own body.
     pub fn tagged(&self, response: Response, max_age: u32) -> Result<Response> {
         let Body::Bytes(body) = &response.body else { return Err(Error::internal("a stream has no tag of its own")) };
         let etag = documents::etag(body);
-        Ok(self.revalidated(response, &etag, max_age))
-    }
-
-    /// Adds the validators; 304 when the client has this body already (RFC 9110 section 13.1.2).
-    pub fn revalidated(&self, mut response: Response, etag: &str, max_age: u32) -> Response {
-        if self.request.header("if-none-match").is_some_and(|tags| holds(tags, etag)) {
-            response.status = StatusCode::NOT_MODIFIED;
-            response.headers.remove(http::header::CONTENT_TYPE);
-            response.body = Body::Bytes(Bytes::new());
-        }
-        response.set("etag", etag);
-        response.set("cache-control", &format!("public, max-age={max_age}"));
-        response
+        Ok(document::revalidated(&self.request, response, &etag, max_age))
     }
 
     /// The JSON body; absent counts as `{}` when `T` can be read from it.
@@ -141,11 +118,6 @@ impl Cx {
             Some(_) => Err(Error::bad_request("The body must be a JSON object.")),
         }
     }
-}
-
-/// Whether a list of entity tags names this one; weak tags compare as strong ones do.
-fn holds(tags: &str, etag: &str) -> bool {
-    tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == etag || tag == "*")
 }
 
 /// Deepest nesting of JSON that is read; serde_json refuses more than 128 by itself.
@@ -161,18 +133,11 @@ pub fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
     })
 }
 
-fn decode(text: &str) -> Result<String, ()> {
-    let spaced = text.replace('+', " ");
-    percent_decode_str(&spaced).decode_utf8().map(|text| text.into_owned()).map_err(|_| ())
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn validators_match_weakly_and_in_lists() {
-        for given in ["\"a\"", "W/\"a\"", "\"b\", \"a\"", "*"] {
-            assert!(super::holds(given, "\"a\""), "{given}");
-        }
-        assert!(!super::holds("\"b\"", "\"a\""));
+/// A part of a query as text; borrowed when nothing in it is encoded, as in most.
+fn decode(text: &str) -> Result<Cow<'_, str>, ()> {
+    if !text.contains(['+', '%']) {
+        return Ok(Cow::Borrowed(text));
     }
+    let spaced = text.replace('+', " ");
+    percent_decode_str(&spaced).decode_utf8().map(|text| Cow::Owned(text.into_owned())).map_err(|_| ())
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{self, CONTENT_TYPE, HeaderValue, IntoHeaderName, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Serialize;
 
@@ -65,7 +65,8 @@ struct ErrorBody<'a> {
 
 impl Response {
     pub fn new(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Self {
-        let mut headers = HeaderMap::new();
+        // Room for what the router adds.
+        let mut headers = HeaderMap::with_capacity(8);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         Response { status, headers, body: Body::Bytes(body.into()), cause: None }
     }
@@ -73,6 +74,11 @@ impl Response {
     /// 200 with JSON.
     pub fn json(value: &impl Serialize) -> Result<Self> {
         Response::json_with(StatusCode::OK, value)
+    }
+
+    /// 200 with JSON about the past, which is computed anew for every request and not to be kept.
+    pub fn uncached(value: &impl Serialize) -> Result<Self> {
+        Ok(Response::json(value)?.with(header::CACHE_CONTROL, "no-store"))
     }
 
     /// 201 with JSON.
@@ -92,21 +98,43 @@ impl Response {
         let body = serde_json::to_vec(&body).unwrap_or_default();
         let mut response = Response::new(error.code.status(), "application/json", body);
         if let Some(seconds) = error.retry_after {
-            response.set("retry-after", &seconds.to_string());
+            response.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         response.cause = error.cause;
         response
     }
 
     /// Sets a header; a value that cannot stand in a header is left out.
-    pub fn set(&mut self, name: &'static str, value: &str) {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            self.headers.insert(HeaderName::from_static(name), value);
-        }
+    pub fn set(&mut self, name: impl IntoHeaderName, value: &str) {
+        set(&mut self.headers, name, value);
     }
 
-    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub fn with(mut self, name: impl IntoHeaderName, value: &str) -> Self {
         self.set(name, value);
         self
     }
+}
+
+/// Sets a header; a value that cannot stand in a header is left out.
+pub(super) fn set(headers: &mut HeaderMap, name: impl IntoHeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// What a page of any origin may read of an answer.
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag, Content-Disposition, Date, X-Generated-At",
+);
+
+/// The headers of an answer that any page may read (ruling foundation-relay 30).
+pub(super) fn open_to_all(headers: &mut HeaderMap) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    no_sniffing(headers);
+}
+
+/// Every answer says that its media type is meant.
+pub(super) fn no_sniffing(headers: &mut HeaderMap) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }

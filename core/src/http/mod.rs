@@ -5,6 +5,7 @@
 //! `ROUTES`.
 
 mod auth;
+mod document;
 mod extract;
 mod message;
 pub mod openapi;
@@ -12,11 +13,12 @@ mod route;
 mod router;
 
 pub use auth::Caller;
+pub use document::Ready;
 pub use extract::Cx;
 pub use message::{Body, Request, Response};
 pub(crate) use route::handler;
 pub use route::{Auth, BodyKind, Handler, Limit, Param, Route, SchemaOf};
-pub use router::{Preflight, home, preflight, serve};
+pub use router::{Matched, Preflight, answer, preflight, serve, too_large};
 
 /// Every route, by resource.
 pub const ROUTES: &[&[Route]] = &[
@@ -32,6 +34,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::pins::ROUTES,
     crate::country::ROUTES,
     crate::incidents::ROUTES,
+    crate::claims::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];

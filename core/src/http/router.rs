@@ -3,18 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use matchit::Router;
 use percent_encoding::percent_decode_str;
 
-use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, auth, routes};
+use super::auth::{self, Admitted};
+use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, message, routes};
 use crate::actor::{ActorId, Kind};
 use crate::agent::reseal;
-use crate::runtime::Runtime;
+use crate::runtime::{BoxFuture, Runtime};
 use crate::settings::Settings;
-use crate::{Error, ErrorCode, Result};
+use crate::{Error, ErrorCode};
 
 type Methods = Vec<&'static Route>;
+
+/// Path parameters in order, percent-decoded.
+pub(super) type Params = Vec<(&'static str, String)>;
 
 fn table() -> &'static Router<Methods> {
     static TABLE: OnceLock<Router<Methods>> = OnceLock::new();
@@ -33,7 +37,7 @@ fn table() -> &'static Router<Methods> {
 }
 
 enum Found {
-    Route(&'static Route, Vec<(String, String)>),
+    Route(Matched),
     /// The path exists, the method does not.
     Methods(&'static Methods),
     Nothing,
@@ -49,58 +53,99 @@ fn trimmed(path: &str) -> &str {
 
 fn find(method: &Method, path: &str) -> Found {
     let Ok(matched) = table().at(trimmed(path)) else { return Found::Nothing };
-    let wanted = if method == Method::HEAD { &Method::GET } else { method };
-    let route = matched.value.iter().find(|route| route.method == *wanted);
-    match route {
-        Some(route) if !(method == Method::HEAD && route.effectful) => {
-            let mut params = Vec::new();
+    let head = method == Method::HEAD;
+    let wanted = if head { &Method::GET } else { method };
+    match matched.value.iter().find(|route| route.method == *wanted) {
+        Some(route) if !(head && route.effectful) => {
+            let mut params = Params::new();
             for (name, value) in matched.params.iter() {
                 match percent_decode_str(value).decode_utf8() {
-                    Ok(value) => params.push((name.to_owned(), value.into_owned())),
+                    Ok(value) => params.push((name, value.into_owned())),
                     Err(_) => return Found::Nothing,
                 }
             }
-            Found::Route(route, params)
+            Found::Route(Matched { route, params })
         }
         _ => Found::Methods(matched.value),
     }
 }
 
+/// The route of a request, looked up once.
+pub struct Matched {
+    route: &'static Route,
+    params: Params,
+}
+
+impl Matched {
+    /// Most bytes of a body to read; [`too_large`] answers when there are more.
+    pub fn max_body(&self) -> usize {
+        self.route.max_body
+    }
+
+    /// The actor a request belongs to, when it should be handled where that actor lives: the caller's own object on
+    /// the edge, so that a route of an agent costs one hop (ruling foundation-relay 4). Decided from the head alone; a
+    /// made-up key names no object (ruling 5).
+    pub fn home(&self, headers: &HeaderMap, rt: &dyn Runtime) -> Option<ActorId> {
+        if self.route.auth != Auth::Agent {
+            return None;
+        }
+        let environment = rt.environment();
+        let given = headers.get("x-agent-key")?.to_str().ok()?;
+        let key = environment.secrets.parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given)?;
+        Some(ActorId::new(Kind::Agent, key.actor()))
+    }
+
+    fn is_open(&self) -> bool {
+        self.route.auth != Auth::Admin
+    }
+}
+
 /// What a shell must know before it reads a body.
 pub enum Preflight {
-    /// Read at most so many bytes; answer [`Preflight::too_large`] when there are more.
-    Read(usize),
+    /// Read the body, then [`answer`].
+    Read(Matched),
     /// Answer this without reading the body.
     Answer(Box<Response>),
 }
 
-impl Preflight {
-    /// The answer to a body over its limit.
-    pub fn too_large(limit: usize) -> Response {
-        let message = format!("The body is larger than the {limit} bytes this route reads.");
-        let mut response = Response::error(Error::new(ErrorCode::PayloadTooLarge, message));
-        cors(&mut response, true);
-        response
-    }
+/// The answer to a body over its limit.
+pub fn too_large(limit: usize) -> Response {
+    let message = format!("The body is larger than the {limit} bytes this route reads.");
+    let mut response = Response::error(Error::new(ErrorCode::PayloadTooLarge, message));
+    cors(&mut response, true);
+    response
 }
 
 /// Decides from the head of a request alone: unknown paths and methods, OPTIONS and media types are answered here.
 pub fn preflight(method: &Method, path: &str, headers: &HeaderMap, settings: &Settings) -> Preflight {
-    let answer = |mut response: Response, open: bool| {
-        cors(&mut response, open);
-        Preflight::Answer(Box::new(response))
-    };
-    match find(method, path) {
-        Found::Route(route, _) => match unsupported(route, headers) {
-            Some(error) => answer(Response::error(error), route.auth != Auth::Admin),
-            None => Preflight::Read(route.max_body),
+    match look(method, path, settings) {
+        Preflight::Read(matched) => match unsupported(matched.route, headers) {
+            Some(error) => refuse(error, matched.is_open()),
+            None => Preflight::Read(matched),
         },
-        Found::Methods(methods) if method == Method::OPTIONS => answer(options(methods, settings), is_open(methods)),
+        answer => answer,
+    }
+}
+
+fn refuse(error: Error, open: bool) -> Preflight {
+    finished(Response::error(error), open)
+}
+
+fn finished(mut response: Response, open: bool) -> Preflight {
+    cors(&mut response, open);
+    Preflight::Answer(Box::new(response))
+}
+
+/// The route, or the answer where there is none.
+fn look(method: &Method, path: &str, settings: &Settings) -> Preflight {
+    match find(method, path) {
+        Found::Route(matched) => Preflight::Read(matched),
+        Found::Methods(methods) if method == Method::OPTIONS => finished(options(methods, settings), is_open(methods)),
         Found::Methods(methods) => {
             let error = Error::new(ErrorCode::MethodNotAllowed, format!("{method} is not a method of this path."));
-            answer(Response::error(error).with("allow", &allow(methods)), is_open(methods))
+            finished(Response::error(error).with(header::ALLOW, &allow(methods)), is_open(methods))
         }
-        Found::Nothing => answer(Response::error(Error::new(ErrorCode::NoRoute, "No route has this path.")), true),
+        Found::Nothing => refuse(Error::new(ErrorCode::NoRoute, "No route has this path."), true),
     }
 }
 
@@ -164,85 +209,70 @@ fn options(methods: &Methods, settings: &Settings) -> Response {
 
 /// Every route but the operator's may be called from any page (ruling foundation-relay 30).
 fn cors(response: &mut Response, open: bool) {
-    if open {
-        response.set("access-control-allow-origin", "*");
-        response.set(
-            "access-control-expose-headers",
-            "Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag, Content-Disposition, Date, X-Generated-At",
-        );
+    let headers = &mut response.headers;
+    match open {
+        // The headers of a document have all of it.
+        true if headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN) => {}
+        true => message::open_to_all(headers),
+        false => message::no_sniffing(headers),
     }
-    response.set("x-content-type-options", "nosniff");
 }
 
-/// The actor a request belongs to, when it should be handled where that actor lives: the caller's own object on the
-/// edge, so that a route of an agent costs one hop (ruling foundation-relay 4). Decided from the head alone; a made-up
-/// key names no object (ruling 5).
-pub fn home(method: &Method, path: &str, headers: &HeaderMap, rt: &dyn Runtime) -> Option<ActorId> {
-    let Found::Route(route, _) = find(method, path) else { return None };
-    if route.auth != Auth::Agent {
-        return None;
-    }
-    let environment = rt.environment();
-    let given = headers.get("x-agent-key")?.to_str().ok()?;
-    let key = environment.secrets.parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given)?;
-    Some(ActorId::new(Kind::Agent, key.actor()))
-}
-
-/// Answers a request whose head passed [`preflight`].
+/// Answers a request of which nothing was looked at before.
 pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
-    let settings = &rt.environment().settings;
-    let (route, path) = match find(&request.method, &request.path) {
-        Found::Route(route, path) => (route, path),
-        _ => match preflight(&request.method, &request.path, &request.headers, settings) {
-            Preflight::Answer(response) => return *response,
-            Preflight::Read(_) => return Response::error(Error::internal("a route appeared between two looks")),
-        },
+    let matched = match look(&request.method, &request.path, &rt.environment().settings) {
+        Preflight::Read(matched) => matched,
+        Preflight::Answer(response) => return *response,
     };
-    let open = route.auth != Auth::Admin;
-    if request.body.len() > route.max_body {
-        return Preflight::too_large(route.max_body);
+    if request.body.len() > matched.max_body() {
+        return too_large(matched.max_body());
     }
-    if !request.body.is_empty()
-        && let Some(error) = unsupported(route, &request.headers)
-    {
-        let mut response = Response::error(error);
-        cors(&mut response, open);
-        return response;
-    }
-    let head = request.method == Method::HEAD;
-    let mut response = answer(rt.clone(), route, path, request).await;
-    cors(&mut response, open);
-    if head {
-        if let Body::Bytes(bytes) = &response.body {
-            let length = bytes.len().to_string();
-            response.set("content-length", &length);
+    let unread = if request.body.is_empty() { None } else { unsupported(matched.route, &request.headers) };
+    match unread {
+        Some(error) => {
+            let mut response = Response::error(error);
+            cors(&mut response, matched.is_open());
+            response
         }
-        response.body = Body::Bytes(bytes::Bytes::new());
+        None => answer(rt, matched, request).await,
     }
-    response
 }
 
-async fn answer(
-    rt: Arc<dyn Runtime>,
-    route: &'static Route,
-    path: Vec<(String, String)>,
-    request: Request,
-) -> Response {
-    let admitted = match auth::admit(&*rt, route, &request).await {
-        Ok(admitted) => admitted,
-        Err(response) => return *response,
-    };
-    let behind = reseal::behind(&*rt, &admitted.caller);
-    let cx = Cx { rt: rt.clone(), request, route, caller: admitted.caller, path };
-    let result: Result<Response> = (route.handler)(cx).await;
-    if let Some(agent) = behind {
-        reseal::passing_by(&*rt, &agent).await;
+/// Answers a request whose head passed [`preflight`] and whose body is within the limit.
+///
+/// One future in one box: requests are large, and every layer that they are handed through copies them.
+pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFuture<'static, Response> {
+    Box::pin(async move {
+        let (head, open, Matched { route, params }) = (request.method == Method::HEAD, matched.is_open(), matched);
+        let mut response = match auth::admit(&*rt, route, &request).await {
+            Err(refusal) => *refusal,
+            Ok(Admitted { caller, budget }) => {
+                let behind = reseal::behind(&*rt, &caller).map(|agent| (rt.clone(), agent));
+                let result = (route.handler)(Cx { rt, request, route, caller, path: params }).await;
+                if let Some((rt, agent)) = behind {
+                    Box::pin(reseal::passing_by(&*rt, &agent)).await;
+                }
+                let mut response = result.unwrap_or_else(Response::error);
+                if let Some(budget) = &budget {
+                    auth::budget_headers(&mut response, budget);
+                }
+                response
+            }
+        };
+        cors(&mut response, open);
+        if head {
+            without_body(&mut response);
+        }
+        response
+    })
+}
+
+/// What HEAD gets of the answer to GET (RFC 9110 section 9.3.2).
+fn without_body(response: &mut Response) {
+    if let Body::Bytes(bytes) = &response.body {
+        response.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
     }
-    let mut response = result.unwrap_or_else(Response::error);
-    if let Some(budget) = &admitted.budget {
-        auth::budget_headers(&mut response, budget);
-    }
-    response
+    response.body = Body::Bytes(bytes::Bytes::new());
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::MAX_CHUNK;
 use crate::Error;
 
 /// Longest line that is carried whole; longer ones are cut off after this, and the importer refuses them.
@@ -14,25 +15,52 @@ enum Source<'a> {
     Gzip(Box<BufReader<MultiGzDecoder<&'a mut (dyn BufRead + Send)>>>),
 }
 
-/// Cuts at line ends; in CSV not inside quotes, and every chunk after the first begins with the header line again.
-pub struct Chunker<'a> {
-    source: Source<'a>,
-    header: Option<Vec<u8>>,
-    csv: bool,
-    size: usize,
-    first: bool,
+/// How a kind's streams are cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    /// Line ends inside quotes do not end a record.
+    pub quotes: bool,
+    /// Whether a first record, without blank and comment lines before it, is a header that every chunk needs.
+    pub is_header: fn(&[u8]) -> bool,
 }
 
+/// Cuts at line ends; in CSV not inside quotes, and every chunk after the first begins with the header line again.
+/// Damage ends the stream, but what was whole before it is given out first.
+pub struct Chunker<'a> {
+    source: Source<'a>,
+    header: Vec<u8>,
+    cut: Cut,
+    size: usize,
+    first: bool,
+    /// Nothing more is read: the stream was damaged, for this cause until it is told.
+    damaged: bool,
+    damage: Option<io::Error>,
+    /// A record that would have made the last chunk larger than the route reads.
+    waiting: Vec<u8>,
+}
+
+/// Most bytes of blank and comment lines that are looked through for a header.
+const MAX_PREAMBLE: usize = 64 << 10;
+
 impl<'a> Chunker<'a> {
-    /// `header` for formats whose first line names columns. A chunk may exceed `size` by one line.
-    pub fn new(reader: &'a mut (dyn BufRead + Send), header: bool, size: usize) -> io::Result<Self> {
+    /// A chunk may exceed `size` by one record, and [`MAX_CHUNK`] only when it holds no other.
+    pub fn new(reader: &'a mut (dyn BufRead + Send), cut: Cut, size: usize) -> io::Result<Self> {
         let gzip = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);
         let source = if gzip {
             Source::Gzip(Box::new(BufReader::with_capacity(64 << 10, MultiGzDecoder::new(reader))))
         } else {
             Source::Plain(reader)
         };
-        Ok(Chunker { source, header: None, csv: header, size: size.max(1), first: true })
+        Ok(Chunker {
+            source,
+            header: Vec::new(),
+            cut,
+            size: size.max(1),
+            first: true,
+            damaged: false,
+            damage: None,
+            waiting: Vec::new(),
+        })
     }
 
     fn reader(&mut self) -> &mut dyn BufRead {
@@ -51,7 +79,7 @@ impl<'a> Chunker<'a> {
             if !self.line(out)? {
                 return Ok(out.len() > start);
             }
-            if !self.csv {
+            if !self.cut.quotes {
                 return Ok(true);
             }
             let quotes = out.get(from..).unwrap_or_default().iter().filter(|byte| **byte == b'"').count();
@@ -89,22 +117,71 @@ impl<'a> Chunker<'a> {
         }
     }
 
-    /// The next chunk; `None` at the end.
+    /// One record, or nothing more: damage is kept for later, and half a record is dropped.
+    fn whole_record(&mut self, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        if self.damaged {
+            return false;
+        }
+        match self.record(out) {
+            Ok(more) => more,
+            Err(error) => {
+                out.truncate(start);
+                self.damaged = true;
+                self.damage = Some(error);
+                false
+            }
+        }
+    }
+
+    /// Reads up to the first record with content, and keeps it when it is a header. Answers how much of the chunk is not
+    /// an entry.
+    fn begin(&mut self, chunk: &mut Vec<u8>) -> usize {
+        loop {
+            let start = chunk.len();
+            if !self.whole_record(chunk) {
+                return 0;
+            }
+            let record = chunk.get(start..).unwrap_or_default().trim_ascii();
+            let nothing = record.is_empty() || (record.starts_with(b"#") && chunk.len() <= MAX_PREAMBLE);
+            if !nothing {
+                if !(self.cut.is_header)(record) {
+                    return 0;
+                }
+                self.header = chunk.get(start..).unwrap_or_default().to_vec();
+                return chunk.len();
+            }
+            if record.is_empty() {
+                chunk.truncate(start);
+            }
+        }
+    }
+
+    /// The next chunk; `None` at the end. A damaged stream first gives what was whole, then its error.
     pub fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut chunk = Vec::with_capacity(self.size.min(32 << 20) + 4096);
-        if self.csv && self.first {
-            if !self.record(&mut chunk)? {
-                return Ok(None);
+        let first = std::mem::take(&mut self.first);
+        let head = if first {
+            self.begin(&mut chunk)
+        } else {
+            chunk.extend_from_slice(&self.header);
+            chunk.len()
+        };
+        chunk.append(&mut self.waiting);
+        while chunk.len() < self.size.max(head + 1) {
+            let start = chunk.len();
+            if !self.whole_record(&mut chunk) {
+                break;
             }
-            self.header = Some(chunk.clone());
-        } else if let Some(header) = &self.header {
-            chunk.extend_from_slice(header);
+            if start > head && chunk.len() > MAX_CHUNK {
+                self.waiting = chunk.split_off(start);
+                break;
+            }
         }
-        let head = chunk.len();
-        while chunk.len() < self.size.max(head + 1) && self.record(&mut chunk)? {}
-        let empty = chunk.len() == head && (!self.first || !self.csv);
-        self.first = false;
-        Ok((!empty).then_some(chunk))
+        if chunk.len() > head || (first && head > 0) {
+            return Ok(Some(chunk));
+        }
+        self.damage.take().map_or(Ok(None), Err)
     }
 }
 
@@ -131,7 +208,8 @@ mod tests {
 
     fn chunks(text: &str, csv: bool, size: usize) -> Vec<String> {
         let mut reader = text.as_bytes();
-        let mut chunker = Chunker::new(&mut reader, csv, size).unwrap();
+        let cut = Cut { quotes: csv, is_header: if csv { |_| true } else { |_| false } };
+        let mut chunker = Chunker::new(&mut reader, cut, size).unwrap();
         std::iter::from_fn(|| chunker.next_chunk().unwrap()).map(|chunk| String::from_utf8(chunk).unwrap()).collect()
     }
 
@@ -152,6 +230,39 @@ mod tests {
         assert_eq!(chunks(text, true, 1000), [text]);
         assert_eq!(chunks("a,b\n", true, 9), ["a,b\n"]);
         assert!(chunks("", true, 9).is_empty());
+        // Blank lines and comments before the header.
+        assert_eq!(chunks("\n\r\n# c\na,b\n1,x\n2,z\n", true, 1), ["# c\na,b\n1,x\n", "a,b\n2,z\n"]);
+    }
+
+    #[test]
+    fn a_long_record_gets_a_chunk_of_its_own() {
+        let long = format!("{}\n", "x".repeat(MAX_CHUNK - 6));
+        let text = format!("a,b\n1,y\n{long}2,z\n");
+        let found = chunks(&text, true, MAX_CHUNK / 4);
+        assert_eq!(found.len(), 3);
+        assert!(found.iter().all(|chunk| chunk.len() <= MAX_CHUNK && chunk.starts_with("a,b\n")));
+        assert_eq!((found[0].as_str(), found[2].as_str()), ("a,b\n1,y\n", "a,b\n2,z\n"));
+        let plain = chunks(&format!("first\n{long}two\n"), false, MAX_CHUNK / 4);
+        assert_eq!((plain.len(), plain[0].as_str(), plain[2].as_str()), (3, "first\n", "two\n"));
+    }
+
+    #[test]
+    fn lines_before_the_damage_of_a_gzip_stream_are_given_out() {
+        use std::io::Write;
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut state = 7u32;
+        for number in 0..2_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            writeln!(gzip, "{number},{state}").unwrap();
+        }
+        let whole = gzip.finish().unwrap();
+        let mut cut_off = whole.get(..whole.len() / 2).unwrap();
+        let mut chunker = Chunker::new(&mut cut_off, Cut { quotes: true, is_header: |_| false }, 1 << 20).unwrap();
+        let chunk = String::from_utf8(chunker.next_chunk().unwrap().unwrap()).unwrap();
+        assert!(chunk.ends_with('\n') && chunk.lines().count() > 500, "{}", chunk.lines().count());
+        assert!(chunk.lines().enumerate().all(|(at, line)| line.starts_with(&format!("{at},"))));
+        assert!(chunker.next_chunk().is_err());
+        assert!(chunker.next_chunk().unwrap().is_none());
     }
 
     #[test]
@@ -164,7 +275,8 @@ mod tests {
         assert_eq!(inflate(&bomb, 4 << 20).unwrap_err().code, crate::ErrorCode::PayloadTooLarge);
         assert_eq!(inflate(&bomb, 5 << 20).unwrap().len(), 5 << 20);
         let mut reader = bomb.as_slice();
-        let mut chunker = Chunker::new(&mut reader, false, 1 << 20).unwrap();
+        let cut = Cut { quotes: false, is_header: |_| false };
+        let mut chunker = Chunker::new(&mut reader, cut, 1 << 20).unwrap();
         assert_eq!(chunker.next_chunk().unwrap().unwrap().len(), MAX_LINE);
         assert!(inflate(b"plain", 5).is_ok() && inflate(b"plain!", 5).is_err());
     }

@@ -1,8 +1,9 @@
 //! Gathering parsed measurements by country and cell, ready to fold.
 
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::country::{Cell, Fold, MAX_COST, MAX_WITNESSES, Source, WitnessRow, Witnesses};
+use crate::country::{Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, Source, WitnessRow, Witnesses, prefix};
 use crate::measurement::{Entry, Parsed, TargetKey, Witness};
 use crate::time::HOUR;
 use crate::verdict::Vote;
@@ -12,8 +13,28 @@ type Place = ([u8; 2], TargetKey, u32, u32);
 #[derive(Default)]
 struct Gathered {
     entries: HashMap<[u8; 8], Entry>,
-    rows: HashSet<u32>,
+    /// Hashes of rows, with the first bytes of the identity of their measurement.
+    rows: HashMap<u32, Prefix>,
     witnesses: Witnesses,
+}
+
+impl Gathered {
+    /// Adds a row; false for one that is there already.
+    fn row(&mut self, parsed: &Parsed) -> bool {
+        let owner = prefix(&parsed.identity);
+        match self.rows.entry(parsed.row_hash) {
+            Slot::Vacant(place) => {
+                place.insert(owner);
+                true
+            }
+            Slot::Occupied(mut known) => {
+                // Only where two rows share a hash: whatever comes first.
+                let smaller = owner.min(*known.get());
+                known.insert(smaller);
+                false
+            }
+        }
+    }
 }
 
 /// What one chunk says, by cell.
@@ -37,7 +58,7 @@ impl Groups {
         if parsed.contributions.is_empty() {
             // It says nothing of any target, but it was read: its repeats are duplicates too.
             let nothing = TargetKey::from_stored("");
-            if !self.cells.entry((parsed.country, nothing, day, asn)).or_default().rows.insert(parsed.row_hash) {
+            if !self.cells.entry((parsed.country, nothing, day, asn)).or_default().row(&parsed) {
                 *self.repeats.entry(parsed.country).or_default() += 1;
             }
             return;
@@ -47,7 +68,7 @@ impl Groups {
             // A suspicion per contribution, not per session, so that the choice of witnesses does not depend on order.
             let suspicious = matches!(contribution.outcome.evaluate().vote, Vote::Blocked | Vote::NeedsControl);
             let gathered = self.cells.entry((parsed.country, contribution.target.clone(), day, asn)).or_default();
-            if index == 0 && !gathered.rows.insert(parsed.row_hash) {
+            if index == 0 && !gathered.row(&parsed) {
                 *self.repeats.entry(parsed.country).or_default() += 1;
                 return;
             }
@@ -56,6 +77,7 @@ impl Groups {
                 form: parsed.form,
                 hour,
                 vote_key: parsed.vote_key,
+                primary: parsed.primary == Some(index),
                 outcome: contribution.outcome,
             };
             gathered.entries.entry(parsed.identity).and_modify(|known| *known = known.merge(entry)).or_insert(entry);
@@ -68,12 +90,12 @@ impl Groups {
     }
 
     /// The folds of each country, none over what one operation may change.
-    pub fn folds(self, source: Source) -> BTreeMap<String, Vec<Fold>> {
+    pub fn folds(self, source: Source, epoch: u64) -> BTreeMap<String, Vec<Fold>> {
         let mut countries: BTreeMap<[u8; 2], Vec<Cell>> = BTreeMap::new();
         for ((country, target, day, asn), gathered) in self.cells {
             let mut entries: Vec<Entry> = gathered.entries.into_values().collect();
             entries.sort_unstable_by_key(|entry| entry.identity);
-            let mut rows: Vec<u32> = gathered.rows.into_iter().collect();
+            let mut rows: Vec<(u32, Prefix)> = gathered.rows.into_iter().collect();
             rows.sort_unstable();
             countries.entry(country).or_default().push(Cell {
                 target: target.as_str().to_owned(),
@@ -81,21 +103,22 @@ impl Groups {
                 asn,
                 source: source.code(),
                 entries: entries.iter().flat_map(Entry::encode).collect(),
-                rows: rows.into_iter().flat_map(u32::to_be_bytes).collect(),
+                rows: rows.iter().flat_map(|(row, _)| row.to_be_bytes()).collect(),
                 witnesses: gathered.witnesses.0,
+                owners: rows.iter().flat_map(|(_, owner)| *owner).collect(),
             });
         }
         let code = |country: [u8; 2]| String::from_utf8_lossy(&country).into_owned();
-        countries.into_iter().map(|(country, cells)| (code(country), split(cells))).collect()
+        countries.into_iter().map(|(country, cells)| (code(country), split(cells, epoch))).collect()
     }
 }
 
 /// Cuts the cells of one country into operations by the rows they can change: up to three per cell, three per target, one
 /// per (target, day), one per network and two per (day, network).
-fn split(mut cells: Vec<Cell>) -> Vec<Fold> {
+fn split(mut cells: Vec<Cell>, epoch: u64) -> Vec<Fold> {
     cells.sort_unstable_by(|a, b| (&a.target, a.day, a.asn).cmp(&(&b.target, b.day, b.asn)));
     let mut folds = Vec::new();
-    let mut fold = Fold::default();
+    let mut fold = Fold { epoch, ..Fold::default() };
     let (mut cost, mut networks, mut days) = (0, HashSet::new(), HashSet::new());
     for cell in cells {
         let last = fold.cells.last();
@@ -104,7 +127,7 @@ fn split(mut cells: Vec<Cell>) -> Vec<Fold> {
         cost += 3 + if same_target { 0 } else { 3 } + usize::from(!same_day) + usize::from(networks.insert(cell.asn));
         cost += 2 * usize::from(days.insert((cell.day, cell.asn)));
         if cost > MAX_COST {
-            folds.push(std::mem::take(&mut fold));
+            folds.push(std::mem::replace(&mut fold, Fold { epoch, ..Fold::default() }));
             networks = HashSet::from([cell.asn]);
             days = HashSet::from([(cell.day, cell.asn)]);
             cost = 10;

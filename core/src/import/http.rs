@@ -13,6 +13,10 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/admin/import/{kind}", handler!(i
         Param::optional("list", "Test lists: `global` or the code the list is named after; default `global`."),
         Param::optional("list_kind", "Block lists: official, court, leak or community (default)."),
         Param::optional("date", "Block lists: the date the list speaks of; default today."),
+        Param::optional(
+            "epoch",
+            "What an earlier part of the same import answered: 409 when the source was removed since.",
+        ),
         Param::optional("dry_run", "`true` counts and changes nothing."),
     ])
     .returns::<Summary>()
@@ -34,6 +38,10 @@ async fn import(cx: Cx) -> Result<Response> {
         list_kind,
         date: cx.time("date")?,
         dry_run: cx.flag("dry_run")?.unwrap_or(false),
+        epoch: match cx.query("epoch")? {
+            None => None,
+            Some(text) => Some(text.parse().map_err(|_| Error::bad_request("`epoch` must be a whole number."))?),
+        },
     };
     let body = chunk::inflate(&cx.request.body, MAX_CHUNK)?;
     let importer = Importer::new(&*cx.rt, kind, options).await?;

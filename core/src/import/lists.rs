@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 use super::measurements::refuse;
-use super::{CountryResult, ImportKind, ListKind, Options, Summary};
+use super::{CountryResult, ImportKind, Importer, ListKind, Summary};
 use crate::country::{AddListed, ListedPreview};
 use crate::measurement::{ImportCounts, asn, blocklist, test_list};
 use crate::reference::{self, AddFingerprints, AddList, AddNetworks, Known, NetworkEntry};
 use crate::runtime::{self, Runtime};
-use crate::{Result, Timestamp};
+use crate::{ErrorCode, Result, Timestamp};
 
 /// Domains of a block list per operation: one row each.
 const LISTED_AT_ONCE: usize = 900;
@@ -72,31 +72,31 @@ pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64) -> R
     Ok(Chunk { counts, rows })
 }
 
-pub(super) async fn store(rt: &dyn Runtime, kind: ImportKind, options: &Options, chunk: Chunk) -> Result<Summary> {
+pub(super) async fn store(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) -> Result<Summary> {
+    let Importer { options, epoch, .. } = importer;
+    let (dry_run, epoch) = (options.dry_run, *epoch);
     let Chunk { mut counts, rows } = chunk;
-    let mut summary = Summary::new(kind, options.dry_run);
+    let mut summary = Summary::new(importer);
     let repeats = match rows {
-        Rows::Listed(domains) => listed(rt, options, domains, &mut summary).await?,
-        Rows::Fingerprints(lines) => {
-            keep(rt, &AddFingerprints { lines: lines.into_iter().collect(), dry_run: options.dry_run }).await?
-        }
+        Rows::Listed(domains) => listed(rt, importer, domains, &mut summary).await?,
+        Rows::Fingerprints(lines) => keep(rt, &AddFingerprints { lines: lines.into_iter().collect(), dry_run }).await?,
         Rows::Sites(sites) => {
             let list = options.list.clone().or_else(|| options.country.clone()).unwrap_or_else(|| "global".to_owned());
-            let add = AddList { list: list.to_ascii_lowercase(), sites, dry_run: options.dry_run };
+            let add = AddList { list: list.to_ascii_lowercase(), sites, dry_run, epoch };
             keep(rt, &add).await?
         }
         Rows::Networks(networks) => {
             let networks: Vec<(u32, NetworkEntry)> = networks.into_iter().collect();
             let mut repeats = 0;
             for networks in parts(networks) {
-                let add = AddNetworks { networks, dry_run: options.dry_run };
+                let add = AddNetworks { networks, dry_run, epoch };
                 repeats += keep(rt, &add).await?;
             }
             repeats
         }
     };
     counts.move_to_duplicate(repeats);
-    summary.count(&counts);
+    summary.counts = counts;
     Ok(summary)
 }
 
@@ -124,14 +124,20 @@ async fn keep<O: crate::actor::Operation<Reply = Known>>(rt: &dyn Runtime, opera
     Ok(runtime::call(rt, reference::actor().name, operation).await?.known)
 }
 
-async fn listed(rt: &dyn Runtime, options: &Options, domains: BTreeSet<String>, summary: &mut Summary) -> Result<u64> {
+async fn listed(
+    rt: &dyn Runtime,
+    importer: &Importer,
+    domains: BTreeSet<String>,
+    summary: &mut Summary,
+) -> Result<u64> {
+    let Importer { options, epoch, .. } = importer;
     let country = options.country.clone().unwrap_or_default();
     let date = options.date.unwrap_or_else(|| Timestamp(rt.now().day() * crate::time::DAY));
     let mut result = CountryResult::default();
     let domains: Vec<String> = domains.into_iter().collect();
     for part in domains.chunks(LISTED_AT_ONCE) {
         let kind = options.list_kind.unwrap_or(ListKind::Community) as u8;
-        let add = AddListed { kind, date, domains: part.to_vec() };
+        let add = AddListed { kind, date, domains: part.to_vec(), epoch: *epoch };
         let known = if options.dry_run {
             runtime::query(rt, country.clone(), &ListedPreview(add)).await
         } else {
@@ -142,6 +148,7 @@ async fn listed(rt: &dyn Runtime, options: &Options, domains: BTreeSet<String>, 
                 result.known += known;
                 result.new += part.len() as u64 - known;
             }
+            Err(error) if error.code == ErrorCode::Conflict => return Err(error),
             Err(error) => {
                 result.error = Some(format!("{}: {}", error.code.as_str(), error.message));
                 summary.complete = false;

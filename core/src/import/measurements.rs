@@ -5,16 +5,31 @@ use std::io::BufRead;
 use futures_util::StreamExt;
 
 use super::group::Groups;
-use super::{CountryResult, ImportKind, Options, Summary};
+use super::{CountryResult, ImportKind, Importer, Options, Summary};
 use crate::country::{Fold, FoldPreview, Source};
+use crate::measurement::types::Rejection;
 use crate::measurement::{
     Fingerprints, ImportCounts, ImportError, Parsed, ooni_document, ooni_fastpath, ooni_observations,
 };
 use crate::runtime::{self, Runtime};
-use crate::{Error, Result};
+use crate::time::DAY;
+use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// Countries whose folds are under way at one time.
 const AT_ONCE: usize = 6;
+/// How far a probe's clock may be ahead of ours.
+const CLOCK_AHEAD: i64 = DAY;
+/// 1 January 2012: no source has measured before.
+const EARLIEST: Timestamp = Timestamp::from_seconds(1_325_376_000);
+
+/// What a measurement cannot be used for, though it could be read.
+#[derive(Default)]
+struct Left {
+    elsewhere: u64,
+    unknown: u64,
+    ahead: u64,
+    behind: u64,
+}
 
 pub(super) struct Chunk {
     counts: ImportCounts,
@@ -27,16 +42,20 @@ pub(super) fn parse(
     limit: u64,
     fingerprints: &Fingerprints,
     options: &Options,
+    now: Timestamp,
 ) -> Result<Chunk> {
     let only = options.country.as_deref();
     let mut groups = Groups::default();
-    let mut elsewhere = 0;
-    let mut unknown = 0;
+    let mut left = Left::default();
     let mut sink = |parsed: Parsed| {
         if crate::starter::Country::by_code(parsed.country_code()).is_none() {
-            unknown += 1;
+            left.unknown += 1;
         } else if only.is_some_and(|only| only != parsed.country_code()) {
-            elsewhere += 1;
+            left.elsewhere += 1;
+        } else if parsed.time > now.plus(CLOCK_AHEAD) {
+            left.ahead += 1;
+        } else if parsed.time < EARLIEST {
+            left.behind += 1;
         } else {
             groups.add(parsed);
         }
@@ -47,12 +66,11 @@ pub(super) fn parse(
         _ => ooni_fastpath::import(reader, limit, &mut sink),
     };
     let mut counts = counts.map_err(refuse)?;
-    // Rows of other countries than the one asked for are not part of this import.
-    counts.accepted = counts.accepted.saturating_sub(elsewhere + unknown);
-    if unknown > 0 {
-        counts.refused += unknown;
-        *counts.reasons.entry("unknown_country".to_owned()).or_default() += unknown;
-    }
+    counts.take_back(left.elsewhere, Rejection::Unusable("other_country"));
+    counts.take_back(left.unknown, Rejection::Refused("unknown_country"));
+    // A probe whose clock is wrong says nothing of any hour (methods 4.1 step 1).
+    counts.take_back(left.ahead, Rejection::Unusable("clock_ahead"));
+    counts.take_back(left.behind, Rejection::Unusable("clock_behind"));
     Ok(Chunk { counts, groups })
 }
 
@@ -64,23 +82,36 @@ pub(super) fn refuse(error: ImportError) -> Error {
     }
 }
 
-pub(super) async fn fold(rt: &dyn Runtime, kind: ImportKind, options: &Options, chunk: Chunk) -> Result<Summary> {
+pub(super) async fn fold(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) -> Result<Summary> {
     let Chunk { mut counts, groups } = chunk;
-    let mut summary = Summary::new(kind, options.dry_run);
+    let mut summary = Summary::new(importer);
     counts.move_to_duplicate(groups.repeats.values().sum());
-    let work = groups.folds(Source::Ooni).into_iter().map(|(country, folds)| one(rt, country, folds, options.dry_run));
+    let folds = groups.folds(Source::Ooni, importer.epoch).into_iter();
+    let work = folds.map(|(country, folds)| one(rt, country, folds, importer.options.dry_run));
     let mut results = futures_util::stream::iter(work).buffer_unordered(AT_ONCE);
+    let mut removed = None;
     while let Some((country, result, repeats)) = results.next().await {
         counts.move_to_duplicate(repeats);
-        summary.complete &= result.error.is_none();
-        summary.countries.insert(country, result);
+        match result {
+            Ok(result) => {
+                summary.complete &= result.error.is_none();
+                summary.countries.insert(country, result);
+            }
+            Err(error) => removed = Some(error),
+        }
     }
-    summary.count(&counts);
-    Ok(summary)
+    summary.counts = counts;
+    removed.map_or(Ok(summary), Err)
 }
 
-/// Folds one country's part; stops at its first failure, which is reported, not raised: other countries go on.
-async fn one(rt: &dyn Runtime, country: String, folds: Vec<Fold>, dry_run: bool) -> (String, CountryResult, u64) {
+/// Folds one country's part; stops at its first failure, which is reported, not raised: other countries go on. Only the
+/// removal of the source ends the whole import.
+async fn one(
+    rt: &dyn Runtime,
+    country: String,
+    folds: Vec<Fold>,
+    dry_run: bool,
+) -> (String, Result<CountryResult>, u64) {
     let mut result = CountryResult::default();
     let mut repeats = 0;
     for fold in folds {
@@ -95,11 +126,12 @@ async fn one(rt: &dyn Runtime, country: String, folds: Vec<Fold>, dry_run: bool)
                 result.known += report.known;
                 repeats += report.repeats;
             }
+            Err(error) if error.code == ErrorCode::Conflict => return (country, Err(error), repeats),
             Err(error) => {
                 result.error = Some(format!("{}: {}", error.code.as_str(), error.message));
                 break;
             }
         }
     }
-    (country, result, repeats)
+    (country, Ok(result), repeats)
 }

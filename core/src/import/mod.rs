@@ -9,8 +9,9 @@ pub mod group;
 mod http;
 mod lists;
 mod measurements;
+pub(crate) mod removal;
 
-pub use chunk::Chunker;
+pub use chunk::{Chunker, Cut};
 pub use http::ROUTES;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use std::io::BufRead;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::measurement::{Fingerprints, ImportCounts};
+use crate::measurement::{Fingerprints, ImportCounts, blocklist};
 use crate::runtime::Runtime;
 use crate::{Error, Result, Timestamp};
 
@@ -73,9 +74,14 @@ impl ImportKind {
         ImportKind::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Whether the first line names columns that every chunk needs.
-    pub const fn has_header(self) -> bool {
-        !matches!(self, ImportKind::OoniMeasurements | ImportKind::OoniFastpath)
+    /// How its streams are cut into chunks.
+    pub fn cut(self) -> Cut {
+        match self {
+            ImportKind::OoniMeasurements | ImportKind::OoniFastpath => Cut { quotes: false, is_header: |_| false },
+            // Most lists are plain: their first line is an entry, and no entry is counted twice.
+            ImportKind::Blocklist => Cut { quotes: true, is_header: blocklist::is_header },
+            _ => Cut { quotes: true, is_header: |_| true },
+        }
     }
 }
 
@@ -130,6 +136,8 @@ pub struct Options {
     pub date: Option<Timestamp>,
     /// Count, change nothing.
     pub dry_run: bool,
+    /// The `epoch` that an earlier part of the same import answered: refuses this part when the source was removed since.
+    pub epoch: Option<u64>,
 }
 
 /// What became of the rows of one country.
@@ -144,62 +152,39 @@ pub struct CountryResult {
     pub error: Option<String>,
 }
 
-/// The answer to an import: every line is in exactly one of the five counts (ruling intelligence 31).
+/// The answer to an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     pub kind: String,
     pub dry_run: bool,
-    pub accepted: u64,
-    pub duplicate: u64,
-    pub unsupported: u64,
-    pub unusable: u64,
-    pub refused: u64,
-    /// Why lines were not accepted: stable reason to count.
-    pub reasons: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    pub counts: ImportCounts,
     /// Results by country code.
     pub countries: BTreeMap<String, CountryResult>,
     /// False when a country's part failed and must be sent again.
     pub complete: bool,
+    /// Give it with the further parts of the same import.
+    #[serde(default)]
+    pub epoch: u64,
 }
 
 impl Summary {
-    fn new(kind: ImportKind, dry_run: bool) -> Self {
-        Summary { kind: kind.as_str().to_owned(), dry_run, complete: true, ..Summary::default() }
-    }
-
-    fn count(&mut self, counts: &ImportCounts) {
-        self.accepted += counts.accepted;
-        self.duplicate += counts.duplicate;
-        self.unsupported += counts.unsupported;
-        self.unusable += counts.unusable;
-        self.refused += counts.refused;
-        for (reason, count) in &counts.reasons {
-            *self.reasons.entry(reason.clone()).or_default() += count;
-        }
+    fn new(importer: &Importer) -> Self {
+        let (kind, dry_run) = (importer.kind.as_str().to_owned(), importer.options.dry_run);
+        Summary { kind, dry_run, complete: true, epoch: importer.epoch, ..Summary::default() }
     }
 
     /// Adds the summary of another chunk of the same import.
     pub fn add(&mut self, other: &Summary) {
-        self.accepted += other.accepted;
-        self.duplicate += other.duplicate;
-        self.unsupported += other.unsupported;
-        self.unusable += other.unusable;
-        self.refused += other.refused;
+        self.counts.add(&other.counts);
         self.complete &= other.complete;
-        for (reason, count) in &other.reasons {
-            *self.reasons.entry(reason.clone()).or_default() += count;
-        }
+        self.epoch = other.epoch;
         for (country, result) in &other.countries {
             let known = self.countries.entry(country.clone()).or_default();
             known.new += result.new;
             known.known += result.known;
             known.error = result.error.clone().or(known.error.take());
         }
-    }
-
-    /// Lines seen.
-    pub fn lines(&self) -> u64 {
-        self.accepted + self.duplicate + self.unsupported + self.unusable + self.refused
     }
 }
 
@@ -208,6 +193,7 @@ pub struct Importer {
     kind: ImportKind,
     options: Options,
     fingerprints: Fingerprints,
+    epoch: u64,
 }
 
 impl Importer {
@@ -224,7 +210,8 @@ impl Importer {
         } else if kind == ImportKind::Blocklist {
             return Err(Error::bad_request("A block list needs `country`."));
         }
-        Ok(Importer { kind, options, fingerprints })
+        let epoch = removal::epoch(rt, kind, options.epoch).await?;
+        Ok(Importer { kind, options, fingerprints, epoch })
     }
 
     /// Imports one self-contained chunk. The error is about the chunk as a whole; single lines are counted.
@@ -236,14 +223,15 @@ impl Importer {
     async fn stream(&self, rt: &dyn Runtime, mut reader: impl BufRead, limit: u64) -> Result<Summary> {
         match self.kind {
             ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::OoniFastpath => {
-                let parsed = measurements::parse(self.kind, &mut reader, limit, &self.fingerprints, &self.options)?;
+                let parsed =
+                    measurements::parse(self.kind, &mut reader, limit, &self.fingerprints, &self.options, rt.now())?;
                 drop(reader);
-                measurements::fold(rt, self.kind, &self.options, parsed).await
+                measurements::fold(rt, self, parsed).await
             }
             _ => {
                 let parsed = lists::parse(self.kind, &mut reader, limit)?;
                 drop(reader);
-                lists::store(rt, self.kind, &self.options, parsed).await
+                lists::store(rt, self, parsed).await
             }
         }
     }
@@ -260,8 +248,8 @@ pub async fn import(
     progress: &mut (dyn FnMut(&Summary) + Send),
 ) -> Result<Summary> {
     let importer = Importer::new(rt, kind, options).await?;
-    let mut summary = Summary::new(kind, importer.options.dry_run);
-    let mut chunker = Chunker::new(reader, kind.has_header(), chunk_bytes).map_err(chunk::bad_request)?;
+    let mut summary = Summary::new(&importer);
+    let mut chunker = Chunker::new(reader, kind.cut(), chunk_bytes).map_err(chunk::bad_request)?;
     while let Some(chunk) = chunker.next_chunk().map_err(chunk::bad_request)? {
         summary.add(&importer.chunk(rt, &chunk).await?);
         progress(&summary);

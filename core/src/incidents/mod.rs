@@ -29,7 +29,7 @@ mod tables;
 mod tests;
 mod text;
 
-pub use body::IncidentBody;
+pub use body::{IncidentBody, strictest};
 pub use documents::FAMILIES;
 pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
@@ -38,6 +38,7 @@ pub use model::{
 pub use query::{All, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report};
 pub use routes::ROUTES;
+pub use text::{INTERNET, label, sentence};
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};
 

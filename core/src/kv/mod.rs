@@ -5,6 +5,7 @@
 //! [`codec`], typed [`Table`]s, and the [`Overlay`] that collects an operation's writes until it has succeeded.
 
 mod batch;
+pub mod bytes;
 pub mod codec;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;

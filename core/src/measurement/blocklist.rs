@@ -48,9 +48,17 @@ enum Layout {
     Unknown,
     Plain,
     AutoProxy,
-    /// The position of the domain column.
-    Csv(usize),
+    /// The position of the domain column, and what separates columns.
+    Csv(usize, u8),
 }
+
+/// Whether a first line says how the rest is to be read.
+pub fn is_header(line: &[u8]) -> bool {
+    std::str::from_utf8(strip_bom(line)).is_ok_and(|line| !matches!(Layout::detect(line.trim()), Layout::Plain))
+}
+
+/// What a column with the entries is called.
+const COLUMNS: [&str; 8] = ["domain", "domains", "domain_name", "host", "hostname", "url", "site", "fqdn"];
 
 impl Layout {
     /// Reads one line: an entry, nothing (comment, header, blank), or why not.
@@ -59,6 +67,9 @@ impl Layout {
             return Ok(None);
         }
         if let Layout::Unknown = self {
+            if is_comment(line) {
+                return Ok(None);
+            }
             *self = Layout::detect(line);
             if !matches!(self, Layout::Plain) {
                 return Ok(None);
@@ -66,8 +77,8 @@ impl Layout {
         }
         match self {
             Layout::AutoProxy => autoproxy(line),
-            Layout::Csv(column) => {
-                let field = csv_field(line, *column).ok_or(Rejection::Refused("bad_row"))?;
+            Layout::Csv(column, separator) => {
+                let field = fields(line, *separator).into_iter().nth(*column).ok_or(Rejection::Refused("bad_row"))?;
                 plain(field.trim())
             }
             Layout::Plain | Layout::Unknown => plain(line),
@@ -78,25 +89,37 @@ impl Layout {
         if line.to_ascii_lowercase().starts_with("[autoproxy") || line.starts_with("[Adblock") {
             return Layout::AutoProxy;
         }
-        let columns = ["domain", "host", "hostname", "url", "site"];
-        let names: Vec<String> = line.split([',', ';']).map(|name| name.trim().to_ascii_lowercase()).collect();
-        match names.iter().position(|name| columns.contains(&name.as_str())) {
-            Some(column) => Layout::Csv(column),
-            None => Layout::Plain,
+        for separator in [b',', b';', b'\t'] {
+            let names = fields(line, separator);
+            let named = |name: &String| COLUMNS.contains(&name.trim().to_ascii_lowercase().as_str());
+            if let Some(column) = names.iter().position(named) {
+                return Layout::Csv(column, separator);
+            }
         }
+        Layout::Plain
     }
 }
 
-fn csv_field(line: &str, column: usize) -> Option<String> {
-    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(line.as_bytes());
-    let record = reader.records().next()?.ok()?;
-    record.get(column).map(str::to_owned)
+/// The fields of one row.
+fn fields(line: &str, separator: u8) -> Vec<String> {
+    let mut reader =
+        ReaderBuilder::new().has_headers(false).flexible(true).delimiter(separator).from_reader(line.as_bytes());
+    let record = reader.records().next().and_then(Result::ok);
+    record.iter().flatten().map(str::to_owned).collect()
+}
+
+fn is_comment(line: &str) -> bool {
+    line.starts_with(['#', '!', ';']) || line.starts_with("//")
 }
 
 /// A line of a plain list: a host, a hosts-file line, or a URL of a whole site.
 fn plain(line: &str) -> Result<Option<TargetKey>, Rejection> {
-    if line.starts_with(['#', '!', ';']) || line.starts_with("//") {
+    if is_comment(line) {
         return Ok(None);
+    }
+    // Rules without the line that names their grammar.
+    if line.starts_with("||") {
+        return autoproxy(line);
     }
     let entry = line.split('#').next().unwrap_or("").trim();
     let entry = match entry.split_once(char::is_whitespace) {

@@ -1,4 +1,4 @@
-//! Block page fingerprints: addresses in DNS answers, text in pages and headers (methods 1.6).
+//! Block page fingerprints: addresses and names in DNS answers, text in pages and headers (methods 1.6).
 //!
 //! A match confirms blocking when the country is expected or the scope is national or an ISP's; scope `fp` is a known
 //! false positive and never confirms (methods 1.3).
@@ -8,6 +8,7 @@ use std::io::BufRead;
 
 use regex_lite::Regex;
 
+use super::domain::normal_host;
 use super::rows::for_each_row;
 use super::types::{ImportCounts, ImportError, Rejection};
 
@@ -130,7 +131,8 @@ pub struct PageMatch {
 /// A set of fingerprints; may be empty.
 #[derive(Debug, Clone, Default)]
 pub struct Fingerprints {
-    addresses: HashMap<String, Origin>,
+    /// Addresses, and lower-case names that block page servers have (answers of type CNAME).
+    answers: HashMap<String, Origin>,
     pages: Vec<(Place, Pattern, Origin)>,
 }
 
@@ -140,18 +142,18 @@ const SEARCHED: usize = 64 << 10;
 impl Fingerprints {
     /// True when nothing was added.
     pub fn is_empty(&self) -> bool {
-        self.addresses.is_empty() && self.pages.is_empty()
+        self.answers.is_empty() && self.pages.is_empty()
     }
 
     /// Number of fingerprints.
     pub fn len(&self) -> usize {
-        self.addresses.len() + self.pages.len()
+        self.answers.len() + self.pages.len()
     }
 
-    /// Adds the address of a block page server. `countries` are ISO 3166 alpha-2.
-    pub fn add_address(&mut self, name: &str, scope: Scope, address: &str, countries: &[[u8; 2]]) {
+    /// Adds the address or name of a block page server. `countries` are ISO 3166 alpha-2.
+    pub fn add_answer(&mut self, name: &str, scope: Scope, answer: &str, countries: &[[u8; 2]]) {
         let origin = Origin { name: name.to_owned(), scope, countries: countries.to_vec() };
-        self.addresses.insert(address.to_owned(), origin);
+        self.answers.insert(answer.to_owned(), origin);
     }
 
     /// Adds a page fingerprint.
@@ -159,9 +161,17 @@ impl Fingerprints {
         self.pages.push((place, pattern, Origin { name: name.to_owned(), scope, countries: countries.to_vec() }));
     }
 
-    /// True when the address is a block page address that confirms in this country.
-    pub fn confirms_address(&self, address: &str, country: [u8; 2]) -> bool {
-        !address.is_empty() && self.addresses.get(address).is_some_and(|origin| origin.confirms(country))
+    /// True when the answer of a resolver, an address or the name of an alias, is that of a block page that confirms in
+    /// this country.
+    pub fn confirms_answer(&self, answer: &str, country: [u8; 2]) -> bool {
+        if answer.is_empty() || self.answers.is_empty() {
+            return false;
+        }
+        let known = self.answers.get(answer).or_else(|| {
+            let name = normal_host(answer).ok()?;
+            self.answers.get(name.as_ref())
+        });
+        known.is_some_and(|origin| origin.confirms(country))
     }
 
     /// Compares a page. `headers` gives the value of a header by lower-case name.
@@ -211,11 +221,12 @@ impl Fingerprints {
             .collect();
         let place = match field("location_found") {
             "dns" => {
-                if pattern.parse::<std::net::IpAddr>().is_err() {
-                    return Err(Rejection::Refused("bad_address"));
-                }
-                let known = self.addresses.contains_key(pattern);
-                self.add_address(name, scope, pattern, &countries);
+                let answer = match pattern.parse::<std::net::IpAddr>() {
+                    Ok(_) => pattern.into(),
+                    Err(_) => normal_host(pattern).map_err(|_| Rejection::Refused("bad_address"))?,
+                };
+                let known = self.answers.contains_key(answer.as_ref());
+                self.add_answer(name, scope, &answer, &countries);
                 return Ok(!known);
             }
             "body" => Place::Body,

@@ -5,6 +5,7 @@ use std::io::BufRead;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::domain::TargetKey;
 use super::fingerprints::Fingerprints;
 use super::input::{Input, Line, strip_bom};
 use super::ooni_fastpath::asn;
@@ -138,6 +139,7 @@ pub fn parse(bytes: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Reject
         return Err(Rejection::Unusable("country_withheld"));
     }
     let input = document.input_text();
+    let primary = primary(&document, &contributions);
     Ok(Parsed {
         country: document.country,
         asn: Some(document.asn).filter(|asn| *asn != 0),
@@ -150,12 +152,22 @@ pub fn parse(bytes: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Reject
         vote_key: vote_key(document.resolver_asn, document.platform.as_bytes(), document.software_version.as_bytes()),
         row_hash: crc32fast::hash(bytes),
         contributions,
+        primary: Some(primary),
         witness: if document.uid.is_empty() {
             Witness::Report { report_id: document.report_id, input: Some(input).filter(|input| !input.is_empty()) }
         } else {
             Witness::Uid(document.uid)
         },
     })
+}
+
+/// The contribution about what the document set out to measure; its first when that says nothing.
+fn primary(document: &Document, contributions: &[Contribution]) -> usize {
+    let target = match services::service_of(&document.test_name) {
+        Some(service) => Some(service.main_key()),
+        None => TargetKey::from_url(document.url()).ok(),
+    };
+    contributions.iter().position(|contribution| Some(&contribution.target) == target.as_ref()).unwrap_or(0)
 }
 
 /// What a document says about each of its targets.

@@ -141,6 +141,7 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
         vote_key: vote_key(0, text(&row.platform).as_bytes(), text(&row.software_version).as_bytes()),
         row_hash: crc32fast::hash(line),
         contributions: vec![Contribution { target, outcome: Outcome::Judged(judgement) }],
+        primary: Some(0),
         witness: if uid.is_empty() {
             Witness::Report { report_id: report_id.to_owned(), input: (!input.is_empty()).then(|| input.to_owned()) }
         } else {

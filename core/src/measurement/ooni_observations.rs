@@ -52,7 +52,7 @@ macro_rules! columns {
                 let mut columns = Columns { $($name: usize::MAX,)+ };
                 for (index, name) in header.iter().enumerate() {
                     match super::input::strip_bom(name).trim_ascii() {
-                        $(name if name == stringify!($name).as_bytes() => columns.$name = index,)+
+                        $(name if name.eq_ignore_ascii_case(stringify!($name).as_bytes()) => columns.$name = index,)+
                         _ => {}
                     }
                 }
@@ -120,9 +120,10 @@ impl Columns {
         let input = text(self.input);
         let (target, attempt, pool) = self.attempt(test, row)?;
         let mut attempt = attempt;
-        attempt.dns_fingerprint = fingerprints.confirms_address(attempt.dns_answer, country);
+        attempt.dns_fingerprint = fingerprints.confirms_answer(attempt.dns_answer, country);
         let mut facts = attempt.facts();
         facts.flags |= analysis_flag(text(self.probe_analysis)) | if pool { flag::POOL } else { 0 };
+        let primary = test.is_primary(&target, input).then_some(0);
         let uid = text(self.measurement_uid);
         Ok(Parsed {
             country,
@@ -137,6 +138,7 @@ impl Columns {
             ),
             row_hash: row_hash(row),
             contributions: vec![Contribution { target, outcome: Outcome::Endpoints(facts) }],
+            primary,
             witness: if uid.is_empty() {
                 Witness::Report {
                     report_id: report_id.to_owned(),
@@ -212,6 +214,14 @@ impl Test {
         match self {
             Test::WebConnectivity => "web_connectivity",
             Test::Service(service) => service.name(),
+        }
+    }
+
+    /// Whether a series is the one that the test set out to measure.
+    fn is_primary(self, target: &TargetKey, input: &str) -> bool {
+        match self {
+            Test::WebConnectivity => TargetKey::from_url(input).is_ok_and(|key| key == *target),
+            Test::Service(service) => *target == service.main_key(),
         }
     }
 

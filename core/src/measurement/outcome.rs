@@ -109,6 +109,8 @@ pub enum Outcome {
 pub const OUTCOME_LEN: usize = 11;
 /// Bytes of a packed [`Entry`].
 pub const ENTRY_LEN: usize = 24;
+/// Place of the byte with mark, form and hour.
+const MARK_AT: usize = 12;
 
 const TAG_ENDPOINTS: u8 = 0;
 const TAG_JUDGED: u8 = 1;
@@ -195,38 +197,49 @@ pub struct Entry {
     /// Hour of the UTC day, 0-23.
     pub hour: u8,
     pub vote_key: u32,
+    /// The measurement is counted here: of its targets this is the one it set out to measure. Nowhere else is it counted
+    /// as one of the country's or the network's measurements.
+    pub primary: bool,
     pub outcome: Outcome,
 }
 
 impl Entry {
     /// Joins two entries of one identity: the richer form wins whole; equal forms merge their outcomes.
     pub fn merge(self, other: Entry) -> Entry {
+        let primary = self.primary || other.primary;
         match self.form.cmp(&other.form) {
-            std::cmp::Ordering::Greater => self,
-            std::cmp::Ordering::Less => other,
+            std::cmp::Ordering::Greater => Entry { primary, ..self },
+            std::cmp::Ordering::Less => Entry { primary, ..other },
             std::cmp::Ordering::Equal => Entry {
                 identity: self.identity,
                 form: self.form,
                 hour: self.hour.max(other.hour),
                 vote_key: self.vote_key.max(other.vote_key),
+                primary,
                 outcome: self.outcome.merge(other.outcome),
             },
         }
     }
 
-    /// Layout: identity 8, vote key 4, form (2 bits) and hour (5 bits) 1, outcome 11.
+    /// Layout: identity 8, vote key 4, primary (1 bit), form (2 bits) and hour (5 bits) 1, outcome 11.
     pub fn encode(&self) -> [u8; ENTRY_LEN] {
         let mut out = [0; ENTRY_LEN];
         let parts = self
             .identity
             .into_iter()
             .chain(self.vote_key.to_be_bytes())
-            .chain([((self.form as u8) << 5) | (self.hour & 0x1f)])
+            .chain([(u8::from(self.primary) << 7) | ((self.form as u8) << 5) | (self.hour & 0x1f)])
             .chain(self.outcome.encode());
         for (to, from) in out.iter_mut().zip(parts) {
             *to = from;
         }
         out
+    }
+
+    /// How many of some encoded entries are [`Entry::primary`].
+    pub fn primaries(entries: &[u8]) -> u64 {
+        let marked = |entry: &&[u8]| entry.get(MARK_AT).is_some_and(|byte| byte >> 7 == 1);
+        entries.chunks_exact(ENTRY_LEN).filter(marked).count() as u64
     }
 
     /// Undoes [`Entry::encode`]; `None` for anything this version did not write.
@@ -241,9 +254,10 @@ impl Entry {
         }
         Some(Entry {
             identity: *identity,
-            form: Form::from_code(form_hour >> 5)?,
+            form: Form::from_code((form_hour >> 5) & 0b11)?,
             hour,
             vote_key: u32::from_be_bytes(*vote_key),
+            primary: form_hour >> 7 == 1,
             outcome: Outcome::decode(outcome)?,
         })
     }

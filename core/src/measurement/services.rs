@@ -24,7 +24,8 @@ pub fn is_supported(test_name: &str) -> bool {
     service_of(test_name).is_some()
 }
 
-fn service_of(test_name: &str) -> Option<Service> {
+/// The service that a test is about.
+pub fn service_of(test_name: &str) -> Option<Service> {
     match test_name {
         "vanilla_tor" => Some(Service::Tor),
         name => Service::from_name(name).filter(|service| service.name() == name),
@@ -184,7 +185,16 @@ fn conclusions(service: Service, keys: &Value, found: &mut Found) {
             status_conclusion(keys, "registration_server_status", "whatsapp/registration", found);
             status_conclusion(keys, "whatsapp_web_status", "web.whatsapp.com", found);
         }
-        Service::Signal => status_conclusion(keys, "signal_backend_status", "signal/backend", found),
+        Service::Signal => {
+            status_conclusion(keys, "signal_backend_status", "signal/backend", found);
+            let target = Service::Signal.main_key();
+            let failure = failure_at(keys, "signal_backend_failure").map(|failure| instrument(service, failure));
+            if let (Some(Step::Failed(Failure::Local)), Some(Outcome::Judged(judgement))) =
+                (failure, found.get_mut(&target))
+            {
+                judgement.rule = RuleId::InstrumentFault;
+            }
+        }
         Service::FacebookMessenger => messenger_conclusion(keys, found),
         Service::Tor | Service::Psiphon => {}
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::domain::TargetKey;
@@ -65,6 +67,9 @@ pub struct Parsed {
     /// Hash of the whole row or document; equal for exact repeats. Kept per measurement to count `duplicate`.
     pub row_hash: u32,
     pub contributions: Vec<Contribution>,
+    /// Which of them is about what the measurement set out to measure: the host of its input, or the main role of its
+    /// service. The same target whatever the format; `None` for a row that is about another one.
+    pub primary: Option<usize>,
     pub witness: Witness,
 }
 
@@ -127,7 +132,7 @@ const fn fold(hash: u32) -> u32 {
 }
 
 /// How the lines of one import ended; every line is in exactly one count (ruling intelligence 31).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ImportCounts {
     /// New and usable.
     pub accepted: u64,
@@ -154,24 +159,37 @@ pub enum Rejection {
 impl ImportCounts {
     /// Counts a line that was not accepted.
     pub fn reject(&mut self, rejection: Rejection) {
+        self.reject_some(1, rejection);
+    }
+
+    /// Rejects lines that were counted as accepted.
+    pub fn take_back(&mut self, lines: u64, rejection: Rejection) {
+        self.accepted = self.accepted.saturating_sub(lines);
+        self.reject_some(lines, rejection);
+    }
+
+    fn reject_some(&mut self, lines: u64, rejection: Rejection) {
+        if lines == 0 {
+            return;
+        }
         let reason = match rejection {
             Rejection::Unsupported(reason) => {
-                self.unsupported += 1;
+                self.unsupported += lines;
                 reason
             }
             Rejection::Unusable(reason) => {
-                self.unusable += 1;
+                self.unusable += lines;
                 reason
             }
             Rejection::Refused(reason) => {
-                self.refused += 1;
+                self.refused += lines;
                 reason
             }
         };
         match self.reasons.get_mut(reason) {
-            Some(count) => *count += 1,
+            Some(count) => *count += lines,
             None => {
-                self.reasons.insert(reason.to_owned(), 1);
+                self.reasons.insert(reason.to_owned(), lines);
             }
         }
     }
@@ -184,7 +202,7 @@ impl ImportCounts {
     }
 
     /// Lines seen.
-    pub fn total(&self) -> u64 {
+    pub fn lines(&self) -> u64 {
         self.accepted + self.duplicate + self.unsupported + self.unusable + self.refused
     }
 

@@ -176,6 +176,10 @@ impl<'a> Host<'_, '_, 'a> {
         }
         let answer = self.answer(&addresses);
         let ips: Vec<&str> = addresses.iter().map(|(ip, _)| *ip).collect();
+        if !ips.is_empty() && !ips.iter().any(|ip| self.reachable(ip)) {
+            // Only IPv6, in a session where none worked: nothing that follows is about the site (ruling intelligence 6).
+            return (rule(RuleId::LocalFault), None);
+        }
         if let Some(judgement) = self.connection(&ips, answer) {
             return (judgement, None);
         }
@@ -228,8 +232,9 @@ impl<'a> Host<'_, '_, 'a> {
             return self.no_address();
         }
         let proven = self.proven(addresses);
-        let known = |ip: &&str| self.judge.fingerprints.confirms_address(ip, self.judge.country);
-        if !proven && addresses.iter().any(|(ip, _)| known(ip)) {
+        let known = |answer: &str| self.judge.fingerprints.confirms_answer(answer, self.judge.country);
+        let aliases = || self.web().user_lookups(self.host).flat_map(|lookup| &lookup.aliases);
+        if !proven && (addresses.iter().any(|(ip, _)| known(ip)) || aliases().any(|name| known(name))) {
             return Some(rule(RuleId::DnsFingerprint));
         }
         if proven {
@@ -237,7 +242,13 @@ impl<'a> Host<'_, '_, 'a> {
         }
         let control = &self.web().control;
         let seen_by_control = self.first && addresses.iter().any(|(ip, _)| control.addresses.contains(ip));
-        if addresses.iter().all(|(ip, _)| is_bogon(ip)) {
+        // What cannot be reached here tells nothing beside what can.
+        let mut usable = addresses.iter().filter(|(ip, _)| self.reachable(ip)).peekable();
+        let bogons = match usable.peek() {
+            Some(_) => usable.all(|(ip, _)| is_bogon(ip)),
+            None => addresses.iter().all(|(ip, _)| is_bogon(ip)),
+        };
+        if bogons {
             return Some(match self.name_control() {
                 _ if seen_by_control => rule(RuleId::DnsBogonBoth),
                 Some(true) => rule(RuleId::DnsBogon),
@@ -307,10 +318,15 @@ impl<'a> Host<'_, '_, 'a> {
         }
     }
 
+    /// True for an address of a family that works here (ruling intelligence 6).
+    fn reachable(&self, ip: &str) -> bool {
+        self.web().ipv6_works || !ip.contains(':')
+    }
+
     /// True for an entry that goes to an address of the system's resolver, over a family that works here.
     fn counts(&self, entry: &Connect<'a>, ips: &[&str]) -> bool {
         let address = if ips.is_empty() { self.first } else { ips.contains(&entry.ip) };
-        address && (self.web().ipv6_works || !entry.ip.contains(':'))
+        address && self.reachable(entry.ip)
     }
 
     /// The verdict on connecting, when it ends there.
@@ -379,7 +395,9 @@ impl<'a> Host<'_, '_, 'a> {
 
     fn own_requests(&self, ips: &[&str]) -> impl Iterator<Item = &Request<'a>> {
         let ours = move |request: &&Request<'a>| {
-            request.host == self.host && (request.ip.is_empty() || ips.is_empty() || ips.contains(&request.ip))
+            request.host == self.host
+                && self.reachable(request.ip)
+                && (request.ip.is_empty() || ips.is_empty() || ips.contains(&request.ip))
         };
         self.web().requests.iter().filter(ours)
     }
@@ -490,7 +508,7 @@ impl<'a> Host<'_, '_, 'a> {
         }
         let compared = self.web().comparison;
         let status = compared.status.unwrap_or(page.status == control.status);
-        if found.false_positive || (!status && is_challenge(page, compared.headers)) {
+        if found.false_positive || (!status && page.is_challenge(compared.headers)) {
             return rule(RuleId::HttpChallenge);
         }
         let differ = [compared.length.filter(|_| !page.truncated), compared.title, compared.headers];
@@ -505,17 +523,6 @@ impl<'a> Host<'_, '_, 'a> {
 /// True when two hosts share a telling label: the same name under another top-level or parent domain.
 fn same_site(a: &str, b: &str) -> bool {
     a.split('.').any(|label| label.len() > 3 && b.split('.').any(|other| other == label))
-}
-
-/// An error page of the site's own server: it says 4xx or 5xx and its headers are the site's, or it names the content
-/// network that asks for a proof of being human, or the server is overloaded.
-fn is_challenge(page: &Request<'_>, headers_match: Option<bool>) -> bool {
-    let network = page.header("server").is_some_and(|server| {
-        let server = server.to_ascii_lowercase();
-        ["cloudflare", "akamai", "ddos-guard", "sucuri", "incapsula"].iter().any(|name| server.contains(name))
-    });
-    let marked = ["cf-ray", "cf-mitigated", "x-sucuri-id", "x-iinfo"].iter().any(|name| page.header(name).is_some());
-    page.status >= 500 || (page.status >= 400 && (headers_match == Some(true) || network || marked))
 }
 
 /// The control's word on several endpoints: one that works is enough; it must have looked at one.

@@ -25,6 +25,8 @@ pub struct Lookup<'a> {
     pub failure: Option<Failure>,
     /// Address and AS number (0 when the document has none).
     pub addresses: Vec<(&'a str, u32)>,
+    /// Names that the answer leads to (CNAME).
+    pub aliases: Vec<&'a str>,
 }
 
 /// One TCP connection or TLS handshake.
@@ -68,7 +70,49 @@ impl<'a> Request<'a> {
     pub fn header(&self, name: &str) -> Option<&'a str> {
         header(self.response.get("headers")?, name)
     }
+
+    /// An error page of the site's own server: it says 4xx or 5xx and its headers are the site's, or it names the content
+    /// network that asks for a proof of being human or serves no one here, or the server is overloaded or counts requests
+    /// (429). Blocks of a network say none of that.
+    pub fn is_challenge(&self, headers_match: Option<bool>) -> bool {
+        let network = ["server", "via"].iter().filter_map(|header| self.header(header)).any(|server| {
+            let server = server.to_ascii_lowercase();
+            GUARDS.iter().any(|name| server.contains(name))
+        });
+        let marked = GUARD_HEADERS.iter().any(|name| self.header(name).is_some());
+        self.status >= 500
+            || self.status == 429
+            || (self.status >= 400 && (headers_match == Some(true) || network || marked))
+    }
 }
+
+/// Content networks and guards that answer in a site's place, as the headers `server` and `via` name them.
+const GUARDS: [&str; 11] = [
+    "cloudflare",
+    "cloudfront",
+    "akamai",
+    "ddos-guard",
+    "sucuri",
+    "incapsula",
+    "imperva",
+    "datadome",
+    "vercel",
+    "varnish",
+    "awselb",
+];
+
+/// Headers that only such a network sets.
+const GUARD_HEADERS: [&str; 9] = [
+    "cf-ray",
+    "cf-mitigated",
+    "x-sucuri-id",
+    "x-iinfo",
+    "x-amz-cf-id",
+    "x-amzn-waf-action",
+    "x-datadome",
+    "x-vercel-mitigated",
+    "akamai-grn",
+];
 
 fn header<'a>(headers: &'a Value, name: &str) -> Option<&'a str> {
     let (_, value) = headers.as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
@@ -260,6 +304,7 @@ fn lookup(query: &Value) -> Option<Lookup<'_>> {
         },
         failure: failure_at(query, "failure"),
         addresses: array(query, "answers").filter_map(address).collect(),
+        aliases: array(query, "answers").map(|answer| text_at(answer, "hostname")).filter(|n| !n.is_empty()).collect(),
     })
 }
 

@@ -124,7 +124,7 @@ pub fn own() -> Fingerprints {
             signature.countries.iter().filter_map(|code| <[u8; 2]>::try_from(code.as_bytes()).ok()).collect();
         let place = match signature.location {
             Location::Dns => {
-                set.add_address(signature.id, Scope::Other, signature.pattern, &countries);
+                set.add_answer(signature.id, Scope::Other, signature.pattern, &countries);
                 continue;
             }
             Location::Body => Place::Body,
@@ -158,7 +158,7 @@ mod tests {
                    a,nat,dns,full,192.0.2.1,IT\n";
         let (lines, counts) = fingerprint_lines(&mut csv.as_bytes(), 1 << 20).unwrap();
         assert_eq!(lines.len(), 2);
-        assert_eq!((counts.refused, counts.total()), (1, 4));
+        assert_eq!((counts.refused, counts.lines()), (1, 4));
         let (again, _) = fingerprint_lines(&mut document(&lines).as_bytes(), 1 << 20).unwrap();
         assert_eq!(again, lines);
     }

@@ -6,12 +6,16 @@ use super::{catalogue, network};
 use crate::Result;
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::country::{SetCatalogue, SetNetworks};
-use crate::kv::{Direction, Key, Row, Table};
+use crate::import::removal;
+use crate::kv::{Direction, Key, Read, Row, Table};
 
 /// Networks that a country has met.
 const WANTED: Table<(String, u32), ()> = Table::new(20);
 /// Countries that have measurements.
 const INTERESTED: Table<(String,), ()> = Table::new(19);
+
+/// How often reference data were removed.
+const EPOCHS: Table<(u8,), u64> = Table::new(21);
 
 /// Countries told in one go: each may get a message of some hundred kilobytes.
 const AT_ONCE: usize = 4;
@@ -68,18 +72,39 @@ impl Query for Interested {
 
 /// Reference data that can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
 pub enum Reference {
-    Networks,
-    TestLists,
+    Networks = 1,
+    TestLists = 2,
 }
 
 /// Rows removed in one step.
 const DROPPED_AT_ONCE: usize = 400;
 
+impl Reference {
+    const fn timer(self) -> &'static str {
+        match self {
+            Reference::Networks => "drop_networks",
+            Reference::TestLists => "drop_lists",
+        }
+    }
+
+    fn epoch(self, view: &impl Read) -> Result<u64> {
+        Ok(EPOCHS.get(view, &(self as u8,))?.unwrap_or_default())
+    }
+
+    /// Refuses what an import stores that began before the last removal.
+    pub(super) fn check(self, view: &impl Read, begun: u64) -> Result<()> {
+        removal::check(begun, self.epoch(view)?)
+    }
+}
+
 /// Removes the network table or the test lists, some rows at a time by timer; then countries are told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropReference {
     pub what: Reference,
+    /// A later step of a removal.
+    pub goes_on: bool,
 }
 
 impl Operation for DropReference {
@@ -89,21 +114,40 @@ impl Operation for DropReference {
     type Reply = u64;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
+        if !self.goes_on {
+            let epoch = self.what.epoch(turn)?;
+            EPOCHS.put(turn, &(self.what as u8,), &(epoch + 1))?;
+        }
         let removed = match self.what {
             Reference::Networks => remove(turn, &super::NETWORKS)?,
             Reference::TestLists => remove(turn, &super::LISTS)?,
         };
         if removed == DROPPED_AT_ONCE {
             let now = turn.now;
-            let timer = match self.what {
-                Reference::Networks => "drop_networks",
-                Reference::TestLists => "drop_lists",
-            };
-            turn.schedule(timer, now, &self)?;
+            turn.schedule(self.what.timer(), now, &DropReference { goes_on: true, ..self })?;
         } else {
             all(turn)?;
         }
         Ok(removed as u64)
+    }
+}
+
+/// How often reference data were removed; fails while they are being removed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReferenceEpoch {
+    pub what: Reference,
+}
+
+impl Query for ReferenceEpoch {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "reference_epoch";
+    type Reply = u64;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        match view.scheduled(self.what.timer())? {
+            Some(_) => Err(removal::running()),
+            None => self.what.epoch(view),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod fingerprints;
 mod inform;
 
 pub use fingerprints::{AddFingerprints, FingerprintSet, fingerprint_lines, fingerprints};
-pub use inform::{Announce, DropReference, Inform, Interested, Reference};
+pub use inform::{Announce, DropReference, Inform, Interested, Reference, ReferenceEpoch};
 
 use std::collections::BTreeMap;
 
@@ -27,6 +27,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Inform>(),
     operation::<DropReference>(),
     query::<Interested>(),
+    query::<ReferenceEpoch>(),
     query::<FingerprintSet>(),
     query::<Lists>(),
     query::<Names>(),
@@ -78,6 +79,8 @@ pub struct Known {
 pub struct AddNetworks {
     pub networks: Vec<(u32, NetworkEntry)>,
     pub dry_run: bool,
+    /// Removals of the table when the import began.
+    pub epoch: u64,
 }
 
 impl Operation for AddNetworks {
@@ -86,6 +89,7 @@ impl Operation for AddNetworks {
     type Reply = Known;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Known> {
+        Reference::Networks.check(turn, self.epoch)?;
         let mut blocks: BTreeMap<u32, Vec<(u32, NetworkEntry)>> = BTreeMap::new();
         for (asn, entry) in self.networks {
             blocks.entry(block_of(asn)).or_default().push((asn, entry));
@@ -122,6 +126,8 @@ pub struct AddList {
     /// Domain to category code.
     pub sites: BTreeMap<String, String>,
     pub dry_run: bool,
+    /// Removals of test lists when the import began.
+    pub epoch: u64,
 }
 
 impl Operation for AddList {
@@ -130,6 +136,7 @@ impl Operation for AddList {
     type Reply = Known;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Known> {
+        Reference::TestLists.check(turn, self.epoch)?;
         let before = LISTS.get(turn, &(self.list.clone(),))?.unwrap_or_default();
         let mut after = before.clone();
         let mut known = 0;

@@ -83,7 +83,7 @@ pub fn sources() -> Vec<StarterSource> {
 }
 
 /// The rows of a table that have exactly `N` fields, without comments and without the line of column names.
-fn rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+pub(crate) fn rows<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
     lines(text).filter_map(|line| {
         let mut fields = [""; N];
         let mut given = line.split('\t');

@@ -86,12 +86,16 @@ fn classify_document(document: &Document, fingerprints: &Fingerprints) -> Result
         verdict.hosts.iter().map(|host| Outcome::Judged(host.judgement).evaluate()).collect()
     } else {
         let contributions = ooni_document::contributions(document, fingerprints)?;
-        contributions.iter().map(|contribution| contribution.outcome.evaluate()).collect()
+        let mut roles: Vec<Evaluated> = contributions.iter().map(|found| found.outcome.evaluate()).collect();
+        // A role that works is the last word on a service, whatever says nothing beside it.
+        roles.sort_by_key(|role| role.rule.rule().class == Class::Clear);
+        roles
     };
     Ok(decide(&found, interference))
 }
 
-/// One blocked host or role makes the document blocked, one down makes it down; accessible takes the end of the chain.
+/// One blocked host or role makes the document blocked, one down makes it down; accessible takes the end of the chain,
+/// and that nothing failed for which a control would have to tell why (ruling intelligence 4).
 fn decide(found: &[Evaluated], interference: Option<&'static str>) -> Classification {
     let class = |evaluated: &Evaluated| evaluated.rule.rule().class;
     let usable = |evaluated: &&Evaluated| evaluated.vote != Vote::NeedsControl;
@@ -101,7 +105,7 @@ fn decide(found: &[Evaluated], interference: Option<&'static str>) -> Classifica
         .filter(|evaluated| class(evaluated) == Class::Blocked)
         .max_by(|a, b| a.log10_lr().total_cmp(&b.log10_lr()));
     let down = found.iter().find(|evaluated| class(evaluated) == Class::Down);
-    let last = found.last();
+    let last = found.iter().find(|evaluated| evaluated.vote == Vote::NeedsControl).or(found.last());
     let clear = last.filter(|evaluated| class(evaluated) == Class::Clear);
     let (label, decisive) = match (strongest, down, clear) {
         (Some(blocked), ..) => (Label::Blocked, Some(blocked)),

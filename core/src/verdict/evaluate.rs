@@ -169,7 +169,10 @@ fn connected_only(set: &EndpointSet) -> Evaluated {
     if set.has(flag::TLS_OK) {
         return decide(RuleId::TlsValid, None);
     }
-    if set.has(ANALYSIS_BLOCKED) && !set.has(flag::ANALYSIS_HTTP_DIFF) {
+    // Where only IPv6 failed and none of it works, the client's `tcp_ip` speaks of that (ruling intelligence 6).
+    let v6_dead = set.has(flag::V6_TCP_FAILED | flag::V6_TLS_FAILED) && !set.has(flag::V6_OK);
+    let claims = if v6_dead { ANALYSIS_BLOCKED & !flag::ANALYSIS_TCP } else { ANALYSIS_BLOCKED };
+    if set.has(claims) && !set.has(flag::ANALYSIS_HTTP_DIFF) {
         return decide(RuleId::AnalysisBlocked, Some(analysis_technique(set)));
     }
     if set.connect_ok != 0 {

@@ -25,6 +25,8 @@ pub mod window;
 #[cfg(test)]
 mod classify_tests;
 #[cfg(test)]
+mod classify_variety_tests;
+#[cfg(test)]
 mod verdict_tests;
 
 pub use classify::{Classification, Label, classify};

@@ -9,6 +9,7 @@ use super::constants::{
 use super::network::{NetworkVerdict, Status};
 use super::technique::Technique;
 use crate::Timestamp;
+use crate::time::HOUR;
 
 /// How far a block reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,10 +71,9 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
         decided.iter().copied().filter(|member| member.verdict.status == Status::Blocked).collect();
     let total = weight_of(&decided);
     let share = if total > 0.0 { weight_of(&blocked) / total } else { 0.0 };
-    let several = share >= SEVERAL_SHARE && blocked.len() >= SEVERAL_NETWORKS;
     let status = match decided.is_empty() {
         true => Status::Unknown,
-        false if share >= NATIONAL_SHARE || several => Status::Blocked,
+        false if reaches(share, blocked.len()) => Status::Blocked,
         false => Status::Accessible,
     };
     let carrying = |member: &&&Member<'_>| member.verdict.status == status;
@@ -94,6 +94,39 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
         last_vote: members.iter().filter_map(|member| member.verdict.last_vote).max(),
         techniques: techniques(blocked.iter().map(|member| &member.verdict.techniques)),
     }
+}
+
+impl CountryVerdict {
+    /// The time of the newest evidence behind a block, when that is an hour or more before `at`: since then nothing but
+    /// time has passed ([`is_block_of`]).
+    pub fn blocked_since_evidence(&self, at: Timestamp) -> Option<Timestamp> {
+        let hour = self.last_vote.filter(|hour| self.status == Status::Blocked && *hour < at.hour())?;
+        Some(Timestamp((hour + 1) * HOUR - 1))
+    }
+
+    /// The verdict of evidence that is not enough to decide any more.
+    pub fn undecided(self) -> CountryVerdict {
+        CountryVerdict { status: Status::Unknown, confidence: 0.0, ..self }
+    }
+}
+
+/// Whether a block of today is one of the networks that had a verdict when the newest evidence came.
+///
+/// Clean networks lose their verdict once their votes pass the age limit (ruling intelligence 12), and the weight is spread
+/// over those that are left (ruling intelligence 7), so time alone would make blocks: of one network among many, once it
+/// is the last one. Against the networks of that moment, the share of those that still block can only fall.
+pub fn is_block_of(then: &[Member<'_>], now: &[Member<'_>]) -> bool {
+    let decided: Vec<&Member<'_>> = then.iter().filter(|member| member.verdict.status != Status::Unknown).collect();
+    let blocks = |member: &&Member<'_>| member.verdict.status == Status::Blocked;
+    let still = |member: &&Member<'_>| now.iter().filter(blocks).any(|now| now.asn == member.asn);
+    let blocked: Vec<&Member<'_>> = decided.iter().copied().filter(|member| blocks(member) && still(member)).collect();
+    let total = weight_of(&decided);
+    total > 0.0 && reaches(weight_of(&blocked) / total, blocked.len())
+}
+
+/// Whether so many networks with this share of weight block a country (ruling intelligence 7).
+fn reaches(share: f64, networks: usize) -> bool {
+    share >= NATIONAL_SHARE || (share >= SEVERAL_SHARE && networks >= SEVERAL_NETWORKS)
 }
 
 fn count(n: usize) -> u32 {

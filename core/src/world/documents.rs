@@ -64,7 +64,7 @@ pub struct IndexRow {
     /// 0-100, 100 = total.
     pub score: u32,
     pub level: &'static str,
-    /// Measurements inside the age limit.
+    /// Measurements inside the age limit, each once.
     pub samples: u64,
     pub blocked: Vec<String>,
     pub block_rate: f64,
@@ -127,6 +127,7 @@ pub struct IndexBody {
 #[serde(rename_all = "camelCase")]
 pub struct IndexMetadata {
     pub total_countries: usize,
+    /// Measurements inside the age limit, older ones, and both, each once.
     pub live_measurements: u64,
     pub historical_measurements: u64,
     pub total_measurements: u64,
@@ -293,6 +294,7 @@ pub struct OoniBody {
     pub status: &'static str,
     pub anomaly_rate: f64,
     pub confirmed_rate: f64,
+    /// Measurements of the last seven days, each once.
     pub measurement_count: u64,
     pub affected_services: Vec<String>,
     pub last_updated: String,
@@ -304,7 +306,7 @@ pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
         status: outage_status(summary),
         anomaly_rate: summary.anomaly_rate,
         confirmed_rate: summary.confirmed_rate,
-        measurement_count: summary.recent,
+        measurement_count: summary.week,
         affected_services: summary.services.clone(),
         last_updated: summary.newest.unwrap_or(summary.at).to_string(),
     })

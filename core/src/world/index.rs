@@ -70,7 +70,7 @@ pub fn level(score: u32) -> (&'static str, u8) {
 
 /// Computes the index. Known lists never enter: the rows are measured.
 pub fn compute(inputs: &Inputs<'_>) -> Index {
-    let sessions: u64 = inputs.rows.iter().map(|row| u64::from(row.evidence)).sum();
+    let sessions: u64 = inputs.rows.iter().map(|row| u64::from(row.counted)).sum();
     let sites = inputs.rows.iter().filter(|row| row.evidence > 0).count();
     let basket: BTreeSet<&str>;
     let (list, breadth_list): (BTreeSet<&str>, &str) = if inputs.global.is_empty() {
@@ -171,6 +171,8 @@ mod tests {
             basis: "measured".into(),
             confidence: 0.9,
             evidence,
+            counted: evidence,
+            of_week: 0,
             blocked_weight: if state == State::Blocked { 1.0 } else { 0.0 },
             networks_blocked: 1,
             networks_tested: 1,

@@ -147,6 +147,9 @@ const LIMITATIONS: &[&str] = &[
     "Shutdowns do not enter the index yet.",
     "Tests of messengers carry no control; successes on other networks and in other countries stand in for it.",
     "Lists made for routing around blocks set no status.",
+    "Evidence ages network by network. When the clean networks' votes have passed the age limit, a new vote of a blocked \
+     network makes the country blocked, since weight is spread over networks with a verdict; without any new vote it \
+     becomes unknown.",
 ];
 
 /// The methodology with the state of the data.
@@ -187,7 +190,7 @@ fn data_source(source: Source, summaries: &[CountrySummary]) -> (&'static str, D
     let body = DataSource {
         name: "Open Observatory of Network Interference",
         kind: "volunteer measurements",
-        coverage: format!("{} countries, {measurements} measurements by target", rows().count()),
+        coverage: format!("{} countries, {measurements} measurements", rows().count()),
         tests: vec![
             "web_connectivity",
             "telegram",
@@ -227,7 +230,7 @@ fn model() -> Model {
             kind: "rule list with likelihood ratios, one vote per network, probe and hour",
             rules_version: crate::country::RULES_VERSION,
             validation_note: "Ratios marked as published come from 126 adjudicated measurements; all others are the \
-                project's choice. Probabilities use the published calibration until an operator fits their own labels.",
+                project's choice. Probabilities use the published calibration; none is fitted on this deployment's data.",
         },
         calibration: CalibrationBody {
             source: calibration.source,
@@ -290,10 +293,19 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("several_share", c::SEVERAL_SHARE),
         ("several_networks", c::SEVERAL_NETWORKS as f64),
         ("min_addresses", c::MIN_ADDRESSES as f64),
+        ("national_networks", c::NATIONAL_NETWORKS as f64),
+        ("national_network_share", c::NATIONAL_NETWORK_SHARE),
         ("label_prevalence", c::LABEL_PREVALENCE),
         ("known_list_confidence", c::KNOWN_LIST_CONFIDENCE),
         ("known_list_age_days", days(c::KNOWN_LIST_AGE)),
         ("evidence_half_votes", c::EVIDENCE_HALF),
+        ("cold_start_intercept", c::COLD_START_INTERCEPT),
+        ("cold_start_slope", c::COLD_START_SLOPE),
+        ("instrument_networks", c::INSTRUMENT_NETWORKS as f64),
+        ("instrument_share", c::INSTRUMENT_SHARE),
+        ("instrument_others_share", c::INSTRUMENT_OTHERS_SHARE),
+        ("instrument_span_hours", c::INSTRUMENT_SPAN as f64),
+        ("instrument_sessions", c::INSTRUMENT_SESSIONS as f64),
     ])
 }
 
@@ -309,4 +321,24 @@ fn rule(rule: &crate::verdict::Rule) -> RuleBody {
 
 fn technique_body(technique: Technique) -> TechniqueBody {
     TechniqueBody { technique: technique.as_str(), method: technique.method(), block_type: technique.block_type() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number that the verdict uses and nobody can read about is a rule in secret.
+    #[test]
+    fn every_number_of_the_verdict_is_published() {
+        let published = constants();
+        for constant in c::TABLE {
+            let scales = [1.0, HOUR as f64, DAY as f64];
+            assert!(
+                scales.iter().any(|scale| published.values().any(|value| *value == constant.value / scale)),
+                "{} is not published",
+                constant.name
+            );
+        }
+        assert_eq!(published.len(), c::TABLE.len());
+    }
 }

@@ -16,7 +16,7 @@ pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERV
 pub use elsewhere::{AskElsewhere, Elsewhere, FailingBlocks, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use methodology::{Methodology, methodology};
-pub use sweep::{ChangedAnswer, Forget, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
+pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Forget>(),
     operation::<Unlisted>(),
     query::<SweepState>(),
+    query::<SourceEpoch>(),
     query::<Countries>(),
     query::<TargetRows>(),
     query::<ListedBy>(),
@@ -58,6 +59,8 @@ pub struct NetworkSummary {
     pub name: Option<String>,
     pub block_rate: f64,
     pub measurements: u32,
+    /// Those of them that are counted at this target, and at no other.
+    pub counted: u32,
     /// Of the network's window.
     pub blocked: u32,
     pub state: State,
@@ -72,6 +75,10 @@ pub struct TargetSummary {
     pub confidence: f64,
     /// Measurements inside the age limit.
     pub evidence: u32,
+    /// Those of them that are counted here, and at no other target: summed over targets, each measurement counts once.
+    pub counted: u32,
+    /// The same of the last seven days.
+    pub of_week: u32,
     pub blocked_weight: f64,
     pub networks_blocked: u32,
     pub networks_tested: u32,
@@ -119,7 +126,8 @@ pub struct SourceSummary {
 pub struct CountrySummary {
     pub country: String,
     pub at: Timestamp,
-    /// Measurements inside the age limit, and of all time.
+    /// Measurements, each once: of the last seven days, inside the age limit, and of all time.
+    pub week: u64,
     pub recent: u64,
     pub total: u64,
     /// Networks with measurements inside the age limit.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{COUNTRIES, LISTED, TARGETS, documents, exchange};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::country::{DropLists, DropSource, Recompute, State};
+use crate::import::removal;
 use crate::kv::{Direction, Row, Table};
 use crate::{Result, Timestamp};
 
@@ -62,6 +63,8 @@ pub struct Sweep {
 impl Row for Sweep {}
 
 const SWEEPS: Table<(u16,), Sweep> = Table::new(22);
+/// How often the data of a task were removed. An import belongs to the number that stood when it began.
+const EPOCHS: Table<(u16,), u64> = Table::new(24);
 /// Countries that were not told yet.
 const WAITING: Table<(u16, String), ()> = Table::new(23);
 
@@ -85,6 +88,8 @@ impl Operation for StartSweep {
         let countries = u32::try_from(self.countries.len()).unwrap_or(u32::MAX);
         let sweep = Sweep { started: turn.now, countries, ..Sweep::default() };
         SWEEPS.put(turn, &(key,), &sweep)?;
+        let epoch = EPOCHS.get(turn, &(key,))?.unwrap_or_default();
+        EPOCHS.put(turn, &(key,), &(epoch + 1))?;
         for country in self.countries {
             WAITING.put(turn, &(key, country), &())?;
         }
@@ -107,13 +112,14 @@ impl Operation for Continue {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let key = self.task.key();
+        let epoch = EPOCHS.get(turn, &(key,))?.unwrap_or_default();
         let waiting = WAITING.scan(turn, &WAITING.prefix(&(key,)), Direction::Ascending, AT_ONCE)?;
         for ((_, country), ()) in &waiting {
             WAITING.delete(turn, &(key, country.clone()));
             match self.task {
                 Task::Recompute => turn.send(country.clone(), &Recompute)?,
-                Task::DropSource(source) => turn.send(country.clone(), &DropSource { source, removed: 0 })?,
-                Task::DropLists => turn.send(country.clone(), &DropLists { removed: 0 })?,
+                Task::DropSource(source) => turn.send(country.clone(), &DropSource { source, removed: 0, epoch })?,
+                Task::DropLists => turn.send(country.clone(), &DropLists { removed: 0, epoch })?,
             }
         }
         let now = turn.now;
@@ -156,6 +162,26 @@ impl Operation for Swept {
         let room = LISTED_CHANGES.saturating_sub(sweep.changes.len());
         sweep.changes.extend(self.changes.into_iter().take(room));
         Ok(SWEEPS.put(turn, &key, &sweep)?)
+    }
+}
+
+/// How often the data of a task were removed; fails while they are being removed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SourceEpoch {
+    pub task: Task,
+}
+
+impl Query for SourceEpoch {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "source_epoch";
+    type Reply = u64;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let key = (self.task.key(),);
+        match SWEEPS.get(view, &key)? {
+            Some(sweep) if sweep.done < sweep.countries => Err(removal::running()),
+            _ => Ok(EPOCHS.get(view, &key)?.unwrap_or_default()),
+        }
     }
 }
 

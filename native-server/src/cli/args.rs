@@ -83,6 +83,9 @@ pub struct Import {
     /// Block lists: the country they are about (required). Measurements: this country only.
     #[arg(long, value_name = "CC")]
     pub country: Option<String>,
+    /// Test lists: `global`, or what the list is named after; default the name of the file.
+    #[arg(long, value_name = "NAME")]
+    pub list: Option<String>,
     /// Block lists: official, court, leak or community (default).
     #[arg(long, value_name = "KIND", value_parser = ["official", "court", "leak", "community"])]
     pub list_kind: Option<String>,

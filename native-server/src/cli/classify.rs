@@ -1,10 +1,15 @@
 //! `heliograph classify`: what single OONI documents show, by the rules and fingerprints of a deployment.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use heliograph_core::country::classify_one;
+use heliograph_core::measurement::Fingerprints;
+use heliograph_core::measurement::input::MAX_LINE;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::args::{Classify, Common};
@@ -14,8 +19,8 @@ use crate::testing::Folder;
 /// Documents and bytes of one request; the route reads 50 documents and 4 MiB.
 const DOCUMENTS: usize = 50;
 const BYTES: usize = 3 << 20;
-/// Most bytes of one file after inflation.
-const MAX_FILE: u64 = 1 << 30;
+/// Most bytes of a file whose documents are spread over lines, after inflation: it is read as a whole.
+const MAX_SPREAD: u64 = 64 << 20;
 
 pub fn run(common: &Common, classify: &Classify) -> Result<(), String> {
     // Without any data the documents are judged by the built-in rules, and no data file is left behind.
@@ -26,20 +31,41 @@ pub fn run(common: &Common, classify: &Classify) -> Result<(), String> {
         place.data = folder.file("empty.redb");
     }
     let client = Client::open(&place, folder.is_some())?;
-    let mut results = Vec::new();
+    let mut results = Results { json: classify.json, count: 0 };
     for file in &classify.files {
-        let found = one_file(&client, file).map_err(|error| format!("{}: {error}", file.display()))?;
-        if !classify.json {
-            found.iter().for_each(line);
+        if let Err(error) = one_file(&client, file, &mut results) {
+            eprintln!("error: {}: {error}", file.display());
         }
-        results.extend(found);
     }
-    if classify.json {
-        println!("{}", serde_json::to_string_pretty(&results).map_err(|error| error.to_string())?);
+    results.end()
+}
+
+/// Results, printed as they are found: a file may hold millions.
+struct Results {
+    json: bool,
+    count: u64,
+}
+
+impl Results {
+    fn push(&mut self, result: &Value) -> Result<(), String> {
+        match (self.json, self.count) {
+            (false, _) => line(result),
+            (true, count) => {
+                let text = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
+                print!("{}{text}", if count == 0 { "[\n" } else { ",\n" });
+            }
+        }
+        self.count += 1;
+        Ok(())
     }
-    match results.is_empty() {
-        true => Err("nothing could be read".to_owned()),
-        false => Ok(()),
+
+    fn end(self) -> Result<(), String> {
+        match (self.json, self.count) {
+            (true, 0) => println!("[]"),
+            (true, _) => println!("\n]"),
+            (false, _) => {}
+        }
+        if self.count == 0 { Err("nothing could be read".to_owned()) } else { Ok(()) }
     }
 }
 
@@ -52,24 +78,28 @@ fn line(result: &Value) {
     println!("{}\t{}\t{}:{number}\t{}", text("label"), rules.join(","), text("file"), text("scenario"));
 }
 
-fn one_file(client: &Client, file: &Path) -> Result<Vec<Value>, String> {
-    let text = read(file).map_err(|error| error.to_string())?;
-    let mut results = Vec::new();
-    let (mut batch, mut names, mut bytes) = (Vec::new(), Vec::new(), 0);
-    let documents = serde_json::Deserializer::from_slice(&text).into_iter::<Value>();
-    for (index, document) in documents.enumerate() {
-        let document = document.map_err(|error| format!("document {}: {error}", index + 1))?;
-        let (document, scenario) = unwrap(document);
-        bytes += document.to_string().len();
-        batch.push(document);
-        names.push(json!({ "file": file.display().to_string(), "number": index + 1, "scenario": scenario }));
-        if batch.len() == DOCUMENTS || bytes >= BYTES {
-            send(client, &mut batch, &mut names, &mut results)?;
-            bytes = 0;
-        }
-    }
-    send(client, &mut batch, &mut names, &mut results)?;
-    Ok(results)
+/// Classifies the documents of one file, in batches. One that is none is `unknown` with the reason; what cannot be read
+/// ends the file, after what came before it.
+fn one_file(client: &Client, file: &Path, results: &mut Results) -> Result<(), String> {
+    let mut documents = Documents::open(file).map_err(|error| error.to_string())?;
+    let mut batch = Batch::default();
+    let mut number = 0;
+    let end = loop {
+        let document = match documents.next() {
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error.to_string()),
+            Ok(Some(document)) => document,
+        };
+        number += 1;
+        let (document, scenario) = match document {
+            Some(document) => unwrap(document),
+            None => (Value::Null, None),
+        };
+        let name = json!({ "file": file.display().to_string(), "number": number, "scenario": scenario });
+        batch.add(client, document, name, results)?;
+    };
+    batch.send(client, results)?;
+    end
 }
 
 /// Collections of samples wrap a document together with its name.
@@ -81,35 +111,152 @@ fn unwrap(mut document: Value) -> (Value, Option<Value>) {
     }
 }
 
-fn send(
-    client: &Client,
-    batch: &mut Vec<Value>,
-    names: &mut Vec<Value>,
-    results: &mut Vec<Value>,
-) -> Result<(), String> {
-    if batch.is_empty() {
-        return Ok(());
-    }
-    let request = json!({ "measurements": std::mem::take(batch) });
-    let mut answer: Value = client.post("/v1/measurement/classify", &request)?;
-    let found = answer.get_mut("results").map(Value::take).ok_or("the answer has no results")?;
-    let Value::Array(found) = found else { return Err("the answer has no list of results".to_owned()) };
-    for (mut result, name) in found.into_iter().zip(std::mem::take(names)) {
-        if let (Some(result), Value::Object(name)) = (result.as_object_mut(), name) {
-            result.extend(name.into_iter().filter(|(_, value)| !value.is_null()));
-        }
-        results.push(result);
-    }
-    Ok(())
+/// Documents on their way to the route.
+#[derive(Default)]
+struct Batch {
+    documents: Vec<Value>,
+    names: Vec<Value>,
+    bytes: usize,
 }
 
-fn read(file: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(file)?.take(MAX_FILE).read_to_end(&mut bytes)?;
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut inflated = Vec::new();
-        MultiGzDecoder::new(BufReader::new(&bytes[..])).take(MAX_FILE).read_to_end(&mut inflated)?;
-        bytes = inflated;
+impl Batch {
+    fn add(&mut self, client: &Client, document: Value, name: Value, results: &mut Results) -> Result<(), String> {
+        if !document.is_object() {
+            self.send(client, results)?;
+            let nothing = classify_one(document, &Fingerprints::default());
+            return results.push(&named(serde_json::to_value(nothing).map_err(|error| error.to_string())?, name));
+        }
+        self.bytes += document.to_string().len();
+        self.documents.push(document);
+        self.names.push(name);
+        if self.documents.len() == DOCUMENTS || self.bytes >= BYTES { self.send(client, results) } else { Ok(()) }
     }
-    Ok(bytes)
+
+    fn send(&mut self, client: &Client, results: &mut Results) -> Result<(), String> {
+        self.bytes = 0;
+        if self.documents.is_empty() {
+            return Ok(());
+        }
+        let request = json!({ "measurements": std::mem::take(&mut self.documents) });
+        let mut answer: Value = client.post("/v1/measurement/classify", &request)?;
+        let found = answer.get_mut("results").map(Value::take).ok_or("the answer has no results")?;
+        let Value::Array(found) = found else { return Err("the answer has no list of results".to_owned()) };
+        let mut names = std::mem::take(&mut self.names).into_iter();
+        found.into_iter().zip(&mut names).try_for_each(|(result, name)| results.push(&named(result, name)))
+    }
+}
+
+/// A result with where it comes from.
+fn named(mut result: Value, name: Value) -> Value {
+    if let (Some(result), Value::Object(name)) = (result.as_object_mut(), name) {
+        result.extend(name.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    result
+}
+
+/// The documents of a file: one a line, arrays of them, or JSON spread over lines.
+enum Documents {
+    /// Lines; documents of an array wait behind the one that is given.
+    Lines { lines: Lines, waiting: VecDeque<Value> },
+    /// All of a file that is not one document a line.
+    Whole(VecDeque<Value>, Option<std::io::Error>),
+}
+
+impl Documents {
+    fn open(file: &Path) -> std::io::Result<Documents> {
+        let mut lines = Lines::open(file)?;
+        // Only a text that goes on in the next line says that documents are spread over lines.
+        let spread = loop {
+            match lines.next()? {
+                Some(Some(line)) if line.is_empty() => {}
+                Some(Some(line)) => {
+                    let first = serde_json::from_slice::<IgnoredAny>(&line);
+                    break first.is_err_and(|error| error.is_eof());
+                }
+                _ => break false,
+            }
+        };
+        if !spread {
+            return Ok(Documents::Lines { lines: Lines::open(file)?, waiting: VecDeque::new() });
+        }
+        let mut text = Vec::new();
+        source(file)?.take(MAX_SPREAD).read_to_end(&mut text)?;
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+        let mut found = VecDeque::new();
+        for value in serde_json::Deserializer::from_slice(text).into_iter::<Value>() {
+            match value {
+                Ok(Value::Array(list)) => found.extend(list),
+                Ok(value) => found.push_back(value),
+                Err(error) => return Ok(Documents::Whole(found, Some(error.into()))),
+            }
+        }
+        Ok(Documents::Whole(found, None))
+    }
+
+    /// The next document; an inner `None` is a line that is no JSON.
+    fn next(&mut self) -> std::io::Result<Option<Option<Value>>> {
+        match self {
+            Documents::Whole(found, error) => match (found.pop_front(), error.take()) {
+                (Some(value), kept) => {
+                    *error = kept;
+                    Ok(Some(Some(value)))
+                }
+                (None, Some(error)) => Err(error),
+                (None, None) => Ok(None),
+            },
+            Documents::Lines { lines, waiting } => loop {
+                if let Some(value) = waiting.pop_front() {
+                    return Ok(Some(Some(value)));
+                }
+                match lines.next()? {
+                    None => return Ok(None),
+                    Some(None) => return Ok(Some(None)),
+                    Some(Some(line)) if line.is_empty() => {}
+                    Some(Some(line)) => match serde_json::from_slice(&line) {
+                        Ok(Value::Array(list)) => waiting.extend(list),
+                        Ok(value) => return Ok(Some(Some(value))),
+                        Err(_) => return Ok(Some(None)),
+                    },
+                }
+            },
+        }
+    }
+}
+
+/// Lines of a file, plain or gzip, without their ends; none longer than the importer reads.
+struct Lines {
+    reader: Box<dyn BufRead>,
+    first: bool,
+}
+
+impl Lines {
+    fn open(file: &Path) -> std::io::Result<Lines> {
+        Ok(Lines { reader: source(file)?, first: true })
+    }
+
+    /// The next line; an inner `None` is one that is too long.
+    fn next(&mut self) -> std::io::Result<Option<Option<Vec<u8>>>> {
+        let mut line = Vec::new();
+        let most = MAX_LINE as u64 + 1;
+        if (&mut self.reader).take(most).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.len() > MAX_LINE {
+            while line.last() != Some(&b'\n') && !line.is_empty() {
+                line.clear();
+                (&mut self.reader).take(most).read_until(b'\n', &mut line)?;
+            }
+            return Ok(Some(None));
+        }
+        let text =
+            if std::mem::take(&mut self.first) { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line) } else { &line };
+        Ok(Some(Some(text.trim_ascii().to_vec())))
+    }
+}
+
+/// A file, inflated when it is gzip.
+fn source(file: &Path) -> std::io::Result<Box<dyn BufRead>> {
+    let mut reader = BufReader::new(File::open(file)?);
+    let gzip = reader.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    Ok(if gzip { Box::new(BufReader::new(MultiGzDecoder::new(reader))) } else { Box::new(reader) })
 }

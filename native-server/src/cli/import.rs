@@ -11,9 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::Timestamp;
 use heliograph_core::import::{Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Summary};
+use heliograph_core::measurement::ImportCounts;
 use heliograph_core::runtime::Runtime;
+use heliograph_core::{ErrorCode, Timestamp};
 use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -60,7 +61,7 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
         }
     }
     print(&report, import.json)?;
-    match report.summary.lines() - report.summary.refused {
+    match report.summary.counts.lines() - report.summary.counts.refused {
         0 => Err("nothing could be read".to_owned()),
         _ => Ok(()),
     }
@@ -73,6 +74,14 @@ enum Failure {
 
 fn unreadable(error: std::io::Error) -> Failure {
     Failure::Unreadable(error.to_string())
+}
+
+/// A chunk that is not of its format is the file's fault; anything else may go better another time.
+fn refused(code: ErrorCode, message: String) -> Failure {
+    match code {
+        ErrorCode::BadRequest | ErrorCode::PayloadTooLarge => Failure::Unreadable(message),
+        _ => Failure::Refused(message),
+    }
 }
 
 /// The ways in: this process or a server.
@@ -106,19 +115,19 @@ fn options(import: &Import, list: Option<String>) -> Result<Options, String> {
         Some(text) => Some(Timestamp::parse(text).ok_or_else(|| format!("--date takes a date, not {text:?}"))?),
     };
     let list_kind = import.list_kind.as_deref().and_then(ListKind::parse);
-    Ok(Options { country: import.country.clone(), list, list_kind, date, dry_run: import.dry_run })
+    Ok(Options { country: import.country.clone(), list, list_kind, date, dry_run: import.dry_run, epoch: None })
 }
 
 fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(), Failure> {
     let source = File::open(file).map_err(unreadable)?;
     let bar = bar(source.metadata().map_or(0, |meta| meta.len()), file);
     let mut reader = BufReader::with_capacity(64 << 10, bar.wrap_read(source));
-    let list = (doors.kind == ImportKind::TestList).then(|| list_of(file)).flatten();
+    let list = (doors.kind == ImportKind::TestList).then(|| list_of(doors.import, file));
     let size = if doors.client.deployment().is_some() { MAX_CHUNK } else { PIECE };
-    let mut chunks = Chunker::new(&mut reader, doors.kind.has_header(), size).map_err(unreadable)?;
+    let mut chunks = Chunker::new(&mut reader, doors.kind.cut(), size).map_err(unreadable)?;
     let mut done = |summary: Summary| {
         total.add(&summary);
-        bar.set_message(format!("{} accepted, {} refused", total.accepted, total.refused));
+        bar.set_message(format!("{} accepted, {} refused", total.counts.accepted, total.counts.refused));
     };
     if let Some((runtime, rt)) = doors.client.deployment() {
         let importer = doors.importer(&*rt, list).map_err(Failure::Refused)?;
@@ -137,38 +146,46 @@ async fn here(
     chunks: &mut Chunker<'_>,
     done: &mut impl FnMut(Summary),
 ) -> Result<(), Failure> {
-    let mut work: JoinSet<Result<Summary, String>> = JoinSet::new();
+    let mut work: JoinSet<Result<Summary, Failure>> = JoinSet::new();
+    let mut damage = None;
     loop {
-        while work.len() < IN_FLIGHT {
-            let Some(chunk) = chunks.next_chunk().map_err(unreadable)? else { break };
-            let (rt, importer) = (rt.clone(), importer.clone());
-            work.spawn(async move { store(&*rt, &importer, &chunk).await });
+        while work.len() < IN_FLIGHT && damage.is_none() {
+            match chunks.next_chunk() {
+                Ok(None) => break,
+                Ok(Some(chunk)) => {
+                    let (rt, importer) = (rt.clone(), importer.clone());
+                    work.spawn(async move { store(&*rt, &importer, &chunk).await });
+                }
+                // What came before it is stored and counted.
+                Err(error) => damage = Some(unreadable(error)),
+            }
         }
         match work.join_next().await {
-            None => return Ok(()),
-            Some(Ok(summary)) => done(summary.map_err(Failure::Refused)?),
+            None => return damage.map_or(Ok(()), Err),
+            Some(Ok(summary)) => done(summary?),
             Some(Err(error)) => return Err(Failure::Refused(error.to_string())),
         }
     }
 }
 
 /// Stores a chunk; what failed is tried again, counted as it was the first time.
-async fn store(rt: &dyn Runtime, importer: &Importer, chunk: &[u8]) -> Result<Summary, String> {
-    let mut summary = importer.chunk(rt, chunk).await.map_err(|error| error.message)?;
+async fn store(rt: &dyn Runtime, importer: &Importer, chunk: &[u8]) -> Result<Summary, Failure> {
+    let failure = |error: heliograph_core::Error| refused(error.code, error.message.into_owned());
+    let mut summary = importer.chunk(rt, chunk).await.map_err(failure)?;
     for attempt in 1..ATTEMPTS {
         let failed = failed(&summary);
         if failed.is_empty() {
             break;
         }
         tokio::time::sleep(delay(attempt)).await;
-        let mut again = importer.chunk(rt, chunk).await.map_err(|error| error.message)?;
+        let mut again = importer.chunk(rt, chunk).await.map_err(failure)?;
         for code in failed {
             if let Some(result) = again.countries.remove(&code) {
                 summary.countries.insert(code, result);
             }
         }
     }
-    settled(summary)
+    settled(summary).map_err(Failure::Refused)
 }
 
 /// Sends chunks to a server, one after the other.
@@ -179,10 +196,18 @@ fn there(
     done: &mut impl FnMut(Summary),
 ) -> Result<(), Failure> {
     let Doors { client, import, .. } = doors;
-    let path_of = |country: Option<&str>| path(import, list, country);
+    let mut epoch: Option<u64> = None;
     while let Some(chunk) = chunks.next_chunk().map_err(unreadable)? {
+        if chunk.len() > MAX_CHUNK {
+            // One line that no route reads.
+            let reasons = BTreeMap::from([("row_too_long".to_owned(), 1)]);
+            let counts = ImportCounts { refused: 1, reasons, ..ImportCounts::default() };
+            done(Summary { counts, complete: true, epoch: epoch.unwrap_or_default(), ..Summary::default() });
+            continue;
+        }
         let chunk = bytes::Bytes::from(chunk);
-        let mut summary = send(client, &path_of(import.country.as_deref()), &chunk).map_err(Failure::Refused)?;
+        let path_of = |country: Option<&str>| path(import, list, country, epoch);
+        let mut summary = send(client, &path_of(import.country.as_deref()), &chunk)?;
         for attempt in 1..ATTEMPTS {
             let failed = failed(&summary);
             if failed.is_empty() {
@@ -190,13 +215,14 @@ fn there(
             }
             std::thread::sleep(delay(attempt));
             for code in failed {
-                let mut again = send(client, &path_of(Some(&code)), &chunk).map_err(Failure::Refused)?;
+                let mut again = send(client, &path_of(Some(&code)), &chunk)?;
                 // The lines were counted the first time.
                 if let Some(result) = again.countries.remove(&code) {
                     summary.countries.insert(code, result);
                 }
             }
         }
+        epoch = Some(summary.epoch);
         done(settled(summary).map_err(Failure::Refused)?);
     }
     Ok(())
@@ -218,11 +244,16 @@ fn settled(mut summary: Summary) -> Result<Summary, String> {
 }
 
 /// Sends a chunk until it is answered, for as long as that makes sense.
-fn send(client: &Client, path: &str, chunk: &bytes::Bytes) -> Result<Summary, String> {
+fn send(client: &Client, path: &str, chunk: &bytes::Bytes) -> Result<Summary, Failure> {
     let mut attempt = 1;
     loop {
         let error = match client.request(Method::POST, path, chunk.clone()) {
-            Ok(answer) if answer.status < 500 && answer.status != 429 => return answer.read(),
+            Ok(answer) if matches!(answer.status, 400 | 413) => {
+                return answer.read().map_err(Failure::Unreadable);
+            }
+            Ok(answer) if answer.status < 500 && answer.status != 429 => {
+                return answer.read().map_err(Failure::Refused);
+            }
             Ok(answer) => match answer.read::<Summary>() {
                 Ok(summary) => return Ok(summary),
                 Err(error) => error,
@@ -230,7 +261,7 @@ fn send(client: &Client, path: &str, chunk: &bytes::Bytes) -> Result<Summary, St
             Err(error) => error,
         };
         if attempt == ATTEMPTS {
-            return Err(error);
+            return Err(Failure::Refused(error));
         }
         std::thread::sleep(delay(attempt));
         attempt += 1;
@@ -241,13 +272,15 @@ fn delay(attempt: u32) -> Duration {
     Duration::from_millis(250) * 2u32.pow(attempt.min(6))
 }
 
-fn path(import: &Import, list: Option<&str>, country: Option<&str>) -> String {
+fn path(import: &Import, list: Option<&str>, country: Option<&str>, epoch: Option<u64>) -> String {
+    let epoch = epoch.map(|epoch| epoch.to_string());
     let mut path = format!("/v1/admin/import/{}", import.kind);
     let parameters = [
         ("country", country),
         ("list", list),
         ("list_kind", import.list_kind.as_deref()),
         ("date", import.date.as_deref()),
+        ("epoch", epoch.as_deref()),
         ("dry_run", import.dry_run.then_some("true")),
     ];
     for (name, value) in parameters {
@@ -259,11 +292,17 @@ fn path(import: &Import, list: Option<&str>, country: Option<&str>) -> String {
     path
 }
 
-/// Test lists are named after their country: `ir.csv`, `global.csv`.
-fn list_of(file: &Path) -> Option<String> {
-    let stem = file.file_name()?.to_str()?.split('.').next()?.to_ascii_lowercase();
+/// What a test list is entered as: as told, else by the name of its file (`ir.csv`, `global.csv`, `aams.csv`). Only what
+/// is named so becomes the global list, which the index stands on.
+fn list_of(import: &Import, file: &Path) -> String {
+    let stem = file.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('.').next()).unwrap_or("");
+    let stem = stem.to_ascii_lowercase();
     let code = stem.len() == 2 && stem.bytes().all(|byte| byte.is_ascii_alphabetic());
-    (code || stem == "global").then_some(stem)
+    match (&import.list, &import.country) {
+        (Some(list), _) => list.clone(),
+        (None, Some(country)) if !code && stem != "global" => country.clone(),
+        _ => stem,
+    }
 }
 
 fn bar(bytes: u64, file: &Path) -> ProgressBar {
@@ -284,16 +323,16 @@ fn print(report: &Report, json: bool) -> Result<(), String> {
     }
     let summary = &report.summary;
     let counts = [
-        ("accepted", summary.accepted),
-        ("duplicate", summary.duplicate),
-        ("unsupported", summary.unsupported),
-        ("unusable", summary.unusable),
-        ("refused", summary.refused),
+        ("accepted", summary.counts.accepted),
+        ("duplicate", summary.counts.duplicate),
+        ("unsupported", summary.counts.unsupported),
+        ("unusable", summary.counts.unusable),
+        ("refused", summary.counts.refused),
     ];
     for (name, count) in counts {
         println!("{name:<12}{count:>12}");
     }
-    for (reason, count) in &summary.reasons {
+    for (reason, count) in &summary.counts.reasons {
         println!("  {count:>10}  {reason}");
     }
     println!("countries   {:>12}", summary.countries.len());
@@ -309,10 +348,22 @@ mod tests {
 
     #[test]
     fn test_lists_are_named_by_their_file() {
-        let list = |name: &str| list_of(Path::new(name));
-        assert_eq!(list("lists/IR.csv").as_deref(), Some("ir"));
-        assert_eq!(list("global.csv.gz").as_deref(), Some("global"));
-        assert_eq!(list("00-LEGEND-category_codes.csv"), None);
+        let import = |country: Option<&str>, list: Option<&str>| Import {
+            kind: "test-list".to_owned(),
+            files: Vec::new(),
+            country: country.map(str::to_owned),
+            list: list.map(str::to_owned),
+            list_kind: None,
+            date: None,
+            json: false,
+            dry_run: false,
+        };
+        let list = |name: &str| list_of(&import(None, None), Path::new(name));
+        assert_eq!(list("lists/IR.csv"), "ir");
+        assert_eq!(list("global.csv.gz"), "global");
+        assert_eq!(list("lists/aams.csv"), "aams", "never the global list");
+        assert_eq!(list_of(&import(Some("IT"), None), Path::new("aams.csv")), "IT");
+        assert_eq!(list_of(&import(Some("IT"), Some("global")), Path::new("aams.csv")), "global");
     }
 
     #[test]

@@ -35,9 +35,9 @@ pub fn run(common: &Common) -> Result<(), String> {
         eprint!("{hints}");
         println!("listening on http://{address}");
         std::io::stdout().flush().map_err(|error| error.to_string())?;
-        let served = crate::serve::run(listener, deployment.native().clone(), stop_signal()).await;
+        crate::serve::run(listener, deployment.native().clone(), stop_signal()).await;
         deployment.close().await;
-        served.map_err(|error| error.to_string())
+        Ok(())
     })
 }
 

@@ -1,6 +1,8 @@
 //! A store with its writer, and the counter actors of the core's probe.
 #![allow(dead_code)]
 
+pub mod server;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ use heliograph::store::fault::Faults;
 use heliograph::store::{Options, Store};
 use heliograph::writer::{Listener, Writer, WriterThread};
 use heliograph_core::actor::host::probe::{Add, Read};
-use heliograph_core::actor::{ActorId, Call, Operation, Query, decode};
+use heliograph_core::actor::{ActorId, Call, Memo, Operation, Query, decode};
 use heliograph_core::documents::Document;
 use heliograph_core::settings::Settings;
 use heliograph_core::{ErrorCode, Result};
@@ -86,7 +88,7 @@ impl Bench {
     }
 
     pub fn query<Q: Query>(&self, name: &str, query: &Q) -> Result<Q::Reply> {
-        decode(&answer(&self.store, &self.settings, &Call::query(name, query)?)?)
+        decode(&answer(&self.store, &self.settings, &Memo::default(), &Call::query(name, query)?)?)
     }
 
     /// Count and log of a counter.

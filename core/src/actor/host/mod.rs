@@ -20,6 +20,9 @@ pub const MAX_WORK: usize = 500;
 /// Tables below this number belong to the machinery; see the table numbers in `outbox`, `timers`, `documents`.
 const MACHINERY_TABLES: std::ops::Range<u8> = 2..12;
 
+/// Tables from this number on are the actors' own.
+const OWN_TABLES: std::ops::Range<u8> = 16..u8::MAX;
+
 /// Where an operation runs.
 pub struct Space<'a> {
     pub actor: &'a ActorId,
@@ -175,6 +178,12 @@ fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> O
         Ok(value) => value,
         Err(error) => return Outcome::failed(error),
     };
+    if turn.actor().kind.counts_revisions()
+        && turn.touched(OWN_TABLES)
+        && let Err(error) = turn.revise()
+    {
+        return Outcome::failed(error);
+    }
     let due = match due_after(&turn) {
         Ok(due) => due,
         Err(error) => return Outcome::failed(error),

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BODIES, Body, COUNTERS, Counters, ENDS, Ending, HEADS, Head, LOCALS, Local, Place, REPEATS, SENDERS, THREADS,
-    UNREAD, UNREAD_FROM, bucket, purge, remove, sessions, thread_key,
+    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Stored, THREADS, UNREAD, UNREAD_FROM, heads, purge,
+    remove, sessions, thread_key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::record::{self, Prove};
@@ -65,7 +65,8 @@ pub fn append_error() -> Error {
 }
 
 impl Append {
-    fn head(&self, expires: Timestamp) -> Head {
+    /// What filters look at; when it expires is not known yet.
+    fn head(&self) -> Head {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let bytes = self.body.ciphertext.len()
             + self.body.signature.len()
@@ -74,7 +75,7 @@ impl Append {
         Head {
             local: self.local,
             from: self.from,
-            expires,
+            expires: Timestamp::MAX,
             read_at: None,
             size: bytes as u64 + OVERHEAD,
             content_type: self.content_type.clone(),
@@ -86,13 +87,12 @@ impl Append {
 
     /// The answer for an id that is taken: by the same message as long as repeats are expected, else by nobody.
     fn repeat(&self, turn: &mut Turn<'_>) -> Result<Option<Appended>> {
-        let Some(Place { stamp, expires }) = LOCALS.get(turn, &(self.local,))? else { return Ok(None) };
-        let head = HEADS.get(turn, &(stamp,))?.filter(|head| head.local == self.local);
-        let visible = head.as_ref().is_some_and(|head| head.expires > turn.now);
-        if visible || stamp.plus(REPEATS) > turn.now {
+        let Some(Stored { stamp, expires, body }) = MESSAGES.get(turn, &(self.local,))? else { return Ok(None) };
+        let visible = body.is_some() && expires > turn.now;
+        if visible || Stored::repeats_end(stamp) > turn.now {
             return Ok(Some(Appended::Repeated { stamp, expires }));
         }
-        if let Some(head) = head {
+        if let Some(head) = heads::get(turn, stamp)? {
             remove(turn, stamp, &head)?;
         }
         Ok(None)
@@ -139,26 +139,24 @@ impl Operation for Append {
         if self.expected_version.is_some_and(|version| version != recipient.keys.version) {
             return Ok(Appended::KeysChanged);
         }
-        let size = self.head(turn.now).size;
-        let mut counters = self.occupy(turn, size)?;
+        let mut head = self.head();
+        let mut counters = self.occupy(turn, head.size)?;
         let stamp = turn.now.max(counters.last.plus(1));
         counters.last = stamp;
         COUNTERS.put(turn, &(), &counters)?;
 
         let expires = stamp.plus(i64::from(self.ttl) * SECOND);
+        head.expires = expires;
         if self.opens_session && recipient.keys.sealed.is_some() {
             sessions::begin(turn, self.from, stamp, &self.body)?;
         }
-        HEADS.put(turn, &(stamp,), &self.head(expires))?;
-        BODIES.put(turn, &(stamp,), &self.body)?;
-        UNREAD.put(turn, &(stamp,), &())?;
+        UNREAD.put(turn, &(stamp,), &head)?;
         UNREAD_FROM.put(turn, &(self.from, stamp), &())?;
         if let Some(thread_id) = &self.thread_id {
             THREADS.put(turn, &(thread_key(thread_id), stamp), &())?;
         }
-        LOCALS.put(turn, &(self.local,), &Place { stamp, expires })?;
-        ENDS.put(turn, &(bucket(expires), stamp), &Ending { local: self.local })?;
-        purge::schedule(turn, bucket(expires))?;
+        MESSAGES.put(turn, &(self.local,), &Stored { stamp, expires, body: Some(self.body) })?;
+        purge::note(turn, stamp, expires)?;
         if let Some(version) = self.proves {
             turn.send(crate::crypto::encoding::actor_id(&self.from), &Prove { version })?;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::page::MAX_SCAN;
-use super::{COUNTERS, ENDS, HEADS, SENDERS, bucket};
+use super::{COUNTERS, ENDS, SENDERS, bucket, heads};
 use crate::actor::{Kind, Query, View};
 use crate::directory::Did;
 use crate::kv::Direction;
@@ -31,12 +31,16 @@ pub struct Unread {
 /// late.
 fn expired(view: &View<'_>) -> Result<BTreeMap<Did, u64>> {
     let until = bucket(view.now).plus(1);
-    let mut found = BTreeMap::new();
+    let (mut found, mut left) = (BTreeMap::new(), MAX_SCAN);
     let range = ENDS.between(&(Timestamp::MIN,), &(until,));
-    for ((_, stamp), ending) in ENDS.scan(view, &range, Direction::Ascending, MAX_SCAN)? {
-        let head = HEADS.get(view, &(stamp,))?.filter(|head| head.local == ending.local);
-        if let Some(head) = head.filter(|head| head.expires <= view.now && head.read_at.is_none()) {
-            *found.entry(head.from).or_insert(0) += 1;
+    for ((end, minute), from) in ENDS.scan(view, &range, Direction::Ascending, MAX_SCAN)? {
+        let unread = heads::unread(view, from, minute.plus(1), left)?;
+        left -= unread.len();
+        for (_, head) in unread {
+            // Messages of one minute may end in several; each counts in its own.
+            if bucket(head.expires) == end && head.expires <= view.now {
+                *found.entry(head.from).or_insert(0) += 1;
+            }
         }
     }
     Ok(found)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HEADS, Local, find, leave_unread, remove};
+use super::{Local, READ, find, leave_unread, remove};
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::record;
 use crate::directory::Did;
@@ -45,7 +45,7 @@ fn mark(turn: &mut Turn<'_>, local: &Local) -> Result<Option<Mark>> {
     }
     leave_unread(turn, stamp, head.from)?;
     head.read_at = Some(turn.now);
-    HEADS.put(turn, &(stamp,), &head)?;
+    READ.put(turn, &(stamp,), &head)?;
     Ok(Some(Mark { read_at: turn.now, already: false }))
 }
 

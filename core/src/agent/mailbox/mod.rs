@@ -7,16 +7,20 @@
 //!
 //! | Table | What |
 //! |---|---|
-//! | `HEADS`, `BODIES` | what filters look at; what is delivered |
-//! | `UNREAD`, `UNREAD_FROM`, `THREADS` | indexes (ruling foundation-relay 10) |
-//! | `LOCALS` | local part of the id to stamp; also remembers exact repeats (ruling foundation-relay 16) |
-//! | `ENDS` | per-minute buckets of expiry (ruling foundation-relay 17) |
+//! | `MESSAGES` | what is delivered, by local id; also remembers exact repeats (ruling foundation-relay 16) |
+//! | `READ`, `UNREAD` | what filters look at, in order; each message has its head in one of the two |
+//! | `UNREAD_FROM`, `THREADS` | indexes (ruling foundation-relay 10) |
 //! | `SENDERS`, `COUNTERS` | use of the quota, unread counts |
+//! | `ENDS`, `GONE` | per-minute buckets of expiry, and of ids to forget (ruling foundation-relay 17) |
 //! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (ruling foundation-relay 3) |
 //! | `BEGINNINGS` | how sessions began that no message was opened of yet |
+//!
+//! A send changes five rows. What a commit costs is the pages it changes, so the numbers of the tables put rows that
+//! change together side by side: the counters follow the newest unread head, the senders the newest row of their index.
 
 mod append;
 mod count;
+mod heads;
 mod marks;
 mod page;
 mod purge;
@@ -66,6 +70,7 @@ impl Row for Head {}
 /// What is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Body {
+    #[serde(with = "crate::kv::bytes")]
     pub ciphertext: Vec<u8>,
     pub nonce: [u8; 24],
     /// 64 bytes of Ed25519 or 32 of HMAC.
@@ -78,19 +83,22 @@ pub struct Body {
 }
 impl Row for Body {}
 
-/// Where an id points. Outlives its message until no repeat of it is expected any more.
+/// A message under its local id, or what is left of it while a repeat is still expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct Stored {
     stamp: Timestamp,
     expires: Timestamp,
+    /// `None` once the message is gone.
+    body: Option<Body>,
 }
-impl Row for Place {}
+impl Row for Stored {}
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Ending {
-    local: Local,
+impl Stored {
+    /// When nobody repeats this message any more.
+    fn repeats_end(stamp: Timestamp) -> Timestamp {
+        stamp.plus(REPEATS)
+    }
 }
-impl Row for Ending {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sender {
@@ -111,15 +119,16 @@ impl Row for Counters {}
 
 type Thread = [u8; 16];
 
-const HEADS: Table<(Timestamp,), Head> = Table::new(32);
-const BODIES: Table<(Timestamp,), Body> = Table::new(33);
-const UNREAD: Table<(Timestamp,), ()> = Table::new(34);
-const UNREAD_FROM: Table<(Did, Timestamp), ()> = Table::new(35);
-const THREADS: Table<(Thread, Timestamp), ()> = Table::new(36);
-const LOCALS: Table<(Local,), Place> = Table::new(37);
-const ENDS: Table<(Timestamp, Timestamp), Ending> = Table::new(38);
-const SENDERS: Table<(Did,), Sender> = Table::new(39);
-const COUNTERS: Table<(), Counters> = Table::new(40);
+const MESSAGES: Table<(Local,), Stored> = Table::new(32);
+const READ: Table<(Timestamp,), Head> = Table::new(33);
+const UNREAD: Table<(Timestamp,), Head> = Table::new(34);
+const COUNTERS: Table<(), Counters> = Table::new(35);
+const UNREAD_FROM: Table<(Did, Timestamp), ()> = Table::new(36);
+const SENDERS: Table<(Did,), Sender> = Table::new(37);
+const THREADS: Table<(Thread, Timestamp), ()> = Table::new(38);
+/// By the minutes in which messages end and came: the stamp to look from.
+const ENDS: Table<(Timestamp, Timestamp), Timestamp> = Table::new(39);
+const GONE: Table<(Timestamp, Local), ()> = Table::new(40);
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Append>(),
@@ -141,19 +150,19 @@ fn thread_key(thread_id: &str) -> Thread {
     key
 }
 
-/// The minute at whose end everything that ends within it is purged.
-fn bucket(end: Timestamp) -> Timestamp {
-    Timestamp(end.0.saturating_add(MINUTE - 1).div_euclid(MINUTE).saturating_mul(MINUTE))
+/// The end of the minute that holds a time.
+fn bucket(time: Timestamp) -> Timestamp {
+    Timestamp(time.0.saturating_add(MINUTE - 1).div_euclid(MINUTE).saturating_mul(MINUTE))
 }
 
 /// The message of an id, while it is there and has not expired.
 fn find(view: &(impl Read + ?Sized), local: &Local, now: Timestamp) -> Result<Option<(Timestamp, Head)>> {
-    let Some(place) = LOCALS.get(view, &(*local,))? else { return Ok(None) };
-    let head = HEADS.get(view, &(place.stamp,))?.filter(|head| head.local == *local && head.expires > now);
-    Ok(head.map(|head| (place.stamp, head)))
+    let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.body.is_some() && stored.expires > now);
+    let Some(Stored { stamp, .. }) = stored else { return Ok(None) };
+    Ok(heads::get(view, stamp)?.map(|head| (stamp, head)))
 }
 
-/// Counts a message as read in every index. The head itself is the caller's to write.
+/// Takes a message out of the unread ones, and out of what is counted about them.
 fn leave_unread(turn: &mut Turn<'_>, stamp: Timestamp, from: Did) -> Result<()> {
     UNREAD.delete(turn, &(stamp,));
     UNREAD_FROM.delete(turn, &(from, stamp));
@@ -167,16 +176,23 @@ fn leave_unread(turn: &mut Turn<'_>, stamp: Timestamp, from: Did) -> Result<()> 
     Ok(())
 }
 
-/// Takes a message out of the mailbox. Its id stays known for repeats.
+/// Takes a message out of the mailbox. Its id stays known as long as repeats of it are expected.
 fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
-    if head.read_at.is_none() {
-        leave_unread(turn, stamp, head.from)?;
+    match head.read_at {
+        None => leave_unread(turn, stamp, head.from)?,
+        Some(_) => READ.delete(turn, &(stamp,)),
     }
     if let Some(thread_id) = &head.thread_id {
         THREADS.delete(turn, &(thread_key(thread_id), stamp));
     }
-    HEADS.delete(turn, &(stamp,));
-    BODIES.delete(turn, &(stamp,));
+    let repeats_end = Stored::repeats_end(stamp);
+    if repeats_end > turn.now {
+        MESSAGES.put(turn, &(head.local,), &Stored { stamp, expires: head.expires, body: None })?;
+        GONE.put(turn, &(bucket(repeats_end), head.local), &())?;
+        purge::schedule(turn, bucket(repeats_end))?;
+    } else {
+        MESSAGES.delete(turn, &(head.local,));
+    }
     let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
     counters.messages = counters.messages.saturating_sub(1);
     counters.bytes = counters.bytes.saturating_sub(head.size);

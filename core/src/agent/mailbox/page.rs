@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BODIES, Body, COUNTERS, HEADS, Head, SENDERS, THREADS, UNREAD, UNREAD_FROM, thread_key};
+use super::{Body, COUNTERS, Head, MESSAGES, SENDERS, THREADS, UNREAD_FROM, heads, thread_key};
 use crate::actor::{Kind, Query, View};
 use crate::directory::Did;
 use crate::kv::Direction;
@@ -102,7 +102,7 @@ fn narrowest(view: &View<'_>, filter: &Filter) -> Result<Index> {
     Ok(best.1)
 }
 
-/// The next stamps of an index after `after`, with their heads where the index is the heads themselves.
+/// The next stamps of an index after `after`, with their heads where the index is made of them.
 fn chunk(
     view: &View<'_>,
     index: Index,
@@ -112,15 +112,10 @@ fn chunk(
     let start = after.map_or(Timestamp(i64::MIN), |after| after.plus(1));
     let end = Timestamp(i64::MAX);
     let ascending = Direction::Ascending;
+    let known = |(stamp, head)| (stamp, Some(head));
     Ok(match index {
-        Index::All => {
-            let rows = HEADS.scan(view, &HEADS.between(&(start,), &(end,)), ascending, limit)?;
-            rows.into_iter().map(|((stamp,), head)| (stamp, Some(head))).collect()
-        }
-        Index::Unread => {
-            let rows = UNREAD.scan(view, &UNREAD.between(&(start,), &(end,)), ascending, limit)?;
-            rows.into_iter().map(|((stamp,), ())| (stamp, None)).collect()
-        }
+        Index::All => heads::all(view, start, end, limit)?.into_iter().map(known).collect(),
+        Index::Unread => heads::unread(view, start, end, limit)?.into_iter().map(known).collect(),
         Index::UnreadFrom(from) => {
             let within = UNREAD_FROM.between(&(from, start), &(from, end));
             let rows = UNREAD_FROM.scan(view, &within, ascending, limit)?;
@@ -147,7 +142,7 @@ pub fn page(view: &View<'_>, filter: &Filter, budget: Budget) -> Result<ReadPage
             walked += 1;
             let head = match head {
                 Some(head) => Some(head),
-                None => HEADS.get(view, &(stamp,))?,
+                None => heads::get(view, stamp)?,
             };
             if let Some(head) = head.filter(|head| filter.takes(head, view.now)) {
                 let full = found.items.len() >= budget.messages;
@@ -155,7 +150,7 @@ pub fn page(view: &View<'_>, filter: &Filter, budget: Budget) -> Result<ReadPage
                     found.has_more = true;
                     return Ok(found);
                 }
-                if let Some(body) = BODIES.get(view, &(stamp,))? {
+                if let Some(body) = MESSAGES.get(view, &(head.local,))?.and_then(|stored| stored.body) {
                     bytes += head.size;
                     found.items.push(Item { stamp, head, body });
                 }

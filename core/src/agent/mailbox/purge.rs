@@ -1,18 +1,29 @@
 //! Taking expired messages out, by timer, bucket after bucket (ruling foundation-relay 17).
 //!
 //! An expired message is invisible at once, since every reader compares its end with the time; this frees its room.
+//! Messages that came in one minute and end in one minute share a row, so most sends write none.
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENDS, HEADS, LOCALS, REPEATS, bucket, remove};
+use super::{ENDS, GONE, MESSAGES, Stored, bucket, heads, remove};
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::Direction;
 use crate::{Result, Timestamp};
 
 /// Key of the timer.
 const TIMER: &str = "purge";
-/// Messages a run takes out; each is up to ten rows, and a run does at most 500.
-const BATCH: usize = 48;
+/// Messages and ids a run looks at; a message is up to seven rows, and a run changes at most 500.
+const BATCH: usize = 64;
+
+/// Remembers when to look for a message that has just got this stamp.
+pub(super) fn note(turn: &mut Turn<'_>, stamp: Timestamp, expires: Timestamp) -> Result<()> {
+    let (end, minute) = (bucket(expires), bucket(stamp));
+    if ENDS.contains(turn, &(end, minute))? {
+        return Ok(());
+    }
+    ENDS.put(turn, &(end, minute), &stamp)?;
+    schedule(turn, end)
+}
 
 /// Makes sure that a purge runs at the end of a bucket.
 pub(super) fn schedule(turn: &mut Turn<'_>, bucket: Timestamp) -> Result<()> {
@@ -32,25 +43,53 @@ impl Operation for Purge {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let due = ENDS.between(&(), &(turn.now.plus(1),));
-        for ((end, stamp), ending) in ENDS.scan(turn, &due, Direction::Ascending, BATCH)? {
-            ENDS.delete(turn, &(end, stamp));
-            let head = HEADS.get(turn, &(stamp,))?.filter(|head| head.local == ending.local);
-            if let Some(head) = head {
-                remove(turn, stamp, &head)?;
-            }
-            // The id may have been given to a later message since, which has an end of its own.
-            let own = LOCALS.get(turn, &(ending.local,))?.is_some_and(|place| place.stamp == stamp);
-            let repeats_end = stamp.plus(REPEATS);
-            if own && repeats_end > turn.now {
-                ENDS.put(turn, &(bucket(repeats_end), stamp), &ending)?;
-            } else if own {
-                LOCALS.delete(turn, &(ending.local,));
-            }
-        }
-        if let Some(((end, _), _)) = ENDS.first(turn, &ENDS.range())? {
+        let left = forget(turn, BATCH)?;
+        expire(turn, left)?;
+        let gone = GONE.first(turn, &GONE.range())?.map(|((end, _), ())| end);
+        let ends = ENDS.first(turn, &ENDS.range())?.map(|((end, _), _)| end);
+        if let Some(end) = gone.into_iter().chain(ends).min() {
             turn.schedule(TIMER, end.max(turn.now), &Purge)?;
         }
         Ok(())
     }
+}
+
+/// Forgets at most so many ids; how many more may be looked at.
+fn forget(turn: &mut Turn<'_>, limit: usize) -> Result<usize> {
+    let due = GONE.scan(turn, &GONE.between(&(), &(turn.now.plus(1),)), Direction::Ascending, limit)?;
+    let left = limit - due.len();
+    for ((end, local), ()) in due {
+        GONE.delete(turn, &(end, local));
+        // The id may have been given to a later message since, which has an end of its own.
+        let forgotten = |stored: &Stored| stored.body.is_none() && Stored::repeats_end(stored.stamp) <= turn.now;
+        if MESSAGES.get(turn, &(local,))?.as_ref().is_some_and(forgotten) {
+            MESSAGES.delete(turn, &(local,));
+        }
+    }
+    Ok(left)
+}
+
+/// Takes out the expired ones of at most so many messages.
+fn expire(turn: &mut Turn<'_>, mut left: usize) -> Result<()> {
+    let due = ENDS.between(&(), &(turn.now.plus(1),));
+    for ((end, minute), from) in ENDS.scan(turn, &due, Direction::Ascending, left)? {
+        if left == 0 {
+            return Ok(());
+        }
+        let found = heads::all(turn, from, minute.plus(1), left)?;
+        // An empty minute counts too, since its row changes.
+        let all = found.len() < left;
+        left -= found.len().max(1);
+        let reached = found.last().map_or(from, |(stamp, _)| stamp.plus(1));
+        for (stamp, head) in found {
+            if head.expires <= turn.now {
+                remove(turn, stamp, &head)?;
+            }
+        }
+        match all {
+            true => ENDS.delete(turn, &(end, minute)),
+            false => ENDS.put(turn, &(end, minute), &reached)?,
+        }
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::evidence::{self, Surroundings};
 use super::super::fold::needs_peers;
 use super::super::instrument;
-use super::super::tables::ENTRIES;
+use super::super::tables::{ENTRIES, ROLLED};
 use super::Spread;
 use super::tables::{BLOCKS, Broken, CONTROL, Days};
 use crate::Result;
@@ -78,11 +78,12 @@ pub fn recompute(
 /// The next block, from `from` on, that has measurements or a row.
 fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
     let day = from.saturating_mul(BLOCK_DAYS);
-    let entries = ENTRIES.between(&(target.to_owned(), day), &(target.to_owned(), u32::MAX));
+    let (start, end) = ((target.to_owned(), day), (target.to_owned(), u32::MAX));
     let rows = BLOCKS.between(&(target.to_owned(), from), &(target.to_owned(), u32::MAX));
-    let entry = ENTRIES.first(turn, &entries)?.map(|((_, day, ..), _)| day);
+    let entry = ENTRIES.first(turn, &ENTRIES.between(&start, &end))?.map(|((_, day, ..), _)| day);
+    let rolled = ROLLED.first(turn, &ROLLED.between(&start, &end))?.map(|((_, day, ..), _)| day);
     let row = BLOCKS.first(turn, &rows)?.map(|((_, block), _)| block);
-    Ok([entry.map(block_of), row].into_iter().flatten().min())
+    Ok([entry.map(block_of), rolled.map(block_of), row].into_iter().flatten().min())
 }
 
 /// One block from its measurements and the block before; `None` when nothing was measured in it.

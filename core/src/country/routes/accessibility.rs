@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::detect::{Question, StatusCounts, license};
-use super::{input, published};
+use super::input;
 use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
 use crate::http::{Cx, Response};
 use crate::world::{self, ListedBy, TargetRows, TargetSummary};
@@ -322,7 +322,7 @@ pub async fn service(cx: Cx) -> Result<Response> {
         })
         .collect();
     countries.sort_by_key(|row| (row.status != State::Blocked, row.country.clone()));
-    published::fresh(&ServiceBody {
+    Response::uncached(&ServiceBody {
         label,
         domains: keys().filter(|key| !key.contains('/')).collect(),
         roles: keys().collect(),

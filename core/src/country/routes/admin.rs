@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::data::measured;
 use crate::country::Source;
 use crate::http::{Cx, Response};
-use crate::reference::{self, DropReference, Interested, Reference};
+use crate::reference::{self, DropReference, Reference};
 use crate::runtime;
 use crate::world::{self, ChangedAnswer, StartSweep, Sweep, SweepState, Task};
 use crate::{Error, Result, starter};
@@ -65,12 +66,6 @@ fn part(name: &str) -> Result<Part> {
     }
 }
 
-async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
-    let known = runtime::query(&*cx.rt, world::actor().name, &world::Countries).await?;
-    let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
-    Ok(known.into_iter().chain(met).collect())
-}
-
 async fn start(cx: &Cx, name: &str, task: Task, countries: BTreeSet<String>) -> Result<Response> {
     let sweep = runtime::call(&*cx.rt, world::actor().name, &StartSweep { task, countries }).await?;
     Response::json(&body(name, sweep))
@@ -79,14 +74,14 @@ async fn start(cx: &Cx, name: &str, task: Task, countries: BTreeSet<String>) -> 
 pub async fn drop_source(cx: Cx) -> Result<Response> {
     let name = cx.path("name")?;
     match part(name)? {
-        Part::Everywhere(Task::DropLists) => {
-            // Lists may be all that is known about a country, and then nothing else knows of it.
+        Part::Everywhere(task) => {
+            // An import may be about to tell of a country that nothing was known of, and block lists may be all that is.
             let all = starter::Country::all().iter().map(|country| country.code.to_owned()).collect();
-            start(&cx, name, Task::DropLists, all).await
+            start(&cx, name, task, all).await
         }
-        Part::Everywhere(task) => start(&cx, name, task, measured(&cx).await?).await,
         Part::Reference(what) => {
-            runtime::call(&*cx.rt, reference::actor().name, &DropReference { what }).await?;
+            let drop = DropReference { what, goes_on: false };
+            runtime::call(&*cx.rt, reference::actor().name, &drop).await?;
             Response::json(&body(name, Sweep { started: cx.now(), ..Sweep::default() }))
         }
     }

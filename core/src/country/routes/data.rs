@@ -1,72 +1,89 @@
 //! `/data/*` and `/v1/censorship-index*` (spec intelligence 3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::StreamExt;
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::accessibility::AT_ONCE;
-use super::{input, published};
+use super::input;
 use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
+use crate::reference::{self, Interested};
 use crate::world::{self, Countries, CountrySummary};
 use crate::{Result, Timestamp, country, runtime};
 
+/// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
+/// interval.
+pub(super) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
+    let known = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
+    let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
+    Ok(known.into_iter().chain(met).collect())
+}
+
 /// The summaries of every measured country at a time; in place of the published documents.
 async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
-    let codes = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
+    let codes = measured(cx).await?;
     let work =
         codes.into_iter().map(|code| async move { runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await });
     let found: Vec<Result<CountrySummary>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
-    found.into_iter().collect()
+    // A source that was removed may leave a country without anything.
+    found.into_iter().filter(|summary| summary.as_ref().map_or(true, |summary| summary.total > 0)).collect()
 }
 
+// The computed answers are boxed: their state is large, and the usual answer is a document.
+
 pub async fn index_json(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return published::serve(&cx, world::INDEX_JSON).await };
-    let mut body = world::index_json(&past(&cx, at).await?, cx.now());
+    let Some(at) = cx.time("as_of")? else { return cx.document(world::INDEX_JSON).await };
+    let mut body = world::index_json(&Box::pin(past(&cx, at)).await?, cx.now());
     body.as_of = Some(at.to_string());
-    published::fresh(&body)
+    Response::uncached(&body)
 }
 
 pub async fn index_csv(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return published::serve(&cx, world::INDEX_CSV).await };
-    let body = world::index_csv(&past(&cx, at).await?)?;
+    let Some(at) = cx.time("as_of")? else { return cx.document(world::INDEX_CSV).await };
+    let body = world::index_csv(&Box::pin(past(&cx, at)).await?)?;
     let name = format!("attachment; filename=\"censorship-index-{}.csv\"", at.to_date_text());
     let response = Response::new(http::StatusCode::OK, "text/csv; charset=utf-8", body);
-    Ok(response.with("content-disposition", &name).with("cache-control", "no-store"))
+    Ok(response.with(CONTENT_DISPOSITION, &name).with(CACHE_CONTROL, "no-store"))
 }
 
 pub async fn overview(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return published::serve(&cx, world::OVERVIEW).await };
-    let mut body = world::overview(&past(&cx, at).await?, cx.now());
+    let Some(at) = cx.time("as_of")? else { return cx.document(world::OVERVIEW).await };
+    let mut body = world::overview(&Box::pin(past(&cx, at)).await?, cx.now());
     body.as_of = Some(at.to_string());
-    published::fresh(&body)
+    Response::uncached(&body)
+}
+
+/// The summary of one country at a time.
+async fn past_country(cx: &Cx, code: &str, at: Timestamp) -> Result<CountrySummary> {
+    runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await
 }
 
 pub async fn country_overview(cx: Cx) -> Result<Response> {
     let code = input::path_country(&cx, "code")?.code;
     let Some(at) = cx.time("as_of")? else {
-        return published::serve(&cx, &format!("{}{code}", country::documents::OVERVIEW)).await;
+        return cx.document(&[country::documents::OVERVIEW, code].concat()).await;
     };
-    let mut body = country::documents::overview(&runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await?);
+    let mut body = country::documents::overview(&Box::pin(past_country(&cx, code, at)).await?);
     body.as_of = Some(at.to_string());
-    published::fresh(&body)
+    Response::uncached(&body)
 }
 
 pub async fn country(cx: Cx) -> Result<Response> {
     let code = input::path_country(&cx, "code")?.code;
     let Some(at) = cx.time("as_of")? else {
-        return published::serve(&cx, &format!("{}{code}", country::documents::COUNTRY)).await;
+        return cx.document(&[country::documents::COUNTRY, code].concat()).await;
     };
-    let summary = runtime::query(&*cx.rt, code, &Summary { at: Some(at) }).await?;
-    let mut body = country::documents::country(&summary, cx.now());
+    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, cx.now());
     body.as_of = Some(at.to_string());
-    published::fresh(&body)
+    Response::uncached(&body)
 }
 
 pub async fn methodology(cx: Cx) -> Result<Response> {
-    published::serve(&cx, world::METHODOLOGY).await
+    cx.document(world::METHODOLOGY).await
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -84,6 +101,7 @@ struct IspRow {
     name: String,
     threat_level: &'static str,
     block_rate: f64,
+    /// Inside the age limit, each once.
     measurements: u32,
     blocked_count: u32,
     top_blocked_domains: Vec<BlockedDomain>,
@@ -122,8 +140,8 @@ fn threat_level(rate: f64) -> &'static str {
     }
 }
 
-/// A network's name, and its domains with whether each is blocked there.
-type Found = (Option<String>, Vec<(BlockedDomain, bool)>);
+/// A network's name, its measurements, and its domains with whether each is blocked there.
+type Found = (Option<String>, u32, Vec<(BlockedDomain, bool)>);
 
 /// Blocked domains named per network.
 const TOP: usize = 10;
@@ -143,17 +161,20 @@ pub async fn isps(cx: Cx) -> Result<Response> {
                 block_rate: network.block_rate,
                 measurements: network.measurements,
             };
-            entry.1.push((domain, network.state == country::State::Blocked));
+            // Each measurement once, whatever it says of how many domains.
+            entry.1 += network.counted;
+            entry.2.push((domain, network.state == country::State::Blocked));
         }
     }
-    let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, (name, domains))| isp(asn, name, domains)).collect();
+    let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, found)| isp(asn, found)).collect();
     isps.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     let count = |level: &str| isps.iter().filter(|isp| isp.threat_level == level).count();
     let average = isps.iter().map(|isp| isp.block_rate).sum::<f64>() / isps.len().max(1) as f64;
     Response::json(&IspsBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
-        generated: overall.at.to_string(),
+        // A past page is computed now; the present one is as old as its summary.
+        generated: at.map_or(overall.at, |_| cx.now()).to_string(),
         period: "30 days (messaging services 14 days)".to_owned(),
         summary: IspCounts {
             total_isps: isps.len(),
@@ -169,10 +190,10 @@ pub async fn isps(cx: Cx) -> Result<Response> {
     })
 }
 
-fn isp(asn: u32, name: Option<String>, domains: Vec<(BlockedDomain, bool)>) -> IspRow {
-    let measurements: u32 = domains.iter().map(|(domain, _)| domain.measurements).sum();
+fn isp(asn: u32, (name, measurements, domains): Found) -> IspRow {
+    let all: u32 = domains.iter().map(|(domain, _)| domain.measurements).sum();
     let blocked: f64 = domains.iter().map(|(domain, _)| domain.block_rate * f64::from(domain.measurements)).sum();
-    let rate = if measurements == 0 { 0.0 } else { blocked / f64::from(measurements) };
+    let rate = if all == 0 { 0.0 } else { blocked / f64::from(all) };
     let mut top: Vec<BlockedDomain> =
         domains.into_iter().filter(|(_, blocked)| *blocked).map(|(domain, _)| domain).collect();
     top.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
@@ -184,7 +205,7 @@ fn isp(asn: u32, name: Option<String>, domains: Vec<(BlockedDomain, bool)>) -> I
         block_rate: round(rate),
         measurements,
         // A share of a count of 32 bits fits into one.
-        blocked_count: blocked.round() as u32,
+        blocked_count: (rate * f64::from(measurements)).round() as u32,
         top_blocked_domains: top,
     }
 }

@@ -134,6 +134,8 @@ pub fn unmeasured(subject: &Subject, now: Timestamp) -> Detection {
         confidence: 0.0,
         evidence_strength: 0.0,
         evidence_count: 0,
+        counted: 0,
+        of_week: 0,
         methods: Vec::new(),
         technique: None,
         block_type: Some("none".to_owned()),

@@ -1,6 +1,6 @@
 //! `/data/domain/{domain}` and its history (spec intelligence 3.8 and 3.9).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::StreamExt;
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::accessibility::{AT_ONCE, ask_all, countries_of};
 use super::detect::{Question, StatusCounts, license};
 use super::input;
-use crate::country::{Detection, Explanation, History, HistoryDay, State, Subject, round, sentence};
+use crate::country::{Detection, Explanation, History, HistoryDay, NetworkAnswer, State, Subject, round, sentence};
 use crate::http::{Cx, Response};
 use crate::time::DAY;
 use crate::world::{self, ListedBy, TargetRows};
@@ -44,6 +44,7 @@ struct DomainSummary {
     blocked_in_countries: usize,
     accessible_in_countries: usize,
     unknown_in_countries: usize,
+    /// Networks that block, also in countries that are not blocked as a whole.
     total_blocking_isps: usize,
 }
 
@@ -75,12 +76,13 @@ pub async fn domain(cx: Cx) -> Result<Response> {
     let subject = Subject::parse(cx.path("domain")?)?;
     let at = cx.time("as_of")?;
     let explain = cx.flag("explain")?.unwrap_or(false);
-    let (codes, elsewhere) = suspects(&cx, &subject, at).await?;
+    let (codes, elsewhere, mut blocking) = suspects(&cx, &subject, at).await?;
     let mut answers = ask_all(&cx, &subject, codes, at).await?;
     let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     counts.accessible += elsewhere.accessible;
     counts.unknown += elsewhere.unknown;
     let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
+    blocking += answers.iter().map(|(_, answer)| blocking_networks(answer).count()).sum::<usize>();
     answers.retain(|(_, answer)| answer.state == State::Blocked);
     let mut blocked_in = Vec::with_capacity(answers.len());
     for (question, mut answer) in answers {
@@ -100,7 +102,7 @@ pub async fn domain(cx: Cx) -> Result<Response> {
             blocked_in_countries: counts.blocked,
             accessible_in_countries: counts.accessible,
             unknown_in_countries: counts.unknown,
-            total_blocking_isps: blocked_in.iter().map(|row| row.isps.len()).sum(),
+            total_blocking_isps: blocking,
         },
         blocked_in,
         license: license(&licences),
@@ -108,41 +110,50 @@ pub async fn domain(cx: Cx) -> Result<Response> {
     })
 }
 
-/// The countries that may block a subject, and what the others say by the latest summaries. Only the past is asked
+/// The countries that may block a subject, what the others say by the latest summaries, and how many networks block in
+/// those. Only the past is asked
 /// everywhere: a popular site is measured in every country, and blocked in few.
-async fn suspects(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<(Vec<String>, StatusCounts)> {
+async fn suspects(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<(Vec<String>, StatusCounts, usize)> {
     let codes = countries_of(cx, subject).await?;
     let mut elsewhere = StatusCounts::default();
     if at.is_some() {
-        return Ok((codes, elsewhere));
+        return Ok((codes, elsewhere, 0));
     }
     let targets: Vec<String> = subject.roles.iter().filter(|r| r.essential).map(|role| role.key.clone()).collect();
     let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
     let listing = ListedBy { targets: subject.roles.iter().map(|role| role.key.clone()).collect() };
     let listed = runtime::query(&*cx.rt, world::actor().name, &listing).await?;
-    let mut suspects = Vec::new();
+    let (mut suspects, mut blocking) = (Vec::new(), 0);
     for code in codes {
         let states = || rows.iter().filter(|(country, _)| *country == code).map(|(_, row)| row.state);
         let documented = starter::known_blocks::find(&code, &subject.name).is_some();
         if documented || listed.contains(&code) || states().any(|state| state == State::Blocked) {
             suspects.push(code);
-        } else if states().any(|state| state == State::Accessible) {
+            continue;
+        }
+        let networks = rows.iter().filter(|(country, _)| *country == code).flat_map(|(_, row)| &row.networks);
+        let blocked = networks.filter(|network| network.asn != 0 && network.state == State::Blocked);
+        blocking += blocked.map(|network| network.asn).collect::<BTreeSet<_>>().len();
+        if states().any(|state| state == State::Accessible) {
             elsewhere.accessible += 1;
         } else {
             elsewhere.unknown += 1;
         }
     }
-    Ok((suspects, elsewhere))
+    Ok((suspects, elsewhere, blocking))
+}
+
+fn blocking_networks(answer: &Detection) -> impl Iterator<Item = &NetworkAnswer> {
+    answer.networks.iter().filter(|network| network.state == State::Blocked)
 }
 
 fn blocked(question: &Question, answer: Detection) -> BlockedIn {
-    let blocking = answer.networks.iter().filter(|network| network.state == State::Blocked);
     BlockedIn {
         summary: sentence(&answer, &question.name),
         country: question.code.clone(),
         country_name: question.name.clone(),
         confidence: answer.confidence,
-        isps: blocking
+        isps: blocking_networks(&answer)
             .map(|network| IspRow {
                 asn: format!("AS{}", network.asn),
                 name: network.name.clone().unwrap_or_else(|| format!("AS{}", network.asn)),

@@ -8,7 +8,6 @@ mod detect;
 mod domain;
 mod health;
 pub(crate) mod input;
-pub(crate) mod published;
 
 pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};

@@ -30,7 +30,7 @@ fn time(text: &str) -> Timestamp {
 fn add(server: &Server, parts: &[String]) {
     let data = format!("{HEADER}{}", parts.concat());
     let summary = server.import(ImportKind::OoniObservations, Options::default(), data.as_bytes());
-    assert!(summary.complete && summary.refused + summary.unusable == 0, "{summary:?}");
+    assert!(summary.complete && summary.counts.refused + summary.counts.unusable == 0, "{summary:?}");
 }
 
 fn server(parts: &[String]) -> Server {
@@ -108,9 +108,14 @@ fn rulings_intelligence_2_3_30_kenya_2023_is_one_incident() {
     println!("declared {declared} h after the start, resolved {resolved} h after the end");
     println!("{} - {:?}: {:?} {:#?}", both.draft.start, both.draft.end, both.draft.schedule, both.draft.networks);
     assert!((-48..=120).contains(&declared) && (0..=120).contains(&resolved), "{declared} {resolved}");
-    // The other order, with the other file alone in between.
+    // The other order, with the first rolled up before the second comes (ruling intelligence 10).
     let other = Server::start();
     other.import(ImportKind::OoniObservations, Options::default(), &web);
+    let rolled =
+        |server: &Server| server.0.rows(&ActorId::new(Kind::Country, "KE")).iter().any(|(key, _)| key[0] == 35);
+    assert!(!rolled(&other));
+    other.0.advance(std::time::Duration::from_secs(9 * 86_400));
+    assert!(rolled(&other));
     other.import(ImportKind::OoniObservations, Options::default(), &telegram);
     for server in [&server, &other] {
         server.0.advance(std::time::Duration::from_secs(2 * 86_400));

@@ -14,7 +14,11 @@ const CLEAN: [u64; 2] = [30844, 15399];
 const UNGRADED: u64 = 36926;
 
 fn counts(summary: &Summary) -> (u64, u64, u64) {
-    (summary.accepted, summary.duplicate, summary.unsupported + summary.unusable + summary.refused)
+    (
+        summary.counts.accepted,
+        summary.counts.duplicate,
+        summary.counts.unsupported + summary.counts.unusable + summary.counts.refused,
+    )
 }
 
 fn status_of(answer: &Value, asn: u64) -> Option<&str> {
@@ -135,7 +139,7 @@ fn throughput_of_import_and_detect() {
             &mut nothing,
         );
         let summary = futures_util::FutureExt::now_or_never(work).unwrap().unwrap();
-        let rate = summary.lines() as f64 / start.elapsed().as_secs_f64();
+        let rate = summary.counts.lines() as f64 / start.elapsed().as_secs_f64();
         println!("{} MiB pieces: {rate:.0} rows/s", chunk >> 20);
         server.settle();
         for target in ["telegram/pool", "telegram", "example.org"] {

@@ -1,8 +1,12 @@
 //! Tests over the whole path: imports in, answers out, in a deployment in memory.
 
+mod ageing;
+mod counts;
 mod endpoints;
 mod incidents;
 mod kenya;
+mod removals;
+mod rollup;
 mod rows;
 mod rulings;
 mod sweeps;

@@ -15,7 +15,8 @@ use crate::measurement::{Contribution, Form, Outcome, Parsed, TargetKey, Witness
 use crate::settings::Settings;
 use crate::verdict::RuleId;
 
-fn parsed() -> impl Strategy<Value = Parsed> {
+/// Rows of so many measurements.
+pub fn parsed(measurements: u8) -> impl Strategy<Value = Parsed> {
     let outcome = prop_oneof![
         (0u16..8, 0u16..8, 0u16..8, 0u16..8).prop_map(|(connect_ok, connect_failed, http_ok, http_failed)| {
             Outcome::Endpoints(EndpointSet { connect_ok, connect_failed, http_ok, http_failed, flags: flag::POOL })
@@ -25,31 +26,34 @@ fn parsed() -> impl Strategy<Value = Parsed> {
     ];
     let form = prop::sample::select(vec![Form::Fastpath, Form::Observation, Form::Raw]);
     // Few identities, so that forms and rows of one measurement meet; the time belongs to the identity.
-    (0u8..6, form, outcome, 0u8..3, 0u32..3, 0u8..2).prop_map(|(id, form, outcome, row, vote_key, target)| Parsed {
-        country: *b"KE",
-        asn: Some(100 + u32::from(id % 2)),
-        time: Timestamp(1_700_000_000_000_000).plus(i64::from(id) * 7 * crate::time::HOUR),
-        identity: [id; 8],
-        form,
-        vote_key,
-        row_hash: u32::from(row) * 1000 + u32::from(id),
-        contributions: vec![Contribution {
-            target: TargetKey::from_stored(if target == 0 { "telegram/pool" } else { "example.org" }),
-            outcome,
-        }],
-        witness: match row {
-            0 => Witness::Uid(format!("uid-{id}")),
-            _ => Witness::Report { report_id: format!("report-{id}"), input: None },
+    (0u8..measurements, form, outcome, 0u8..3, 0u32..3, 0u8..2).prop_map(
+        |(id, form, outcome, row, vote_key, target)| Parsed {
+            country: *b"KE",
+            asn: Some(100 + u32::from(id % 2)),
+            time: Timestamp(1_700_000_000_000_000).plus(i64::from(id) * 7 * crate::time::HOUR),
+            identity: [id; 8],
+            form,
+            vote_key,
+            row_hash: u32::from(row) * 1000 + u32::from(id),
+            contributions: vec![Contribution {
+                target: TargetKey::from_stored(if target == 0 { "telegram/pool" } else { "example.org" }),
+                outcome,
+            }],
+            primary: (target == 1).then_some(0),
+            witness: match row {
+                0 => Witness::Uid(format!("uid-{id}")),
+                _ => Witness::Report { report_id: format!("report-{id}"), input: None },
+            },
         },
-    })
+    )
 }
 
-fn fold(store: &mut MemoryStore, chunk: &[Parsed]) {
+pub fn fold(store: &mut MemoryStore, chunk: &[Parsed]) {
     let mut groups = Groups::default();
     for parsed in chunk {
         groups.add(parsed.clone());
     }
-    for fold in groups.folds(Source::Ooni).into_values().flatten() {
+    for fold in groups.folds(Source::Ooni, 0).into_values().flatten() {
         let actor = ActorId::new(Kind::Country, "KE");
         let settings = Settings::default();
         let call = Call::operation("KE", &fold).unwrap();
@@ -62,7 +66,7 @@ fn fold(store: &mut MemoryStore, chunk: &[Parsed]) {
 }
 
 /// Everything but the outbox, whose messages are numbered.
-fn stored(store: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
+pub fn stored(store: &MemoryStore) -> Vec<(Vec<u8>, Vec<u8>)> {
     store.scan(&Range { start: vec![16], end: None }, Direction::Ascending, usize::MAX).unwrap()
 }
 
@@ -71,7 +75,7 @@ proptest! {
     #[test]
     fn rulings_intelligence_14_15_any_order_split_or_repeat_gives_the_same_rows(
         // A row of one hash is one row: the same in every repeat.
-        rows in prop::collection::vec(parsed(), 1..24),
+        rows in prop::collection::vec(parsed(6), 1..24),
         order in any::<prop::sample::Index>(),
         cut in any::<prop::sample::Index>(),
         repeat in any::<prop::sample::Index>(),
@@ -116,7 +120,7 @@ fn ruling_intelligence_37_a_planted_address_is_in_no_row_of_any_actor() {
         lines.push('\n');
     }
     let summary = server.import(ImportKind::OoniMeasurements, Options::default(), lines.as_bytes());
-    assert!(planted > 30 && summary.accepted > 15, "{summary:?}");
+    assert!(planted > 30 && summary.counts.accepted > 15, "{summary:?}");
     for actor in server.0.actors() {
         for (key, value) in server.0.rows(&actor) {
             for needle in ["203.0.113.77", "198.51.100.99"] {
@@ -136,15 +140,31 @@ fn ruling_intelligence_31_documents_and_fastpath_rows_are_counted_as_the_data_sa
     let Some(fastpath) = shared("ooni/fastpath_2024-01-01.jsonl.gz") else { return };
     let server = Server::start();
     let summary = server.import(ImportKind::OoniMeasurements, Options::default(), &documents);
-    assert_eq!((summary.lines(), summary.unsupported, summary.refused), (39, 15, 0), "{summary:?}");
+    assert_eq!(
+        (summary.counts.lines(), summary.counts.unsupported, summary.counts.refused),
+        (39, 15, 0),
+        "{summary:?}"
+    );
     let again = server.import(ImportKind::OoniMeasurements, Options::default(), &documents);
-    assert_eq!((again.accepted, again.duplicate), (0, summary.accepted + summary.duplicate), "{again:?}");
+    assert_eq!(
+        (again.counts.accepted, again.counts.duplicate),
+        (0, summary.counts.accepted + summary.counts.duplicate),
+        "{again:?}"
+    );
     let summary = server.import(ImportKind::OoniFastpath, Options::default(), &fastpath);
-    assert_eq!((summary.lines(), summary.accepted + summary.duplicate), (1_080, 805), "{summary:?}");
-    assert_eq!((summary.unsupported, summary.unusable, summary.refused), (216, 59, 0), "{summary:?}");
+    assert_eq!(
+        (summary.counts.lines(), summary.counts.accepted + summary.counts.duplicate),
+        (1_080, 805),
+        "{summary:?}"
+    );
+    assert_eq!(
+        (summary.counts.unsupported, summary.counts.unusable, summary.counts.refused),
+        (216, 59, 0),
+        "{summary:?}"
+    );
     assert!(summary.countries.len() > 40);
     let again = server.import(ImportKind::OoniFastpath, Options::default(), &fastpath);
-    assert_eq!((again.accepted, again.duplicate), (0, 805), "{again:?}");
+    assert_eq!((again.counts.accepted, again.counts.duplicate), (0, 805), "{again:?}");
     // A measured country has a page at the time of the data, refused for want of data where it must be.
     let index = server.ok("/data/censorship-index.json?as_of=2024-01-02T00:00:00Z");
     let metadata = &index["metadata"];
@@ -187,6 +207,7 @@ fn ruling_foundation_relay_19_no_fold_changes_more_rows_than_an_operation_may() 
                 target: TargetKey::from_host(&format!("site{}.org", n % 900)).unwrap(),
                 outcome: Outcome::Judged(Judgement { rule: RuleId::TlsReset, technique: None }),
             }],
+            primary: Some(0),
             witness: Witness::Uid(format!("uid-{n}")),
         })
         .collect();

@@ -18,7 +18,7 @@ fn server(parts: &[String]) -> Server {
 fn add(server: &Server, parts: &[String]) {
     let data = format!("{HEADER}{}", parts.concat());
     let summary = server.import(ImportKind::OoniObservations, Options::default(), data.as_bytes());
-    assert!(summary.complete && summary.refused + summary.unusable == 0, "{summary:?}");
+    assert!(summary.complete && summary.counts.refused + summary.counts.unusable == 0, "{summary:?}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn ruling_intelligence_31_of_39_documents_24_are_read() {
     let Some(bytes) = sample("ooni/measurements.jsonl.gz") else { return };
     let (parsed, counts) = documents(&bytes);
     assert_eq!((counts.accepted, counts.unsupported, counts.unusable, counts.refused), (24, 15, 0, 0), "{counts:?}");
-    assert_eq!(counts.total(), 39);
+    assert_eq!(counts.lines(), 39);
     let distinct: HashSet<_> = parsed.iter().map(|p| p.identity).collect();
     assert_eq!(distinct.len(), 24);
     let votes: Vec<(&str, &str, Vote)> = parsed
@@ -80,7 +80,7 @@ fn ruling_intelligence_14_repeated_observation_rows_are_duplicates() {
         let repeats = parsed.iter().filter(|p| !seen.insert((p.identity, p.row_hash))).count() as u64;
         counts.move_to_duplicate(repeats);
         assert_eq!((counts.accepted, counts.duplicate), (distinct, repeated), "{name}");
-        assert_eq!(counts.total(), distinct + repeated);
+        assert_eq!(counts.lines(), distinct + repeated);
     }
 }
 
@@ -146,7 +146,7 @@ fn a_stream_past_its_cap_is_an_error_and_a_long_line_is_refused() {
     let long = format!("{}\n{line}\n", "x".repeat((4 << 20) + 1));
     let counts = run(long.as_bytes(), LIMIT).unwrap();
     assert_eq!(counts.reasons.get("row_too_long"), Some(&1));
-    assert_eq!((counts.refused, counts.total()), (1, 2), "{counts:?}");
+    assert_eq!((counts.refused, counts.lines()), (1, 2), "{counts:?}");
     let quote = format!("test_name,report_id,measurement_start_time,probe_cc\ntelegram,\"{}", "x\n".repeat(3 << 20));
     let (_, counts) = rows(quote.as_bytes());
     assert_eq!(counts.reasons.get("row_too_long"), Some(&1));

@@ -29,6 +29,7 @@ pub fn fold(parsed: impl IntoIterator<Item = Parsed>, target: &str) -> Cells {
                 form: p.form,
                 hour: p.time.hour().rem_euclid(24) as u8,
                 vote_key: p.vote_key,
+                primary: false,
                 outcome: c.outcome,
             };
             cells.entry((asn, p.time.day(), p.identity)).and_modify(|e| *e = e.merge(entry)).or_insert(entry);

@@ -22,12 +22,8 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 
 fn entry() -> impl Strategy<Value = Entry> {
     let form = prop_oneof![Just(Form::Fastpath), Just(Form::Observation), Just(Form::Raw)];
-    (form, 0_u8..24, any::<u32>(), outcome()).prop_map(|(form, hour, vote_key, outcome)| Entry {
-        identity: *b"identity",
-        form,
-        hour,
-        vote_key,
-        outcome,
+    (form, 0_u8..24, any::<u32>(), any::<bool>(), outcome()).prop_map(|(form, hour, vote_key, primary, outcome)| {
+        Entry { identity: *b"identity", form, hour, vote_key, primary, outcome }
     })
 }
 
@@ -76,7 +72,8 @@ fn rule_and_technique_names_and_codes_are_unique() {
 #[test]
 fn a_richer_form_replaces_a_poorer_one_whatever_comes_first() {
     let judged = |rule| Outcome::Judged(Judgement { rule, technique: None });
-    let entry = |form, rule| Entry { identity: [1; 8], form, hour: 3, vote_key: 9, outcome: judged(rule) };
+    let entry =
+        |form, rule| Entry { identity: [1; 8], form, hour: 3, vote_key: 9, primary: true, outcome: judged(rule) };
     let raw = entry(Form::Raw, RuleId::TlsValid);
     let scored = entry(Form::Fastpath, RuleId::FastpathAnomaly);
     assert_eq!(raw.merge(scored), raw);

@@ -1,0 +1,276 @@
+//! What the data say to a claim: the five verdicts (spec intelligence 0.4, ruling intelligence 34).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::stance::{Kind, Stance};
+use crate::country::State;
+
+/// The five verdicts, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Confirmed,
+    Likely,
+    Unconfirmed,
+    InsufficientData,
+    NoData,
+}
+
+impl Verdict {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Confirmed => "confirmed",
+            Verdict::Likely => "likely",
+            Verdict::Unconfirmed => "unconfirmed",
+            Verdict::InsufficientData => "insufficient_data",
+            Verdict::NoData => "no_data",
+        }
+    }
+}
+
+/// A block decided by measurements confirms a claim at this confidence and on at least [`CONFIRMING_NETWORKS`]; below it
+/// makes the claim likely. Our choice.
+const CONFIRMING: f64 = 0.8;
+const CONFIRMING_NETWORKS: u32 = 2;
+/// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (ruling intelligence 26).
+const UNMEASURED: f64 = 0.6;
+
+/// What measurements, lists and incidents say about one topic in one country and period.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// The verdict that speaks for the period: on its last blocked day, else at its end.
+    pub state: State,
+    pub confidence: f64,
+    /// Decided by measurements, and not by a list.
+    pub measured: bool,
+    pub networks_blocked: u32,
+    /// Measurements that the verdict rests on, and of all days of the period.
+    pub evidence: u32,
+    pub measurements: u32,
+    /// Days of the period with a verdict of blocked.
+    pub blocked_days: u32,
+    /// Whether the method that was measured is throttling.
+    pub throttled: bool,
+    /// Confidence of the surest incident of the period that is more than suspected, and of the surest suspected one.
+    pub incident: Option<f64>,
+    pub suspected: Option<f64>,
+    /// ... and whether that incident had ended by the time that the claim calls it over.
+    pub over: bool,
+}
+
+impl Findings {
+    /// Whether anything at all speaks about the period.
+    fn is_empty(&self) -> bool {
+        self.evidence == 0
+            && self.measurements == 0
+            && self.incident.is_none()
+            && self.suspected.is_none()
+            && self.state == State::Unknown
+    }
+}
+
+/// The answer to a claim about one topic.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judgement {
+    pub verdict: Verdict,
+    /// How sure the verdict is, 0 to 1; 0 without data.
+    pub confidence: f64,
+    /// The data decide the opposite.
+    pub contradicted: bool,
+    pub why: Why,
+}
+
+/// What decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    Incident,
+    Blocked,
+    /// Interference was measured, but not of the claimed kind.
+    OtherKind,
+    Listed,
+    Suspected,
+    Accessible,
+    /// Blocked on some networks, accessible for most.
+    Partly,
+    Ended,
+    TooLittle,
+    Nothing,
+}
+
+/// Judges a claim by what was found.
+pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
+    let answer = |verdict, confidence, contradicted, why| Judgement { verdict, confidence, contradicted, why };
+    if findings.is_empty() {
+        return answer(Verdict::NoData, 0.0, false, Why::Nothing);
+    }
+    let interference = interference(stance.kind, findings);
+    match (stance.negated, interference) {
+        (false, Some((verdict, confidence, why))) => answer(verdict, confidence, false, why),
+        // Over means that it had been there, and is not any more.
+        (true, _) if stance.over && findings.over && findings.state != State::Blocked => {
+            answer(Verdict::Confirmed, findings.incident.unwrap_or(findings.confidence), false, Why::Ended)
+        }
+        (true, Some((Verdict::Confirmed, confidence, why))) => answer(Verdict::Unconfirmed, confidence, true, why),
+        (true, Some((_, _, why))) => answer(Verdict::Unconfirmed, 0.0, findings.measured && why == Why::Blocked, why),
+        // Most of the country reaches it, and some networks block it: neither claim is simply right.
+        (negated, None) if findings.state == State::Accessible && findings.networks_blocked > 0 => {
+            let verdict = if negated { Verdict::Likely } else { Verdict::Unconfirmed };
+            answer(verdict, findings.confidence, false, Why::Partly)
+        }
+        (negated, None) if findings.state == State::Accessible => {
+            let verdict = if negated { Verdict::Confirmed } else { Verdict::Unconfirmed };
+            answer(verdict, findings.confidence, !negated, Why::Accessible)
+        }
+        (_, None) => answer(Verdict::InsufficientData, 0.0, false, Why::TooLittle),
+    }
+}
+
+/// What supports that there was interference.
+fn interference(kind: Kind, findings: &Findings) -> Option<(Verdict, f64, Why)> {
+    let likely = |confidence: f64, why| Some((Verdict::Likely, confidence.min(UNMEASURED), why));
+    if let Some(confidence) = findings.incident {
+        return Some((Verdict::Confirmed, confidence.max(findings.confidence_of_block()), Why::Incident));
+    }
+    if findings.state == State::Blocked && findings.measured {
+        let kind_fits = kind != Kind::Throttling || findings.throttled;
+        let sure = findings.confidence >= CONFIRMING && findings.networks_blocked >= CONFIRMING_NETWORKS;
+        return match (kind_fits, sure) {
+            (false, _) => likely(findings.confidence, Why::OtherKind),
+            (true, true) => Some((Verdict::Confirmed, findings.confidence, Why::Blocked)),
+            (true, false) => Some((Verdict::Likely, findings.confidence, Why::Blocked)),
+        };
+    }
+    if let Some(confidence) = findings.suspected {
+        return likely(confidence, Why::Suspected);
+    }
+    if findings.state == State::Blocked {
+        return likely(findings.confidence, Why::Listed);
+    }
+    None
+}
+
+impl Findings {
+    fn confidence_of_block(&self) -> f64 {
+        if self.state == State::Blocked && self.measured { self.confidence } else { 0.0 }
+    }
+}
+
+/// One verdict over several topics: a claim is as strong as its weakest part.
+pub fn together(parts: &[Judgement]) -> Option<Judgement> {
+    let first_contradicted = parts.iter().find(|part| part.contradicted);
+    first_contradicted.or_else(|| parts.iter().max_by_key(|part| part.verdict)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Findings = Findings {
+        state: State::Unknown,
+        confidence: 0.0,
+        measured: false,
+        networks_blocked: 0,
+        evidence: 0,
+        measurements: 0,
+        blocked_days: 0,
+        throttled: false,
+        incident: None,
+        suspected: None,
+        over: false,
+    };
+    const BLOCKED: Findings = Findings {
+        state: State::Blocked,
+        confidence: 0.95,
+        measured: true,
+        networks_blocked: 3,
+        evidence: 80,
+        measurements: 80,
+        blocked_days: 9,
+        ..NOTHING
+    };
+    const ACCESSIBLE: Findings = Findings {
+        state: State::Accessible,
+        confidence: 0.97,
+        measured: true,
+        evidence: 40,
+        measurements: 40,
+        ..NOTHING
+    };
+
+    fn claim(kind: Kind, negated: bool) -> Stance {
+        Stance { kind, negated, over: false }
+    }
+
+    fn verdict(stance: Stance, findings: &Findings) -> (Verdict, bool) {
+        let judgement = judge(stance, findings);
+        (judgement.verdict, judgement.contradicted)
+    }
+
+    /// Ruling intelligence 34: no verdict is called "false"; what a decided verdict contradicts is unconfirmed and says so.
+    #[test]
+    fn ruling_intelligence_34_contradicted_negated_and_undecided_claims() {
+        let (blocked, not_blocked) = (claim(Kind::Block, false), claim(Kind::Block, true));
+        assert_eq!(verdict(blocked, &BLOCKED), (Verdict::Confirmed, false));
+        assert_eq!(verdict(not_blocked, &BLOCKED), (Verdict::Unconfirmed, true));
+        assert_eq!(verdict(blocked, &ACCESSIBLE), (Verdict::Unconfirmed, true));
+        assert_eq!(verdict(not_blocked, &ACCESSIBLE), (Verdict::Confirmed, false));
+        let few = Findings { evidence: 2, measurements: 2, ..NOTHING };
+        assert_eq!(verdict(blocked, &few), (Verdict::InsufficientData, false));
+        assert_eq!(verdict(not_blocked, &few), (Verdict::InsufficientData, false));
+        assert_eq!(verdict(blocked, &NOTHING), (Verdict::NoData, false));
+        assert_eq!(judge(not_blocked, &NOTHING).confidence, 0.0);
+    }
+
+    #[test]
+    fn what_is_less_than_measured_on_two_networks_makes_a_claim_likely() {
+        let blocked = claim(Kind::Block, false);
+        for findings in [
+            Findings { networks_blocked: 1, ..BLOCKED },
+            Findings { confidence: 0.7, ..BLOCKED },
+            Findings { state: State::Blocked, confidence: 0.6, ..NOTHING },
+            Findings { suspected: Some(0.9), ..NOTHING },
+        ] {
+            let judgement = judge(blocked, &findings);
+            assert_eq!(judgement.verdict, Verdict::Likely, "{findings:?}");
+            assert!(!judgement.contradicted && judgement.confidence > 0.0);
+        }
+        let listed = Findings { state: State::Blocked, confidence: 0.6, ..NOTHING };
+        assert_eq!(verdict(claim(Kind::Block, true), &listed), (Verdict::Unconfirmed, false), "a list decides nothing");
+    }
+
+    #[test]
+    fn an_incident_confirms_and_its_end_confirms_that_it_is_over() {
+        let incident = Findings { incident: Some(0.85), ..NOTHING };
+        assert_eq!(verdict(claim(Kind::Shutdown, false), &incident), (Verdict::Confirmed, false));
+        assert_eq!(verdict(claim(Kind::Shutdown, true), &incident), (Verdict::Unconfirmed, true));
+        let over = Stance { over: true, ..claim(Kind::Block, true) };
+        let ended = Findings { incident: Some(0.85), over: true, ..ACCESSIBLE };
+        assert_eq!(verdict(over, &ended), (Verdict::Confirmed, false));
+        assert_eq!(verdict(over, &Findings { incident: Some(0.85), ..BLOCKED }), (Verdict::Unconfirmed, true));
+    }
+
+    #[test]
+    fn a_block_on_a_few_networks_makes_neither_claim_simply_right() {
+        let partly = Findings { networks_blocked: 1, ..ACCESSIBLE };
+        assert_eq!(verdict(claim(Kind::Block, false), &partly), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(claim(Kind::Block, true), &partly), (Verdict::Likely, false));
+    }
+
+    #[test]
+    fn a_block_is_not_the_throttling_that_was_claimed() {
+        let slow = claim(Kind::Throttling, false);
+        assert_eq!(judge(slow, &BLOCKED).why, Why::OtherKind);
+        assert_eq!(verdict(slow, &Findings { throttled: true, ..BLOCKED }), (Verdict::Confirmed, false));
+    }
+
+    #[test]
+    fn several_topics_are_as_strong_as_the_weakest() {
+        let part = |findings: &Findings| judge(claim(Kind::Block, false), findings);
+        let parts = [part(&BLOCKED), part(&NOTHING)];
+        assert_eq!(together(&parts).unwrap().verdict, Verdict::NoData);
+        let parts = [part(&BLOCKED), part(&ACCESSIBLE), part(&NOTHING)];
+        assert!(together(&parts).unwrap().contradicted);
+        assert_eq!(together(&[]), None);
+    }
+}

@@ -1,0 +1,25 @@
+//! Claims in words: "Telegram was blocked in Kenya in November 2023". What they state, and what the data say to it.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `words` | a sentence as words; phrases found in it |
+//! | `places` | the country: names, adjectives, inhabitants, cities |
+//! | `subjects` | platforms, brands, domains, connectivity as a whole |
+//! | `when` | days and spans of days |
+//! | `stance` | blocked, slowed, cut off, reachable, over |
+//! | `parse` | all of it together |
+//! | `gather` | what measurements, lists and incidents say |
+//! | `check` | the verdict |
+//! | `route` | the endpoint |
+
+mod check;
+mod gather;
+mod parse;
+mod places;
+mod route;
+mod stance;
+mod subjects;
+mod when;
+mod words;
+
+pub use route::ROUTES;

@@ -1,0 +1,146 @@
+//! The country that a claim is about.
+
+use super::words::{Lazy, Phrases, Word};
+use crate::starter::{self, Country};
+
+const TEXT: &str = include_str!("places.tsv");
+
+/// How a country was named: nearer to the statement first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum How {
+    Name,
+    Place,
+    Adjective,
+}
+
+/// A country where a sentence names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mention {
+    pub code: &'static str,
+    /// Place of the first word, and how many.
+    pub at: usize,
+    pub length: usize,
+    how: How,
+    /// After "in", "across" and the like: where it happens, not who says or does it.
+    located: bool,
+}
+
+fn names() -> &'static Phrases<(&'static str, How)> {
+    static NAMES: Lazy<(&'static str, How)> = Lazy::new();
+    NAMES.get_or_init(|| {
+        let mut phrases = Vec::new();
+        for country in Country::all() {
+            phrases.extend(country.names().map(|name| (name.to_owned(), (country.code, How::Name))));
+        }
+        for [code, adjectives, places] in starter::rows::<3>(TEXT) {
+            let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty()).map(str::to_owned);
+            phrases.extend(parts(adjectives).map(|name| (name, (code, How::Adjective))));
+            phrases.extend(parts(places).map(|name| (name, (code, How::Place))));
+        }
+        Phrases::new(phrases)
+    })
+}
+
+/// Words that are names only with a capital letter ("polish", "us", "turkey" is left: nobody blocks a site in a bird).
+const NEED_CAPITAL: [&str; 9] = ["us", "polish", "dutch", "cali", "lima", "rome", "georgian", "swiss", "jordan"];
+
+const BEFORE_A_PLACE: [&str; 12] =
+    ["in", "across", "throughout", "inside", "within", "from", "around", "of", "for", "over", "near", "entire"];
+
+/// Every country that a sentence names.
+pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
+    let located = |at: usize| {
+        let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map(|word| word.lower.as_str());
+        let first = before(1).filter(|word| {
+            !matches!(
+                *word,
+                "the" | "all" | "most" | "parts" | "northern" | "southern" | "eastern" | "western" | "central"
+            )
+        });
+        let word = if first.is_some() { first } else { before(2) };
+        word.is_some_and(|word| BEFORE_A_PLACE.contains(&word))
+    };
+    let mut found: Vec<Mention> = names()
+        .all(words)
+        .into_iter()
+        .filter(|(at, length, _)| {
+            *length > 1
+                || words.get(*at).is_some_and(|word| word.is_capital() || !NEED_CAPITAL.contains(&word.lower.as_str()))
+        })
+        .map(|(at, length, (code, how))| Mention { code, at, length, how, located: located(at) })
+        .collect();
+    if found.is_empty() {
+        found.extend(codes(words, &located));
+    }
+    found
+}
+
+/// Two capital letters after "in", or in a sentence that is not all capitals: a code.
+fn codes(words: &[Word<'_>], located: &dyn Fn(usize) -> bool) -> Vec<Mention> {
+    let shouting = !words.iter().any(|word| word.text.chars().any(char::is_lowercase));
+    let code = |(at, word): (usize, &Word<'_>)| {
+        let capitals = word.text.len() == 2 && word.text.bytes().all(|byte| byte.is_ascii_uppercase());
+        let plausible =
+            located(at) || !matches!(word.text, "TV" | "IP" | "AI" | "PM" | "AM" | "ID" | "IT" | "VK" | "DW");
+        let country = (capitals && plausible && !shouting).then(|| Country::by_code(word.text))??;
+        Some(Mention { code: country.code, at, length: 1, how: How::Name, located: located(at) })
+    };
+    words.iter().enumerate().filter_map(code).collect()
+}
+
+/// The country that a claim is about: where it happens, else whose name comes first.
+pub fn choose(mentions: &[Mention]) -> Option<&'static Country> {
+    let rank = |mention: &&Mention| (!(mention.located && mention.how != How::Adjective), mention.how, mention.at);
+    mentions.iter().min_by_key(rank).and_then(|mention| Country::by_code(mention.code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::split;
+    use super::*;
+
+    fn code(text: &str) -> Option<&'static str> {
+        choose(&mentions(&split(text))).map(|country| country.code)
+    }
+
+    #[test]
+    fn names_adjectives_and_cities_lead_to_the_country_where_it_happens() {
+        for (text, expected) in [
+            ("Telegram blocked in Kenya", "KE"),
+            ("Russian users in Kazakhstan cannot open it", "KZ"),
+            ("the Chinese app is banned in India", "IN"),
+            ("Uganda cut off social media", "UG"),
+            ("Srinagar without mobile data", "IN"),
+            ("South Sudan and Sudan", "SS"),
+            ("internet in Guinea-Bissau", "GW"),
+            ("Equatorial Guinea blocks Facebook", "GQ"),
+            ("Papua New Guinea blocks Facebook", "PG"),
+            ("Nigerian ISPs", "NG"),
+            ("Niger shut it down", "NE"),
+            ("the DR Congo", "CD"),
+            ("in Congo-Brazzaville", "CG"),
+            ("N'Djamena is offline", "TD"),
+            ("in the United Arab Emirates", "AE"),
+            ("blocked in the US", "US"),
+            ("X is down in BR", "BR"),
+            ("a Burmese court", "MM"),
+            ("people across northern Ethiopia", "ET"),
+        ] {
+            assert_eq!(code(text), Some(expected), "{text}");
+        }
+        for text in ["they blocked us", "", "polish your shoes", "my TV is off", "Romanticism"] {
+            assert_eq!(code(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_row_is_of_a_country_and_no_name_has_two() {
+        let mut seen = std::collections::BTreeMap::new();
+        for [code, adjectives, places] in starter::rows::<3>(TEXT) {
+            assert!(Country::is_valid_code(code), "{code}");
+            for name in adjectives.split('|').chain(places.split('|')).filter(|name| !name.is_empty()) {
+                assert_eq!(seen.insert(name.to_lowercase(), code), None, "{name}");
+            }
+        }
+    }
+}

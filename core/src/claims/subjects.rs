@@ -1,0 +1,167 @@
+//! What a claim says is or was blocked.
+
+use super::words::{Lazy, Phrases, Word};
+use crate::country::Subject;
+use crate::incidents::INTERNET;
+use crate::starter::{self, Platform};
+
+const BRANDS: &str = include_str!("brands.tsv");
+
+/// What is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Topic {
+    /// A domain or a service.
+    Subject(Subject),
+    /// Connectivity as a whole.
+    Internet,
+}
+
+impl Topic {
+    /// The slug, the domain, or `internet`.
+    pub fn name(&self) -> &str {
+        match self {
+            Topic::Subject(subject) => &subject.name,
+            Topic::Internet => INTERNET,
+        }
+    }
+}
+
+fn brands() -> &'static Phrases<&'static str> {
+    static NAMES: Lazy<&'static str> = Lazy::new();
+    NAMES.get_or_init(|| {
+        let mut names: Vec<(String, &'static str)> =
+            starter::rows::<2>(BRANDS).map(|[name, domain]| (name.to_owned(), domain)).collect();
+        for platform in Platform::all() {
+            for name in [platform.slug, platform.label].into_iter().chain(platform.aliases()) {
+                names.push((name.to_owned(), platform.slug));
+            }
+        }
+        names.push(("Twitter (X)".to_owned(), "twitter"));
+        names.push(("X (Twitter)".to_owned(), "twitter"));
+        names.push(("X (formerly Twitter)".to_owned(), "twitter"));
+        names.push(("Tor Browser".to_owned(), "tor"));
+        names.push(("Tor network".to_owned(), "tor"));
+        Phrases::new(names)
+    })
+}
+
+/// Ordinary words that are a name only when written like one.
+const NEED_CAPITAL: [&str; 12] =
+    ["x", "medium", "signal", "line", "zoom", "steam", "threads", "messenger", "rt", "vk", "dw", "fb"];
+
+/// Phrases for connectivity as a whole.
+const CONNECTIVITY: [&str; 24] = [
+    "internet",
+    "the net",
+    "mobile data",
+    "mobile network",
+    "mobile networks",
+    "mobile service",
+    "mobile services",
+    "mobile broadband",
+    "cellular data",
+    "phone networks",
+    "phone service",
+    "network shutdown",
+    "networks",
+    "connectivity",
+    "broadband",
+    "telecommunications",
+    "telecoms",
+    "data services",
+    "web access",
+    "communications blackout",
+    "online",
+    "offline",
+    "blackout",
+    "4g",
+];
+
+fn connectivity() -> &'static Phrases<()> {
+    static PHRASES: Lazy<()> = Lazy::new();
+    PHRASES.get_or_init(|| Phrases::new(CONNECTIVITY.map(|phrase| (phrase.to_owned(), ()))))
+}
+
+/// Everything that a sentence names, in its order, each once. Connectivity counts when nothing else is named.
+pub fn topics(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Topic> {
+    let mut found: Vec<(usize, Topic)> = Vec::new();
+    let mut add = |at: usize, name: &str| {
+        if let Ok(subject) = Subject::parse(name) {
+            let topic = Topic::Subject(subject);
+            if !found.iter().any(|(_, known)| *known == topic) {
+                found.push((at, topic));
+            }
+        }
+    };
+    for (at, length, name) in brands().all(words) {
+        let plain = |word: &Word<'_>| NEED_CAPITAL.contains(&word.lower.as_str()) && !word.is_capital();
+        let first_of_two = words.get(at + 1).is_some_and(|next| next.joined);
+        let word = words.get(at);
+        if (length == 1 && word.is_some_and(plain))
+            || (first_of_two && word.is_some_and(|w| w.lower == "x"))
+            || taken(at)
+        {
+            continue;
+        }
+        add(at, name);
+    }
+    for (at, word) in words.iter().enumerate() {
+        if is_domain(&word.lower) {
+            add(at, &word.lower);
+        }
+    }
+    found.sort_by_key(|(at, _)| *at);
+    if found.is_empty() && !connectivity().all(words).is_empty() {
+        return vec![Topic::Internet];
+    }
+    found.into_iter().map(|(_, topic)| topic).collect()
+}
+
+/// Whether a word can only be a host: labels and a top level of letters, none of it an abbreviation.
+fn is_domain(word: &str) -> bool {
+    let Some((host, top)) = word.rsplit_once('.') else { return false };
+    let letters = top.len() >= 2 && top.chars().all(char::is_alphabetic);
+    let punycode = top.starts_with("xn--");
+    !host.is_empty() && (letters || punycode) && !matches!(word, "u.s" | "u.k" | "e.g" | "i.e" | "a.m" | "p.m")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::split;
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        topics(&split(text), |_| false).iter().map(|topic| topic.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn platforms_brands_domains_and_connectivity_are_told_apart() {
+        for (text, expected) in [
+            ("Telegram and WhatsApp are down", vec!["telegram", "whatsapp"]),
+            ("X is blocked", vec!["twitter"]),
+            ("X (formerly Twitter) is blocked", vec!["twitter"]),
+            ("the medium of television", vec![]),
+            ("Medium is blocked", vec!["medium"]),
+            ("a weak signal", vec![]),
+            ("Signal and signal.org", vec!["signal", "signal.org"]),
+            ("https://www.bbc.com/news is blocked", vec!["bbc.com"]),
+            ("the BBC and BBC News", vec!["bbc.com"]),
+            ("the Internet Archive is blocked", vec!["archive.org"]),
+            ("the internet was cut", vec!["internet"]),
+            ("no mobile data for Telegram", vec!["telegram"]),
+            ("X-ray machines", vec![]),
+            ("Voice of America, VOA", vec!["voanews.com"]),
+            ("my-site.co.uk is censored", vec!["my-site.co.uk"]),
+            ("the U.S. said", vec![]),
+        ] {
+            assert_eq!(names(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_brand_leads_to_a_domain_or_service() {
+        for [name, domain] in starter::rows::<2>(BRANDS) {
+            assert!(Subject::parse(domain).is_ok(), "{name}");
+        }
+    }
+}

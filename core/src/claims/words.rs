@@ -1,0 +1,138 @@
+//! A sentence as words.
+
+use std::sync::OnceLock;
+
+/// One word, number or domain of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// As written, without a possessive ending.
+    pub text: &'a str,
+    /// The same in lower case.
+    pub lower: String,
+    /// Whether a hyphen, a dash or a slash stands between this word and the one before.
+    pub joined: bool,
+}
+
+impl Word<'_> {
+    /// Whether it begins with a capital letter.
+    pub fn is_capital(&self) -> bool {
+        self.text.chars().next().is_some_and(char::is_uppercase)
+    }
+}
+
+/// Letters, digits and what holds a domain name together are words; everything else separates them.
+pub fn split(text: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let (mut start, mut joined) = (None, false);
+    let mut push = |from: usize, to: usize, joined: bool| {
+        let raw = text.get(from..to).unwrap_or_default().trim_matches(['.', '\'', '’']);
+        let raw = ["'s", "’s"].iter().find_map(|ending| raw.strip_suffix(ending)).unwrap_or(raw);
+        if !raw.is_empty() {
+            words.push(Word { text: raw, lower: raw.to_lowercase().replace('’', "'"), joined });
+        }
+    };
+    for (at, letter) in text.char_indices() {
+        if letter.is_alphanumeric() || matches!(letter, '.' | '\'' | '’') {
+            start.get_or_insert(at);
+            continue;
+        }
+        let after = text.get(at + letter.len_utf8()..).and_then(|rest| rest.chars().next());
+        // A hyphen inside a host name stays; one between numbers or words separates them.
+        let in_host = letter == '-' && start.is_some_and(|from| is_host_part(text, from, at));
+        if in_host && after.is_some_and(char::is_alphanumeric) {
+            continue;
+        }
+        if let Some(from) = start.take() {
+            push(from, at, joined);
+            joined = false;
+        }
+        joined |= matches!(letter, '-' | '–' | '—' | '/') && letter != ' ';
+    }
+    if let Some(from) = start {
+        push(from, text.len(), joined);
+    }
+    words
+}
+
+/// Whether the run of non-blank characters around `from..to` looks like a host name.
+fn is_host_part(text: &str, from: usize, to: usize) -> bool {
+    let rest = text.get(to..).unwrap_or_default();
+    let end =
+        rest.find(|letter: char| !(letter.is_alphanumeric() || matches!(letter, '-' | '.'))).unwrap_or(rest.len());
+    let whole = text.get(from..to + end).unwrap_or_default();
+    whole
+        .trim_end_matches('.')
+        .rsplit_once('.')
+        .is_some_and(|(host, top)| !host.is_empty() && top.len() >= 2 && top.chars().all(char::is_alphabetic))
+}
+
+/// A list of phrases, each with a meaning, found in sentences: of several that begin at a word the longest wins.
+pub struct Phrases<T> {
+    /// Sorted by first word, longest first.
+    phrases: Vec<(Vec<String>, T)>,
+}
+
+impl<T: Copy> Phrases<T> {
+    pub fn new(phrases: impl IntoIterator<Item = (String, T)>) -> Self {
+        let as_words = |phrase: &str| split(phrase).into_iter().map(|word| word.lower).collect::<Vec<String>>();
+        let mut phrases: Vec<(Vec<String>, T)> =
+            phrases.into_iter().map(|(phrase, meaning)| (as_words(&phrase), meaning)).collect();
+        phrases.retain(|(words, _)| !words.is_empty());
+        phrases.sort_by(|(a, _), (b, _)| a.first().cmp(&b.first()).then(b.len().cmp(&a.len())));
+        Phrases { phrases }
+    }
+
+    /// The longest phrase that begins at `at`: its number of words and its meaning.
+    pub fn at(&self, words: &[Word<'_>], at: usize) -> Option<(usize, T)> {
+        let rest = words.get(at..)?;
+        let first = &rest.first()?.lower;
+        let from = self.phrases.partition_point(|(phrase, _)| phrase.first() < Some(first));
+        let mut same = self.phrases.iter().skip(from).take_while(|(phrase, _)| phrase.first() == Some(first));
+        same.find(|(phrase, _)| {
+            rest.len() >= phrase.len() && phrase.iter().zip(rest).all(|(word, found)| *word == found.lower)
+        })
+        .map(|(phrase, meaning)| (phrase.len(), *meaning))
+    }
+
+    /// Every phrase in the sentence with the place of its first word and its length; none overlap.
+    pub fn all(&self, words: &[Word<'_>]) -> Vec<(usize, usize, T)> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while at < words.len() {
+            match self.at(words, at) {
+                Some((length, meaning)) => {
+                    found.push((at, length, meaning));
+                    at += length;
+                }
+                None => at += 1,
+            }
+        }
+        found
+    }
+}
+
+/// Phrases made once, at first use.
+pub type Lazy<T> = OnceLock<Phrases<T>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(text: &str) -> Vec<String> {
+        split(text).into_iter().map(|word| word.text.to_owned()).collect()
+    }
+
+    #[test]
+    fn words_keep_domains_and_lose_possessives_and_punctuation() {
+        assert_eq!(
+            texts("Kenya’s regulator (CA) blocked \"x.com\", it's said."),
+            ["Kenya", "regulator", "CA", "blocked", "x.com", "it", "said"]
+        );
+        assert_eq!(texts("https://my-site.co.uk/path isn't up"), ["https", "my-site.co.uk", "path", "isn't", "up"]);
+        assert_eq!(
+            texts("8-24 November, 2023-11-08; N'Djamena"),
+            ["8", "24", "November", "2023", "11", "08", "N'Djamena"]
+        );
+        assert!(split("8–24").last().unwrap().joined && !split("8 24").last().unwrap().joined);
+        assert!(split("").is_empty() && split("… — !").is_empty());
+    }
+}

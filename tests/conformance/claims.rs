@@ -1,0 +1,124 @@
+//! Claims in words (interface 4.1; spec intelligence 2.8; ruling intelligence 34).
+
+use heliograph_tests::client::Client;
+use heliograph_tests::synthetic::SITE;
+use serde_json::{Value, json};
+
+use crate::detect::with_blocked_site;
+use crate::{Suite, cases};
+
+cases![
+    ruling_34_a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured,
+    a_claim_answers_every_member_that_a_client_reads,
+    a_claim_about_a_documented_block_is_likely_and_never_more,
+    ruling_34_nothing_about_a_country_and_period_is_no_data,
+    a_sentence_that_cannot_be_checked_says_what_it_lacks,
+    a_claim_is_required_and_bounded,
+];
+
+fn verify(client: &Client, claim: &str) -> Value {
+    client.post("/verify-claim", &json!({ "claim": claim })).expect(200)
+}
+
+fn check_shape(body: &Value) {
+    let verdicts = ["confirmed", "likely", "unconfirmed", "no_data", "insufficient_data"];
+    assert!(verdicts.contains(&body["verdict"].as_str().unwrap()), "{body}");
+    assert!((0.0..=1.0).contains(&body["confidence"].as_f64().unwrap()), "{body}");
+    assert!(body["claim"].is_string() && body["contradicted"].is_boolean(), "{body}");
+    let reason = body["reason"].as_str().unwrap();
+    assert!(reason.ends_with('.'), "{reason:?}");
+    let parsed = body["parsed"].as_object().unwrap();
+    for member in ["country", "country_code", "service", "date"] {
+        assert!(parsed.get(member).is_some_and(|value| value.is_null() || value.is_string()), "{member}: {body}");
+    }
+    let range = &parsed["date_range"];
+    assert!(range.is_null() || range["start"].is_string() && range["end"].is_string(), "{body}");
+    for incident in body["incidents"].as_array().unwrap() {
+        for member in ["id", "title", "type", "severity", "status", "startTime", "permalink"] {
+            assert!(incident[member].is_string(), "{member}: {incident}");
+        }
+        assert!(incident["startTime"].as_str().unwrap().len() >= 10 && incident["confidence"].is_number());
+    }
+    for row in body.get("evidence").and_then(Value::as_array).into_iter().flatten() {
+        assert!(row["source"].is_string() && row["observedAt"].as_str().unwrap().len() >= 10, "{row}");
+        assert!(row["confidence"].is_number() && row["claim"].is_string() && row["kind"].is_string(), "{row}");
+    }
+}
+
+fn ruling_34_a_claim_is_confirmed_contradicted_or_undecided_by_what_was_measured(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    // Two of four networks reset it in Finland, one of four in Norway.
+    for (claim, country, verdict, contradicted) in [
+        (format!("{SITE} was blocked in Finland on 12 March 2024"), "FI", "confirmed", false),
+        (format!("Finnish networks censored https://www.{SITE}/ on 2024-03-12."), "FI", "confirmed", false),
+        (format!("{SITE} was blocked in Finland in March 2024"), "FI", "confirmed", false),
+        (format!("{SITE} was not blocked in Finland on 12 March 2024"), "FI", "unconfirmed", true),
+        (format!("{SITE} was accessible in Finland on 12 March 2024"), "FI", "unconfirmed", true),
+        (format!("{SITE} was blocked in Norway on 12 March 2024"), "NO", "unconfirmed", false),
+        (format!("{SITE} was not blocked in Norway on 12 March 2024"), "NO", "likely", false),
+        (format!("{SITE} was blocked in Finland on 10 May 2019"), "FI", "no_data", false),
+    ] {
+        let body = verify(&client, &claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{body}");
+        assert_eq!((&body["parsed"]["country_code"], &body["parsed"]["service"]), (&json!(country), &json!(SITE)));
+    }
+}
+
+fn a_claim_answers_every_member_that_a_client_reads(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let claim = format!("{SITE} was blocked in Finland on 12 March 2024");
+    let body = client.post("/verify-claim", &json!({ "claim": claim, "require_evidence": true })).expect(200);
+    check_shape(&body);
+    assert_eq!(body["claim"], claim.as_str());
+    assert_eq!(body["parsed"]["country"], "Finland");
+    assert_eq!(body["parsed"]["date"], "2024-03-12");
+    assert!(!body["evidence"].as_array().unwrap().is_empty(), "{body}");
+    assert!(body["citation"].as_str().unwrap().contains("confirmed"), "{body}");
+    assert!(verify(&client, &claim).get("evidence").is_none(), "only with require_evidence");
+}
+
+fn a_claim_about_a_documented_block_is_likely_and_never_more(suite: &Suite) {
+    let body = verify(&suite.client(), "YouTube is blocked in China");
+    check_shape(&body);
+    assert_eq!(body["verdict"], "likely", "{body}");
+    assert!(body["confidence"].as_f64().unwrap() <= 0.6, "{body}");
+}
+
+fn ruling_34_nothing_about_a_country_and_period_is_no_data(suite: &Suite) {
+    let client = suite.client();
+    for claim in ["nobody-tests-this.example is blocked in Sweden", "The internet was shut down in Sweden in 2011"] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["confidence"]), (&json!("no_data"), &json!(0.0)), "{body}");
+        assert_eq!(body["incidents"], json!([]));
+    }
+}
+
+fn a_sentence_that_cannot_be_checked_says_what_it_lacks(suite: &Suite) {
+    let client = suite.client();
+    for (claim, lacks) in [
+        ("Telegram is blocked", "country"),
+        ("Nairobi has nice weather", "service"),
+        ("Telegram has many users in Kenya", "does not say"),
+        ("Telegram is blocked in Kenya on 3 May 2097", "ahead"),
+        ("🙂", "country"),
+    ] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!(body["verdict"], "insufficient_data", "{body}");
+        assert!(body["reason"].as_str().unwrap().contains(lacks), "{body}");
+    }
+}
+
+fn a_claim_is_required_and_bounded(suite: &Suite) {
+    let client = suite.client();
+    for body in
+        [json!({}), json!({ "claim": "" }), json!({ "claim": "  " }), json!({ "claim": 7 }), json!({ "claim": null })]
+    {
+        client.post("/verify-claim", &body).expect_error(400, "BAD_REQUEST");
+    }
+    let longest = "x".repeat(2_000);
+    assert_eq!(verify(&client, &longest)["verdict"], "insufficient_data");
+    client.post("/verify-claim", &json!({ "claim": format!("{longest}x") })).expect_error(400, "BAD_REQUEST");
+}
