@@ -19,6 +19,9 @@ use crate::time::DAY;
 use crate::verdict::Vote;
 use crate::verdict::window::{self, Session};
 
+/// A block with more measurements takes the room of several.
+const MEASUREMENTS_OF_A_BLOCK: usize = 2_000;
+
 /// The blocks of a target, oldest first.
 pub fn load(turn: &Turn<'_>, target: &str) -> Result<Vec<Block>> {
     let rows = BLOCKS.scan(turn, &BLOCKS.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
@@ -44,12 +47,11 @@ pub fn recompute(
             // A block that must only be looked at because the one before it differs is looked at in full.
             return Ok(Some(Days { first, last: days.last.max(first) }));
         }
-        *room -= 1;
         let key = (target.to_owned(), block);
         let known = BLOCKS.get(turn, &key)?;
         let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?.map(|(_, row)| row);
         let elsewhere = known.as_ref().map_or(0, |known| known.elsewhere);
-        let now = compute(turn, target, block, &before.unwrap_or_default(), elsewhere)?;
+        let now = compute(turn, target, block, &before.unwrap_or_default(), elsewhere, room)?;
         let counts = |block: Option<&Block>| block.map_or((0, 0), |block| (block.failed, block.said));
         if counts(known.as_ref()) != counts(now.as_ref()) {
             told.push((target.to_owned(), block, counts(now.as_ref())));
@@ -87,9 +89,17 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
 }
 
 /// One block from its measurements and the block before; `None` when nothing was measured in it.
-fn compute(turn: &mut Turn<'_>, target: &str, block: u32, before: &Block, elsewhere: u8) -> Result<Option<Block>> {
+fn compute(
+    turn: &mut Turn<'_>,
+    target: &str,
+    block: u32,
+    before: &Block,
+    elsewhere: u8,
+    room: &mut usize,
+) -> Result<Option<Block>> {
     let (start, end) = bounds(block);
     let all = evidence::read(turn, target, start.plus(-DAY), end.plus(DAY))?;
+    *room = room.saturating_sub(1 + all.len() / MEASUREMENTS_OF_A_BLOCK);
     let inside = |hour: i64| (start.hour()..end.hour()).contains(&hour);
     if !all.iter().any(|seen| inside(seen.session.hour)) {
         return Ok(None);

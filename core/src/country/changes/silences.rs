@@ -17,7 +17,7 @@ use crate::change::constants::{
 use crate::change::silence::runs;
 use crate::change::volume::Volume;
 use crate::kv::Direction;
-use crate::time::HOUR;
+use crate::time::{HOUR, SECOND};
 use crate::verdict::constants::MIN_ADDRESSES;
 use crate::world::{self, AskElsewhere, Elsewhere, VolumeDays};
 
@@ -25,6 +25,8 @@ use crate::world::{self, AskElsewhere, Elsewhere, VolumeDays};
 const DAYS_AT_ONCE: usize = 40;
 /// Changed days after which silences are looked for in a piece of their own.
 const SPAN_AT_ONCE: u32 = 200;
+/// Silences are looked for once in so many publish intervals: a search reads half a year of volumes.
+const SEARCH_INTERVALS: i64 = 360;
 /// A country that was lately measured is listened to this often.
 const LISTEN: i64 = 6 * HOUR;
 
@@ -53,6 +55,13 @@ pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     let today = u32::try_from(turn.now.day()).unwrap_or(0);
     let listens = work.listen.is_some_and(|due| due <= turn.now).then_some(Days { first: today, last: today });
     let Some(days) = join(work.volumes, listens) else { return Ok(true) };
+    let wait = SEARCH_INTERVALS * i64::from(turn.settings.publish_interval) * SECOND;
+    let due = work.searched.plus(wait);
+    // A piece of a longer search goes on at once.
+    if work.searched != turn.now && due > turn.now {
+        WORK.put(turn, &(), &Work { volumes: Some(days), listen: Some(due), ..work })?;
+        return Ok(true);
+    }
     let last = days.last.min(days.first.saturating_add(SPAN_AT_ONCE));
     find(turn, Days { first: days.first, last })?;
     let rest = (last < days.last).then_some(Days { first: last.saturating_add(1), last: days.last });
@@ -60,7 +69,8 @@ pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     let lately = i64::from(today) - i64::from(newest) <= SILENCE_DAYS;
     let listen = lately.then(|| turn.now.plus(LISTEN));
     let work = WORK.get(turn, &())?.unwrap_or_default();
-    WORK.put(turn, &(), &Work { volumes: rest, listen, ..work })?;
+    let searched = turn.now;
+    WORK.put(turn, &(), &Work { volumes: rest, listen, searched, ..work })?;
     Ok(rest.is_none())
 }
 

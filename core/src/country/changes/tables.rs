@@ -52,6 +52,8 @@ pub struct Work {
     pub last_event: u64,
     /// Days around which silences must be looked for.
     pub volumes: Option<Days>,
+    /// When silences were last looked for.
+    pub searched: Timestamp,
     /// When to listen whether it has fallen silent: no measurement will tell.
     pub listen: Option<Timestamp>,
 }
