@@ -69,7 +69,9 @@ constants! {
     /// The weekday-hour profile is that of so many days ...
     PROFILE_DAYS: i64 = 28;
     /// ... that end so many days before, so that a silence does not soon become what is expected.
-    PROFILE_LAG: i64 = 7;
+    PROFILE_LAG: i64 = 5;
+    /// Of a network that is new it is that of the days since, and of so many at least.
+    PROFILE_LEAST: i64 = 14;
     /// Votes of every hour of day and weekday are smoothed by so many of the average.
     PROFILE_SMOOTHING: f64 = 10.0;
     /// A silence lasts until a day's volume exceeds this share of what was expected when it began ...

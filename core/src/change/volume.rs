@@ -1,6 +1,6 @@
 //! How many measurements were to be expected, and how improbable so few are (ruling intelligence 24).
 
-use super::constants::{PROFILE_DAYS, PROFILE_LAG, PROFILE_SMOOTHING};
+use super::constants::{PROFILE_DAYS, PROFILE_LAG, PROFILE_LEAST, PROFILE_SMOOTHING};
 
 /// Hours of the counts of one network.
 pub type Day = [u32; 24];
@@ -40,18 +40,23 @@ impl Profile {
     /// The profile for a day, from the days before it.
     pub fn of(volume: &Volume, day: i64) -> Profile {
         let (mut hours, mut weekdays) = ([0.0; 24], [0.0; 7]);
-        let (mut sum, mut squares) = (0.0, 0.0);
-        for past in day - PROFILE_LAG - PROFILE_DAYS..day - PROFILE_LAG {
+        let (mut sum, mut squares, mut first) = (0.0, 0.0, None);
+        let end = day - PROFILE_LAG;
+        for past in end - PROFILE_DAYS..end {
             let counts = volume.day(past);
             let total: f64 = counts.iter().map(|count| f64::from(*count)).sum();
             hours.iter_mut().zip(counts).for_each(|(sum, count)| *sum += f64::from(*count));
             if let Some(sum) = weekdays.get_mut(weekday(past)) {
                 *sum += total;
             }
+            if total > 0.0 && first.is_none() {
+                first = Some(past);
+            }
             sum += total;
             squares += total * total;
         }
-        let days = PROFILE_DAYS as f64;
+        // A network that is new is not one that was quiet before.
+        let days = first.map_or(PROFILE_DAYS, |first| (end - first).max(PROFILE_LEAST)) as f64;
         let mean = sum / days;
         let variance = (squares / days - mean * mean).max(0.0);
         let smooth = |count: f64, parts: f64| parts * (count + PROFILE_SMOOTHING / parts) / (sum + PROFILE_SMOOTHING);
@@ -120,11 +125,15 @@ mod tests {
         let volume = Volume { asn: 1, weight: 1.0, first: 0, days };
         let profile = Profile::of(&volume, 50);
         assert!((profile.mean - 50.0 / 7.0).abs() < 0.5, "{profile:?}");
+        let new = Volume { first: 25, days: volume.days[25..].to_vec(), ..volume.clone() };
+        assert!((Profile::of(&new, 50).mean - 50.0 / 7.0).abs() < 1.0, "days before the first do not count as quiet");
+        let newer = Volume { first: 43, days: volume.days[43..].to_vec(), ..volume.clone() };
+        assert!(Profile::of(&newer, 50).mean < 2.0, "two days are no profile");
         let busy = (43..50).find(|day| weekday(*day) == 0).unwrap();
         assert!(profile.expected(busy, 9) > 8.0 && profile.expected(busy, 3) < 0.1, "{profile:?}");
         assert!(profile.expected(busy + 5, 9) < 0.5);
         let mut silent = volume.clone();
-        silent.days.truncate(44);
-        assert_eq!(Profile::of(&silent, 50), profile, "a silence of a week is not yet expected");
+        silent.days.truncate(45);
+        assert_eq!(Profile::of(&silent, 50), profile, "a silence of some days is not yet expected");
     }
 }
