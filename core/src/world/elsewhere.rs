@@ -25,13 +25,21 @@ const TO_ANSWER: Table<AskKey, ()> = Table::new(62);
 /// Failures of targets without a control by target, block of days and country.
 const FAILING: Table<(String, u32, String), Failing> = Table::new(63);
 
+/// Those of which countries may have to be told.
+const TO_TELL: Table<(String, u32), ()> = Table::new(64);
+
 type AskKey = (String, u8, i64);
 
 /// Answers in one operation: each reads a month of all countries.
 const AT_ONCE: usize = 3;
+/// Questions looked at in one operation for whether their answers may change.
+const TOUCHED_AT_ONCE: usize = 400;
+/// Blocks of targets in one operation: each may be news for every country.
+const TOLD_AT_ONCE: usize = 1;
 /// Answers are looked at again once in so many publish intervals.
 const INTERVALS: i64 = 6;
 const TIMER: &str = "elsewhere";
+const TELL_TIMER: &str = "failing";
 /// A country has less than usual under this share of it.
 const USUAL: f64 = 0.5;
 
@@ -77,22 +85,48 @@ impl Operation for VolumeDays {
                 false => VOLUMES.put(turn, &key, &Hours(*hours))?,
             }
         }
-        let mut touched = Vec::new();
-        ASKED.visit(turn, ASKED.range(), Direction::Ascending, |(country, source, start), asked| {
-            let (first, last) = (start.div_euclid(24) - PROFILE_DAYS, asked.end.div_euclid(24) + 1);
-            let of = |(of, day, _): &(u8, u32, [u32; 24])| *of == source && (first..=last).contains(&i64::from(*day));
-            if country != self.country && self.days.iter().any(of) {
-                touched.push((country, source, start));
+        let days = self.days.into_iter().map(|(source, day, _)| (source, day)).collect();
+        TouchAsked { country: self.country, days, after: None }.run(turn)
+    }
+}
+
+/// The answers to other countries that the volumes of these days may change, some at a time by timer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TouchAsked {
+    pub country: String,
+    /// (source, day)
+    pub days: Vec<(u8, u32)>,
+    pub after: Option<(String, u8, i64)>,
+}
+
+impl Operation for TouchAsked {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "touch_asked";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut range = ASKED.range();
+        if let Some(after) = &self.after {
+            range.start = ASKED.prefix(after).end.unwrap_or_default();
+        }
+        let asked = ASKED.scan(turn, &range, Direction::Ascending, TOUCHED_AT_ONCE)?;
+        let last = asked.last().map(|(key, _)| key.clone()).filter(|_| asked.len() == TOUCHED_AT_ONCE);
+        let mut any = false;
+        for (key, row) in asked {
+            let (first, last) = (key.2.div_euclid(24) - PROFILE_DAYS, row.end.div_euclid(24) + 1);
+            let of = |(of, day): &(u8, u32)| *of == key.1 && (first..=last).contains(&i64::from(*day));
+            if key.0 != self.country && self.days.iter().any(of) {
+                TO_ANSWER.put(turn, &key, &())?;
+                any = true;
             }
-            Ok(true)
-        })?;
-        if touched.is_empty() {
-            return Ok(());
         }
-        for key in touched {
-            TO_ANSWER.put(turn, &key, &())?;
+        if any {
+            soon(turn)?;
         }
-        soon(turn)
+        let Some(last) = last else { return Ok(()) };
+        let timer = format!("touch/{}/{:?}/{}", self.country, self.days.first(), self.days.len());
+        let now = turn.now;
+        turn.schedule(&timer, now, &TouchAsked { after: Some(last), ..self })
     }
 }
 
@@ -238,7 +272,6 @@ impl Operation for FailingBlocks {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let mut out: BTreeMap<String, Vec<(String, u32, u8)>> = BTreeMap::new();
         for (target, block, (failed, said)) in self.blocks {
             let key = (target.clone(), block, self.country.clone());
             match said {
@@ -248,19 +281,42 @@ impl Operation for FailingBlocks {
                     FAILING.put(turn, &key, &Failing { failed, said, told })?;
                 }
             }
-            let range = FAILING.prefix(&(target.clone(), block));
-            let rows = FAILING.scan(turn, &range, Direction::Ascending, 300)?;
+            TO_TELL.put(turn, &(target, block), &())?;
+        }
+        if turn.scheduled(TELL_TIMER)?.is_some() {
+            return Ok(());
+        }
+        let due = turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND);
+        turn.schedule(TELL_TIMER, due, &TellFailing)
+    }
+}
+
+/// Tells countries what became another rate.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TellFailing;
+
+impl Operation for TellFailing {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "tell_failing";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let open = TO_TELL.scan(turn, &TO_TELL.range(), Direction::Ascending, TOLD_AT_ONCE)?;
+        for ((target, block), ()) in &open {
+            TO_TELL.delete(turn, &(target.clone(), *block));
+            let rows = FAILING.scan(turn, &FAILING.prefix(&(target.clone(), *block)), Direction::Ascending, 300)?;
             for ((.., country), row) in &rows {
                 let percent = elsewhere_failing(country, &rows);
                 if percent != row.told {
-                    let told = Failing { told: percent, ..*row };
-                    FAILING.put(turn, &(target.clone(), block, country.clone()), &told)?;
-                    out.entry(country.clone()).or_default().push((target.clone(), block, percent));
+                    let key = (target.clone(), *block, country.clone());
+                    FAILING.put(turn, &key, &Failing { told: percent, ..*row })?;
+                    turn.send(country.clone(), &SetFailing { rates: vec![(target.clone(), *block, percent)] })?;
                 }
             }
         }
-        for (country, rates) in out {
-            turn.send(country, &SetFailing { rates })?;
+        if open.len() == TOLD_AT_ONCE {
+            let now = turn.now;
+            turn.schedule(TELL_TIMER, now, &TellFailing)?;
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SendPriors>(),
     operation::<VolumeDays>(),
     operation::<FailingBlocks>(),
+    operation::<elsewhere::TouchAsked>(),
+    operation::<elsewhere::TellFailing>(),
     operation::<AskElsewhere>(),
     operation::<elsewhere::Answer>(),
     operation::<StartSweep>(),
