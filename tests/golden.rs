@@ -78,6 +78,7 @@ fn the_route_table_is_the_golden_one() {
     compare("routes.tsv", "path\tmethod\tauth\textension", rows.collect());
 }
 
+/// Ruling foundation-relay 29.
 #[test]
 fn ruling_29_every_demanded_route_is_built_or_pending() {
     let Some(demanded) = demanded() else { return };
@@ -89,6 +90,7 @@ fn ruling_29_every_demanded_route_is_built_or_pending() {
     compare("pending.tsv", "path\tmethod\tauth", pending.collect());
 }
 
+/// Ruling foundation-relay 29.
 #[test]
 fn ruling_29_a_pending_route_is_in_no_router() {
     let built = built();
@@ -97,7 +99,8 @@ fn ruling_29_a_pending_route_is_in_no_router() {
     }
 }
 
-/// Ruling intelligence 38: routes are those of the pages and a declared table of extensions, and no other.
+/// Rulings intelligence 38 and foundation-relay 29: routes are those of the pages and a declared table of extensions, and
+/// no other.
 #[test]
 fn ruling_29_what_the_pages_do_not_ask_for_is_marked_as_an_extension() {
     let Some(demanded) = demanded() else { return };

@@ -113,6 +113,8 @@ impl From<ListedKey> for KeyEntry {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct KeyPage {
     pub keys: Vec<KeyEntry>,
+    /// The limit in force: the one asked for, at most 1,000.
+    pub limit: u32,
     /// Give it as `after` to get the next page; null on the last one.
     pub next: Option<String>,
 }
@@ -122,7 +124,7 @@ async fn list_keys(cx: Cx) -> Result<Response> {
     let query = Keys { after: cx.query("after")?, limit };
     let keys = runtime::query(&*cx.rt, deployment::actor().name, &query).await?;
     let next = keys.last().filter(|_| keys.len() == limit as usize).map(|key| key.account.clone());
-    Response::json(&KeyPage { keys: keys.into_iter().map(KeyEntry::from).collect(), next })
+    Response::json(&KeyPage { keys: keys.into_iter().map(KeyEntry::from).collect(), limit, next })
 }
 
 /// What key to make.

@@ -4,11 +4,15 @@
 //! once per `publish_interval` and stores it: Workers KV on the edge, a table and memory natively. A reader that finds
 //! none asks the owner to render it, so no key is ever missing (ruling foundation-relay 20).
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::actor::{ActorId, Entry, Kind, Query, Turn, View, query};
+use crate::http::Ready;
 use crate::kv::{Direction, Read, Row, Table};
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
@@ -30,6 +34,40 @@ pub struct Document {
     pub max_age: u32,
     /// `Content-Disposition`, for downloads.
     pub disposition: Option<String>,
+}
+
+/// Copies of published documents where reading each one costs a request and money: kept no longer than two publications
+/// are apart, so that what a reader sees is at most that much older. A document that nobody published is never kept.
+#[derive(Default)]
+pub struct Recent {
+    by_key: HashMap<String, (Timestamp, Arc<Ready>)>,
+    bytes: usize,
+}
+
+impl Recent {
+    /// Most bytes of bodies that are kept; then all are dropped, since any may be stale by then.
+    const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+    /// The copy that was kept at most `seconds` ago.
+    pub fn get(&self, key: &str, now: Timestamp, seconds: u32) -> Option<Arc<Ready>> {
+        let (kept, document) = self.by_key.get(key)?;
+        let age = now.since(*kept);
+        (0..i64::from(seconds) * SECOND).contains(&age).then(|| document.clone())
+    }
+
+    pub fn keep(&mut self, key: &str, document: Arc<Ready>, now: Timestamp) {
+        let size = document.size();
+        if self.bytes + size > Self::MAX_BYTES {
+            *self = Recent::default();
+        }
+        if size > Self::MAX_BYTES {
+            return;
+        }
+        self.bytes += size;
+        if let Some((_, old)) = self.by_key.insert(key.to_owned(), (now, document)) {
+            self.bytes -= old.size();
+        }
+    }
 }
 
 /// What a renderer returns.
@@ -219,4 +257,54 @@ pub mod probe {
             Rendered::json(&serde_json::json!({ "count": count }))
         },
     }];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_700_000_000);
+
+    fn document(bytes: usize) -> Arc<Ready> {
+        let document = Document {
+            key: String::new(),
+            content_type: String::new(),
+            body: vec![0; bytes].into(),
+            etag: String::new(),
+            generated: NOW,
+            generation: 1,
+            max_age: 60,
+            disposition: None,
+        };
+        Arc::new(document.into())
+    }
+
+    /// Ruling foundation-relay 20: a reader sees a new generation within the time that is promised.
+    #[test]
+    fn ruling_foundation_relay_20_a_copy_is_kept_for_one_interval_and_no_longer() {
+        let mut recent = Recent::default();
+        recent.keep("a", document(1), NOW);
+        let seen = |recent: &Recent, after: i64, seconds| {
+            recent.get("a", NOW.plus(after), seconds).map(|document| document.size())
+        };
+        assert_eq!(seen(&recent, 10 * SECOND - 1, 10), Some(1));
+        assert_eq!(seen(&recent, 10 * SECOND, 10), None);
+        assert_eq!(seen(&recent, 0, 0), None, "an interval of 0 keeps nothing");
+        assert_eq!(seen(&recent, -1, 10), None, "a clock that goes back makes nothing fresh");
+        recent.keep("a", document(2), NOW.plus(11 * SECOND));
+        assert_eq!(seen(&recent, 12 * SECOND, 10), Some(2));
+        assert_eq!((recent.bytes, recent.by_key.len()), (2, 1));
+    }
+
+    #[test]
+    fn copies_are_bounded_in_bytes() {
+        let mut recent = Recent::default();
+        for n in 0..100 {
+            recent.keep(&n.to_string(), document(1024 * 1024), NOW);
+            assert!(recent.bytes <= Recent::MAX_BYTES);
+            assert_eq!(recent.bytes, recent.by_key.values().map(|(_, document)| document.size()).sum::<usize>());
+        }
+        recent.keep("huge", document(Recent::MAX_BYTES + 1), NOW);
+        assert!(recent.get("huge", NOW, 10).is_none());
+    }
 }

@@ -10,17 +10,36 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::time::SECOND;
 
-/// A rate with its burst. The bucket holds `burst` tokens and gains `per_minute / 60` a second.
+/// A rate with its burst. The bucket holds `burst` tokens and gains `amount` of them evenly over `minutes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rate {
-    pub per_minute: u32,
+    pub amount: u32,
+    /// At least 1.
+    pub minutes: u32,
     pub burst: u32,
 }
 
 impl Rate {
     /// A rate whose burst is not stated has a bucket of one minute's requests.
-    pub const fn per_minute(per_minute: u32) -> Self {
-        Rate { per_minute, burst: per_minute }
+    pub const fn per_minute(amount: u32) -> Self {
+        Rate { amount, minutes: 1, burst: amount }
+    }
+
+    /// So many in any period of that length: the whole period's amount may come at once.
+    pub const fn per(amount: u32, minutes: u32) -> Self {
+        Rate { amount, minutes, burst: amount }
+    }
+
+    pub const fn burst(self, burst: u32) -> Self {
+        Rate { burst, ..self }
+    }
+
+    /// Requests per minute, what `X-RateLimit-Limit` says; 1 for rates below that.
+    pub const fn minutely(self) -> u32 {
+        match self.amount / self.minutes {
+            0 => 1,
+            minutely => minutely,
+        }
     }
 }
 
@@ -45,8 +64,15 @@ impl Admission {
     }
 }
 
-/// Micro-tokens, so that refills add up without floating point: one token is 60 seconds' worth of `per_minute`.
-const TOKEN: i128 = 60 * SECOND as i128;
+/// One minute in parts of a token, so that refills add up without floating point: a token is as many parts as its period
+/// has microseconds, and every microsecond brings `amount` parts.
+const MINUTE: i128 = 60 * SECOND as i128;
+
+impl Rate {
+    fn token(self) -> i128 {
+        i128::from(self.minutes.max(1)) * MINUTE
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
@@ -57,27 +83,27 @@ struct Bucket {
 
 impl Bucket {
     fn capacity(&self) -> i128 {
-        i128::from(self.rate.burst.max(1)) * TOKEN
+        i128::from(self.rate.burst.max(1)) * self.rate.token()
     }
 
     fn refill(&mut self, now: Timestamp) {
         let passed = i128::from(now.since(self.at).max(0));
-        self.level = (self.level + passed * i128::from(self.rate.per_minute)).min(self.capacity());
+        self.level = (self.level + passed * i128::from(self.rate.amount)).min(self.capacity());
         self.at = self.at.max(now);
     }
 
     fn micros_until(&self, level: i128) -> i64 {
         let missing = (level - self.level).max(0);
-        let speed = i128::from(self.rate.per_minute.max(1));
+        let speed = i128::from(self.rate.amount.max(1));
         i64::try_from((missing + speed - 1) / speed).unwrap_or(i64::MAX)
     }
 
     fn admission(&self, allowed: bool, now: Timestamp) -> Admission {
-        let wait = if allowed { 0 } else { self.micros_until(TOKEN) };
+        let wait = if allowed { 0 } else { self.micros_until(self.rate.token()) };
         Admission {
             allowed,
-            limit: self.rate.per_minute,
-            remaining: u32::try_from(self.level / TOKEN).unwrap_or(u32::MAX),
+            limit: self.rate.minutely(),
+            remaining: u32::try_from(self.level / self.rate.token()).unwrap_or(u32::MAX),
             reset: now.plus(self.micros_until(self.capacity())).0.saturating_add(SECOND - 1) / SECOND,
             wait: Duration::from_micros(u64::try_from(wait).unwrap_or(0)),
         }
@@ -105,7 +131,7 @@ impl Buckets {
     /// Takes one token from the bucket named `name`.
     pub fn take(&self, name: &str, rate: Rate, now: Timestamp) -> Admission {
         let index = (self.hasher.hash_one(name) as usize) % SHARDS;
-        let fresh = Bucket { level: i128::from(rate.burst.max(1)) * TOKEN, at: now, rate };
+        let fresh = Bucket { level: i128::from(rate.burst.max(1)) * rate.token(), at: now, rate };
         let Some(shard) = self.shards.get(index) else { return fresh.admission(true, now) };
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
         if shard.len() >= SHARD_LIMIT && !shard.contains_key(name) {
@@ -123,9 +149,9 @@ impl Buckets {
         let Some(bucket) = shard.get_mut(name) else { return fresh.admission(true, now) };
         bucket.rate = rate;
         bucket.refill(now);
-        let allowed = bucket.level >= TOKEN;
+        let allowed = bucket.level >= rate.token();
         if allowed {
-            bucket.level -= TOKEN;
+            bucket.level -= rate.token();
         }
         bucket.admission(allowed, now)
     }
@@ -136,7 +162,7 @@ mod tests {
     use super::*;
 
     const START: Timestamp = Timestamp::from_seconds(1_700_000_000);
-    const DEMO: Rate = Rate { per_minute: 100, burst: 20 };
+    const DEMO: Rate = Rate::per_minute(100).burst(20);
 
     #[test]
     fn a_burst_is_allowed_then_the_rate_counts() {
@@ -160,6 +186,18 @@ mod tests {
         let buckets = Buckets::default();
         let allowed = (0..60_000).filter(|ms| buckets.take("k", DEMO, START.plus(ms * 1_000)).allowed).count();
         assert_eq!(allowed, 20 + 99);
+    }
+
+    #[test]
+    fn a_daily_amount_is_what_a_day_gives_not_one_a_minute() {
+        let buckets = Buckets::default();
+        let daily = Rate::per(20, 24 * 60);
+        let day = (0..24 * 60).filter(|minute| buckets.take("k", daily, START.plus(minute * 60 * SECOND)).allowed);
+        // What was there at the beginning, and what the day itself brought.
+        assert_eq!(day.count(), 20 + 19);
+        let refused = buckets.take("k", daily, START.plus(24 * 3_600 * SECOND - 1));
+        assert_eq!((refused.allowed, refused.limit), (false, 1));
+        assert!(refused.retry_after() <= 72 * 60);
     }
 
     #[test]

@@ -130,12 +130,24 @@ pub struct FileInfo {
 /// What stays the same from request to request.
 pub struct Environment {
     pub settings: Settings,
+    /// The settings for what a proxy passed on: public figures, where the operator chose none, in place of those of a
+    /// server that only its own machine reaches (ruling ledger 20).
+    pub proxied: Settings,
     pub secrets: crate::secrets::Secrets,
     pub buckets: Buckets,
     /// Usage counters of agents that wait to be written; [`crate::agent::usage::flush`] writes them.
     pub usage: crate::agent::usage::Usage,
     /// The deployment's id, made at first start.
     pub deployment: String,
+}
+
+impl Environment {
+    /// The beginning of a process: full buckets, nothing counted.
+    pub fn new(settings: Settings, secrets: crate::secrets::Secrets, deployment: String) -> Self {
+        let mut proxied = settings.clone();
+        proxied.open_to_the_world();
+        Environment { settings, proxied, secrets, buckets: Buckets::default(), usage: Default::default(), deployment }
+    }
 }
 
 /// Runs a typed operation on the actor of that name.

@@ -110,6 +110,7 @@ mod tests {
         MasterKey::new(Secret::new([byte; 32]))
     }
 
+    /// Ruling foundation-relay 24.
     #[test]
     fn ruling_foundation_relay_24_api_keys_and_address_hashes_of_an_earlier_master_key_still_check() {
         let secrets = Secrets::new(KeyRing::new(master(1), Vec::new()), String::new());

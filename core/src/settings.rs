@@ -3,6 +3,8 @@
 //! Shells fill them from flags, environment (`HELIOGRAPH_<NAME>`), a file and the defaults, in that order of weight;
 //! on the edge, from bindings of the same names.
 
+use std::collections::BTreeSet;
+
 /// One setting, for listings and documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
@@ -58,8 +60,20 @@ number_values!(u32, u64);
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $(#[$secret:ident])? $name:ident: $type:ty = $default:literal;)+) => {
         /// Every setting with its present value.
-        #[derive(Clone, PartialEq, Eq)]
-        pub struct Settings { $($(#[doc = $doc])+ pub $name: $type,)+ }
+        #[derive(Clone)]
+        pub struct Settings {
+            $($(#[doc = $doc])+ pub $name: $type,)+
+            /// Names of those that somebody set, be it to the default.
+            chosen: BTreeSet<&'static str>,
+        }
+
+        /// Settings are equal when their values are, whoever chose them.
+        impl PartialEq for Settings {
+            fn eq(&self, other: &Self) -> bool {
+                true $(&& self.$name == other.$name)+
+            }
+        }
+        impl Eq for Settings {}
 
         impl Settings {
             pub const ALL: &'static [Setting] = &[$(Setting {
@@ -75,6 +89,7 @@ macro_rules! settings {
                     $(stringify!($name) => {
                         self.$name = <$type as Value>::parse(text.trim())
                             .ok_or_else(|| format!("{name} must be a {}", stringify!($type)))?;
+                        self.chosen.insert(stringify!($name));
                     })+
                     _ => return Err(format!("there is no setting named {name}")),
                 }
@@ -99,7 +114,10 @@ macro_rules! settings {
         impl Default for Settings {
             fn default() -> Self {
                 // Every default is a literal of its own type; a test reads each one.
-                Settings { $($name: <$type as Value>::parse($default).unwrap_or_default(),)+ }
+                Settings {
+                    $($name: <$type as Value>::parse($default).unwrap_or_default(),)+
+                    chosen: BTreeSet::new(),
+                }
             }
         }
     };
@@ -192,19 +210,19 @@ impl Settings {
     }
 
     /// Puts the public figures of existing deployments in force, for a server that the world can reach
-    /// (spec intelligence 0.5). Values the operator has set stay.
+    /// (spec intelligence 0.5). Values that somebody chose stay.
     pub fn open_to_the_world(&mut self) {
-        let plain = Settings::default();
-        let raise = |value: &mut u32, default: u32, public: u32| {
-            if *value == default {
+        let Settings { chosen, .. } = self;
+        let raise = |name: &str, value: &mut u32, public: u32| {
+            if !chosen.contains(name) {
                 *value = public;
             }
         };
-        raise(&mut self.data_per_minute, plain.data_per_minute, 120);
-        raise(&mut self.forecast_per_minute, plain.forecast_per_minute, 60);
-        raise(&mut self.incidents_per_minute, plain.incidents_per_minute, 100);
-        raise(&mut self.signups_per_day, plain.signups_per_day, 20);
-        raise(&mut self.registrations_per_hour, plain.registrations_per_hour, 60);
+        raise("data_per_minute", &mut self.data_per_minute, 120);
+        raise("forecast_per_minute", &mut self.forecast_per_minute, 60);
+        raise("incidents_per_minute", &mut self.incidents_per_minute, 100);
+        raise("signups_per_day", &mut self.signups_per_day, 20);
+        raise("registrations_per_hour", &mut self.registrations_per_hour, 60);
     }
 }
 
@@ -230,6 +248,14 @@ mod tests {
             settings.set(setting.name, setting.default).unwrap();
         }
         assert_eq!(settings, Settings::default());
+    }
+
+    #[test]
+    fn a_value_that_was_chosen_stays_when_the_world_comes_even_if_it_is_the_default() {
+        let mut settings = Settings::default();
+        settings.set("signups_per_day", "1000").unwrap();
+        settings.open_to_the_world();
+        assert_eq!((settings.signups_per_day, settings.data_per_minute), (1_000, 120));
     }
 
     #[test]

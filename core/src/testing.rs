@@ -24,7 +24,6 @@ use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::deployment;
 use crate::http::Ready;
 use crate::kv::{MemoryStore, Store};
-use crate::limits::Buckets;
 use crate::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
@@ -85,13 +84,7 @@ impl TestRuntime {
         let reply = state.call(&values, &call).unwrap();
         let identity: deployment::Identity = crate::actor::decode(&reply).unwrap();
         Arc::new_cyclic(|own| TestRuntime {
-            environment: Environment {
-                settings: values,
-                secrets,
-                buckets: Buckets::default(),
-                usage: Default::default(),
-                deployment: identity.id,
-            },
+            environment: Environment::new(values, secrets, identity.id),
             state: Mutex::new(state),
             own: own.clone(),
             memo: Memo::default(),

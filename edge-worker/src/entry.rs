@@ -46,7 +46,7 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 }
 
 fn refuse(error: Error) -> Result<Response> {
-    shell::response(shell::logged("start", routes::Response::error(error)))
+    shell::response(shell::logged("start", routes::refusal(error)))
 }
 
 async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings) -> Result<Response> {
@@ -70,7 +70,7 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
         Err(Unread::TooLarge) => return shell::response(routes::too_large(matched.max_body())),
         Err(Unread::Broken) => {
             let error = Error::new(ErrorCode::BadRequest, "The body did not arrive completely.");
-            return shell::response(routes::Response::error(error));
+            return shell::response(routes::refusal(error));
         }
     };
     let client = head.client(&settings.client_address_header);
@@ -81,7 +81,7 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
             Err(error) => Err(error),
         };
         let route = format!("{} {}", head.method, head.path);
-        return answered.or_else(|error| shell::response(shell::logged(&route, routes::Response::error(error))));
+        return answered.or_else(|error| shell::response(shell::logged(&route, routes::refusal(error))));
     }
     let route = format!("{} {}", head.method, head.path);
     shell::response(shell::logged(&route, routes::answer(runtime, matched, head.with_body(body, client)).await))

@@ -15,7 +15,6 @@ use heliograph_core::actor::{Call, decode};
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::sealing::{KeyRing, MasterKey};
 use heliograph_core::deployment::{self, Start};
-use heliograph_core::limits::Buckets;
 use heliograph_core::runtime::Environment;
 use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
@@ -57,13 +56,7 @@ pub async fn started(env: &Env) -> Result<Arc<Environment>> {
     let call = Call::operation(deployment::actor().name, &start)?;
     let reply = errand::call(env, &call).await.map_err(|error| refused(error.to_string()))?;
     let identity: deployment::Identity = decode(&reply)?;
-    let environment = Environment {
-        settings: Settings::clone(&settings),
-        secrets,
-        buckets: Buckets::default(),
-        usage: Default::default(),
-        deployment: identity.id,
-    };
+    let environment = Environment::new(Settings::clone(&settings), secrets, identity.id);
     Ok(STARTED.with(|cell| cell.get_or_init(|| Arc::new(environment)).clone()))
 }
 
@@ -82,35 +75,22 @@ fn binding(env: &Env, name: &str) -> Option<String> {
 
 fn read_settings(env: &Env) -> Result<Settings, String> {
     let mut settings = Settings::default();
-    let mut chosen = Vec::new();
     for setting in Settings::ALL {
-        if let Some(text) = binding(env, &format!("{PREFIX}{}", setting.name.to_uppercase())) {
+        if let Some(text) = binding(env, &format!("{PREFIX}{}", setting.name.to_ascii_uppercase())) {
             settings.set(setting.name, &text)?;
-            chosen.push(setting.name);
         }
     }
     for name in Object::keys(env.unchecked_ref::<Object>()).iter().filter_map(|name| name.as_string()) {
-        let is_setting = Settings::ALL.iter().any(|setting| name == format!("{PREFIX}{}", setting.name.to_uppercase()));
+        let is_setting =
+            Settings::ALL.iter().any(|setting| name == format!("{PREFIX}{}", setting.name.to_ascii_uppercase()));
         if name.starts_with(PREFIX) && !is_setting && !OTHERS.contains(&name.as_str()) {
             worker::console_warn!("there is no setting named {name}");
         }
     }
     if !is_loopback(&settings.public_url) {
-        open_to_the_world(&mut settings, &chosen);
+        settings.open_to_the_world();
     }
     Ok(settings)
-}
-
-/// Public figures for a deployment that the world reaches; what the operator chose stays.
-fn open_to_the_world(settings: &mut Settings, chosen: &[&str]) {
-    let mut public = settings.clone();
-    public.open_to_the_world();
-    for setting in Settings::ALL.iter().filter(|setting| !setting.secret && !chosen.contains(&setting.name)) {
-        if let Some(value) = public.get(setting.name) {
-            // A value that was valid in one copy is valid in the other.
-            let _ = settings.set(setting.name, &value);
-        }
-    }
 }
 
 /// Whether the service's own address can only be reached from the machine it runs on.

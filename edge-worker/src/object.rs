@@ -122,7 +122,7 @@ fn own_call(space: &Space, body: &[u8]) -> heliograph_core::Result<Call> {
 async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
     let environment = match environment::started(&space.env).await {
         Ok(environment) => environment,
-        Err(error) => return shell::response(shell::logged("start", routes::Response::error(error))),
+        Err(error) => return shell::response(shell::logged("start", routes::refusal(error))),
     };
     let head = shell::head(&request)?;
     let body = match request.method() {

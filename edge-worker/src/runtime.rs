@@ -1,11 +1,13 @@
 //! The core's [`Runtime`] on the edge: in the Worker's isolate, or inside an object, whose own calls stay local.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use heliograph_core::actor::Call;
 use heliograph_core::agent::stream::Open;
+use heliograph_core::documents::Recent;
 use heliograph_core::http::Ready;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::{Error, Result, Timestamp, deployment};
@@ -14,6 +16,11 @@ use worker::Env;
 use crate::kv_documents::Documents;
 use crate::space::Space;
 use crate::{clock, errand};
+
+thread_local! {
+    /// What this isolate read of KV lately: each read is a request that the operator pays for.
+    static RECENT: RefCell<Recent> = RefCell::default();
+}
 
 pub struct EdgeRuntime {
     env: Env,
@@ -54,9 +61,17 @@ impl Runtime for EdgeRuntime {
     }
 
     fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
-        Box::pin(
-            async move { Ok(Documents::new(&self.env)?.get(key).await?.map(|document| Arc::new(document.into()))) },
-        )
+        Box::pin(async move {
+            let (now, interval) = (clock::now(), self.environment.settings.publish_interval);
+            if let Some(document) = RECENT.with_borrow(|recent| recent.get(key, now, interval)) {
+                return Ok(Some(document));
+            }
+            let document = Documents::new(&self.env)?.get(key).await?.map(|document| Arc::new(Ready::from(document)));
+            if let Some(document) = &document {
+                RECENT.with_borrow_mut(|recent| recent.keep(key, document.clone(), now));
+            }
+            Ok(document)
+        })
     }
 
     /// The router runs the routes that open streams in the agent's own object.

@@ -35,9 +35,8 @@ pub async fn connect(env: Env, runtime: Arc<dyn Runtime>, head: &Head) -> worker
             Err(error) => Err(error),
         };
         // A key in the header is refused before the upgrade.
-        return opened.or_else(|error| {
-            shell::response(shell::logged(websocket::PATH, heliograph_core::http::Response::error(error)))
-        });
+        return opened
+            .or_else(|error| shell::response(shell::logged(websocket::PATH, heliograph_core::http::refusal(error))));
     }
     let pair = WebSocketPair::new()?;
     pair.server.accept()?;

@@ -86,14 +86,10 @@ impl Config {
         if is_loopback(&self.settings.listen) {
             return;
         }
-        let mut public = self.settings.clone();
-        public.open_to_the_world();
+        let before = self.settings.clone();
+        self.settings.open_to_the_world();
         for setting in Settings::ALL {
-            let chosen = self.sources.contains_key(setting.name);
-            let (before, after) = (self.settings.get(setting.name), public.get(setting.name));
-            if let Some(value) = after.filter(|after| !chosen && before.as_ref() != Some(after))
-                && self.settings.set(setting.name, &value).is_ok()
-            {
+            if before.get(setting.name) != self.settings.get(setting.name) {
                 self.sources.insert(setting.name, Source::Public);
             }
         }

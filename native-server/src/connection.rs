@@ -28,6 +28,8 @@ use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use crate::refusal::Socket;
+
 /// Looks at a connection in the time that its client has.
 const LOOKS: u32 = 3;
 
@@ -66,7 +68,7 @@ where
     R: Future<Output = http::Response<Content>> + Send + 'static,
 {
     let marks = Arc::new(Marks::default());
-    let io = Marked { socket: TokioIo::new(socket), stalls: 0, stalled: false, marks: marks.clone() };
+    let io = Marked { socket: TokioIo::new(Socket::from(socket)), stalls: 0, stalled: false, marks: marks.clone() };
     let service = service_fn(|request| {
         let turn = Turn::begin(&marks);
         let answer = answer(peer, request);
@@ -184,7 +186,7 @@ impl Body for Answer {
 
 /// A socket that marks when there is no room to send.
 struct Marked {
-    socket: TokioIo<TcpStream>,
+    socket: TokioIo<Socket>,
     /// Stalls so far.
     stalls: u64,
     stalled: bool,

@@ -208,6 +208,7 @@ mod tests {
     use super::*;
     use crate::testing::folder;
 
+    /// Ruling foundation-relay 24.
     #[test]
     fn ruling_foundation_relay_24_a_key_file_is_made_once_private_and_read_again() {
         let folder = folder("keyfile");
@@ -224,6 +225,7 @@ mod tests {
         }
     }
 
+    /// Ruling foundation-relay 24.
     #[test]
     fn ruling_foundation_relay_24_data_without_its_key_file_is_refused() {
         let folder = folder("keyfile-missing");
@@ -242,6 +244,7 @@ mod tests {
         assert_eq!(parse(&std::fs::read_to_string(&path).unwrap()).unwrap(), keys);
     }
 
+    /// Ruling foundation-relay 24.
     #[test]
     fn ruling_foundation_relay_24_a_rotation_keeps_every_earlier_key_and_the_operators() {
         let folder = folder("keyfile-rotate");

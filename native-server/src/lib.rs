@@ -23,6 +23,7 @@ pub mod config;
 mod connection;
 pub mod keyfile;
 mod maintenance;
+mod refusal;
 mod rotation;
 pub mod runtime;
 pub mod serve;

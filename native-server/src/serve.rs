@@ -116,7 +116,7 @@ async fn upgrade(runtime: Arc<dyn Runtime>, mut head: http::request::Parts) -> h
     let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &()).await {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
-            return outgoing(Response::error(Error::bad_request(format!(
+            return outgoing(routes::refusal(Error::bad_request(format!(
                 "This is no WebSocket request: {rejection}."
             ))));
         }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use heliograph_core::agent::usage;
 use heliograph_core::deployment::{self, Start};
-use heliograph_core::limits::Buckets;
 use heliograph_core::runtime::Environment;
 use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
@@ -55,16 +54,10 @@ impl Deployment {
 
         let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };
         let call = Call::operation(deployment::actor().name, &start).map_err(|error| error.to_string())?;
-        let reply = writer.call(call).await.map_err(|error| error.message.into_owned())?;
+        let reply = writer.call(call).await.map_err(|error| error.into_details().message.into_owned())?;
         let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
 
-        let environment = Environment {
-            settings,
-            secrets,
-            buckets: Buckets::default(),
-            usage: Default::default(),
-            deployment: identity.id,
-        };
+        let environment = Environment::new(settings, secrets, identity.id);
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));
         let usage = tokio::spawn(write_usage(native.clone()));
         let resealing = tokio::spawn(rotation::run(native.clone()));

@@ -16,6 +16,7 @@ use heliograph_core::actor::host::probe::{Forward, Later};
 
 const ACTORS: u64 = 40;
 
+/// Ruling foundation-relay 23.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ruling_foundation_relay_23_a_copy_under_writes_is_the_state_of_one_moment() {
     let folder = folder("backup-load");

@@ -28,6 +28,7 @@ async fn fill(bench: &Bench, actors: usize) {
     }
 }
 
+/// Ruling foundation-relay 9.
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_9_a_failed_sync_refuses_its_batch_and_recovers_by_reopening() {
     let folder = folder("sync-fault");
@@ -59,6 +60,7 @@ async fn ruling_foundation_relay_9_a_failed_sync_refuses_its_batch_and_recovers_
 
 static PLAIN: std::sync::LazyLock<heliograph_core::actor::host::probe::Add> = std::sync::LazyLock::new(|| add("x"));
 
+/// Ruling foundation-relay 9.
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_9_reads_answer_503_until_the_file_is_open_again() {
     let folder = folder("read-503");
@@ -81,6 +83,7 @@ async fn ruling_foundation_relay_9_reads_answer_503_until_the_file_is_open_again
     assert_eq!(bench.count("actor-5"), 1);
 }
 
+/// Ruling foundation-relay 9.
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_9_after_reopening_reads_are_served_while_writes_wait_for_the_probe() {
     let folder = folder("probe-gate");

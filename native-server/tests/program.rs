@@ -100,6 +100,7 @@ fn data(name: &str) -> (Folder, std::path::PathBuf) {
     (folder, path)
 }
 
+/// Ruling foundation-relay 36.
 #[test]
 fn ruling_foundation_relay_36_standard_output_has_the_ready_line_and_nothing_else() {
     let (_folder, path) = data("ready");
@@ -110,6 +111,7 @@ fn ruling_foundation_relay_36_standard_output_has_the_ready_line_and_nothing_els
     assert_eq!(server.stop(), "");
 }
 
+/// Ruling foundation-relay 23.
 #[test]
 fn ruling_foundation_relay_23_a_second_process_is_told_to_use_to() {
     let (_folder, path) = data("second");
@@ -146,6 +148,7 @@ fn keys_made_on_the_file_work_at_the_server_until_they_are_revoked() {
     assert!(good(&path, &["db", "check"]).contains("sound"));
 }
 
+/// Ruling foundation-relay 23.
 #[test]
 fn ruling_foundation_relay_23_a_running_server_is_backed_up_and_the_copy_starts_with_its_key() {
     let (folder, path) = data("backup");
@@ -173,6 +176,7 @@ fn ruling_foundation_relay_23_a_running_server_is_backed_up_and_the_copy_starts_
     assert_eq!(left.len(), 4, "{left:?}");
 }
 
+/// Ruling foundation-relay 24.
 #[test]
 fn ruling_foundation_relay_24_another_key_file_or_brand_is_refused() {
     let (folder, path) = data("wrong-key");
@@ -431,6 +435,7 @@ fn rows_by_key(path: &Path, agents: &[&Agent]) -> (usize, usize) {
     (current, earlier)
 }
 
+/// Ruling foundation-relay 24.
 #[test]
 fn ruling_foundation_relay_24_a_running_server_gets_a_new_master_key_and_everything_goes_on() {
     use heliograph_core::crypto::client::{Client, Meta, Options, Peer};
@@ -494,6 +499,7 @@ fn ruling_foundation_relay_24_a_running_server_gets_a_new_master_key_and_everyth
     assert!(error.contains("master key does not belong"), "{error}");
 }
 
+/// Ruling foundation-relay 24.
 #[test]
 fn ruling_foundation_relay_24_a_kill_in_the_middle_of_resealing_loses_nothing_and_the_next_start_goes_on() {
     const AGENTS: u64 = 200;

@@ -18,7 +18,9 @@ use tokio_tungstenite::tungstenite::{Message, client::IntoClientRequest};
 
 /// A server whose streams live so long.
 async fn start(data: &Path, stream_seconds: u32) -> Server {
-    Server::start(data, Settings { stream_seconds, ..Settings::default() }).await
+    let mut settings = Settings::default();
+    settings.stream_seconds = stream_seconds;
+    Server::start(data, settings).await
 }
 
 trait Receiving {
@@ -119,6 +121,7 @@ async fn streams_end_at_once_when_the_server_stops() {
     deployment.close().await;
 }
 
+/// Ruling foundation-relay 37.
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_or_the_first_frame() {
     let folder = folder("ws");
@@ -145,6 +148,7 @@ async fn ruling_foundation_relay_37_a_web_socket_takes_its_key_from_the_header_o
     assert_eq!(ids[0], ids[1]);
 }
 
+/// Ruling foundation-relay 37.
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_37_a_web_socket_without_a_right_key_is_refused() {
     let folder = folder("ws-refused");

@@ -39,6 +39,7 @@ async fn a_failed_operation_leaves_nothing_and_fails_no_other() {
     assert_eq!(bench.counter("a"), (2, vec!["good".into(), "good".into()]));
 }
 
+/// Ruling foundation-relay 19.
 #[tokio::test(flavor = "multi_thread")]
 async fn ruling_foundation_relay_19_a_panic_answers_500_and_fails_no_other() {
     let folder = folder("panic");

@@ -94,6 +94,7 @@ fn a_country_page_is_cached_by_its_tag(suite: &Suite) {
     check_caching(&suite.prepared("site", with_blocked_site), "/data/country/NO", "application/json");
 }
 
+/// Ruling foundation-relay 20.
 fn ruling_20_a_country_page_follows_its_data_soon(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();

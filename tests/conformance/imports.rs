@@ -221,6 +221,7 @@ fn answers(client: &Client) -> Vec<String> {
     )
 }
 
+/// Ruling foundation-relay 22.
 fn ruling_22_importing_twice_changes_nothing(suite: &Suite) {
     let target = suite.fresh(&[]);
     let client = target.client();
@@ -354,6 +355,7 @@ fn a_dry_run_counts_and_changes_nothing(suite: &Suite) {
     assert_eq!(data::send(&client.admin(), "ooni-observations", "", text.as_bytes()).accepted, ROWS);
 }
 
+/// Ruling foundation-relay 22.
 fn ruling_22_a_chunk_over_4_mib_inflated_is_413(suite: &Suite) {
     let admin = suite.client().admin();
     let post = |body: &[u8]| admin.send("POST", "/v1/admin/import/ooni-fastpath", Some("application/gzip"), body);

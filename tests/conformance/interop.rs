@@ -112,6 +112,7 @@ fn opened_by_service(a: &mut SdkAgent, reader: &Agent, message: &str) -> Value {
     item
 }
 
+/// Ruling foundation-relay 3.
 fn ruling_3_the_service_opens_what_clients_write_in_every_mode(suite: &Suite) {
     let client = suite.client();
     for options in modes() {
@@ -131,6 +132,7 @@ fn contents(items: &[Value]) -> Vec<&str> {
     items.iter().map(|item| text(item, "content")).collect()
 }
 
+/// Ruling foundation-relay 3.
 fn ruling_3_a_long_session_opens_in_any_order_and_again(suite: &Suite) {
     let client = suite.client();
     for options in [Options::default(), Options { double_ratchet: false, ..Options::default() }] {
@@ -208,6 +210,7 @@ fn what_is_kept_of_the_sessions_of_one_sender_is_bounded(suite: &Suite) {
     assert!(all.iter().all(|item| text(item, "content").starts_with(text(item, "thread_id"))));
 }
 
+/// Ruling foundation-relay 3.
 fn ruling_3_a_session_is_forgotten_after_30_days_of_silence(suite: &Suite) {
     if suite.kind != Kind::Memory {
         // Elsewhere 30 days take 30 days.
@@ -236,6 +239,7 @@ fn ruling_3_a_session_is_forgotten_after_30_days_of_silence(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 3.
 fn ruling_3_each_sender_and_each_session_opens_beside_the_others(suite: &Suite) {
     let client = suite.client();
     let reader = Agent::server_side(&client);
@@ -256,6 +260,7 @@ fn ruling_3_each_sender_and_each_session_opens_beside_the_others(suite: &Suite) 
     assert!(reader.inbox().iter().all(|item| item["signature_valid"] == true));
 }
 
+/// Ruling foundation-relay 3.
 fn ruling_3_a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing(suite: &Suite) {
     let client = suite.client();
     let (mut a, reader) = (SdkAgent::new(&client, Options::default()), Agent::server_side(&client));
@@ -283,6 +288,7 @@ fn ruling_3_a_step_more_than_1000_beyond_the_row_does_not_open_and_costs_nothing
     assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
 }
 
+/// Ruling foundation-relay 3.
 fn ruling_3_a_session_goes_on_over_a_change_of_the_senders_keys(suite: &Suite) {
     // The SDK keeps its sessions when its keys change, so a later message opens with the key of the session start. An
     // unproven registration that becomes a proved one changes the encryption key; the deniable mode proves nothing.
@@ -401,6 +407,7 @@ fn relay_4_11_the_service_writes_what_clients_read(suite: &Suite) {
     assert_eq!(item["sender_signing_key"], a.registration["signing_public_key"]);
 }
 
+/// Ruling foundation-relay 38.
 fn ruling_38_server_texts_that_look_like_a_header_arrive_whole(suite: &Suite) {
     let client = suite.client();
     let a = Agent::server_side(&client);
@@ -482,6 +489,7 @@ fn verify_tells_a_genuine_envelope_from_a_forged_one(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 2.
 fn ruling_2_a_refused_first_message_silences_a_session_until_the_peer_writes(suite: &Suite) {
     // What a client loses when its first message is refused; the reason why the relay never refuses one for pace.
     let client = suite.client();
@@ -509,6 +517,7 @@ fn ruling_2_a_refused_first_message_silences_a_session_until_the_peer_writes(sui
     assert_eq!(text(&item, "content"), if hybrid { "" } else { "orphan" });
 }
 
+/// Ruling foundation-relay 2.
 fn ruling_2_a_failed_post_that_is_repeated_loses_nothing(suite: &Suite) {
     let client = suite.client();
     let servant = Agent::server_side(&client);
@@ -528,6 +537,7 @@ fn ruling_2_a_failed_post_that_is_repeated_loses_nothing(suite: &Suite) {
     assert_eq!(contents(&servant.inbox()), ["first", "second"]);
 }
 
+/// Ruling foundation-relay 2.
 fn ruling_2_a_later_message_may_overtake_in_time_but_not_in_order(suite: &Suite) {
     // The first message is delayed on its way, the second arrives before it: lost for a client (no ciphertext of the
     // key encapsulation yet), but the first one still opens.

@@ -112,6 +112,7 @@ fn a_key_of_no_tier_is_400(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 4.
 fn ruling_4_a_revoked_key_is_401_at_once_and_stays_so(suite: &Suite) {
     let client = suite.client();
     let (key, other) = (make(&client, "research", "to be revoked"), make(&client, "research", "to be kept"));
@@ -159,6 +160,7 @@ fn the_list_of_keys_is_paged_and_has_no_secrets(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 23.
 fn ruling_23_operator_routes_need_the_operator_key_and_nothing_else_opens_them(suite: &Suite) {
     let client = suite.client();
     let key = make(&client, "bench", "not the operator");
@@ -188,6 +190,7 @@ fn an_empty_demo_key_switches_it_off(suite: &Suite) {
     assert_eq!((used(&target.client(), "svc_demo"), used(&target.client(), "")), (401, 401));
 }
 
+/// Ruling foundation-relay 32.
 fn ruling_32_a_demo_key_may_have_any_form(suite: &Suite) {
     let target = suite.fresh(&[("demo_key", "Try it: 100% free!")]);
     assert_eq!((used(&target.client(), "Try it: 100% free!"), used(&target.client(), "svc_demo")), (200, 401));
@@ -201,6 +204,7 @@ fn a_key_of_another_deployment_is_401(suite: &Suite) {
     assert_eq!(used(&two, &make(&one.client(), "research", "elsewhere")), 401);
 }
 
+/// Ruling foundation-relay 24.
 fn ruling_24_the_operator_rotates_the_master_key_and_moves_what_an_agent_has_sealed(suite: &Suite) {
     use heliograph_tests::target::Kind;
     let target = suite.fresh(&[]);

@@ -63,6 +63,7 @@ fn budgets_belong_to_each_agent(suite: &Suite) {
     assert_eq!(b.client.get("/v1/agent/profile").status, 200);
 }
 
+/// Ruling foundation-relay 2.
 fn ruling_2_an_encrypted_message_is_delayed_and_never_429(suite: &Suite) {
     let target = suite.fresh(SLOW);
     let client = target.client();
@@ -78,6 +79,7 @@ fn ruling_2_an_encrypted_message_is_delayed_and_never_429(suite: &Suite) {
     assert_eq!(b.texts(), ["0", "1", "2"]);
 }
 
+/// Ruling foundation-relay 2.
 fn ruling_2_a_sender_far_over_its_budget_gets_503_with_retry_after_1(suite: &Suite) {
     if suite.kind == Kind::Memory {
         // Requests in memory come one after the other, so none is ever far over.
@@ -118,6 +120,7 @@ fn ruling_2_a_sender_far_over_its_budget_gets_503_with_retry_after_1(suite: &Sui
     assert_eq!(b.unread_count(), accepted);
 }
 
+/// Ruling foundation-relay 8.
 fn ruling_8_opening_a_stream_is_never_429(suite: &Suite) {
     let target = suite.fresh(&[("agent_per_second", "1"), ("agent_burst", "3"), ("stream_seconds", "1")]);
     let agent = Agent::server_side(&target.client());
@@ -144,6 +147,7 @@ fn fill(senders: &[Agent], reader: &Agent, text: &str) -> (u64, Answer) {
     (accepted, refusal.expect("the mailbox never was full"))
 }
 
+/// Ruling foundation-relay 31.
 fn ruling_31_a_full_mailbox_is_503_mailbox_full(suite: &Suite) {
     let target = suite.fresh(&[("mailbox_messages", "40")]);
     let client = target.client();
@@ -160,6 +164,7 @@ fn ruling_31_a_full_mailbox_is_503_mailbox_full(suite: &Suite) {
     senders[0].say(&senders[1].did, "x");
 }
 
+/// Ruling foundation-relay 31.
 fn ruling_31_a_mailbox_full_of_bytes_is_503_mailbox_full(suite: &Suite) {
     let target = suite.fresh(&[("mailbox_bytes", "1000000")]);
     let client = target.client();
@@ -170,6 +175,7 @@ fn ruling_31_a_mailbox_full_of_bytes_is_503_mailbox_full(suite: &Suite) {
     assert!((15..=50).contains(&accepted), "{accepted} of 20 kB each in 1 MB");
 }
 
+/// Ruling foundation-relay 2.
 fn ruling_2_a_first_hybrid_message_still_fits_a_nearly_full_mailbox(suite: &Suite) {
     let target = suite.fresh(&[("mailbox_messages", "40")]);
     let client = target.client();

@@ -124,6 +124,7 @@ fn unread_only_is_the_default_and_a_get_marks_nothing(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 15.
 fn ruling_15_timestamps_have_six_digits_and_increase(suite: &Suite) {
     let [a, b, reader] = agents(suite);
     std::thread::scope(|scope| {
@@ -145,6 +146,7 @@ fn messages_come_oldest_first_whoever_sent_them(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 15.
 fn ruling_15_since_is_exclusive_and_compared_as_a_number(suite: &Suite) {
     let [a, reader] = agents(suite);
     let sent: Vec<String> = (0..4).map(|_| send(&a, &reader, json!({}))).collect();
@@ -181,6 +183,7 @@ fn a_page_holds_100_at_most_and_says_whether_there_is_more(suite: &Suite) {
         {
             let page = reader.client.get(&format!("{route}{query}")).expect(200);
             assert_eq!((&page["count"], &page["has_more"]), (&json!(count), &json!(more)), "{route}{query}");
+            assert_eq!(page["limit"], json!(count), "the limit in force is echoed: {route}{query}");
             assert_eq!(ids(page["messages"].as_array().unwrap()), sent[..count]);
         }
         let mut paged: Vec<Value> = Vec::new();
@@ -198,6 +201,7 @@ fn a_page_holds_100_at_most_and_says_whether_there_is_more(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 28.
 fn ruling_28_a_limit_over_the_maximum_is_clamped(suite: &Suite) {
     let [a, reader] = agents(suite);
     send(&a, &reader, json!({}));
@@ -374,6 +378,7 @@ fn nobody_reads_the_mail_of_another(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 10.
 fn ruling_10_a_big_page_ends_early_and_says_so(suite: &Suite) {
     // 40 messages of 175 kB are 7 MB: more than an answer should hold.
     let client = suite.client();

@@ -133,6 +133,7 @@ fn metadata_that_was_not_sent_is_not_invented(suite: &Suite) {
     assert!([Value::Null, json!("text")].contains(&item["message_type"]), "{item}");
 }
 
+/// Ruling foundation-relay 6.
 fn ruling_6_a_message_id_names_the_mailbox_and_hides_its_traffic(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
@@ -200,6 +201,7 @@ fn a_wrong_signature_is_carried_for_the_recipient_to_judge(suite: &Suite) {
     assert_eq!(item["signature_valid"], false);
 }
 
+/// Ruling foundation-relay 16.
 fn ruling_16_an_exact_repeat_is_answered_with_the_first_id(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (SdkAgent::new(&client, Options::default()).agent, SdkAgent::new(&client, Options::default()).agent);
@@ -213,6 +215,7 @@ fn ruling_16_an_exact_repeat_is_answered_with_the_first_id(suite: &Suite) {
     assert_eq!(b.raw().len(), 2);
 }
 
+/// Ruling foundation-relay 16.
 fn ruling_16_an_exact_repeat_is_known_after_the_message_is_gone(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (SdkAgent::new(&client, Options::default()).agent, SdkAgent::new(&client, Options::default()).agent);
@@ -232,6 +235,7 @@ fn ruling_16_an_exact_repeat_is_known_after_the_message_is_gone(suite: &Suite) {
     assert_eq!(b.everything().len(), 1);
 }
 
+/// Ruling foundation-relay 16.
 fn ruling_16_the_same_nonce_and_signature_of_another_sender_is_another_message(suite: &Suite) {
     let client = suite.client();
     let agents: Vec<Agent> = (0..3).map(|_| Agent::server_side(&client)).collect();
@@ -247,6 +251,7 @@ fn ruling_16_the_same_nonce_and_signature_of_another_sender_is_another_message(s
     assert_eq!((agents[2].raw().len(), agents[1].raw().len()), (2, 1));
 }
 
+/// Ruling foundation-relay 16.
 fn ruling_16_an_idempotency_key_makes_send_repeatable(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
@@ -263,6 +268,7 @@ fn ruling_16_an_idempotency_key_makes_send_repeatable(suite: &Suite) {
     assert_eq!(b.inbox().len(), 4);
 }
 
+/// Ruling foundation-relay 28.
 fn ruling_28_a_message_has_at_most_65536_characters_of_any_kind(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
@@ -283,6 +289,7 @@ fn ruling_28_a_message_has_at_most_65536_characters_of_any_kind(suite: &Suite) {
     assert_eq!(b.unread_count(), 1);
 }
 
+/// Ruling foundation-relay 28.
 fn ruling_28_a_ttl_is_from_1_to_604800_seconds(suite: &Suite) {
     let client = suite.client();
     let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));

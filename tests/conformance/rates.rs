@@ -15,6 +15,8 @@ cases![
     public_data_without_a_limit_never_refuses,
     a_refused_request_changes_nothing_and_a_wrong_key_costs_no_budget,
     sign_ups_are_limited_per_day,
+    ruling_33_a_bench_key_meets_no_limit,
+    ruling_ledger_20_what_a_proxy_passes_on_gets_the_public_figures,
 ];
 
 fn number(answer: &Answer, name: &str) -> i64 {
@@ -156,4 +158,36 @@ fn sign_ups_are_limited_per_day(suite: &Suite) {
     assert!((3..=4).contains(&answers.len()), "{}", answers.len());
     refusal.expect_error(429, "RATE_LIMITED");
     assert!(number(&refusal, "retry-after") >= 1);
+}
+
+/// Ruling ledger 20: loopback is treated generously only while no forwarding header is present; what the operator chose
+/// holds for everybody.
+fn ruling_ledger_20_what_a_proxy_passes_on_gets_the_public_figures(suite: &Suite) {
+    let target = suite.fresh(&[("registrations_per_hour", "7000")]);
+    let client = target.client();
+    assert_eq!(client.get("/data/country/SE").header("x-ratelimit-limit"), None);
+    for header in ["x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip"] {
+        let proxied = client.with(header, "198.51.100.9");
+        assert_eq!(budget(suite, &proxied.get("/data/country/SE")).0, 120, "{header}");
+        let sign_up = proxied.post("/api-keys/signup", &json!({ "email": "ada@example.org" }));
+        assert!(number(&sign_up, "x-ratelimit-remaining") < 20, "{header}");
+        let registered = proxied.post("/v1/agent/register", &json!({}));
+        assert!(number(&registered, "x-ratelimit-remaining") > 6_000, "{header}");
+    }
+    assert_eq!(client.get("/data/country/SE").header("x-ratelimit-limit"), None);
+    let sign_up = client.post("/api-keys/signup", &json!({ "email": "ada@example.org" }));
+    assert_eq!(number(&sign_up, "x-ratelimit-remaining"), 999);
+}
+
+/// Ruling foundation-relay 33: benches use keys of tier `bench`, so that they measure the service and not its limiter.
+fn ruling_33_a_bench_key_meets_no_limit(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let made = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);
+    let bench = client.key(made["api_key"].as_str().unwrap());
+    for _ in 0..300 {
+        let answer = detect(&bench);
+        assert_eq!(answer.status, 200);
+        assert!(budget(suite, &answer).1 > 100_000);
+    }
 }

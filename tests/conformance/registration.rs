@@ -142,6 +142,7 @@ fn the_did_is_base58_of_the_first_16_bytes_of_the_signing_key(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 32.
 fn ruling_32_the_api_key_names_its_agent_and_any_changed_character_is_refused(suite: &Suite) {
     let client = suite.client();
     let agent = Agent::server_side(&client);
@@ -190,12 +191,14 @@ const SMALL_ORDER: [&str; 8] = [
     "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
 ];
 
+/// Ruling foundation-relay 11.
 fn ruling_11_signing_keys_of_small_order_are_refused(suite: &Suite) {
     for point in SMALL_ORDER {
         refused(suite, &with_signing_key(&hex(point)));
     }
 }
 
+/// Ruling foundation-relay 11.
 fn ruling_11_signing_keys_that_are_no_canonical_point_are_refused(suite: &Suite) {
     // y = p + k for every k that fits 255 bits, both signs: some are on the curve, none is canonical.
     for k in 0..19u8 {
@@ -263,6 +266,7 @@ fn keys_of_a_wrong_length_or_alphabet_are_refused(suite: &Suite) {
     Agent::register(&suite.client(), &good);
 }
 
+/// Ruling foundation-relay 11.
 fn ruling_11_a_prekey_signature_must_verify(suite: &Suite) {
     let sdk = Sdk::new("svc", seed(), Options::default());
     let other = Sdk::new("svc", seed(), Options::default()).key_body(None, 1);
@@ -346,6 +350,7 @@ fn the_same_signing_key_registers_once(suite: &Suite) {
     assert_eq!(first.client.get("/v1/agent/profile").status, 200);
 }
 
+/// Ruling foundation-relay 11.
 fn ruling_11_an_unproven_registration_gives_way_to_a_proved_one(suite: &Suite) {
     let client = suite.client();
     let owner = Sdk::new("svc", seed(), Options::default());
@@ -365,6 +370,7 @@ fn ruling_11_an_unproven_registration_gives_way_to_a_proved_one(suite: &Suite) {
     client.post("/v1/agent/register", &owner.key_body(None, 1)).expect_error(409, "CONFLICT");
 }
 
+/// Ruling foundation-relay 11.
 fn ruling_11_an_unproven_registration_does_not_give_way_to_another_unproven_one(suite: &Suite) {
     let client = suite.client();
     let sdk = Sdk::new("svc", seed(), Options::default());
@@ -373,6 +379,7 @@ fn ruling_11_an_unproven_registration_does_not_give_way_to_another_unproven_one(
     assert_eq!(first.client.get("/v1/agent/profile").status, 200);
 }
 
+/// Ruling foundation-relay 11.
 fn ruling_11_an_envelope_of_its_signing_key_proves_a_registration(suite: &Suite) {
     let client = suite.client();
     let peer = Agent::server_side(&client);
@@ -387,6 +394,7 @@ fn ruling_11_an_envelope_of_its_signing_key_proves_a_registration(suite: &Suite)
     assert_eq!(agent.client.get("/v1/agent/profile").status, 200);
 }
 
+/// Ruling foundation-relay 11.
 fn ruling_11_an_unproven_agent_frees_its_did_when_deactivated_and_a_proved_one_does_not(suite: &Suite) {
     let client = suite.client();
     let sdk = Sdk::new("svc", seed(), Options::default());

@@ -27,6 +27,7 @@ fn a_path_that_nobody_serves_is_no_route(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 30.
 fn ruling_30_every_open_route_may_be_called_from_any_page(suite: &Suite) {
     let client = suite.client().with("origin", "https://app.example.org");
     for route in routes() {
@@ -60,6 +61,7 @@ fn a_wrong_method_is_405_and_allow_lists_the_right_ones(suite: &Suite) {
     assert_eq!(answer.header("allow"), Some("GET, HEAD, OPTIONS"));
 }
 
+/// Ruling foundation-relay 21.
 fn ruling_21_head_answers_like_get_without_a_body_and_never_runs_an_effect(suite: &Suite) {
     let client = suite.client();
     let (head, get) = (client.send("HEAD", "/openapi.json", None, b""), client.get("/openapi.json"));
@@ -80,6 +82,7 @@ fn a_body_of_another_media_type_is_415(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 28.
 fn ruling_28_a_body_over_its_limit_is_413(suite: &Suite) {
     let client = suite.client();
     for route in routes().filter(|route| route.body != BodyKind::None && route.max_body <= 1024 * 1024) {

@@ -146,6 +146,7 @@ fn a_stream_begins_after_since(suite: &Suite) {
     assert_eq!(id(events.next()), sent[3]);
 }
 
+/// Ruling foundation-relay 7.
 fn ruling_7_last_event_id_wins_over_since(suite: &Suite) {
     let (a, b) = pair(&suite.client());
     let sent = say_many(&a, &b, 5);
@@ -184,6 +185,7 @@ fn read_messages_are_not_in_the_backlog(suite: &Suite) {
     assert_eq!(id(events.next()), sent[2]);
 }
 
+/// Ruling foundation-relay 7.
 fn ruling_7_a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
     let (a, b) = pair(&suite.client());
     let sent = say_many(&a, &b, 300);
@@ -194,6 +196,7 @@ fn ruling_7_a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
     assert_eq!(id(events.next()), live);
 }
 
+/// Ruling foundation-relay 7.
 fn ruling_7_pages_of_large_messages_lose_nothing(suite: &Suite) {
     let (a, b) = pair(&suite.client());
     // Two of the larger ones are more than a page of 256 KiB.
@@ -223,6 +226,7 @@ fn needs_real_time(suite: &Suite) -> bool {
     skip
 }
 
+/// Ruling foundation-relay 8.
 fn ruling_8_a_stream_asks_to_reconnect_and_closes_after_its_own_time(suite: &Suite) {
     if needs_real_time(suite) {
         return;
@@ -239,6 +243,7 @@ fn ruling_8_a_stream_asks_to_reconnect_and_closes_after_its_own_time(suite: &Sui
     assert!((1_900..4_000).contains(&lived.as_millis()), "{lived:?}");
 }
 
+/// Ruling foundation-relay 8.
 fn ruling_8_siblings_end_each_at_its_own_time(suite: &Suite) {
     if needs_real_time(suite) {
         return;
@@ -352,6 +357,7 @@ fn drain(socket: &mut TcpStream) -> usize {
     total
 }
 
+/// Ruling foundation-relay 8.
 fn ruling_8_the_connection_opened_first_is_served_first(suite: &Suite) {
     if needs_real_time(suite) {
         return;
@@ -386,6 +392,7 @@ fn a_stream_of_a_deactivated_agent_brings_nothing_more(suite: &Suite) {
     assert!(events.all(|event| event.event != "message"));
 }
 
+/// Ruling foundation-relay 8.
 fn ruling_8_a_place_that_cannot_be_read_never_refuses_a_connect(suite: &Suite) {
     // A client repeats a refused connect every half second for ever.
     let (a, b) = pair(&suite.client());

@@ -88,6 +88,7 @@ fn pair(suite: &Suite) -> (Agent, Agent) {
     (Agent::server_side(&client), Agent::server_side(&client))
 }
 
+/// Ruling foundation-relay 37.
 fn ruling_37_a_key_in_the_header_opens_the_stream(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
@@ -104,6 +105,7 @@ fn ruling_37_a_key_in_the_header_opens_the_stream(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 37.
 fn ruling_37_a_key_in_the_first_frame_opens_the_stream(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
@@ -115,6 +117,7 @@ fn ruling_37_a_key_in_the_first_frame_opens_the_stream(suite: &Suite) {
     assert_eq!(next_id(&mut socket), live);
 }
 
+/// Ruling foundation-relay 37.
 fn ruling_37_the_first_frame_may_say_since_when(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
@@ -125,6 +128,7 @@ fn ruling_37_the_first_frame_may_say_since_when(suite: &Suite) {
     assert_eq!(next_id(&mut socket), sent[2]);
 }
 
+/// Ruling foundation-relay 37.
 fn ruling_37_a_wrong_key_gets_nothing(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
@@ -147,6 +151,7 @@ fn ruling_37_a_wrong_key_gets_nothing(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 37.
 fn ruling_37_no_key_within_five_seconds_ends_the_connection(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let mut socket = connect(&address, PATH, None).unwrap();
@@ -158,6 +163,7 @@ fn ruling_37_no_key_within_five_seconds_ends_the_connection(suite: &Suite) {
     assert!((4_000..10_000).contains(&waited.as_millis()), "{waited:?}");
 }
 
+/// Ruling foundation-relay 37.
 fn ruling_37_a_key_in_the_url_is_ignored(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
@@ -174,6 +180,7 @@ fn ruling_37_a_key_in_the_url_is_ignored(suite: &Suite) {
     }
 }
 
+/// Ruling foundation-relay 37.
 fn ruling_37_no_frame_marks_anything_read(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);
@@ -190,6 +197,7 @@ fn ruling_37_no_frame_marks_anything_read(suite: &Suite) {
     assert_eq!(next_id(&mut again), sent);
 }
 
+/// Ruling foundation-relay 7.
 fn ruling_7_a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let (a, b) = pair(suite);

@@ -13,6 +13,7 @@ use crate::{Suite, cases};
 
 cases![
     bytes_that_are_no_http_end_the_connection,
+    interface_7_a_request_that_nobody_can_read_gets_the_error_body_too,
     a_body_that_breaks_off_is_no_message,
     framing_that_contradicts_itself_is_refused,
     ruling_28_a_client_that_writes_too_much_sees_the_413,
@@ -79,6 +80,33 @@ fn bytes_that_are_no_http_end_the_connection(suite: &Suite) {
     works(suite);
 }
 
+/// Interface 7: all errors are JSON with `error` and `message`, those of the HTTP library below the router included.
+fn interface_7_a_request_that_nobody_can_read_gets_the_error_body_too(suite: &Suite) {
+    let Some(address) = address(suite) else { return };
+    let uri = format!("GET /health?{} HTTP/1.1\r\nhost: x\r\n\r\n", "q".repeat(70_000));
+    let many = format!("GET /health HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(150));
+    let twice = "POST /v1/agent/register HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{} ";
+    for bytes in [
+        b"GET /\xff\xfe HTTP/1.1\r\nhost: x\r\n\r\n".as_slice(),
+        b"GET /a b HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nbad header\r\n\r\n",
+        uri.as_bytes(),
+        many.as_bytes(),
+        twice.as_bytes(),
+    ] {
+        let answer = exchange(&address, bytes);
+        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{shown:?}: {answer}"));
+        assert_eq!(status(head), Some(400), "{shown:?}: {answer}");
+        assert!(head.contains("content-type: application/json"), "{shown:?}: {head}");
+        assert!(head.contains("access-control-allow-origin: *"), "{shown:?}: {head}");
+        let error: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{shown:?}: {answer}"));
+        assert_eq!(error["error"], "BAD_REQUEST", "{shown:?}");
+        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{shown:?}");
+    }
+    works(suite);
+}
+
 fn head(path: &str, agent: &Agent, more: &str) -> String {
     let key = &agent.api_key;
     format!("POST {path} HTTP/1.1\r\nhost: x\r\nx-agent-key: {key}\r\ncontent-type: application/json\r\n{more}\r\n")
@@ -135,6 +163,7 @@ fn write_then_read(address: &str, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer[..length]).into_owned()
 }
 
+/// Ruling foundation-relay 28.
 fn ruling_28_a_client_that_writes_too_much_sees_the_413(suite: &Suite) {
     let Some(address) = address(suite) else { return };
     let agent = Agent::server_side(&suite.rough());

@@ -19,7 +19,6 @@ use heliograph_core::http::Ready;
 use heliograph_core::http::{Request, Response};
 use heliograph_core::kv::fault::{FaultyStore, How, When};
 use heliograph_core::kv::{MemoryStore, Store};
-use heliograph_core::limits::Buckets;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
@@ -151,13 +150,7 @@ impl Simulation {
         };
         Arc::new(Simulation {
             state: Mutex::new(state),
-            environment: Environment {
-                settings: chosen,
-                secrets: Secrets::new(ring, String::new()),
-                buckets: Buckets::default(),
-                usage: Default::default(),
-                deployment: "simulated".to_owned(),
-            },
+            environment: Environment::new(chosen, Secrets::new(ring, String::new()), "simulated".to_owned()),
         })
     }
 

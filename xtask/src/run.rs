@@ -18,6 +18,11 @@ pub fn run(name: &str, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs a tool on the way to something else. What it says goes to stderr: on stdout a server that starts says one line.
+pub fn tool(name: &str, command: &mut Command) -> Result<()> {
+    run(name, command.stdout(std::io::stderr()))
+}
+
 /// Runs `command` and returns what it writes to stdout.
 pub fn output(name: &str, command: &mut Command) -> Result<Vec<u8>> {
     let output = command

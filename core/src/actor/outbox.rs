@@ -11,8 +11,12 @@ use crate::kv::{Direction, Read, Row, Table};
 use crate::time::{DAY, HOUR, SECOND};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// Age at which an undeliverable message is parked, and idleness after which a receiver forgets a source.
+/// Age at which an undeliverable message is parked.
 pub const GIVE_UP: i64 = 7 * DAY;
+
+/// Idleness after which a receiver forgets a source: no message that it applied can still be on its way then, and the
+/// last attempt may come as long after [`GIVE_UP`] as two attempts are apart.
+const FORGET: i64 = GIVE_UP + 2 * HOUR;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Message {
@@ -143,7 +147,7 @@ pub(super) fn mark_applied(turn: &mut Turn<'_>, delivery: &Delivery) -> Result<(
     SEEN.put(turn, &(delivery.source.to_string(),), &seen)?;
     // Looking at every 64th delivery keeps the cost per message constant and the table bounded by its live sources.
     if turn.random::<1>()[0] < 4 {
-        let cut = turn.now.plus(-GIVE_UP);
+        let cut = turn.now.plus(-FORGET);
         for ((source,), seen) in SEEN.scan(turn, &SEEN.range(), Direction::Ascending, 64)? {
             if seen.at < cut {
                 SEEN.delete(turn, &(source,));

@@ -69,15 +69,18 @@ impl Pin {
 }
 
 const PINS: Table<(Did,), Pin> = Table::new(24);
+/// How many rows `PINS` has, so that a new pin need not count them.
+const COUNT: Table<(), u64> = Table::new(25);
 
 pub const ENTRIES: &[Entry] = &[operation::<PutPin>(), query::<ReadPins>(), query::<ReadPin>()];
 
 /// Drops the pins of a registration that gives way to another; what is left over beyond 500 is compared with real keys
 /// whenever it is used.
 pub(super) fn forget_all(turn: &mut Turn<'_>) -> Result<()> {
-    for (key, _) in PINS.scan(turn, &PINS.range(), Direction::Ascending, 500)? {
-        PINS.delete(turn, &key);
-    }
+    let dropped = PINS.scan(turn, &PINS.range(), Direction::Ascending, 500)?;
+    let left = COUNT.get(turn, &())?.unwrap_or(0).saturating_sub(dropped.len() as u64);
+    COUNT.put(turn, &(), &left)?;
+    dropped.into_iter().for_each(|(key, _)| PINS.delete(turn, &key));
     Ok(())
 }
 
@@ -97,16 +100,20 @@ impl Operation for PutPin {
     fn run(self, turn: &mut Turn<'_>) -> Result<Pin> {
         let mut pin = match PINS.get(turn, &(self.peer,))? {
             Some(pin) => pin,
-            None if PINS.scan(turn, &PINS.range(), Direction::Ascending, MAX_PINS)?.len() >= MAX_PINS => {
-                return Err(Error::conflict("This agent has 10000 pins already."));
+            None => {
+                let count = COUNT.get(turn, &())?.unwrap_or(0);
+                if count >= MAX_PINS as u64 {
+                    return Err(Error::conflict("This agent has 10000 pins already."));
+                }
+                COUNT.put(turn, &(), &(count + 1))?;
+                Pin {
+                    name: None,
+                    pinned: self.current,
+                    current: self.current,
+                    first_seen: turn.now,
+                    last_verified: turn.now,
+                }
             }
-            None => Pin {
-                name: None,
-                pinned: self.current,
-                current: self.current,
-                first_seen: turn.now,
-                last_verified: turn.now,
-            },
         };
         pin.name = self.name;
         pin.current = self.current;

@@ -60,6 +60,8 @@ pub struct Received {
     #[schemars(with = "Vec<decrypt::Message>")]
     pub messages: Vec<Box<RawValue>>,
     pub count: usize,
+    /// The limit in force: the one asked for, at most 100.
+    pub limit: u32,
     pub has_more: bool,
     /// What to give as `since` to go on when `has_more`.
     pub next_since: Option<String>,
@@ -70,14 +72,19 @@ pub struct Received {
 pub struct RawReceived {
     pub messages: Vec<RawMessage>,
     pub count: usize,
+    /// The limit in force: the one asked for, at most 100.
+    pub limit: u32,
     pub has_more: bool,
     /// What to give as `since` to go on when `has_more`.
     pub next_since: Option<String>,
 }
 
+fn limit(cx: &Cx) -> Result<u32> {
+    cx.count("limit", LIMIT.0, LIMIT.1)
+}
+
 /// Reads what the query asks for.
-async fn read(cx: &Cx) -> Result<ReadPage> {
-    let limit = cx.count("limit", LIMIT.0, LIMIT.1)?;
+async fn read(cx: &Cx, limit: u32) -> Result<ReadPage> {
     let from = match cx.query("from")? {
         None => None,
         // A text that is no DID of ours has sent nothing.
@@ -99,16 +106,18 @@ async fn read(cx: &Cx) -> Result<ReadPage> {
 }
 
 async fn receive_raw(cx: Cx) -> Result<Response> {
-    let page = read(&cx).await?;
+    let limit = limit(&cx)?;
+    let page = read(&cx, limit).await?;
     let caller = cx.caller.agent()?;
     let next_since = page.reached.filter(|_| page.has_more).map(wire::stamp_text);
     let raw = |item| wire::raw_message(cx.settings(), &caller.actor, &caller.did, item);
     let messages: Vec<RawMessage> = page.items.into_iter().map(raw).collect();
-    Response::json(&RawReceived { count: messages.len(), messages, has_more: page.has_more, next_since })
+    Response::json(&RawReceived { count: messages.len(), messages, limit, has_more: page.has_more, next_since })
 }
 
 async fn receive(cx: Cx) -> Result<Response> {
-    let page = read(&cx).await?;
+    let limit = limit(&cx)?;
+    let page = read(&cx, limit).await?;
     let (mut has_more, mut reached) = (page.has_more, page.reached);
     let mut opener = decrypt::Opener::new(&*cx.rt, cx.caller.agent()?, &page.items).await?;
     let (mut messages, mut bytes) = (Vec::new(), 0);
@@ -126,7 +135,7 @@ async fn receive(cx: Cx) -> Result<Response> {
     }
     opener.finish().await?;
     let next_since = reached.filter(|_| has_more).map(wire::stamp_text);
-    Response::json(&Received { count: messages.len(), messages, has_more, next_since })
+    Response::json(&Received { count: messages.len(), messages, limit, has_more, next_since })
 }
 
 /// Opens the event stream. A `since` or `Last-Event-ID` that cannot be read counts as absent: an existing client

@@ -109,6 +109,7 @@ pub fn raw_message(settings: &Settings, actor: &str, to: &str, item: Item) -> Ra
 mod tests {
     use super::*;
 
+    /// Ruling foundation-relay 6.
     #[test]
     fn ruling_foundation_relay_6_the_shape_of_message_ids_is_pinned() {
         let actor = encoding::actor_id(&[0xfb; 16]);

@@ -201,6 +201,7 @@ mod tests {
         ApiKey::parse("svc", text, &[MAC_KEY])
     }
 
+    /// Ruling foundation-relay 32.
     #[test]
     fn ruling_foundation_relay_32_the_shape_of_a_key_is_pinned() {
         let key = key(ACTOR, 0x22);
@@ -222,6 +223,7 @@ mod tests {
         }
     }
 
+    /// Ruling foundation-relay 5.
     #[test]
     fn ruling_foundation_relay_5_every_changed_character_is_refused_without_storage() {
         let made = key(ACTOR, 3);

@@ -25,6 +25,7 @@ fn hex_vec(value: &Value, name: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
+/// Ruling foundation-relay 36.
 #[test]
 fn ruling_foundation_relay_36_recorded_boxes_of_tweetnacl_and_pynacl_are_byte_identical() {
     for file in ["nacl/tweetnacl.json", "nacl/pynacl.json"] {

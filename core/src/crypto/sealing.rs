@@ -254,6 +254,7 @@ mod tests {
         assert_eq!(new.open(OWNER, "p", &sealed), Err(CryptoError::UnknownMasterKey));
     }
 
+    /// Ruling foundation-relay 24.
     #[test]
     fn ruling_foundation_relay_24_a_wrong_master_key_is_told_by_the_check_value() {
         let check = master(1).check_value();

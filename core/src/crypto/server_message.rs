@@ -88,6 +88,7 @@ mod tests {
         (made, boxes::box_public_key(&encryption), recipient, signing::signing_public_key(&signing))
     }
 
+    /// Ruling foundation-relay 38.
     #[test]
     fn ruling_foundation_relay_38_any_text_survives_the_reading_rules_of_clients() {
         let texts = [

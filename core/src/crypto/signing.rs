@@ -81,6 +81,7 @@ mod tests {
         bytes
     }
 
+    /// Ruling foundation-relay 11.
     #[test]
     fn ruling_foundation_relay_11_keys_of_small_order_are_refused() {
         let mut identity = [0; 32];
@@ -93,6 +94,7 @@ mod tests {
         }
     }
 
+    /// Ruling foundation-relay 11.
     #[test]
     fn ruling_foundation_relay_11_second_encodings_of_a_point_are_refused() {
         // y = p + 1 is the identity again, y = p is zero again, and minus zero as x.
@@ -154,6 +156,7 @@ mod tests {
         assert_eq!(validate_signing_key("k", &key), Err(CryptoError::NotCanonical("k")));
     }
 
+    /// Ruling foundation-relay 38.
     #[test]
     fn ruling_foundation_relay_38_envelopes_of_earlier_keys_verify_and_are_told_apart() {
         let (old, older, new) = (Secret::new([1; 32]), Secret::new([2; 32]), Secret::new([3; 32]));

@@ -10,7 +10,8 @@ use super::{Auth, Limit, Request, Response, Route};
 use crate::agent::Credentials;
 use crate::keys::{Admit, Tier};
 use crate::limits::{Admission, Rate};
-use crate::runtime::{self, Runtime};
+use crate::runtime::{self, Environment, Runtime};
+use crate::settings::Settings;
 use crate::{Error, Result};
 
 /// The authenticated caller of a route.
@@ -80,9 +81,13 @@ fn within(budget: Admission) -> Result<Option<Admission>, Box<Response>> {
     }
     let error = Error::new(crate::ErrorCode::RateLimited, "Too many requests; wait, then retry with backoff.")
         .retry_after(budget.retry_after());
+    Err(over_budget(error, &budget))
+}
+
+fn over_budget(error: Error, budget: &Admission) -> Box<Response> {
     let mut response = Response::error(error);
-    budget_headers(&mut response, &budget);
-    Err(Box::new(response))
+    budget_headers(&mut response, budget);
+    Box::new(response)
 }
 
 pub(super) fn budget_headers(response: &mut Response, budget: &Admission) {
@@ -109,26 +114,36 @@ fn address(request: &Request) -> String {
     }
 }
 
-/// A rate of so many a period, with the whole period's amount as burst.
-fn spread(amount: u32, minutes: u32) -> Rate {
-    Rate { per_minute: (amount / minutes).max(1), burst: amount }
+/// Headers by which proxies say for whom they ask.
+const FORWARDING: [&str; 6] =
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "cf-connecting-ip", "true-client-ip"];
+
+/// The settings for this request. A server that listens on loopback is generous, since only its own machine asks; what
+/// a proxy on that machine passes on comes from the world (ruling ledger 20). Also a word for the name of the bucket.
+fn figures<'a>(environment: &'a Environment, request: &Request) -> (&'a Settings, &'static str) {
+    let own = environment.settings.client_address_header.as_str();
+    let forwarded = FORWARDING.iter().any(|name| request.headers.contains_key(*name));
+    match forwarded || (!own.is_empty() && request.headers.contains_key(own)) {
+        true => (&environment.proxied, "for"),
+        false => (&environment.settings, "of"),
+    }
 }
 
 fn public_budget(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Option<Admission>, Box<Response>> {
-    let settings = &rt.environment().settings;
+    let (settings, whose) = figures(rt.environment(), request);
     let (name, rate) = match route.limit {
         Limit::Accessibility => ("accessibility", Rate::per_minute(settings.accessibility_per_minute)),
         Limit::Data => ("data", Rate::per_minute(settings.data_per_minute)),
         Limit::Forecast => ("forecast", Rate::per_minute(settings.forecast_per_minute)),
         Limit::Incidents => ("incidents", Rate::per_minute(settings.incidents_per_minute)),
-        Limit::Registration => ("registration", spread(settings.registrations_per_hour, 60)),
-        Limit::Signup => ("signup", spread(settings.signups_per_day, 24 * 60)),
+        Limit::Registration => ("registration", Rate::per(settings.registrations_per_hour, 60)),
+        Limit::Signup => ("signup", Rate::per(settings.signups_per_day, 24 * 60)),
         Limit::None | Limit::Key | Limit::Agent | Limit::AgentPatient => return Ok(None),
     };
-    if rate.per_minute == 0 {
+    if rate.amount == 0 {
         return Ok(None);
     }
-    within(rt.environment().buckets.take(&format!("{name} {}", address(request)), rate, rt.now()))
+    within(rt.environment().buckets.take(&format!("{name} {whose} {}", address(request)), rate, rt.now()))
 }
 
 async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Response>> {
@@ -176,10 +191,8 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
         .ok_or_else(|| refuse("The agent key is not valid."))?;
     environment.usage.seen(key.actor(), rt.now());
     let caller = Caller::Agent(Box::new(credentials));
-    let rate = Rate {
-        per_minute: environment.settings.agent_per_second.saturating_mul(60),
-        burst: environment.settings.agent_burst,
-    };
+    let settings = &environment.settings;
+    let rate = Rate::per_minute(settings.agent_per_second.saturating_mul(60)).burst(settings.agent_burst);
     let bucket = format!("agent {}", key.actor());
     let mut budget = match route.limit {
         Limit::None => return Ok(Admitted { caller, budget: None }),
@@ -195,7 +208,7 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
         if !budget.allowed {
             let error = Error::new(crate::ErrorCode::Unavailable, "The agent sends faster than its budget; retry.")
                 .retry_after(1);
-            return Err(Box::new(Response::error(error)));
+            return Err(over_budget(error, &budget));
         }
     }
     Ok(Admitted { caller, budget: within(budget)? })

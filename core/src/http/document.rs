@@ -42,6 +42,11 @@ impl From<Document> for Ready {
 }
 
 impl Ready {
+    /// Bytes of the body.
+    pub fn size(&self) -> usize {
+        self.body.len()
+    }
+
     /// The document, or 304 when the client has it (RFC 9110 section 13.1.2), with its age in seconds at `now`.
     pub fn answer(&self, request: &Request, now: Timestamp) -> Response {
         let known = request.headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());

@@ -18,7 +18,7 @@ pub use extract::Cx;
 pub use message::{Body, Request, Response};
 pub(crate) use route::handler;
 pub use route::{Auth, BodyKind, Handler, Limit, Param, Route, SchemaOf};
-pub use router::{Matched, Preflight, answer, preflight, serve, too_large};
+pub use router::{Matched, Preflight, answer, preflight, refusal, serve, too_large};
 
 /// Every route, by resource.
 pub const ROUTES: &[&[Route]] = &[

@@ -111,9 +111,7 @@ pub enum Preflight {
 /// The answer to a body over its limit.
 pub fn too_large(limit: usize) -> Response {
     let message = format!("The body is larger than the {limit} bytes this route reads.");
-    let mut response = Response::error(Error::new(ErrorCode::PayloadTooLarge, message));
-    cors(&mut response, true);
-    response
+    refusal(Error::new(ErrorCode::PayloadTooLarge, message))
 }
 
 /// Decides from the head of a request alone: unknown paths and methods, OPTIONS and media types are answered here.
@@ -147,6 +145,13 @@ fn look(method: &Method, path: &str, settings: &Settings) -> Preflight {
         }
         Found::Nothing => refuse(Error::new(ErrorCode::NoRoute, "No route has this path."), true),
     }
+}
+
+/// The answer of a shell that cannot hand a request to [`serve`], readable from any page like every other.
+pub fn refusal(error: Error) -> Response {
+    let mut response = Response::error(error);
+    cors(&mut response, true);
+    response
 }
 
 fn is_open(methods: &Methods) -> bool {

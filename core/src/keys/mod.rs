@@ -47,10 +47,10 @@ impl Tier {
     /// Requests a key of this tier may make (interface section 8; enterprise and bench are our choice).
     pub const fn rate(self) -> Rate {
         match self {
-            Tier::Demo => Rate { per_minute: 100, burst: 20 },
-            Tier::Research => Rate { per_minute: 1_000, burst: 100 },
-            Tier::Enterprise => Rate { per_minute: 10_000, burst: 1_000 },
-            Tier::Bench => Rate { per_minute: 60_000_000, burst: 1_000_000 },
+            Tier::Demo => Rate::per_minute(100).burst(20),
+            Tier::Research => Rate::per_minute(1_000).burst(100),
+            Tier::Enterprise => Rate::per_minute(10_000).burst(1_000),
+            Tier::Bench => Rate::per_minute(60_000_000).burst(1_000_000),
         }
     }
 

@@ -64,7 +64,7 @@ pub async fn create(rt: &dyn runtime::Runtime, tier: Tier, label: &str) -> Resul
     Ok(SignupResponse {
         api_key: key.expose().to_owned(),
         tier,
-        rate_limit_per_minute: rate.per_minute,
+        rate_limit_per_minute: rate.minutely(),
         burst: rate.burst,
         created_at: created.to_string(),
     })

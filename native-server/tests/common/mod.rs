@@ -65,7 +65,9 @@ impl Bench {
 
     fn with(options: Options) -> Bench {
         let store = Arc::new(Store::open(options).unwrap());
-        let settings = Arc::new(Settings { publish_interval: 0, ..Settings::default() });
+        let mut settings = Settings::default();
+        settings.publish_interval = 0;
+        let settings = Arc::new(settings);
         let heard = Arc::new(Heard::default());
         let (writer, thread) = Writer::spawn(store.clone(), settings.clone(), heard.clone()).unwrap();
         Bench { store, writer: Arc::new(writer), thread, heard, settings }

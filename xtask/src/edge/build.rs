@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::edge::size;
 use crate::project::{fingerprint, read, root, write};
-use crate::run::{Result, run};
+use crate::run::{Result, tool};
 use crate::tools;
 
 /// The modules of the bundle; the first is the main one.
@@ -59,7 +59,7 @@ pub fn ensure(bundle: Bundle) -> Result<()> {
     if bundle == Bundle::Probe {
         command.args(["--", "--features", "probe"]);
     }
-    run(bundle.name(), &mut command)?;
+    tool(bundle.name(), &mut command)?;
     write(&bundle.folder().join("guard.mjs"), read(&root().join("edge-worker/guard.mjs"))?)?;
     write(&stamp, inputs)
 }
@@ -76,6 +76,7 @@ fn inputs() -> Result<String> {
         "edge-worker/tools/package-lock.json",
         "xtask/src/tools.rs",
         "xtask/wasm-bindgen",
+        "xtask/worker-build",
     ];
     fingerprint(&paths.map(|path| root().join(path)), &std::env::var("RUSTFLAGS").unwrap_or_default())
 }

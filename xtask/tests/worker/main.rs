@@ -61,6 +61,7 @@ fn the_storage_seam_conforms() {
     assert_eq!(worker.get("/__probe/object/country/ZZ/conformance").body, "passed");
 }
 
+/// Ruling foundation-relay 5.
 #[test]
 fn ruling_foundation_5_looking_at_an_object_creates_no_table() {
     let worker = Worker::start("look");
@@ -106,6 +107,7 @@ fn a_request_that_never_ends_is_answered_503_with_retry_after() {
     assert!(start.elapsed() >= Duration::from_millis(3_900));
 }
 
+/// Ruling foundation-relay 18.
 #[test]
 fn ruling_foundation_18_effects_arrive_once_in_order_before_the_answer_and_refusals_return() {
     let worker = Worker::start("effects");
@@ -117,6 +119,7 @@ fn ruling_foundation_18_effects_arrive_once_in_order_before_the_answer_and_refus
     assert_eq!(counter(&worker, "target", |_| true), expected);
 }
 
+/// Ruling foundation-relay 17.
 #[test]
 fn ruling_foundation_17_timers_fire_by_the_alarm_also_after_a_restart() {
     let worker = Worker::start("alarm");
@@ -144,6 +147,7 @@ fn messages_survive_a_restart() {
     assert_eq!(id_of(&data), id);
 }
 
+/// Ruling foundation-relay 8.
 #[test]
 fn ruling_foundation_8_a_stream_says_its_head_at_once_and_ends_after_its_time() {
     let worker = Worker::with("stream", &[("HELIOGRAPH_STREAM_SECONDS", "2")]);
@@ -160,6 +164,7 @@ fn ruling_foundation_8_a_stream_says_its_head_at_once_and_ends_after_its_time() 
     assert!((1_900..4_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
 }
 
+/// Ruling foundation-relay 37.
 #[test]
 fn ruling_foundation_37_a_socket_gets_backlog_and_news_and_wakes_from_hibernation() {
     let worker = Worker::start("socket");
@@ -179,6 +184,7 @@ fn ruling_foundation_37_a_socket_gets_backlog_and_news_and_wakes_from_hibernatio
     assert_eq!(by_header.receive(), "pong");
 }
 
+/// Ruling foundation-relay 37.
 #[test]
 fn ruling_foundation_37_a_socket_without_a_valid_key_is_closed() {
     let worker = Worker::start("refused");

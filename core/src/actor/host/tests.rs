@@ -101,6 +101,7 @@ fn messages_arrive_once_and_in_order_however_often_they_are_carried() {
     assert_eq!(a.due, None);
 }
 
+/// Ruling foundation-relay 18.
 #[test]
 fn ruling_18_a_refusal_comes_back_as_an_operation_and_does_not_hold_up_the_next() {
     let (mut world, mut a, mut b) = World::new();
@@ -110,6 +111,7 @@ fn ruling_18_a_refusal_comes_back_as_an_operation_and_does_not_hold_up_the_next(
     assert_eq!(world.read(&a).1, ["refused 0", "refused 1"]);
 }
 
+/// Ruling foundation-relay 18.
 #[test]
 fn ruling_18_a_failing_target_is_retried_with_growing_waits_and_parked_after_seven_days() {
     let (mut world, mut a, mut b) = World::new();
@@ -163,6 +165,7 @@ fn a_timer_whose_operation_fails_stays_for_later() {
     }
 }
 
+/// Ruling foundation-relay 20.
 #[test]
 fn ruling_20_a_document_is_published_at_most_once_per_interval_and_then_shows_the_latest_state() {
     let (mut world, mut a, _) = World::new();

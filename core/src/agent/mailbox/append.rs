@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Stored, THREADS, UNREAD, UNREAD_FROM, heads, purge,
-    remove, sessions, thread_key,
+    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Stored, THREADS, UNREAD, UNREAD_FROM, forget, heads,
+    purge, remove, sessions, thread_key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::record::{self, Prove};
@@ -19,7 +19,7 @@ const SENDER_SHARE: u64 = 10;
 const HEADROOM: u64 = 20;
 /// Seconds after which a sender that met a full mailbox may try again.
 const FULL_RETRY: u32 = 60;
-/// What a message costs beyond its own bytes: keys, stamps, index rows.
+/// What a message costs beyond its own bytes: keys, stamps, index rows, and [`super::REMEMBERED`].
 const OVERHEAD: u64 = 256;
 
 /// Appends a message to the recipient's mailbox, or finds that it is there already.
@@ -92,8 +92,9 @@ impl Append {
         if visible || Stored::repeats_end(stamp) > turn.now {
             return Ok(Some(Appended::Repeated { stamp, expires }));
         }
-        if let Some(head) = heads::get(turn, stamp)? {
-            remove(turn, stamp, &head)?;
+        match heads::get(turn, stamp)?.filter(|_| body.is_some()) {
+            Some(head) => remove(turn, stamp, &head)?,
+            None => forget(turn, &self.local, stamp, self.from)?,
         }
         Ok(None)
     }

@@ -51,6 +51,11 @@ pub type Local = [u8; 12];
 /// How long the id of a message is given again to an exact repeat, in microseconds (ruling foundation-relay 16).
 pub const REPEATS: i64 = DAY;
 
+/// What the memory of an id counts against the quota, in bytes: its rows in `MESSAGES` and `GONE`. Part of what a message
+/// counts, and all that stays of it until no repeat is expected any more; else whoever sends messages that end at once
+/// could fill a mailbox without limit.
+const REMEMBERED: u64 = 128;
+
 /// What filters and marks look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
@@ -100,6 +105,14 @@ impl Stored {
     }
 }
 
+/// A message that is gone, by the minute after which nobody repeats it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Gone {
+    /// Whose share the memory of the id counts against.
+    from: Did,
+}
+impl Row for Gone {}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sender {
     messages: u64,
@@ -128,7 +141,7 @@ const SENDERS: Table<(Did,), Sender> = Table::new(37);
 const THREADS: Table<(Thread, Timestamp), ()> = Table::new(38);
 /// By the minutes in which messages end and came: the stamp to look from.
 const ENDS: Table<(Timestamp, Timestamp), Timestamp> = Table::new(39);
-const GONE: Table<(Timestamp, Local), ()> = Table::new(40);
+const GONE: Table<(Timestamp, Local), Gone> = Table::new(40);
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Append>(),
@@ -176,7 +189,7 @@ fn leave_unread(turn: &mut Turn<'_>, stamp: Timestamp, from: Did) -> Result<()> 
     Ok(())
 }
 
-/// Takes a message out of the mailbox. Its id stays known as long as repeats of it are expected.
+/// Takes a message out of the mailbox. Its id stays known as long as repeats of it are expected, see [`forget`].
 fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
     match head.read_at {
         None => leave_unread(turn, stamp, head.from)?,
@@ -186,23 +199,37 @@ fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
         THREADS.delete(turn, &(thread_key(thread_id), stamp));
     }
     let repeats_end = Stored::repeats_end(stamp);
-    if repeats_end > turn.now {
+    let kept = if repeats_end > turn.now {
         MESSAGES.put(turn, &(head.local,), &Stored { stamp, expires: head.expires, body: None })?;
-        GONE.put(turn, &(bucket(repeats_end), head.local), &())?;
+        GONE.put(turn, &(bucket(repeats_end), head.local), &Gone { from: head.from })?;
         purge::schedule(turn, bucket(repeats_end))?;
+        REMEMBERED
     } else {
         MESSAGES.delete(turn, &(head.local,));
-    }
+        0
+    };
+    free(turn, head.from, 1, head.size.saturating_sub(kept))
+}
+
+/// Forgets the id of a message that is gone: the same message would be a new one now.
+fn forget(turn: &mut Turn<'_>, local: &Local, stamp: Timestamp, from: Did) -> Result<()> {
+    MESSAGES.delete(turn, &(*local,));
+    GONE.delete(turn, &(bucket(Stored::repeats_end(stamp)), *local));
+    free(turn, from, 0, REMEMBERED)
+}
+
+/// Gives room back to the mailbox and to the sender's share of it.
+fn free(turn: &mut Turn<'_>, from: Did, messages: u64, bytes: u64) -> Result<()> {
     let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
-    counters.messages = counters.messages.saturating_sub(1);
-    counters.bytes = counters.bytes.saturating_sub(head.size);
+    counters.messages = counters.messages.saturating_sub(messages);
+    counters.bytes = counters.bytes.saturating_sub(bytes);
     COUNTERS.put(turn, &(), &counters)?;
-    if let Some(mut sender) = SENDERS.get(turn, &(head.from,))? {
-        sender.messages = sender.messages.saturating_sub(1);
-        sender.bytes = sender.bytes.saturating_sub(head.size);
-        match sender.messages {
-            0 => SENDERS.delete(turn, &(head.from,)),
-            _ => SENDERS.put(turn, &(head.from,), &sender)?,
+    if let Some(mut sender) = SENDERS.get(turn, &(from,))? {
+        sender.messages = sender.messages.saturating_sub(messages);
+        sender.bytes = sender.bytes.saturating_sub(bytes);
+        match (sender.messages, sender.bytes) {
+            (0, 0) => SENDERS.delete(turn, &(from,)),
+            _ => SENDERS.put(turn, &(from,), &sender)?,
         }
     }
     Ok(())

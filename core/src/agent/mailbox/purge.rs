@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENDS, GONE, MESSAGES, Stored, bucket, heads, remove};
+use super::{ENDS, GONE, Gone, MESSAGES, Stored, bucket, forget, heads, remove};
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::Direction;
 use crate::{Result, Timestamp};
@@ -43,9 +43,9 @@ impl Operation for Purge {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let left = forget(turn, BATCH)?;
+        let left = forget_due(turn, BATCH)?;
         expire(turn, left)?;
-        let gone = GONE.first(turn, &GONE.range())?.map(|((end, _), ())| end);
+        let gone = GONE.first(turn, &GONE.range())?.map(|((end, _), _)| end);
         let ends = ENDS.first(turn, &ENDS.range())?.map(|((end, _), _)| end);
         if let Some(end) = gone.into_iter().chain(ends).min() {
             turn.schedule(TIMER, end.max(turn.now), &Purge)?;
@@ -55,15 +55,15 @@ impl Operation for Purge {
 }
 
 /// Forgets at most so many ids; how many more may be looked at.
-fn forget(turn: &mut Turn<'_>, limit: usize) -> Result<usize> {
+fn forget_due(turn: &mut Turn<'_>, limit: usize) -> Result<usize> {
     let due = GONE.scan(turn, &GONE.between(&(), &(turn.now.plus(1),)), Direction::Ascending, limit)?;
     let left = limit - due.len();
-    for ((end, local), ()) in due {
-        GONE.delete(turn, &(end, local));
+    for ((end, local), Gone { from }) in due {
         // The id may have been given to a later message since, which has an end of its own.
-        let forgotten = |stored: &Stored| stored.body.is_none() && Stored::repeats_end(stored.stamp) <= turn.now;
-        if MESSAGES.get(turn, &(local,))?.as_ref().is_some_and(forgotten) {
-            MESSAGES.delete(turn, &(local,));
+        let over = |stored: &Stored| stored.body.is_none() && Stored::repeats_end(stored.stamp) <= turn.now;
+        match MESSAGES.get(turn, &(local,))?.filter(over) {
+            Some(stored) => forget(turn, &local, stored.stamp, from)?,
+            None => GONE.delete(turn, &(end, local)),
         }
     }
     Ok(left)

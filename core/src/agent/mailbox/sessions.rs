@@ -14,8 +14,9 @@ use crate::{Result, Timestamp};
 
 /// Days after a session's last message until it is forgotten.
 const KEEP_DAYS: i64 = 30;
-/// Beginnings kept of one sender; the oldest gives way. They outlive their messages, so the quota does not bound them.
-const BEGINNINGS_KEPT: usize = 32;
+/// Beginnings kept of one sender, and as many sessions that messages were opened of; the oldest gives way. They outlive
+/// their messages, so the quota does not bound them. A client has one sending session with a peer at a time.
+const KEPT: usize = 32;
 /// Sessions dropped in one run.
 const BATCH: usize = 200;
 const TIMER: &str = "sessions";
@@ -70,8 +71,8 @@ pub(super) fn begin(turn: &mut Turn<'_>, from: Did, at: Timestamp, body: &Body) 
     if let Some(known) = BEGINNINGS.get(turn, &key)? {
         forget_day(turn, &key, known.day())?;
     } else {
-        let all = BEGINNINGS.scan(turn, &BEGINNINGS.prefix(&(from,)), Direction::Ascending, BEGINNINGS_KEPT)?;
-        if all.len() == BEGINNINGS_KEPT
+        let all = BEGINNINGS.scan(turn, &BEGINNINGS.prefix(&(from,)), Direction::Ascending, KEPT)?;
+        if all.len() == KEPT
             && let Some((oldest, known)) = all.into_iter().min_by_key(|(_, known)| known.at)
         {
             forget_day(turn, &oldest, known.day())?;
@@ -158,6 +159,8 @@ impl Operation for StoreSessions {
                     continue;
                 }
                 forget_day(turn, &key, known.day)?;
+            } else if !make_room(turn, key.0, stamp)? {
+                continue;
             }
             // The row knows what the beginning tells. Without an ephemeral key it may be of an earlier session.
             if key.1 != [0; 32]
@@ -171,6 +174,21 @@ impl Operation for StoreSessions {
         }
         schedule(turn, day)
     }
+}
+
+/// Makes room for one more session of a sender whose last message has that stamp. False when all that are kept are later.
+fn make_room(turn: &mut Turn<'_>, from: Did, stamp: Timestamp) -> Result<bool> {
+    let all = SESSIONS.scan(turn, &SESSIONS.prefix(&(from,)), Direction::Ascending, KEPT)?;
+    if all.len() < KEPT {
+        return Ok(true);
+    }
+    let Some((oldest, known)) = all.into_iter().min_by_key(|(_, known)| known.stamp) else { return Ok(true) };
+    if known.stamp > stamp {
+        return Ok(false);
+    }
+    forget_day(turn, &oldest, known.day)?;
+    SESSIONS.delete(turn, &oldest);
+    Ok(true)
 }
 
 /// When sessions whose last message was on this day are forgotten.

@@ -101,6 +101,7 @@ fn cost(rows: &MemoryStore, filter: &Filter, after: i64, messages: usize) -> (us
     (counting.read.get(), found)
 }
 
+/// Ruling foundation-relay 10.
 #[test]
 fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_100_000_messages() {
     let rows = mailbox();
@@ -126,6 +127,7 @@ fn ruling_foundation_relay_10_every_page_of_an_indexed_filter_costs_the_same_on_
     }
 }
 
+/// Ruling foundation-relay 10.
 #[test]
 fn ruling_foundation_relay_10_a_rare_combination_walks_at_most_10_000_rows_and_goes_on_from_there() {
     let rows = mailbox();
@@ -167,6 +169,7 @@ fn run<O: crate::actor::Operation>(rows: &mut MemoryStore, now: Timestamp, opera
     changed
 }
 
+/// Ruling foundation-relay 17.
 #[test]
 fn ruling_foundation_relay_17_a_purge_changes_at_most_500_rows_and_goes_on_until_all_is_gone() {
     let mut rows = mailbox().clone();
@@ -235,6 +238,28 @@ fn of_two_readers_of_the_same_messages_the_further_one_decides_the_session() {
     let read = crate::actor::Query::run(ReadSessions { keys: vec![key, ([1; 16], [3; 32])] }, &view).unwrap();
     let known = KnownSession { sealed: Some(vec![8]), beginning: None };
     assert_eq!(read, [known, KnownSession::default()]);
+}
+
+/// Ruling foundation-relay 3 keeps a row per session for 30 days: a sender that begins one with every message must not
+/// fill the mailbox's space with them.
+#[test]
+fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
+    let mut rows = MemoryStore::default();
+    let session =
+        |from: u8, n: u8| StoredSession { key: ([from; 16], [n; 32]), sealed: vec![n], stamp: Timestamp(i64::from(n)) };
+    run(&mut rows, Timestamp(500), &StoreSessions { sessions: vec![session(2, 1)] });
+    // In one batch and one by one, and one that is older than all that are kept.
+    run(&mut rows, Timestamp(500), &StoreSessions { sessions: (1..=40).map(|n| session(1, n)).collect() });
+    for n in (41..=100).chain([7]) {
+        run(&mut rows, Timestamp(500), &StoreSessions { sessions: vec![session(1, n)] });
+    }
+    let all = sessions::SESSIONS.scan(&rows, &sessions::SESSIONS.range(), Direction::Ascending, 1_000).unwrap();
+    let kept: Vec<(u8, u8)> = all.iter().map(|((from, label), _)| (from[0], label[0])).collect();
+    let latest: Vec<(u8, u8)> = (69..=100).map(|n| (1, n)).chain([(2, 1)]).collect();
+    assert_eq!(kept, latest);
+    // The calendar has no day of a session that is gone.
+    let days = rows.scan(&Range::prefix(&[42]), Direction::Ascending, 1_000).unwrap();
+    assert_eq!(days.len(), latest.len());
 }
 
 #[test]

@@ -108,6 +108,7 @@ fn fact_6_messages_come_oldest_first_with_distinct_stamps_and_pages_meet() {
     assert_eq!(seen, ids);
 }
 
+/// Ruling foundation-relay 15.
 #[test]
 fn ruling_foundation_relay_15_stamps_are_six_digits_increase_and_since_is_read_not_compared() {
     let world = World::new();
@@ -189,6 +190,7 @@ fn every_filter_of_receive_selects_what_it_names() {
     assert_eq!(found("limit=1000&surprise=1&"), "123");
 }
 
+/// Ruling foundation-relay 28.
 #[test]
 fn ruling_foundation_relay_28_characters_are_counted_not_bytes() {
     let world = World::new();
@@ -288,6 +290,7 @@ fn unread_counts_follow_reading_deleting_and_expiry() {
     assert_eq!(count("")["unread_count"], 1);
 }
 
+/// Ruling foundation-relay 31.
 #[test]
 fn ruling_foundation_relay_31_only_sender_and_recipient_delete_and_others_see_404() {
     let world = World::new();
@@ -305,6 +308,7 @@ fn ruling_foundation_relay_31_only_sender_and_recipient_delete_and_others_see_40
     assert!(world.messages(&bob, "unread=false").is_empty());
 }
 
+/// Ruling foundation-relay 38.
 #[test]
 fn ruling_foundation_relay_38_verify_names_the_period_of_the_key() {
     let world = World::new();

@@ -39,6 +39,7 @@ fn a_server_side_agent_gets_keys_and_an_identity_that_shows_them() {
     assert_eq!(world.get(&format!("/v1/agent/identity/{encoded}"), "").expect(200), identity);
 }
 
+/// Ruling foundation-relay 27.
 #[test]
 fn ruling_foundation_relay_27_activity_shows_only_in_the_own_profile() {
     let world = World::new();
@@ -54,6 +55,7 @@ fn ruling_foundation_relay_27_activity_shows_only_in_the_own_profile() {
     }
 }
 
+/// Ruling foundation-relay 26.
 #[test]
 fn ruling_foundation_relay_26_counters_are_written_by_flush_and_reads_write_nothing() {
     let world = World::new();
@@ -76,6 +78,7 @@ fn actor_of(agent: &Agent) -> ActorId {
     ActorId::new(Kind::Agent, crate::agent::wire::actor_of(&settings, &agent.did).unwrap())
 }
 
+/// Ruling foundation-relay 24.
 #[test]
 fn ruling_foundation_relay_24_private_keys_are_nowhere_in_clear() {
     let world = World::new();
@@ -103,6 +106,7 @@ fn ruling_foundation_relay_24_private_keys_are_nowhere_in_clear() {
     assert!(!format!("{held:?}").contains(&held.signing.expose()[0].to_string()));
 }
 
+/// Ruling foundation-relay 5.
 #[test]
 fn ruling_foundation_relay_5_invented_names_and_keys_leave_nothing_behind() {
     let world = World::new();
@@ -184,6 +188,7 @@ fn fact_10_an_empty_body_is_no_body() {
     world.raw("POST", "/v1/agent/register", &[("content-type", "application/json")], b"").expect(201);
 }
 
+/// Ruling foundation-relay 11.
 #[test]
 fn ruling_foundation_relay_11_keys_that_are_no_keys_are_refused() {
     let world = World::new();
@@ -231,6 +236,7 @@ fn equal_signing_and_encryption_keys_are_accepted() {
     world.post("/v1/agent/register", "", body).expect(201);
 }
 
+/// Ruling foundation-relay 11.
 #[test]
 fn ruling_foundation_relay_11_an_unproven_registration_gives_way_to_its_keys_holder_only() {
     let world = World::new();
@@ -254,6 +260,7 @@ fn ruling_foundation_relay_11_an_unproven_registration_gives_way_to_its_keys_hol
     world.post("/v1/agent/register", "", keys(1, 3, true)).refused(409, "CONFLICT");
 }
 
+/// Ruling foundation-relay 11.
 #[test]
 fn ruling_foundation_relay_11_a_fresh_signed_envelope_proves_a_registration() {
     let world = World::new();
@@ -329,6 +336,7 @@ fn registration_is_limited_by_address() {
     refused.refused(429, "RATE_LIMITED");
 }
 
+/// Ruling foundation-relay 1.
 #[test]
 fn ruling_foundation_relay_1_register_reserves_then_decides_and_the_rest_is_an_effect() {
     let world = World::new();
@@ -341,6 +349,7 @@ fn ruling_foundation_relay_1_register_reserves_then_decides_and_the_rest_is_an_e
     assert_eq!(names, ["authorize", "reserve", "update"]);
 }
 
+/// Ruling foundation-relay 1.
 #[test]
 fn ruling_foundation_relay_1_a_name_lost_to_a_quicker_agent_is_given_up() {
     use crate::agent::record::Update;
@@ -356,6 +365,7 @@ fn ruling_foundation_relay_1_a_name_lost_to_a_quicker_agent_is_given_up() {
     world.server_agent("bob");
 }
 
+/// Ruling foundation-relay 4.
 #[test]
 fn ruling_foundation_relay_4_a_route_costs_one_read_of_the_caller_and_the_target() {
     let world = World::new();

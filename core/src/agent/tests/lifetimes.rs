@@ -17,6 +17,7 @@ fn id(answer: Answer) -> String {
     answer.expect(201)["id"].as_str().unwrap().to_owned()
 }
 
+/// Ruling foundation-relay 17.
 #[test]
 fn ruling_foundation_relay_17_expired_messages_vanish_at_once_and_are_purged_with_their_minute() {
     let world = World::patient();
@@ -44,6 +45,7 @@ fn ruling_foundation_relay_17_expired_messages_vanish_at_once_and_are_purged_wit
     assert_eq!(tables.map(count), [0; 8]);
 }
 
+/// Ruling foundation-relay 16.
 #[test]
 fn ruling_foundation_relay_16_an_exact_repeat_gets_the_first_id_for_24_hours_whatever_happens() {
     let world = World::new();
@@ -72,6 +74,7 @@ fn ruling_foundation_relay_16_an_exact_repeat_gets_the_first_id_for_24_hours_wha
     assert!(world.messages(&bob, "unread=false").is_empty());
 }
 
+/// Ruling foundation-relay 16.
 #[test]
 fn ruling_foundation_relay_16_an_idempotency_key_makes_a_repeated_send_one_message() {
     let world = World::new();
@@ -95,6 +98,7 @@ fn ruling_foundation_relay_16_an_idempotency_key_makes_a_repeated_send_one_messa
     assert_eq!(world.texts(&bob).len(), 4);
 }
 
+/// Ruling foundation-relay 10.
 #[test]
 fn ruling_foundation_relay_10_a_full_mailbox_is_503_with_retry_after_and_no_sender_fills_it_alone() {
     let world = World::with(&[("mailbox_messages", "200")]);
@@ -122,6 +126,41 @@ fn ruling_foundation_relay_10_a_full_mailbox_is_503_with_retry_after_and_no_send
     id(post(&world, &last, &message(&bob, 7)));
 }
 
+/// Ruling foundation-relay 16 keeps ids for a day whatever happens to the message: they count against the sender's share
+/// (ruling 10), or messages that end at once would fill a mailbox without limit.
+#[test]
+fn what_is_remembered_of_messages_that_are_gone_counts_until_it_is_forgotten() {
+    let world = World::with(&[("mailbox_bytes", "200000")]);
+    let (ada, bob, eve) = (world.server_agent("Ada"), world.server_agent("Bob"), world.server_agent("Eve"));
+    let attempt = |n: u64| {
+        let mut body = message(&bob, n);
+        body["ttl"] = 1.into();
+        post(&world, &ada, &body)
+    };
+    let mut sent = 0;
+    while sent < 1_000 {
+        let answer = attempt(sent);
+        if answer.status != 201 {
+            answer.refused(503, "MAILBOX_FULL");
+            break;
+        }
+        sent += 1;
+        if sent % 20 == 0 {
+            world.wait(120);
+        }
+    }
+    // A tenth of the mailbox less its headroom, at 128 bytes an id.
+    assert!((100..=19_000 / 128).contains(&sent), "{sent}");
+    assert!(world.messages(&bob, "unread=false").len() <= 20);
+    // Another sender has a share of its own, and a day later this one has its share again.
+    post(&world, &eve, &message(&bob, 5_000)).expect(201);
+    world.wait(86_400 + 120);
+    for n in 0..20 {
+        attempt(6_000 + n).expect(201);
+    }
+}
+
+/// Ruling foundation-relay 2.
 #[test]
 fn ruling_foundation_relay_2_first_messages_of_hybrid_sessions_find_headroom() {
     let world = World::with(&[("mailbox_messages", "200")]);
@@ -157,6 +196,7 @@ fn bytes_count_against_the_quota_and_deleting_frees_them() {
     id(send());
 }
 
+/// Ruling foundation-relay 2.
 #[test]
 fn ruling_foundation_relay_2_an_encrypted_send_over_budget_waits_and_is_never_429() {
     let world = World::with(&[("agent_per_second", "1"), ("agent_burst", "2")]);
@@ -170,6 +210,7 @@ fn ruling_foundation_relay_2_an_encrypted_send_over_budget_waits_and_is_never_42
     world.get("/v1/agent/receive/raw", &ada.key).refused(429, "RATE_LIMITED");
 }
 
+/// Ruling foundation-relay 1.
 #[test]
 fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
     use crate::agent::mailbox::{Append, Appended, Body};

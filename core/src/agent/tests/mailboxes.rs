@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// Ruling foundation-relay 10.
 #[test]
 fn ruling_foundation_relay_10_a_page_ends_at_4_mib_and_says_that_there_is_more() {
     let world = World::patient();

@@ -67,3 +67,31 @@ fn pinning_oneself_works_and_pinning_nobody_is_404() {
     assert_eq!(check["status"], "not_pinned");
     world.post("/v1/agent/keys/pin", &bob.key, json!({})).refused(400, "BAD_REQUEST");
 }
+
+/// Ruling foundation-relay 19: an operation touches few rows; the number of pins is known, not counted each time.
+#[test]
+fn an_agent_has_at_most_10_000_pins() {
+    use crate::actor::host::{Space, perform};
+    use crate::actor::{ActorId, Call, Kind};
+    use crate::agent::pins::{Prints, PutPin};
+    use crate::kv::{MemoryStore, Store};
+
+    let (actor, settings) = (ActorId::new(Kind::Agent, "x"), crate::settings::Settings::default());
+    let mut rows = MemoryStore::default();
+    let mut pin = |n: u32| {
+        let mut peer = [0; 16];
+        peer[..4].copy_from_slice(&n.to_be_bytes());
+        let current = Prints { signing: [1; 32], encryption: [2; 32] };
+        let call = Call::operation("x", &PutPin { peer, name: None, current }).unwrap();
+        let space = Space { actor: &actor, rows: &rows, now: crate::Timestamp(1), seed: [0; 32], settings: &settings };
+        let outcome = perform(&space, &call);
+        rows.apply(outcome.batch).unwrap();
+        outcome.reply.map(|_| ()).map_err(|error| error.code)
+    };
+    for n in 0..10_000 {
+        pin(n).unwrap();
+    }
+    assert_eq!(pin(10_000), Err(crate::ErrorCode::Conflict));
+    // Those that are there may be looked at again.
+    pin(9_999).unwrap();
+}

@@ -72,6 +72,7 @@ fn strangers(world: &World, agent: &Agent, many: usize) {
     }
 }
 
+/// Ruling foundation-relay 24.
 #[test]
 fn ruling_foundation_relay_24_everything_sealed_moves_under_the_new_key_and_everything_still_opens() {
     let world = World::new();

@@ -25,6 +25,7 @@ fn every_option() -> Vec<Options> {
     all
 }
 
+/// Ruling foundation-relay 3.
 #[test]
 fn ruling_foundation_relay_3_every_kind_of_client_session_opens_for_a_server_side_agent() {
     for (n, options) in every_option().into_iter().enumerate() {
@@ -81,6 +82,7 @@ fn a_session_survives_its_first_message_and_the_senders_rotation_of_sessions() {
     assert_eq!(world.texts(&bob), [""]);
 }
 
+/// Ruling foundation-relay 3.
 #[test]
 fn ruling_foundation_relay_3_a_step_far_ahead_costs_nothing() {
     let world = World::new();

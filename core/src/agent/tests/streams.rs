@@ -40,6 +40,7 @@ fn fact_4_a_stream_ends_30_seconds_after_its_own_opening() {
     assert_eq!(second.next(), Next::End);
 }
 
+/// Ruling foundation-relay 7.
 #[test]
 fn ruling_foundation_relay_7_the_last_event_id_wins_over_since_and_nothing_comes_twice() {
     let world = World::patient();
@@ -95,6 +96,7 @@ fn a_stream_filters_by_sender_and_leaves_out_what_is_read() {
     assert_eq!(none.next(), Next::Nothing);
 }
 
+/// Ruling foundation-relay 8.
 #[test]
 fn ruling_foundation_relay_8_streams_are_served_in_opening_order() {
     use crate::actor::{ActorId, Kind, View};
@@ -135,6 +137,7 @@ fn ruling_foundation_relay_8_streams_are_served_in_opening_order() {
     assert_eq!((ended.unwrap(), last, hub.is_empty()), (None, 4, true));
 }
 
+/// Ruling foundation-relay 8.
 #[test]
 fn ruling_foundation_relay_8_a_connect_is_never_429_and_its_401_touches_no_storage() {
     let world = World::with(&[("agent_per_second", "1"), ("agent_burst", "1")]);
@@ -149,6 +152,7 @@ fn ruling_foundation_relay_8_a_connect_is_never_429_and_its_401_touches_no_stora
     assert_eq!(refused.status, 401);
 }
 
+/// Ruling foundation-relay 8.
 #[test]
 fn ruling_foundation_relay_8_a_connect_is_held_20_seconds_while_storage_is_closed() {
     let world = World::new();
@@ -163,6 +167,7 @@ fn ruling_foundation_relay_8_a_connect_is_held_20_seconds_while_storage_is_close
     assert_eq!(world.rt.now().since(before), 20 * crate::time::SECOND);
 }
 
+/// Ruling foundation-relay 21.
 #[test]
 fn ruling_foundation_relay_21_head_never_opens_a_stream() {
     let world = World::new();
@@ -172,6 +177,7 @@ fn ruling_foundation_relay_21_head_never_opens_a_stream() {
     assert_eq!(answer.headers["allow"], "GET, OPTIONS");
 }
 
+/// Ruling foundation-relay 37.
 #[test]
 fn ruling_foundation_relay_37_a_websocket_opens_by_header_or_first_frame() {
     let world = World::new();

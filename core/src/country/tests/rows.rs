@@ -191,6 +191,7 @@ fn a_dry_run_counts_and_changes_nothing_and_a_retry_of_a_chunk_is_a_no_op() {
     assert_eq!((&dry["accepted"], &dry["duplicate"]), (&0.into(), &6.into()), "{dry}");
 }
 
+/// Ruling foundation-relay 19.
 #[test]
 fn ruling_foundation_relay_19_no_fold_changes_more_rows_than_an_operation_may() {
     let mut store = MemoryStore::default();

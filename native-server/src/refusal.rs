@@ -1,0 +1,155 @@
+//! Answers of the HTTP library itself.
+//!
+//! A request that the HTTP library cannot even read (a broken request line, a head that is too large) never reaches the
+//! router: the library refuses it by itself, with an empty body. Every error of this service has the error body
+//! (interface section 7), so the connection writes that in place of such an answer.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use heliograph_core::Error;
+use heliograph_core::http::{self as routes, Body};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// A socket on which an empty refusal of the library becomes one with the error body.
+pub struct Socket {
+    socket: TcpStream,
+    refusal: Option<Refusal>,
+}
+
+impl From<TcpStream> for Socket {
+    fn from(socket: TcpStream) -> Self {
+        Socket { socket, refusal: None }
+    }
+}
+
+/// An answer on its way in place of the library's own.
+struct Refusal {
+    left: Bytes,
+    /// Length of what it stands for.
+    replaces: usize,
+}
+
+impl Socket {
+    /// Writes a refusal in place of `bytes` when they are the library's own; `None` when they are anything else.
+    fn refuse(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Option<io::Result<usize>>> {
+        if self.refusal.is_none() {
+            let Some(left) = in_place_of(bytes) else { return Poll::Ready(None) };
+            self.refusal = Some(Refusal { left, replaces: bytes.len() });
+        }
+        while let Some(Refusal { left, replaces }) = &mut self.refusal {
+            if left.is_empty() {
+                let replaces = *replaces;
+                self.refusal = None;
+                return Poll::Ready(Some(Ok(replaces)));
+            }
+            match ready!(Pin::new(&mut self.socket).poll_write(cx, left)) {
+                Ok(0) => return Poll::Ready(Some(Ok(0))),
+                Ok(written) => left.advance(written),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match ready!(self.refuse(cx, bytes)) {
+            Some(refused) => Poll::Ready(refused),
+            None => Pin::new(&mut self.socket).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        // An answer begins a slice of its own.
+        match ready!(self.refuse(cx, slices.first().map_or(&[], |slice| slice))) {
+            Some(refused) => Poll::Ready(refused),
+            None => Pin::new(&mut self.socket).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+/// What to send in place of an answer that the library made by itself: those alone are errors with an empty body.
+fn in_place_of(answer: &[u8]) -> Option<Bytes> {
+    let message = match answer.get(..13)?.strip_prefix(b"HTTP/1.1 ")? {
+        b"400 " => "This is not a request that the server can read.",
+        b"414 " => "The address of the request is longer than the server reads.",
+        b"431 " => "The head of the request is larger than the server reads.",
+        _ => return None,
+    };
+    let head = std::str::from_utf8(answer.strip_suffix(b"\r\n\r\n")?).ok()?;
+    let mut own: Vec<&str> = head.split("\r\n").skip(1).collect();
+    let stated = own.len();
+    own.retain(|line| !line.eq_ignore_ascii_case("content-length: 0"));
+    if own.len() == stated {
+        return None;
+    }
+    let response = routes::refusal(Error::bad_request(message));
+    let Body::Bytes(body) = response.body else { return None };
+    let mut text = format!("HTTP/1.1 {}\r\ncontent-length: {}\r\n", response.status, body.len()).into_bytes();
+    for (name, value) in &response.headers {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    for line in own {
+        text.extend_from_slice(line.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(b"\r\n");
+    text.extend_from_slice(&body);
+    Some(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_empty_refusal_of_the_library_is_replaced() {
+        let empty = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\ndate: x\r\n\r\n";
+        let text = String::from_utf8(in_place_of(empty).unwrap().to_vec()).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{head}");
+        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{head}");
+        assert!(head.ends_with("\r\nconnection: close\r\ndate: x"), "{head}");
+        assert!(body.starts_with("{\"error\":\"BAD_REQUEST\",\"message\":\"The head "), "{body}");
+        for kept in [
+            &b"HTTP/1.1 400 Bad Request\r\ncontent-length: 12\r\n\r\n"[..],
+            b"HTTP/1.1 400 Bad Request\r\ncontent-length: 12\r\n\r\n{\"error\":1}\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+            b"HTTP/1.1 400 ",
+            b"data: {}\n\n",
+            b"",
+        ] {
+            assert_eq!(in_place_of(kept), None);
+        }
+    }
+}
