@@ -81,13 +81,18 @@ impl Combined<'_> {
     /// What it speaks of: at one time there is one incident about each.
     pub fn subjects(&self) -> BTreeSet<String> {
         let mut subjects: BTreeSet<String> = self.measured.iter().map(|measured| measured.subject.clone()).collect();
-        let narrow = self.silences.is_empty() && self.events.iter().all(|event| event.scope == Scope::Network);
-        match self.events.first() {
-            Some(event) if self.subject == INTERNET && narrow => {
-                subjects.insert(format!("{INTERNET}/{:?}", event.asns))
+        if self.subject != INTERNET || is_national(self) {
+            subjects.insert(self.subject.clone());
+            return subjects;
+        }
+        // Other areas and networks have other incidents at the same time.
+        for event in &self.events {
+            let areas = event.areas.iter().map(String::as_str).chain(event.areas.is_empty().then_some(""));
+            match event.scope {
+                Scope::Network => subjects.extend(event.asns.iter().map(|asn| format!("{INTERNET}/AS{asn}"))),
+                _ => subjects.extend(areas.map(|area| format!("{INTERNET}/{area}"))),
             }
-            _ => subjects.insert(self.subject.clone()),
-        };
+        }
         subjects
     }
 }
@@ -106,8 +111,8 @@ fn overlap(a: (i64, i64), b: (i64, i64)) -> bool {
 fn is_connectivity(event: &Event) -> bool {
     match event.kind {
         EventKind::Outage | EventKind::Shutdown => true,
-        EventKind::Throttling => event.services.is_empty(),
-        EventKind::Block => false,
+        // Without a name it cannot be told from the rest.
+        EventKind::Throttling | EventKind::Block => event.services.is_empty(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! From what was found to what is reported: numbered events that stay while later data amend them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -71,17 +71,19 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
         .into_iter()
         .map(|((number,), row)| (number, row))
         .collect();
-    let matched = matched(&found, &known);
+    let places: Vec<Place> = found.iter().map(Place::of).collect();
+    let matched = matched(&places, &known);
     let mut sending = Sending { reports: Vec::new(), look_again: None, full: false };
     let mut numbers = Vec::with_capacity(found.len());
-    for (one, number) in found.iter().zip(&matched) {
-        numbers.push(sending.found(turn, one, *number, number.and_then(|number| known.get(&number)))?);
+    for ((one, place), number) in found.iter().zip(&places).zip(&matched) {
+        numbers.push(sending.found(turn, (one, place), *number, number.and_then(|number| known.get(&number)))?);
     }
     // Only once all that is found has its number can it be said what became of the rest.
     let all_numbered = !sending.full;
-    let gone = known.iter().filter(|(number, row)| !row.gone && !matched.contains(&Some(**number)));
+    let still: BTreeSet<u64> = matched.iter().flatten().copied().collect();
+    let gone = known.iter().filter(|(number, row)| !row.gone && !still.contains(number));
     for (number, row) in gone.filter(|_| all_numbered) {
-        let into = found.iter().zip(&numbers).find(|(one, _)| is_same(one, row)).and_then(|(_, number)| *number);
+        let into = places.iter().zip(&numbers).find(|(place, _)| place.is_same(row)).and_then(|(_, number)| *number);
         sending.vanished(turn, *number, row, into)?;
     }
     let Sending { reports, look_again, full } = sending;
@@ -92,22 +94,47 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
     Ok((!full, look_again))
 }
 
-/// Whether what was reported is the same event: it speaks of the same and lies in the same time.
-fn is_same(one: &Combined<'_>, row: &Reported) -> bool {
-    let (start, end) = one.hours();
-    let near = start - MERGE_GAP < row.end && row.start < end + MERGE_GAP;
-    (near || start == row.start) && one.subjects().iter().any(|subject| row.subjects.contains(subject))
+/// What tells one event from another.
+struct Place {
+    subjects: BTreeSet<String>,
+    start: i64,
+    end: i64,
 }
 
-/// The number of each event that was reported before: the lowest that fits, one still shown before one withdrawn.
-fn matched(found: &[Combined<'_>], known: &BTreeMap<u64, Reported>) -> Vec<Option<u64>> {
-    let mut taken = std::collections::BTreeSet::new();
-    let mut matched = vec![None; found.len()];
-    for gone in [false, true] {
-        for (one, number) in found.iter().zip(&mut matched).filter(|(_, number)| number.is_none()) {
-            let fits =
-                known.iter().find(|(number, row)| row.gone == gone && !taken.contains(*number) && is_same(one, row));
-            if let Some((fits, _)) = fits {
+impl Place {
+    fn of(one: &Combined<'_>) -> Place {
+        let (start, end) = one.hours();
+        Place { subjects: one.subjects(), start, end }
+    }
+
+    /// Whether what was reported is the same event: it speaks of the same and lies in the same time.
+    fn is_same(&self, row: &Reported) -> bool {
+        let near = self.start - MERGE_GAP < row.end && row.start < self.end + MERGE_GAP;
+        (near || self.start == row.start) && !self.subjects.is_disjoint(&row.subjects)
+    }
+}
+
+/// The number of each event that was reported before: of those that fit, one with the same beginning before another, one
+/// still shown before one withdrawn, and the lowest.
+fn matched(places: &[Place], known: &BTreeMap<u64, Reported>) -> Vec<Option<u64>> {
+    let mut about: BTreeMap<&str, Vec<(u64, &Reported)>> = BTreeMap::new();
+    for (number, row) in known {
+        for subject in &row.subjects {
+            about.entry(subject).or_default().push((*number, row));
+        }
+    }
+    let mut taken = BTreeSet::new();
+    let mut matched = vec![None; places.len()];
+    for (gone, exact) in [(false, true), (false, false), (true, true), (true, false)] {
+        for (place, number) in places.iter().zip(&mut matched).filter(|(_, number)| number.is_none()) {
+            let about = place.subjects.iter().filter_map(|subject| about.get(subject.as_str())).flatten();
+            let fits = about.filter(|(number, row)| {
+                row.gone == gone
+                    && (row.start == place.start || !exact)
+                    && !taken.contains(number)
+                    && place.is_same(row)
+            });
+            if let Some((fits, _)) = fits.min_by_key(|(number, _)| *number) {
                 taken.insert(*fits);
                 *number = Some(*fits);
             }
@@ -128,7 +155,7 @@ impl Sending {
     fn found(
         &mut self,
         turn: &mut Turn<'_>,
-        one: &Combined<'_>,
+        (one, place): (&Combined<'_>, &Place),
         number: Option<u64>,
         before: Option<&Reported>,
     ) -> Result<Option<u64>> {
@@ -158,8 +185,8 @@ impl Sending {
                 work.last_event
             }
         };
-        let (start, end) = one.hours();
-        let row = Reported { subjects: one.subjects(), start, end, inputs, shape, at: turn.now, gone: false };
+        let (subjects, start, end) = (place.subjects.clone(), place.start, place.end);
+        let row = Reported { subjects, start, end, inputs, shape, at: turn.now, gone: false };
         REPORTED.put(turn, &(event,), &row)?;
         self.reports.push(Report { event, draft: Some(draft), merged_into: None });
         Ok(Some(event))

@@ -223,3 +223,33 @@ fn stored_events_are_reported_once() {
     assert_eq!(numbers, [1, 2]);
     assert_eq!(run(&mut store, 2), 0, "nothing is marked any more");
 }
+
+/// Ruling intelligence 16: a number stays with its event when late reports bring another one that began earlier.
+#[test]
+fn ruling_intelligence_16_numbers_stay_with_their_areas_when_late_reports_come_between() {
+    let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
+    let mut report = |area: &str, from: i64| {
+        let shutdown = Event {
+            scope: Scope::Regional,
+            areas: vec![area.to_owned()],
+            ..event(area, EventKind::Shutdown, Cause::Ordered, from, from + 24)
+        };
+        let mut space = Overlay::new(&store);
+        EVENTS.put(&mut space, &(1, area.to_owned()), &shutdown).unwrap();
+        let work = super::tables::WORK.get(&space, &()).unwrap().unwrap_or_default();
+        super::tables::WORK.put(&mut space, &(), &super::tables::Work { combine: true, ..work }).unwrap();
+        let batch = space.into_batch();
+        store.apply(batch).unwrap();
+        let call = Call::operation("IT", &FindChanges).unwrap();
+        let space = Space { actor: &actor, rows: &store, now: NOW, seed: [1; 32], settings: &settings };
+        let outcome = host::perform(&space, &call);
+        outcome.reply.unwrap();
+        store.apply(outcome.batch).unwrap();
+        let reported = super::tables::REPORTED;
+        let rows = reported.scan(&store, &reported.range(), crate::kv::Direction::Ascending, 9).unwrap();
+        rows.into_iter().map(|((number,), row)| (number, row.start - START)).collect::<Vec<_>>()
+    };
+    assert_eq!(report("North", 10), [(1, 10)]);
+    assert_eq!(report("South", 15), [(1, 10), (2, 15)]);
+    assert_eq!(report("East", 5), [(1, 10), (2, 15), (3, 5)]);
+}
