@@ -29,6 +29,7 @@
 pub mod actor;
 pub mod admin;
 pub mod agent;
+pub mod change;
 pub mod claims;
 pub mod country;
 pub mod crypto;

@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod changes;
 mod claims;
 mod classify;
 mod country;
@@ -56,6 +57,7 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("changes", changes::CASES),
     ("claims", claims::CASES),
     ("classify", classify::CASES),
     ("country", country::CASES),

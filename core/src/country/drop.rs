@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::documents;
 use super::fold::needs_peers;
 use super::packed::{self, CellKey, Records};
 use super::refresh;
@@ -14,6 +13,7 @@ use super::tables::{
     AGEING, ENTRIES, EPOCHS, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROLLED,
     ROW_HASHES, SOURCES, SUMMARY, Source, TARGETS, VERDICTS, WITNESSES,
 };
+use super::{changes, documents};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::incidents;
@@ -68,6 +68,7 @@ impl Operation for DropSource {
         if known {
             if SOURCES.first(turn, &SOURCES.range())?.is_none() {
                 META.delete(turn, &());
+                changes::nothing_left(turn)?;
                 SUMMARY.delete(turn, &());
                 let forget = Forget { country: country.clone(), targets: BTreeSet::new(), country_too: true };
                 turn.send(world::actor().name, &forget)?;
@@ -75,6 +76,7 @@ impl Operation for DropSource {
                     turn.publish(&format!("{family}{country}"))?;
                 }
             }
+            changes::soon(turn)?;
             refresh::soon(turn)?;
         }
         if let Some(source) = Source::from_code(self.source) {
@@ -137,8 +139,8 @@ impl Step {
     }
 
     fn cell(&mut self, turn: &mut Turn<'_>, cell: CellKey, entries: u64) -> Result<()> {
-        let (target, day, asn, _) = cell.clone();
-        self.changes += 6 + packed::remove(&ROW_HASHES, turn, &cell)?;
+        let (target, day, asn, source) = cell.clone();
+        self.changes += 9 + packed::remove(&ROW_HASHES, turn, &cell)?;
         if target.is_empty() {
             return Ok(());
         }
@@ -148,6 +150,8 @@ impl Step {
             PEERS_CHANGED.put(turn, &(target.clone(), day), &())?;
         }
         QUEUE.put(turn, &(target.clone(),), &())?;
+        changes::measured(turn, &target, (day, day))?;
+        changes::forget(turn, (day, asn, source))?;
         self.removed += entries;
         *self.targets.entry(target).or_default() += entries;
         *self.networks.entry(asn).or_default() += entries;

@@ -13,7 +13,9 @@ use crate::actor::View;
 use crate::kv::{Direction, Read};
 use crate::measurement::{ENTRY_LEN, Entry};
 use crate::time::{DAY, HOUR};
-use crate::verdict::constants::{ACCESSIBLE_VOTES, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS};
+use crate::verdict::constants::{
+    ACCESSIBLE_VOTES, BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS,
+};
 use crate::verdict::national::{self, CountryVerdict, Member};
 use crate::verdict::network::{self, Context, NetworkVerdict};
 use crate::verdict::posterior::Calibration;
@@ -166,6 +168,12 @@ impl Surroundings {
         self.control.get(&asn).copied()
     }
 
+    /// Networks that fail so many control sites that they decide nothing, by number.
+    pub fn broken(&self) -> Vec<u32> {
+        let broken = self.control.iter().filter(|(_, share)| **share > BROKEN_NETWORK_SHARE);
+        broken.map(|(asn, _)| *asn).collect()
+    }
+
     /// Name and addresses of a network.
     fn network(&self, view: &impl Read, asn: u32) -> Result<NetworkRow> {
         if let Some(known) = self.networks.borrow().get(&asn) {
@@ -177,7 +185,7 @@ impl Surroundings {
     }
 }
 
-fn control_sites(view: &impl Read) -> Result<Vec<String>> {
+pub(super) fn control_sites(view: &impl Read) -> Result<Vec<String>> {
     let imported = CONTROL_SITES.get(view, &())?.unwrap_or_default().0;
     if !imported.is_empty() {
         return Ok(imported);
@@ -188,7 +196,7 @@ fn control_sites(view: &impl Read) -> Result<Vec<String>> {
 
 /// Successes elsewhere: on other networks of this country by the hour, in other countries by the day
 /// (ruling intelligence 4). None are collected when no failure waits for them.
-fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
+pub(super) fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
     let waiting = seen.iter().filter(|seen| seen.session.evaluated.vote == Vote::NeedsControl).map(|seen| seen.day);
     let (Some(first), Some(last)) = (waiting.clone().min(), waiting.max()) else { return Ok(Peers::default()) };
     let mut peers = Peers::collect(seen.iter().map(|seen| &seen.session));

@@ -8,6 +8,7 @@
 //! | `evidence` | from entries to judged networks, at any time |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
+//! | `changes` | when blocking began and ended: incidents, by timer |
 //! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
@@ -18,6 +19,7 @@
 //! | `routes` | the endpoints |
 
 mod answer;
+pub(crate) mod changes;
 mod distinct;
 pub(crate) mod documents;
 mod drop;
@@ -38,6 +40,7 @@ mod tables;
 mod tests;
 
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
+pub use changes::{SetElsewhere, SetFailing};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
 pub(crate) use explain::plain_date;
@@ -61,6 +64,10 @@ pub const ENTRIES: &[Entry] = &[
     operation::<refresh::Refresh>(),
     operation::<refresh::Requeue>(),
     operation::<Recompute>(),
+    operation::<changes::FindChanges>(),
+    operation::<changes::Spread>(),
+    operation::<SetElsewhere>(),
+    operation::<SetFailing>(),
     operation::<rollup::RollUp>(),
     operation::<DropSource>(),
     operation::<DropLists>(),

@@ -11,7 +11,7 @@ use super::tables::{
     AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, TARGETS,
     VERDICTS, VerdictRow,
 };
-use super::{documents, summary};
+use super::{changes, documents, summary};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
@@ -109,8 +109,10 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
     let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
     // Looked at daily while anything is young enough to age; older evidence cannot change the answer any more.
     let due = (detection.evidence_count > 0).then(|| turn.now.plus(DAY));
-    if let Some(due) = due {
-        AGEING.put(turn, &(due, target.to_owned()), &())?;
+    match due {
+        Some(due) => AGEING.put(turn, &(due, target.to_owned()), &())?,
+        // What was last measured as blocked is now too old to be called so.
+        None => changes::touched(turn, target)?,
     }
     let summary = target_summary(detection);
     let same = before.as_ref().is_some_and(|before| before.summary == summary);
@@ -169,6 +171,7 @@ impl Operation for Recompute {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         RECOMPUTE.put(turn, &(), &RecomputeRow::default())?;
+        changes::all_again(turn)?;
         if META.get(turn, &())?.is_some() {
             META.put(turn, &(), &Meta { rules_version: RULES_VERSION })?;
         }

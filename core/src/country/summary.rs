@@ -239,5 +239,10 @@ impl Query for History {
 
 /// The licence that everything measured here stands under.
 pub fn strictest(sources: &[SourceSummary]) -> &str {
-    sources.iter().map(|source| source.licence.as_str()).find(|l| l.contains("NC")).unwrap_or(starter::LICENCE)
+    strictest_of(sources.iter().map(|source| source.licence.as_str()))
+}
+
+/// The strictest of some licences.
+pub fn strictest_of<'a>(mut licences: impl Iterator<Item = &'a str>) -> &'a str {
+    licences.find(|licence| licence.contains("NC")).unwrap_or(starter::LICENCE)
 }

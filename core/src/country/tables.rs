@@ -6,6 +6,7 @@
 //! target, network and source for listings, and the latest verdict of each target, which feeds the open data.
 //! Entries older than 400 days become counts per rule (`rollup`, ruling intelligence 10).
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::packed::{CellKey, PackedTable};
@@ -111,6 +112,21 @@ pub struct WitnessRow {
     pub uid: Option<String>,
     pub report_id: Option<String>,
     pub input: Option<String>,
+}
+
+impl WitnessRow {
+    /// The measurement's name in its source and its page in OONI Explorer.
+    pub fn link(&self) -> Option<(String, String)> {
+        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        match (&self.uid, &self.report_id) {
+            (Some(uid), _) => Some((uid.clone(), format!("https://explorer.ooni.org/m/{}", encode(uid)))),
+            (None, Some(report)) => {
+                let input = self.input.as_deref().map(|input| format!("?input={}", encode(input))).unwrap_or_default();
+                Some((report.clone(), format!("https://explorer.ooni.org/measurement/{}{input}", encode(report))))
+            }
+            (None, None) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

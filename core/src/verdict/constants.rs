@@ -16,10 +16,15 @@ macro_rules! constants {
         $($(#[doc = $doc])+ pub const $name: $kind = $value;)+
 
         /// Every number, in the order of this file. Durations are in microseconds.
-        pub const TABLE: &[Constant] =
-            &[$(Constant { name: stringify!($name), value: $name as f64, meaning: concat!($($doc),+) },)+];
+        pub const TABLE: &[$crate::verdict::constants::Constant] =
+            &[$($crate::verdict::constants::Constant {
+                name: stringify!($name),
+                value: $name as f64,
+                meaning: concat!($($doc),+),
+            },)+];
     };
 }
+pub(crate) use constants;
 
 constants! {
     /// A vote is blocked at this log10 likelihood ratio or above (ruling intelligence 9).

@@ -2,6 +2,7 @@
 //! countries give each other.
 
 mod documents;
+mod elsewhere;
 mod exchange;
 pub mod index;
 mod methodology;
@@ -12,6 +13,7 @@ pub(crate) use documents::{
     outage_status, overview, source_licenses,
 };
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
+pub use elsewhere::{AskElsewhere, Elsewhere, FailingBlocks, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use methodology::{Methodology, methodology};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
@@ -28,6 +30,12 @@ pub const ENTRIES: &[Entry] = &[
     operation::<ListedIn>(),
     operation::<PeerDays>(),
     operation::<SendPriors>(),
+    operation::<VolumeDays>(),
+    operation::<FailingBlocks>(),
+    operation::<elsewhere::TouchAsked>(),
+    operation::<elsewhere::TellFailing>(),
+    operation::<AskElsewhere>(),
+    operation::<elsewhere::Answer>(),
     operation::<StartSweep>(),
     operation::<sweep::Continue>(),
     operation::<Swept>(),

@@ -3,6 +3,7 @@
 mod ageing;
 mod counts;
 mod endpoints;
+mod incidents;
 mod kenya;
 mod removals;
 mod rollup;
