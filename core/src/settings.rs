@@ -154,6 +154,8 @@ settings! {
     stream_seconds: u32 = "30";
     /// Seconds a client may take for a request head, for a piece of a body, and to take a piece of an answer (native).
     client_seconds: u32 = "30";
+    /// Licences of sources where the operator knows better: `source=SPDX;source=SPDX`.
+    source_licences: String = "";
     /// Memory for database pages, in bytes.
     cache_bytes: u64 = "67108864";
     /// Write one line per request to standard error.

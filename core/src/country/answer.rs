@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Source;
 use super::distinct::Distinct;
 use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
 use super::subject::Subject;
-use super::tables::{LISTED, Source};
+use super::tables::LISTED;
 use crate::actor::{Kind, Query, View, decode, encode};
 use crate::import::ListKind;
 use crate::kv::Direction;

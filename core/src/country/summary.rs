@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::Source;
 use super::answer::{self, State};
 use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
 use super::subject::Subject;
-use super::tables::{CATALOGUE, SOURCES, SUMMARY, Source, TARGETS, VERDICTS};
+use super::tables::{CATALOGUE, SOURCES, SUMMARY, TARGETS, VERDICTS};
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;
 use crate::starter::{self, Platform};

@@ -3,6 +3,7 @@
 
 mod documents;
 mod exchange;
+mod given;
 pub mod index;
 mod methodology;
 mod sweep;
@@ -13,6 +14,9 @@ pub(crate) use documents::{
 };
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
+pub use given::{
+    EventHistory, EventMark, ForgetGiven, Given, GivenEvents, ImportRow, NoteImport, SourceRows, SourceState,
+};
 pub use methodology::{Methodology, methodology};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
@@ -39,6 +43,11 @@ pub const ENTRIES: &[Entry] = &[
     query::<TargetRows>(),
     query::<ListedBy>(),
     query::<Overview>(),
+    operation::<GivenEvents>(),
+    operation::<ForgetGiven>(),
+    operation::<NoteImport>(),
+    query::<EventHistory>(),
+    query::<SourceState>(),
 ];
 
 /// The one world actor.
