@@ -36,7 +36,7 @@ mod packed;
 mod refresh;
 mod rollup;
 pub(crate) mod routes;
-mod source;
+pub(crate) mod source;
 mod subject;
 mod summary;
 mod tables;

@@ -79,7 +79,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         total += row.measurements;
         sources.push(SourceSummary {
             source: source.id().to_owned(),
-            licence: source.licence().to_owned(),
+            licence: source.licence_under(view.settings).to_owned(),
             measurements: row.measurements,
             rows: row.rows,
             last_seen: Timestamp(row.last_hour.saturating_mul(HOUR)),

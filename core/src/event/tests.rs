@@ -323,5 +323,5 @@ fn the_real_table_of_investigated_outages_is_read() {
     let open = events.iter().filter(|e| e.event.end.is_none()).count();
     assert!((26..=40).contains(&open), "{open} open ends");
     let ordered = events.iter().filter(|e| e.event.cause == Cause::Ordered).count();
-    assert_eq!(ordered, 166);
+    assert_eq!(ordered, 162, "166 rows name a government or exams, and four of them end before they begin");
 }

@@ -181,7 +181,8 @@ impl ListKind {
 /// What an import is told besides its data.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Block lists: the country the list is about, required. Measurements: fold this country only.
+    /// Block lists: the country the list is about, required. All else: this country only, which also stands in for one that
+    /// a row of events or counts does not name.
     pub country: Option<String>,
     /// Test lists: `global` or the country code the list is named after; default `global`.
     pub list: Option<String>,

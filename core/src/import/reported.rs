@@ -97,7 +97,7 @@ async fn spread<'r, O: Operation>(
     importer: &Importer,
     mut counts: ImportCounts,
     parts: Vec<(String, O)>,
-    send: &(impl Fn(String, O) -> BoxFuture<'r, Result<Told>>),
+    send: &impl Fn(String, O) -> BoxFuture<'r, Result<Told>>,
 ) -> Result<Summary> {
     let mut summary = Summary::new(importer);
     let work = parts.into_iter().map(|(country, part)| {

@@ -174,6 +174,23 @@ impl Operation for NoteImport {
     }
 }
 
+/// Nobody asks how the imports of a source went that is removed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ForgetImports {
+    pub source: String,
+}
+
+impl Operation for ForgetImports {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "forget_imports";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        IMPORTS.delete(turn, &(self.source,));
+        Ok(())
+    }
+}
+
 /// What [`SourceState`] answers of one source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRows {

@@ -15,7 +15,8 @@ pub(crate) use documents::{
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
 pub use given::{
-    EventHistory, EventMark, ForgetGiven, Given, GivenEvents, ImportRow, NoteImport, SourceRows, SourceState,
+    EventHistory, EventMark, ForgetGiven, ForgetImports, Given, GivenEvents, ImportRow, NoteImport, SourceRows,
+    SourceState,
 };
 pub use methodology::{Methodology, methodology};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
@@ -46,6 +47,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<GivenEvents>(),
     operation::<ForgetGiven>(),
     operation::<NoteImport>(),
+    operation::<ForgetImports>(),
     query::<EventHistory>(),
     query::<SourceState>(),
 ];
