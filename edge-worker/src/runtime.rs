@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use heliograph_core::actor::Call;
 use heliograph_core::agent::stream::Open;
+use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::http::Ready;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::{Error, Result, Timestamp, deployment};
@@ -13,7 +14,7 @@ use worker::Env;
 
 use crate::kv_documents::Documents;
 use crate::space::Space;
-use crate::{clock, errand};
+use crate::{clock, errand, web};
 
 pub struct EdgeRuntime {
     env: Env,
@@ -70,6 +71,11 @@ impl Runtime for EdgeRuntime {
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
         Box::pin(clock::sleep(duration))
+    }
+
+    /// The platform reaches no private network from a Worker.
+    fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
+        Box::pin(web::get(outgoing))
     }
 
     fn now(&self) -> Timestamp {

@@ -48,6 +48,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<ForgetGiven>(),
     operation::<NoteImport>(),
     operation::<ForgetImports>(),
+    operation::<crate::fetch::NoteFetch>(),
+    query::<crate::fetch::FetchRows>(),
     query::<EventHistory>(),
     query::<SourceState>(),
 ];
