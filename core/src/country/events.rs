@@ -75,14 +75,16 @@ impl Operation for AddEvents {
     fn run(self, turn: &mut Turn<'_>) -> Result<EventsReport> {
         removal::check(self.epoch, EPOCHS.get(turn, &(self.source,))?.unwrap_or_default())?;
         let (report, changed) = self.compare(turn)?;
-        if changed.is_empty() {
+        let mut given = GIVEN.get(turn, &(self.source,))?.unwrap_or_default();
+        // Of everything told, whichever version stays: so the order of versions means nothing.
+        let newest = self.events.iter().map(|told| told.event.start).max().unwrap_or_default();
+        if changed.is_empty() && newest <= given.newest {
             return Ok(report);
         }
-        let mut given = GIVEN.get(turn, &(self.source,))?.unwrap_or_default();
         given.rows += report.new;
+        given.newest = given.newest.max(newest);
         let mut marks = Vec::new();
         for told in changed {
-            given.newest = given.newest.max(told.event.start);
             marks.push((told.event.id.clone(), EventMark::of(&told.event)));
             EVENTS.put(turn, &(self.source, told.event.id.clone()), &told)?;
             noticed(turn, &told.event)?;

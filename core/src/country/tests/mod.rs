@@ -5,6 +5,7 @@ mod counts;
 mod endpoints;
 mod kenya;
 mod removals;
+mod reported;
 mod rollup;
 mod rows;
 mod rulings;
