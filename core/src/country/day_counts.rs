@@ -20,18 +20,22 @@ pub const COUNTS_AT_ONCE: usize = 900;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddDayCounts {
     /// (day since the epoch, part of it such as a test or a domain, counts).
-    pub days: Vec<(u32, String, DayCounts)>,
+    pub days: Days,
     pub epoch: u64,
 }
 
+/// Counts by day and part.
+type Days = Vec<(u32, String, DayCounts)>;
+
 impl AddDayCounts {
-    fn compare(&self, view: &impl Read) -> Result<(u64, Vec<(bool, u32, String, DayCounts)>)> {
+    /// How many had counts before, and what must be stored.
+    fn compare(&self, view: &impl Read) -> Result<(u64, Days)> {
         let (mut known, mut changed) = (0, Vec::new());
         for (day, part, counts) in &self.days {
             let before = DAY_COUNTS.get(view, &(*day, part.clone()))?;
             known += u64::from(before.is_some());
             if before.is_none_or(|before| before < *counts) {
-                changed.push((before.is_none(), *day, part.clone(), *counts));
+                changed.push((*day, part.clone(), *counts));
             }
         }
         Ok((known, changed))
@@ -52,8 +56,9 @@ impl Operation for AddDayCounts {
             return Ok(known);
         }
         let mut given = GIVEN.get(turn, &(source,))?.unwrap_or_default();
-        for (new, day, part, counts) in changed {
-            given.rows += u64::from(new);
+        // No day comes twice in one operation.
+        given.rows += self.days.len() as u64 - known;
+        for (day, part, counts) in changed {
             given.newest = given.newest.max(Timestamp(i64::from(day) * DAY));
             DAY_COUNTS.put(turn, &(day, part), &counts)?;
         }
@@ -89,7 +94,7 @@ pub struct DayCountRows {
 impl Query for DayCountRows {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "day_count_rows";
-    type Reply = Vec<(u32, String, DayCounts)>;
+    type Reply = Days;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let range = DAY_COUNTS.between(&(self.first,), &(self.last.saturating_add(1),));
