@@ -19,6 +19,7 @@
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
 //! | [`event`] | outages, shutdowns and blocks that others report |
+//! | [`fetch`] | asking sources with a public interface, off by default |
 //! | [`incidents`] | what happened, from when to when, and how we know |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
@@ -38,6 +39,7 @@ pub mod directory;
 pub mod documents;
 pub mod error;
 pub mod event;
+pub mod fetch;
 pub mod http;
 pub mod import;
 pub mod incidents;

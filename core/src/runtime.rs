@@ -77,6 +77,11 @@ pub trait Runtime: MaybeSend + MaybeSync {
     /// Whether an answered write is possible right now, for `/readyz`.
     fn probe(&self) -> BoxFuture<'_, Result<()>>;
 
+    /// Asks another host; see [`crate::fetch::Outgoing`] for what the runtime must refuse.
+    fn fetch(&self, _outgoing: crate::fetch::Outgoing) -> BoxFuture<'_, Result<crate::fetch::Incoming>> {
+        Box::pin(std::future::ready(Err(crate::fetch::no_way_out())))
+    }
+
     /// The operator's view of the data file; `None` where the platform keeps the data, as on the edge.
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         None

@@ -6,6 +6,7 @@
 //! | [`writer`] | the one thread that writes: group commit, effects, timers, recovery from faults |
 //! | `rotation` | a new master key, and moving what is sealed under it |
 //! | [`runtime`] | the core's `Runtime` on top of both |
+//! | `fetch` | requests to others, and the task that fetches from sources |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
 //! | [`serve`] | the HTTP shell: from a request to the core's router and back |
@@ -21,6 +22,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 mod connection;
+mod fetch;
 pub mod keyfile;
 mod maintenance;
 mod refusal;

@@ -15,11 +15,11 @@ use heliograph_core::{actor, actor::Call};
 use tokio::task::JoinHandle;
 
 use crate::keyfile::{self, KeyFile};
-use crate::rotation;
 use crate::runtime::{Documents, Native, News};
 use crate::store::{Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
+use crate::{fetch, rotation};
 
 /// Time between two writes of usage counters.
 const USAGE_INTERVAL: Duration = Duration::from_secs(60);
@@ -30,6 +30,7 @@ pub struct Deployment {
     thread: WriterThread,
     usage: JoinHandle<()>,
     resealing: JoinHandle<()>,
+    fetching: JoinHandle<()>,
 }
 
 /// The operator's vectors of words, if there is a file of them.
@@ -74,7 +75,8 @@ impl Deployment {
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));
         let usage = tokio::spawn(write_usage(native.clone()));
         let resealing = tokio::spawn(rotation::run(native.clone()));
-        Ok(Deployment { native, thread, usage, resealing })
+        let fetching = tokio::spawn(fetch::run(native.clone()));
+        Ok(Deployment { native, thread, usage, resealing, fetching })
     }
 
     pub fn native(&self) -> &Arc<Native> {
@@ -85,6 +87,7 @@ impl Deployment {
     pub async fn close(self) {
         self.usage.abort();
         self.resealing.abort();
+        self.fetching.abort();
         flush(&self.native).await;
         // Waits for the last commit, which is short.
         self.thread.stop();

@@ -35,6 +35,7 @@ mod pins;
 mod rates;
 mod registration;
 mod routes;
+mod sources;
 mod streams;
 mod sweeps;
 mod websockets;
@@ -80,6 +81,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("rates", rates::CASES),
     ("registration", registration::CASES),
     ("routes", routes::CASES),
+    ("sources", sources::CASES),
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),
     ("websockets", websockets::CASES),

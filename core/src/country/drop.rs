@@ -10,16 +10,16 @@ use super::packed::{self, CellKey, Records};
 use super::refresh;
 use super::rollup::DayRow;
 use super::tables::{
-    AGEING, ENTRIES, EPOCHS, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROLLED,
-    ROW_HASHES, SOURCES, SUMMARY, Source, TARGETS, VERDICTS, WITNESSES,
+    AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE,
+    ROLLED, ROW_HASHES, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
-use super::{changes, documents};
+use super::{Source, changes, day_counts, documents, events};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::incidents;
 use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::measurement::ENTRY_LEN;
-use crate::world::{self, Forget, Swept, Task, Unlisted};
+use crate::world::{self, Forget, ForgetGiven, Swept, Task, Unlisted};
 
 /// Rows of entries looked at in one step. Each may delete up to a handful of rows, so that a step stays under what an
 /// operation may change.
@@ -29,7 +29,7 @@ const MAX_CHANGES: usize = 350;
 /// List entries removed in one step.
 const LISTED_AT_ONCE: usize = 400;
 
-/// Removes the measurements of a source.
+/// Removes the measurements, events and counts of a source.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropSource {
     pub source: u8,
@@ -51,9 +51,14 @@ impl Operation for DropSource {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let country = turn.actor().name.clone();
         EPOCHS.put(turn, &(self.source,), &self.epoch)?;
+        let (reported, last) = events::remove(turn, self.source, LISTED_AT_ONCE)?;
+        let (counted, last_day) = match self.source == Source::OoniCounts.code() {
+            true => day_counts::remove(turn, LISTED_AT_ONCE)?,
+            false => (0, true),
+        };
         let mut step = Step::default();
-        let done = step.run(turn, self.source)?;
-        let removed = self.removed + step.removed;
+        let done = step.run(turn, self.source)? && last && last_day;
+        let removed = self.removed + step.removed + reported + counted;
         let gone = step.finish(turn)?;
         if !gone.is_empty() {
             turn.send(world::actor().name, &Forget { country: country.clone(), targets: gone, country_too: false })?;
@@ -62,6 +67,13 @@ impl Operation for DropSource {
             let next = DropSource { removed, ..self };
             let now = turn.now;
             return turn.schedule(DROP, now, &next);
+        }
+        if GIVEN.get(turn, &(self.source,))?.is_some() {
+            GIVEN.delete(turn, &(self.source,));
+            turn.send(
+                world::actor().name,
+                &ForgetGiven { country: country.clone(), source: self.source, ids: Vec::new(), all: true },
+            )?;
         }
         let known = SOURCES.get(turn, &(self.source,))?.is_some();
         SOURCES.delete(turn, &(self.source,));

@@ -13,6 +13,9 @@
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
 //! | `drop` | removing a source |
+//! | `source` | the sources, their names and licences |
+//! | `events` | outages, shutdowns and blocks that others report |
+//! | `day_counts` | counts of days that a source summed up itself |
 //! | `inbox` | what the world and the reference actor tell a country |
 //! | `summary`, `documents` | the country as a whole |
 //! | `subject` | domains, services and their roles |
@@ -20,9 +23,11 @@
 
 mod answer;
 pub(crate) mod changes;
+mod day_counts;
 mod distinct;
 pub(crate) mod documents;
 mod drop;
+mod events;
 mod evidence;
 mod explain;
 mod fold;
@@ -33,6 +38,7 @@ mod packed;
 mod refresh;
 mod rollup;
 pub(crate) mod routes;
+pub(crate) mod source;
 mod subject;
 mod summary;
 mod tables;
@@ -41,8 +47,10 @@ mod tests;
 
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
 pub use changes::{SetElsewhere, SetFailing};
+pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
+pub use events::{AddEvents, EVENTS_AT_ONCE, Events, EventsPreview, EventsReport};
 pub(crate) use explain::plain_date;
 pub use explain::{Explanation, sentence};
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
@@ -52,15 +60,18 @@ pub use lists::{AddListed, ListedPreview};
 pub use refresh::Recompute;
 pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
+pub use source::Source;
 pub use subject::Subject;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
-pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, Source, WitnessRow, Witnesses};
+pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 
 use crate::actor::{Entry, operation, query};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Fold>(),
     operation::<AddListed>(),
+    operation::<AddEvents>(),
+    operation::<AddDayCounts>(),
     operation::<refresh::Refresh>(),
     operation::<refresh::Requeue>(),
     operation::<Recompute>(),
@@ -77,6 +88,10 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetPriors>(),
     query::<FoldPreview>(),
     query::<ListedPreview>(),
+    query::<EventsPreview>(),
+    query::<Events>(),
+    query::<DayCountsPreview>(),
+    query::<DayCountRows>(),
     query::<Detect>(),
     query::<Summary>(),
     query::<Verdicts>(),

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::Source;
 use super::answer::{self, State};
 use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
 use super::subject::Subject;
-use super::tables::{CATALOGUE, SOURCES, SUMMARY, Source, TARGETS, VERDICTS};
+use super::tables::{CATALOGUE, SOURCES, SUMMARY, TARGETS, VERDICTS};
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;
 use crate::starter::{self, Platform};
@@ -78,7 +79,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         total += row.measurements;
         sources.push(SourceSummary {
             source: source.id().to_owned(),
-            licence: source.licence().to_owned(),
+            licence: source.licence_under(view.settings).to_owned(),
             measurements: row.measurements,
             rows: row.rows,
             last_seen: Timestamp(row.last_hour.saturating_mul(HOUR)),

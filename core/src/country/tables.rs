@@ -55,6 +55,13 @@ pub const EPOCHS: Table<(u8,), u64> = Table::new(36);
 /// No source has this code.
 pub const LISTS_EPOCH: u8 = 0;
 
+/// Events that others report, by source and id.
+pub const EVENTS: Table<(u8, String), crate::event::Reported> = Table::new(37);
+/// What the sources of events and of counts gave this country.
+pub const GIVEN: Table<(u8,), GivenRow> = Table::new(38);
+/// Counts of a day that a source summed up itself, by day and part (a test or a site, or nothing): never votes.
+pub const DAY_COUNTS: Table<(u32, String), DayCounts> = Table::new(39);
+
 /// Stands while every verdict is computed again.
 pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
 
@@ -63,46 +70,6 @@ pub const MAX_WITNESSES: usize = 3;
 
 /// Version of the rule list and of the outcome codes that entries are written in.
 pub const RULES_VERSION: u32 = 1;
-
-/// Where measurements come from. The number is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum Source {
-    /// Two OONI tests, three formats: one source (ruling intelligence 30).
-    Ooni = 1,
-}
-
-impl Source {
-    pub const ALL: [Source; 1] = [Source::Ooni];
-
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-
-    pub fn from_code(code: u8) -> Option<Source> {
-        Source::ALL.into_iter().find(|source| source.code() == code)
-    }
-
-    /// The identifier on the wire (spec intelligence 0.4).
-    pub const fn id(self) -> &'static str {
-        match self {
-            Source::Ooni => "ooni",
-        }
-    }
-
-    /// SPDX identifier.
-    pub const fn licence(self) -> &'static str {
-        match self {
-            Source::Ooni => "CC-BY-NC-SA-4.0",
-        }
-    }
-
-    pub const fn url(self) -> &'static str {
-        match self {
-            Source::Ooni => "https://ooni.org/data",
-        }
-    }
-}
 
 /// Where one measurement can be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -190,6 +157,27 @@ pub struct SourceRow {
     pub last_hour: i64,
 }
 impl Row for SourceRow {}
+
+/// How much a source of events or counts gave a country.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenRow {
+    pub rows: u64,
+    /// The newest begin of an event, or day of counts.
+    pub newest: Timestamp,
+}
+impl Row for GivenRow {}
+
+/// Measurements of one day as their source counted them. Failures overlap the other counts, so the parts need not sum to
+/// the whole (ruling intelligence 31).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DayCounts {
+    pub measurements: u64,
+    pub anomalies: u64,
+    pub confirmed: u64,
+    pub failures: u64,
+    pub ok: u64,
+}
+impl Row for DayCounts {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRow {

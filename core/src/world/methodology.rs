@@ -70,7 +70,7 @@ struct DataSource {
     coverage: String,
     tests: Vec<&'static str>,
     update_frequency: &'static str,
-    license: &'static str,
+    license: String,
     url: &'static str,
 }
 
@@ -156,7 +156,7 @@ const LIMITATIONS: &[&str] = &[
 pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Timestamp) -> Methodology {
     let base = settings.public_url.trim_end_matches('/');
     let contributing: Vec<_> = summaries.iter().flat_map(|summary| summary.sources.clone()).collect();
-    let sources = || Source::ALL.into_iter().map(|source| data_source(source, summaries));
+    let sources = || Source::OF_VOTES.into_iter().map(|source| data_source(source, summaries, settings));
     Methodology {
         context: "https://schema.org",
         kind: "TechArticle",
@@ -184,14 +184,24 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
     }
 }
 
-fn data_source(source: Source, summaries: &[CountrySummary]) -> (&'static str, DataSource) {
+fn data_source(source: Source, summaries: &[CountrySummary], settings: &Settings) -> (&'static str, DataSource) {
     let rows = || summaries.iter().flat_map(|summary| &summary.sources).filter(|row| row.source == source.id());
     let measurements: u64 = rows().map(|row| row.measurements).sum();
     let body = DataSource {
-        name: "Open Observatory of Network Interference",
-        kind: "volunteer measurements",
+        name: source.name(),
+        kind: source.kind(),
         coverage: format!("{} countries, {measurements} measurements", rows().count()),
-        tests: vec![
+        tests: tests(source),
+        update_frequency: "as imported",
+        license: source.licence_under(settings).to_owned(),
+        url: source.url(),
+    };
+    (source.id(), body)
+}
+
+fn tests(source: Source) -> Vec<&'static str> {
+    match source {
+        Source::Ooni => vec![
             "web_connectivity",
             "telegram",
             "whatsapp",
@@ -199,13 +209,14 @@ fn data_source(source: Source, summaries: &[CountrySummary]) -> (&'static str, D
             "facebook_messenger",
             "tor",
             "vanilla_tor",
+            "torsf",
             "psiphon",
+            "openvpn",
+            "riseupvpn",
         ],
-        update_frequency: "as imported",
-        license: source.licence(),
-        url: source.url(),
-    };
-    (source.id(), body)
+        Source::CensoredPlanet => vec!["hyperquack", "satellite"],
+        _ => Vec::new(),
+    }
 }
 
 fn starter_source() -> (&'static str, DataSource) {
@@ -217,7 +228,7 @@ fn starter_source() -> (&'static str, DataSource) {
         coverage: format!("{rows} rows in {} tables", tables.len()),
         tests: Vec::new(),
         update_frequency: "with each release",
-        license: starter::LICENCE,
+        license: starter::LICENCE.to_owned(),
         url: "",
     };
     ("starter", body)
@@ -293,6 +304,7 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("several_share", c::SEVERAL_SHARE),
         ("several_networks", c::SEVERAL_NETWORKS as f64),
         ("min_addresses", c::MIN_ADDRESSES as f64),
+        ("remote_weight", c::REMOTE_WEIGHT),
         ("national_networks", c::NATIONAL_NETWORKS as f64),
         ("national_network_share", c::NATIONAL_NETWORK_SHARE),
         ("label_prevalence", c::LABEL_PREVALENCE),

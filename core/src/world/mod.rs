@@ -4,6 +4,7 @@
 mod documents;
 mod elsewhere;
 mod exchange;
+mod given;
 pub mod index;
 mod methodology;
 mod sweep;
@@ -15,6 +16,10 @@ pub(crate) use documents::{
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
 pub use elsewhere::{AskElsewhere, Elsewhere, FailingBlocks, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
+pub use given::{
+    EventHistory, EventMark, ForgetGiven, ForgetImports, Given, GivenEvents, ImportRow, NoteImport, SourceRows,
+    SourceState,
+};
 pub use methodology::{Methodology, methodology};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
@@ -47,6 +52,14 @@ pub const ENTRIES: &[Entry] = &[
     query::<TargetRows>(),
     query::<ListedBy>(),
     query::<Overview>(),
+    operation::<GivenEvents>(),
+    operation::<ForgetGiven>(),
+    operation::<NoteImport>(),
+    operation::<ForgetImports>(),
+    operation::<crate::fetch::NoteFetch>(),
+    query::<crate::fetch::FetchRows>(),
+    query::<EventHistory>(),
+    query::<SourceState>(),
 ];
 
 /// The one world actor.

@@ -72,8 +72,35 @@ pub enum Command {
 }
 
 /// What `import` accepts.
-pub const KINDS: [&str; 7] =
-    ["ooni-measurements", "ooni-observations", "ooni-fastpath", "test-list", "fingerprints", "blocklist", "asn"];
+pub const KINDS: [&str; 13] = [
+    "ooni-measurements",
+    "ooni-observations",
+    "ooni-fastpath",
+    "ooni-aggregation",
+    "censored-planet",
+    "shutdowns",
+    "ioda",
+    "radar",
+    "outages",
+    "test-list",
+    "fingerprints",
+    "blocklist",
+    "asn",
+];
+
+/// What `db drop-source` accepts.
+pub const SOURCES: [&str; 10] = [
+    "ooni",
+    "ooni-aggregation",
+    "censoredplanet",
+    "access-now",
+    "ioda",
+    "cloudflare-radar",
+    "outages",
+    "blocklist",
+    "asn",
+    "test-list",
+];
 
 #[derive(Debug, Args)]
 pub struct Import {
@@ -83,7 +110,7 @@ pub struct Import {
     /// Files, plain or gzip.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Block lists: the country they are about (required). Measurements: this country only.
+    /// Block lists: the country they are about (required). All else: this country only, and the one of rows without any.
     #[arg(long, value_name = "CC")]
     pub country: Option<String>,
     /// Test lists: `global`, or what the list is named after; default the name of the file.
@@ -153,7 +180,7 @@ pub enum DbCommand {
     /// Remove everything that came from one source.
     DropSource {
         /// Which one.
-        #[arg(value_parser = ["ooni", "blocklist", "asn", "test-list"])]
+        #[arg(value_parser = SOURCES)]
         name: String,
         /// Print JSON.
         #[arg(long)]

@@ -81,9 +81,8 @@ pub(super) fn touched(turn: &mut Turn<'_>, target: &str) -> Result<()> {
     soon(turn)
 }
 
-/// An event of another source came, changed or went.
-#[allow(dead_code, reason = "the importers of events call it")]
-pub(super) fn touched_event(turn: &mut Turn<'_>, _event: &Event) -> Result<()> {
+/// Events of another source came, changed or went.
+pub(super) fn touched_events(turn: &mut Turn<'_>) -> Result<()> {
     combine_again(turn)?;
     soon(turn)
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::tables::{EVENTS, FOUND, REPORTED, Reported, WORK, Work};
+use super::super::tables::EVENTS;
+use super::tables::{FOUND, REPORTED, Reported, WORK, Work};
 use super::{draft, silences};
 use crate::actor::{Turn, encode};
 use crate::change::combine::{Combined, Measured, combine};
@@ -62,7 +63,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
     let events: Vec<Event> = EVENTS
         .scan(turn, &EVENTS.range(), Direction::Ascending, usize::MAX)?
         .into_iter()
-        .map(|(_, event)| event)
+        .map(|(_, told)| told.event)
         .collect();
     let silences = silences::told(turn)?;
     let found = combine(&measured, &silences, &events);

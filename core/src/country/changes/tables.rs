@@ -8,12 +8,9 @@ use crate::Timestamp;
 use crate::change::combine::Silence;
 use crate::change::merge::Found;
 use crate::change::series::Block;
-use crate::event::Event;
 use crate::kv::{Row, Table};
 use crate::world::Elsewhere;
 
-/// What others report about this country, by source code and id.
-pub const EVENTS: Table<(u8, String), Event> = Table::new(37);
 /// Days of a target whose measurements changed.
 pub const DIRTY: Table<(String,), Days> = Table::new(40);
 /// A target in blocks of 30 days.

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tables::{EVENTS, FOUND, SILENCES, SilenceRow};
+use super::super::tables::EVENTS;
+use super::tables::{FOUND, SILENCES, SilenceRow};
 use super::{FindChanges, draft};
 use crate::Timestamp;
 use crate::actor::host::{self, Space};
@@ -191,13 +192,17 @@ fn single_domains_that_fall_together_are_one_incident_and_others_are_not() {
     assert_eq!(domains, expected.map(|(subject, count)| (subject.to_owned(), count)));
 }
 
+fn told(event: &Event) -> crate::event::Reported {
+    crate::event::Reported { event: event.clone(), version: 0, leads: true }
+}
+
 /// The operation over stored rows: one message to the incidents actor, and none when nothing changed.
 #[test]
 fn stored_events_are_reported_once() {
     let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
     let mut space = Overlay::new(&store);
     let shutdown = event("s", EventKind::Shutdown, Cause::Ordered, 0, 72);
-    EVENTS.put(&mut space, &(1, "s".to_owned()), &shutdown).unwrap();
+    EVENTS.put(&mut space, &(1, "s".to_owned()), &told(&shutdown)).unwrap();
     let row = SilenceRow {
         silence: silence(10, 58),
         elsewhere: Some(crate::world::Elsewhere { countries: 9, reduced: 1, newest: START + 900 }),
@@ -235,7 +240,7 @@ fn ruling_intelligence_16_numbers_stay_with_their_areas_when_late_reports_come_b
             ..event(area, EventKind::Shutdown, Cause::Ordered, from, from + 24)
         };
         let mut space = Overlay::new(&store);
-        EVENTS.put(&mut space, &(1, area.to_owned()), &shutdown).unwrap();
+        EVENTS.put(&mut space, &(1, area.to_owned()), &told(&shutdown)).unwrap();
         let work = super::tables::WORK.get(&space, &()).unwrap().unwrap_or_default();
         super::tables::WORK.put(&mut space, &(), &super::tables::Work { combine: true, ..work }).unwrap();
         let batch = space.into_batch();

@@ -8,6 +8,7 @@ mod detect;
 mod domain;
 mod health;
 pub(crate) mod input;
+mod sources;
 
 pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};
@@ -95,6 +96,10 @@ pub const ROUTES: &[Route] = &[
     Route::get("/data/methodology", handler!(data::methodology))
         .returns::<crate::world::Methodology>()
         .summary("How answers come about, with every number that the code uses."),
+    Route::get("/data/sources", handler!(sources::sources))
+        .extension()
+        .returns::<sources::SourcesBody>()
+        .summary("Every source: licence, freshness, counts, the last import and its errors."),
     Route::post("/v1/measurement/classify", handler!(classify::classify))
         .max_body(4 << 20)
         .accepts::<classify::ClassifyRequest>()

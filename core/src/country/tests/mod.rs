@@ -6,6 +6,7 @@ mod endpoints;
 mod incidents;
 mod kenya;
 mod removals;
+mod reported;
 mod rollup;
 mod rows;
 mod rulings;
