@@ -20,6 +20,7 @@
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
 //! | [`event`] | outages, shutdowns and blocks that others report |
 //! | [`incidents`] | what happened, from when to when, and how we know |
+//! | [`outlook`] | threat levels, scores, and what may come |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`starter`] | the dated facts that ship inside the binary |
@@ -43,6 +44,7 @@ pub mod keys;
 pub mod kv;
 pub mod limits;
 pub mod measurement;
+pub mod outlook;
 pub mod reference;
 pub mod runtime;
 pub mod secrets;

@@ -27,6 +27,7 @@ mod mailbox;
 mod malformed;
 mod messages;
 mod methodology;
+mod outlook;
 mod pins;
 mod rates;
 mod registration;
@@ -68,6 +69,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("malformed", malformed::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
+    ("outlook", outlook::CASES),
     ("pins", pins::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),

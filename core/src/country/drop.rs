@@ -14,11 +14,11 @@ use super::tables::{
     AGEING, ENTRIES, EPOCHS, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROLLED,
     ROW_HASHES, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
-use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::measurement::ENTRY_LEN;
 use crate::world::{self, Forget, Swept, Task, Unlisted};
+use crate::{Result, outlook};
 
 /// Rows of entries looked at in one step. Each may delete up to a handful of rows, so that a step stays under what an
 /// operation may change.
@@ -65,6 +65,7 @@ impl Operation for DropSource {
         let known = SOURCES.get(turn, &(self.source,))?.is_some();
         SOURCES.delete(turn, &(self.source,));
         if known {
+            outlook::days::forget(turn)?;
             if SOURCES.first(turn, &SOURCES.range())?.is_none() {
                 META.delete(turn, &());
                 SUMMARY.delete(turn, &());

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
 use crate::kv::{Direction, Row, Table};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, outlook};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Summarize>(),
@@ -214,6 +214,7 @@ impl Operation for Summarize {
             TARGETS.put(turn, &key, &target)?;
         }
         if let Some(summary) = self.summary {
+            outlook::scores::note(turn, &summary)?;
             COUNTRIES.put(turn, &(self.country,), &summary)?;
             for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
                 turn.publish(document)?;
