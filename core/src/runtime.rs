@@ -137,6 +137,8 @@ pub struct Environment {
     pub buckets: Buckets,
     /// Usage counters of agents that wait to be written; [`crate::agent::usage::flush`] writes them.
     pub usage: crate::agent::usage::Usage,
+    /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::http::Cx::kept`].
+    pub pages: crate::actor::Memo,
     /// The deployment's id, made at first start.
     pub deployment: String,
 }
@@ -146,7 +148,15 @@ impl Environment {
     pub fn new(settings: Settings, secrets: crate::secrets::Secrets, deployment: String) -> Self {
         let mut proxied = settings.clone();
         proxied.open_to_the_world();
-        Environment { settings, proxied, secrets, buckets: Buckets::default(), usage: Default::default(), deployment }
+        Environment {
+            settings,
+            proxied,
+            secrets,
+            buckets: Buckets::default(),
+            usage: Default::default(),
+            pages: Default::default(),
+            deployment,
+        }
     }
 }
 

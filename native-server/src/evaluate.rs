@@ -99,8 +99,11 @@ pub struct Evaluation {
     pub result: &'static str,
 }
 
-/// Evaluates cases in any order.
+/// Evaluates cases in any order: they are sorted first, so that not even a rounding depends on it.
 pub fn evaluate(cases: &[Case]) -> Evaluation {
+    let mut sorted = cases.to_vec();
+    sorted.sort_by(|a, b| a.probability.total_cmp(&b.probability).then(a.blocked.cmp(&b.blocked)));
+    let cases = sorted.as_slice();
     let n = cases.len();
     let count = |wanted: &dyn Fn(&Case) -> bool| cases.iter().filter(|case| wanted(case)).count();
     let blocked = count(&|case| case.blocked);
@@ -148,11 +151,10 @@ fn truth(case: &Case) -> f64 {
     f64::from(u8::from(case.blocked))
 }
 
-/// Ten bins of equal mass by probability. Cases of one probability share their mean truth, so that the order of the file
+/// Ten bins of equal mass of cases sorted by probability. Cases of one probability share their mean truth, so that the order of the file
 /// does not decide which of them falls into which bin.
 fn bins(cases: &[Case]) -> Vec<Bin> {
     let mut sorted: Vec<(f64, f64)> = cases.iter().map(|case| (case.probability, truth(case))).collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
     for tied in sorted.chunk_by_mut(|a, b| a.0 == b.0) {
         let mean = tied.iter().map(|(_, truth)| truth).sum::<f64>() / tied.len() as f64;
         tied.iter_mut().for_each(|(_, truth)| *truth = mean);

@@ -234,7 +234,7 @@ impl Documents {
 }
 
 /// Lines of a file, plain or gzip, without their ends; none longer than the importer reads.
-struct Lines {
+pub(super) struct Lines {
     reader: Box<dyn BufRead>,
     first: bool,
 }
