@@ -27,8 +27,11 @@ cases![
 
 const CLEAN: &str = "SE";
 const CENSORED: &str = "NO";
-/// Ten sessions of one site: too few for a score.
+/// Sessions of one site: too few for a score.
 const THIN: &str = "FI";
+
+/// Sessions of each site, one an hour, on four networks.
+const SESSIONS: u32 = 24;
 
 /// Two measured countries, one with many blocks, and one with hardly any data.
 fn with_scores(client: &Client) {
@@ -37,12 +40,14 @@ fn with_scores(client: &Client) {
     let mut number = 0;
     for (country, sites, blocked) in [(CENSORED, 30, 20), (CLEAN, 30, 0), (THIN, 1, 0)] {
         for (at, site) in basket::all().iter().take(sites).enumerate() {
-            for session in 0..10 {
+            for session in 0..SESSIONS {
                 number += 1;
                 let time = now.plus(-(i64::from(session) + 1) * HOUR).to_string();
                 let time = format!("{} {}", &time[..10], &time[11..19]);
-                let seen = if at < blocked { Seen::TlsReset } else { Seen::Works };
-                let asn = 64_500 + (session as u32) % 3;
+                // Half of the networks block: the other half is the control.
+                let network = session % 4;
+                let seen = if at < blocked && network < 2 { Seen::TlsReset } else { Seen::Works };
+                let asn = 64_500 + network;
                 observation(&mut text, &Session { country, asn, host: site.domain, time: &time, number, seen });
             }
         }
@@ -136,7 +141,7 @@ fn ruling_33_scores_hold_only_scored_countries_worst_first(suite: &Suite) {
     assert_eq!((&body["count"], &body["insufficientData"]), (&json!(2), &json!(1)), "{body}");
     for (rank, row) in rows.iter().enumerate() {
         assert!((0.0..=1.0).contains(&row["score"].as_f64().unwrap()), "{row}");
-        assert_eq!((&row["samples"], &row["rank"]), (&json!(300), &json!(rank + 1)), "{row}");
+        assert_eq!((&row["samples"], &row["rank"]), (&json!(30 * SESSIONS), &json!(rank + 1)), "{row}");
         assert!(row["lastUpdated"].as_str().unwrap().len() >= 10, "{row}");
     }
     // Exactly as certain as asked for is enough; more is not.
