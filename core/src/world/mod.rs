@@ -216,7 +216,7 @@ impl Operation for Summarize {
         if let Some(summary) = self.summary {
             outlook::scores::note(turn, &summary)?;
             COUNTRIES.put(turn, &(self.country,), &summary)?;
-            for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
+            for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW, METHODOLOGY] {
                 turn.publish(document)?;
             }
         }

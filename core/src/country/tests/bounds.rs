@@ -50,7 +50,7 @@ fn import(now: Timestamp) -> Vec<Parsed> {
             vote_key: network,
             row_hash: site * 3 + network,
             contributions: vec![Contribution {
-                target: TargetKey::from_stored(&format!("site-{site}.example")),
+                target: TargetKey::from_stored(format!("site-{site}.example")),
                 outcome: Outcome::Judged(Judgement { rule: RuleId::TlsValid, technique: None }),
             }],
             primary: Some(0),
