@@ -62,10 +62,14 @@ error_codes! {
     MailboxFull = "MAILBOX_FULL" => SERVICE_UNAVAILABLE;
 }
 
-/// What an operation or a handler fails with. `message` is for the caller; `cause` is for the operator's log and never
-/// leaves the process.
+/// What an operation or a handler fails with: [`Details`] in a box, because nearly every function returns one, and code
+/// that moves one pointer is smaller and faster than code that moves nine words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Error {
+pub struct Error(Box<Details>);
+
+/// `message` is for the caller; `cause` is for the operator's log and never leaves the process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Details {
     pub code: ErrorCode,
     pub message: Cow<'static, str>,
     /// Whole seconds for `Retry-After`.
@@ -77,7 +81,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Error { code, message: message.into(), retry_after: None, cause: None }
+        Error(Box::new(Details { code, message: message.into(), retry_after: None, cause: None }))
     }
 
     pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
@@ -98,27 +102,37 @@ impl Error {
 
     /// A fault of ours: the caller sees a fixed sentence, the operator sees `cause`.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
-        Error {
-            code: ErrorCode::Internal,
-            message: "The service failed to handle this request; retry with backoff.".into(),
-            retry_after: None,
-            cause: Some(cause.to_string()),
-        }
+        let message = "The service failed to handle this request; retry with backoff.";
+        Error::new(ErrorCode::Internal, message).cause(cause.to_string())
     }
 
     /// Storage or a peer object cannot answer now.
     pub fn unavailable(cause: impl std::fmt::Display) -> Self {
-        Error {
-            code: ErrorCode::Unavailable,
-            message: "Temporarily unavailable; retry after the stated time.".into(),
-            retry_after: Some(1),
-            cause: Some(cause.to_string()),
-        }
+        let message = "Temporarily unavailable; retry after the stated time.";
+        Error::new(ErrorCode::Unavailable, message).retry_after(1).cause(cause.to_string())
+    }
+
+    /// Replaces the cause.
+    pub fn cause(mut self, cause: String) -> Self {
+        self.0.cause = Some(cause);
+        self
+    }
+
+    pub fn into_details(self) -> Details {
+        *self.0
     }
 
     pub fn retry_after(mut self, seconds: u32) -> Self {
-        self.retry_after = Some(seconds);
+        self.0.retry_after = Some(seconds);
         self
+    }
+}
+
+impl std::ops::Deref for Error {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
     }
 }
 

@@ -23,6 +23,7 @@
 //! | [`outlook`] | threat levels, scores, and what may come |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
+//! | [`order`] | sorting and gathering without a copy of the algorithm per type |
 //! | [`starter`] | the dated facts that ship inside the binary |
 #![forbid(unsafe_code)]
 
@@ -44,6 +45,7 @@ pub mod keys;
 pub mod kv;
 pub mod limits;
 pub mod measurement;
+pub mod order;
 pub mod outlook;
 pub mod reference;
 pub mod runtime;

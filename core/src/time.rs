@@ -3,8 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 /// Microseconds since 1970-01-01T00:00:00Z. On the wire it is RFC 3339 text with `Z` and six fractional digits where
@@ -67,25 +65,28 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(later.since(self)).unwrap_or(0))
     }
 
-    /// Reads RFC 3339 and its common relatives: `T` or a space between date and time, `Z`, an offset or nothing (UTC),
-    /// any number of fractional digits, or a bare date. `None` for anything else.
+    /// Reads RFC 3339 and its common relatives: `T` or a space between date and time, with or without `-` and `:`,
+    /// `Z`, an offset, ` UTC` or nothing (UTC), any number of fractional digits (those after the sixth are dropped), or a
+    /// bare date. `None` for anything else, and for what is outside the years 0000 to 9999.
     pub fn parse(text: &str) -> Option<Timestamp> {
         let text = text.trim();
-        if let Ok(instant) = text.parse::<jiff::Timestamp>() {
-            return Some(Timestamp(instant.as_microsecond()));
+        let civil = text.strip_suffix(" UTC");
+        let mut reader = Reader(civil.unwrap_or(text).as_bytes());
+        let mut micros = reader.date()?.days() * DAY;
+        if reader.skip(b"Tt ") {
+            micros += reader.time_of_day()?;
+            micros -= if civil.is_none() { reader.offset()? } else { 0 };
         }
-        let civil: DateTime = match text.parse::<DateTime>() {
-            Ok(civil) => civil,
-            Err(_) => text.strip_suffix(" UTC")?.parse().ok()?,
-        };
-        let instant = civil.to_zoned(TimeZone::UTC).ok()?.timestamp();
-        Some(Timestamp(instant.as_microsecond()))
+        (reader.0.is_empty() && micros <= Timestamp::MAX.0).then_some(Timestamp(micros))
     }
 
-    fn civil(self) -> DateTime {
-        let clamped = self.0.clamp(0, Timestamp::MAX.0);
-        let instant = jiff::Timestamp::from_microsecond(clamped).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-        TimeZone::UTC.to_datetime(instant)
+    /// The same time of day, so many months later; where that month is too short, on its last day.
+    pub fn plus_months(self, months: i64) -> Self {
+        let date = Date::from_days(self.day());
+        let month = date.year * 12 + date.month - 1 + months;
+        let (year, month) = (month.div_euclid(12), month.rem_euclid(12) + 1);
+        let date = Date { year, month, day: date.day.min(Date::days_in(year, month)) };
+        Timestamp(date.days().saturating_mul(DAY)).plus(self.0.rem_euclid(DAY))
     }
 
     /// `2026-11-20T06:40:29.123Z`
@@ -100,26 +101,176 @@ impl Timestamp {
 
     /// `2026-11-20`
     pub fn to_date_text(self) -> String {
-        let c = self.civil();
-        format!("{:04}-{:02}-{:02}", c.year(), c.month(), c.day())
+        Date::from_days(self.writable().day()).to_string()
     }
 
     fn text(self, digits: u32) -> String {
-        let c = self.civil();
-        let micros = self.0.rem_euclid(SECOND);
-        let head = format!(
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-            c.year(),
-            c.month(),
-            c.day(),
-            c.hour(),
-            c.minute(),
-            c.second()
-        );
+        let micros = self.writable().0.rem_euclid(DAY);
+        let (hour, minute, second) = (micros / HOUR, micros / MINUTE % 60, micros / SECOND % 60);
+        let head = format!("{}T{hour:02}:{minute:02}:{second:02}", self.to_date_text());
+        let fraction = micros % SECOND;
         match digits {
-            3 => format!("{head}.{:03}Z", micros / 1_000),
-            _ => format!("{head}.{micros:06}Z"),
+            3 => format!("{head}.{:03}Z", fraction / 1_000),
+            _ => format!("{head}.{fraction:06}Z"),
         }
+    }
+
+    /// The nearest instant that [`Timestamp::text`] can write.
+    fn writable(self) -> Self {
+        self.clamp(Timestamp::MIN, Timestamp::MAX)
+    }
+}
+
+/// A day of the Gregorian calendar: month 1 to 12, day 1 to 31. Written `2026-11-20`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Date {
+    pub year: i64,
+    pub month: i64,
+    pub day: i64,
+}
+
+/// Days of 400 years, after which the calendar repeats.
+const ERA: i64 = 146_097;
+/// Days from 0000-03-01 to 1970-01-01.
+const EPOCH: i64 = 719_468;
+
+/// Both directions count years from March, so that the leap day is the last (H. Hinnant, "chrono-Compatible Low-Level
+/// Date Algorithms").
+impl Date {
+    /// `None` when there is no such day.
+    pub fn new(year: i64, month: i64, day: i64) -> Option<Date> {
+        let exists = (1..=12).contains(&month) && (1..=Date::days_in(year, month)).contains(&day);
+        exists.then_some(Date { year, month, day })
+    }
+
+    fn days_in(year: i64, month: i64) -> i64 {
+        match month {
+            2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+            2 => 28,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        }
+    }
+
+    /// So many days later.
+    pub fn plus(self, days: i64) -> Date {
+        Date::from_days(self.days() + days)
+    }
+
+    pub fn first_of_month(self) -> Date {
+        Date { day: 1, ..self }
+    }
+
+    pub fn last_of_month(self) -> Date {
+        Date { day: Date::days_in(self.year, self.month), ..self }
+    }
+
+    /// Days since Monday.
+    pub fn weekday(self) -> i64 {
+        // 1 January 1970 was a Thursday.
+        (self.days() + 3).rem_euclid(7)
+    }
+
+    /// Days since 1970-01-01.
+    pub fn days(self) -> i64 {
+        let year = if self.month > 2 { self.year } else { self.year - 1 };
+        let of_era = year.rem_euclid(400);
+        let of_year = (153 * ((self.month + 9) % 12) + 2) / 5 + self.day - 1;
+        year.div_euclid(400) * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year - EPOCH
+    }
+
+    pub fn from_days(days: i64) -> Date {
+        let days = days + EPOCH;
+        let of_era = days.rem_euclid(ERA);
+        let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year + year / 4 - year / 100);
+        let from_march = (5 * of_year + 2) / 153;
+        let month = (from_march + 2) % 12 + 1;
+        let year = days.div_euclid(ERA) * 400 + year + i64::from(month <= 2);
+        Date { year, month, day: of_year - (153 * from_march + 2) / 5 + 1 }
+    }
+}
+
+/// What is left of a text that is read from its start.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    /// Steps over one of these bytes if it is next.
+    fn skip(&mut self, bytes: &[u8]) -> bool {
+        let Some((_, rest)) = self.0.split_first().filter(|(first, _)| bytes.contains(first)) else { return false };
+        self.0 = rest;
+        true
+    }
+
+    /// A number of exactly so many digits, at most `max`.
+    fn number(&mut self, digits: usize, max: i64) -> Option<i64> {
+        let (number, rest) = self.0.split_at_checked(digits)?;
+        self.0 = rest;
+        let digit = |byte: &u8| byte.is_ascii_digit().then(|| i64::from(byte - b'0'));
+        let number = number.iter().try_fold(0, |number, byte| Some(number * 10 + digit(byte)?))?;
+        (number <= max).then_some(number)
+    }
+
+    fn date(&mut self) -> Option<Date> {
+        let year = self.number(4, 9_999)?;
+        let dashed = self.skip(b"-");
+        let month = self.number(2, 12)?;
+        if self.skip(b"-") != dashed {
+            return None;
+        }
+        Date::new(year, month, self.number(2, 31)?)
+    }
+
+    /// Microseconds since midnight. A leap second counts as the one before it.
+    fn time_of_day(&mut self) -> Option<i64> {
+        let mut micros = self.number(2, 23)? * HOUR;
+        let colons = self.skip(b":");
+        micros += self.number(2, 59)? * MINUTE;
+        if self.skip(b":") || !colons && self.0.first().is_some_and(u8::is_ascii_digit) {
+            micros += self.number(2, 60)?.min(59) * SECOND;
+            if self.skip(b".,") {
+                micros += self.fraction()?;
+            }
+        }
+        Some(micros)
+    }
+
+    /// Microseconds of the digits after the decimal sign.
+    fn fraction(&mut self) -> Option<i64> {
+        let mut unit = SECOND;
+        let mut micros = 0;
+        self.0.first().filter(|byte| byte.is_ascii_digit())?;
+        while self.0.first().is_some_and(u8::is_ascii_digit) {
+            unit /= 10;
+            micros += self.number(1, 9)? * unit;
+        }
+        Some(micros)
+    }
+
+    /// `Z`, `+HH:MM`, `-HHMM`, `+HH` or nothing, as microseconds east of UTC.
+    fn offset(&mut self) -> Option<i64> {
+        if self.0.is_empty() || self.skip(b"Zz") {
+            return Some(0);
+        }
+        let sign = if self.skip(b"+") {
+            1
+        } else if self.skip(b"-") {
+            -1
+        } else {
+            return None;
+        };
+        let mut offset = self.number(2, 25)? * HOUR;
+        if self.skip(b":") || !self.0.is_empty() {
+            offset += self.number(2, 59)? * MINUTE;
+        }
+        Some(sign * offset)
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Date { year, month, day } = self;
+        write!(f, "{year:04}-{month:02}-{day:02}")
     }
 }
 
@@ -149,12 +300,32 @@ mod tests {
             "2023-11-15 12:00:00+00:00",
             "2023-11-15 12:00:00 UTC",
             "2023-11-15T15:00:00+03:00",
+            "2023-11-15T12:00:00,0000009z",
+            "2023-11-15 06:30-0530",
+            "20231115T120000Z",
         ] {
             assert_eq!(Timestamp::parse(text), Some(noon), "{text}");
         }
         assert_eq!(Timestamp::parse("2023-11-15"), Some(noon.plus(-12 * HOUR)));
-        for text in ["", "yesterday", "2023-13-01", "12:00", "20231115"] {
-            assert!(Timestamp::parse(text).is_none() || text == "20231115", "{text}");
+        for text in [
+            "",
+            "yesterday",
+            "2023-13-01",
+            "2023-02-29",
+            "2023-00-01",
+            "2023-1-01",
+            "12:00",
+            "2023-11-15T",
+            "2023-11-15T24:00:00Z",
+            "2023-11-15T12:60:00Z",
+            "2023-11-15T12:00:00.Z",
+            "2023-11-15T12:00:00+3",
+            "2023-11-15T12:00:00Z UTC",
+            "2023-11-15T12:00:00Zulu",
+            "2023-11-15T12:00:00\u{663}",
+            "9999-12-31T23:59:59-01:00",
+        ] {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
         }
     }
 
@@ -164,6 +335,26 @@ mod tests {
         assert_eq!(t.to_micros_text(), "2023-11-15T12:00:00.123456Z");
         assert_eq!(t.to_millis_text(), "2023-11-15T12:00:00.123Z");
         assert_eq!(Timestamp::parse(&t.to_micros_text()), Some(t));
+    }
+
+    #[test]
+    fn days_and_months_are_those_of_the_calendar() {
+        let mut date = jiff::civil::date(1, 1, 1);
+        let first = Timestamp::parse("0001-01-01").unwrap().day();
+        for day in first.. {
+            let Date { year, month, day: of_month } = Date::from_days(day);
+            assert_eq!((year, month, of_month), (date.year().into(), date.month().into(), date.day().into()));
+            assert_eq!(Date { year, month, day: of_month }.days(), day);
+            if day % 97 == 0 {
+                let later = Date::from_days(Timestamp(day * DAY + HOUR).plus_months(24).day());
+                let expected = date.saturating_add(jiff::Span::new().months(24));
+                assert_eq!((later.month, later.day), (expected.month().into(), expected.day().into()), "{date}");
+            }
+            match date.tomorrow() {
+                Ok(tomorrow) if tomorrow.year() < 9_990 => date = tomorrow,
+                _ => break,
+            }
+        }
     }
 
     #[test]

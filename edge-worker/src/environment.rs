@@ -76,12 +76,13 @@ fn binding(env: &Env, name: &str) -> Option<String> {
 fn read_settings(env: &Env) -> Result<Settings, String> {
     let mut settings = Settings::default();
     for setting in Settings::ALL {
-        if let Some(text) = binding(env, &format!("{PREFIX}{}", setting.name.to_uppercase())) {
+        if let Some(text) = binding(env, &format!("{PREFIX}{}", setting.name.to_ascii_uppercase())) {
             settings.set(setting.name, &text)?;
         }
     }
     for name in Object::keys(env.unchecked_ref::<Object>()).iter().filter_map(|name| name.as_string()) {
-        let is_setting = Settings::ALL.iter().any(|setting| name == format!("{PREFIX}{}", setting.name.to_uppercase()));
+        let is_setting =
+            Settings::ALL.iter().any(|setting| name == format!("{PREFIX}{}", setting.name.to_ascii_uppercase()));
         if name.starts_with(PREFIX) && !is_setting && !OTHERS.contains(&name.as_str()) {
             worker::console_warn!("there is no setting named {name}");
         }

@@ -17,7 +17,7 @@ use heliograph_core::actor::{decode, encode};
 use heliograph_core::agent::stream::{Emission, Hub, Open, StreamId};
 use heliograph_core::agent::websocket::REFUSED;
 use heliograph_core::runtime::ByteStream;
-use heliograph_core::{Result, Timestamp};
+use heliograph_core::{Result, Timestamp, order};
 use serde::{Deserialize, Serialize};
 use worker::{WebSocket, WebSocketPair, WebSocketRequestResponsePair};
 
@@ -146,7 +146,7 @@ impl Space {
         let sockets = self.state.get_websockets();
         let mut sockets: Vec<(Kept, WebSocket)> =
             sockets.into_iter().filter_map(|socket| Some((Kept::of(&socket)?, socket))).collect();
-        sockets.sort_by_key(|(kept, _)| (kept.opened, kept.number));
+        order::sort_by_key(&mut sockets, |(kept, _)| (kept.opened, kept.number));
         for (kept, socket) in sockets {
             let id = listeners.hub.open(kept.open.clone(), kept.opened);
             listeners.sinks.insert(id, Sink::Socket { socket, kept, ready: Timestamp(0) });

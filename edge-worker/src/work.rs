@@ -18,7 +18,7 @@ use heliograph_core::documents::{self, Document};
 use heliograph_core::kv::{Batch, Direction, Range, Read};
 use heliograph_core::runtime::BoxFuture;
 use heliograph_core::time::SECOND;
-use heliograph_core::{Error, Result, Timestamp};
+use heliograph_core::{Error, Result, Timestamp, order};
 
 use crate::kv_documents::Documents;
 use crate::runtime::EdgeRuntime;
@@ -202,7 +202,7 @@ fn begin(
 
 /// Lets those go on whose pieces are done or put off.
 fn release_waiters(space: &Space) {
-    let mut left: BTreeSet<String> = due(space).iter().map(name).collect();
+    let mut left: BTreeSet<String> = order::gather(due(space).iter().map(name));
     left.extend(space.work.busy.borrow().iter().cloned());
     let mut waiters = space.work.waiters.borrow_mut();
     let (waiting, ready): (Vec<_>, Vec<_>) = waiters.drain(..).partition(|waiter| !waiter.pieces.is_disjoint(&left));

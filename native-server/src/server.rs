@@ -55,7 +55,7 @@ impl Deployment {
 
         let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };
         let call = Call::operation(deployment::actor().name, &start).map_err(|error| error.to_string())?;
-        let reply = writer.call(call).await.map_err(|error| error.message.into_owned())?;
+        let reply = writer.call(call).await.map_err(|error| error.into_details().message.into_owned())?;
         let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
 
         let environment = Environment::new(settings, secrets, identity.id);

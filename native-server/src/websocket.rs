@@ -84,7 +84,7 @@ async fn close(socket: &mut WebSocket, error: Error) {
     if let Some(cause) = &error.cause {
         eprintln!("error: {PATH}: {cause}");
     }
-    let frame = CloseFrame { code: close_code(&error), reason: error.message.into_owned().into() };
+    let frame = CloseFrame { code: close_code(&error), reason: error.into_details().message.into_owned().into() };
     // A client that is gone needs no reason.
     let _ = socket.send(Message::Close(Some(frame))).await;
 }

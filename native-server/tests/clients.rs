@@ -21,8 +21,9 @@ const HEALTH: &str = "GET /hydra/v1/health HTTP/1.1\r\nhost: x\r\n\r\n";
 
 async fn start(name: &str, stream_seconds: u32) -> (heliograph::testing::Folder, Server) {
     let folder = folder(name);
-    let settings =
-        Settings { client_seconds: PATIENCE as u32, stream_seconds, publish_interval: 0, ..Settings::default() };
+    let mut settings = Settings::default();
+    (settings.client_seconds, settings.stream_seconds, settings.publish_interval) =
+        (PATIENCE as u32, stream_seconds, 0);
     let server = Server::start(&folder.file("d.redb"), settings).await;
     (folder, server)
 }

@@ -36,6 +36,16 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     fs::write(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
+/// Copies a folder and what is in it.
+pub fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    collect(from, &mut files)?;
+    for file in files {
+        write(&to.join(file.strip_prefix(from).unwrap_or(&file)), read(&file)?)?;
+    }
+    Ok(())
+}
+
 /// A fingerprint of the names and contents of the files and folders given, and of `extra`. Equal inputs give an equal
 /// fingerprint with the same toolchain; another toolchain only means a rebuild.
 pub fn fingerprint(paths: &[PathBuf], extra: &str) -> Result<String> {

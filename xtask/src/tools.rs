@@ -1,32 +1,64 @@
 //! The pinned tools of the Worker, installed from the package registries into ignored folders of the checkout.
 //!
-//! From the Cargo registry into `tools/`: worker-build, and the wasm-bindgen command (a small package of ours over the
-//! library, see `xtask/wasm-bindgen`). From npm into `node_modules`: esbuild, workerd, and apart from them
+//! From the Cargo registry into `tools/`: worker-build (see `xtask/worker-build`), and the wasm-bindgen command (a small
+//! package of ours over the library, see `xtask/wasm-bindgen`). From npm into `node_modules`: esbuild, workerd, and apart from them
 //! wrangler. No install script runs. Debug builds of the two Rust tools: they compile in half the time and the bundle
 //! they produce is the same.
 
 use std::env::consts::{ARCH, OS};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::project::{cargo, fingerprint, root, write};
-use crate::run::{Result, tool};
+use serde_json::Value;
 
-/// Keep equal to the build command of `wrangler.toml`.
+use crate::project::{cargo, copy_folder, fingerprint, read, read_text, root, write};
+use crate::run::{Result, output, tool};
+
+/// Keep equal to the build command of `wrangler.toml` and to `xtask/worker-build/Cargo.toml`.
 pub const WORKER_BUILD: &str = "worker-build@0.8.7";
 
+/// worker-build as it was published, compiled without the second of its two TLS libraries, which needs OpenSSL's headers.
+/// Only its downloads use that one, and it downloads nothing when it is given the tools.
 pub fn worker_build() -> Result<PathBuf> {
-    let binary = root().join("tools/bin/worker-build");
-    install("worker-build", WORKER_BUILD, &binary, || {
+    let binary = root().join("tools/offline/worker-build");
+    let inputs = fingerprint(&[root().join("xtask/worker-build")], "")?;
+    install("worker-build", &inputs, &binary, || {
+        let copy = root().join("target/tools/worker-build");
+        copy_folder(&published_source()?, &copy)?;
+        let manifest = copy.join("Cargo.toml");
+        let text = read_text(&manifest)?;
+        let without = text.replacen("    \"native-tls\",\n", "", 1);
+        if without == text {
+            return Err("worker-build no longer asks for native-tls: install it as published".into());
+        }
+        write(&manifest, without + "\n[workspace]\n")?;
+        // Its own lock file without what is no longer needed: `--locked` would refuse that too.
         tool(
-            "install worker-build",
+            "build worker-build",
             cargo()
-                .args(["install", "--quiet", "--debug", WORKER_BUILD, "--locked", "--root", "tools"])
+                .args(["build", "--quiet", "--bin", "worker-build", "--target-dir", "target/tools", "--manifest-path"])
+                .arg(&manifest)
                 .env("CARGO_PROFILE_DEV_DEBUG", "0"),
-        )
-        .map_err(|error| format!("{error}; its TLS library needs OpenSSL's headers (libssl-dev) and pkg-config"))
+        )?;
+        write(&binary, read(&root().join("target/tools/debug/worker-build"))?)?;
+        fs::set_permissions(&binary, Permissions::from_mode(0o755)).map_err(|error| error.to_string())
     })?;
     Ok(binary)
+}
+
+/// Where cargo unpacked [`WORKER_BUILD`], beside the packages that it needs.
+fn published_source() -> Result<PathBuf> {
+    let arguments = ["metadata", "--format-version=1", "--locked", "--manifest-path", "xtask/worker-build/Cargo.toml"];
+    let metadata: Value =
+        serde_json::from_slice(&output("cargo metadata", cargo().args(arguments))?).map_err(|e| e.to_string())?;
+    let packages = metadata.get("packages").and_then(Value::as_array).ok_or("cargo metadata has no packages")?;
+    let needed = packages.iter().find(|package| package.get("name").is_some_and(|name| name == "worker-codegen"));
+    needed
+        .and_then(|package| package.get("manifest_path")?.as_str())
+        .and_then(|manifest| Some(Path::new(manifest).parent()?.with_file_name(WORKER_BUILD.replace('@', "-"))))
+        .ok_or_else(|| "cargo metadata does not name worker-codegen".into())
 }
 
 pub fn wasm_bindgen() -> Result<PathBuf> {

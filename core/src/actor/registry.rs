@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::{Kind, Operation, Query, Turn, View, decode, encode};
-use crate::{Error, Result};
+use crate::{Error, Result, order};
 
 /// How to run one operation or query from its encoded arguments.
 pub struct Entry {
@@ -58,7 +58,8 @@ const MODULES: &[&[Entry]] = &[
 fn index() -> &'static BTreeMap<(Kind, &'static str), Run> {
     static INDEX: OnceLock<BTreeMap<(Kind, &'static str), Run>> = OnceLock::new();
     INDEX.get_or_init(|| {
-        MODULES.iter().flat_map(|entries| entries.iter()).map(|entry| ((entry.kind, entry.name), entry.run)).collect()
+        let entries = MODULES.iter().flat_map(|entries| entries.iter());
+        order::gather(entries.map(|entry| ((entry.kind, entry.name), entry.run)))
     })
 }
 

@@ -14,7 +14,7 @@ use crate::crypto::envelope::Envelope;
 use crate::crypto::session::{self, Incoming, Opened, Opening, RecipientKeys, SenderKeys, SessionRow};
 use crate::crypto::signing;
 use crate::runtime::{self, Runtime};
-use crate::{Error, Result};
+use crate::{Error, Result, order};
 
 /// A message as the service decrypted it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -88,7 +88,7 @@ impl<'a> Opener<'a> {
         for sealed in generations.flatten() {
             opener.held.push(HeldKeys::open(secrets, &agent.did, &sealed)?);
         }
-        let keys: BTreeSet<SessionKey> = items.iter().filter_map(session_of).collect();
+        let keys: BTreeSet<SessionKey> = order::gather(items.iter().filter_map(session_of));
         if !keys.is_empty() {
             let keys: Vec<SessionKey> = keys.into_iter().collect();
             let known = runtime::query(rt, agent.actor.as_str(), &ReadSessions { keys: keys.clone() }).await?;

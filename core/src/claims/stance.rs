@@ -273,7 +273,7 @@ pub fn stance(words: &[Word<'_>], internet: bool) -> Option<Stance> {
     }
     let negated = match (bad.is_empty(), over) {
         // "no longer blocked", "unblocked", "the ban was lifted" against "the ban was not lifted".
-        (_, true) => !(negations && !no_longer(words)),
+        (_, true) => !negations || no_longer(words),
         (false, false) => negations,
         // "works" against "does not work".
         (true, false) => !negations,

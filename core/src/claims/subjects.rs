@@ -3,6 +3,7 @@
 use super::words::{Lazy, Phrases, Word};
 use crate::country::Subject;
 use crate::incidents::INTERNET;
+use crate::order;
 use crate::starter::{self, Platform};
 
 const BRANDS: &str = include_str!("brands.tsv");
@@ -110,7 +111,7 @@ pub fn topics(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Topic> {
             add(at, &word.lower);
         }
     }
-    found.sort_by_key(|(at, _)| *at);
+    order::sort_by_key(&mut found, |(at, _)| *at);
     if found.is_empty() && !connectivity().all(words).is_empty() {
         return vec![Topic::Internet];
     }

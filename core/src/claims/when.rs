@@ -1,11 +1,8 @@
 //! The time that a claim speaks of: days and spans of days, in UTC.
 
-use jiff::ToSpan;
-use jiff::civil::Date;
-
 use super::words::Word;
 use crate::Timestamp;
-use crate::time::DAY;
+use crate::time::{DAY, Date};
 
 /// Whole days, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,19 +31,19 @@ impl When {
 }
 
 fn midnight(date: Date) -> Timestamp {
-    Timestamp::parse(&date.to_string()).unwrap_or_default()
+    Timestamp(date.days().saturating_mul(DAY))
 }
 
 /// A date as written: parts may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Written {
-    year: Option<i16>,
-    month: Option<i8>,
-    day: Option<i8>,
+    year: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
 }
 
 impl Written {
-    const fn new(year: Option<i16>, month: Option<i8>, day: Option<i8>) -> Written {
+    const fn new(year: Option<i64>, month: Option<i64>, day: Option<i64>) -> Written {
         Written { year, month, day }
     }
 
@@ -58,27 +55,27 @@ impl Written {
 
     /// The days it means; without a year those of the latest one that does not lie ahead.
     fn resolve(self, today: Date) -> Option<When> {
-        let in_year = |year: i16| match (self.month, self.day) {
-            (Some(month), Some(day)) => Date::new(year, month, day).ok().map(When::day),
+        let in_year = |year: i64| match (self.month, self.day) {
+            (Some(month), Some(day)) => Date::new(year, month, day).map(When::day),
             (Some(month), None) => {
-                let first = Date::new(year, month, 1).ok()?;
+                let first = Date::new(year, month, 1)?;
                 Some(When { first, last: first.last_of_month() })
             }
-            _ => Some(When { first: Date::new(year, 1, 1).ok()?, last: Date::new(year, 12, 31).ok()? }),
+            _ => Some(When { first: Date::new(year, 1, 1)?, last: Date::new(year, 12, 31)? }),
         };
         match self.year {
             Some(year) => in_year(year),
-            None => [today.year(), today.year() - 1]
+            None => [today.year, today.year - 1]
                 .into_iter()
                 .filter_map(in_year)
                 .find(|when| when.first <= today)
                 // 29 February is not in every year.
-                .or_else(|| (1..=8).filter_map(|back| in_year(today.year() - back)).find(|when| when.first <= today)),
+                .or_else(|| (1..=8).filter_map(|back| in_year(today.year - back)).find(|when| when.first <= today)),
         }
     }
 }
 
-const MONTHS: [(&str, i8); 24] = [
+const MONTHS: [(&str, i64); 24] = [
     ("january", 1),
     ("jan", 1),
     ("february", 2),
@@ -106,23 +103,23 @@ const MONTHS: [(&str, i8); 24] = [
 ];
 
 /// A month by name. "may", "march" and "mar" are words too, and months only with a capital.
-fn month(word: &Word<'_>) -> Option<i8> {
+fn month(word: &Word<'_>) -> Option<i64> {
     let (_, month) = MONTHS.iter().find(|(name, _)| *name == word.lower)?;
     let doubtful = matches!(word.lower.as_str(), "may" | "march" | "mar" | "jan" | "dec");
     (!doubtful || word.is_capital()).then_some(*month)
 }
 
-fn number(word: &Word<'_>) -> Option<i16> {
+fn number(word: &Word<'_>) -> Option<i64> {
     let text = word.lower.as_str();
     let digits = ["st", "nd", "rd", "th"].iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text);
     (digits.len() <= 4 && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok())?
 }
 
-fn day(word: &Word<'_>) -> Option<i8> {
-    number(word).filter(|day| (1..=31).contains(day)).and_then(|day| i8::try_from(day).ok())
+fn day(word: &Word<'_>) -> Option<i64> {
+    number(word).filter(|day| (1..=31).contains(day))
 }
 
-fn year(word: &Word<'_>) -> Option<i16> {
+fn year(word: &Word<'_>) -> Option<i64> {
     (word.lower.len() == 4).then(|| number(word))?.filter(|year| (1990..=2099).contains(year))
 }
 
@@ -135,7 +132,7 @@ fn quantity(word: &Word<'_>) -> Option<i64> {
     }
     let named =
         WORDS.iter().position(|name| !name.is_empty() && *name == word.lower).and_then(|n| i64::try_from(n).ok());
-    named.or_else(|| number(word).map(i64::from))
+    named.or_else(|| number(word))
 }
 
 struct Reader<'a> {
@@ -175,10 +172,10 @@ impl<'a> Reader<'a> {
         let joined = |at: usize| self.word(at).filter(|word| word.joined);
         let second = joined(at + 1)?;
         if let Some(year) = self.read(at, year) {
-            let month = number(second).filter(|month| (1..=12).contains(month))? as i8;
+            let month = number(second).filter(|month| (1..=12).contains(month))?;
             // The time may follow the day: 2023-11-08T12.
             let third = joined(at + 2).and_then(|word| word.lower.split('t').next().map(str::to_owned));
-            let day = third.and_then(|text| text.parse::<i8>().ok()).filter(|day| (1..=31).contains(day));
+            let day = third.and_then(|text| text.parse::<i64>().ok()).filter(|day| (1..=31).contains(day));
             return Some((if day.is_some() { 3 } else { 2 }, Written::new(Some(year), Some(month), day)));
         }
         let (first, second) = (self.read(at, day)?, day(second)?);
@@ -233,7 +230,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A day after a dash or a word for one: words in between, and the day.
-    fn second_day(&self, at: usize) -> Option<(usize, i8)> {
+    fn second_day(&self, at: usize) -> Option<(usize, i64)> {
         if self.word(at)?.joined {
             return Some((0, self.read(at, day)?));
         }
@@ -243,29 +240,29 @@ impl<'a> Reader<'a> {
 
     fn relative(&self, at: usize) -> Option<When> {
         let today = self.today;
-        let back = |days: i64| today.checked_sub(days.days()).ok();
-        let span = |days: i64| Some(When { first: back(days)?, last: today });
+        let back = |days: i64| today.plus(-days);
+        let span = |days: i64| Some(When { first: back(days), last: today });
         match self.lower(at) {
             "today" | "tonight" | "currently" | "now" => Some(When::day(today)),
-            "yesterday" => back(1).map(When::day),
+            "yesterday" => Some(When::day(back(1))),
             "this" | "last" | "past" | "previous" => {
                 let last = self.lower(at) != "this";
                 if let (true, Some(count)) = (last, self.read(at + 1, quantity)) {
                     return span(count.checked_mul(unit(self.lower(at + 2))?)?);
                 }
                 match (self.lower(at + 1), last) {
-                    ("week", false) => span(i64::from(today.weekday().to_monday_zero_offset())),
+                    ("week", false) => span(today.weekday()),
                     ("week", true) => {
-                        let monday = back(i64::from(today.weekday().to_monday_zero_offset()) + 7)?;
-                        Some(When { first: monday, last: monday.checked_add(6.days()).ok()? })
+                        let monday = back(today.weekday() + 7);
+                        Some(When { first: monday, last: monday.plus(6) })
                     }
                     ("month", false) => Some(When { first: today.first_of_month(), last: today }),
                     ("month", true) => {
-                        let last = today.first_of_month().yesterday().ok()?;
+                        let last = today.first_of_month().plus(-1);
                         Some(When { first: last.first_of_month(), last })
                     }
-                    ("year", false) => Some(When { first: Date::new(today.year(), 1, 1).ok()?, last: today }),
-                    ("year", true) => Written::new(Some(today.year() - 1), None, None).resolve(today),
+                    ("year", false) => Some(When { first: Date::new(today.year, 1, 1)?, last: today }),
+                    ("year", true) => Written::new(Some(today.year - 1), None, None).resolve(today),
                     (_, true) => {
                         let month = self.read(at + 1, month)?;
                         Written::new(None, Some(month), None).resolve(today)
@@ -276,7 +273,7 @@ impl<'a> Reader<'a> {
             _ if self.is(at + 2, &["ago"]) => {
                 let count = self.read(at, quantity)?;
                 let days = unit(self.lower(at + 1))?.checked_mul(count)?;
-                back(days).map(When::day)
+                Some(When::day(back(days)))
             }
             _ => None,
         }
@@ -298,7 +295,7 @@ fn unit(word: &str) -> Option<i64> {
 
 /// The days that a sentence speaks of, as seen from `now`; `None` when it names none.
 pub fn when(words: &[Word<'_>], now: Timestamp) -> Option<When> {
-    let today = now.to_date_text().parse().ok()?;
+    let today = Date::from_days(now.day());
     let reader = Reader { words, today };
     for at in 0..words.len() {
         if let Some((first, second)) = reader.days_of_a_month(at) {
@@ -338,7 +335,7 @@ fn range(first: Written, second: Written, today: Date) -> Option<When> {
     let (from, to) = match first.year {
         // "from December to January": the year turns in between.
         None if to.last < from.first => {
-            (Written { year: Some(from.first.year() - 1), ..first }.resolve(today).filter(|f| f.first <= to.last)?, to)
+            (Written { year: Some(from.first.year - 1), ..first }.resolve(today).filter(|f| f.first <= to.last)?, to)
         }
         _ => (from, to),
     };

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use crate::order;
+
 /// One word, number or domain of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word<'a> {
@@ -78,7 +80,7 @@ impl<T: Copy> Phrases<T> {
         let mut phrases: Vec<(Vec<String>, T)> =
             phrases.into_iter().map(|(phrase, meaning)| (as_words(&phrase), meaning)).collect();
         phrases.retain(|(words, _)| !words.is_empty());
-        phrases.sort_by(|(a, _), (b, _)| a.first().cmp(&b.first()).then(b.len().cmp(&a.len())));
+        order::sort_by(&mut phrases, |(a, _), (b, _)| a.first().cmp(&b.first()).then(b.len().cmp(&a.len())));
         Phrases { phrases }
     }
 

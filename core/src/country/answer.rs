@@ -18,7 +18,7 @@ use crate::verdict::Technique;
 use crate::verdict::national::{self, Basis, CountryVerdict, ListEntry};
 use crate::verdict::network::{self, Status};
 use crate::verdict::posterior::Beta;
-use crate::{Result, Timestamp, starter};
+use crate::{Result, Timestamp, order, starter};
 
 /// Most subjects of one question (interface section 8).
 pub const MAX_SUBJECTS: usize = 50;
@@ -279,7 +279,7 @@ pub fn round(value: f64) -> f64 {
 
 /// The licences of the rows behind an answer, the strictest last.
 fn licences(sources: &[Source], from_list: bool) -> Vec<String> {
-    let mut licences: BTreeSet<&str> = sources.iter().map(|source| source.licence()).collect();
+    let mut licences: BTreeSet<&str> = order::gather(sources.iter().map(|source| source.licence()));
     if from_list || sources.is_empty() {
         licences.insert(starter::LICENCE);
     }
@@ -343,7 +343,7 @@ fn networks(essential: &[&Judged]) -> Vec<NetworkAnswer> {
     let mut networks: Vec<&Network> = essential.iter().flat_map(|judged| &judged.networks).collect();
     networks.retain(|network| network.asn != 0);
     // A stable sort: of equals the first stays.
-    networks.sort_by_key(|network| (network.asn, std::cmp::Reverse(rank(network))));
+    order::sort_by_key(&mut networks, |network| (network.asn, std::cmp::Reverse(rank(network))));
     networks.dedup_by_key(|network| network.asn);
     networks.into_iter().map(network_answer).collect()
 }

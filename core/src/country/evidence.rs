@@ -19,7 +19,7 @@ use crate::verdict::network::{self, Context, NetworkVerdict};
 use crate::verdict::posterior::Calibration;
 use crate::verdict::window::{self, Ageing, HourVote, Peers, Session};
 use crate::verdict::{RuleId, Vote};
-use crate::{Result, Timestamp, starter};
+use crate::{Result, Timestamp, order, starter};
 
 /// One stored measurement, judged.
 pub struct Seen {
@@ -156,7 +156,8 @@ impl Surroundings {
         }
         // A single failing control page says nothing about a network.
         let enough = counts.into_iter().filter(|(_, (_, all))| *all >= 5);
-        surroundings.control = enough.map(|(asn, (failed, all))| (asn, f64::from(failed) / f64::from(all))).collect();
+        surroundings.control =
+            order::gather(enough.map(|(asn, (failed, all))| (asn, f64::from(failed) / f64::from(all))));
         Ok(surroundings)
     }
 
@@ -189,8 +190,7 @@ fn control_sites(view: &impl Read) -> Result<Vec<String>> {
 /// (ruling intelligence 4). None are collected when no failure waits for them.
 fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
     let waiting = seen.iter().filter(|seen| seen.session.evaluated.vote == Vote::NeedsControl).map(|seen| seen.day);
-    let days: BTreeSet<u32> = waiting.collect();
-    let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(Peers::default()) };
+    let (Some(first), Some(last)) = (waiting.clone().min(), waiting.max()) else { return Ok(Peers::default()) };
     let mut peers = Peers::collect(seen.iter().map(|seen| &seen.session));
     let (first, last) = (first.saturating_sub(1), last.saturating_add(1).min(day_of(at.hour())));
     let range = OUTSIDE.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));

@@ -17,7 +17,7 @@ use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
 use crate::verdict::Vote;
 use crate::world::{self, DAYS_AT_ONCE, NetworkSummary, PeerDays, Summarize, TargetSummary};
-use crate::{Result, Timestamp, outlook};
+use crate::{Result, Timestamp, order, outlook};
 
 /// Targets judged in one operation: bounds how long it holds the writer.
 const AT_ONCE: usize = 20;
@@ -87,7 +87,7 @@ impl Operation for Refresh {
 
 fn due_targets(turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
     let queued = QUEUE.scan(turn, &QUEUE.range(), Direction::Ascending, AT_ONCE)?;
-    let mut targets: BTreeSet<String> = queued.into_iter().map(|((target,), ())| target).collect();
+    let mut targets: BTreeSet<String> = order::gather(queued.into_iter().map(|((target,), ())| target));
     let ageing = AGEING.between(&(), &(turn.now.plus(1),));
     let room = AT_ONCE - targets.len();
     targets.extend(AGEING.scan(turn, &ageing, Direction::Ascending, room)?.into_iter().map(|((_, target), ())| target));

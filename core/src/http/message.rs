@@ -100,7 +100,7 @@ impl Response {
         if let Some(seconds) = error.retry_after {
             response.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        response.cause = error.cause;
+        response.cause = error.into_details().cause;
         response
     }
 

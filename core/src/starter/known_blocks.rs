@@ -2,16 +2,13 @@
 
 use std::sync::OnceLock;
 
-use jiff::ToSpan;
-use jiff::civil::Date;
-
 use super::{Country, Platform};
 use crate::time::Timestamp;
 
 pub(super) const TEXT: &str = include_str!("known_blocks.tsv");
 
 /// Months after `confirmed_on` for which a row sets a status (ruling intelligence 28).
-pub const VALID_MONTHS: i32 = 24;
+pub const VALID_MONTHS: i64 = 24;
 
 /// One documented block, of list kind `documented`.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,15 +34,14 @@ impl KnownBlock {
     }
 
     fn from_row([country, target, technique, since, confirmed_on, source]: [&'static str; 6]) -> Option<KnownBlock> {
-        let day: Date = confirmed_on.parse().ok()?;
-        let last = day.checked_add(VALID_MONTHS.months()).ok()?;
+        let confirmed_on = super::date(confirmed_on)?;
         Some(KnownBlock {
             country: Country::by_code(country)?.code,
             target,
             technique: super::optional(technique),
             since: super::optional(since),
-            confirmed_on: super::date(confirmed_on)?,
-            expires: Timestamp::parse(&last.to_string())?,
+            confirmed_on,
+            expires: confirmed_on.plus_months(VALID_MONTHS),
             source,
         })
     }

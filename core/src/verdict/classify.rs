@@ -14,6 +14,7 @@ use crate::measurement::ooni_document::{self, Document};
 use crate::measurement::outcome::Outcome;
 use crate::measurement::types::Rejection;
 use crate::measurement::web_connectivity;
+use crate::order;
 
 /// The class of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,7 +89,7 @@ fn classify_document(document: &Document, fingerprints: &Fingerprints) -> Result
         let contributions = ooni_document::contributions(document, fingerprints)?;
         let mut roles: Vec<Evaluated> = contributions.iter().map(|found| found.outcome.evaluate()).collect();
         // A role that works is the last word on a service, whatever says nothing beside it.
-        roles.sort_by_key(|role| role.rule.rule().class == Class::Clear);
+        order::sort_by_key(&mut roles, |role| role.rule.rule().class == Class::Clear);
         roles
     };
     Ok(decide(&found, interference))

@@ -8,8 +8,8 @@ use super::constants::{
 };
 use super::network::{NetworkVerdict, Status};
 use super::technique::Technique;
-use crate::Timestamp;
 use crate::time::HOUR;
+use crate::{Timestamp, order};
 
 /// How far a block reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -185,7 +185,7 @@ pub fn techniques<'a>(counts: impl Iterator<Item = &'a BTreeMap<Technique, u32>>
         }
     }
     let mut out: Vec<(Technique, u32)> = total.into_iter().collect();
-    out.sort_by_key(|(technique, n)| (std::cmp::Reverse(*n), *technique));
+    order::sort_by_key(&mut out, |(technique, n)| (std::cmp::Reverse(*n), *technique));
     out.into_iter().map(|(technique, _)| technique).collect()
 }
 

@@ -10,7 +10,7 @@ use super::constants::{
 use super::posterior::{Beta, Calibration, log10_odds};
 use super::technique::Technique;
 use super::window::{Ageing, HourVote, by_day, weighted, window};
-use crate::Timestamp;
+use crate::{Timestamp, order};
 
 /// The three states of every answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -151,7 +151,7 @@ pub fn down_rate(other_countries: &[f64]) -> f64 {
     if rates.len() < DOWN_RATE_COUNTRIES {
         return DEFAULT_DOWN_RATE;
     }
-    rates.sort_by(f64::total_cmp);
+    order::sort_by(&mut rates, f64::total_cmp);
     let middle = rates.len() / 2;
     let at = |index: usize| rates.get(index).copied().unwrap_or(DEFAULT_DOWN_RATE);
     if rates.len() % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
@@ -185,7 +185,7 @@ fn is_instrument_fault(version: u32, counts: &[VersionCount]) -> bool {
     let place = |count: &VersionCount| (count.asn, count.span);
     let places = |mine: bool| {
         let counts = counts.iter().filter(move |count| (count.version == version) == mine && count.sessions > 0);
-        counts.map(place).collect::<BTreeSet<_>>()
+        order::gather::<BTreeSet<_>, _>(counts.map(place))
     };
     let (mine, others) = (places(true), places(false));
     let shared = |count: &&VersionCount| mine.contains(&place(count)) && others.contains(&place(count));

@@ -9,7 +9,7 @@ use crate::actor::{Kind, View};
 use crate::country::strictest;
 use crate::documents::{Family, Rendered};
 use crate::starter::{self, Country};
-use crate::{Error, Result, Timestamp};
+use crate::{Result, Timestamp, order};
 
 pub const INDEX_JSON: &str = "data/censorship-index.json";
 pub const INDEX_CSV: &str = "data/censorship-index.csv";
@@ -30,7 +30,7 @@ pub const FAMILIES: &[Family] = &[
         prefix: INDEX_CSV,
         owner: Kind::World,
         max_age: MAX_AGE,
-        render: |view, _| Ok(Rendered::csv(index_csv(&summaries(view)?)?, "censorship-index.csv")),
+        render: |view, _| Ok(Rendered::csv(index_csv(&summaries(view)?), "censorship-index.csv")),
     },
     Family {
         prefix: OVERVIEW,
@@ -150,8 +150,8 @@ pub struct LevelCounts {
 
 /// Sources of some summaries with their licences, each once.
 pub fn source_licenses<'a>(summaries: impl Iterator<Item = &'a CountrySummary>) -> Vec<SourceLicense> {
-    let mut found: std::collections::BTreeMap<&str, &str> =
-        summaries.flat_map(|s| &s.sources).map(|s| (s.source.as_str(), s.licence.as_str())).collect();
+    let all = summaries.flat_map(|s| &s.sources).map(|s| (s.source.as_str(), s.licence.as_str()));
+    let mut found: std::collections::BTreeMap<&str, &str> = order::gather(all);
     found.insert("starter", starter::LICENCE);
     found
         .into_iter()
@@ -167,7 +167,7 @@ fn share(part: u32, whole: u32) -> f64 {
 fn rows(summaries: &[CountrySummary]) -> Vec<IndexRow> {
     let mut scored: Vec<(u32, &CountrySummary)> =
         summaries.iter().filter_map(|summary| Some((summary.index.score?, summary))).collect();
-    scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.country.cmp(&b.1.country)));
+    order::sort_by(&mut scored, |a, b| b.0.cmp(&a.0).then_with(|| a.1.country.cmp(&b.1.country)));
     (1..)
         .zip(scored)
         .map(|(rank, (score, summary))| {
@@ -247,23 +247,10 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
 }
 
 /// The index as CSV (spec intelligence 3.2).
-pub fn index_csv(summaries: &[CountrySummary]) -> Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let header = [
-        "rank",
-        "country",
-        "code",
-        "score",
-        "level",
-        "samples",
-        "block_rate",
-        "risk_tier",
-        "anomaly_rate",
-        "confirmed_rate",
-        "blocked",
-        "last_updated",
-    ];
-    writer.write_record(header).map_err(Error::internal)?;
+pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
+    let mut out = String::from(
+        "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated\n",
+    );
     for (row, summary) in rows(summaries)
         .iter()
         .filter_map(|row| Some((row, summaries.iter().find(|summary| summary.country == row.code)?)))
@@ -282,9 +269,15 @@ pub fn index_csv(summaries: &[CountrySummary]) -> Result<Vec<u8>> {
             row.blocked.join(";"),
             row.last_updated.clone().unwrap_or_default(),
         ];
-        writer.write_record(fields).map_err(Error::internal)?;
+        out += &fields.map(csv_field).join(",");
+        out.push('\n');
     }
-    writer.into_inner().map_err(|error| Error::internal(error.error()))
+    out.into_bytes()
+}
+
+/// Quotes what RFC 4180 section 2 wants quoted. The `csv` crate's writer would bring a float parser with 10 KB of tables.
+fn csv_field(text: String) -> String {
+    if text.contains(['"', ',', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 /// Measurements of a country as older clients read them.
@@ -378,7 +371,7 @@ pub fn overview(summaries: &[CountrySummary], now: Timestamp) -> OverviewBody {
     }
     // Countries with measurements first, the most anomalous leading.
     let rate = |row: &OverviewRow| row.ooni.as_ref().map_or(-1.0, |ooni| ooni.anomaly_rate);
-    rows.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+    order::sort_by(&mut rows, |a, b| rate(b).total_cmp(&rate(a)));
     OverviewBody {
         timestamp: now.to_string(),
         license: LICENSE,
@@ -386,5 +379,19 @@ pub fn overview(summaries: &[CountrySummary], now: Timestamp) -> OverviewBody {
         summary: counts,
         countries: rows,
         as_of: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_with_commas_quotes_and_line_ends_are_read_back_as_written() {
+        let fields = ["plain", "", "a, b", "say \"no\"", "two\nlines", "\r", "1.5"];
+        let line = fields.map(|field| csv_field(field.into())).join(",");
+        assert!(line.starts_with("plain,,\"a, b\","));
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
+        assert_eq!(reader.records().next().unwrap().unwrap().iter().collect::<Vec<_>>(), fields);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::TargetSummary;
+use crate::order;
 use crate::starter::{self, categories::Focus};
 
 /// Weights of the parts; absent parts are dropped and the rest renormalised.
@@ -74,10 +75,10 @@ pub fn compute(inputs: &Inputs<'_>) -> Index {
     let sites = inputs.rows.iter().filter(|row| row.evidence > 0).count();
     let basket: BTreeSet<&str>;
     let (list, breadth_list): (BTreeSet<&str>, &str) = if inputs.global.is_empty() {
-        basket = starter::basket::all().iter().map(|site| site.domain).collect();
+        basket = order::gather(starter::basket::all().iter().map(|site| site.domain));
         (basket, "basket")
     } else {
-        (inputs.global.iter().map(String::as_str).collect(), "global_list")
+        (order::gather(inputs.global.iter().map(String::as_str)), "global_list")
     };
     let listed: Vec<&&TargetSummary> =
         inputs.rows.iter().filter(|row| row.is_decided() && list.contains(row.target.as_str())).collect();

@@ -14,7 +14,7 @@ use crate::time::{DAY, HOUR};
 use crate::verdict::constants as c;
 use crate::verdict::posterior::Calibration;
 use crate::verdict::{RULES, Technique};
-use crate::{Timestamp, starter};
+use crate::{Timestamp, order, starter};
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Methodology {
@@ -171,7 +171,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
         effective_license: strictest(&contributing).to_owned(),
         methodology: Method {
             overview: OVERVIEW,
-            data_sources: sources().chain([starter_source()]).collect(),
+            data_sources: order::gather(sources().chain([starter_source()])),
             data_sources_list: sources().map(|(_, source)| source).chain([starter_source().1]).collect(),
             model: model(),
             scoring: scoring(),
@@ -243,9 +243,9 @@ fn model() -> Model {
 fn scoring() -> Scoring {
     Scoring {
         scale: "0 to 100, 100 is total blocking",
-        levels: LEVELS.iter().map(|(from, name, _)| (*name, *from)).collect(),
-        risk_tiers: LEVELS.iter().map(|(_, name, tier)| (*name, *tier)).collect(),
-        weights: WEIGHTS.into_iter().collect(),
+        levels: order::gather(LEVELS.iter().map(|(from, name, _)| (*name, *from))),
+        risk_tiers: order::gather(LEVELS.iter().map(|(_, name, tier)| (*name, *tier))),
+        weights: order::gather(WEIGHTS),
         missing_components: vec!["shutdown_load"],
         grades: GRADES
             .iter()
@@ -268,7 +268,7 @@ fn scoring() -> Scoring {
 fn constants() -> BTreeMap<&'static str, f64> {
     let hours = |micros: i64| micros as f64 / HOUR as f64;
     let days = |micros: i64| micros as f64 / DAY as f64;
-    BTreeMap::from([
+    order::gather([
         ("vote_blocked_at_log10_lr", c::BLOCKED_AT),
         ("vote_clear_at_log10_lr", c::CLEAR_AT),
         ("window_hours", hours(c::WINDOW)),

@@ -102,7 +102,8 @@ impl Doors<'_> {
         }
         let (runtime, _) = self.client.deployment().ok_or("this needs the data file")?;
         let options = options(self.import, list.clone())?;
-        let importer = runtime.block_on(Importer::new(rt, self.kind, options)).map_err(|error| error.message)?;
+        let importer =
+            runtime.block_on(Importer::new(rt, self.kind, options)).map_err(|error| error.into_details().message)?;
         let importer = Arc::new(importer);
         self.importer = Some((list, importer.clone()));
         Ok(importer)
@@ -170,7 +171,7 @@ async fn here(
 
 /// Stores a chunk; what failed is tried again, counted as it was the first time.
 async fn store(rt: &dyn Runtime, importer: &Importer, chunk: &[u8]) -> Result<Summary, Failure> {
-    let failure = |error: heliograph_core::Error| refused(error.code, error.message.into_owned());
+    let failure = |error: heliograph_core::Error| refused(error.code, error.into_details().message.into_owned());
     let mut summary = importer.chunk(rt, chunk).await.map_err(failure)?;
     for attempt in 1..ATTEMPTS {
         let failed = failed(&summary);

@@ -26,6 +26,7 @@ impl ActorSpace {
 }
 
 fn back(error: Error) -> StoreError {
+    let error = error.into_details();
     let cause = error.cause.unwrap_or_else(|| error.message.into_owned());
     match error.code {
         ErrorCode::Unavailable => StoreError::Unavailable(cause),

@@ -314,7 +314,10 @@ impl<'t> Commit<'t> {
         match piece {
             Work::Timer(key) => {
                 let fired = self.run(actor, |space| host::fire(space, &key))?;
-                Ok(fired.map_err(|error| Error { cause: Some(format!("timer {key}: {error}")), ..error }))
+                Ok(fired.map_err(|error| {
+                    let cause = format!("timer {key}: {error}");
+                    error.cause(cause)
+                }))
             }
             Work::Deliver(delivery) => self.deliver(&delivery),
             Work::Publish(key) => {

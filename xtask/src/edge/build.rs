@@ -76,6 +76,7 @@ fn inputs() -> Result<String> {
         "edge-worker/tools/package-lock.json",
         "xtask/src/tools.rs",
         "xtask/wasm-bindgen",
+        "xtask/worker-build",
     ];
     fingerprint(&paths.map(|path| root().join(path)), &std::env::var("RUSTFLAGS").unwrap_or_default())
 }

@@ -19,10 +19,12 @@ pub fn load() -> Result<WranglerToml> {
 pub fn check() -> Result<()> {
     let text = read_text(&root().join("wrangler.toml"))?;
     parse(&text)?;
-    if text.contains(&format!(" {} ", tools::WORKER_BUILD)) {
+    let ours = read_text(&root().join("xtask/worker-build/Cargo.toml"))?;
+    let named = tools::WORKER_BUILD.replace('@', " = \"=") + "\"";
+    if text.contains(&format!(" {} ", tools::WORKER_BUILD)) && ours.contains(&named) {
         Ok(())
     } else {
-        Err(format!("wrangler.toml does not build with {}", tools::WORKER_BUILD))
+        Err(format!("wrangler.toml and xtask/worker-build do not both name {}", tools::WORKER_BUILD))
     }
 }
 

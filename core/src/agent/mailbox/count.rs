@@ -9,7 +9,7 @@ use super::{COUNTERS, ENDS, SENDERS, bucket, heads};
 use crate::actor::{Kind, Query, View};
 use crate::directory::Did;
 use crate::kv::Direction;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, order};
 
 /// Senders that are listed; beyond them only the total counts.
 const MAX_SENDERS: usize = 1_000;
@@ -64,7 +64,7 @@ impl Query for UnreadCount {
         let senders = SENDERS.scan(view, &SENDERS.range(), Direction::Ascending, MAX_SCAN)?;
         let counts = senders.into_iter().map(|((from,), sender)| (from, less(&from, sender.unread)));
         let mut by_sender: Vec<(Did, u64)> = counts.filter(|(_, count)| *count > 0).collect();
-        by_sender.sort_by_key(|(from, count)| (std::cmp::Reverse(*count), *from));
+        order::sort_by_key(&mut by_sender, |(from, count)| (std::cmp::Reverse(*count), *from));
         by_sender.truncate(MAX_SENDERS);
         Ok(Unread { total, by_sender })
     }

@@ -12,7 +12,7 @@ use super::input;
 use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
 use crate::http::{Cx, Response};
 use crate::world::{self, ListedBy, TargetRows, TargetSummary};
-use crate::{Error, Result, Timestamp, runtime};
+use crate::{Error, Result, Timestamp, order, runtime};
 
 /// Countries asked at one time.
 pub const AT_ONCE: usize = 6;
@@ -200,7 +200,9 @@ async fn summary_page(cx: &Cx) -> Result<Response> {
     let accessible = checked.iter().filter(|row| row.state == State::Accessible).count();
     let decided = blocked.len() + accessible;
     let blocked_count = blocked.len();
-    blocked.sort_by(|a, b| b.blocked_weight.total_cmp(&a.blocked_weight).then(b.evidence.cmp(&a.evidence)));
+    order::sort_by(&mut blocked, |a, b| {
+        b.blocked_weight.total_cmp(&a.blocked_weight).then(b.evidence.cmp(&a.evidence))
+    });
     Response::json(&SummaryBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
@@ -268,7 +270,7 @@ pub async fn countries_of(cx: &Cx, subject: &Subject) -> Result<Vec<String>> {
     let listing = ListedBy { targets: targets.clone() };
     let listed = runtime::query(&*cx.rt, world::actor().name, &listing).await?;
     let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
-    let mut codes: BTreeSet<String> = rows.into_iter().map(|(country, _)| country).chain(listed).collect();
+    let mut codes: BTreeSet<String> = order::gather(rows.into_iter().map(|(country, _)| country).chain(listed));
     for country in crate::starter::Country::all() {
         if crate::starter::known_blocks::find(country.code, &subject.name).is_some() {
             codes.insert(country.code.to_owned());
@@ -330,7 +332,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
             checked_at: now.clone(),
         })
         .collect();
-    countries.sort_by_key(|row| (row.status != State::Blocked, row.country.clone()));
+    order::sort_by_key(&mut countries, |row| (row.status != State::Blocked, row.country.clone()));
     Response::json(&ServiceBody {
         label,
         domains: keys().filter(|key| !key.contains('/')).collect(),

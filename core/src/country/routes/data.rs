@@ -13,7 +13,7 @@ use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
 use crate::reference::{self, Interested};
 use crate::world::{self, Countries, CountrySummary};
-use crate::{Result, Timestamp, country, runtime};
+use crate::{Result, Timestamp, country, order, runtime};
 
 /// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
 /// interval.
@@ -44,7 +44,7 @@ pub async fn index_json(cx: Cx) -> Result<Response> {
 
 pub async fn index_csv(cx: Cx) -> Result<Response> {
     let Some(at) = cx.time("as_of")? else { return cx.document(world::INDEX_CSV).await };
-    let body = world::index_csv(&Box::pin(past(&cx, at)).await?)?;
+    let body = world::index_csv(&Box::pin(past(&cx, at)).await?);
     let name = format!("attachment; filename=\"censorship-index-{}.csv\"", at.to_date_text());
     let response = Response::new(http::StatusCode::OK, "text/csv; charset=utf-8", body);
     Ok(response.with(CONTENT_DISPOSITION, &name).with(CACHE_CONTROL, "no-store"))
@@ -171,7 +171,7 @@ async fn isps_page(cx: &Cx) -> Result<Response> {
         }
     }
     let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, found)| isp(asn, found)).collect();
-    isps.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
+    order::sort_by(&mut isps, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     let count = |level: &str| isps.iter().filter(|isp| isp.threat_level == level).count();
     let average = isps.iter().map(|isp| isp.block_rate).sum::<f64>() / isps.len().max(1) as f64;
     Response::json(&IspsBody {
@@ -200,7 +200,7 @@ fn isp(asn: u32, (name, measurements, domains): Found) -> IspRow {
     let rate = if all == 0 { 0.0 } else { blocked / f64::from(all) };
     let mut top: Vec<BlockedDomain> =
         domains.into_iter().filter(|(_, blocked)| *blocked).map(|(domain, _)| domain).collect();
-    top.sort_by(|a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
+    order::sort_by(&mut top, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     top.truncate(TOP);
     IspRow {
         asn: format!("AS{asn}"),

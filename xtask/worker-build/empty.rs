@@ -1,0 +1,1 @@
+// Nothing is built from this package: see its Cargo.toml.
