@@ -14,7 +14,7 @@ use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, Filter, Select, Status};
 use crate::starter::{self, Platform};
 use crate::time::DAY;
-use crate::{Error, Result, Timestamp, runtime, world};
+use crate::{Error, Result, Timestamp, order, runtime, world};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/hydra/v1/predict", handler!(predict))
@@ -394,7 +394,7 @@ async fn scores(cx: Cx) -> Result<Response> {
     let mut found: Vec<(u32, String, Score)> =
         all.into_iter().filter_map(|(country, row)| Some((row.score?, country, row))).collect();
     found.retain(|(.., row)| row.confidence >= least);
-    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    order::sort_by(&mut found, |a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     found.truncate(limit);
     let strict = found.iter().map(|(.., row)| row.license.as_str()).find(|license| license.contains("NC"));
     let license = strict.unwrap_or(starter::LICENCE).to_owned();
