@@ -21,6 +21,7 @@
 //! | [`event`] | outages, shutdowns and blocks that others report |
 //! | [`fetch`] | asking sources with a public interface, off by default |
 //! | [`incidents`] | what happened, from when to when, and how we know |
+//! | [`outlook`] | threat levels, scores, and what may come |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`order`] | sorting and gathering without a copy of the algorithm per type |
@@ -48,6 +49,7 @@ pub mod kv;
 pub mod limits;
 pub mod measurement;
 pub mod order;
+pub mod outlook;
 pub mod reference;
 pub mod runtime;
 pub mod secrets;

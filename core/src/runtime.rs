@@ -144,6 +144,8 @@ pub struct Environment {
     pub usage: crate::agent::usage::Usage,
     /// The search index as decoded last, and vectors of words.
     pub search: crate::incidents::search::Shared,
+    /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::http::Cx::kept`].
+    pub pages: crate::actor::Memo,
     /// The deployment's id, made at first start.
     pub deployment: String,
 }
@@ -160,6 +162,7 @@ impl Environment {
             buckets: Buckets::default(),
             usage: Default::default(),
             search: Default::default(),
+            pages: Default::default(),
             deployment,
         }
     }

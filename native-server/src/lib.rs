@@ -15,6 +15,7 @@
 //! | [`server`] | starting and stopping all of it |
 //! | [`config`] | settings from flags, environment, file and defaults |
 //! | [`keyfile`] | master keys and operator key beside the data file |
+//! | `evaluate` | how well the classifier does on labels |
 //! | [`cli`] | the command line |
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 mod connection;
+mod evaluate;
 mod fetch;
 pub mod keyfile;
 mod maintenance;

@@ -51,6 +51,7 @@ impl Deployment {
             return Err(format!("there is no data file {}", options.path.display()));
         }
         let mut options = options;
+        let alone = options.alone;
         options.cache_bytes = usize::try_from(settings.cache_bytes).unwrap_or(usize::MAX);
         // The key file comes first: data without keys would be refused by every later start.
         let keys = keyfile::load_or_create(&options.path, fresh)?;
@@ -61,7 +62,7 @@ impl Deployment {
         documents.put(store.documents().map_err(|error| error.to_string())?);
         let streams = Streams::new(store.clone(), settings.clone());
         let news = News { store: store.clone(), documents: documents.clone(), streams: streams.clone() };
-        let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news))
+        let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news), alone)
             .map_err(|error| format!("cannot start the writer: {error}"))?;
 
         let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };

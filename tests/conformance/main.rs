@@ -31,6 +31,7 @@ mod mailbox;
 mod malformed;
 mod messages;
 mod methodology;
+mod outlook;
 mod pins;
 mod rates;
 mod registration;
@@ -77,6 +78,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("malformed", malformed::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
+    ("outlook", outlook::CASES),
     ("pins", pins::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),

@@ -50,6 +50,7 @@ const MODULES: &[&[Entry]] = &[
     crate::world::ENTRIES,
     crate::reference::ENTRIES,
     crate::incidents::ENTRIES,
+    crate::outlook::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

@@ -14,12 +14,12 @@ use super::tables::{
     ROLLED, ROW_HASHES, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
 use super::{Source, changes, day_counts, documents, events};
-use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::incidents;
 use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::measurement::ENTRY_LEN;
 use crate::world::{self, Forget, ForgetGiven, Swept, Task, Unlisted};
+use crate::{Result, outlook};
 
 /// Rows of entries looked at in one step. Each may delete up to a handful of rows, so that a step stays under what an
 /// operation may change.
@@ -78,6 +78,7 @@ impl Operation for DropSource {
         let known = SOURCES.get(turn, &(self.source,))?.is_some();
         SOURCES.delete(turn, &(self.source,));
         if known {
+            outlook::days::forget(turn)?;
             if SOURCES.first(turn, &SOURCES.range())?.is_none() {
                 META.delete(turn, &());
                 changes::nothing_left(turn)?;

@@ -62,6 +62,7 @@ pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use source::Source;
 pub use subject::Subject;
+pub(crate) use summary::summary;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
 pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 

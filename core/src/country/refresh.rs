@@ -17,7 +17,7 @@ use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
 use crate::verdict::Vote;
 use crate::world::{self, DAYS_AT_ONCE, NetworkSummary, PeerDays, Summarize, TargetSummary};
-use crate::{Result, Timestamp, order};
+use crate::{Result, Timestamp, order, outlook};
 
 /// Targets judged in one operation: bounds how long it holds the writer.
 const AT_ONCE: usize = 20;
@@ -64,6 +64,7 @@ impl Operation for Refresh {
             let same = before.is_some_and(|before| world::CountrySummary { at: now.at, ..before } == now);
             if !same {
                 SUMMARY.put(turn, &(), &now)?;
+                outlook::days::note(turn, &now)?;
                 for family in [documents::COUNTRY, documents::OVERVIEW] {
                     turn.publish(&format!("{family}{country}"))?;
                 }

@@ -35,6 +35,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::country::ROUTES,
     crate::incidents::ROUTES,
     crate::claims::ROUTES,
+    crate::outlook::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];

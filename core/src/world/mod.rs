@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
 use crate::kv::{Direction, Row, Table};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, outlook};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Summarize>(),
@@ -235,8 +235,9 @@ impl Operation for Summarize {
             TARGETS.put(turn, &key, &target)?;
         }
         if let Some(summary) = self.summary {
+            outlook::scores::note(turn, &summary)?;
             COUNTRIES.put(turn, &(self.country,), &summary)?;
-            for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
+            for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW, METHODOLOGY] {
                 turn.publish(document)?;
             }
         }
@@ -254,8 +255,9 @@ impl Query for Countries {
     type Reply = Vec<String>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<String>> {
-        let rows = COUNTRIES.scan(view, &COUNTRIES.range(), Direction::Ascending, usize::MAX)?;
-        Ok(rows.into_iter().map(|((country,), _)| country).collect())
+        // The codes alone: a summary may name a thousand sites.
+        let rows = crate::outlook::Scores.run(view)?;
+        Ok(rows.into_iter().map(|(country, _)| country).collect())
     }
 }
 

@@ -57,6 +57,8 @@ pub enum Command {
     Import(Import),
     /// Say what raw OONI documents show: accessible, blocked, down or unknown.
     Classify(Classify),
+    /// Say how well the classifier does on labelled measurements.
+    Evaluate(Evaluate),
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -136,6 +138,16 @@ pub struct Classify {
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Print JSON with everything known about each document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Evaluate {
+    /// Files of labels, one JSON object a line with `label` and `measurement`, plain or gzip.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -74,7 +74,7 @@ impl Client {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        let options = Options { must_exist: !create, ..Options::new(&common.data) };
+        let options = Options { must_exist: !create, alone: true, ..Options::new(&common.data) };
         let deployment = runtime.block_on(Deployment::open(settings, options))?;
         let admin_key = deployment.native().environment().secrets.admin_key.clone();
         Ok(Client { place: Place::Here { runtime, deployment }, admin_key })

@@ -147,7 +147,11 @@ type Found = (Option<String>, u32, Vec<(BlockedDomain, bool)>);
 const TOP: usize = 10;
 
 pub async fn isps(cx: Cx) -> Result<Response> {
-    let country = input::path_country(&cx, "code")?;
+    cx.kept(isps_page(&cx)).await
+}
+
+async fn isps_page(cx: &Cx) -> Result<Response> {
+    let country = input::path_country(cx, "code")?;
     let at = cx.time("as_of")?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
