@@ -50,6 +50,7 @@ pub use refresh::Recompute;
 pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use subject::Subject;
+pub(crate) use summary::verdicts_and_summary;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
 pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, Source, WitnessRow, Witnesses};
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
-use crate::kv::{Direction, Row, Table};
+use crate::kv::{Direction, Row, StoreError, Table, decode_row};
 use crate::{Result, Timestamp};
 
 pub const ENTRIES: &[Entry] = &[
@@ -60,6 +60,14 @@ pub struct NetworkSummary {
     pub state: State,
 }
 
+/// What a summary says of a network beside [`NetworkSummary`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkDetail {
+    /// Dotted; of a blocking network.
+    pub technique: Option<String>,
+    pub last_checked: Timestamp,
+}
+
 /// The latest verdict of a series in a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetSummary {
@@ -83,8 +91,24 @@ pub struct TargetSummary {
     pub last_checked: Timestamp,
     pub failure_rate: Option<f64>,
     pub sources: Vec<String>,
+    /// Beside `networks`; empty in rows of version 1. Stays the last member: see [`without_details`].
+    pub details: Vec<NetworkDetail>,
 }
-impl Row for TargetSummary {}
+impl Row for TargetSummary {
+    const VERSION: u8 = 2;
+
+    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        without_details(bytes)
+    }
+}
+
+/// Reads a row of version 1 that ends with a [`TargetSummary`]: an empty list is one zero byte.
+pub(crate) fn without_details<V: Row>(bytes: &[u8]) -> Result<V, StoreError> {
+    let mut current = vec![V::VERSION];
+    current.extend_from_slice(bytes);
+    current.push(0);
+    decode_row(&current)
+}
 
 impl TargetSummary {
     /// Decided by measurements to be blocked.
@@ -95,6 +119,11 @@ impl TargetSummary {
     /// Decided by measurements.
     pub fn is_decided(&self) -> bool {
         self.state != State::Unknown && self.basis == "measured"
+    }
+
+    /// Networks with their details.
+    pub fn detailed(&self) -> impl Iterator<Item = (&NetworkSummary, Option<&NetworkDetail>)> {
+        self.networks.iter().enumerate().map(|(at, network)| (network, self.details.get(at)))
     }
 
     /// Blocked votes of all votes.

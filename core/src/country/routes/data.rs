@@ -17,7 +17,7 @@ use crate::{Result, Timestamp, country, runtime};
 
 /// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
 /// interval.
-pub(super) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
+pub(crate) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
     let known = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
     let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
     Ok(known.into_iter().chain(met).collect())

@@ -9,8 +9,10 @@ mod domain;
 mod health;
 pub(crate) mod input;
 
+pub(crate) use accessibility::AT_ONCE;
 pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};
+pub(crate) use data::measured;
 
 use crate::http::{Limit, Param, Route, handler};
 
