@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod analytics;
 mod claims;
 mod classify;
 mod country;
@@ -53,6 +54,7 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("analytics", analytics::CASES),
     ("claims", claims::CASES),
     ("classify", classify::CASES),
     ("country", country::CASES),

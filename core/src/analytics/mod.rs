@@ -7,15 +7,19 @@
 //! | `reports` | from facts to JSON and CSV; documents |
 //! | `statistics`, `coblocking` | which countries block alike |
 //! | `measurement`, `platforms`, `isps`, `topics`, `tools` | the bodies |
+//! | `dumps` | monthly files |
+//! | `rank` | the rank on a country's page |
 //! | `routes` | the endpoints |
 //! | `constants` | every number |
 
 mod coblocking;
 pub mod constants;
+mod dumps;
 mod facts;
 mod isps;
 mod measurement;
 mod platforms;
+pub mod rank;
 mod reports;
 mod routes;
 mod statistics;
@@ -111,6 +115,16 @@ pub const ROUTES: &[Route] = &[
         .params(&[Param::required("topic", "A topic such as news or lgbtq, or a category code."), FORMAT, AS_OF])
         .returns::<CamelAnswer<topics::TopicBody>>()
         .summary("The index over the sites of one topic."),
+    Route::get("/data/dumps", handler!(dumps::list))
+        .limit(Limit::Data)
+        .extension()
+        .params(&[COUNTRY])
+        .returns::<dumps::DumpsBody>()
+        .summary("Countries with monthly aggregates, or the files of one."),
+    Route::get("/data/dumps/{file}", handler!(dumps::file))
+        .limit(Limit::Data)
+        .extension()
+        .summary("Aggregates of a country and month as CSV or JSON lines, its checksum, or the codebook."),
     Route::get("/v1/vpn-accessibility", handler!(routes::vpn_accessibility))
         .params(&[
             Param::optional("country", "Where the test ran."),
@@ -118,7 +132,6 @@ pub const ROUTES: &[Route] = &[
             FORMAT,
             AS_OF,
         ])
-        .limit(Limit::None)
         .returns::<tools::ToolsBody>()
         .summary("Reachability of circumvention tools and VPNs."),
 ];

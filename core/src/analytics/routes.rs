@@ -35,7 +35,7 @@ fn wants_csv(cx: &Cx) -> Result<bool> {
 }
 
 /// A country in the query: 400 for no code, 404 for a code that no country has.
-fn country(cx: &Cx, name: &str) -> Result<Option<&'static Country>> {
+pub(super) fn country(cx: &Cx, name: &str) -> Result<Option<&'static Country>> {
     let Some(text) = cx.query(name)? else { return Ok(None) };
     input::country(&text)?
         .map(Some)

@@ -26,6 +26,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<DropCategories>(),
     operation::<Recategorise>(),
     operation::<PublishPairs>(),
+    operation::<super::rank::SetRank>(),
     query::<FactsAt>(),
     query::<CategoriesOf>(),
     query::<IspsOf>(),

@@ -11,6 +11,7 @@
 //! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
+//! | `dump` | monthly aggregates |
 //! | `drop` | removing a source |
 //! | `inbox` | what the world and the reference actor tell a country |
 //! | `summary`, `documents` | the country as a whole |
@@ -21,6 +22,7 @@ mod answer;
 mod distinct;
 pub(crate) mod documents;
 mod drop;
+mod dump;
 mod evidence;
 mod explain;
 mod fold;
@@ -40,6 +42,7 @@ mod tests;
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
+pub use dump::{Dump, DumpPage, DumpRow, DumpSpan};
 pub(crate) use explain::plain_date;
 pub use explain::{Explanation, sentence};
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
@@ -75,4 +78,6 @@ pub const ENTRIES: &[Entry] = &[
     query::<Summary>(),
     query::<Verdicts>(),
     query::<History>(),
+    query::<Dump>(),
+    query::<DumpSpan>(),
 ];

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
 use crate::kv::{Direction, Row, StoreError, Table, decode_row};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, analytics};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Summarize>(),
@@ -243,7 +243,13 @@ impl Operation for Summarize {
             TARGETS.put(turn, &key, &target)?;
         }
         if let Some(summary) = self.summary {
-            COUNTRIES.put(turn, &(self.country,), &summary)?;
+            let key = (self.country,);
+            let before = COUNTRIES.get(turn, &key)?.and_then(|summary| summary.index.score);
+            COUNTRIES.put(turn, &key, &summary)?;
+            if before != summary.index.score {
+                let summaries = summaries(&turn.view())?;
+                analytics::rank::tell(turn, &summaries)?;
+            }
             for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
                 turn.publish(document)?;
             }

@@ -221,6 +221,8 @@ impl Operation for Forget {
         }
         if self.country_too {
             COUNTRIES.delete(turn, &(self.country,));
+            let summaries = super::summaries(&turn.view())?;
+            crate::analytics::rank::tell(turn, &summaries)?;
             for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
                 turn.publish(document)?;
             }

@@ -77,7 +77,7 @@ pub async fn country(cx: Cx) -> Result<Response> {
     let Some(at) = cx.time("as_of")? else {
         return cx.document(&[country::documents::COUNTRY, code].concat()).await;
     };
-    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, cx.now());
+    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, None, cx.now());
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
