@@ -24,16 +24,16 @@ pub const TESTED_ONLY: &str = "Counts are of the tested sites, not of the web, a
     country. Categories are those of the imported test lists, else of this project's basket; a site without one is \
     counted nowhere.";
 
-fn share(part: f64, whole: f64) -> f64 {
+pub fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { round(part / whole) } else { 0.0 }
 }
 
 /// The facts of one country, or of all.
-fn chosen<'a>(asked: &Asked<'_>, world: &'a World) -> Vec<&'a Facts> {
+pub fn chosen<'a>(asked: &Asked<'_>, world: &'a World) -> Vec<&'a Facts> {
     world.facts.iter().filter(|facts| asked.parameter.is_none_or(|code| code == facts.country)).collect()
 }
 
-fn freshness(facts: &Facts, at: Timestamp) -> &'static str {
+pub fn freshness(facts: &Facts, at: Timestamp) -> &'static str {
     match facts.age_days(at) {
         Some(days) if days <= c::FRESH_LIVE_DAYS => "live",
         Some(days) if days <= c::FRESH_RECENT_DAYS => "recent",
@@ -96,16 +96,41 @@ pub fn summary(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
             _ => fresh.stale += 1,
         }
     }
+    let body = SummaryBody {
+        measurements_30d: sum(|facts| facts.recent),
+        measurements_total: sum(|facts| facts.total),
+        domains_tracked: sum(|facts| facts.domains.into()),
+        networks_tracked: sum(|facts| facts.networks.into()),
+        confirmed_national_blocks: facts.iter().flat_map(Facts::confirmed).count(),
+        countries_with_confirmed_blocks: facts.iter().filter(|facts| facts.confirmed().next().is_some()).count(),
+        block_fraction: share(sum(|facts| facts.blocked.into()) as f64, sum(|facts| facts.decided.into()) as f64),
+        freshness: fresh,
+        top_techniques: shares(facts.iter()),
+        top_categories: top_categories(facts),
+        sources: sources(facts),
+    };
+    let table = Table { list: "sources", columns: &["source", "license", "measurements", "last_seen"] };
+    let caveat = "Domains and networks are summed over countries. Measurements are made by volunteers: neither places \
+        nor sites are a sample.";
+    snake(asked, world, caveat, &table, body)
+}
+
+/// Categories of nationally blocked domains, most first.
+fn top_categories(facts: &[Facts]) -> Vec<TopCategory> {
     let mut categories: BTreeMap<&str, usize> = BTreeMap::new();
     for block in facts.iter().flat_map(Facts::confirmed) {
         *categories.entry(block.category.as_deref().unwrap_or("untagged")).or_default() += 1;
     }
-    let mut top_categories: Vec<TopCategory> = categories
+    let mut top: Vec<TopCategory> = categories
         .into_iter()
         .map(|(category, domains)| TopCategory { category: category.to_owned(), domains })
         .collect();
-    top_categories.sort_by_key(|row| std::cmp::Reverse(row.domains));
-    top_categories.truncate(10);
+    top.sort_by_key(|row| std::cmp::Reverse(row.domains));
+    top.truncate(10);
+    top
+}
+
+fn sources(facts: &[Facts]) -> Vec<SourceRow> {
     let mut sources: BTreeMap<&str, SourceRow> = BTreeMap::new();
     for source in facts.iter().flat_map(|facts| &facts.sources) {
         let last_seen = source.last_seen.to_string();
@@ -118,23 +143,7 @@ pub fn summary(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         row.measurements += source.measurements;
         row.last_seen = row.last_seen.clone().max(last_seen);
     }
-    let body = SummaryBody {
-        measurements_30d: sum(|facts| facts.recent),
-        measurements_total: sum(|facts| facts.total),
-        domains_tracked: sum(|facts| facts.domains.into()),
-        networks_tracked: sum(|facts| facts.networks.into()),
-        confirmed_national_blocks: facts.iter().flat_map(Facts::confirmed).count(),
-        countries_with_confirmed_blocks: facts.iter().filter(|facts| facts.confirmed().next().is_some()).count(),
-        block_fraction: share(sum(|facts| facts.blocked.into()) as f64, sum(|facts| facts.decided.into()) as f64),
-        freshness: fresh,
-        top_techniques: shares(facts.iter()),
-        top_categories,
-        sources: sources.into_values().collect(),
-    };
-    let table = Table { list: "sources", columns: &["source", "license", "measurements", "last_seen"] };
-    let caveat = "Domains and networks are summed over countries. Measurements are made by volunteers: neither places \
-        nor sites are a sample.";
-    snake(asked, world, caveat, &table, body)
+    sources.into_values().collect()
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -383,134 +392,6 @@ fn blocked_domain(domain: &str, blocks: &[(&str, &Block)], at: Timestamp) -> Blo
         block_rate: round(mean(|block| block.rate)),
         avg_confidence: round(mean(|block| block.confidence)),
         importance: round(countries * weighed.sum::<f64>().ln_1p() * mean(|block| block.confidence)),
-    }
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Depth {
-    rank: usize,
-    country: String,
-    country_name: String,
-    n_networks: u32,
-    n_measurements: u64,
-    can_confirm: bool,
-    band: &'static str,
-}
-
-/// `/v1/measurement/network-depth`
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct DepthBody {
-    n_countries: usize,
-    countries: Vec<Depth>,
-}
-
-pub fn network_depth(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
-    let mut facts: Vec<&Facts> = chosen(asked, world).into_iter().filter(|facts| facts.recent > 0).collect();
-    facts.sort_by(|a, b| b.networks.cmp(&a.networks).then(b.recent.cmp(&a.recent)).then(a.country.cmp(&b.country)));
-    let row = |(rank, facts): (usize, &Facts)| Depth {
-        rank,
-        country: facts.country.clone(),
-        country_name: world::name(&facts.country),
-        n_networks: facts.networks,
-        n_measurements: facts.recent,
-        can_confirm: facts.networks >= c::CONFIRMED_NETWORKS,
-        band: match facts.networks {
-            n if n >= c::DEPTH_DEEP => "deep",
-            n if n >= c::CONFIRMED_NETWORKS => "moderate",
-            0 => "none",
-            _ => "thin",
-        },
-    };
-    let countries: Vec<Depth> = (1..).zip(facts).map(row).collect();
-    let columns = &["rank", "country", "country_name", "n_networks", "n_measurements", "can_confirm", "band"];
-    let body = DepthBody { n_countries: countries.len(), countries };
-    let caveat = "Distinct networks with measurements: how deep the measurements go, not how much is blocked.";
-    snake(asked, world, caveat, &Table { list: "countries", columns }, body)
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct QualityParts {
-    freshness: f64,
-    volume: f64,
-    stability: f64,
-    source_diversity: f64,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct QualityRow {
-    rank: usize,
-    country: String,
-    country_name: String,
-    /// 0-100
-    score: f64,
-    band: &'static str,
-    /// Each 0-1.
-    components: QualityParts,
-    last_measured_at: Option<String>,
-    freshness_band: &'static str,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Coverage {
-    tagged: u64,
-    untagged: u64,
-    share: f64,
-}
-
-/// `/v1/measurement/quality`
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct QualityBody {
-    n_countries: usize,
-    countries: Vec<QualityRow>,
-    /// Decided sites with a category, summed over countries.
-    category_coverage: Coverage,
-}
-
-pub fn quality(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
-    let mut countries: Vec<QualityRow> = world.facts.iter().map(|facts| quality_of(facts, world.at)).collect();
-    countries.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.country.cmp(&b.country)));
-    (1..).zip(&mut countries).for_each(|(rank, row)| row.rank = rank);
-    let tagged: u64 = world.facts.iter().map(|facts| u64::from(facts.tagged)).sum();
-    let decided: u64 = world.facts.iter().map(|facts| u64::from(facts.decided)).sum();
-    let coverage =
-        Coverage { tagged, untagged: decided.saturating_sub(tagged), share: share(tagged as f64, decided as f64) };
-    let columns =
-        &["rank", "country", "country_name", "score", "band", "components", "last_measured_at", "freshness_band"];
-    let body = QualityBody { n_countries: countries.len(), countries, category_coverage: coverage };
-    let caveat = "How far the data of a country can be trusted, by their age, number, agreement and variety; not how \
-        much is blocked.";
-    snake(asked, world, caveat, &Table { list: "countries", columns }, body)
-}
-
-fn quality_of(facts: &Facts, at: Timestamp) -> QualityRow {
-    let full = |n: f64, full: f64| (n / full).min(1.0);
-    let parts = QualityParts {
-        freshness: round(facts.age_days(at).map_or(0.0, |days| (-days / c::QUALITY_HALF_DAYS).exp2())),
-        volume: round(full((facts.recent as f64).ln_1p(), c::QUALITY_FULL_MEASUREMENTS.ln_1p())),
-        stability: facts.stability.unwrap_or(0.0),
-        source_diversity: round(
-            full(facts.sources.len() as f64, c::QUALITY_FULL_SOURCES) / 2.0
-                + full(f64::from(facts.networks), c::QUALITY_FULL_NETWORKS) / 2.0,
-        ),
-    };
-    let score = 100.0
-        * (c::QUALITY_WEIGHT_FRESHNESS * parts.freshness
-            + c::QUALITY_WEIGHT_VOLUME * parts.volume
-            + c::QUALITY_WEIGHT_STABILITY * parts.stability
-            + c::QUALITY_WEIGHT_DIVERSITY * parts.source_diversity);
-    QualityRow {
-        rank: 0,
-        country: facts.country.clone(),
-        country_name: world::name(&facts.country),
-        score: (score * 10.0).round() / 10.0,
-        band: match score {
-            score if score >= c::QUALITY_HIGH => "high",
-            score if score >= c::QUALITY_MEDIUM => "medium",
-            _ => "low",
-        },
-        components: parts,
-        last_measured_at: facts.newest.map(|newest| newest.to_string()),
-        freshness_band: freshness(facts, at),
     }
 }
 

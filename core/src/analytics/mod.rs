@@ -6,7 +6,7 @@
 //! | `store` | telling it to the world, and the world's rows |
 //! | `reports` | from facts to JSON and CSV; documents |
 //! | `statistics`, `coblocking` | which countries block alike |
-//! | `measurement`, `platforms`, `isps`, `topics`, `tools` | the bodies |
+//! | `measurement`, `quality`, `platforms`, `isps`, `topics`, `tools` | the bodies |
 //! | `dumps` | monthly files |
 //! | `rank` | the rank on a country's page |
 //! | `routes` | the endpoints |
@@ -19,6 +19,7 @@ mod facts;
 mod isps;
 mod measurement;
 mod platforms;
+mod quality;
 pub mod rank;
 mod reports;
 mod routes;
@@ -62,11 +63,11 @@ pub const ROUTES: &[Route] = &[
         .summary("Domains by the number of countries that block them."),
     Route::get("/v1/measurement/network-depth", handler!(routes::network_depth))
         .params(&[COUNTRY, FORMAT, AS_OF])
-        .returns::<Answer<measurement::DepthBody>>()
+        .returns::<Answer<quality::DepthBody>>()
         .summary("Measured networks by country."),
     Route::get("/v1/measurement/quality", handler!(routes::quality))
         .params(&[FORMAT, AS_OF])
-        .returns::<Answer<measurement::QualityBody>>()
+        .returns::<Answer<quality::QualityBody>>()
         .summary("How far the data of each country can be trusted."),
     Route::get("/v1/measurement/techniques", handler!(routes::techniques))
         .params(&[COUNTRY, Param::optional("country_code", "The same."), FORMAT, AS_OF])

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::constants::{CONFIRMED_NETWORKS, WINDOW_DAYS};
 use super::facts::{Facts, Isp, Site};
-use super::{isps, measurement, platforms, store, tools, topics};
+use super::{isps, measurement, platforms, quality, store, tools, topics};
 use crate::actor::{Kind, View};
 use crate::country::strictest;
 use crate::documents::{Family, Rendered};
@@ -120,8 +120,8 @@ pub fn make(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         "category-leaders" => measurement::category_leaders(asked, world),
         CO_BLOCKING => measurement::co_blocking(asked, world),
         "most-blocked-domains" => measurement::most_blocked(asked, world),
-        "network-depth" => measurement::network_depth(asked, world),
-        "quality" => measurement::quality(asked, world),
+        "network-depth" => quality::network_depth(asked, world),
+        "quality" => quality::quality(asked, world),
         "techniques" => measurement::techniques(asked, world),
         "by-region" => measurement::by_region(asked, world),
         "platforms" => platforms::scores(asked, world),
