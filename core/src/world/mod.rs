@@ -312,3 +312,47 @@ fn summaries(view: &View<'_>) -> Result<Vec<CountrySummary>> {
     let rows = COUNTRIES.scan(view, &COUNTRIES.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|(_, summary)| summary).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::encode_row;
+
+    /// A file of an earlier version must not lose its verdicts.
+    #[test]
+    fn a_summary_of_version_1_is_read_without_details() {
+        let network = NetworkSummary {
+            asn: 64_500,
+            name: Some("Network".to_owned()),
+            block_rate: 0.5,
+            measurements: 4,
+            counted: 3,
+            blocked: 2,
+            state: State::Blocked,
+        };
+        let now = TargetSummary {
+            target: "example.org".to_owned(),
+            state: State::Blocked,
+            basis: "measured".to_owned(),
+            confidence: 0.9,
+            evidence: 4,
+            counted: 3,
+            of_week: 1,
+            blocked_weight: 1.0,
+            networks_blocked: 1,
+            networks_tested: 1,
+            methods: vec!["tls-reset".to_owned()],
+            technique: None,
+            networks: vec![network],
+            last_checked: Timestamp::from_seconds(1_700_000_000),
+            failure_rate: Some(0.5),
+            sources: vec!["ooni".to_owned()],
+            details: Vec::new(),
+        };
+        let mut bytes = encode_row(&now).unwrap();
+        assert_eq!((bytes[0], bytes.pop()), (2, Some(0)));
+        bytes[0] = 1;
+        assert_eq!(decode_row::<TargetSummary>(&bytes).unwrap(), now);
+        assert_eq!(now.detailed().map(|(network, detail)| (network.asn, detail)).collect::<Vec<_>>(), [(64_500, None)]);
+    }
+}
