@@ -18,6 +18,7 @@
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
+//! | [`analytics`] | rankings and profiles over all countries |
 //! | [`event`] | outages, shutdowns and blocks that others report |
 //! | [`fetch`] | asking sources with a public interface, off by default |
 //! | [`incidents`] | what happened, from when to when, and how we know |
@@ -31,6 +32,7 @@
 pub mod actor;
 pub mod admin;
 pub mod agent;
+pub mod analytics;
 pub mod change;
 pub mod claims;
 pub mod country;

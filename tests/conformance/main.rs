@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod analytics;
 mod changes;
 mod claims;
 mod classify;
@@ -59,6 +60,7 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("analytics", analytics::CASES),
     ("changes", changes::CASES),
     ("claims", claims::CASES),
     ("classify", classify::CASES),

@@ -48,6 +48,7 @@ const MODULES: &[&[Entry]] = &[
     crate::documents::ENTRIES,
     crate::country::ENTRIES,
     crate::world::ENTRIES,
+    crate::analytics::ENTRIES,
     crate::reference::ENTRIES,
     crate::incidents::ENTRIES,
     crate::outlook::ENTRIES,

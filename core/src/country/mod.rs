@@ -12,6 +12,7 @@
 //! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
+//! | `dump` | monthly aggregates |
 //! | `drop` | removing a source |
 //! | `source` | the sources, their names and licences |
 //! | `events` | outages, shutdowns and blocks that others report |
@@ -27,6 +28,7 @@ mod day_counts;
 mod distinct;
 pub(crate) mod documents;
 mod drop;
+mod dump;
 mod events;
 mod evidence;
 mod explain;
@@ -50,6 +52,7 @@ pub use changes::{SetElsewhere, SetFailing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
+pub use dump::{Dump, DumpPage, DumpRow, DumpSpan};
 pub use events::{AddEvents, EVENTS_AT_ONCE, Events, EventsPreview, EventsReport};
 pub(crate) use explain::plain_date;
 pub use explain::{Explanation, sentence};
@@ -62,7 +65,7 @@ pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use source::Source;
 pub use subject::Subject;
-pub(crate) use summary::summary;
+pub(crate) use summary::{summary, verdicts_and_summary};
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
 pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 
@@ -97,4 +100,6 @@ pub const ENTRIES: &[Entry] = &[
     query::<Summary>(),
     query::<Verdicts>(),
     query::<History>(),
+    query::<Dump>(),
+    query::<DumpSpan>(),
 ];

@@ -16,8 +16,8 @@ use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
 use crate::verdict::Vote;
-use crate::world::{self, DAYS_AT_ONCE, NetworkSummary, PeerDays, Summarize, TargetSummary};
-use crate::{Result, Timestamp, order, outlook};
+use crate::world::{self, DAYS_AT_ONCE, NetworkDetail, NetworkSummary, PeerDays, Summarize, TargetSummary};
+use crate::{Result, Timestamp, analytics, order, outlook};
 
 /// Targets judged in one operation: bounds how long it holds the writer.
 const AT_ONCE: usize = 20;
@@ -57,9 +57,12 @@ impl Operation for Refresh {
         let country = turn.actor().name.clone();
         let mut summary = None;
         // A country that nothing was measured in has no summary.
-        if !more && SOURCES.first(turn, &SOURCES.range())?.is_some() {
+        if !more && SOURCES.first(turn, &SOURCES.range())?.is_none() {
+            analytics::tell_nothing(turn)?;
+        } else if !more {
             let rows = summary::latest(&turn.view())?;
             let now = summary::country(&turn.view(), &rows, turn.now)?;
+            analytics::tell(turn, &rows, &now)?;
             let before = SUMMARY.get(turn, &())?;
             let same = before.is_some_and(|before| world::CountrySummary { at: now.at, ..before } == now);
             if !same {
@@ -125,6 +128,11 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
 /// The part of a detection that the world keeps.
 pub(super) fn target_summary(detection: Detection) -> TargetSummary {
     let measured = detection.basis == "measured";
+    let detail = |network: &super::NetworkAnswer| NetworkDetail {
+        technique: network.technique.clone(),
+        last_checked: network.last_checked,
+    };
+    let details = detection.networks.iter().map(detail).collect();
     TargetSummary {
         target: detection.name,
         state: detection.state,
@@ -151,6 +159,7 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
                 state: network.state,
             })
             .collect(),
+        details,
         last_checked: detection.last_checked,
         failure_rate: detection.failure_rate,
         sources: detection.sources,

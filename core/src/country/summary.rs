@@ -157,6 +157,19 @@ pub fn summary(view: &View<'_>, at: Option<Timestamp>) -> Result<CountrySummary>
     }
 }
 
+/// The verdicts of all targets and the summary made of them, at a time or the latest.
+pub(crate) fn verdicts_and_summary(
+    view: &View<'_>,
+    at: Option<Timestamp>,
+) -> Result<(Vec<TargetSummary>, CountrySummary)> {
+    let rows = match at {
+        Some(at) => self::at(view, at)?,
+        None => latest(view)?,
+    };
+    let summary = country(view, &rows, at.unwrap_or(view.now))?;
+    Ok((rows, summary))
+}
+
 /// The verdicts of all targets, at a time or the latest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Verdicts {

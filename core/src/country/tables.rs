@@ -228,4 +228,10 @@ pub struct VerdictRow {
     pub due: Option<Timestamp>,
     pub summary: crate::world::TargetSummary,
 }
-impl Row for VerdictRow {}
+impl Row for VerdictRow {
+    const VERSION: u8 = 2;
+
+    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
+        crate::world::without_details(bytes)
+    }
+}

@@ -128,6 +128,11 @@ impl Cx {
         Ok(document::revalidated(&self.request, response, &etag, max_age))
     }
 
+    /// Adds the validators to an answer whose tag is known before its body; 304 when the client has it already.
+    pub fn revalidated(&self, response: Response, etag: &str, max_age: u32) -> Response {
+        document::revalidated(&self.request, response, etag, max_age)
+    }
+
     /// The JSON body; absent counts as `{}` when `T` can be read from it.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         match self.request.body.iter().find(|byte| !byte.is_ascii_whitespace()) {

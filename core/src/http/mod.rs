@@ -33,6 +33,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::verify::ROUTES,
     crate::agent::pins::ROUTES,
     crate::country::ROUTES,
+    crate::analytics::ROUTES,
     crate::incidents::ROUTES,
     crate::claims::ROUTES,
     crate::outlook::ROUTES,

@@ -10,11 +10,12 @@ use super::documents::{LICENSE, SourceLicense, source_licenses};
 use super::index::{GRADES, LEVELS, MIN_SESSIONS, MIN_SITES, PRIOR_BREADTH, PRIOR_SITES, WEIGHTS};
 use crate::country::{Source, strictest};
 use crate::settings::Settings;
+use crate::starter::categories;
 use crate::time::{DAY, HOUR};
 use crate::verdict::constants as c;
 use crate::verdict::posterior::Calibration;
 use crate::verdict::{RULES, Technique};
-use crate::{Timestamp, order, starter};
+use crate::{Timestamp, analytics, order, starter};
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Methodology {
@@ -55,6 +56,11 @@ struct Method {
     scoring: Scoring,
     /// Every number of the verdict, by name.
     constants: BTreeMap<&'static str, f64>,
+    /// Every number of the rankings, by name.
+    analytics: BTreeMap<&'static str, f64>,
+    /// Categories of the three focus groups, and of the topics; our judgement.
+    focus_groups: BTreeMap<&'static str, Vec<&'static str>>,
+    topics: BTreeMap<&'static str, Vec<&'static str>>,
     rules: Vec<RuleBody>,
     techniques: Vec<TechniqueBody>,
     limitations: Vec<&'static str>,
@@ -176,6 +182,13 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
             model: model(),
             scoring: scoring(),
             constants: constants(),
+            analytics: analytics::constants::TABLE.iter().copied().collect(),
+            focus_groups: BTreeMap::from([
+                ("political_speech", categories::POLITICAL_SPEECH.to_vec()),
+                ("regulated_morality", categories::REGULATED_MORALITY.to_vec()),
+                ("circumvention_tooling", categories::CIRCUMVENTION_TOOLING.to_vec()),
+            ]),
+            topics: analytics::TOPICS.iter().map(|(topic, codes)| (*topic, codes.to_vec())).collect(),
             rules: RULES.iter().map(rule).collect(),
             techniques: Technique::ALL.iter().map(|technique| technique_body(*technique)).collect(),
             limitations: LIMITATIONS.to_vec(),

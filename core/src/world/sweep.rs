@@ -222,6 +222,8 @@ impl Operation for Forget {
         if self.country_too {
             outlook::scores::forget(turn, &self.country);
             COUNTRIES.delete(turn, &(self.country,));
+            let summaries = super::summaries(&turn.view())?;
+            crate::analytics::rank::tell(turn, &summaries)?;
             for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
                 turn.publish(document)?;
             }

@@ -17,7 +17,7 @@ use crate::{Result, Timestamp, country, order, runtime};
 
 /// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
 /// interval.
-pub(super) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
+pub(crate) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
     let known = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
     let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
     Ok(known.into_iter().chain(met).collect())
@@ -77,7 +77,7 @@ pub async fn country(cx: Cx) -> Result<Response> {
     let Some(at) = cx.time("as_of")? else {
         return cx.document(&[country::documents::COUNTRY, code].concat()).await;
     };
-    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, cx.now());
+    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, None, cx.now());
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }

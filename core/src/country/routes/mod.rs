@@ -10,8 +10,10 @@ mod health;
 pub(crate) mod input;
 mod sources;
 
+pub(crate) use accessibility::AT_ONCE;
 pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};
+pub(crate) use data::measured;
 
 use crate::http::{Limit, Param, Route, handler};
 
