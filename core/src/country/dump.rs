@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::evidence;
-use super::tables::{EPOCHS, RULES_VERSION, SOURCES, Source, TARGETS};
+use super::Source;
+use super::tables::{EPOCHS, RULES_VERSION, SOURCES, TARGETS};
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;
 use crate::verdict::Vote;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{EPOCHS, EVENTS, GIVEN, GivenRow};
 use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::event::Reported;
+use crate::event::{Event, Reported};
 use crate::import::removal;
 use crate::kv::{Direction, Read};
 use crate::world::{self, EventMark, ForgetGiven, Given, GivenEvents};

@@ -90,14 +90,14 @@ fn failed(row: FetchRow, error: String, asked: Option<i64>, now: Timestamp) -> F
 async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> Result<End> {
     let settings = &rt.environment().settings;
     if let Err(error) = check_url(&url, settings.fetch_private) {
-        return Ok(End::Failed(error.message.into_owned(), Some(LONGEST_WAIT)));
+        return Ok(End::Failed(error.into_details().message.into_owned(), Some(LONGEST_WAIT)));
     }
     let agent = format!("heliograph/{} (+{})", env!("CARGO_PKG_VERSION"), settings.base_url());
     let headers = vec![("user-agent".to_owned(), agent), ("accept".to_owned(), "application/json".to_owned())];
     let outgoing = Outgoing { url, headers, timeout: TIMEOUT, max_bytes: MAX_BYTES, private: settings.fetch_private };
     let answer = match rt.fetch(outgoing).await {
         Ok(answer) => answer,
-        Err(error) => return Ok(End::Failed(error.message.into_owned(), None)),
+        Err(error) => return Ok(End::Failed(error.into_details().message.into_owned(), None)),
     };
     let asked = answer.retry_after.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND));
     match answer.status {
@@ -113,7 +113,7 @@ async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> Result<End> {
     let importer = Importer::new(rt, job.kind(), Options::default()).await?;
     match importer.chunk(rt, &body).await {
         Ok(summary) => Ok(judged(&summary)),
-        Err(error) if error.code == ErrorCode::BadRequest => Ok(End::Failed(error.message.into_owned(), None)),
+        Err(error) if error.code == ErrorCode::BadRequest => Ok(End::Failed(error.into_details().message.into_owned(), None)),
         Err(error) => Err(error),
     }
 }

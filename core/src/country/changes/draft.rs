@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::answer::round;
 use super::super::summary::strictest_of;
-use super::super::tables::{NETWORKS, NetworkRow, Source, WITNESSES};
+use super::super::Source;
+use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
 use crate::actor::View;
 use crate::change::combine::{Combined, INTERNET, Measured};
 use crate::change::constants::{

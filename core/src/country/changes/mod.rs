@@ -34,7 +34,6 @@ use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::merge::{self, Series};
 use crate::change::series::bounds;
-use crate::event::Event;
 use crate::kv::Direction;
 use crate::starter::Platform;
 use crate::time::SECOND;

@@ -85,7 +85,7 @@ fn report(turn: &mut Turn<'_>) -> Result<bool> {
     for ((day,), ()) in &changed {
         VOLUME_DAYS.delete(turn, &(*day,));
         let mut sums: BTreeMap<u8, [u32; 24]> =
-            super::super::tables::Source::ALL.iter().map(|source| (source.code(), [0; 24])).collect();
+            super::super::Source::ALL.iter().map(|source| (source.code(), [0; 24])).collect();
         VOLUMES.visit(turn, VOLUMES.prefix(&(*day,)), Direction::Ascending, |(_, _, source), Hours(hours)| {
             let sum = sums.entry(source).or_insert([0; 24]);
             sum.iter_mut().zip(hours).for_each(|(sum, count)| *sum = sum.saturating_add(count));
