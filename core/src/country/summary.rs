@@ -16,7 +16,7 @@ use crate::starter::{self, Platform};
 use crate::time::{DAY, HOUR};
 use crate::world::index::{self, Inputs};
 use crate::world::{CountrySummary, SourceSummary, TargetSummary};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, licence};
 
 /// The latest verdict of every target.
 pub fn latest(view: &View<'_>) -> Result<Vec<TargetSummary>> {
@@ -239,5 +239,5 @@ impl Query for History {
 
 /// The licence that everything measured here stands under.
 pub fn strictest(sources: &[SourceSummary]) -> &str {
-    sources.iter().map(|source| source.licence.as_str()).find(|l| l.contains("NC")).unwrap_or(starter::LICENCE)
+    licence::strictest(sources.iter().map(|source| source.licence.as_str())).unwrap_or(starter::LICENCE)
 }

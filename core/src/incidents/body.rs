@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::model::{AffectedNetwork, Incident, IncidentType, Severity, Status};
 use super::text;
 use crate::settings::Settings;
-use crate::world;
+use crate::{licence, starter, world};
 
 /// An incident in a list, a detail, an export, the delta or a search result.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -182,9 +182,7 @@ impl From<&AffectedNetwork> for NetworkBody {
     }
 }
 
-/// The strictest of some licences: one that forbids commercial use when there is one.
+/// The licence of rows that stand under these, or our own where there are none.
 pub fn strictest<'a>(licences: impl Iterator<Item = &'a str>) -> String {
-    let all: std::collections::BTreeSet<&str> = licences.filter(|licence| !licence.is_empty()).collect();
-    let strict = all.iter().find(|licence| licence.contains("NC")).or_else(|| all.iter().find(|l| l.contains("SA")));
-    (*strict.or(all.first()).unwrap_or(&crate::starter::LICENCE)).to_owned()
+    licence::strictest(licences).unwrap_or(starter::LICENCE).to_owned()
 }
