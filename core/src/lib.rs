@@ -26,6 +26,7 @@
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`order`] | sorting and gathering without a copy of the algorithm per type |
+//! | [`licence`] | which of several licences an answer stands under |
 //! | [`starter`] | the dated facts that ship inside the binary |
 #![forbid(unsafe_code)]
 
@@ -48,6 +49,7 @@ pub mod import;
 pub mod incidents;
 pub mod keys;
 pub mod kv;
+pub mod licence;
 pub mod limits;
 pub mod measurement;
 pub mod order;

@@ -1,4 +1,5 @@
-//! The yardstick of reads: the smallest JSON handler that axum can serve, in a process of its own.
+//! The yardstick of reads: the smallest JSON handler that axum can serve, in a process of its own, on the runtime that the
+//! server runs on (tokio's default, a worker per core): so that the ratio is of handlers, not of schedulers.
 
 use std::process::Command;
 
@@ -22,7 +23,7 @@ pub fn start(cores: &Cores) -> Server {
 
 /// What the started process does.
 pub fn serve() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("listening on http://{}", listener.local_addr().unwrap());

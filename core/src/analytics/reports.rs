@@ -104,7 +104,7 @@ pub struct Stamp {
 impl Stamp {
     /// Under the strictest licence of these sources (ruling intelligence 35).
     pub fn new(sources: Vec<SourceSummary>, generated: Timestamp, as_of: Option<Timestamp>) -> Stamp {
-        let license = strictest(&sources).to_owned();
+        let license = strictest(&sources);
         let mut found: BTreeMap<String, String> = BTreeMap::from([("starter".to_owned(), starter::LICENCE.to_owned())]);
         found.extend(sources.into_iter().map(|source| (source.source, source.licence)));
         let source_licenses = found.into_iter().map(|(source, license)| SourceLicense { source, license }).collect();

@@ -19,7 +19,7 @@ use crate::http::{Cx, Response};
 use crate::starter::{Country, Platform};
 use crate::time::SECOND;
 use crate::world::{self, LICENSE, SourceLicense, SourceSummary};
-use crate::{Error, Result, Timestamp, runtime};
+use crate::{Error, Result, Timestamp, licence, runtime};
 
 /// Networks of one comparison.
 const COMPARED: std::ops::RangeInclusive<usize> = 2..=10;
@@ -223,12 +223,12 @@ async fn in_country(
     let at = cx.time("as_of")?;
     let subjects = chosen.iter().map(|platform| Subject::platform(platform)).collect();
     let answers = runtime::query(&*cx.rt, country.code, &Detect { subjects, at, explain: false }).await?;
-    let licences: BTreeSet<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
-    let licence = licences.iter().find(|licence| licence.contains("NC")).or(licences.first());
+    let licences = answers.iter().flat_map(|answer| &answer.licences).map(String::as_str);
+    let license = licence::strictest(licences).unwrap_or_default().to_owned();
     let sources: BTreeMap<String, String> =
         answers.iter().flat_map(|answer| answer.sources.iter().cloned().zip(answer.licences.iter().cloned())).collect();
     let stamp = Stamp {
-        license: licence.cloned().unwrap_or_default(),
+        license,
         source_licenses: sources.into_iter().map(|(source, license)| SourceLicense { source, license }).collect(),
         generated: generated(cx, at),
         as_of: at,

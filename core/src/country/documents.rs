@@ -135,7 +135,7 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, now: Timestamp) -> C
         },
         license: LICENSE,
         source_licenses: source_licenses(std::iter::once(summary)),
-        effective_license: strictest(&summary.sources).to_owned(),
+        effective_license: strictest(&summary.sources),
         date_modified: summary.newest.unwrap_or(now).to_string(),
         generated: now.to_string(),
         stale_since: summary

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence;
 use super::Source;
+use super::evidence;
 use super::tables::{EPOCHS, RULES_VERSION, SOURCES, TARGETS};
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;

@@ -173,7 +173,7 @@ pub(crate) fn plain_date(time: Timestamp) -> String {
 
 /// One plain sentence with numbers (ruling intelligence 39).
 pub fn sentence(answer: &Detection, country: &str) -> String {
-    let name = &answer.name;
+    let name = &crate::incidents::label(&answer.name);
     let networks = match (answer.networks_blocked, answer.networks_tested) {
         (_, 0) => String::new(),
         (blocked, tested) => {

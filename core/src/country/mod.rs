@@ -65,8 +65,8 @@ pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use source::Source;
 pub use subject::Subject;
-pub(crate) use summary::{summary, verdicts_and_summary};
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
+pub(crate) use summary::{summary, verdicts_and_summary};
 pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 
 use crate::actor::{Entry, operation, query};

@@ -13,11 +13,11 @@ use super::subject::Subject;
 use super::tables::{CATALOGUE, SOURCES, SUMMARY, TARGETS, VERDICTS};
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;
-use crate::starter::{self, Platform};
+use crate::starter::Platform;
 use crate::time::{DAY, HOUR};
 use crate::world::index::{self, Inputs};
 use crate::world::{CountrySummary, SourceSummary, TargetSummary};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, licence};
 
 /// The latest verdict of every target.
 pub fn latest(view: &View<'_>) -> Result<Vec<TargetSummary>> {
@@ -252,11 +252,6 @@ impl Query for History {
 }
 
 /// The licence that everything measured here stands under.
-pub fn strictest(sources: &[SourceSummary]) -> &str {
-    strictest_of(sources.iter().map(|source| source.licence.as_str()))
-}
-
-/// The strictest of some licences.
-pub fn strictest_of<'a>(mut licences: impl Iterator<Item = &'a str>) -> &'a str {
-    licences.find(|licence| licence.contains("NC")).unwrap_or(starter::LICENCE)
+pub fn strictest(sources: &[SourceSummary]) -> String {
+    licence::effective(sources.iter().map(|source| source.licence.as_str()))
 }

@@ -113,7 +113,9 @@ async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> Result<End> {
     let importer = Importer::new(rt, job.kind(), Options::default()).await?;
     match importer.chunk(rt, &body).await {
         Ok(summary) => Ok(judged(&summary)),
-        Err(error) if error.code == ErrorCode::BadRequest => Ok(End::Failed(error.into_details().message.into_owned(), None)),
+        Err(error) if error.code == ErrorCode::BadRequest => {
+            Ok(End::Failed(error.into_details().message.into_owned(), None))
+        }
         Err(error) => Err(error),
     }
 }

@@ -185,10 +185,3 @@ impl From<&AffectedNetwork> for NetworkBody {
         }
     }
 }
-
-/// The strictest of some licences: one that forbids commercial use when there is one.
-pub fn strictest<'a>(licences: impl Iterator<Item = &'a str>) -> String {
-    let all: std::collections::BTreeSet<&str> = licences.filter(|licence| !licence.is_empty()).collect();
-    let strict = all.iter().find(|licence| licence.contains("NC")).or_else(|| all.iter().find(|l| l.contains("SA")));
-    (*strict.or(all.first()).unwrap_or(&crate::starter::LICENCE)).to_owned()
-}

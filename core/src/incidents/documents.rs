@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::body::{IncidentBody, strictest};
+use super::body::IncidentBody;
 use super::query::{Select, Selected};
 use super::stats::stats;
 use super::{feeds, search};
@@ -11,7 +11,7 @@ use crate::actor::{Kind, Query, Turn, View};
 use crate::documents::{Family, Rendered};
 use crate::settings::Settings;
 use crate::time::SECOND;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, licence};
 
 pub const LIST: &str = "data/incidents";
 pub const STATS: &str = "data/incidents/stats";
@@ -89,7 +89,7 @@ impl ListBody {
             next_offset: (end < found.total && !incidents.is_empty()).then_some(end),
             dataset_version: dataset_version(found.changed, now),
             generated_at_utc: now.to_string(),
-            license: strictest(incidents.iter().map(|incident| incident.license.as_str())),
+            license: licence::effective(incidents.iter().map(|incident| incident.license.as_str())),
             incidents,
         }
     }

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::body::strictest;
 use super::model::{Action, Change, Draft, Incident, ReadableId};
 use super::query::evidence_of;
 use super::record::{SOURCE_GONE, save};
@@ -11,6 +10,7 @@ use super::tables::{EVIDENCE, INCIDENTS, VERSIONS, key};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::Direction;
+use crate::licence;
 
 /// Versions looked at in one step, and changes after which a step ends early.
 const VERSIONS_AT_ONCE: usize = 40;
@@ -101,7 +101,7 @@ impl Forget {
         draft.sources.retain(|source| *source != self.source);
         draft.evidence_ids = kept.iter().map(|row| row.id.clone()).collect();
         draft.evidence_total = draft.evidence_total.saturating_sub(gone);
-        draft.licence = strictest(kept.iter().map(|row| row.licence.as_str()));
+        draft.licence = licence::effective(kept.iter().map(|row| row.licence.as_str()));
         if before.measured {
             empty(draft);
             next.retracted = Some(SOURCE_GONE.to_owned());

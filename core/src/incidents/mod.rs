@@ -38,7 +38,7 @@ mod tables;
 mod tests;
 mod text;
 
-pub use body::{IncidentBody, strictest};
+pub use body::IncidentBody;
 pub use documents::FAMILIES;
 pub use forget::Forget;
 pub use model::{

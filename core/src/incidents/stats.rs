@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::body::strictest;
 use super::documents::dataset_version;
 use super::model::{IncidentType, Severity, Status};
 use super::query::lines;
 use super::tables::{CLOCK, Clock};
 use crate::actor::View;
 use crate::country::Source;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, licence};
 
 type Counts = BTreeMap<String, u64>;
 
@@ -110,6 +109,6 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
         body.date_range = DateRange { first: Some(first.to_string()), last: Some(last.to_string()) };
     }
     let licences = Source::ALL.into_iter().filter(|source| body.by_source.contains_key(source.id()));
-    body.license = strictest(licences.map(Source::licence));
+    body.license = licence::effective(licences.map(Source::licence));
     Ok(body)
 }

@@ -14,7 +14,7 @@ use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, Filter, Select, Status};
 use crate::starter::{self, Platform};
 use crate::time::DAY;
-use crate::{Error, Result, Timestamp, order, runtime, world};
+use crate::{Error, Result, Timestamp, licence, order, runtime, world};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/hydra/v1/predict", handler!(predict))
@@ -191,7 +191,7 @@ async fn predict(cx: Cx) -> Result<Response> {
         model_version: MODEL.version,
         generated_at: cx.now().to_string(),
         caveats: risk.caveats,
-        license: looked.map_or(starter::LICENCE.to_owned(), |looked| strictest(&looked.summary.sources).to_owned()),
+        license: looked.map_or(starter::LICENCE.to_owned(), |looked| strictest(&looked.summary.sources)),
     })
 }
 
@@ -302,7 +302,7 @@ async fn threat_level(cx: Cx) -> Result<Response> {
         sources: summary.sources.iter().map(|source| source.source.clone()).collect(),
         last_updated: summary.newest.unwrap_or(summary.at).to_string(),
         model_version: MODEL.version,
-        license: strictest(&summary.sources).to_owned(),
+        license: strictest(&summary.sources),
     })
 }
 
@@ -396,8 +396,7 @@ async fn scores(cx: Cx) -> Result<Response> {
     found.retain(|(.., row)| row.confidence >= least);
     order::sort_by(&mut found, |a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     found.truncate(limit);
-    let strict = found.iter().map(|(.., row)| row.license.as_str()).find(|license| license.contains("NC"));
-    let license = strict.unwrap_or(starter::LICENCE).to_owned();
+    let license = licence::effective(found.iter().map(|(.., row)| row.license.as_str()));
     let rows = (1..).zip(found).map(|(rank, (score, country, row))| ScoreRow {
         rank,
         country_name: world::name(&country),

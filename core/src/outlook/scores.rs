@@ -35,7 +35,7 @@ pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
         samples: summary.recent,
         updated: summary.newest.unwrap_or(summary.at),
         sources: summary.sources.iter().map(|source| source.source.clone()).collect(),
-        license: crate::country::strictest(&summary.sources).to_owned(),
+        license: crate::country::strictest(&summary.sources),
     };
     Ok(SCORES.put(turn, &(summary.country.clone(),), &row)?)
 }

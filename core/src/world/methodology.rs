@@ -174,7 +174,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
         author: Author { kind: "Organization", name: "Heliograph" },
         license: LICENSE,
         source_licenses: source_licenses(summaries.iter()),
-        effective_license: strictest(&contributing).to_owned(),
+        effective_license: strictest(&contributing),
         methodology: Method {
             overview: OVERVIEW,
             data_sources: order::gather(sources().chain([starter_source()])),

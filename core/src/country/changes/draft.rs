@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::answer::round;
-use super::super::summary::strictest_of;
 use super::super::Source;
+use super::super::answer::round;
 use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
 use crate::actor::View;
 use crate::change::combine::{Combined, INTERNET, Measured};
@@ -23,7 +22,7 @@ use crate::verdict::national;
 use crate::verdict::posterior::{Calibration, log10_odds};
 use crate::verdict::technique::Technique;
 use crate::verdict::window::Ageing;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, licence};
 
 /// Probability given to a report that its source does not grade. Our choice.
 const REPORT_PROBABILITY: f64 = 0.9;
@@ -81,7 +80,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         evidence,
         evidence_ids: Vec::new(),
         evidence_total,
-        licence: strictest_of(sources.iter().map(|source| source.licence())).to_owned(),
+        licence: licence::effective(sources.iter().map(|source| source.licence())),
     })
 }
 

@@ -224,7 +224,7 @@ async fn summary_page(cx: &Cx) -> Result<Response> {
             })
             .collect(),
         sources: overall.sources.iter().map(|source| source.source.clone()).collect(),
-        license: crate::country::strictest(&overall.sources).to_owned(),
+        license: crate::country::strictest(&overall.sources),
         as_of: at.map(|at| at.to_string()),
     })
 }

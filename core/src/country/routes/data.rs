@@ -188,7 +188,7 @@ async fn isps_page(cx: &Cx) -> Result<Response> {
             low_isps: count("low"),
             average_block_rate: round(average),
         },
-        license: country::strictest(&overall.sources).to_owned(),
+        license: country::strictest(&overall.sources),
         isps,
         as_of: at.map(|at| at.to_string()),
     })

@@ -10,7 +10,7 @@ use crate::country::{
 use crate::http::{Caller, Cx, Response};
 use crate::runtime::{self, Runtime};
 use crate::verdict::constants::INTERVAL;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, licence};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct DetectRequest {
@@ -193,8 +193,7 @@ impl Question {
 
 /// The strictest of some licences.
 pub fn license(licences: &[String]) -> String {
-    let strict = licences.iter().find(|licence| licence.contains("NC"));
-    strict.or(licences.first()).cloned().unwrap_or_default()
+    licence::strictest(licences.iter().map(String::as_str)).unwrap_or_default().to_owned()
 }
 
 fn may_see_networks(caller: &Caller) -> bool {

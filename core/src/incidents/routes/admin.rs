@@ -7,14 +7,14 @@ use super::check::{self, asn, domain, line, link, prose, share, sorted, subject,
 use super::detail::find;
 use crate::country::routes::input;
 use crate::http::{Cx, Response};
-use crate::incidents::body::{IncidentBody, strictest};
+use crate::incidents::body::IncidentBody;
 use crate::incidents::model::{
     AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Overrides, Severity, Status,
 };
 use crate::incidents::operate::{Create, Deed, Field, Operate, Versions};
 use crate::incidents::{actor, text};
 use crate::starter::Platform;
-use crate::{Error, Result, Timestamp, runtime};
+use crate::{Error, Result, Timestamp, licence, runtime};
 
 /// An incident to make.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -150,7 +150,7 @@ fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
         anomaly_rate: 0.0,
         evidence_ids: Vec::new(),
         evidence_total: evidence.len() as u64,
-        licence: strictest(evidence.iter().map(|row| row.licence.as_str())),
+        licence: licence::effective(evidence.iter().map(|row| row.licence.as_str())),
         evidence,
         sources,
         subject,

@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use crate::http::{Cx, Response};
 use crate::incidents::actor;
-use crate::incidents::body::{IncidentBody, strictest};
+use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{dataset_version, generated};
 use crate::incidents::query::Changes;
-use crate::{Error, Result, runtime};
+use crate::{Error, Result, licence, runtime};
 
 /// Most rows of an answer; `has_more` says whether to ask again at once.
 const MAX_ROWS: u32 = 1_000;
@@ -60,7 +60,7 @@ pub async fn delta(cx: Cx) -> Result<Response> {
         has_more: found.more,
         dataset_version: dataset_version(newest, at),
         generated_at_utc: at.to_string(),
-        license: strictest(incidents.iter().map(|row| row.incident.license.as_str())),
+        license: licence::effective(incidents.iter().map(|row| row.incident.license.as_str())),
         incidents,
     };
     cx.tagged(Response::json(&body)?, 0)

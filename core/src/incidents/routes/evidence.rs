@@ -8,10 +8,9 @@ use serde::Serialize;
 use super::detail::asked;
 use crate::http::{Cx, Response};
 use crate::incidents::actor;
-use crate::incidents::body::strictest;
 use crate::incidents::model::EvidenceRow;
 use crate::incidents::query::{EvidenceById, EvidenceOf, Find};
-use crate::{Error, Result, runtime};
+use crate::{Error, Result, licence, runtime};
 
 /// Most incidents that were merged into one whose evidence is shown with it.
 const MAX_PARTS: usize = 8;
@@ -116,7 +115,8 @@ pub async fn list(cx: Cx) -> Result<Response> {
         agreement: crate::country::round(agreement),
         sources: sources.into_iter().collect(),
     };
-    let license = strictest(rows.iter().map(|row| row.licence.as_str()).chain([incident.draft.licence.as_str()]));
+    let license =
+        licence::effective(rows.iter().map(|row| row.licence.as_str()).chain([incident.draft.licence.as_str()]));
     let count = count.max(rows.len() as u64);
     let body = EvidenceList {
         incident_id: incident.hash.clone(),

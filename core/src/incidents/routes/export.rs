@@ -11,13 +11,13 @@ use http::StatusCode;
 use super::list::filter;
 use crate::documents::etag;
 use crate::http::{Body, Cx, Response, revalidated};
-use crate::incidents::body::{IncidentBody, strictest};
+use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{MAX_AGE, dataset_version, generated};
 use crate::incidents::query::{Filter, Page, PageOf};
 use crate::incidents::tables::IdKey;
 use crate::incidents::{Incident, actor};
 use crate::runtime::{self, Runtime};
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, licence};
 
 /// Incidents read at a time.
 const PAGE: u32 = 100;
@@ -190,7 +190,7 @@ impl Export {
 
     fn foot(&self, out: &mut Vec<u8>) {
         if self.format == Format::Json {
-            let license = strictest(self.licences.iter().map(String::as_str));
+            let license = licence::effective(self.licences.iter().map(String::as_str));
             out.extend_from_slice(format!("],\"count\":{},\"license\":\"{license}\"}}", self.count).as_bytes());
         }
     }

@@ -7,14 +7,14 @@ use super::check::share;
 use crate::country::routes::input;
 use crate::http::{Cx, Response};
 use crate::incidents::actor;
-use crate::incidents::body::{IncidentBody, strictest};
+use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::MAX_AGE;
 use crate::incidents::model::IncidentType;
 use crate::incidents::query::Many;
 use crate::incidents::search::index::Entry;
 use crate::incidents::search::rank::{Method, search};
 use crate::incidents::search::{self, snippet};
-use crate::{Error, Result, runtime};
+use crate::{Error, Result, licence, runtime};
 
 /// Results unless asked otherwise, and at most (interface section 8).
 const DEFAULT_K: u32 = 5;
@@ -172,7 +172,7 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<SimilarBody> {
         count: results.len(),
         model: search::model(shared),
         filters,
-        license: strictest(results.iter().map(|result| result.incident.license.as_str())),
+        license: licence::effective(results.iter().map(|result| result.incident.license.as_str())),
         results,
         indexed: index.entries.len(),
         indexed_at: document.generated().to_string(),
