@@ -100,8 +100,8 @@ fn a_measured_country_has_a_threat_level_that_clients_read(suite: &Suite) {
     assert!((0.0..=1.0).contains(&body["confidence"].as_f64().unwrap()) && body["confidence"] != 0.0, "{body}");
     assert_eq!(body["trend"], "stable", "a day tells no trend: {body}");
     assert_eq!(body["topMethods"][0], "tls-reset", "{body}");
-    assert!(body["recommendations"].as_array().unwrap().iter().all(Value::is_string), "{body}");
-    assert!(body["recommendations"][0].as_str().unwrap().contains("VPN"), "{body}");
+    let advice: Vec<&str> = body["recommendations"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
+    assert!(advice.iter().any(|sentence| sentence.contains("VPN")), "{body}");
     assert!(body["activeIncidents"].is_u64() && body["lastUpdated"].is_string(), "{body}");
     let clean = threat(&client, CLEAN);
     assert_eq!((&clean["level"], &clean["topMethods"]), (&json!("minimal"), &json!([])), "{clean}");
