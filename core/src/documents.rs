@@ -110,6 +110,7 @@ pub struct Family {
 pub const FAMILIES: &[&[Family]] = &[
     crate::world::FAMILIES,
     crate::country::FAMILIES,
+    crate::analytics::FAMILIES,
     crate::incidents::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,

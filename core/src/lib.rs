@@ -18,8 +18,11 @@
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
+//! | [`analytics`] | rankings and profiles over all countries |
 //! | [`event`] | outages, shutdowns and blocks that others report |
+//! | [`fetch`] | asking sources with a public interface, off by default |
 //! | [`incidents`] | what happened, from when to when, and how we know |
+//! | [`outlook`] | threat levels, scores, and what may come |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`order`] | sorting and gathering without a copy of the algorithm per type |
@@ -30,6 +33,8 @@
 pub mod actor;
 pub mod admin;
 pub mod agent;
+pub mod analytics;
+pub mod change;
 pub mod claims;
 pub mod country;
 pub mod crypto;
@@ -38,6 +43,7 @@ pub mod directory;
 pub mod documents;
 pub mod error;
 pub mod event;
+pub mod fetch;
 pub mod http;
 pub mod import;
 pub mod incidents;
@@ -47,6 +53,7 @@ pub mod licence;
 pub mod limits;
 pub mod measurement;
 pub mod order;
+pub mod outlook;
 pub mod reference;
 pub mod runtime;
 pub mod secrets;

@@ -1,5 +1,7 @@
 //! Which of several licences an answer stands under (ruling intelligence 35).
 
+use crate::starter;
+
 /// The strictest of some licences: one that forbids commercial use, else one that asks for the same terms, else any; of
 /// equally strict ones always the same, in whatever order they come. `None` when there is none.
 pub fn strictest<'a>(licences: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -9,6 +11,12 @@ pub fn strictest<'a>(licences: impl IntoIterator<Item = &'a str>) -> Option<&'a 
         _ => 2,
     };
     licences.into_iter().filter(|licence| !licence.is_empty()).min_by_key(|licence| (terms(licence), *licence))
+}
+
+/// The licence that an answer resting on rows under these names stands under: the strictest, or our own where no row has
+/// one.
+pub fn effective<'a>(licences: impl IntoIterator<Item = &'a str>) -> String {
+    strictest(licences).unwrap_or(starter::LICENCE).to_owned()
 }
 
 #[cfg(test)]

@@ -77,6 +77,11 @@ pub trait Runtime: MaybeSend + MaybeSync {
     /// Whether an answered write is possible right now, for `/readyz`.
     fn probe(&self) -> BoxFuture<'_, Result<()>>;
 
+    /// Asks another host; see [`crate::fetch::Outgoing`] for what the runtime must refuse.
+    fn fetch(&self, _outgoing: crate::fetch::Outgoing) -> BoxFuture<'_, Result<crate::fetch::Incoming>> {
+        Box::pin(std::future::ready(Err(crate::fetch::no_way_out())))
+    }
+
     /// The operator's view of the data file; `None` where the platform keeps the data, as on the edge.
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         None
@@ -137,6 +142,10 @@ pub struct Environment {
     pub buckets: Buckets,
     /// Usage counters of agents that wait to be written; [`crate::agent::usage::flush`] writes them.
     pub usage: crate::agent::usage::Usage,
+    /// The search index as decoded last, and vectors of words.
+    pub search: crate::incidents::search::Shared,
+    /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::http::Cx::kept`].
+    pub pages: crate::actor::Memo,
     /// The deployment's id, made at first start.
     pub deployment: String,
 }
@@ -146,7 +155,16 @@ impl Environment {
     pub fn new(settings: Settings, secrets: crate::secrets::Secrets, deployment: String) -> Self {
         let mut proxied = settings.clone();
         proxied.open_to_the_world();
-        Environment { settings, proxied, secrets, buckets: Buckets::default(), usage: Default::default(), deployment }
+        Environment {
+            settings,
+            proxied,
+            secrets,
+            buckets: Buckets::default(),
+            usage: Default::default(),
+            search: Default::default(),
+            pages: Default::default(),
+            deployment,
+        }
     }
 }
 

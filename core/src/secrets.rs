@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use sha2::{Digest, Sha256};
+
 use crate::crypto::api_key::ApiKey;
-use crate::crypto::encoding::actor_id;
+use crate::crypto::encoding::{actor_id, encode_hex};
 use crate::crypto::hash::hmac_sha256;
 use crate::crypto::sealing::{KeyRing, SubKey};
 use crate::crypto::{CryptoError, Secret};
@@ -36,6 +38,12 @@ impl Keys {
 impl Secrets {
     pub fn new(sealing: KeyRing, admin_key: String) -> Self {
         Secrets { admin_key, keys: RwLock::new(Keys::of(sealing)) }
+    }
+
+    /// Names the operator's key in what operators did: 8 hexadecimal digits that do not lead back to it.
+    pub fn admin_key_id(&self) -> String {
+        let digest = Sha256::digest(format!("admin key id/{}", self.admin_key).as_bytes());
+        encode_hex(digest.get(..4).unwrap_or_default())
     }
 
     fn keys(&self) -> Arc<Keys> {

@@ -148,6 +148,8 @@ settings! {
     signups_per_day: u32 = "1000";
     /// Agent registrations per client address and hour.
     registrations_per_hour: u32 = "100000";
+    /// Disputes of incidents per client address and hour.
+    disputes_per_hour: u32 = "20";
     /// Requests per minute and client address on accessibility routes (interface section 8).
     accessibility_per_minute: u32 = "200";
     /// Requests per minute and client address on country and domain data; 0 means no limit.
@@ -164,6 +166,8 @@ settings! {
     mailbox_messages: u64 = "100000";
     /// Most bytes a mailbox holds.
     mailbox_bytes: u64 = "1073741824";
+    /// Native: a file of word vectors that joins the search for similar incidents; empty means none.
+    vectors_file: String = "";
     /// Seconds between two publications of one document.
     publish_interval: u32 = "10";
     /// Milliseconds a request waits for the first delivery of its effects (ruling foundation-relay 1).
@@ -172,6 +176,22 @@ settings! {
     stream_seconds: u32 = "30";
     /// Seconds a client may take for a request head, for a piece of a body, and to take a piece of an answer (native).
     client_seconds: u32 = "30";
+    /// Licences of sources where the operator knows better: `source=SPDX;source=SPDX`.
+    source_licences: String = "";
+    /// What is fetched by itself, by comma: ooni-aggregation, ooni-measurements, ioda. Empty: nothing.
+    fetch_sources: String = "";
+    /// Hours between two rounds of a fetch.
+    fetch_hours: u32 = "6";
+    /// Seconds between two requests of fetches.
+    fetch_pause_seconds: u32 = "5";
+    /// The day that a fetch begins with when it never ran; empty means seven days ago.
+    fetch_since: String = "";
+    /// Where OONI's interface is.
+    fetch_ooni_url: String = "https://api.ooni.org";
+    /// Where IODA's interface is.
+    fetch_ioda_url: String = "https://api.ioda.inetintel.cc.gatech.edu/v2";
+    /// Fetch over plain HTTP and from private addresses too, such as a mirror in the own network.
+    fetch_private: bool = "false";
     /// Memory for database pages, in bytes.
     cache_bytes: u64 = "67108864";
     /// Write one line per request to standard error.

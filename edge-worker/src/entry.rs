@@ -32,12 +32,17 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
     Ok(response)
 }
 
-/// Once a minute: writes usage that no alarm has written. Timers, messages and documents need no cron: the alarm of
+/// Once a minute: fetches from sources, where that is switched on, and writes usage that no alarm has written. Timers, messages and documents need no cron: the alarm of
 /// their object stands for each of them.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let done = match environment::started(&env).await {
-        Ok(_) => work::flush_isolate(&env).await,
+        Ok(environment) => {
+            // One request of a fetch that the operator switched on; the next minute goes on.
+            let runtime = EdgeRuntime::shared(env.clone(), environment, None);
+            let fetched = heliograph_core::fetch::step(&*runtime).await.map(|_| ());
+            work::flush_isolate(&env).await.and(fetched)
+        }
         Err(error) => Err(error),
     };
     if let Err(error) = done {

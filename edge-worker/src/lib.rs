@@ -10,6 +10,7 @@
 //! | [`space`], [`work`], [`listeners`] | inside an object: operations, what it does by itself, its streams |
 //! | [`sockets`] | WebSockets in the Worker |
 //! | [`sqlite`] | ordered bytes to bytes on the object's SQLite database |
+//! | [`web`] | requests to others |
 //! | [`kv_documents`] | published documents in Workers KV |
 //! | [`shell`], [`clock`], [`hex`] | requests and responses; time and randomness; bytes as text |
 //!
@@ -32,4 +33,5 @@ mod shell;
 mod sockets;
 mod space;
 mod sqlite;
+mod web;
 mod work;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use heliograph_core::actor::Call;
 use heliograph_core::agent::stream::Open;
 use heliograph_core::documents::Recent;
+use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::http::Ready;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::{Error, Result, Timestamp, deployment};
@@ -15,7 +16,7 @@ use worker::Env;
 
 use crate::kv_documents::Documents;
 use crate::space::Space;
-use crate::{clock, errand};
+use crate::{clock, errand, web};
 
 thread_local! {
     /// What this isolate read of KV lately: each read is a request that the operator pays for.
@@ -85,6 +86,11 @@ impl Runtime for EdgeRuntime {
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
         Box::pin(clock::sleep(duration))
+    }
+
+    /// The platform reaches no private network from a Worker.
+    fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
+        Box::pin(web::get(outgoing))
     }
 
     fn now(&self) -> Timestamp {

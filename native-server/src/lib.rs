@@ -6,6 +6,7 @@
 //! | [`writer`] | the one thread that writes: group commit, effects, timers, recovery from faults |
 //! | `rotation` | a new master key, and moving what is sealed under it |
 //! | [`runtime`] | the core's `Runtime` on top of both |
+//! | `fetch` | requests to others, and the task that fetches from sources |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
 //! | [`serve`] | the HTTP shell: from a request to the core's router and back |
@@ -14,6 +15,7 @@
 //! | [`server`] | starting and stopping all of it |
 //! | [`config`] | settings from flags, environment, file and defaults |
 //! | [`keyfile`] | master keys and operator key beside the data file |
+//! | `evaluate` | how well the classifier does on labels |
 //! | [`cli`] | the command line |
 #![forbid(unsafe_code)]
 
@@ -21,6 +23,8 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 mod connection;
+mod evaluate;
+mod fetch;
 pub mod keyfile;
 mod maintenance;
 mod refusal;

@@ -9,6 +9,7 @@ use fnv::FnvBuildHasher;
 use heliograph_core::actor::{ActorId, Call, Memo, View, host};
 use heliograph_core::agent::stream::Open;
 use heliograph_core::documents::Document;
+use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::http::Ready;
 use heliograph_core::kv::Read;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime};
@@ -115,6 +116,11 @@ impl Runtime for Native {
 
     fn probe(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.writer.probe())
+    }
+
+    fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
+        let work = tokio::task::spawn_blocking(move || crate::fetch::get(&outgoing));
+        Box::pin(async move { work.await.unwrap_or_else(|error| Err(Error::internal(error))) })
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use heliograph_core::agent::usage;
 use heliograph_core::deployment::{self, Start};
+use heliograph_core::incidents::search::vectors::Vectors;
 use heliograph_core::runtime::Environment;
 use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
@@ -14,11 +15,11 @@ use heliograph_core::{actor, actor::Call};
 use tokio::task::JoinHandle;
 
 use crate::keyfile::{self, KeyFile};
-use crate::rotation;
 use crate::runtime::{Documents, Native, News};
 use crate::store::{Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
+use crate::{fetch, rotation};
 
 /// Time between two writes of usage counters.
 const USAGE_INTERVAL: Duration = Duration::from_secs(60);
@@ -29,6 +30,17 @@ pub struct Deployment {
     thread: WriterThread,
     usage: JoinHandle<()>,
     resealing: JoinHandle<()>,
+    fetching: JoinHandle<()>,
+}
+
+/// The operator's vectors of words, if there is a file of them.
+fn vectors(settings: &Settings) -> Result<Option<Vectors>, String> {
+    if settings.vectors_file.is_empty() {
+        return Ok(None);
+    }
+    let refuse = |error: &dyn std::fmt::Display| format!("vectors_file {}: {error}", settings.vectors_file);
+    let bytes = std::fs::read(&settings.vectors_file).map_err(|error| refuse(&error))?;
+    Vectors::parse(&bytes).map(Some).map_err(|error| refuse(&error))
 }
 
 impl Deployment {
@@ -39,6 +51,7 @@ impl Deployment {
             return Err(format!("there is no data file {}", options.path.display()));
         }
         let mut options = options;
+        let alone = options.alone;
         options.cache_bytes = usize::try_from(settings.cache_bytes).unwrap_or(usize::MAX);
         // The key file comes first: data without keys would be refused by every later start.
         let keys = keyfile::load_or_create(&options.path, fresh)?;
@@ -49,7 +62,7 @@ impl Deployment {
         documents.put(store.documents().map_err(|error| error.to_string())?);
         let streams = Streams::new(store.clone(), settings.clone());
         let news = News { store: store.clone(), documents: documents.clone(), streams: streams.clone() };
-        let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news))
+        let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news), alone)
             .map_err(|error| format!("cannot start the writer: {error}"))?;
 
         let start = Start { brand: settings.brand.clone(), key_checks: secrets.key_checks() };
@@ -57,11 +70,14 @@ impl Deployment {
         let reply = writer.call(call).await.map_err(|error| error.into_details().message.into_owned())?;
         let identity: deployment::Identity = actor::decode(&reply).map_err(|error| error.to_string())?;
 
-        let environment = Environment::new(settings, secrets, identity.id);
+        let vectors = vectors(&settings)?;
+        let mut environment = Environment::new(settings, secrets, identity.id);
+        environment.search.vectors = vectors;
         let native = Arc::new(Native::new(store, writer, environment, documents, streams));
         let usage = tokio::spawn(write_usage(native.clone()));
         let resealing = tokio::spawn(rotation::run(native.clone()));
-        Ok(Deployment { native, thread, usage, resealing })
+        let fetching = tokio::spawn(fetch::run(native.clone()));
+        Ok(Deployment { native, thread, usage, resealing, fetching })
     }
 
     pub fn native(&self) -> &Arc<Native> {
@@ -72,6 +88,7 @@ impl Deployment {
     pub async fn close(self) {
         self.usage.abort();
         self.resealing.abort();
+        self.fetching.abort();
         flush(&self.native).await;
         // Waits for the last commit, which is short.
         self.thread.stop();

@@ -35,6 +35,12 @@ impl Plan {
         Plan { requests: vec![request(base, "GET", path, headers, "")], fresh: Vec::new(), own: false, status: b"200" }
     }
 
+    /// Several paths in turn.
+    pub fn gets(base: &str, paths: &[String], headers: &[(&str, &str)]) -> Plan {
+        let requests = paths.iter().map(|path| request(base, "GET", path, headers, "")).collect();
+        Plan { requests, fresh: Vec::new(), own: false, status: b"200" }
+    }
+
     /// As [`Plan::get`], expecting 304.
     pub fn get_unchanged(base: &str, path: &str, tag: &str) -> Plan {
         Plan { status: b"304", ..Plan::get(base, path, &[("if-none-match", tag)]) }

@@ -75,7 +75,16 @@ fn file_system() -> String {
 
 /// Peak resident memory of a process so far, in bytes; Linux only.
 pub fn peak_memory(process: u32) -> Option<u64> {
+    memory(process, "VmHWM:")
+}
+
+/// Resident memory of a process now, in bytes; Linux only.
+pub fn resident_memory(process: u32) -> Option<u64> {
+    memory(process, "VmRSS:")
+}
+
+fn memory(process: u32, field: &str) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     line.trim().split(' ').next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }

@@ -12,12 +12,17 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod analytics;
+mod changes;
 mod claims;
 mod classify;
 mod country;
 mod detect;
 mod domain;
 mod imports;
+mod incidents;
+mod incidents_search;
+mod incidents_served;
 mod index;
 mod interop;
 mod keys;
@@ -27,10 +32,12 @@ mod mailbox;
 mod malformed;
 mod messages;
 mod methodology;
+mod outlook;
 mod pins;
 mod rates;
 mod registration;
 mod routes;
+mod sources;
 mod streams;
 mod sweeps;
 mod websockets;
@@ -53,12 +60,17 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("analytics", analytics::CASES),
+    ("changes", changes::CASES),
     ("claims", claims::CASES),
     ("classify", classify::CASES),
     ("country", country::CASES),
     ("detect", detect::CASES),
     ("domain", domain::CASES),
     ("imports", imports::CASES),
+    ("incidents", incidents::CASES),
+    ("incidents_search", incidents_search::CASES),
+    ("incidents_served", incidents_served::CASES),
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),
@@ -68,10 +80,12 @@ const MODULES: &[(&str, &[Case])] = &[
     ("malformed", malformed::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
+    ("outlook", outlook::CASES),
     ("pins", pins::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),
     ("routes", routes::CASES),
+    ("sources", sources::CASES),
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),
     ("websockets", websockets::CASES),

@@ -9,6 +9,7 @@
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
 //! | [`synthetic`] | made-up measurements in real formats |
+//! | [`xml`] | a strict reader of feeds |
 
 pub mod client;
 pub mod data;
@@ -17,3 +18,4 @@ pub mod relay;
 pub mod simulation;
 pub mod synthetic;
 pub mod target;
+pub mod xml;

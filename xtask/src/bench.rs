@@ -5,7 +5,10 @@ use crate::project::cargo;
 use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
-    edge::build::ensure(edge::build::Bundle::Worker)?;
+    // The large deployment is native.
+    if !args.contains(&"--large") {
+        edge::build::ensure(edge::build::Bundle::Worker)?;
+    }
     // The programs that are measured, beside the bench.
     run("build", cargo().args(["build", "--locked", "--release", "--package", "heliograph", "--package", "xtask"]))?;
     run("benches", cargo().args(["bench", "--locked", "--package", "heliograph-tests", "--"]).args(args))

@@ -48,8 +48,10 @@ const MODULES: &[&[Entry]] = &[
     crate::documents::ENTRIES,
     crate::country::ENTRIES,
     crate::world::ENTRIES,
+    crate::analytics::ENTRIES,
     crate::reference::ENTRIES,
     crate::incidents::ENTRIES,
+    crate::outlook::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

@@ -141,7 +141,8 @@ fn interference(kind: Kind, findings: &Findings) -> Option<(Verdict, f64, Why)> 
             (true, false) => Some((Verdict::Likely, findings.confidence, Why::Blocked)),
         };
     }
-    if let Some(confidence) = findings.suspected {
+    // What most networks show outranks what one source saw on one.
+    if let Some(confidence) = findings.suspected.filter(|_| findings.state != State::Accessible) {
         return likely(confidence, Why::Suspected);
     }
     if findings.state == State::Blocked {

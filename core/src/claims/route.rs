@@ -9,7 +9,7 @@ use super::parse::{Claim, parse};
 use crate::country::{Detection, State, plain_date, sentence};
 use crate::http::{Cx, Response, Route, handler};
 use crate::incidents::{self, EvidenceOf, IncidentBody};
-use crate::{Error, Result, runtime};
+use crate::{Error, Result, licence, runtime};
 
 /// Most characters of a claim. Our choice: a long paragraph.
 const MOST_CHARACTERS: usize = 2_000;
@@ -195,7 +195,7 @@ async fn verify(cx: Cx) -> Result<Response> {
             .collect(),
         evidence,
         citation: overall.map(|overall| citation(&cx, text, overall)),
-        license: licence(&found),
+        license: stands_under(&found),
         generated_at: cx.now().to_string(),
     })
 }
@@ -314,8 +314,8 @@ fn citation(cx: &Cx, claim: &str, overall: Judgement) -> String {
 }
 
 /// The strictest licence of what the answer rests on.
-fn licence(found: &[Found]) -> String {
+fn stands_under(found: &[Found]) -> String {
     let detections = found.iter().flat_map(|found| &found.detection).flat_map(|(_, detection)| &detection.licences);
     let incidents = found.iter().flat_map(|found| &found.incidents).map(|incident| &incident.draft.licence);
-    incidents::strictest(detections.chain(incidents).map(String::as_str))
+    licence::effective(detections.chain(incidents).map(String::as_str))
 }

@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Source;
 use super::distinct::Distinct;
 use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
 use super::subject::Subject;
-use super::tables::{LISTED, Source};
+use super::tables::LISTED;
 use crate::actor::{Kind, Query, View, decode, encode};
 use crate::import::ListKind;
 use crate::kv::Direction;
+use crate::settings::Settings;
 use crate::time::HOUR;
 use crate::verdict::Technique;
 use crate::verdict::national::{self, Basis, CountryVerdict, ListEntry};
@@ -252,7 +254,7 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
             true => vec!["known_list".to_owned()],
             false => known.iter().map(|source| source.id().to_owned()).collect(),
         },
-        licences: licences(&known, from_list),
+        licences: licences(&known, from_list, view.settings),
         last_checked: answer.last_checked,
         stale_since: newest.filter(|_| measurements == 0 && !from_list).map(|newest| newest.plus(limit)),
         listed: answer.listed,
@@ -278,8 +280,8 @@ pub fn round(value: f64) -> f64 {
 }
 
 /// The licences of the rows behind an answer, the strictest last.
-fn licences(sources: &[Source], from_list: bool) -> Vec<String> {
-    let mut licences: BTreeSet<&str> = order::gather(sources.iter().map(|source| source.licence()));
+fn licences(sources: &[Source], from_list: bool, settings: &Settings) -> Vec<String> {
+    let mut licences: BTreeSet<&str> = order::gather(sources.iter().map(|source| source.licence_under(settings)));
     if from_list || sources.is_empty() {
         licences.insert(starter::LICENCE);
     }

@@ -25,7 +25,8 @@ pub const FAMILIES: &[Family] = &[
 ];
 
 fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
-    Rendered::json(&country(&summary::summary(view, None)?, view.now))
+    let rank = crate::analytics::rank::rank(view)?;
+    Rendered::json(&country(&summary::summary(view, None)?, rank, view.now))
 }
 
 fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
@@ -66,6 +67,8 @@ struct CountryData {
     country: String,
     /// 0-100.
     score: Option<u32>,
+    /// From 1, the worst, among the scored countries; null without a score, and about the past.
+    rank: Option<u64>,
     status: &'static str,
     level: Option<&'static str>,
     risk_tier: u8,
@@ -97,7 +100,7 @@ fn measurements(summary: &CountrySummary) -> OoniBody {
 }
 
 /// The page of a country.
-pub fn country(summary: &CountrySummary, now: Timestamp) -> CountryBody {
+pub fn country(summary: &CountrySummary, rank: Option<u64>, now: Timestamp) -> CountryBody {
     let index = &summary.index;
     let level = index.score.map(level);
     let stale = summary.recent == 0;
@@ -112,6 +115,7 @@ pub fn country(summary: &CountrySummary, now: Timestamp) -> CountryBody {
         data: CountryData {
             country: summary.country.clone(),
             score: index.score,
+            rank: rank.filter(|_| index.score.is_some()),
             status: outage_status(summary),
             level: level.map(|(name, _)| name),
             risk_tier: level.map_or(0, |(_, tier)| tier),
@@ -131,7 +135,7 @@ pub fn country(summary: &CountrySummary, now: Timestamp) -> CountryBody {
         },
         license: LICENSE,
         source_licenses: source_licenses(std::iter::once(summary)),
-        effective_license: strictest(&summary.sources).to_owned(),
+        effective_license: strictest(&summary.sources),
         date_modified: summary.newest.unwrap_or(now).to_string(),
         generated: now.to_string(),
         stale_since: summary

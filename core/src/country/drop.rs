@@ -5,20 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::documents;
 use super::fold::needs_peers;
 use super::packed::{self, CellKey, Records};
 use super::refresh;
 use super::rollup::DayRow;
 use super::tables::{
-    AGEING, ENTRIES, EPOCHS, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE, ROLLED,
-    ROW_HASHES, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
+    AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE,
+    ROLLED, ROW_HASHES, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
-use crate::Result;
+use super::{Source, changes, day_counts, documents, events};
 use crate::actor::{Kind, Operation, Turn};
+use crate::incidents;
 use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::measurement::ENTRY_LEN;
-use crate::world::{self, Forget, Swept, Task, Unlisted};
+use crate::world::{self, Forget, ForgetGiven, Swept, Task, Unlisted};
+use crate::{Result, outlook};
 
 /// Rows of entries looked at in one step. Each may delete up to a handful of rows, so that a step stays under what an
 /// operation may change.
@@ -28,7 +29,7 @@ const MAX_CHANGES: usize = 350;
 /// List entries removed in one step.
 const LISTED_AT_ONCE: usize = 400;
 
-/// Removes the measurements of a source.
+/// Removes the measurements, events and counts of a source.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropSource {
     pub source: u8,
@@ -50,9 +51,14 @@ impl Operation for DropSource {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let country = turn.actor().name.clone();
         EPOCHS.put(turn, &(self.source,), &self.epoch)?;
+        let (reported, last) = events::remove(turn, self.source, LISTED_AT_ONCE)?;
+        let (counted, last_day) = match self.source == Source::OoniCounts.code() {
+            true => day_counts::remove(turn, LISTED_AT_ONCE)?,
+            false => (0, true),
+        };
         let mut step = Step::default();
-        let done = step.run(turn, self.source)?;
-        let removed = self.removed + step.removed;
+        let done = step.run(turn, self.source)? && last && last_day;
+        let removed = self.removed + step.removed + reported + counted;
         let gone = step.finish(turn)?;
         if !gone.is_empty() {
             turn.send(world::actor().name, &Forget { country: country.clone(), targets: gone, country_too: false })?;
@@ -62,11 +68,20 @@ impl Operation for DropSource {
             let now = turn.now;
             return turn.schedule(DROP, now, &next);
         }
+        if GIVEN.get(turn, &(self.source,))?.is_some() {
+            GIVEN.delete(turn, &(self.source,));
+            turn.send(
+                world::actor().name,
+                &ForgetGiven { country: country.clone(), source: self.source, ids: Vec::new(), all: true },
+            )?;
+        }
         let known = SOURCES.get(turn, &(self.source,))?.is_some();
         SOURCES.delete(turn, &(self.source,));
         if known {
+            outlook::days::forget(turn)?;
             if SOURCES.first(turn, &SOURCES.range())?.is_none() {
                 META.delete(turn, &());
+                changes::nothing_left(turn)?;
                 SUMMARY.delete(turn, &());
                 let forget = Forget { country: country.clone(), targets: BTreeSet::new(), country_too: true };
                 turn.send(world::actor().name, &forget)?;
@@ -74,7 +89,12 @@ impl Operation for DropSource {
                     turn.publish(&format!("{family}{country}"))?;
                 }
             }
+            changes::soon(turn)?;
             refresh::soon(turn)?;
+        }
+        if let Some(source) = Source::from_code(self.source) {
+            let forget = incidents::Forget { country, source: source.id().to_owned(), after: None };
+            turn.send(incidents::actor().name, &forget)?;
         }
         let task = Task::DropSource(self.source);
         let swept = Swept { task, handled: removed, changed: 0, changes: Vec::new() };
@@ -132,8 +152,8 @@ impl Step {
     }
 
     fn cell(&mut self, turn: &mut Turn<'_>, cell: CellKey, entries: u64) -> Result<()> {
-        let (target, day, asn, _) = cell.clone();
-        self.changes += 6 + packed::remove(&ROW_HASHES, turn, &cell)?;
+        let (target, day, asn, source) = cell.clone();
+        self.changes += 9 + packed::remove(&ROW_HASHES, turn, &cell)?;
         if target.is_empty() {
             return Ok(());
         }
@@ -143,6 +163,8 @@ impl Step {
             PEERS_CHANGED.put(turn, &(target.clone(), day), &())?;
         }
         QUEUE.put(turn, &(target.clone(),), &())?;
+        changes::measured(turn, &target, (day, day))?;
+        changes::forget(turn, (day, asn, source))?;
         self.removed += entries;
         *self.targets.entry(target).or_default() += entries;
         *self.networks.entry(asn).or_default() += entries;

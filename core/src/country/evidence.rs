@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Source;
 use super::distinct::Distinct;
 use super::instrument::{self, InstrumentFault};
 use super::packed;
@@ -13,7 +14,9 @@ use crate::actor::View;
 use crate::kv::{Direction, Read};
 use crate::measurement::{ENTRY_LEN, Entry};
 use crate::time::{DAY, HOUR};
-use crate::verdict::constants::{ACCESSIBLE_VOTES, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS};
+use crate::verdict::constants::{
+    ACCESSIBLE_VOTES, BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, PEER_NETWORKS, PEER_SESSIONS,
+};
 use crate::verdict::national::{self, CountryVerdict, Member};
 use crate::verdict::network::{self, Context, NetworkVerdict};
 use crate::verdict::posterior::Calibration;
@@ -39,7 +42,10 @@ pub fn identity(prefix: Prefix, day: u32, asn: u32) -> u64 {
 
 /// A network with its votes and verdict.
 pub struct Network {
+    /// 0 for what is no network: withheld, or [`Network::remote`].
     pub asn: u32,
+    /// The country as seen from outside, by sources that name no network (ruling intelligence 32).
+    pub remote: bool,
     pub name: Option<String>,
     pub addresses: Option<u64>,
     /// The votes of the window, oldest first.
@@ -166,6 +172,12 @@ impl Surroundings {
         self.control.get(&asn).copied()
     }
 
+    /// Networks that fail so many control sites that they decide nothing, by number.
+    pub fn broken(&self) -> Vec<u32> {
+        let broken = self.control.iter().filter(|(_, share)| **share > BROKEN_NETWORK_SHARE);
+        broken.map(|(asn, _)| *asn).collect()
+    }
+
     /// Name and addresses of a network.
     fn network(&self, view: &impl Read, asn: u32) -> Result<NetworkRow> {
         if let Some(known) = self.networks.borrow().get(&asn) {
@@ -177,7 +189,7 @@ impl Surroundings {
     }
 }
 
-fn control_sites(view: &impl Read) -> Result<Vec<String>> {
+pub(super) fn control_sites(view: &impl Read) -> Result<Vec<String>> {
     let imported = CONTROL_SITES.get(view, &())?.unwrap_or_default().0;
     if !imported.is_empty() {
         return Ok(imported);
@@ -188,7 +200,7 @@ fn control_sites(view: &impl Read) -> Result<Vec<String>> {
 
 /// Successes elsewhere: on other networks of this country by the hour, in other countries by the day
 /// (ruling intelligence 4). None are collected when no failure waits for them.
-fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
+pub(super) fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
     let waiting = seen.iter().filter(|seen| seen.session.evaluated.vote == Vote::NeedsControl).map(|seen| seen.day);
     let (Some(first), Some(last)) = (waiting.clone().min(), waiting.max()) else { return Ok(Peers::default()) };
     let mut peers = Peers::collect(seen.iter().map(|seen| &seen.session));
@@ -235,14 +247,22 @@ impl Tally {
     }
 }
 
-/// The sessions of each network, in the order of their days, as they are read: whole rows are sorted, not sessions.
-fn by_network(seen: &[Seen]) -> Vec<Vec<Session>> {
+/// Whether it was seen from outside, on no known network.
+fn is_remote(seen: &Seen) -> bool {
+    seen.session.asn.is_none() && seen.source == Source::CensoredPlanet.code()
+}
+
+/// The sessions of each network, in the order of their days, as they are read: whole rows are sorted, not sessions. What
+/// was seen from outside is apart from what withheld its network.
+fn by_network(seen: &[Seen]) -> Vec<(bool, Vec<Session>)> {
     let mut rows: Vec<&[Seen]> =
         seen.chunk_by(|a, b| (a.day, a.session.asn, a.source) == (b.day, b.session.asn, b.source)).collect();
-    let network = |row: &[Seen]| row.first().and_then(|seen| seen.session.asn);
+    let network = |row: &[Seen]| row.first().map(|seen| (seen.session.asn, is_remote(seen)));
     rows.sort_by_key(|row| network(row));
     let networks = rows.chunk_by(|a, b| network(a) == network(b));
-    networks.map(|rows| rows.iter().flat_map(|row| row.iter()).map(|seen| seen.session).collect()).collect()
+    let sessions = |rows: &[&[Seen]]| rows.iter().flat_map(|row| row.iter()).map(|seen| seen.session).collect();
+    let remote = |rows: &[&[Seen]]| rows.first().and_then(|row| row.first()).is_some_and(is_remote);
+    networks.map(|rows| (remote(rows), sessions(rows))).collect()
 }
 
 /// Judges one series. A block that only ageing made is none.
@@ -262,11 +282,13 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
 }
 
 /// A withheld network is no network: it counts as evidence of the country's data, never as a vote of one.
-fn members(networks: &[Network]) -> Vec<Member<'_>> {
-    let networks = networks.iter().filter(|network| network.asn != 0);
-    networks
-        .map(|network| Member { asn: network.asn, addresses: network.addresses, verdict: &network.verdict })
-        .collect()
+fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
+    let networks = networks.iter().filter(|network| network.asn != 0 || network.remote);
+    let member = |network: &'n Network| {
+        let Network { asn, addresses, remote, verdict, .. } = network;
+        Member { asn: *asn, addresses: *addresses, remote: *remote, verdict }
+    };
+    networks.map(member).collect()
 }
 
 /// Measurements that are counted at their series: of the last seven days, and by network.
@@ -301,7 +323,7 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
     let sources = all.iter().map(|seen| seen.source).collect();
     let (of_week, of_network) = counted(&all, at);
     let mut networks = Vec::new();
-    for sessions in &by_network(&all) {
+    for (remote, sessions) in &by_network(&all) {
         let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
         let row = surroundings.network(view, asn)?;
         let votes = window::recent_votes(sessions, &peers, at, ageing);
@@ -313,6 +335,7 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
         };
         networks.push(Network {
             asn,
+            remote: *remote,
             name: row.name,
             addresses: row.addresses,
             verdict: network::verdict(&votes, at, &context),
@@ -387,7 +410,11 @@ pub struct Day {
 /// Networks (number, addresses, votes) with their verdicts at some time.
 fn members_of<'a>(networks: &[(u32, Option<u64>, Vec<HourVote>)], verdicts: &'a [NetworkVerdict]) -> Vec<Member<'a>> {
     let networks = networks.iter().zip(verdicts);
-    networks.map(|((asn, addresses, _), verdict)| Member { asn: *asn, addresses: *addresses, verdict }).collect()
+    let member = |((asn, addresses, _), verdict): (&(u32, _, _), _)| {
+        // No network has the number 0.
+        Member { asn: *asn, addresses: *addresses, remote: *asn == 0, verdict }
+    };
+    networks.map(member).collect()
 }
 
 /// The days of `[from, at)` on which a series was measured, oldest first. Peers are those known at `at`.
@@ -415,8 +442,8 @@ pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surround
             day.1 += u32::from(matches!(vote, Vote::Blocked | Vote::Clear));
             day.2 += u32::from(vote == Vote::Blocked);
         }
-        if let Some(asn) = session.asn {
-            by_network.entry(asn).or_default().push(session);
+        if session.asn.is_some() || is_remote(seen) {
+            by_network.entry(session.asn.unwrap_or(0)).or_default().push(session);
         }
     }
     let mut networks = Vec::with_capacity(by_network.len());

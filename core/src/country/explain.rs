@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{Detection, State, round};
 use super::evidence::{self, Judged};
 use super::instrument::InstrumentFault;
-use super::tables::{NETWORKS, RULES_VERSION, WITNESSES};
+use super::tables::{NETWORKS, RULES_VERSION, WITNESSES, WitnessRow};
 use crate::actor::View;
 use crate::kv::Direction;
 use crate::time::HOUR;
@@ -157,17 +157,7 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
 fn links(view: &View<'_>, key: &str, day: u32, asn: u32) -> Result<Vec<WitnessLink>> {
     let rows = WITNESSES.scan(view, &WITNESSES.prefix(&(key.to_owned(), day, asn)), Direction::Ascending, 8)?;
     let date = Timestamp(i64::from(day) * 24 * HOUR).to_date_text();
-    let encode =
-        |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
-    let link = |witness: &super::tables::WitnessRow| match (&witness.uid, &witness.report_id) {
-        (Some(uid), _) => Some((uid.clone(), format!("https://explorer.ooni.org/m/{}", encode(uid)))),
-        (None, Some(report)) => {
-            let input = witness.input.as_deref().map(|input| format!("?input={}", encode(input))).unwrap_or_default();
-            Some((report.clone(), format!("https://explorer.ooni.org/measurement/{}{input}", encode(report))))
-        }
-        (None, None) => None,
-    };
-    let found = rows.iter().flat_map(|(_, row)| &row.0).filter_map(link);
+    let found = rows.iter().flat_map(|(_, row)| &row.0).filter_map(WitnessRow::link);
     Ok(found.map(|(measurement, link)| WitnessLink { asn, day: date.clone(), measurement, link }).collect())
 }
 

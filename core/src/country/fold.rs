@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::changes;
 use super::packed::{self, CellKey};
 use super::rollup::{self, PREFIX_LEN, Prefix};
 use super::tables::{
@@ -83,6 +84,8 @@ struct Change {
     known: u64,
     new_rows: u64,
     repeats: u64,
+    /// Measurements more than before, by hour of the day.
+    hours: [i64; 24],
 }
 
 fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
@@ -92,6 +95,14 @@ fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
         // An entry of a later version outranks one that this version can read.
         (None, _) => out.extend(known),
         (_, None) => out.extend(more),
+    }
+}
+
+fn count_hours(entries: &[u8], sign: i64, hours: &mut [i64; 24]) {
+    for entry in entries.chunks_exact(ENTRY_LEN).filter_map(|bytes| Entry::decode(bytes.try_into().ok()?)) {
+        if let Some(count) = hours.get_mut(usize::from(entry.hour)) {
+            *count += sign;
+        }
     }
 }
 
@@ -151,7 +162,13 @@ fn change(view: &impl Read, now: Timestamp, cell: &Cell) -> Result<Change> {
         }
         witnesses = (after != before).then_some(after);
     }
+    let mut hours = [0; 24];
+    if entries != known_entries {
+        count_hours(&entries, 1, &mut hours);
+        count_hours(&known_entries, -1, &mut hours);
+    }
     Ok(Change {
+        hours,
         altered: entries != known_entries,
         new: ((entries.len() - known_entries.len()) / ENTRY_LEN) as u64,
         // A merge never takes the mark away.
@@ -198,8 +215,11 @@ struct Totals {
     networks: BTreeMap<u32, u64>,
     sources: BTreeMap<u8, SourceRow>,
     oldest: Option<u32>,
-    changed: BTreeSet<String>,
+    /// First and last day that changed.
+    changed: BTreeMap<String, (u32, u32)>,
     peers: BTreeSet<(String, u32)>,
+    /// Measurements more than before by day, network, source and hour.
+    volume: BTreeMap<(u32, u32, u8), [i64; 24]>,
 }
 
 impl Totals {
@@ -215,9 +235,14 @@ impl Totals {
             *self.networks.entry(cell.asn).or_default() += change.new;
             source.last_hour = source.last_hour.max(last_hour(cell));
         }
+        if change.hours != [0; 24] {
+            let volume = self.volume.entry((cell.day, cell.asn, cell.source)).or_default();
+            volume.iter_mut().zip(change.hours).for_each(|(sum, more)| *sum += more);
+        }
         if change.altered {
             self.oldest = Some(self.oldest.map_or(cell.day, |oldest| oldest.min(cell.day)));
-            self.changed.insert(cell.target.clone());
+            let days = self.changed.entry(cell.target.clone()).or_insert((cell.day, cell.day));
+            *days = (days.0.min(cell.day), days.1.max(cell.day));
             if needs_peers(&cell.target) {
                 self.peers.insert((cell.target.clone(), cell.day));
             }
@@ -301,8 +326,12 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
             SOURCES.put(turn, &(source,), &row)?;
         }
     }
-    for target in &totals.changed {
+    for (target, days) in &totals.changed {
         QUEUE.put(turn, &(target.clone(),), &())?;
+        changes::measured(turn, target, *days)?;
+    }
+    for (key, hours) in totals.volume {
+        changes::heard(turn, key, &hours)?;
     }
     for peers in totals.peers {
         PEERS_CHANGED.put(turn, &peers, &())?;
@@ -315,6 +344,7 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
         turn.send(crate::reference::actor().name, &announce)?;
     }
     if let Some(oldest) = totals.oldest {
+        changes::soon(turn)?;
         super::refresh::soon(turn)?;
         rollup::plan(turn, oldest)?;
     }

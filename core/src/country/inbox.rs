@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::changes;
 use super::refresh::{self, Requeue};
 use super::tables::{
     CATALOGUE, CONTROL_SITES, Catalogue, ControlSites, NETWORKS, OUTSIDE, PRIORS, Peers, Prior, QUEUE,
@@ -41,7 +42,11 @@ impl Operation for SetNetworks {
                 changed = true;
             }
         }
-        if changed { requeue(turn) } else { Ok(()) }
+        if !changed {
+            return Ok(());
+        }
+        changes::reweigh(turn)?;
+        requeue(turn)
     }
 }
 
@@ -64,8 +69,12 @@ impl Operation for SetCatalogue {
         {
             return Ok(());
         }
+        let other_controls = CONTROL_SITES.get(turn, &())?.as_ref() != Some(&control);
         CATALOGUE.put(turn, &(), &self.catalogue)?;
         CONTROL_SITES.put(turn, &(), &control)?;
+        if other_controls {
+            changes::all_again(turn)?;
+        }
         requeue(turn)
     }
 }
@@ -87,8 +96,10 @@ impl Operation for SetOutside {
                 true => OUTSIDE.delete(turn, &(target.clone(), day)),
                 false => OUTSIDE.put(turn, &(target.clone(), day), &peers)?,
             }
+            changes::measured(turn, &target, (day, day))?;
             QUEUE.put(turn, &(target,), &())?;
         }
+        changes::soon(turn)?;
         refresh::soon(turn)
     }
 }

@@ -8,19 +8,28 @@
 //! | `evidence` | from entries to judged networks, at any time |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
+//! | `changes` | when blocking began and ended: incidents, by timer |
 //! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
+//! | `dump` | monthly aggregates |
 //! | `drop` | removing a source |
+//! | `source` | the sources, their names and licences |
+//! | `events` | outages, shutdowns and blocks that others report |
+//! | `day_counts` | counts of days that a source summed up itself |
 //! | `inbox` | what the world and the reference actor tell a country |
 //! | `summary`, `documents` | the country as a whole |
 //! | `subject` | domains, services and their roles |
 //! | `routes` | the endpoints |
 
 mod answer;
+pub(crate) mod changes;
+mod day_counts;
 mod distinct;
 pub(crate) mod documents;
 mod drop;
+mod dump;
+mod events;
 mod evidence;
 mod explain;
 mod fold;
@@ -31,6 +40,7 @@ mod packed;
 mod refresh;
 mod rollup;
 pub(crate) mod routes;
+pub(crate) mod source;
 mod subject;
 mod summary;
 mod tables;
@@ -38,8 +48,12 @@ mod tables;
 mod tests;
 
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
+pub use changes::{SetElsewhere, SetFailing};
+pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
+pub use dump::{Dump, DumpPage, DumpRow, DumpSpan};
+pub use events::{AddEvents, EVENTS_AT_ONCE, Events, EventsPreview, EventsReport};
 pub(crate) use explain::plain_date;
 pub use explain::{Explanation, sentence};
 pub use fold::{Cell, Fold, FoldPreview, FoldReport, MAX_COST};
@@ -49,18 +63,26 @@ pub use lists::{AddListed, ListedPreview};
 pub use refresh::Recompute;
 pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
+pub use source::Source;
 pub use subject::Subject;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
-pub use tables::{Catalogue, MAX_WITNESSES, Peers, RULES_VERSION, Source, WitnessRow, Witnesses};
+pub(crate) use summary::{summary, verdicts_and_summary};
+pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 
 use crate::actor::{Entry, operation, query};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Fold>(),
     operation::<AddListed>(),
+    operation::<AddEvents>(),
+    operation::<AddDayCounts>(),
     operation::<refresh::Refresh>(),
     operation::<refresh::Requeue>(),
     operation::<Recompute>(),
+    operation::<changes::FindChanges>(),
+    operation::<changes::Spread>(),
+    operation::<SetElsewhere>(),
+    operation::<SetFailing>(),
     operation::<rollup::RollUp>(),
     operation::<DropSource>(),
     operation::<DropLists>(),
@@ -70,8 +92,14 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetPriors>(),
     query::<FoldPreview>(),
     query::<ListedPreview>(),
+    query::<EventsPreview>(),
+    query::<Events>(),
+    query::<DayCountsPreview>(),
+    query::<DayCountRows>(),
     query::<Detect>(),
     query::<Summary>(),
     query::<Verdicts>(),
     query::<History>(),
+    query::<Dump>(),
+    query::<DumpSpan>(),
 ];

@@ -11,13 +11,13 @@ use super::tables::{
     AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, TARGETS,
     VERDICTS, VerdictRow,
 };
-use super::{documents, summary};
+use super::{changes, documents, summary};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
 use crate::verdict::Vote;
-use crate::world::{self, DAYS_AT_ONCE, NetworkSummary, PeerDays, Summarize, TargetSummary};
-use crate::{Result, Timestamp, order};
+use crate::world::{self, DAYS_AT_ONCE, NetworkDetail, NetworkSummary, PeerDays, Summarize, TargetSummary};
+use crate::{Result, Timestamp, analytics, order, outlook};
 
 /// Targets judged in one operation: bounds how long it holds the writer.
 const AT_ONCE: usize = 20;
@@ -57,13 +57,17 @@ impl Operation for Refresh {
         let country = turn.actor().name.clone();
         let mut summary = None;
         // A country that nothing was measured in has no summary.
-        if !more && SOURCES.first(turn, &SOURCES.range())?.is_some() {
+        if !more && SOURCES.first(turn, &SOURCES.range())?.is_none() {
+            analytics::tell_nothing(turn)?;
+        } else if !more {
             let rows = summary::latest(&turn.view())?;
             let now = summary::country(&turn.view(), &rows, turn.now)?;
+            analytics::tell(turn, &rows, &now)?;
             let before = SUMMARY.get(turn, &())?;
             let same = before.is_some_and(|before| world::CountrySummary { at: now.at, ..before } == now);
             if !same {
                 SUMMARY.put(turn, &(), &now)?;
+                outlook::days::note(turn, &now)?;
                 for family in [documents::COUNTRY, documents::OVERVIEW] {
                     turn.publish(&format!("{family}{country}"))?;
                 }
@@ -109,8 +113,10 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
     let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
     // Looked at daily while anything is young enough to age; older evidence cannot change the answer any more.
     let due = (detection.evidence_count > 0).then(|| turn.now.plus(DAY));
-    if let Some(due) = due {
-        AGEING.put(turn, &(due, target.to_owned()), &())?;
+    match due {
+        Some(due) => AGEING.put(turn, &(due, target.to_owned()), &())?,
+        // What was last measured as blocked is now too old to be called so.
+        None => changes::touched(turn, target)?,
     }
     let summary = target_summary(detection);
     let same = before.as_ref().is_some_and(|before| before.summary == summary);
@@ -122,6 +128,11 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
 /// The part of a detection that the world keeps.
 pub(super) fn target_summary(detection: Detection) -> TargetSummary {
     let measured = detection.basis == "measured";
+    let detail = |network: &super::NetworkAnswer| NetworkDetail {
+        technique: network.technique.clone(),
+        last_checked: network.last_checked,
+    };
+    let details = detection.networks.iter().map(detail).collect();
     TargetSummary {
         target: detection.name,
         state: detection.state,
@@ -148,6 +159,7 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
                 state: network.state,
             })
             .collect(),
+        details,
         last_checked: detection.last_checked,
         failure_rate: detection.failure_rate,
         sources: detection.sources,
@@ -169,6 +181,7 @@ impl Operation for Recompute {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         RECOMPUTE.put(turn, &(), &RecomputeRow::default())?;
+        changes::all_again(turn)?;
         if META.get(turn, &())?.is_some() {
             META.put(turn, &(), &Meta { rules_version: RULES_VERSION })?;
         }

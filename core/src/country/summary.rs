@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::Source;
 use super::answer::{self, State};
 use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
 use super::subject::Subject;
-use super::tables::{CATALOGUE, SOURCES, SUMMARY, Source, TARGETS, VERDICTS};
+use super::tables::{CATALOGUE, SOURCES, SUMMARY, TARGETS, VERDICTS};
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;
-use crate::starter::{self, Platform};
+use crate::starter::Platform;
 use crate::time::{DAY, HOUR};
 use crate::world::index::{self, Inputs};
 use crate::world::{CountrySummary, SourceSummary, TargetSummary};
@@ -78,7 +79,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         total += row.measurements;
         sources.push(SourceSummary {
             source: source.id().to_owned(),
-            licence: source.licence().to_owned(),
+            licence: source.licence_under(view.settings).to_owned(),
             measurements: row.measurements,
             rows: row.rows,
             last_seen: Timestamp(row.last_hour.saturating_mul(HOUR)),
@@ -154,6 +155,19 @@ pub fn summary(view: &View<'_>, at: Option<Timestamp>) -> Result<CountrySummary>
             None => country(view, &latest(view)?, view.now),
         },
     }
+}
+
+/// The verdicts of all targets and the summary made of them, at a time or the latest.
+pub(crate) fn verdicts_and_summary(
+    view: &View<'_>,
+    at: Option<Timestamp>,
+) -> Result<(Vec<TargetSummary>, CountrySummary)> {
+    let rows = match at {
+        Some(at) => self::at(view, at)?,
+        None => latest(view)?,
+    };
+    let summary = country(view, &rows, at.unwrap_or(view.now))?;
+    Ok((rows, summary))
 }
 
 /// The verdicts of all targets, at a time or the latest.
@@ -238,6 +252,6 @@ impl Query for History {
 }
 
 /// The licence that everything measured here stands under.
-pub fn strictest(sources: &[SourceSummary]) -> &str {
-    licence::strictest(sources.iter().map(|source| source.licence.as_str())).unwrap_or(starter::LICENCE)
+pub fn strictest(sources: &[SourceSummary]) -> String {
+    licence::effective(sources.iter().map(|source| source.licence.as_str()))
 }

@@ -6,6 +6,7 @@
 //! target, network and source for listings, and the latest verdict of each target, which feeds the open data.
 //! Entries older than 400 days become counts per rule (`rollup`, ruling intelligence 10).
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::packed::{CellKey, PackedTable};
@@ -54,6 +55,13 @@ pub const EPOCHS: Table<(u8,), u64> = Table::new(36);
 /// No source has this code.
 pub const LISTS_EPOCH: u8 = 0;
 
+/// Events that others report, by source and id.
+pub const EVENTS: Table<(u8, String), crate::event::Reported> = Table::new(37);
+/// What the sources of events and of counts gave this country.
+pub const GIVEN: Table<(u8,), GivenRow> = Table::new(38);
+/// Counts of a day that a source summed up itself, by day and part (a test or a site, or nothing): never votes.
+pub const DAY_COUNTS: Table<(u32, String), DayCounts> = Table::new(39);
+
 /// Stands while every verdict is computed again.
 pub const RECOMPUTE: Table<(), RecomputeRow> = Table::new(34);
 
@@ -63,46 +71,6 @@ pub const MAX_WITNESSES: usize = 3;
 /// Version of the rule list and of the outcome codes that entries are written in.
 pub const RULES_VERSION: u32 = 1;
 
-/// Where measurements come from. The number is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum Source {
-    /// Two OONI tests, three formats: one source (ruling intelligence 30).
-    Ooni = 1,
-}
-
-impl Source {
-    pub const ALL: [Source; 1] = [Source::Ooni];
-
-    pub const fn code(self) -> u8 {
-        self as u8
-    }
-
-    pub fn from_code(code: u8) -> Option<Source> {
-        Source::ALL.into_iter().find(|source| source.code() == code)
-    }
-
-    /// The identifier on the wire (spec intelligence 0.4).
-    pub const fn id(self) -> &'static str {
-        match self {
-            Source::Ooni => "ooni",
-        }
-    }
-
-    /// SPDX identifier.
-    pub const fn licence(self) -> &'static str {
-        match self {
-            Source::Ooni => "CC-BY-NC-SA-4.0",
-        }
-    }
-
-    pub const fn url(self) -> &'static str {
-        match self {
-            Source::Ooni => "https://ooni.org/data",
-        }
-    }
-}
-
 /// Where one measurement can be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WitnessRow {
@@ -111,6 +79,21 @@ pub struct WitnessRow {
     pub uid: Option<String>,
     pub report_id: Option<String>,
     pub input: Option<String>,
+}
+
+impl WitnessRow {
+    /// The measurement's name in its source and its page in OONI Explorer.
+    pub fn link(&self) -> Option<(String, String)> {
+        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        match (&self.uid, &self.report_id) {
+            (Some(uid), _) => Some((uid.clone(), format!("https://explorer.ooni.org/m/{}", encode(uid)))),
+            (None, Some(report)) => {
+                let input = self.input.as_deref().map(|input| format!("?input={}", encode(input))).unwrap_or_default();
+                Some((report.clone(), format!("https://explorer.ooni.org/measurement/{}{input}", encode(report))))
+            }
+            (None, None) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +158,27 @@ pub struct SourceRow {
 }
 impl Row for SourceRow {}
 
+/// How much a source of events or counts gave a country.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenRow {
+    pub rows: u64,
+    /// The newest begin of an event, or day of counts.
+    pub newest: Timestamp,
+}
+impl Row for GivenRow {}
+
+/// Measurements of one day as their source counted them. Failures overlap the other counts, so the parts need not sum to
+/// the whole (ruling intelligence 31).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DayCounts {
+    pub measurements: u64,
+    pub anomalies: u64,
+    pub confirmed: u64,
+    pub failures: u64,
+    pub ok: u64,
+}
+impl Row for DayCounts {}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRow {
     pub domains: u64,
@@ -224,4 +228,10 @@ pub struct VerdictRow {
     pub due: Option<Timestamp>,
     pub summary: crate::world::TargetSummary,
 }
-impl Row for VerdictRow {}
+impl Row for VerdictRow {
+    const VERSION: u8 = 2;
+
+    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
+        crate::world::without_details(bytes)
+    }
+}

@@ -4,11 +4,54 @@
 //! history that forecasts learn from. Each has an identity within its source, so importing it again changes nothing and
 //! a later version of it replaces the earlier one.
 
+//!
+//! | Module | Format |
+//! |---|---|
+//! | [`shutdowns`] | shutdown tables with the columns of Access Now's STOP data set, CSV |
+//! | [`ioda`] | IODA answers (events in both forms, alerts) and its table of investigated outages |
+//! | [`radar`] | outage annotations of Cloudflare Radar |
+//! | [`curated`] | outages that an operator writes down, CSV or JSON lines |
+//! | [`place`], [`moment`] | countries and dates as such sources write them |
+//! | [`report`] | what all parsers share: counting rows, identities, bounds |
+
+pub mod curated;
+pub mod ioda;
+pub mod moment;
+pub mod place;
+pub mod radar;
+pub mod report;
+pub mod shutdowns;
+#[cfg(test)]
+mod tests;
+
+pub use report::{Reported, Rows};
+
+use std::io::BufRead;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 use crate::country::Source;
 use crate::kv::Row;
+use crate::measurement::{ImportCounts, ImportError};
+
+/// Reads a stream of one source of events. `country` stands in where a row names none; `now` bounds what may begin.
+pub fn read(
+    source: Source,
+    reader: &mut dyn BufRead,
+    limit: u64,
+    country: Option<&str>,
+    now: Timestamp,
+) -> Result<(ImportCounts, Vec<Reported>), ImportError> {
+    let mut rows = Rows::new(source, country, now);
+    match source {
+        Source::AccessNow => shutdowns::read(reader, limit, &mut rows)?,
+        Source::Ioda => ioda::read(reader, limit, &mut rows)?,
+        Source::Radar => radar::read(reader, limit, &mut rows)?,
+        _ => curated::read(reader, limit, &mut rows)?,
+    }
+    Ok(rows.finish())
+}
 
 /// What happened, as the source says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -137,6 +137,7 @@ fn public_budget(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<O
         Limit::Forecast => ("forecast", Rate::per_minute(settings.forecast_per_minute)),
         Limit::Incidents => ("incidents", Rate::per_minute(settings.incidents_per_minute)),
         Limit::Registration => ("registration", Rate::per(settings.registrations_per_hour, 60)),
+        Limit::Disputes => ("disputes", Rate::per(settings.disputes_per_hour, 60)),
         Limit::Signup => ("signup", Rate::per(settings.signups_per_day, 24 * 60)),
         Limit::None | Limit::Key | Limit::Agent | Limit::AgentPatient => return Ok(None),
     };

@@ -47,6 +47,18 @@ impl Ready {
         self.body.len()
     }
 
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    pub fn etag(&self) -> &str {
+        &self.etag
+    }
+
+    pub fn generated(&self) -> Timestamp {
+        self.generated
+    }
+
     /// The document, or 304 when the client has it (RFC 9110 section 13.1.2), with its age in seconds at `now`.
     pub fn answer(&self, request: &Request, now: Timestamp) -> Response {
         let known = request.headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
@@ -63,7 +75,7 @@ impl Ready {
 }
 
 /// Adds the validators to an answer made for this request; 304 when the client has this body already.
-pub(super) fn revalidated(request: &Request, mut response: Response, etag: &str, max_age: u32) -> Response {
+pub fn revalidated(request: &Request, mut response: Response, etag: &str, max_age: u32) -> Response {
     let known = request.headers.get(IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
     if known.is_some_and(|tags| holds(tags, etag)) {
         response.status = StatusCode::NOT_MODIFIED;
@@ -75,6 +87,7 @@ pub(super) fn revalidated(request: &Request, mut response: Response, etag: &str,
 
 /// Whether a list of entity tags names this one, by weak comparison.
 fn holds(tags: &str, etag: &str) -> bool {
+    let etag = etag.trim_start_matches("W/");
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/") == etag;
     tags.trim() == "*" || tags.split(',').any(opaque)
 }

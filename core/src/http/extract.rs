@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
@@ -11,6 +12,7 @@ use super::{Body, Caller, Request, Response, Route, document};
 use crate::documents;
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
+use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
 /// What a handler gets.
@@ -102,11 +104,33 @@ impl Cx {
         Ok(runtime::document(&*self.rt, key).await?.answer(&self.request, self.now()))
     }
 
+    /// A JSON answer that is late by at most the publish interval, as documents are: it rests on many actors or many rows,
+    /// and is made once per interval and target, not for every request. The caller adds headers to what it returns.
+    pub async fn kept(&self, make: impl Future<Output = Result<Response>>) -> Result<Response> {
+        let interval = i64::from(self.settings().publish_interval) * SECOND;
+        let Some(period) = self.now().0.checked_div_euclid(interval) else { return make.await };
+        let pages = &self.rt.environment().pages;
+        let key = [self.request.path.as_bytes(), b"?", self.request.query.as_bytes(), &period.to_be_bytes()].concat();
+        if let Some(body) = pages.get(&key) {
+            return Ok(Response::new(StatusCode::OK, "application/json", body.to_vec()));
+        }
+        let response = make.await?;
+        if let (StatusCode::OK, Body::Bytes(body)) = (response.status, &response.body) {
+            pages.put(key, body.to_vec());
+        }
+        Ok(response)
+    }
+
     /// An answer made for this request, with a tag of its own body.
     pub fn tagged(&self, response: Response, max_age: u32) -> Result<Response> {
         let Body::Bytes(body) = &response.body else { return Err(Error::internal("a stream has no tag of its own")) };
         let etag = documents::etag(body);
         Ok(document::revalidated(&self.request, response, &etag, max_age))
+    }
+
+    /// Adds the validators to an answer whose tag is known before its body; 304 when the client has it already.
+    pub fn revalidated(&self, response: Response, etag: &str, max_age: u32) -> Response {
+        document::revalidated(&self.request, response, etag, max_age)
     }
 
     /// The JSON body; absent counts as `{}` when `T` can be read from it.

@@ -13,7 +13,7 @@ mod route;
 mod router;
 
 pub use auth::Caller;
-pub use document::Ready;
+pub use document::{Ready, revalidated};
 pub use extract::Cx;
 pub use message::{Body, Request, Response};
 pub(crate) use route::handler;
@@ -33,8 +33,10 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::verify::ROUTES,
     crate::agent::pins::ROUTES,
     crate::country::ROUTES,
+    crate::analytics::ROUTES,
     crate::incidents::ROUTES,
     crate::claims::ROUTES,
+    crate::outlook::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];

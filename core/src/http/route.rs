@@ -38,6 +38,8 @@ pub enum Limit {
     Incidents,
     /// Registrations per client address and hour.
     Registration,
+    /// Disputes per client address and hour.
+    Disputes,
     /// Key sign-ups per client address and day.
     Signup,
 }

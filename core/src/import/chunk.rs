@@ -22,6 +22,8 @@ pub struct Cut {
     pub quotes: bool,
     /// Whether a first record, without blank and comment lines before it, is a header that every chunk needs.
     pub is_header: fn(&[u8]) -> bool,
+    /// Whether a first line begins a document over many lines, which is one chunk.
+    pub is_whole: fn(&[u8]) -> bool,
 }
 
 /// Cuts at line ends; in CSV not inside quotes, and every chunk after the first begins with the header line again.
@@ -38,6 +40,9 @@ pub struct Chunker<'a> {
     /// A record that would have made the last chunk larger than the route reads.
     waiting: Vec<u8>,
 }
+
+/// Most bytes of one document over many lines.
+const MAX_DOCUMENT: usize = 32 << 20;
 
 /// Most bytes of blank and comment lines that are looked through for a header.
 const MAX_PREAMBLE: usize = 64 << 10;
@@ -157,6 +162,18 @@ impl<'a> Chunker<'a> {
         }
     }
 
+    /// The rest of a document that has begun. Half a document says nothing, so damage is an error at once.
+    fn whole(&mut self, mut chunk: Vec<u8>) -> io::Result<Vec<u8>> {
+        self.cut.quotes = false;
+        while self.whole_record(&mut chunk) {
+            if chunk.len() > MAX_DOCUMENT {
+                self.damaged = true;
+                return Err(io::Error::other(format!("a document is at most {MAX_DOCUMENT} bytes")));
+            }
+        }
+        self.damage.take().map_or(Ok(chunk), Err)
+    }
+
     /// The next chunk; `None` at the end. A damaged stream first gives what was whole, then its error.
     pub fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut chunk = Vec::with_capacity(self.size.min(32 << 20) + 4096);
@@ -167,6 +184,9 @@ impl<'a> Chunker<'a> {
             chunk.extend_from_slice(&self.header);
             chunk.len()
         };
+        if first && (self.cut.is_whole)(chunk.trim_ascii()) {
+            return self.whole(chunk).map(Some);
+        }
         chunk.append(&mut self.waiting);
         while chunk.len() < self.size.max(head + 1) {
             let start = chunk.len();
@@ -208,7 +228,7 @@ mod tests {
 
     fn chunks(text: &str, csv: bool, size: usize) -> Vec<String> {
         let mut reader = text.as_bytes();
-        let cut = Cut { quotes: csv, is_header: if csv { |_| true } else { |_| false } };
+        let cut = Cut { quotes: csv, is_header: if csv { |_| true } else { |_| false }, is_whole: |line| line == b"{" };
         let mut chunker = Chunker::new(&mut reader, cut, size).unwrap();
         std::iter::from_fn(|| chunker.next_chunk().unwrap()).map(|chunk| String::from_utf8(chunk).unwrap()).collect()
     }
@@ -235,6 +255,13 @@ mod tests {
     }
 
     #[test]
+    fn a_document_over_many_lines_is_one_chunk() {
+        let text = "{\n \"a\": [1,\n2],\n\"b\": 3\n}\n";
+        assert_eq!(chunks(text, false, 1), [text]);
+        assert_eq!(chunks(&format!("\n{text}"), false, 1).concat().trim(), text.trim());
+    }
+
+    #[test]
     fn a_long_record_gets_a_chunk_of_its_own() {
         let long = format!("{}\n", "x".repeat(MAX_CHUNK - 6));
         let text = format!("a,b\n1,y\n{long}2,z\n");
@@ -257,7 +284,9 @@ mod tests {
         }
         let whole = gzip.finish().unwrap();
         let mut cut_off = whole.get(..whole.len() / 2).unwrap();
-        let mut chunker = Chunker::new(&mut cut_off, Cut { quotes: true, is_header: |_| false }, 1 << 20).unwrap();
+        let mut chunker =
+            Chunker::new(&mut cut_off, Cut { quotes: true, is_header: |_| false, is_whole: |_| false }, 1 << 20)
+                .unwrap();
         let chunk = String::from_utf8(chunker.next_chunk().unwrap().unwrap()).unwrap();
         assert!(chunk.ends_with('\n') && chunk.lines().count() > 500, "{}", chunk.lines().count());
         assert!(chunk.lines().enumerate().all(|(at, line)| line.starts_with(&format!("{at},"))));
@@ -275,7 +304,7 @@ mod tests {
         assert_eq!(inflate(&bomb, 4 << 20).unwrap_err().code, crate::ErrorCode::PayloadTooLarge);
         assert_eq!(inflate(&bomb, 5 << 20).unwrap().len(), 5 << 20);
         let mut reader = bomb.as_slice();
-        let cut = Cut { quotes: false, is_header: |_| false };
+        let cut = Cut { quotes: false, is_header: |_| false, is_whole: |_| false };
         let mut chunker = Chunker::new(&mut reader, cut, 1 << 20).unwrap();
         assert_eq!(chunker.next_chunk().unwrap().unwrap().len(), MAX_LINE);
         assert!(inflate(b"plain", 5).is_ok() && inflate(b"plain!", 5).is_err());

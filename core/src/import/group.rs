@@ -113,22 +113,24 @@ impl Groups {
     }
 }
 
-/// Cuts the cells of one country into operations by the rows they can change: up to three per cell, two per target, one
-/// per (target, day) and one per network.
+/// Cuts the cells of one country into operations by the rows they can change: up to three per cell, three per target, one
+/// per (target, day), one per network and two per (day, network).
 fn split(mut cells: Vec<Cell>, epoch: u64) -> Vec<Fold> {
     cells.sort_unstable_by(|a, b| (&a.target, a.day, a.asn).cmp(&(&b.target, b.day, b.asn)));
     let mut folds = Vec::new();
     let mut fold = Fold { epoch, ..Fold::default() };
-    let (mut cost, mut networks) = (0, HashSet::new());
+    let (mut cost, mut networks, mut days) = (0, HashSet::new(), HashSet::new());
     for cell in cells {
         let last = fold.cells.last();
         let same_target = last.is_some_and(|last| last.target == cell.target);
         let same_day = same_target && last.is_some_and(|last| last.day == cell.day);
-        cost += 3 + if same_target { 0 } else { 2 } + usize::from(!same_day) + usize::from(networks.insert(cell.asn));
+        cost += 3 + if same_target { 0 } else { 3 } + usize::from(!same_day) + usize::from(networks.insert(cell.asn));
+        cost += 2 * usize::from(days.insert((cell.day, cell.asn)));
         if cost > MAX_COST {
             folds.push(std::mem::replace(&mut fold, Fold { epoch, ..Fold::default() }));
             networks = HashSet::from([cell.asn]);
-            cost = 7;
+            days = HashSet::from([(cell.day, cell.asn)]);
+            cost = 10;
         }
         fold.cells.push(cell);
     }

@@ -9,7 +9,10 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/admin/import/{kind}", handler!(i
     .raw_body(MAX_CHUNK)
     .extension()
     .params(&[
-        Param::optional("country", "Block lists: the country, required. Measurements: fold this country only."),
+        Param::optional(
+            "country",
+            "Block lists: the country, required. All else: this country only, and the one of rows without any.",
+        ),
         Param::optional("list", "Test lists: `global` or the code the list is named after; default `global`."),
         Param::optional("list_kind", "Block lists: official, court, leak or community (default)."),
         Param::optional("date", "Block lists: the date the list speaks of; default today."),

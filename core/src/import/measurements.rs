@@ -9,7 +9,7 @@ use super::{CountryResult, ImportKind, Importer, Options, Summary};
 use crate::country::{Fold, FoldPreview, Source};
 use crate::measurement::types::Rejection;
 use crate::measurement::{
-    Fingerprints, ImportCounts, ImportError, Parsed, ooni_document, ooni_fastpath, ooni_observations,
+    Fingerprints, ImportCounts, ImportError, Parsed, censored_planet, ooni_document, ooni_fastpath, ooni_observations,
 };
 use crate::runtime::{self, Runtime};
 use crate::time::DAY;
@@ -63,6 +63,7 @@ pub(super) fn parse(
     let counts = match kind {
         ImportKind::OoniMeasurements => ooni_document::import(reader, limit, fingerprints, &mut sink),
         ImportKind::OoniObservations => ooni_observations::import(reader, limit, fingerprints, &mut sink),
+        ImportKind::CensoredPlanet => censored_planet::import(reader, limit, fingerprints, &mut sink),
         _ => ooni_fastpath::import(reader, limit, &mut sink),
     };
     let mut counts = counts.map_err(refuse)?;
@@ -86,7 +87,7 @@ pub(super) async fn fold(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) ->
     let Chunk { mut counts, groups } = chunk;
     let mut summary = Summary::new(importer);
     counts.move_to_duplicate(groups.repeats.values().sum());
-    let folds = groups.folds(Source::Ooni, importer.epoch).into_iter();
+    let folds = groups.folds(importer.kind.source().unwrap_or(Source::Ooni), importer.epoch).into_iter();
     let work = folds.map(|(country, folds)| one(rt, country, folds, importer.options.dry_run));
     let mut results = futures_util::stream::iter(work).buffer_unordered(AT_ONCE);
     let mut removed = None;

@@ -10,6 +10,7 @@ mod http;
 mod lists;
 mod measurements;
 pub(crate) mod removal;
+mod reported;
 
 pub use chunk::{Chunker, Cut};
 pub use http::ROUTES;
@@ -20,8 +21,11 @@ use std::io::BufRead;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::measurement::{Fingerprints, ImportCounts, blocklist};
-use crate::runtime::Runtime;
+use crate::country::Source;
+use crate::event;
+use crate::measurement::{Fingerprints, ImportCounts, blocklist, json, ooni_aggregation};
+use crate::runtime::{self, Runtime};
+use crate::world::{self, NoteImport};
 use crate::{Error, Result, Timestamp};
 
 /// Most bytes of one chunk after inflation that the endpoint reads (ruling foundation-relay 22).
@@ -44,10 +48,22 @@ pub enum ImportKind {
     Blocklist,
     /// The table of networks, CSV.
     Asn,
+    /// Hyperquack and Satellite lines of Censored Planet, JSON lines.
+    CensoredPlanet,
+    /// Answers of OONI's aggregation, JSON or CSV.
+    OoniAggregation,
+    /// A shutdown table with the columns of Access Now's.
+    Shutdowns,
+    /// Answers of IODA, JSON, or its table of investigated outages, CSV.
+    Ioda,
+    /// Outage annotations of Cloudflare Radar, JSON.
+    Radar,
+    /// Outages written down by the operator, CSV or JSON lines.
+    Outages,
 }
 
 impl ImportKind {
-    pub const ALL: [ImportKind; 7] = [
+    pub const ALL: [ImportKind; 13] = [
         ImportKind::OoniMeasurements,
         ImportKind::OoniObservations,
         ImportKind::OoniFastpath,
@@ -55,6 +71,12 @@ impl ImportKind {
         ImportKind::Fingerprints,
         ImportKind::Blocklist,
         ImportKind::Asn,
+        ImportKind::CensoredPlanet,
+        ImportKind::OoniAggregation,
+        ImportKind::Shutdowns,
+        ImportKind::Ioda,
+        ImportKind::Radar,
+        ImportKind::Outages,
     ];
 
     /// The name on the command line and in the path.
@@ -67,7 +89,34 @@ impl ImportKind {
             ImportKind::Fingerprints => "fingerprints",
             ImportKind::Blocklist => "blocklist",
             ImportKind::Asn => "asn",
+            ImportKind::CensoredPlanet => "censored-planet",
+            ImportKind::OoniAggregation => "ooni-aggregation",
+            ImportKind::Shutdowns => "shutdowns",
+            ImportKind::Ioda => "ioda",
+            ImportKind::Radar => "radar",
+            ImportKind::Outages => "outages",
         }
+    }
+
+    /// Whose data they are; `None` for reference lists.
+    pub const fn source(self) -> Option<Source> {
+        match self {
+            ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::OoniFastpath => {
+                Some(Source::Ooni)
+            }
+            ImportKind::CensoredPlanet => Some(Source::CensoredPlanet),
+            ImportKind::OoniAggregation => Some(Source::OoniCounts),
+            ImportKind::Shutdowns => Some(Source::AccessNow),
+            ImportKind::Ioda => Some(Source::Ioda),
+            ImportKind::Radar => Some(Source::Radar),
+            ImportKind::Outages => Some(Source::Outages),
+            ImportKind::TestList | ImportKind::Fingerprints | ImportKind::Blocklist | ImportKind::Asn => None,
+        }
+    }
+
+    /// The name under which [`world::NoteImport`] keeps how the last import went.
+    pub fn source_id(self) -> &'static str {
+        self.source().map_or(self.as_str(), Source::id)
     }
 
     pub fn parse(text: &str) -> Option<ImportKind> {
@@ -77,10 +126,16 @@ impl ImportKind {
     /// How its streams are cut into chunks.
     pub fn cut(self) -> Cut {
         match self {
-            ImportKind::OoniMeasurements | ImportKind::OoniFastpath => Cut { quotes: false, is_header: |_| false },
+            ImportKind::OoniMeasurements | ImportKind::OoniFastpath | ImportKind::CensoredPlanet => {
+                Cut { quotes: false, is_header: |_| false, is_whole: |_| false }
+            }
+            // A document over many lines is one record, lines of JSON are cut like any, and the rest is CSV.
+            ImportKind::OoniAggregation | ImportKind::Ioda | ImportKind::Radar | ImportKind::Outages => {
+                Cut { quotes: true, is_header: |line| !json::begins(line), is_whole: json::is_spread }
+            }
             // Most lists are plain: their first line is an entry, and no entry is counted twice.
-            ImportKind::Blocklist => Cut { quotes: true, is_header: blocklist::is_header },
-            _ => Cut { quotes: true, is_header: |_| true },
+            ImportKind::Blocklist => Cut { quotes: true, is_header: blocklist::is_header, is_whole: |_| false },
+            _ => Cut { quotes: true, is_header: |_| true, is_whole: |_| false },
         }
     }
 }
@@ -126,7 +181,8 @@ impl ListKind {
 /// What an import is told besides its data.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Block lists: the country the list is about, required. Measurements: fold this country only.
+    /// Block lists: the country the list is about, required. All else: this country only, which also stands in for one that
+    /// a row of events or counts does not name.
     pub country: Option<String>,
     /// Test lists: `global` or the country code the list is named after; default `global`.
     pub list: Option<String>,
@@ -200,7 +256,9 @@ impl Importer {
     /// Prepares an import; measurement kinds load the fingerprints that stand at this moment.
     pub async fn new(rt: &dyn Runtime, kind: ImportKind, mut options: Options) -> Result<Self> {
         let fingerprints = match kind {
-            ImportKind::OoniMeasurements | ImportKind::OoniObservations => crate::reference::fingerprints(rt).await?,
+            ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::CensoredPlanet => {
+                crate::reference::fingerprints(rt).await?
+            }
             _ => Fingerprints::default(),
         };
         if let Some(code) = &options.country {
@@ -216,17 +274,51 @@ impl Importer {
 
     /// Imports one self-contained chunk. The error is about the chunk as a whole; single lines are counted.
     pub async fn chunk(&self, rt: &dyn Runtime, chunk: &[u8]) -> Result<Summary> {
-        self.stream(rt, &mut { chunk }, u64::MAX).await
+        let done = self.stream(rt, &mut { chunk }, u64::MAX).await;
+        if !self.options.dry_run {
+            self.note(rt, &done).await?;
+        }
+        done
+    }
+
+    /// Keeps how it went, for the list of sources (ruling intelligence 40).
+    async fn note(&self, rt: &dyn Runtime, done: &Result<Summary>) -> Result<()> {
+        let (counts, error) = match done {
+            Ok(summary) => {
+                let failed = summary.countries.iter().find_map(|(code, result)| Some((code, result.error.as_ref()?)));
+                (summary.counts.clone(), failed.map(|(code, error)| format!("{code}: {error}")))
+            }
+            Err(error) => (ImportCounts::default(), Some(error.message.to_string())),
+        };
+        let (source, kind) = (self.kind.source_id().to_owned(), self.kind.as_str().to_owned());
+        runtime::call(rt, world::actor().name, &NoteImport { source, kind, counts, error }).await
     }
 
     /// As [`Importer::chunk`], from a reader of at most `limit` bytes after inflation.
     async fn stream(&self, rt: &dyn Runtime, mut reader: impl BufRead, limit: u64) -> Result<Summary> {
         match self.kind {
-            ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::OoniFastpath => {
+            ImportKind::OoniMeasurements
+            | ImportKind::OoniObservations
+            | ImportKind::OoniFastpath
+            | ImportKind::CensoredPlanet => {
                 let parsed =
                     measurements::parse(self.kind, &mut reader, limit, &self.fingerprints, &self.options, rt.now())?;
                 drop(reader);
                 measurements::fold(rt, self, parsed).await
+            }
+            ImportKind::OoniAggregation => {
+                let (counts, rows) = ooni_aggregation::read(&mut reader, limit, self.options.country.as_deref())
+                    .map_err(measurements::refuse)?;
+                drop(reader);
+                reported::store_counts(rt, self, counts, rows).await
+            }
+            ImportKind::Shutdowns | ImportKind::Ioda | ImportKind::Radar | ImportKind::Outages => {
+                let (source, country) =
+                    (self.kind.source().unwrap_or(Source::Outages), self.options.country.as_deref());
+                let (counts, events) =
+                    event::read(source, &mut reader, limit, country, rt.now()).map_err(measurements::refuse)?;
+                drop(reader);
+                reported::store_events(rt, self, source, counts, events).await
             }
             _ => {
                 let parsed = lists::parse(self.kind, &mut reader, limit)?;

@@ -6,7 +6,6 @@
 //! begins while a removal runs.
 
 use super::ImportKind;
-use crate::country::Source;
 use crate::reference::{self, Reference, ReferenceEpoch};
 use crate::runtime::{self, Runtime};
 use crate::world::{self, SourceEpoch, Task};
@@ -29,14 +28,14 @@ pub fn check(begun: u64, removals: u64) -> Result<()> {
 pub async fn epoch(rt: &dyn Runtime, kind: ImportKind, begun: Option<u64>) -> Result<u64> {
     let task = |task| async move { runtime::query(rt, world::actor().name, &SourceEpoch { task }).await };
     let table = |what| async move { runtime::query(rt, reference::actor().name, &ReferenceEpoch { what }).await };
-    let removals = match kind {
-        ImportKind::OoniMeasurements | ImportKind::OoniObservations | ImportKind::OoniFastpath => {
-            task(Task::DropSource(Source::Ooni.code())).await?
-        }
-        ImportKind::Blocklist => task(Task::DropLists).await?,
-        ImportKind::Asn => table(Reference::Networks).await?,
-        ImportKind::TestList => table(Reference::TestLists).await?,
-        ImportKind::Fingerprints => 0,
+    let removals = match kind.source() {
+        Some(source) => task(Task::DropSource(source.code())).await?,
+        None => match kind {
+            ImportKind::Blocklist => task(Task::DropLists).await?,
+            ImportKind::Asn => table(Reference::Networks).await?,
+            ImportKind::TestList => table(Reference::TestLists).await?,
+            _ => 0,
+        },
     };
     check(begun.unwrap_or(removals), removals)?;
     Ok(removals)

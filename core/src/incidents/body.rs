@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::model::{AffectedNetwork, Incident, IncidentType, Severity, Status};
 use super::text;
 use crate::settings::Settings;
-use crate::{licence, starter, world};
+use crate::world;
 
 /// An incident in a list, a detail, an export, the delta or a search result.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -81,6 +81,9 @@ pub struct IncidentBody {
     /// The id it leads to, when it became a part of another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<String>,
+    /// Incidents that operators made parts of this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged_from: Vec<String>,
     /// Why it was withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retracted: Option<String>,
@@ -139,6 +142,7 @@ impl IncidentBody {
             permalink,
             license: draft.licence.clone(),
             merged_into: incident.merged_into().map(ToString::to_string),
+            merged_from: incident.parts.iter().map(ToString::to_string).collect(),
             retracted: incident.retracted().map(str::to_owned),
         }
     }
@@ -180,9 +184,4 @@ impl From<&AffectedNetwork> for NetworkBody {
             votes: network.votes,
         }
     }
-}
-
-/// The licence of rows that stand under these, or our own where there are none.
-pub fn strictest<'a>(licences: impl Iterator<Item = &'a str>) -> String {
-    licence::strictest(licences).unwrap_or(starter::LICENCE).to_owned()
 }

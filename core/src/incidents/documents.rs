@@ -1,17 +1,22 @@
-//! What many read at once: the first page of the list.
+//! What many read at once: the first page of the list, the counts and the feeds.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::body::{IncidentBody, strictest};
+use super::body::IncidentBody;
 use super::query::{Select, Selected};
-use crate::actor::{Kind, Query, Turn};
+use super::stats::stats;
+use super::{feeds, search};
+use crate::actor::{Kind, Query, Turn, View};
 use crate::documents::{Family, Rendered};
 use crate::settings::Settings;
 use crate::time::SECOND;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, licence};
 
 pub const LIST: &str = "data/incidents";
+pub const STATS: &str = "data/incidents/stats";
+pub const RSS: &str = "data/incidents/feed.rss";
+pub const ATOM: &str = "data/incidents/feed.atom";
 
 /// Seconds for which a reader may take these documents for fresh.
 pub const MAX_AGE: u32 = 60;
@@ -19,19 +24,25 @@ pub const MAX_AGE: u32 = 60;
 /// Rows of a page unless the reader asks for another number (interface section 8).
 pub const DEFAULT_LIMIT: u32 = 50;
 
-pub const FAMILIES: &[Family] = &[Family {
-    prefix: LIST,
-    owner: Kind::Incidents,
-    max_age: MAX_AGE,
-    render: |view, _| {
+pub const FAMILIES: &[Family] = &[
+    family(LIST, |view, _| {
         let first = Select::default();
         Rendered::json(&ListBody::new(&first, first.clone().run(view)?, view.settings, view.now))
-    },
-}];
+    }),
+    family(STATS, |view, _| Rendered::json(&stats(view)?)),
+    family(RSS, |view, _| feeds::rss(view)),
+    family(ATOM, |view, _| feeds::atom(view)),
+    family(search::KEY, |view, _| search::render(view)),
+];
+
+const fn family(prefix: &'static str, render: fn(&View<'_>, &str) -> Result<Rendered>) -> Family {
+    Family { prefix, owner: Kind::Incidents, max_age: MAX_AGE, render }
+}
 
 /// Has every document made anew.
 pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
-    FAMILIES.iter().try_for_each(|family| turn.publish(family.prefix))
+    [LIST, STATS, RSS, ATOM].into_iter().try_for_each(|key| turn.publish(key))?;
+    search::changed(turn)
 }
 
 /// The time an answer from rows carries: the last whole period, or that of the newest change when this is later, so
@@ -78,7 +89,7 @@ impl ListBody {
             next_offset: (end < found.total && !incidents.is_empty()).then_some(end),
             dataset_version: dataset_version(found.changed, now),
             generated_at_utc: now.to_string(),
-            license: strictest(incidents.iter().map(|incident| incident.license.as_str())),
+            license: licence::effective(incidents.iter().map(|incident| incident.license.as_str())),
             incidents,
         }
     }

@@ -9,42 +9,65 @@
 //! | `model` | what an incident is |
 //! | `tables` | what is stored |
 //! | `record` | a country reports; ids, versions, order of changes |
+//! | `operate`, `dispute` | what operators do, and what readers ask them to do |
+//! | `forget` | removing a source |
 //! | `query` | one incident, pages, changes since a time |
 //! | `text`, `schedule` | titles and sentences |
 //! | `body` | an incident as clients read it |
-//! | `documents` | what many read: the first page |
+//! | `documents`, `stats`, `feeds` | what many read: the first page, counts, RSS and Atom |
+//! | `search` | similar incidents |
+//! | `report` | markdown, BibTeX, RIS |
 //! | `routes` | the endpoints |
 
 mod body;
+mod dispute;
 mod documents;
+mod feeds;
+mod forget;
 mod model;
+mod operate;
 mod query;
 mod record;
+mod report;
 mod routes;
 mod schedule;
+pub mod search;
+mod stats;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
 
-pub use body::{IncidentBody, strictest};
+pub use body::IncidentBody;
 pub use documents::FAMILIES;
+pub use forget::Forget;
 pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
 };
 pub use query::{All, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report};
-pub use routes::ROUTES;
+pub use routes::{ROUTES, admin};
 pub use text::{INTERNET, label, sentence};
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Record>(),
+    operation::<operate::Create>(),
+    operation::<operate::Operate>(),
+    operation::<Forget>(),
+    operation::<search::Learn>(),
+    query::<query::Many>(),
+    operation::<dispute::File>(),
+    operation::<dispute::Resolve>(),
+    query::<dispute::Disputes>(),
     query::<All>(),
     query::<Find>(),
     query::<Select>(),
+    query::<query::Page>(),
+    query::<query::EvidenceById>(),
+    query::<operate::Versions>(),
     query::<Changes>(),
     query::<EvidenceOf>(),
     query::<VersionOf>(),

@@ -311,6 +311,10 @@ pub struct Incident {
     pub merged_into: Option<ReadableId>,
     /// Why, by the data, it is none; stays in the delta (ruling intelligence 16). See [`Incident::retracted`].
     pub retracted: Option<String>,
+    /// Whether data showed it; else an operator made it.
+    pub measured: bool,
+    /// Incidents that operators made parts of this one.
+    pub parts: Vec<ReadableId>,
     /// What made this version.
     pub change: Change,
 }

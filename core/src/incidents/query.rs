@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::documents::DEFAULT_LIMIT;
 use super::model::{EvidenceRow, Incident, IncidentType, ReadableId, Severity, Status};
 use super::tables::{
-    BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, INCIDENTS, IdKey, IdRow, Line, VERSIONS, key,
+    BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdKey, IdRow, Line,
+    VERSIONS, key,
 };
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Direction, StoreError};
@@ -83,16 +84,16 @@ impl Query for All {
     type Reply = Vec<Incident>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<Incident>> {
-        shown(view, self.country.as_deref())
+        shown(view, self.country.as_deref(), usize::MAX)
     }
 }
 
 /// Shown incidents, newest beginning first.
-pub(super) fn shown(view: &View<'_>, country: Option<&str>) -> Result<Vec<Incident>> {
+pub(super) fn shown(view: &View<'_>, country: Option<&str>, most: usize) -> Result<Vec<Incident>> {
     let mut found = Vec::new();
     lines(view, country, |key, _| {
         found.extend(INCIDENTS.get(view, &key)?);
-        Ok(true)
+        Ok(found.len() < most)
     })?;
     Ok(found)
 }
@@ -258,4 +259,82 @@ pub(super) fn evidence_of(view: &View<'_>, ids: &[String]) -> Result<Vec<Evidenc
         rows.extend(EVIDENCE.get(view, &(id.clone(),))?.map(|evidence| evidence.row));
     }
     Ok(rows)
+}
+
+/// One row of evidence with the incidents that name it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct EvidenceById {
+    pub id: String,
+}
+
+impl Query for EvidenceById {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "evidence_by_id";
+    type Reply = Option<Evidence>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Evidence>> {
+        Ok(EVIDENCE.get(view, &(self.id,))?)
+    }
+}
+
+/// Shown incidents in the order of their ids, which never change: what is read page by page is neither skipped nor
+/// repeated, whatever changes meanwhile.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Page {
+    pub filter: Filter,
+    pub after: Option<IdKey>,
+    /// Rows looked at.
+    pub limit: u32,
+}
+
+/// Such a page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PageOf {
+    pub incidents: Vec<Incident>,
+    /// Where to read on; `None` at the end.
+    pub next: Option<IdKey>,
+    /// When anything was changed last.
+    pub changed: Option<Timestamp>,
+}
+
+impl Query for Page {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "page";
+    type Reply = PageOf;
+
+    fn run(self, view: &View<'_>) -> Result<PageOf> {
+        let mut range = match &self.filter.country {
+            Some(country) => INCIDENTS.prefix(&(country.clone(),)),
+            None => INCIDENTS.range(),
+        };
+        if let Some(after) = &self.after {
+            range.start = INCIDENTS.prefix(after).end.unwrap_or_default();
+        }
+        let rows = INCIDENTS.scan(view, &range, Direction::Ascending, self.limit as usize)?;
+        let next = rows.last().filter(|_| rows.len() == self.limit as usize).map(|(key, _)| key.clone());
+        let holds =
+            |incident: &Incident| incident.is_shown() && self.filter.holds(incident.start(), &Line::new(incident, &[]));
+        let incidents = rows.into_iter().map(|(_, incident)| incident).filter(holds).collect();
+        Ok(PageOf { incidents, next, changed: CLOCK.get(view, &())?.map(|Clock(at)| at) })
+    }
+}
+
+/// Incidents by their readable ids, in that order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Many {
+    pub ids: Vec<String>,
+}
+
+impl Query for Many {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "many";
+    type Reply = Vec<Option<Incident>>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<Option<Incident>>> {
+        let one = |id: &String| match ReadableId::parse(id) {
+            Some(id) => Ok(INCIDENTS.get(view, &key(&id))?),
+            None => Ok(None),
+        };
+        self.ids.iter().map(one).collect()
+    }
 }

@@ -84,6 +84,8 @@ pub(super) fn open(
         overrides,
         merged_into: None,
         retracted: None,
+        measured: change.by.is_none(),
+        parts: Vec::new(),
         change,
     };
     save(turn, None, incident)
@@ -108,6 +110,9 @@ fn amend(turn: &mut Turn<'_>, incident: Incident, draft: Draft) -> Result<()> {
     next.retracted = None;
     changed(turn, incident, next, Action::Amended)
 }
+
+/// The reason given when all that showed it was removed.
+pub(super) const SOURCE_GONE: &str = "A source that it rested on was removed.";
 
 /// The reason given when later data do not show an event any more.
 const VANISHED: &str = "The data do not show it any more.";

@@ -25,6 +25,8 @@ pub const BY_COUNTRY: Table<(String, Timestamp, u32, u32), Line> = Table::new(22
 pub const SEQUENCES: Table<(String, u32), Sequence> = Table::new(23);
 pub const EVIDENCE: Table<(String,), Evidence> = Table::new(24);
 pub const CLOCK: Table<(), Clock> = Table::new(25);
+/// Incidents that the search index held when it was learned last.
+pub const SEARCHED: Table<(), u64> = Table::new(29);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdRow(pub ReadableId);

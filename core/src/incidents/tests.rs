@@ -129,3 +129,70 @@ fn the_delta_in_pages_skips_nothing_and_repeats_nothing() {
     assert_eq!(got, (1..=10).collect::<Vec<u32>>());
     assert!(changes(&runtime, since, 3).incidents.is_empty());
 }
+
+fn operate(runtime: &TestRuntime, id: &str, deed: operate::Deed) -> Incident {
+    let operate = operate::Operate { id: id.into(), version: None, deed, by: "0011aabb".into(), reason: "seen".into() };
+    call(runtime, &actor().name, &operate).now_or_never().unwrap().unwrap()
+}
+
+/// Issue: operators' amendments win over later measured ones until they are taken back.
+#[test]
+fn an_operators_word_stands_against_later_data_until_it_is_taken_back() {
+    use operate::{Deed, Field};
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50)), seen(3, draft(10))]);
+    let patch = Overrides { severity: Some(Severity::Critical), title: Some("By hand".into()), ..Overrides::default() };
+    operate(&runtime, "KE-2025-0001", Deed::Amend(Box::new(patch)));
+    operate(&runtime, "KE-2025-0002", Deed::Retract);
+    operate(&runtime, "KE-2025-0003", Deed::Merge("KE-2025-0001".into()));
+    let later = |ago| Draft { severity: Severity::Low, measurements: 99, ..draft(ago) };
+    report(&runtime, vec![seen(1, later(90)), seen(2, later(50)), seen(3, later(10))]);
+    let first = find(&runtime, "KE-2025-0001").unwrap();
+    assert_eq!(
+        (first.severity(), first.draft.severity, first.draft.measurements),
+        (Severity::Critical, Severity::Low, 99)
+    );
+    assert!(find(&runtime, "KE-2025-0002").unwrap().retracted().is_some(), "data do not bring back what was withdrawn");
+    assert_eq!(find(&runtime, "KE-2025-0003").unwrap().id, first.id, "nor part what was merged");
+    operate(&runtime, "KE-2025-0001", Deed::Restore(vec![Field::Severity]));
+    operate(&runtime, "KE-2025-0002", Deed::Restore(Vec::new()));
+    operate(&runtime, "KE-2025-0003", Deed::Restore(vec![Field::Merge]));
+    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().severity(), Severity::Low);
+    assert!(find(&runtime, "KE-2025-0002").unwrap().is_shown() && find(&runtime, "KE-2025-0003").unwrap().is_shown());
+}
+
+#[test]
+fn data_and_operators_that_merge_both_ways_leave_no_circle() {
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
+    operate(&runtime, "KE-2025-0001", operate::Deed::Merge("KE-2025-0002".into()));
+    report(&runtime, vec![Report { event: 2, draft: None, merged_into: Some(1) }]);
+    assert!(find(&runtime, "KE-2025-0002").unwrap().retracted().is_some(), "withdrawn, not merged into its own part");
+    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 2);
+}
+
+/// Ruling intelligence 35: a source is removed exactly.
+#[test]
+fn ruling_intelligence_35_a_removed_source_leaves_nothing_of_what_was_measured() {
+    let runtime = TestRuntime::start(&[]);
+    let other = Draft { sources: vec!["ioda".into()], evidence: Vec::new(), evidence_total: 0, ..draft(10) };
+    report(&runtime, vec![seen(1, draft(90)), seen(2, other)]);
+    // More versions than one step removes.
+    for n in 0..100 {
+        report(&runtime, vec![seen(1, Draft { measurements: n, ..draft(90) })]);
+    }
+    let forget = Forget { country: "KE".into(), source: "ooni".into(), after: None };
+    call(&*runtime, &actor().name, &forget).now_or_never().unwrap().unwrap();
+    let gone = find(&runtime, "KE-2025-0001").unwrap();
+    assert!(gone.retracted().is_some() && gone.draft.sources.is_empty() && gone.draft.measurements == 0, "{gone:?}");
+    let kept = runtime.rows(&actor()).into_iter().filter(|(_, value)| {
+        value.windows(4).any(|part| part == b"ooni") || value.windows(4).any(|part| part == b"uid-")
+    });
+    assert_eq!(kept.count(), 0, "no row names the source");
+    assert_eq!(find(&runtime, "KE-2025-0002").unwrap().version, 1);
+    // What the country still sees without it comes back under its old ids.
+    let left = Draft { sources: vec!["ioda".into()], evidence: Vec::new(), ..draft(90) };
+    report(&runtime, vec![seen(1, left)]);
+    let back = find(&runtime, "KE-2025-0001").unwrap();
+    assert!(back.is_shown() && back.draft.sources == ["ioda"], "{back:?}");
+}

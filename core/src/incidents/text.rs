@@ -106,8 +106,9 @@ pub fn not_known(incident: &Incident) -> Vec<String> {
     say(incident.kind() != IncidentType::Censorship, "Whether anybody ordered the loss of connectivity is not known.");
     say(draft.occasion.is_none(), "Who ordered it and for what reason is not known from the data.");
     say(incident.status() == Status::Suspected, "One source on one network saw it; nothing else confirms it yet.");
+    say(draft.sources.is_empty(), "No source is named.");
     say(
-        draft.sources.len() < 2 && incident.status() != Status::Suspected,
+        draft.sources.len() == 1 && incident.status() != Status::Suspected,
         "Only one source reports it; no independent one confirms it.",
     );
     say(incident.status() == Status::Active && incident.end().is_none(), "Whether it has ended is not known.");

@@ -96,7 +96,9 @@ impl fmt::Display for TargetKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Service {
     FacebookMessenger,
+    Openvpn,
     Psiphon,
+    Riseupvpn,
     Signal,
     Telegram,
     Tor,
@@ -106,7 +108,9 @@ pub enum Service {
 impl Service {
     pub const ALL: &'static [Service] = &[
         Service::FacebookMessenger,
+        Service::Openvpn,
         Service::Psiphon,
+        Service::Riseupvpn,
         Service::Signal,
         Service::Telegram,
         Service::Tor,
@@ -116,7 +120,9 @@ impl Service {
     pub const fn name(self) -> &'static str {
         match self {
             Service::FacebookMessenger => "facebook_messenger",
+            Service::Openvpn => "openvpn",
             Service::Psiphon => "psiphon",
+            Service::Riseupvpn => "riseupvpn",
             Service::Signal => "signal",
             Service::Telegram => "telegram",
             Service::Tor => "tor",
@@ -144,10 +150,13 @@ impl Service {
     pub const fn endpoint_roles(self) -> &'static [&'static str] {
         match self {
             Service::FacebookMessenger => &["endpoints"],
+            // By provider, those that the test has endpoints of; all others share the first.
+            Service::Openvpn => &["endpoints", "riseup", "oonivpn"],
             Service::Psiphon => &["bootstrap"],
+            Service::Riseupvpn => &["gateways", "api"],
             Service::Signal => &["backend"],
             Service::Telegram => &["pool"],
-            Service::Tor => &["bootstrap", "or_port", "directory", "obfs4"],
+            Service::Tor => &["bootstrap", "or_port", "directory", "obfs4", "snowflake"],
             Service::Whatsapp => &["pool", "registration"],
         }
     }

@@ -12,18 +12,23 @@
 //! | [`outcome`] | what one measurement says about one target, its merge laws and its 24-byte entry |
 //! | [`types`] | parsed measurements, identities, counts |
 //! | [`failure`], [`facts`] | failure strings of the sources; one network attempt as endpoint facts |
-//! | [`input`], [`rows`] | bounded streams: gzip, lines, CSV rows |
+//! | [`input`], [`rows`], [`json`] | bounded streams: gzip, lines, CSV rows, JSON documents |
 //! | [`ooni_document`], [`web_connectivity`], [`web_document`], [`services`] | raw OONI documents |
 //! | [`ooni_observations`], [`ooni_fastpath`] | OONI tables |
+//! | [`ooni_aggregation`] | counts of days that OONI summed up: no votes |
+//! | [`censored_planet`] | Hyperquack and Satellite |
 //! | [`fingerprints`], [`test_list`], [`blocklist`], [`asn`] | reference lists |
 
 pub mod asn;
 pub mod blocklist;
+pub mod censored_planet;
 pub mod domain;
 pub mod facts;
 pub mod failure;
 pub mod fingerprints;
 pub mod input;
+pub mod json;
+pub mod ooni_aggregation;
 pub mod ooni_document;
 pub mod ooni_fastpath;
 pub mod ooni_observations;

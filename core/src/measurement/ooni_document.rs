@@ -164,7 +164,7 @@ pub fn parse(bytes: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Reject
 /// The contribution about what the document set out to measure; its first when that says nothing.
 fn primary(document: &Document, contributions: &[Contribution]) -> usize {
     let target = match services::service_of(&document.test_name) {
-        Some(service) => Some(service.main_key()),
+        Some(service) => Some(services::main_series(service, &document.test_name, document.url())),
         None => TargetKey::from_url(document.url()).ok(),
     };
     contributions.iter().position(|contribution| Some(&contribution.target) == target.as_ref()).unwrap_or(0)

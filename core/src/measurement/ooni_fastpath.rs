@@ -13,6 +13,7 @@ use super::domain::{Service, TargetKey};
 use super::input::{Input, Line, strip_bom};
 use super::ooni_observations::{country, number};
 use super::outcome::{Judgement, Outcome};
+use super::services::{main_series, service_of};
 use super::types::{Contribution, Form, ImportCounts, ImportError, Parsed, Rejection, Witness, identity, vote_key};
 use crate::Timestamp;
 use crate::verdict::rules::RuleId;
@@ -112,12 +113,7 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
     let test = match row.test_name.as_ref() {
         "" => return Err(Rejection::Refused("no_test_name")),
         "web_connectivity" => None,
-        "vanilla_tor" => Some(Service::Tor),
-        name => Some(
-            Service::from_name(name)
-                .filter(|service| service.name() == name)
-                .ok_or(Rejection::Unsupported("unsupported_test"))?,
-        ),
+        name => Some(service_of(name).ok_or(Rejection::Unsupported("unsupported_test"))?),
     };
     if flag(&row.msm_failure) {
         return Err(Rejection::Unusable("measurement_failed"));
@@ -165,7 +161,7 @@ fn judge(row: &Row<'_>, test: Option<Service>, input: &str) -> Result<(TargetKey
         None => return Err(Rejection::Unusable("no_scores")),
     };
     if let Some(service) = test {
-        return Ok((service.main_key(), judge_service(service, score)));
+        return Ok((main_series(service, &row.test_name, input), judge_service(service, score)));
     }
     let host = if input.is_empty() { text(&row.domain) } else { input };
     let target = TargetKey::from_url(host).map_err(|error| Rejection::Unusable(error.reason()))?;

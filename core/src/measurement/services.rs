@@ -27,9 +27,26 @@ pub fn is_supported(test_name: &str) -> bool {
 /// The service that a test is about.
 pub fn service_of(test_name: &str) -> Option<Service> {
     match test_name {
-        "vanilla_tor" => Some(Service::Tor),
+        "vanilla_tor" | "torsf" => Some(Service::Tor),
         name => Service::from_name(name).filter(|service| service.name() == name),
     }
+}
+
+/// The series that a test of a service is about, when its source tells no roles: the main one, or the one that the test
+/// or its input name.
+pub fn main_series(service: Service, test_name: &str, input: &str) -> TargetKey {
+    match test_name {
+        "torsf" => TargetKey::service(Service::Tor, "snowflake"),
+        "openvpn" => openvpn_series(input.strip_prefix("vpn://").and_then(|rest| rest.split(['/', '?']).next())),
+        _ => service.main_key(),
+    }
+}
+
+/// `openvpn.riseup` and `riseup` are one provider.
+fn openvpn_series(provider: Option<&str>) -> TargetKey {
+    let provider = provider.map_or("", |provider| provider.trim_start_matches("openvpn.").trim_end_matches(".corp"));
+    let role = Service::Openvpn.endpoint_roles().iter().find(|role| provider.eq_ignore_ascii_case(role));
+    role.map_or_else(|| Service::Openvpn.main_key(), |role| TargetKey::service(Service::Openvpn, role))
 }
 
 /// What a document of a service test says about the roles of its service; empty when it measured nothing.
@@ -41,7 +58,10 @@ pub fn judge(document: &Document) -> Vec<Contribution> {
     };
     match service {
         Service::Tor if document.test_name == "vanilla_tor" => vanilla_tor(keys),
+        Service::Tor if document.test_name == "torsf" => torsf(keys),
         Service::Tor => tor(keys),
+        Service::Openvpn => openvpn(document),
+        Service::Riseupvpn => riseupvpn(keys),
         Service::Psiphon => psiphon(keys),
         _ => {
             let mut found = attempts(service, keys);
@@ -196,7 +216,7 @@ fn conclusions(service: Service, keys: &Value, found: &mut Found) {
             }
         }
         Service::FacebookMessenger => messenger_conclusion(keys, found),
-        Service::Tor | Service::Psiphon => {}
+        Service::Tor | Service::Psiphon | Service::Openvpn | Service::Riseupvpn => {}
     }
 }
 
@@ -294,6 +314,69 @@ fn vanilla_tor(keys: &Value) -> Vec<Contribution> {
         },
     };
     judged(TargetKey::service(Service::Tor, "bootstrap"), rule)
+}
+
+/// Tor over Snowflake: it started, or it failed for a cause.
+fn torsf(keys: &Value) -> Vec<Contribution> {
+    let started = keys.get("bootstrap_time").and_then(Value::as_f64).is_some_and(|seconds| seconds > 0.0);
+    let done = keys.get("success").and_then(Value::as_bool).unwrap_or(started);
+    let rule = match failure_at(keys, "failure") {
+        None if done => RuleId::ServiceOk,
+        Some(Failure::Timeout) => RuleId::ServiceBlocked,
+        // Anything but running out of time is the client failing to start.
+        Some(_) => RuleId::InstrumentFault,
+        None => return Vec::new(),
+    };
+    judged(TargetKey::service(Service::Tor, "snowflake"), rule)
+}
+
+/// One endpoint of a provider: its handshake worked, or failed.
+fn openvpn(document: &Document) -> Vec<Contribution> {
+    let keys = &document.test_keys;
+    let series = match text_at(keys, "provider") {
+        "" => main_series(Service::Openvpn, "openvpn", document.url()),
+        provider => openvpn_series(Some(provider)),
+    };
+    let flagged = |name: &str| keys.get(name).and_then(Value::as_bool);
+    let rule = match (failure_at(keys, "failure"), flagged("success_handshake").or(flagged("success"))) {
+        (_, Some(true)) => RuleId::ServiceOk,
+        (Some(Failure::Local), _) => RuleId::LocalFault,
+        (Some(_), _) | (None, Some(false)) => RuleId::ServiceBlocked,
+        // Later versions list handshakes instead.
+        (None, None) => match array(keys, "openvpn_handshake")
+            .map(|handshake| failure_at(handshake, "failure"))
+            .max_by_key(Option::is_none)
+        {
+            Some(None) => RuleId::ServiceOk,
+            Some(Some(Failure::Local)) => RuleId::LocalFault,
+            Some(Some(_)) => RuleId::ServiceBlocked,
+            None => return Vec::new(),
+        },
+    };
+    judged(series, rule)
+}
+
+/// The provider's interface and its gateways, each a role.
+fn riseupvpn(keys: &Value) -> Vec<Contribution> {
+    let mut found = Vec::new();
+    let mut add = |role: &str, works: bool| {
+        let rule = if works { RuleId::ServiceOk } else { RuleId::ServiceBlocked };
+        found.extend(judged(TargetKey::service(Service::Riseupvpn, role), rule));
+    };
+    let transports = keys.get("transport_status").and_then(Value::as_object).into_iter().flatten();
+    let statuses: Vec<&str> = transports.filter_map(|(_, status)| status.as_str()).collect();
+    if statuses.iter().any(|status| matches!(*status, "ok" | "blocked")) {
+        // One transport that works is a way in.
+        add("gateways", statuses.contains(&"ok"));
+    }
+    let failures = array(keys, "api_failures").count();
+    match (text_at(keys, "api_status"), failure_at(keys, "api_failure"), keys.get("api_failures")) {
+        ("ok", ..) => add("api", true),
+        ("blocked", ..) | (_, Some(_), _) => add("api", false),
+        (_, None, Some(_)) => add("api", failures == 0),
+        _ => {}
+    }
+    found
 }
 
 /// A run without failure counts only when it took time to start (methods 1.3).

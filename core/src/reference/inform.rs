@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{catalogue, network};
-use crate::Result;
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::analytics::DropCategories;
 use crate::country::{SetCatalogue, SetNetworks};
 use crate::import::removal;
 use crate::kv::{Direction, Key, Read, Row, Table};
+use crate::{Result, world};
 
 /// Networks that a country has met.
 const WANTED: Table<(String, u32), ()> = Table::new(20);
@@ -126,6 +127,9 @@ impl Operation for DropReference {
             let now = turn.now;
             turn.schedule(self.what.timer(), now, &DropReference { goes_on: true, ..self })?;
         } else {
+            if self.what == Reference::TestLists {
+                turn.send(world::actor().name, &DropCategories)?;
+            }
             all(turn)?;
         }
         Ok(removed as u64)

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::analytics::SetCategories;
 use crate::country::{Catalogue, SetCatalogue};
 use crate::kv::{Direction, Read, Row, Table};
 use crate::{Error, Result};
@@ -148,6 +149,9 @@ impl Operation for AddList {
             return Err(Error::bad_request(format!("A test list has at most {MAX_SITES} sites.")));
         }
         if after != before && !self.dry_run {
+            let changed = after.0.iter().filter(|(domain, category)| before.0.get(*domain) != Some(category));
+            let changed = changed.map(|(domain, category)| (domain.clone(), category.clone())).collect();
+            SetCategories::send(turn, &self.list, changed)?;
             LISTS.put(turn, &(self.list,), &after)?;
             inform::all(turn)?;
         }

@@ -16,10 +16,15 @@ macro_rules! constants {
         $($(#[doc = $doc])+ pub const $name: $kind = $value;)+
 
         /// Every number, in the order of this file. Durations are in microseconds.
-        pub const TABLE: &[Constant] =
-            &[$(Constant { name: stringify!($name), value: $name as f64, meaning: concat!($($doc),+) },)+];
+        pub const TABLE: &[$crate::verdict::constants::Constant] =
+            &[$($crate::verdict::constants::Constant {
+                name: stringify!($name),
+                value: $name as f64,
+                meaning: concat!($($doc),+),
+            },)+];
     };
 }
+pub(crate) use constants;
 
 constants! {
     /// A vote is blocked at this log10 likelihood ratio or above (ruling intelligence 9).
@@ -77,6 +82,9 @@ constants! {
     SEVERAL_NETWORKS: usize = 2;
     /// A network weighs the square root of its IPv4 addresses, at least of so many (ruling intelligence 7).
     MIN_ADDRESSES: u64 = 256;
+    /// What is seen of a country from outside, on no known network, weighs so much of the smallest network
+    /// (ruling intelligence 32).
+    REMOTE_WEIGHT: f64 = 0.5;
     /// Scope `national`: so many networks with a verdict, at least [`NATIONAL_NETWORK_SHARE`] of them blocked (methods 4.1).
     NATIONAL_NETWORKS: usize = 3;
     /// The share of networks that goes with [`NATIONAL_NETWORKS`].

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::constants::{
     KNOWN_LIST_AGE, KNOWN_LIST_CONFIDENCE, MIN_ADDRESSES, NATIONAL_NETWORK_SHARE, NATIONAL_NETWORKS, NATIONAL_SHARE,
-    SEVERAL_NETWORKS, SEVERAL_SHARE,
+    REMOTE_WEIGHT, SEVERAL_NETWORKS, SEVERAL_SHARE,
 };
 use super::network::{NetworkVerdict, Status};
 use super::technique::Technique;
@@ -35,6 +35,9 @@ pub struct Member<'a> {
     pub asn: u32,
     /// IPv4 addresses by the network table; `None` when the operator imported no table.
     pub addresses: Option<u64>,
+    /// Not a network but the country as seen from outside, by sources that name no network: half the weight of the
+    /// smallest network, and never counted as one (ruling intelligence 32).
+    pub remote: bool,
     pub verdict: &'a NetworkVerdict,
 }
 
@@ -71,24 +74,27 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
         decided.iter().copied().filter(|member| member.verdict.status == Status::Blocked).collect();
     let total = weight_of(&decided);
     let share = if total > 0.0 { weight_of(&blocked) / total } else { 0.0 };
+    let networks = |members: &[&Member<'_>]| members.iter().filter(|member| !member.remote).count();
     let status = match decided.is_empty() {
         true => Status::Unknown,
-        false if reaches(share, blocked.len()) => Status::Blocked,
+        false if reaches(share, networks(&blocked)) => Status::Blocked,
         false => Status::Accessible,
     };
     let carrying = |member: &&&Member<'_>| member.verdict.status == status;
     let carriers: Vec<&Member<'_>> = decided.iter().filter(carrying).copied().collect();
     let p_blocked = mean(&carriers, |verdict| verdict.p_blocked);
+    // With no network behind it, a view from outside is half as sure.
+    let sure = if networks(&carriers) > 0 { 1.0 } else { REMOTE_WEIGHT };
     CountryVerdict {
         status,
-        scope: scope(blocked.len(), decided.len()),
+        scope: scope(networks(&blocked), networks(&decided)),
         blocked_weight: share,
         p_blocked,
-        confidence: super::network::confidence(status, p_blocked),
+        confidence: sure * super::network::confidence(status, p_blocked),
         evidence_strength: mean(&carriers, |verdict| verdict.evidence_strength),
-        networks_blocked: count(blocked.len()),
-        networks_tested: count(decided.len()),
-        networks_seen: count(members.iter().filter(|member| member.verdict.votes > 0).count()),
+        networks_blocked: count(networks(&blocked)),
+        networks_tested: count(networks(&decided)),
+        networks_seen: count(members.iter().filter(|member| !member.remote && member.verdict.votes > 0).count()),
         intermittent: blocked.iter().any(|member| member.verdict.intermittent),
         evidence_count: members.iter().fold(0_u32, |sum, member| sum.saturating_add(member.verdict.measurements)),
         last_vote: members.iter().filter_map(|member| member.verdict.last_vote).max(),
@@ -118,10 +124,13 @@ impl CountryVerdict {
 pub fn is_block_of(then: &[Member<'_>], now: &[Member<'_>]) -> bool {
     let decided: Vec<&Member<'_>> = then.iter().filter(|member| member.verdict.status != Status::Unknown).collect();
     let blocks = |member: &&Member<'_>| member.verdict.status == Status::Blocked;
-    let still = |member: &&Member<'_>| now.iter().filter(blocks).any(|now| now.asn == member.asn);
+    let still = |member: &&Member<'_>| {
+        now.iter().filter(blocks).any(|now| (now.asn, now.remote) == (member.asn, member.remote))
+    };
     let blocked: Vec<&Member<'_>> = decided.iter().copied().filter(|member| blocks(member) && still(member)).collect();
     let total = weight_of(&decided);
-    total > 0.0 && reaches(weight_of(&blocked) / total, blocked.len())
+    let networks = blocked.iter().filter(|member| !member.remote).count();
+    total > 0.0 && reaches(weight_of(&blocked) / total, networks)
 }
 
 /// Whether so many networks with this share of weight block a country (ruling intelligence 7).
@@ -135,7 +144,8 @@ fn count(n: usize) -> u32 {
 
 /// Square root of the addresses, at least of 256; so all weigh the same without a table.
 fn weight(member: &Member<'_>) -> f64 {
-    (member.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt()
+    let network = (member.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
+    if member.remote { REMOTE_WEIGHT * (MIN_ADDRESSES as f64).sqrt() } else { network }
 }
 
 fn weight_of(members: &[&Member<'_>]) -> f64 {

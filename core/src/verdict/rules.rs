@@ -168,6 +168,8 @@ rules! {
     NoEvidence = 48, "no_evidence", Masked, 0.0, false, None, OURS, "Nothing was tried that could tell.";
     NoControl = 49, "no_control", Masked, 0.0, false, None, OURS,
         "Something failed, with none of the controls of ruling intelligence 4.";
+    RemoteMatch = 50, "remote.match", Clear, -0.48, false, None, OURS,
+        "A server in the country, asked from outside, answers as for its controls (ratio of the fastpath).";
 }
 
 impl RuleId {

@@ -153,7 +153,7 @@ fn ruling_intelligence_22_a_broken_network_decides_nothing_and_the_down_rate_is_
 }
 
 fn member(asn: u32, addresses: u64, verdict: &NetworkVerdict) -> Member<'_> {
-    Member { asn, addresses: Some(addresses), verdict }
+    Member { asn, addresses: Some(addresses), remote: false, verdict }
 }
 
 #[test]

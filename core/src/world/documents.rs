@@ -219,7 +219,7 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
         name: "Censorship index",
         license: LICENSE,
         source_licenses: source_licenses(summaries.iter()),
-        effective_license: strictest(&sources).to_owned(),
+        effective_license: strictest(&sources),
         date_modified: updated.clone(),
         generated: now.to_string(),
         max_age: MAX_AGE,

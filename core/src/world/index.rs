@@ -183,6 +183,7 @@ mod tests {
             last_checked: Timestamp::MIN,
             failure_rate: None,
             sources: vec![],
+            details: Vec::new(),
         }
     }
 

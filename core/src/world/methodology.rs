@@ -10,11 +10,12 @@ use super::documents::{LICENSE, SourceLicense, source_licenses};
 use super::index::{GRADES, LEVELS, MIN_SESSIONS, MIN_SITES, PRIOR_BREADTH, PRIOR_SITES, WEIGHTS};
 use crate::country::{Source, strictest};
 use crate::settings::Settings;
+use crate::starter::categories;
 use crate::time::{DAY, HOUR};
 use crate::verdict::constants as c;
 use crate::verdict::posterior::Calibration;
 use crate::verdict::{RULES, Technique};
-use crate::{Timestamp, order, starter};
+use crate::{Timestamp, analytics, order, starter};
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Methodology {
@@ -55,6 +56,11 @@ struct Method {
     scoring: Scoring,
     /// Every number of the verdict, by name.
     constants: BTreeMap<&'static str, f64>,
+    /// Every number of the rankings, by name.
+    analytics: BTreeMap<&'static str, f64>,
+    /// Categories of the three focus groups, and of the topics; our judgement.
+    focus_groups: BTreeMap<&'static str, Vec<&'static str>>,
+    topics: BTreeMap<&'static str, Vec<&'static str>>,
     rules: Vec<RuleBody>,
     techniques: Vec<TechniqueBody>,
     limitations: Vec<&'static str>,
@@ -70,7 +76,7 @@ struct DataSource {
     coverage: String,
     tests: Vec<&'static str>,
     update_frequency: &'static str,
-    license: &'static str,
+    license: String,
     url: &'static str,
 }
 
@@ -156,7 +162,7 @@ const LIMITATIONS: &[&str] = &[
 pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Timestamp) -> Methodology {
     let base = settings.public_url.trim_end_matches('/');
     let contributing: Vec<_> = summaries.iter().flat_map(|summary| summary.sources.clone()).collect();
-    let sources = || Source::ALL.into_iter().map(|source| data_source(source, summaries));
+    let sources = || Source::OF_VOTES.into_iter().map(|source| data_source(source, summaries, settings));
     Methodology {
         context: "https://schema.org",
         kind: "TechArticle",
@@ -168,7 +174,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
         author: Author { kind: "Organization", name: "Heliograph" },
         license: LICENSE,
         source_licenses: source_licenses(summaries.iter()),
-        effective_license: strictest(&contributing).to_owned(),
+        effective_license: strictest(&contributing),
         methodology: Method {
             overview: OVERVIEW,
             data_sources: order::gather(sources().chain([starter_source()])),
@@ -176,6 +182,13 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
             model: model(),
             scoring: scoring(),
             constants: constants(),
+            analytics: analytics::constants::TABLE.iter().copied().collect(),
+            focus_groups: BTreeMap::from([
+                ("political_speech", categories::POLITICAL_SPEECH.to_vec()),
+                ("regulated_morality", categories::REGULATED_MORALITY.to_vec()),
+                ("circumvention_tooling", categories::CIRCUMVENTION_TOOLING.to_vec()),
+            ]),
+            topics: analytics::TOPICS.iter().map(|(topic, codes)| (*topic, codes.to_vec())).collect(),
             rules: RULES.iter().map(rule).collect(),
             techniques: Technique::ALL.iter().map(|technique| technique_body(*technique)).collect(),
             limitations: LIMITATIONS.to_vec(),
@@ -184,14 +197,24 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
     }
 }
 
-fn data_source(source: Source, summaries: &[CountrySummary]) -> (&'static str, DataSource) {
+fn data_source(source: Source, summaries: &[CountrySummary], settings: &Settings) -> (&'static str, DataSource) {
     let rows = || summaries.iter().flat_map(|summary| &summary.sources).filter(|row| row.source == source.id());
     let measurements: u64 = rows().map(|row| row.measurements).sum();
     let body = DataSource {
-        name: "Open Observatory of Network Interference",
-        kind: "volunteer measurements",
+        name: source.name(),
+        kind: source.kind(),
         coverage: format!("{} countries, {measurements} measurements", rows().count()),
-        tests: vec![
+        tests: tests(source),
+        update_frequency: "as imported",
+        license: source.licence_under(settings).to_owned(),
+        url: source.url(),
+    };
+    (source.id(), body)
+}
+
+fn tests(source: Source) -> Vec<&'static str> {
+    match source {
+        Source::Ooni => vec![
             "web_connectivity",
             "telegram",
             "whatsapp",
@@ -199,13 +222,14 @@ fn data_source(source: Source, summaries: &[CountrySummary]) -> (&'static str, D
             "facebook_messenger",
             "tor",
             "vanilla_tor",
+            "torsf",
             "psiphon",
+            "openvpn",
+            "riseupvpn",
         ],
-        update_frequency: "as imported",
-        license: source.licence(),
-        url: source.url(),
-    };
-    (source.id(), body)
+        Source::CensoredPlanet => vec!["hyperquack", "satellite"],
+        _ => Vec::new(),
+    }
 }
 
 fn starter_source() -> (&'static str, DataSource) {
@@ -217,7 +241,7 @@ fn starter_source() -> (&'static str, DataSource) {
         coverage: format!("{rows} rows in {} tables", tables.len()),
         tests: Vec::new(),
         update_frequency: "with each release",
-        license: starter::LICENCE,
+        license: starter::LICENCE.to_owned(),
         url: "",
     };
     ("starter", body)
@@ -293,6 +317,7 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("several_share", c::SEVERAL_SHARE),
         ("several_networks", c::SEVERAL_NETWORKS as f64),
         ("min_addresses", c::MIN_ADDRESSES as f64),
+        ("remote_weight", c::REMOTE_WEIGHT),
         ("national_networks", c::NATIONAL_NETWORKS as f64),
         ("national_network_share", c::NATIONAL_NETWORK_SHARE),
         ("label_prevalence", c::LABEL_PREVALENCE),

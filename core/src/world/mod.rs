@@ -2,7 +2,9 @@
 //! countries give each other.
 
 mod documents;
+mod elsewhere;
 mod exchange;
+mod given;
 pub mod index;
 mod methodology;
 mod sweep;
@@ -12,7 +14,12 @@ pub(crate) use documents::{
     outage_status, overview, source_licenses,
 };
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
+pub use elsewhere::{AskElsewhere, Elsewhere, FailingBlocks, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
+pub use given::{
+    EventHistory, EventMark, ForgetGiven, ForgetImports, Given, GivenEvents, ImportRow, NoteImport, SourceRows,
+    SourceState,
+};
 pub use methodology::{Methodology, methodology};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
@@ -20,14 +27,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
-use crate::kv::{Direction, Row, Table};
-use crate::{Result, Timestamp};
+use crate::kv::{Direction, Row, StoreError, Table, decode_row};
+use crate::{Result, Timestamp, analytics, outlook};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Summarize>(),
     operation::<ListedIn>(),
     operation::<PeerDays>(),
     operation::<SendPriors>(),
+    operation::<VolumeDays>(),
+    operation::<FailingBlocks>(),
+    operation::<elsewhere::TouchAsked>(),
+    operation::<elsewhere::TellFailing>(),
+    operation::<AskElsewhere>(),
+    operation::<elsewhere::Answer>(),
     operation::<StartSweep>(),
     operation::<sweep::Continue>(),
     operation::<Swept>(),
@@ -39,6 +52,14 @@ pub const ENTRIES: &[Entry] = &[
     query::<TargetRows>(),
     query::<ListedBy>(),
     query::<Overview>(),
+    operation::<GivenEvents>(),
+    operation::<ForgetGiven>(),
+    operation::<NoteImport>(),
+    operation::<ForgetImports>(),
+    operation::<crate::fetch::NoteFetch>(),
+    query::<crate::fetch::FetchRows>(),
+    query::<EventHistory>(),
+    query::<SourceState>(),
 ];
 
 /// The one world actor.
@@ -58,6 +79,14 @@ pub struct NetworkSummary {
     /// Of the network's window.
     pub blocked: u32,
     pub state: State,
+}
+
+/// What a summary says of a network beside [`NetworkSummary`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetworkDetail {
+    /// Dotted; of a blocking network.
+    pub technique: Option<String>,
+    pub last_checked: Timestamp,
 }
 
 /// The latest verdict of a series in a country.
@@ -83,8 +112,24 @@ pub struct TargetSummary {
     pub last_checked: Timestamp,
     pub failure_rate: Option<f64>,
     pub sources: Vec<String>,
+    /// Beside `networks`; empty in rows of version 1. Stays the last member: see [`without_details`].
+    pub details: Vec<NetworkDetail>,
 }
-impl Row for TargetSummary {}
+impl Row for TargetSummary {
+    const VERSION: u8 = 2;
+
+    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        without_details(bytes)
+    }
+}
+
+/// Reads a row of version 1 that ends with a [`TargetSummary`]: an empty list is one zero byte.
+pub(crate) fn without_details<V: Row>(bytes: &[u8]) -> Result<V, StoreError> {
+    let mut current = vec![V::VERSION];
+    current.extend_from_slice(bytes);
+    current.push(0);
+    decode_row(&current)
+}
 
 impl TargetSummary {
     /// Decided by measurements to be blocked.
@@ -95,6 +140,11 @@ impl TargetSummary {
     /// Decided by measurements.
     pub fn is_decided(&self) -> bool {
         self.state != State::Unknown && self.basis == "measured"
+    }
+
+    /// Networks with their details.
+    pub fn detailed(&self) -> impl Iterator<Item = (&NetworkSummary, Option<&NetworkDetail>)> {
+        self.networks.iter().enumerate().map(|(at, network)| (network, self.details.get(at)))
     }
 
     /// Blocked votes of all votes.
@@ -214,8 +264,15 @@ impl Operation for Summarize {
             TARGETS.put(turn, &key, &target)?;
         }
         if let Some(summary) = self.summary {
-            COUNTRIES.put(turn, &(self.country,), &summary)?;
-            for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
+            outlook::scores::note(turn, &summary)?;
+            let key = (self.country,);
+            let before = COUNTRIES.get(turn, &key)?.and_then(|summary| summary.index.score);
+            COUNTRIES.put(turn, &key, &summary)?;
+            if before != summary.index.score {
+                let summaries = summaries(&turn.view())?;
+                analytics::rank::tell(turn, &summaries)?;
+            }
+            for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW, METHODOLOGY] {
                 turn.publish(document)?;
             }
         }
@@ -233,8 +290,9 @@ impl Query for Countries {
     type Reply = Vec<String>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<String>> {
-        let rows = COUNTRIES.scan(view, &COUNTRIES.range(), Direction::Ascending, usize::MAX)?;
-        Ok(rows.into_iter().map(|((country,), _)| country).collect())
+        // The codes alone: a summary may name a thousand sites.
+        let rows = crate::outlook::Scores.run(view)?;
+        Ok(rows.into_iter().map(|(country, _)| country).collect())
     }
 }
 
@@ -276,4 +334,48 @@ impl Query for Overview {
 fn summaries(view: &View<'_>) -> Result<Vec<CountrySummary>> {
     let rows = COUNTRIES.scan(view, &COUNTRIES.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|(_, summary)| summary).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::encode_row;
+
+    /// A file of an earlier version must not lose its verdicts.
+    #[test]
+    fn a_summary_of_version_1_is_read_without_details() {
+        let network = NetworkSummary {
+            asn: 64_500,
+            name: Some("Network".to_owned()),
+            block_rate: 0.5,
+            measurements: 4,
+            counted: 3,
+            blocked: 2,
+            state: State::Blocked,
+        };
+        let now = TargetSummary {
+            target: "example.org".to_owned(),
+            state: State::Blocked,
+            basis: "measured".to_owned(),
+            confidence: 0.9,
+            evidence: 4,
+            counted: 3,
+            of_week: 1,
+            blocked_weight: 1.0,
+            networks_blocked: 1,
+            networks_tested: 1,
+            methods: vec!["tls-reset".to_owned()],
+            technique: None,
+            networks: vec![network],
+            last_checked: Timestamp::from_seconds(1_700_000_000),
+            failure_rate: Some(0.5),
+            sources: vec!["ooni".to_owned()],
+            details: Vec::new(),
+        };
+        let mut bytes = encode_row(&now).unwrap();
+        assert_eq!((bytes[0], bytes.pop()), (2, Some(0)));
+        bytes[0] = 1;
+        assert_eq!(decode_row::<TargetSummary>(&bytes).unwrap(), now);
+        assert_eq!(now.detailed().map(|(network, detail)| (network.asn, detail)).collect::<Vec<_>>(), [(64_500, None)]);
+    }
 }

@@ -11,7 +11,7 @@ use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::country::{DropLists, DropSource, Recompute, State};
 use crate::import::removal;
 use crate::kv::{Direction, Row, Table};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, outlook};
 
 /// Countries that are told in one go.
 const AT_ONCE: usize = 20;
@@ -220,7 +220,10 @@ impl Operation for Forget {
             exchange::prior_changed(turn, &target)?;
         }
         if self.country_too {
+            outlook::scores::forget(turn, &self.country);
             COUNTRIES.delete(turn, &(self.country,));
+            let summaries = super::summaries(&turn.view())?;
+            crate::analytics::rank::tell(turn, &summaries)?;
             for document in [documents::INDEX_JSON, documents::INDEX_CSV, documents::OVERVIEW] {
                 turn.publish(document)?;
             }

@@ -57,6 +57,8 @@ pub enum Command {
     Import(Import),
     /// Say what raw OONI documents show: accessible, blocked, down or unknown.
     Classify(Classify),
+    /// Say how well the classifier does on labelled measurements.
+    Evaluate(Evaluate),
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -66,11 +68,41 @@ pub enum Command {
     /// Compute verdicts again.
     #[command(subcommand)]
     Verdicts(VerdictsCommand),
+    /// List, make and change incidents. Each change is kept with the reason.
+    #[command(subcommand)]
+    Incidents(IncidentsCommand),
 }
 
 /// What `import` accepts.
-pub const KINDS: [&str; 7] =
-    ["ooni-measurements", "ooni-observations", "ooni-fastpath", "test-list", "fingerprints", "blocklist", "asn"];
+pub const KINDS: [&str; 13] = [
+    "ooni-measurements",
+    "ooni-observations",
+    "ooni-fastpath",
+    "ooni-aggregation",
+    "censored-planet",
+    "shutdowns",
+    "ioda",
+    "radar",
+    "outages",
+    "test-list",
+    "fingerprints",
+    "blocklist",
+    "asn",
+];
+
+/// What `db drop-source` accepts.
+pub const SOURCES: [&str; 10] = [
+    "ooni",
+    "ooni-aggregation",
+    "censoredplanet",
+    "access-now",
+    "ioda",
+    "cloudflare-radar",
+    "outages",
+    "blocklist",
+    "asn",
+    "test-list",
+];
 
 #[derive(Debug, Args)]
 pub struct Import {
@@ -80,7 +112,7 @@ pub struct Import {
     /// Files, plain or gzip.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Block lists: the country they are about (required). Measurements: this country only.
+    /// Block lists: the country they are about (required). All else: this country only, and the one of rows without any.
     #[arg(long, value_name = "CC")]
     pub country: Option<String>,
     /// Test lists: `global`, or what the list is named after; default the name of the file.
@@ -106,6 +138,16 @@ pub struct Classify {
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// Print JSON with everything known about each document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Evaluate {
+    /// Files of labels, one JSON object a line with `label` and `measurement`, plain or gzip.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,
 }
@@ -150,7 +192,7 @@ pub enum DbCommand {
     /// Remove everything that came from one source.
     DropSource {
         /// Which one.
-        #[arg(value_parser = ["ooni", "blocklist", "asn", "test-list"])]
+        #[arg(value_parser = SOURCES)]
         name: String,
         /// Print JSON.
         #[arg(long)]
@@ -165,6 +207,92 @@ pub enum VerdictsCommand {
         /// Print JSON.
         #[arg(long)]
         json: bool,
+    },
+}
+
+/// Members of an incident that an operator may set.
+#[derive(Debug, Args)]
+pub struct Changes {
+    #[arg(long)]
+    pub title: Option<String>,
+    #[arg(long)]
+    pub description: Option<String>,
+    #[arg(long = "type", value_parser = ["censorship", "disruption", "mixed"])]
+    pub kind: Option<String>,
+    #[arg(long, value_parser = ["low", "medium", "high", "critical"])]
+    pub severity: Option<String>,
+    #[arg(long, value_parser = ["suspected", "active", "resolved"])]
+    pub status: Option<String>,
+    /// 0 to 1.
+    #[arg(long)]
+    pub confidence: Option<f64>,
+    /// When it ended, such as 2026-01-31 or 2026-01-31T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub end: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum IncidentsCommand {
+    /// List incidents: id, start, end, severity, status, title.
+    List {
+        #[arg(long, value_name = "CC")]
+        country: Option<String>,
+        /// Print JSON, one incident a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make an incident that no data showed; its id is printed.
+    Create {
+        #[arg(long, value_name = "CC")]
+        country: String,
+        /// A platform, a domain, or `internet`.
+        #[arg(long)]
+        subject: String,
+        #[arg(long, value_name = "TIME")]
+        start: String,
+        /// A network that took part; may be repeated.
+        #[arg(long)]
+        asn: Vec<String>,
+        /// A JSON list of evidence rows.
+        #[arg(long, value_name = "FILE")]
+        evidence: Option<PathBuf>,
+        #[command(flatten)]
+        changes: Changes,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Change an incident; stands before later data until it is taken back.
+    Amend {
+        id: String,
+        #[arg(long, value_name = "TIME")]
+        start: Option<String>,
+        #[command(flatten)]
+        changes: Changes,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Take changes back: those of the named members, or all.
+    Restore {
+        id: String,
+        /// title, description, type, severity, status, confidence, start, end, merge or retraction; may be repeated.
+        #[arg(long)]
+        field: Vec<String>,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Make an incident a part of another one; its ids lead there.
+    Merge {
+        id: String,
+        #[arg(long, value_name = "ID")]
+        into: String,
+        #[arg(long)]
+        reason: String,
+    },
+    /// Withdraw an incident; everybody reads the reason.
+    Retract {
+        id: String,
+        #[arg(long)]
+        reason: String,
     },
 }
 

@@ -23,14 +23,7 @@ const BYTES: usize = 3 << 20;
 const MAX_SPREAD: u64 = 64 << 20;
 
 pub fn run(common: &Common, classify: &Classify) -> Result<(), String> {
-    // Without any data the documents are judged by the built-in rules, and no data file is left behind.
-    let mut place = common.clone();
-    let without = common.to.is_none() && !common.data.exists();
-    let folder = without.then(|| Folder::new("classify")).transpose().map_err(|error| error.to_string())?;
-    if let Some(folder) = &folder {
-        place.data = folder.file("empty.redb");
-    }
-    let client = Client::open(&place, folder.is_some())?;
+    let (client, _folder) = open(common)?;
     let mut results = Results { json: classify.json, count: 0 };
     for file in &classify.files {
         if let Err(error) = one_file(&client, file, &mut results) {
@@ -38,6 +31,18 @@ pub fn run(common: &Common, classify: &Classify) -> Result<(), String> {
         }
     }
     results.end()
+}
+
+/// Where documents are judged. Without any data by the built-in rules, and no data file is left behind: the folder goes
+/// with its value.
+pub(super) fn open(common: &Common) -> Result<(Client, Option<Folder>), String> {
+    let mut place = common.clone();
+    let without = common.to.is_none() && !common.data.exists();
+    let folder = without.then(|| Folder::new("classify")).transpose().map_err(|error| error.to_string())?;
+    if let Some(folder) = &folder {
+        place.data = folder.file("empty.redb");
+    }
+    Ok((Client::open(&place, folder.is_some())?, folder))
 }
 
 /// Results, printed as they are found: a file may hold millions.
@@ -96,9 +101,9 @@ fn one_file(client: &Client, file: &Path, results: &mut Results) -> Result<(), S
             None => (Value::Null, None),
         };
         let name = json!({ "file": file.display().to_string(), "number": number, "scenario": scenario });
-        batch.add(client, document, name, results)?;
+        batch.add(client, document, name, &mut |result| results.push(result))?;
     };
-    batch.send(client, results)?;
+    batch.send(client, &mut |result| results.push(result))?;
     end
 }
 
@@ -111,28 +116,33 @@ fn unwrap(mut document: Value) -> (Value, Option<Value>) {
     }
 }
 
+/// Takes one result, with what it was named by.
+type Sink<'a> = &'a mut dyn FnMut(&Value) -> Result<(), String>;
+
 /// Documents on their way to the route.
 #[derive(Default)]
-struct Batch {
+pub(super) struct Batch {
     documents: Vec<Value>,
     names: Vec<Value>,
     bytes: usize,
 }
 
 impl Batch {
-    fn add(&mut self, client: &Client, document: Value, name: Value, results: &mut Results) -> Result<(), String> {
+    /// Adds a document and the members that its result gets besides.
+    pub fn add(&mut self, client: &Client, document: Value, name: Value, sink: Sink<'_>) -> Result<(), String> {
         if !document.is_object() {
-            self.send(client, results)?;
+            self.send(client, sink)?;
             let nothing = classify_one(document, &Fingerprints::default());
-            return results.push(&named(serde_json::to_value(nothing).map_err(|error| error.to_string())?, name));
+            return sink(&named(serde_json::to_value(nothing).map_err(|error| error.to_string())?, name));
         }
         self.bytes += document.to_string().len();
         self.documents.push(document);
         self.names.push(name);
-        if self.documents.len() == DOCUMENTS || self.bytes >= BYTES { self.send(client, results) } else { Ok(()) }
+        if self.documents.len() == DOCUMENTS || self.bytes >= BYTES { self.send(client, sink) } else { Ok(()) }
     }
 
-    fn send(&mut self, client: &Client, results: &mut Results) -> Result<(), String> {
+    /// Judges what waits.
+    pub fn send(&mut self, client: &Client, sink: Sink<'_>) -> Result<(), String> {
         self.bytes = 0;
         if self.documents.is_empty() {
             return Ok(());
@@ -142,7 +152,7 @@ impl Batch {
         let found = answer.get_mut("results").map(Value::take).ok_or("the answer has no results")?;
         let Value::Array(found) = found else { return Err("the answer has no list of results".to_owned()) };
         let mut names = std::mem::take(&mut self.names).into_iter();
-        found.into_iter().zip(&mut names).try_for_each(|(result, name)| results.push(&named(result, name)))
+        found.into_iter().zip(&mut names).try_for_each(|(result, name)| sink(&named(result, name)))
     }
 }
 
@@ -155,7 +165,7 @@ fn named(mut result: Value, name: Value) -> Value {
 }
 
 /// The documents of a file: one a line, arrays of them, or JSON spread over lines.
-enum Documents {
+pub(super) enum Documents {
     /// Lines; documents of an array wait behind the one that is given.
     Lines { lines: Lines, waiting: VecDeque<Value> },
     /// All of a file that is not one document a line.
@@ -163,7 +173,7 @@ enum Documents {
 }
 
 impl Documents {
-    fn open(file: &Path) -> std::io::Result<Documents> {
+    pub fn open(file: &Path) -> std::io::Result<Documents> {
         let mut lines = Lines::open(file)?;
         // Only a text that goes on in the next line says that documents are spread over lines.
         let spread = loop {
@@ -194,7 +204,7 @@ impl Documents {
     }
 
     /// The next document; an inner `None` is a line that is no JSON.
-    fn next(&mut self) -> std::io::Result<Option<Option<Value>>> {
+    pub fn next(&mut self) -> std::io::Result<Option<Option<Value>>> {
         match self {
             Documents::Whole(found, error) => match (found.pop_front(), error.take()) {
                 (Some(value), kept) => {
@@ -224,7 +234,7 @@ impl Documents {
 }
 
 /// Lines of a file, plain or gzip, without their ends; none longer than the importer reads.
-struct Lines {
+pub(super) struct Lines {
     reader: Box<dyn BufRead>,
     first: bool,
 }

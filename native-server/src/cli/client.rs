@@ -74,7 +74,7 @@ impl Client {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        let options = Options { must_exist: !create, ..Options::new(&common.data) };
+        let options = Options { must_exist: !create, alone: true, ..Options::new(&common.data) };
         let deployment = runtime.block_on(Deployment::open(settings, options))?;
         let admin_key = deployment.native().environment().secrets.admin_key.clone();
         Ok(Client { place: Place::Here { runtime, deployment }, admin_key })
@@ -101,6 +101,11 @@ impl Client {
 
     pub fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
         self.request(Method::DELETE, path, Bytes::new())?.read()
+    }
+
+    pub fn patch<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, String> {
+        let body = serde_json::to_vec(body).map_err(|error| error.to_string())?;
+        self.request(Method::PATCH, path, body.into())?.read()
     }
 
     pub fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, String> {

@@ -4,7 +4,9 @@ mod args;
 mod classify;
 mod client;
 mod db;
+mod evaluate;
 mod import;
+mod incidents;
 mod keys;
 mod serve;
 mod sweep;
@@ -22,9 +24,11 @@ pub fn main() -> ExitCode {
         None | Some(Command::Serve) => serve::run(&cli.common),
         Some(Command::Config) => config(&cli.common),
         Some(Command::Classify(command)) => classify::run(&cli.common, command),
+        Some(Command::Evaluate(command)) => evaluate::run(&cli.common, command),
         Some(Command::Import(command)) => import::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
+        Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
         Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),
     };
     match result {

@@ -54,12 +54,15 @@ pub struct Options {
     pub cache_bytes: usize,
     /// Fail when there is no file yet.
     pub must_exist: bool,
+    /// No server: the only work is that of one command, and nobody waits beside it. Imports then get longer commits, and
+    /// what they lead to is computed when nothing more of them is waiting.
+    pub alone: bool,
     pub wrap: Option<WrapBackend>,
 }
 
 impl Options {
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Options { path: path.into(), cache_bytes: 64 << 20, must_exist: false, wrap: None }
+        Options { path: path.into(), cache_bytes: 64 << 20, must_exist: false, alone: false, wrap: None }
     }
 }
 

@@ -36,6 +36,8 @@ const MAX_BYTES: usize = 8 << 20;
 const MAX_TIME: Duration = Duration::from_millis(50);
 /// Longest that bulk work of one commit runs (ruling foundation-relay 19).
 const BULK_TIME: Duration = Duration::from_millis(5);
+/// The same where nobody waits: what a commit costs beside its work is paid less often.
+const BULK_TIME_ALONE: Duration = Duration::from_millis(200);
 /// Waits between attempts to open the file again, or to write again.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
@@ -63,10 +65,12 @@ pub struct WriterThread {
 }
 
 impl Writer {
+    /// Starts the thread; `alone` as in [`Options`](crate::store::Options::alone).
     pub fn spawn(
         store: Arc<Store>,
         settings: Arc<Settings>,
         listener: Arc<dyn Listener>,
+        alone: bool,
     ) -> std::io::Result<(Writer, WriterThread)> {
         let queues = Arc::new(Queues::default());
         let changed = Arc::new(Changed::default());
@@ -75,6 +79,7 @@ impl Writer {
             settings,
             listener,
             queues: queues.clone(),
+            alone,
             changed: changed.clone(),
             next_due: Some(Timestamp::MIN),
             penalties: HashMap::new(),
@@ -149,6 +154,7 @@ struct Thread {
     settings: Arc<Settings>,
     listener: Arc<dyn Listener>,
     queues: Arc<Queues>,
+    alone: bool,
     changed: Arc<Changed>,
     /// When some actor has work; the one sleeper of the whole server.
     next_due: Option<Timestamp>,
@@ -219,12 +225,14 @@ impl Thread {
                 break;
             }
         }
-        let until = Instant::now() + BULK_TIME;
+        let until = Instant::now() + if self.alone { BULK_TIME_ALONE } else { BULK_TIME };
         let mut more = true;
         while more && Instant::now() < until {
-            // Due work and bulk jobs take turns, so that neither starves the other.
-            let worked = commit.due_work(&mut self.penalties, until)?;
             let job = self.queues.pop_bulk();
+            // Due work and bulk jobs take turns, so that neither starves the other. A command alone ends with its last
+            // job: until then its chunks would only make the same due work again and again.
+            let worked = (job.is_none() || !self.alone)
+                && commit.due_work(&mut self.penalties, until.min(Instant::now() + BULK_TIME))?;
             more = worked || job.is_some();
             if let Some(job) = job {
                 commit.job(job, answers)?;

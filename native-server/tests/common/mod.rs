@@ -69,7 +69,7 @@ impl Bench {
         settings.publish_interval = 0;
         let settings = Arc::new(settings);
         let heard = Arc::new(Heard::default());
-        let (writer, thread) = Writer::spawn(store.clone(), settings.clone(), heard.clone()).unwrap();
+        let (writer, thread) = Writer::spawn(store.clone(), settings.clone(), heard.clone(), false).unwrap();
         Bench { store, writer: Arc::new(writer), thread, heard, settings }
     }
 

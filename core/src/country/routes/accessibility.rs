@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::StreamExt;
+use http::header::CACHE_CONTROL;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -186,7 +187,11 @@ pub struct SummaryBody {
 const TOP: usize = 50;
 
 pub async fn summary(cx: Cx) -> Result<Response> {
-    let country = input::path_country(&cx, "country")?;
+    cx.kept(summary_page(&cx)).await
+}
+
+async fn summary_page(cx: &Cx) -> Result<Response> {
+    let country = input::path_country(cx, "country")?;
     let at = cx.time("as_of")?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
@@ -219,7 +224,7 @@ pub async fn summary(cx: Cx) -> Result<Response> {
             })
             .collect(),
         sources: overall.sources.iter().map(|source| source.source.clone()).collect(),
-        license: crate::country::strictest(&overall.sources).to_owned(),
+        license: crate::country::strictest(&overall.sources),
         as_of: at.map(|at| at.to_string()),
     })
 }
@@ -292,6 +297,10 @@ pub async fn ask_all(
 }
 
 pub async fn service(cx: Cx) -> Result<Response> {
+    Ok(cx.kept(service_page(&cx)).await?.with(CACHE_CONTROL, "no-store"))
+}
+
+async fn service_page(cx: &Cx) -> Result<Response> {
     let asked = cx.path("service")?;
     let not_found = || Error::not_found(format!("{asked:?} is not a service that is tracked."));
     let subject = Subject::parse(asked).map_err(|_| not_found())?;
@@ -299,8 +308,8 @@ pub async fn service(cx: Cx) -> Result<Response> {
         return Err(not_found());
     }
     let at = cx.time("as_of")?;
-    let codes = countries_of(&cx, &subject).await?;
-    let answers = ask_all(&cx, &subject, codes, at).await?;
+    let codes = countries_of(cx, &subject).await?;
+    let answers = ask_all(cx, &subject, codes, at).await?;
     let now = cx.now().to_string();
     let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     let decided = counts.blocked + counts.accessible;
@@ -324,7 +333,7 @@ pub async fn service(cx: Cx) -> Result<Response> {
         })
         .collect();
     order::sort_by_key(&mut countries, |row| (row.status != State::Blocked, row.country.clone()));
-    Response::uncached(&ServiceBody {
+    Response::json(&ServiceBody {
         label,
         domains: keys().filter(|key| !key.contains('/')).collect(),
         roles: keys().collect(),

@@ -10,7 +10,7 @@ use crate::country::Source;
 use crate::http::{Cx, Response};
 use crate::reference::{self, DropReference, Reference};
 use crate::runtime;
-use crate::world::{self, ChangedAnswer, StartSweep, Sweep, SweepState, Task};
+use crate::world::{self, ChangedAnswer, ForgetImports, StartSweep, Sweep, SweepState, Task};
 use crate::{Error, Result, starter};
 
 /// How far the work has come.
@@ -51,7 +51,7 @@ enum Part {
 }
 
 fn part(name: &str) -> Result<Part> {
-    if let Some(source) = Source::ALL.into_iter().find(|source| source.id() == name) {
+    if let Some(source) = Source::by_id(name) {
         return Ok(Part::Everywhere(Task::DropSource(source.code())));
     }
     match name {
@@ -62,7 +62,12 @@ fn part(name: &str) -> Result<Part> {
             "Fingerprints have judged measurements when these were imported; nothing can take that back. Drop `ooni`, \
              and import its measurements again.",
         )),
-        _ => Err(Error::not_found("There is no such source; there are ooni, blocklist, asn and test-list.")),
+        _ => {
+            let names: Vec<&str> = Source::ALL.into_iter().map(Source::id).collect();
+            let message =
+                format!("There is no such source; there are {}, blocklist, asn and test-list.", names.join(", "));
+            Err(Error::not_found(message))
+        }
     }
 }
 
@@ -73,7 +78,9 @@ async fn start(cx: &Cx, name: &str, task: Task, countries: BTreeSet<String>) -> 
 
 pub async fn drop_source(cx: Cx) -> Result<Response> {
     let name = cx.path("name")?;
-    match part(name)? {
+    let part = part(name)?;
+    runtime::call(&*cx.rt, world::actor().name, &ForgetImports { source: name.to_owned() }).await?;
+    match part {
         Part::Everywhere(task) => {
             // An import may be about to tell of a country that nothing was known of, and block lists may be all that is.
             let all = starter::Country::all().iter().map(|country| country.code.to_owned()).collect();

@@ -17,7 +17,7 @@ use crate::{Result, Timestamp, country, order, runtime};
 
 /// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
 /// interval.
-pub(super) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
+pub(crate) async fn measured(cx: &Cx) -> Result<BTreeSet<String>> {
     let known = runtime::query(&*cx.rt, world::actor().name, &Countries).await?;
     let met = runtime::query(&*cx.rt, reference::actor().name, &Interested).await?;
     Ok(known.into_iter().chain(met).collect())
@@ -77,7 +77,7 @@ pub async fn country(cx: Cx) -> Result<Response> {
     let Some(at) = cx.time("as_of")? else {
         return cx.document(&[country::documents::COUNTRY, code].concat()).await;
     };
-    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, cx.now());
+    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, None, cx.now());
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
@@ -147,7 +147,11 @@ type Found = (Option<String>, u32, Vec<(BlockedDomain, bool)>);
 const TOP: usize = 10;
 
 pub async fn isps(cx: Cx) -> Result<Response> {
-    let country = input::path_country(&cx, "code")?;
+    cx.kept(isps_page(&cx)).await
+}
+
+async fn isps_page(cx: &Cx) -> Result<Response> {
+    let country = input::path_country(cx, "code")?;
     let at = cx.time("as_of")?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
@@ -184,7 +188,7 @@ pub async fn isps(cx: Cx) -> Result<Response> {
             low_isps: count("low"),
             average_block_rate: round(average),
         },
-        license: country::strictest(&overall.sources).to_owned(),
+        license: country::strictest(&overall.sources),
         isps,
         as_of: at.map(|at| at.to_string()),
     })

@@ -73,11 +73,15 @@ fn status(counts: &StatusCounts) -> &'static str {
 }
 
 pub async fn domain(cx: Cx) -> Result<Response> {
+    cx.kept(domain_page(&cx)).await
+}
+
+async fn domain_page(cx: &Cx) -> Result<Response> {
     let subject = Subject::parse(cx.path("domain")?)?;
     let at = cx.time("as_of")?;
     let explain = cx.flag("explain")?.unwrap_or(false);
-    let (codes, elsewhere, mut blocking) = suspects(&cx, &subject, at).await?;
-    let mut answers = ask_all(&cx, &subject, codes, at).await?;
+    let (codes, elsewhere, mut blocking) = suspects(cx, &subject, at).await?;
+    let mut answers = ask_all(cx, &subject, codes, at).await?;
     let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     counts.accessible += elsewhere.accessible;
     counts.unknown += elsewhere.unknown;
@@ -210,14 +214,18 @@ pub struct HistoryBody {
 }
 
 pub async fn history(cx: Cx) -> Result<Response> {
+    cx.kept(history_page(&cx)).await
+}
+
+async fn history_page(cx: &Cx) -> Result<Response> {
     let subject = Subject::parse(cx.path("domain")?)?;
     let days = cx.count("days", 30, 365)?;
     let at = cx.time("as_of")?;
     let codes = match cx.query("country")? {
         Some(country) => input::country(&country)?.map(|country| vec![country.code.to_owned()]).unwrap_or_default(),
-        None => countries_of(&cx, &subject).await?,
+        None => countries_of(cx, &subject).await?,
     };
-    let answers = ask_all(&cx, &subject, codes.clone(), at).await?;
+    let answers = ask_all(cx, &subject, codes.clone(), at).await?;
     let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
     let blocking: Vec<String> = answers
@@ -225,7 +233,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
         .filter(|(_, answer)| answer.state == State::Blocked)
         .map(|(question, _)| question.code.clone())
         .collect();
-    let histories = histories(&cx, &subject, codes, days, at).await?;
+    let histories = histories(cx, &subject, codes, days, at).await?;
     let ever = histories.iter().filter(|(_, days)| days.iter().any(|day| day.status == State::Blocked)).count();
     let timeline = timeline(histories);
     Response::json(&HistoryBody {

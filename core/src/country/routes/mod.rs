@@ -8,9 +8,12 @@ mod detect;
 mod domain;
 mod health;
 pub(crate) mod input;
+mod sources;
 
+pub(crate) use accessibility::AT_ONCE;
 pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};
+pub(crate) use data::measured;
 
 use crate::http::{Limit, Param, Route, handler};
 
@@ -95,6 +98,10 @@ pub const ROUTES: &[Route] = &[
     Route::get("/data/methodology", handler!(data::methodology))
         .returns::<crate::world::Methodology>()
         .summary("How answers come about, with every number that the code uses."),
+    Route::get("/data/sources", handler!(sources::sources))
+        .extension()
+        .returns::<sources::SourcesBody>()
+        .summary("Every source: licence, freshness, counts, the last import and its errors."),
     Route::post("/v1/measurement/classify", handler!(classify::classify))
         .max_body(4 << 20)
         .accepts::<classify::ClassifyRequest>()

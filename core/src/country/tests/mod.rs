@@ -1,10 +1,13 @@
 //! Tests over the whole path: imports in, answers out, in a deployment in memory.
 
 mod ageing;
+mod bounds;
 mod counts;
 mod endpoints;
+mod incidents;
 mod kenya;
 mod removals;
+mod reported;
 mod rollup;
 mod rows;
 mod rulings;

@@ -3,12 +3,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::country::{Detect, Detection, Explanation, State, Subject, sentence};
 use crate::http::{Cx, Response};
-use crate::incidents::actor;
 use crate::incidents::body::{IncidentBody, NetworkBody};
 use crate::incidents::model::Incident;
+use crate::incidents::operate::Versions;
 use crate::incidents::query::{Find, VersionOf};
-use crate::{Error, Result, runtime};
+use crate::incidents::{actor, text};
+use crate::{Error, Result, runtime, world};
 
 /// Seconds for which a version, which never changes, may be kept.
 const VERSION_AGE: u32 = 86_400;
@@ -20,11 +22,107 @@ pub struct DetailBody {
     pub incident: IncidentBody,
     pub networks: Vec<NetworkBody>,
     pub evidence_ids: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<ExplainBody>,
+}
+
+/// Why an incident is what it is (ruling intelligence 39).
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplainBody {
+    pub severity_rule: &'static str,
+    pub status_rule: &'static str,
+    pub confidence_rule: &'static str,
+    /// Newest first, at most 200.
+    pub history: Vec<HistoryBody>,
+    /// The time that the verdicts below are of: the end, else the last blocked vote, else now.
+    pub as_of: String,
+    /// Rules with their weights, votes of each network and witnesses, as the measurements of today show that time;
+    /// empty when nothing is measured.
+    pub verdicts: Vec<VerdictBody>,
+}
+
+/// A version and what made it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HistoryBody {
+    pub version: u32,
+    pub at: String,
+    pub action: &'static str,
+    /// `data` or `operator`.
+    pub by: &'static str,
+    pub reason: Option<String>,
+}
+
+/// The verdict about one subject of the incident.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerdictBody {
+    pub subject: String,
+    pub status: State,
+    pub confidence: f64,
+    pub evidence_count: u32,
+    pub sentence: String,
+    pub explanation: Option<Explanation>,
+}
+
+const SEVERITY: &str = "critical: a shutdown, or a platform blocked on at least half of the weight of tested networks; \
+                        high: a messaging, social or news platform on two networks or a quarter of the weight; medium: \
+                        other domains on three networks, or a platform on one; low: the rest.";
+const STATUS: &str = "suspected: one source on one network; active: more than that; resolved: 96 hours measured without \
+                      a blocked vote, or the end that a source names.";
+const CONFIDENCE: &str = "The largest probability of a block on any network, times 0.7 with one source, 0.85 with one \
+                          source on two networks, 1 with two sources.";
+
+/// Subjects whose verdicts are explained.
+const MAX_EXPLAINED: usize = 8;
+
+async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
+    let versions = runtime::query(&*cx.rt, actor().name, &Versions { id: incident.id.clone() }).await?;
+    let seen = versions.into_iter().filter(|row| row.version <= incident.version).map(|row| HistoryBody {
+        version: row.version,
+        at: row.at.to_micros_text(),
+        action: row.change.action.as_str(),
+        by: if row.change.by.is_some() { "operator" } else { "data" },
+        reason: row.change.reason,
+    });
+    let at = incident.end().or_else(|| text::last_seen(incident)).unwrap_or_else(|| cx.now());
+    let draft = &incident.draft;
+    let named = std::iter::once(&draft.subject).chain(&draft.services).chain(&draft.domains);
+    let mut subjects: Vec<Subject> = Vec::new();
+    for subject in named.filter_map(|name| Subject::parse(name).ok()) {
+        if !subjects.contains(&subject) && subjects.len() < MAX_EXPLAINED {
+            subjects.push(subject);
+        }
+    }
+    let detect = Detect { subjects, at: Some(at), explain: true };
+    let answers = runtime::query(&*cx.rt, incident.id.country.clone(), &detect).await?;
+    let country = world::name(&incident.id.country);
+    let verdict = |answer: Detection| VerdictBody {
+        sentence: sentence(&answer, &country),
+        subject: answer.name,
+        status: answer.state,
+        confidence: answer.confidence,
+        evidence_count: answer.evidence_count,
+        explanation: answer.explanation,
+    };
+    Ok(ExplainBody {
+        severity_rule: SEVERITY,
+        status_rule: STATUS,
+        confidence_rule: CONFIDENCE,
+        history: seen.collect(),
+        as_of: at.to_string(),
+        verdicts: answers.into_iter().filter(|answer| answer.evidence_count > 0).map(verdict).collect(),
+    })
 }
 
 pub async fn detail(cx: Cx) -> Result<Response> {
     let (incident, max_age) = asked(&cx).await?;
+    let (explain, max_age) = match cx.flag("explain")?.unwrap_or(false) {
+        true => (Some(explain(&cx, &incident).await?), 0),
+        false => (None, max_age),
+    };
     let body = DetailBody {
+        explain,
         networks: incident.draft.networks.iter().map(NetworkBody::from).collect(),
         evidence_ids: incident.draft.evidence_ids.clone(),
         incident: IncidentBody::new(&incident, cx.settings()),

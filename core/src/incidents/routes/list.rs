@@ -1,5 +1,6 @@
 //! `GET /data/incidents`
 
+use super::check;
 use crate::country::Subject;
 use crate::country::routes::input;
 use crate::http::{Cx, Param, Response};
@@ -71,7 +72,7 @@ pub fn filter(cx: &Cx) -> Result<Filter> {
         topics: cx.query("topic")?.map(|topic| codes(&topic)),
         citable: cx.flag("citable")?,
         min_sources: usize::try_from(cx.offset("min_sources")?).unwrap_or(usize::MAX),
-        subject: subject.map(|text| subject_of(&text)).transpose()?,
+        subject: subject.map(|text| check::subject(&text)).transpose()?,
         since: cx.time("since")?,
         until: cx.time("until")?,
     })
@@ -87,10 +88,7 @@ fn first(cx: &Cx, names: &[&str]) -> Result<Option<String>> {
 }
 
 /// A platform by its slug or any of its domains, else the domain (ruling intelligence 30).
-fn subject_of(text: &str) -> Result<String> {
-    if text.trim().eq_ignore_ascii_case(crate::incidents::text::INTERNET) {
-        return Ok(crate::incidents::text::INTERNET.to_owned());
-    }
+pub fn subject_of(text: &str) -> Result<String> {
     let name = Subject::parse(text)?.name;
     Ok(crate::starter::Platform::by_domain(&name).map_or(name, |platform| platform.slug.to_owned()))
 }

@@ -1,5 +1,6 @@
 //! Tests on the shared sample data (skipped with a message where it is absent) and properties of the types.
 
+mod censored_planet;
 mod formats;
 mod kenya;
 mod laws;

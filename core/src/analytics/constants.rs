@@ -1,0 +1,78 @@
+//! Every number of the analytics, named, so that the methodology endpoint can print them. Numbers without a source are
+//! our choice.
+
+macro_rules! constants {
+    ($($(#[doc = $doc:literal])+ $name:ident: $kind:ty = $value:expr;)+) => {
+        $($(#[doc = $doc])+ pub const $name: $kind = $value;)+
+
+        /// Every number with its name, in the order of this file.
+        pub const TABLE: &[(&str, f64)] = &[$((stringify!($name), $name as f64),)+];
+    };
+}
+
+constants! {
+    /// A domain is nationally blocked when so many networks block it (spec intelligence 0.4).
+    CONFIRMED_NETWORKS: u32 = 3;
+    /// Days that a present answer looks back: the age limit of measurements.
+    WINDOW_DAYS: u32 = 30;
+
+    /// A pair of countries is compared over domains with so many sessions in each (methods 4.2).
+    CO_BLOCKING_SESSIONS: u32 = 3;
+    /// A shared block list is significant up to this false discovery rate (ruling intelligence 23).
+    FALSE_DISCOVERY_RATE: f64 = 0.05;
+    /// Pairs of countries compared per second of waiting between two publications of all pairs.
+    PAIRS_PER_SECOND: u64 = 30;
+
+    /// The weight of an observation in a domain's importance falls to 1/e in so many days (spec intelligence 4).
+    RECENCY_DAYS: f64 = 30.0;
+
+    /// Weight of the share of blocked votes in a network's score (spec intelligence 5.7).
+    ISP_WEIGHT_RATE: f64 = 0.60;
+    /// Weight of the number of blocked categories.
+    ISP_WEIGHT_CATEGORIES: f64 = 0.25;
+    /// Weight of the number of methods.
+    ISP_WEIGHT_METHODS: f64 = 0.15;
+    /// So many categories give the whole weight.
+    ISP_FULL_CATEGORIES: f64 = 10.0;
+    /// So many methods give the whole weight.
+    ISP_FULL_METHODS: f64 = 5.0;
+    /// A network is ranked worldwide from so many measurements.
+    ISP_MIN_MEASUREMENTS: u32 = 10;
+
+    /// A platform's global score is the mean over its countries, shrunk by so many countries without a block.
+    PLATFORM_PRIOR_COUNTRIES: f64 = 4.0;
+
+    /// Weight of freshness in the quality of a country's data.
+    QUALITY_WEIGHT_FRESHNESS: f64 = 0.30;
+    /// Weight of volume.
+    QUALITY_WEIGHT_VOLUME: f64 = 0.30;
+    /// Weight of stability.
+    QUALITY_WEIGHT_STABILITY: f64 = 0.20;
+    /// Weight of source diversity.
+    QUALITY_WEIGHT_DIVERSITY: f64 = 0.20;
+    /// Freshness halves in so many days.
+    QUALITY_HALF_DAYS: f64 = 7.0;
+    /// So many measurements are full volume, on a logarithmic scale.
+    QUALITY_FULL_MEASUREMENTS: f64 = 2_000.0;
+    /// So many sources are half of full diversity.
+    QUALITY_FULL_SOURCES: f64 = 3.0;
+    /// So many networks are the other half.
+    QUALITY_FULL_NETWORKS: f64 = 10.0;
+    /// Quality is high from this score.
+    QUALITY_HIGH: f64 = 70.0;
+    /// Quality is medium from this score.
+    QUALITY_MEDIUM: f64 = 40.0;
+
+    /// Data are live up to this age in days.
+    FRESH_LIVE_DAYS: f64 = 1.0;
+    /// Data are recent up to this age in days.
+    FRESH_RECENT_DAYS: f64 = 7.0;
+    /// Data age up to this age in days; after that they are stale.
+    FRESH_AGING_DAYS: f64 = 30.0;
+
+    /// Networks from which the depth of a country is deep.
+    DEPTH_DEEP: u32 = 10;
+
+    /// A country has a topic score from so many decided sites of the topic.
+    TOPIC_MIN_SITES: u32 = 3;
+}

@@ -1,0 +1,306 @@
+//! Rankings as answers: one way from facts to JSON and CSV, present and past.
+//!
+//! A report is known by a name, at most one parameter, and its format; `analytics/<name>[/<parameter>][.csv]` is also
+//! the name of the document. Those without parameter are published when facts change, the others are rendered at their
+//! first reading in a period, from the same rows.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::constants::{CONFIRMED_NETWORKS, WINDOW_DAYS};
+use super::facts::{Facts, Isp, Site};
+use super::{isps, measurement, platforms, quality, store, tools, topics};
+use crate::actor::{Kind, View};
+use crate::country::strictest;
+use crate::documents::{Family, Rendered};
+use crate::starter;
+use crate::world::{SourceLicense, SourceSummary};
+use crate::{Error, Result, Timestamp};
+
+/// Beginning of the name of every document here.
+const PREFIX: &str = "analytics/";
+/// Seconds for which a reader may take a ranking for fresh.
+pub const MAX_AGE: u32 = 60;
+
+pub const CO_BLOCKING: &str = "co-blocking";
+pub const WORST: &str = "worst";
+/// Networks in the list of the worst, unless asked otherwise.
+pub const WORST_DEFAULT: u32 = 20;
+
+/// What is rendered anew whenever facts change.
+pub const PUBLISHED: [&str; 8] = [
+    "summary",
+    "intent-profile",
+    "most-blocked-domains",
+    "network-depth",
+    "quality",
+    "techniques",
+    "by-region",
+    "platforms",
+];
+
+pub const FAMILIES: &[Family] = &[Family { prefix: PREFIX, owner: Kind::World, max_age: MAX_AGE, render }];
+
+/// The name of the document.
+pub fn key(name: &str, parameter: Option<&str>, csv: bool) -> String {
+    let parameter = parameter.map(|parameter| format!("/{parameter}")).unwrap_or_default();
+    format!("{PREFIX}{name}{parameter}{}", if csv { ".csv" } else { "" })
+}
+
+fn render(view: &View<'_>, rest: &str) -> Result<Rendered> {
+    let (path, csv) = rest.strip_suffix(".csv").map_or((rest, false), |path| (path, true));
+    let (name, parameter) = path.split_once('/').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let world = World {
+        facts: store::all_facts(view)?,
+        sites: if name == CO_BLOCKING { store::all_sites(view)? } else { Vec::new() },
+        worst: if name == WORST { store::worst(view, WORST_DEFAULT)? } else { Vec::new() },
+        at: view.now,
+        generated: view.now,
+        as_of: None,
+    };
+    make(&Asked { name, parameter, csv }, &world)
+}
+
+/// A report that somebody asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub name: &'a str,
+    pub parameter: Option<&'a str>,
+    pub csv: bool,
+}
+
+/// What reports are made from.
+#[derive(Debug, Default)]
+pub struct World {
+    pub facts: Vec<Facts>,
+    pub sites: Vec<(String, Vec<Site>)>,
+    pub worst: Vec<(String, Isp)>,
+    /// The time that ages are counted to.
+    pub at: Timestamp,
+    pub generated: Timestamp,
+    /// Set when this is about the past.
+    pub as_of: Option<Timestamp>,
+}
+
+impl World {
+    pub fn stamp(&self) -> Stamp {
+        let sources = self.facts.iter().flat_map(|facts| facts.sources.clone()).collect();
+        Stamp::new(sources, self.generated, self.as_of)
+    }
+}
+
+/// When an answer was made, about when, and under which licence it stands.
+#[derive(Debug)]
+pub struct Stamp {
+    pub license: String,
+    pub source_licenses: Vec<SourceLicense>,
+    pub generated: Timestamp,
+    pub as_of: Option<Timestamp>,
+}
+
+impl Stamp {
+    /// Under the strictest licence of these sources (ruling intelligence 35).
+    pub fn new(sources: Vec<SourceSummary>, generated: Timestamp, as_of: Option<Timestamp>) -> Stamp {
+        let license = strictest(&sources);
+        let mut found: BTreeMap<String, String> = BTreeMap::from([("starter".to_owned(), starter::LICENCE.to_owned())]);
+        found.extend(sources.into_iter().map(|source| (source.source, source.licence)));
+        let source_licenses = found.into_iter().map(|(source, license)| SourceLicense { source, license }).collect();
+        Stamp { license, source_licenses, generated, as_of }
+    }
+}
+
+/// Makes a report.
+pub fn make(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+    match asked.name {
+        "summary" => measurement::summary(asked, world),
+        "intent-profile" => measurement::intent_profile(asked, world),
+        "category-leaders" => measurement::category_leaders(asked, world),
+        CO_BLOCKING => measurement::co_blocking(asked, world),
+        "most-blocked-domains" => measurement::most_blocked(asked, world),
+        "network-depth" => quality::network_depth(asked, world),
+        "quality" => quality::quality(asked, world),
+        "techniques" => measurement::techniques(asked, world),
+        "by-region" => measurement::by_region(asked, world),
+        "platforms" => platforms::scores(asked, world),
+        "platform" => platforms::risk(asked, world),
+        "topic" => topics::index(asked, world),
+        "tools" => tools::accessibility(asked, world),
+        WORST => isps::worst_report(asked, world),
+        name => Err(Error::internal(format!("no report is named {name}"))),
+    }
+}
+
+/// The list of a body that a CSV holds, and its columns.
+pub struct Table {
+    pub list: &'static str,
+    pub columns: &'static [&'static str],
+}
+
+/// What stands around every body of the measurement group.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer<T> {
+    schema: String,
+    generated_at: String,
+    window_days: u32,
+    confirmation_rule: String,
+    /// How these numbers must not be read.
+    caveat: &'static str,
+    /// Countries with measurements inside the window.
+    countries_measured: usize,
+    /// Measurements inside the window, each once.
+    measurements: u64,
+    /// False when nothing is measured inside the window.
+    available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    license: String,
+    source_licenses: Vec<SourceLicense>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+    #[serde(flatten)]
+    body: T,
+}
+
+/// The same around bodies of the groups that write in camel case.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CamelAnswer<T> {
+    #[serde(flatten)]
+    body: T,
+    generated_at: String,
+    window_days: u32,
+    caveat: &'static str,
+    license: String,
+    source_licenses: Vec<SourceLicense>,
+    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+}
+
+/// Why an answer is empty.
+pub const NOTHING: &str = "Nothing is measured inside the window. Import measurements: `heliograph import \
+    ooni-observations <file>`.";
+
+/// A body of the measurement group with what stands around it; or its table as CSV.
+pub fn snake<T: Serialize>(
+    asked: &Asked<'_>,
+    world: &World,
+    caveat: &'static str,
+    table: &Table,
+    body: T,
+) -> Result<Rendered> {
+    let Stamp { license, source_licenses, generated, as_of } = world.stamp();
+    let measurements = world.facts.iter().map(|facts| facts.recent).sum();
+    finish(
+        asked,
+        table,
+        &license,
+        &Answer {
+            schema: format!("heliograph.measurement.{}/1", asked.name),
+            generated_at: generated.to_string(),
+            window_days: WINDOW_DAYS,
+            confirmation_rule: format!("{CONFIRMED_NETWORKS} networks"),
+            caveat,
+            countries_measured: world.facts.iter().filter(|facts| facts.recent > 0).count(),
+            measurements,
+            available: measurements > 0,
+            reason: (measurements == 0).then_some(NOTHING),
+            license: license.clone(),
+            source_licenses,
+            as_of: as_of.map(|at| at.to_string()),
+            body,
+        },
+    )
+}
+
+/// A body in camel case with what stands around it; or its table as CSV.
+pub fn camel<T: Serialize>(
+    asked: &Asked<'_>,
+    stamp: Stamp,
+    caveat: &'static str,
+    table: &Table,
+    body: T,
+) -> Result<Rendered> {
+    let Stamp { license, source_licenses, generated, as_of } = stamp;
+    finish(
+        asked,
+        table,
+        &license,
+        &CamelAnswer {
+            body,
+            generated_at: generated.to_string(),
+            window_days: WINDOW_DAYS,
+            caveat,
+            license: license.clone(),
+            source_licenses,
+            as_of: as_of.map(|at| at.to_string()),
+        },
+    )
+}
+
+pub fn finish(asked: &Asked<'_>, table: &Table, license: &str, answer: &impl Serialize) -> Result<Rendered> {
+    if !asked.csv {
+        return Rendered::json(answer);
+    }
+    let value = serde_json::to_value(answer).map_err(Error::internal)?;
+    let rows = value.get(table.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let parameter = asked.parameter.map(|parameter| format!("-{parameter}")).unwrap_or_default();
+    Ok(Rendered::csv(csv(table.columns, rows, license)?, &format!("{}{parameter}.csv", asked.name)))
+}
+
+/// Rows as CSV: the named members, then the licence. Lists are joined with `;`, of objects each member is `name=value`.
+pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Result<Vec<u8>> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns.iter().copied().chain(["license"])).map_err(Error::internal)?;
+    for row in rows {
+        let cells = columns.iter().map(|column| row.get(column).map(cell).unwrap_or_default());
+        writer.write_record(cells.chain([license.to_owned()])).map_err(Error::internal)?;
+    }
+    writer.into_inner().map_err(|error| Error::internal(error.error()))
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        // A spreadsheet would run a text that begins like a formula; names of networks are anybody's.
+        Value::String(text) if text.starts_with(['=', '+', '-', '@']) => format!("'{text}"),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(";"),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| format!("{name}={}", cell(value))).collect::<Vec<_>>().join(";")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_csv_has_the_named_columns_and_quotes_what_would_break_a_row() {
+        let rows = [
+            serde_json::json!({ "name": "a,\"b\"", "list": ["x", 1], "map": { "k": 0.5 }, "none": null }),
+            serde_json::json!({ "name": "=1+1", "other": true }),
+        ];
+        let text = String::from_utf8(csv(&["name", "list", "map", "none"], &rows, "CC0").unwrap()).unwrap();
+        assert_eq!(text, "name,list,map,none,license\n\"a,\"\"b\"\"\",x;1,k=0.5,,CC0\n'=1+1,,,,CC0\n");
+    }
+
+    /// A first start has nothing and says so in every report.
+    #[test]
+    fn every_report_of_nothing_is_empty_and_not_an_error() {
+        let world = World { at: Timestamp::from_seconds(1_700_000_000), ..World::default() };
+        let parameters = [("category-leaders", "NEWS"), ("platform", "telegram"), ("topic", "news")];
+        let plain = PUBLISHED.iter().chain(&[CO_BLOCKING, WORST, "tools"]).map(|name| (*name, None));
+        for (name, parameter) in plain.chain(parameters.map(|(name, parameter)| (name, Some(parameter)))) {
+            for csv in [false, true] {
+                let rendered = make(&Asked { name, parameter, csv }, &world).unwrap();
+                let text = String::from_utf8(rendered.body).unwrap();
+                assert!(csv || text.contains("CC-BY-4.0") && !text.contains("NaN"), "{name}: {text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Reachability of circumvention tools and VPNs (spec intelligence 3.11).
+//!
+//! Tests of Tor, Psiphon and, once they are imported, OpenVPN, Riseup VPN and Tor over Snowflake give the numbers. The
+//! provider slugs of older clients are known, and honestly empty: nothing here tests those services.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::constants::WINDOW_DAYS;
+use super::facts::{TOOLS, ToolFacts};
+use super::reports::{Asked, NOTHING, Stamp, Table, World, finish};
+use crate::country::round;
+use crate::documents::Rendered;
+use crate::world::SourceLicense;
+use crate::{Error, Result};
+
+/// Providers that clients ask for (spec intelligence 0.4) and that no test speaks of.
+const PROVIDERS: [&str; 4] = ["svc", "nordvpn", "protonvpn", "mullvad"];
+
+/// A provider in normal form; 400 for one that is not known.
+pub fn provider(text: &str) -> Result<&'static str> {
+    let known = || PROVIDERS.into_iter().chain(TOOLS);
+    known().find(|known| known.eq_ignore_ascii_case(text.trim())).ok_or_else(|| {
+        let names: Vec<&str> = known().collect();
+        Error::bad_request(format!("`provider` must be one of {}.", names.join(", ")))
+    })
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Asking {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    country: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "ToolStats")]
+struct Stats {
+    /// Measurements inside the window.
+    total_probes: u64,
+    /// Networks that measured, summed over countries; the most of any target of a country.
+    probe_nodes: u64,
+    targets_tested: usize,
+    total_accessible: u64,
+    total_blocked: u64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ToolTarget")]
+struct TargetRow {
+    /// Provider and role.
+    host: String,
+    /// Where the other end stands: these tests try many relays.
+    location: &'static str,
+    accessible_rate: f64,
+    blocked_rate: f64,
+    block_types: Vec<String>,
+    measurements: u64,
+    /// Countries where it was tested.
+    countries: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ToolProvider")]
+struct ProviderRow {
+    provider: &'static str,
+    total_probes: u64,
+    accessible: u64,
+    blocked: u64,
+    accessibility_rate: f64,
+    targets: Vec<TargetRow>,
+}
+
+/// `/v1/vpn-accessibility`
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "VpnAccessibility")]
+pub struct ToolsBody {
+    query: Asking,
+    available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    window_days: u32,
+    stats: Stats,
+    by_provider: Vec<ProviderRow>,
+    caveat: &'static str,
+    license: String,
+    source_licenses: Vec<SourceLicense>,
+    updated_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_of: Option<String>,
+}
+
+/// The parameter is `country~provider`, either may be empty.
+pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+    let (country, provider) = asked.parameter.and_then(|parameter| parameter.split_once('~')).unwrap_or_default();
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let mut by_key: BTreeMap<&str, Vec<(&str, &ToolFacts)>> = BTreeMap::new();
+    let mut stats = Stats::default();
+    for facts in world.facts.iter().filter(|facts| country.is_empty() || facts.country == country) {
+        let tools = || facts.tools.iter().filter(|tool| provider.is_empty() || name(tool) == provider);
+        stats.probe_nodes += tools().map(|tool| u64::from(tool.networks)).max().unwrap_or(0);
+        tools().for_each(|tool| by_key.entry(&tool.key).or_default().push((&facts.country, tool)));
+    }
+    stats.targets_tested = by_key.len();
+    let mut by_provider: Vec<ProviderRow> = Vec::new();
+    for tool in TOOLS {
+        let rows: Vec<_> =
+            by_key.iter().filter(|(key, _)| key.split_once('/').is_some_and(|(n, _)| n == tool)).collect();
+        if !rows.is_empty() {
+            by_provider.push(provider_row(tool, &rows));
+        }
+    }
+    for row in &by_provider {
+        stats.total_probes += row.total_probes;
+        stats.total_accessible += row.accessible;
+        stats.total_blocked += row.blocked;
+    }
+    let Stamp { license, source_licenses, as_of, .. } = world.stamp();
+    let body = ToolsBody {
+        query: Asking { country: given(country), provider: given(provider) },
+        available: !by_provider.is_empty(),
+        reason: by_provider.is_empty().then_some(match PROVIDERS.contains(&provider) {
+            true => "Nothing tests this provider. Results exist for tor, psiphon and other tools once imported.",
+            false => NOTHING,
+        }),
+        window_days: WINDOW_DAYS,
+        stats,
+        by_provider,
+        caveat: "Numbers are of the whole window, not of the last 24 hours. Each test tries endpoints of its own choice; \
+            a tool may work where its public endpoints fail.",
+        license: license.clone(),
+        source_licenses,
+        updated_at: world.facts.iter().filter_map(|facts| facts.newest).max().unwrap_or(world.at).to_string(),
+        as_of: as_of.map(|at| at.to_string()),
+    };
+    let columns = &["provider", "total_probes", "accessible", "blocked", "accessibility_rate"];
+    finish(asked, &Table { list: "by_provider", columns }, &license, &body)
+}
+
+fn name(tool: &ToolFacts) -> &str {
+    tool.key.split_once('/').map_or("", |(name, _)| name)
+}
+
+fn provider_row(provider: &'static str, rows: &[(&&str, &Vec<(&str, &ToolFacts)>)]) -> ProviderRow {
+    let mut row = ProviderRow {
+        provider,
+        total_probes: 0,
+        accessible: 0,
+        blocked: 0,
+        accessibility_rate: 0.0,
+        targets: Vec::new(),
+    };
+    for (key, facts) in rows {
+        let (mut all, mut said, mut blocked) = (0_u64, 0.0, 0.0);
+        let mut types = BTreeSet::new();
+        for (_, tool) in *facts {
+            all += u64::from(tool.measurements);
+            types.extend(tool.block_types.iter().cloned());
+            if let Some(rate) = tool.rate {
+                said += f64::from(tool.measurements);
+                blocked += rate * f64::from(tool.measurements);
+            }
+        }
+        let share = if said > 0.0 { blocked / said } else { 0.0 };
+        row.total_probes += all;
+        // Parts of counts that fit.
+        row.blocked += blocked.round() as u64;
+        row.accessible += (said - blocked).round() as u64;
+        row.targets.push(TargetRow {
+            host: (**key).to_owned(),
+            location: "many",
+            accessible_rate: if said > 0.0 { round(1.0 - share) } else { 0.0 },
+            blocked_rate: round(share),
+            block_types: types.into_iter().collect(),
+            measurements: all,
+            countries: facts.iter().map(|(country, _)| (*country).to_owned()).collect(),
+        });
+    }
+    let said = row.accessible + row.blocked;
+    row.accessibility_rate = if said > 0 { round(row.accessible as f64 / said as f64) } else { 0.0 };
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_are_those_of_clients_and_those_that_are_tested() {
+        assert_eq!(provider("Mullvad").unwrap(), "mullvad");
+        assert_eq!(provider("tor").unwrap(), "tor");
+        assert_eq!(provider("other").unwrap_err().code, crate::ErrorCode::BadRequest);
+    }
+}

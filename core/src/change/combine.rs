@@ -1,0 +1,289 @@
+//! What belongs together: measured events, silences and what others report, to incidents of one country. The result
+//! depends on the sets alone, not on their order (ruling intelligence 15).
+//!
+//! - Measured events of a platform stand alone. Those of single domains that begin within 24 h of the first, by the same
+//!   method, on networks that are mostly the same, are one incident with several domains: a censor's list comes into force
+//!   at once. "Mostly" is a Jaccard index of one half, not equality, since which domain was measured on which network is
+//!   chance. The earliest leads and the others compare with it, so that a chain of ever later blocks does not run together.
+//! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) is one incident while its parts overlap,
+//!   with 6 h to spare, because sources see the ends at different times. Reports about single networks only join what a
+//!   national one spans; alone they are incidents of their network.
+//! - A report that names services corroborates the measured events of those services that it overlaps, and is an incident
+//!   of its own only where nothing was measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::constants::{EVENT_HOURS, EVENT_SLACK, SIMILAR_HOURS, SIMILAR_NETWORKS};
+use super::merge::Found;
+use super::series::techniques;
+use crate::event::{Event, EventKind, Scope};
+use crate::kv::Row;
+use crate::starter::Platform;
+use crate::verdict::national;
+
+/// The subject of lost connectivity.
+pub const INTERNET: &str = "internet";
+
+/// A measured event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Platform slug, service or domain.
+    pub subject: String,
+    pub found: Found,
+}
+
+/// A collapse of the volume of measurements (ruling intelligence 24).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Silence {
+    /// First silent hour and the one after the last, hours since the epoch.
+    pub start: i64,
+    pub end: i64,
+    /// Whether measurements came back.
+    pub over: bool,
+    /// Networks that fell silent, and how many were expected to speak.
+    pub networks: Vec<u32>,
+    pub networks_expected: u32,
+    /// Their share of weight, 0 to 1.
+    pub weight: f64,
+    pub expected: f64,
+    pub observed: u64,
+    pub sources: BTreeSet<u8>,
+}
+impl Row for Silence {}
+
+/// One incident by what it is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Combined<'a> {
+    pub subject: String,
+    pub measured: Vec<&'a Measured>,
+    pub silences: Vec<&'a Silence>,
+    pub events: Vec<&'a Event>,
+}
+
+impl Combined<'_> {
+    fn new(subject: &str) -> Combined<'_> {
+        Combined { subject: subject.to_owned(), measured: Vec::new(), silences: Vec::new(), events: Vec::new() }
+    }
+
+    /// First and last hour, hours since the epoch.
+    pub fn hours(&self) -> (i64, i64) {
+        let measured = self.measured.iter().map(|measured| (measured.found.start, measured.found.end));
+        let silences = self.silences.iter().map(|silence| (silence.start, silence.end));
+        let all = || measured.clone().chain(silences.clone());
+        // What is measured gives the time; what others report only where nothing is.
+        let events = self.events.iter().map(|event| interval(event)).filter(|_| all().next().is_none());
+        let both = all().chain(events);
+        both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or_default()
+    }
+
+    /// What it speaks of: at one time there is one incident about each.
+    pub fn subjects(&self) -> BTreeSet<String> {
+        let mut subjects: BTreeSet<String> = self.measured.iter().map(|measured| measured.subject.clone()).collect();
+        if self.subject != INTERNET || is_national(self) {
+            subjects.insert(self.subject.clone());
+            return subjects;
+        }
+        // Other areas and networks have other incidents at the same time.
+        for event in &self.events {
+            let areas = event.areas.iter().map(String::as_str).chain(event.areas.is_empty().then_some(""));
+            match event.scope {
+                Scope::Network => subjects.extend(event.asns.iter().map(|asn| format!("{INTERNET}/AS{asn}"))),
+                _ => subjects.extend(areas.map(|area| format!("{INTERNET}/{area}"))),
+            }
+        }
+        subjects
+    }
+}
+
+/// Hours in which an event lies; without an end, a day.
+fn interval(event: &Event) -> (i64, i64) {
+    let start = event.start.hour();
+    (start, event.end.map_or(start + EVENT_HOURS, |end| end.hour()).max(start))
+}
+
+fn overlap(a: (i64, i64), b: (i64, i64)) -> bool {
+    a.0 <= b.1 + EVENT_SLACK && b.0 <= a.1 + EVENT_SLACK
+}
+
+/// Whether an event is about connectivity as such.
+fn is_connectivity(event: &Event) -> bool {
+    match event.kind {
+        EventKind::Outage | EventKind::Shutdown => true,
+        // Without a name it cannot be told from the rest.
+        EventKind::Throttling | EventKind::Block => event.services.is_empty(),
+    }
+}
+
+/// The incidents, in the order of their beginning.
+pub fn combine<'a>(measured: &'a [Measured], silences: &'a [Silence], events: &'a [Event]) -> Vec<Combined<'a>> {
+    let mut all = similar(measured);
+    let reported = about_services(&mut all, events.iter().filter(|event| !is_connectivity(event)).collect());
+    all.extend(reported);
+    all.extend(connectivity(silences, events.iter().filter(|event| is_connectivity(event)).collect()));
+    all.sort_by(|a, b| a.hours().cmp(&b.hours()).then_with(|| a.subject.cmp(&b.subject)));
+    all
+}
+
+fn main_technique(found: &Found) -> Option<&'static str> {
+    let counts: Vec<_> = found.networks.iter().map(|network| techniques(&network.techniques)).collect();
+    national::techniques(counts.iter()).first().map(|technique| technique.method())
+}
+
+fn asns(found: &Found) -> BTreeSet<u32> {
+    found.networks.iter().map(|network| network.asn).collect()
+}
+
+fn alike(a: &BTreeSet<u32>, b: &BTreeSet<u32>) -> bool {
+    let (both, either) = (a.intersection(b).count(), a.union(b).count());
+    both as f64 >= SIMILAR_NETWORKS * either as f64
+}
+
+/// Platforms alone, similar single domains together.
+fn similar(measured: &[Measured]) -> Vec<Combined<'_>> {
+    let is_domain =
+        |measured: &&Measured| Platform::by_slug(&measured.subject).is_none() && measured.subject.contains('.');
+    let mut order: Vec<&Measured> = measured.iter().collect();
+    order.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
+    let mut all: Vec<Combined<'_>> = Vec::new();
+    // Leaders that may still take others: index, start, method, networks.
+    let mut leaders: Vec<(usize, i64, Option<&'static str>, BTreeSet<u32>)> = Vec::new();
+    for one in order {
+        let (method, networks) = (main_technique(&one.found), asns(&one.found));
+        leaders.retain(|(_, start, ..)| one.found.start - start <= SIMILAR_HOURS);
+        let leader = leaders
+            .iter()
+            .filter(|_| is_domain(&one))
+            .find(|(_, _, led_by, of)| *led_by == method && method.is_some() && alike(of, &networks));
+        if let Some(leader) = leader.and_then(|(index, ..)| all.get_mut(*index)) {
+            leader.measured.push(one);
+            continue;
+        }
+        if is_domain(&one) {
+            leaders.push((all.len(), one.found.start, method, networks));
+        }
+        all.push(Combined { measured: vec![one], ..Combined::new(&one.subject) });
+    }
+    all
+}
+
+/// The subject that a source's name of a service means.
+fn service(name: &str) -> &str {
+    Platform::by_slug(name).or_else(|| Platform::by_domain(name)).map_or(name, |platform| platform.slug)
+}
+
+/// Gives each report to the measured events that it overlaps; what is left is grouped.
+fn about_services<'a>(all: &mut [Combined<'a>], mut events: Vec<&'a Event>) -> Vec<Combined<'a>> {
+    sort(&mut events);
+    let mut rest: Vec<Combined<'a>> = Vec::new();
+    for event in events {
+        let services: BTreeSet<&str> = event.services.iter().map(|name| service(name)).collect();
+        let hours = interval(event);
+        let mut known = false;
+        for one in all.iter_mut() {
+            let named = one.measured.iter().any(|measured| services.contains(measured.subject.as_str()));
+            let of_these = |asn: &u32| one.measured.iter().any(|m| m.found.networks.iter().any(|n| n.asn == *asn));
+            let where_ = event.scope != Scope::Network || event.asns.is_empty() || event.asns.iter().any(of_these);
+            if named && where_ && overlap(one.hours(), hours) {
+                one.events.push(event);
+                known = true;
+            }
+        }
+        let Some(first) = services.first().filter(|_| !known) else { continue };
+        match rest.iter_mut().find(|one| one.subject == *first && overlap(one.hours(), hours)) {
+            Some(one) => one.events.push(event),
+            None => rest.push(Combined { events: vec![event], ..Combined::new(first) }),
+        }
+    }
+    rest
+}
+
+fn sort(events: &mut [&Event]) {
+    events.sort_by(|a, b| (interval(a), a.source.code(), &a.id).cmp(&(interval(b), b.source.code(), &b.id)));
+}
+
+/// An incident with the hours that its parts reach over.
+type Reach<'a> = (Combined<'a>, (i64, i64));
+
+/// Lost connectivity: what overlaps is one.
+fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<Combined<'a>> {
+    sort(&mut events);
+    let (narrow, wide): (Vec<&Event>, Vec<&Event>) =
+        events.into_iter().partition(|event| event.scope == Scope::Network);
+    enum Part<'a> {
+        Silence(&'a Silence),
+        Event(&'a Event),
+    }
+    let mut parts: Vec<((i64, i64), Part<'a>)> =
+        silences.iter().map(|silence| ((silence.start, silence.end), Part::Silence(silence))).collect();
+    parts.extend(wide.into_iter().map(|event| (interval(event), Part::Event(event))));
+    parts.sort_by_key(|(hours, _)| *hours);
+    let (mut all, mut open): (Vec<Reach<'a>>, Vec<Reach<'a>>) = (Vec::new(), Vec::new());
+    for (hours, part) in parts {
+        let areas = part_areas(&part);
+        let (mut joined, mut reach) = (Combined::new(INTERNET), hours);
+        for (one, of) in std::mem::take(&mut open) {
+            if overlap(of, hours) && same_area(&one, &areas) {
+                joined.silences.extend(one.silences);
+                joined.events.extend(one.events);
+                reach = (reach.0.min(of.0), reach.1.max(of.1));
+            } else if of.1 + EVENT_SLACK < hours.0 {
+                // Nothing that begins later reaches it.
+                all.push((one, of));
+            } else {
+                open.push((one, of));
+            }
+        }
+        match part {
+            Part::Silence(silence) => joined.silences.push(silence),
+            Part::Event(event) => joined.events.push(event),
+        }
+        open.push((joined, reach));
+    }
+    all.extend(open);
+    fn part_areas<'b>(part: &Part<'b>) -> Option<&'b [String]> {
+        match part {
+            Part::Silence(_) => None,
+            Part::Event(event) => (event.scope == Scope::Regional).then_some(event.areas.as_slice()),
+        }
+    }
+    single_networks(all, narrow)
+}
+
+/// National parts join everything; regional ones each other only where they name the same area or none.
+fn same_area(one: &Combined<'_>, areas: &Option<&[String]>) -> bool {
+    let Some(areas) = areas.filter(|areas| !areas.is_empty()) else { return true };
+    let regional = |event: &&&Event| event.scope == Scope::Regional && !event.areas.is_empty();
+    let wide = one.events.iter().any(|event| !regional(&event));
+    is_national(one) || wide || one.events.iter().any(|event| event.areas.iter().any(|area| areas.contains(area)))
+}
+
+fn is_national(one: &Combined<'_>) -> bool {
+    !one.silences.is_empty() || one.events.iter().any(|event| event.scope == Scope::National)
+}
+
+/// Reports about single networks: into the national incident that spans their beginning, else by network.
+fn single_networks<'a>(mut wide: Vec<Reach<'a>>, narrow: Vec<&'a Event>) -> Vec<Combined<'a>> {
+    let mut alone: BTreeMap<Vec<u32>, Vec<Reach<'a>>> = BTreeMap::new();
+    for event in narrow {
+        let hours = interval(event);
+        let spans = |(one, reach): &&mut Reach<'a>| is_national(one) && reach.0 <= hours.0 && hours.0 <= reach.1;
+        if let Some((one, _)) = wide.iter_mut().find(spans) {
+            one.events.push(event);
+            continue;
+        }
+        let mut asns = event.asns.clone();
+        asns.sort_unstable();
+        let known = alone.entry(asns).or_default();
+        match known.iter_mut().find(|(_, reach)| overlap(*reach, hours)) {
+            Some((one, reach)) => {
+                one.events.push(event);
+                *reach = (reach.0.min(hours.0), reach.1.max(hours.1));
+            }
+            None => known.push((Combined { events: vec![event], ..Combined::new(INTERNET) }, hours)),
+        }
+    }
+    let alone = alone.into_values().flatten();
+    wide.into_iter().chain(alone).map(|(one, _)| one).collect()
+}

@@ -1,0 +1,20 @@
+//! When blocking began and ended: from votes to events. Pure functions; [`crate::country`] feeds and stores.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`constants`] | every number, named; the methodology prints them |
+//! | [`cusum`] | begin and end of blocking on one network |
+//! | [`series`] | a series in blocks, so that late data cost what they change |
+//! | [`merge`] | episodes of all networks and roles of a subject to events |
+//! | [`combine`] | measured events, silences and reports of others to incidents |
+//! | [`volume`], [`silence`] | measurements that were to be expected and did not come |
+//! | [`schedule`] | the hours that a block keeps |
+
+pub mod combine;
+pub mod constants;
+pub mod cusum;
+pub mod merge;
+pub mod schedule;
+pub mod series;
+pub mod silence;
+pub mod volume;

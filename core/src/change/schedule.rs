@@ -1,0 +1,122 @@
+//! The hours that a block keeps, in words.
+
+use super::constants::{SCHEDULE_HOURS, SCHEDULE_OUTSIDE, SCHEDULE_SHARE, SCHEDULE_VOTES};
+use super::series::HourCount;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    blocked: u32,
+    clear: u32,
+}
+
+impl Slot {
+    fn add(&mut self, other: Slot) {
+        self.blocked += other.blocked;
+        self.clear += other.clear;
+    }
+
+    fn votes(&self) -> u32 {
+        self.blocked + self.clear
+    }
+
+    fn share(&self) -> f64 {
+        f64::from(self.blocked) / f64::from(self.votes().max(1))
+    }
+}
+
+/// Saturday and Sunday are 5 and 6: the epoch was a Thursday.
+fn weekday(hour: i64) -> i64 {
+    (hour.div_euclid(24) + 3).rem_euclid(7)
+}
+
+/// Hours of the day in UTC and days of the week between which blocked votes fall ("weekdays 04-14 UTC"); `None` when they
+/// keep none. `hours` are those of the blocked networks while the block lasted.
+pub fn words(hours: &[HourCount]) -> Option<String> {
+    let mut day = [Slot::default(); 24];
+    let (mut week, mut weekend) = (Slot::default(), Slot::default());
+    for count in hours {
+        let slot = Slot { blocked: count.blocked, clear: count.clear };
+        if let Some(total) = usize::try_from(count.hour.rem_euclid(24)).ok().and_then(|hour| day.get_mut(hour)) {
+            total.add(slot);
+        }
+        if weekday(count.hour) >= 5 { weekend.add(slot) } else { week.add(slot) }
+    }
+    let weekdays = weekend.votes() >= SCHEDULE_VOTES && weekend.share() <= SCHEDULE_OUTSIDE && week.blocked > 0;
+    if weekdays {
+        // The hours of the days on which it is blocked.
+        day = [Slot::default(); 24];
+        for count in hours.iter().filter(|count| weekday(count.hour) < 5) {
+            if let Some(total) = usize::try_from(count.hour.rem_euclid(24)).ok().and_then(|hour| day.get_mut(hour)) {
+                total.add(Slot { blocked: count.blocked, clear: count.clear });
+            }
+        }
+    }
+    let days = if weekdays { "weekdays" } else { "daily" };
+    match span(&day) {
+        Some((first, length)) => Some(format!("{days} {first:02}-{:02} UTC", (first + length) % 24)),
+        None if weekdays => Some("weekdays".to_owned()),
+        None => None,
+    }
+}
+
+/// The shortest run of hours, around midnight too, that holds nearly all blocked votes, when few votes outside are
+/// blocked: its first hour and length.
+fn span(day: &[Slot; 24]) -> Option<(usize, usize)> {
+    let blocked: u32 = day.iter().map(|slot| slot.blocked).sum();
+    if blocked < SCHEDULE_VOTES {
+        return None;
+    }
+    for length in 1..=SCHEDULE_HOURS {
+        let run = |first: usize| day.iter().cycle().skip(first).take(length);
+        let best = (0..24)
+            .max_by_key(|first| (run(*first).map(|slot| slot.blocked).sum::<u32>(), std::cmp::Reverse(*first)))?;
+        let inside: u32 = run(best).map(|slot| slot.blocked).sum();
+        if f64::from(inside) < SCHEDULE_SHARE * f64::from(blocked) {
+            continue;
+        }
+        let (best, length) = widen(day, best, length);
+        let mut outside = Slot::default();
+        day.iter().cycle().skip(best + length).take(24 - length).for_each(|slot| outside.add(*slot));
+        let clear = outside.votes() >= SCHEDULE_VOTES && outside.share() <= SCHEDULE_OUTSIDE;
+        return clear.then_some((best, length));
+    }
+    None
+}
+
+/// Takes in the hours at either end in which most votes are blocked.
+fn widen(day: &[Slot; 24], mut first: usize, mut length: usize) -> (usize, usize) {
+    let mostly = |hour: usize| day.get(hour % 24).is_some_and(|slot| slot.blocked > 0 && slot.share() >= 0.5);
+    while length < 24 && mostly(first + length) {
+        length += 1;
+    }
+    while length < 24 && mostly(first + 23) {
+        first = (first + 23) % 24;
+        length += 1;
+    }
+    (first, length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hours(blocked: impl Fn(i64) -> bool) -> Vec<HourCount> {
+        // 19,716 days after the epoch is Monday 2023-12-25.
+        let start = 19_716 * 24;
+        (start..start + 14 * 24)
+            .map(|hour| HourCount { hour, blocked: u32::from(blocked(hour)), clear: u32::from(!blocked(hour)) })
+            .collect()
+    }
+
+    #[test]
+    fn hours_and_days_that_a_block_keeps_are_named_and_others_are_not() {
+        let office = |hour: i64| weekday(hour) < 5 && (4..14).contains(&hour.rem_euclid(24));
+        assert_eq!(words(&hours(office)).as_deref(), Some("weekdays 04-14 UTC"));
+        let night = |hour: i64| !(4..21).contains(&hour.rem_euclid(24));
+        assert_eq!(words(&hours(night)).as_deref(), Some("daily 21-04 UTC"));
+        assert_eq!(words(&hours(|hour| weekday(hour) < 5)).as_deref(), Some("weekdays"));
+        assert_eq!(words(&hours(|_| true)), None);
+        assert_eq!(words(&hours(|hour| hour % 3 == 0)), None, "a third of every hour keeps no hours");
+        assert_eq!(words(&hours(office)[..6]), None, "too few votes to tell");
+    }
+}

@@ -1,0 +1,197 @@
+//! The series of a target, block by block.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::super::evidence::{self, Surroundings};
+use super::super::fold::needs_peers;
+use super::super::instrument;
+use super::super::tables::{ENTRIES, ROLLED};
+use super::Spread;
+use super::tables::{BLOCKS, Broken, CONTROL, Days};
+use crate::Result;
+use crate::actor::{Kind, Operation, Turn, View};
+use crate::change::constants::BLOCK_DAYS;
+use crate::change::series::{Block, advance, block_of, bounds};
+use crate::kv::Direction;
+use crate::time::DAY;
+use crate::verdict::Vote;
+use crate::verdict::window::{self, Session};
+
+/// A block with more measurements takes the room of several.
+const MEASUREMENTS_OF_A_BLOCK: usize = 2_000;
+
+/// The blocks of a target, oldest first.
+pub fn load(turn: &Turn<'_>, target: &str) -> Result<Vec<Block>> {
+    let rows = BLOCKS.scan(turn, &BLOCKS.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
+    Ok(rows.into_iter().map(|(_, block)| block).collect())
+}
+
+/// Computes the blocks from the first changed day on, as far as they change; what is left when there is no room for more.
+/// A day earlier and later belong to it: a success is a control for failures within 24 h (ruling intelligence 4).
+/// What the world should know is added to `told`: (target, block, failed and said).
+pub fn recompute(
+    turn: &mut Turn<'_>,
+    target: &str,
+    days: Days,
+    room: &mut usize,
+    told: &mut Vec<(String, u32, (u32, u32))>,
+) -> Result<Option<Days>> {
+    let last = block_of(days.last.saturating_add(1));
+    let mut block = block_of(days.first.saturating_sub(1));
+    let mut differs = false;
+    loop {
+        if *room == 0 {
+            let first = block.saturating_mul(BLOCK_DAYS).saturating_add(1);
+            // A block that must only be looked at because the one before it differs is looked at in full.
+            return Ok(Some(Days { first, last: days.last.max(first) }));
+        }
+        let key = (target.to_owned(), block);
+        let known = BLOCKS.get(turn, &key)?;
+        let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?.map(|(_, row)| row);
+        let elsewhere = known.as_ref().map_or(0, |known| known.elsewhere);
+        let now = compute(turn, target, block, &before.unwrap_or_default(), elsewhere, room)?;
+        let counts = |block: Option<&Block>| block.map_or((0, 0), |block| (block.failed, block.said));
+        if counts(known.as_ref()) != counts(now.as_ref()) {
+            told.push((target.to_owned(), block, counts(now.as_ref())));
+        }
+        match &now {
+            Some(now) if known.as_ref() != Some(now) => BLOCKS.put(turn, &key, now)?,
+            None if known.is_some() => BLOCKS.delete(turn, &key),
+            _ => {}
+        }
+        differs = match (&known, &now) {
+            (Some(known), Some(now)) => !known.ends_like(now),
+            // Nothing was or is in this block: what was before it stands.
+            (None, None) => differs,
+            _ => true,
+        };
+        if block >= last && !differs {
+            return Ok(None);
+        }
+        block = match next(turn, target, block + 1)? {
+            Some(next) => next,
+            None => return Ok(None),
+        };
+    }
+}
+
+/// The next block, from `from` on, that has measurements or a row.
+fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
+    let day = from.saturating_mul(BLOCK_DAYS);
+    let (start, end) = ((target.to_owned(), day), (target.to_owned(), u32::MAX));
+    let rows = BLOCKS.between(&(target.to_owned(), from), &(target.to_owned(), u32::MAX));
+    let entry = ENTRIES.first(turn, &ENTRIES.between(&start, &end))?.map(|((_, day, ..), _)| day);
+    let rolled = ROLLED.first(turn, &ROLLED.between(&start, &end))?.map(|((_, day, ..), _)| day);
+    let row = BLOCKS.first(turn, &rows)?.map(|((_, block), _)| block);
+    Ok([entry.map(block_of), rolled.map(block_of), row].into_iter().flatten().min())
+}
+
+/// One block from its measurements and the block before; `None` when nothing was measured in it.
+fn compute(
+    turn: &mut Turn<'_>,
+    target: &str,
+    block: u32,
+    before: &Block,
+    elsewhere: u8,
+    room: &mut usize,
+) -> Result<Option<Block>> {
+    let (start, end) = bounds(block);
+    let all = evidence::read(turn, target, start.plus(-DAY), end.plus(DAY))?;
+    *room = room.saturating_sub(1 + all.len() / MEASUREMENTS_OF_A_BLOCK);
+    let inside = |hour: i64| (start.hour()..end.hour()).contains(&hour);
+    if !all.iter().any(|seen| inside(seen.session.hour)) {
+        return Ok(None);
+    }
+    let peers = evidence::peers(turn, target, &all, end.plus(DAY))?;
+    let mut own = all;
+    own.retain(|seen| inside(seen.session.hour));
+    // By block, so that a later look at it finds the same faults.
+    instrument::mask(&mut own);
+    let Broken(broken) = control(turn, block)?;
+    let mut networks: BTreeMap<u32, (Vec<Session>, BTreeSet<u8>)> = BTreeMap::new();
+    for seen in &own {
+        let session = seen.session;
+        let Some(asn) = session.asn.filter(|asn| !broken.contains(asn)) else { continue };
+        let network = networks.entry(asn).or_default();
+        network.0.push(session);
+        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
+        if session.evaluated.with_peers(works) == Vote::Blocked {
+            network.1.insert(seen.source);
+        }
+    }
+    for span in before.spans.iter().filter(|span| !span.cusum.is_quiet()) {
+        networks.entry(span.asn).or_default();
+    }
+    let failing = f64::from(elsewhere) / 100.0;
+    let spans = networks.into_iter().map(|(asn, (sessions, sources))| {
+        advance(asn, before.cusum(asn), &window::votes(&sessions, &peers), sources, failing)
+    });
+    let spans = spans.filter(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
+    let spans = spans.collect();
+    let (failed, said) = if needs_peers(target) { counts(&own) } else { (0, 0) };
+    Ok(Some(Block { spans, failed, said, elsewhere }))
+}
+
+/// Measurements that failed, and those that say anything.
+fn counts(seen: &[evidence::Seen]) -> (u32, u32) {
+    seen.iter().fold((0, 0), |(failed, said), seen| match seen.session.evaluated.vote {
+        Vote::Blocked | Vote::NeedsControl | Vote::Down => (failed + 1, said + 1),
+        Vote::Clear => (failed, said + 1),
+        Vote::Masked => (failed, said),
+    })
+}
+
+/// How often targets without controls failed in other countries, by block, from the world.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetFailing {
+    /// (target, block, percent)
+    pub rates: Vec<(String, u32, u8)>,
+}
+
+impl Operation for SetFailing {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_failing";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (target, block, percent) in self.rates {
+            let key = (target.clone(), block);
+            let Some(row) = BLOCKS.get(turn, &key)?.filter(|row| row.elsewhere != percent) else { continue };
+            BLOCKS.put(turn, &key, &Block { elsewhere: percent, ..row })?;
+            // The day in the middle: the blocks before and after stay as they are.
+            let day = block.saturating_mul(BLOCK_DAYS).saturating_add(BLOCK_DAYS / 2);
+            super::measured(turn, &target, (day, day))?;
+        }
+        super::soon(turn)
+    }
+}
+
+/// Networks that fail too many control sites in a block to decide anything (ruling intelligence 22).
+fn control(turn: &mut Turn<'_>, block: u32) -> Result<Broken> {
+    if let Some(known) = CONTROL.get(turn, &(block,))? {
+        return Ok(known);
+    }
+    let broken = broken(&turn.view(), block)?;
+    CONTROL.put(turn, &(block,), &broken)?;
+    Ok(broken)
+}
+
+fn broken(view: &View<'_>, block: u32) -> Result<Broken> {
+    Ok(Broken(Surroundings::at(view, bounds(block).1)?.broken()))
+}
+
+/// Measurements of a control site changed: where other networks are broken now, every target must be computed again.
+pub fn control_changed(turn: &mut Turn<'_>, days: Days) -> Result<()> {
+    let known = CONTROL.between(&(block_of(days.first),), &(block_of(days.last).saturating_add(1),));
+    for ((block,), before) in CONTROL.scan(turn, &known, Direction::Ascending, usize::MAX)? {
+        let now = broken(&turn.view(), block)?;
+        if now != before {
+            CONTROL.put(turn, &(block,), &now)?;
+            let at = turn.now;
+            turn.schedule(&format!("changes_spread/{block}"), at, &Spread { block: Some(block), after: None })?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,403 @@
+//! What an incident says, from what it is made of (ruling intelligence 30).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::Source;
+use super::super::answer::round;
+use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
+use crate::actor::View;
+use crate::change::combine::{Combined, INTERNET, Measured};
+use crate::change::constants::{
+    CONFIDENCE_NETWORKS, CONFIDENCE_SINGLE, CRITICAL_WEIGHT, HIGH_NETWORKS, HIGH_WEIGHT, MEDIUM_NETWORKS,
+};
+use crate::change::merge::Affected;
+use crate::change::series::techniques;
+use crate::event::{Cause, Event, EventKind, Scope};
+use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status};
+use crate::kv::Direction;
+use crate::starter::Platform;
+use crate::time::{DAY, HOUR};
+use crate::verdict::constants::{ACCESSIBLE_VOTES, LABEL_PREVALENCE, MIN_ADDRESSES};
+use crate::verdict::national;
+use crate::verdict::posterior::{Calibration, log10_odds};
+use crate::verdict::technique::Technique;
+use crate::verdict::window::Ageing;
+use crate::{Result, Timestamp, licence};
+
+/// Probability given to a report that its source does not grade. Our choice.
+const REPORT_PROBABILITY: f64 = 0.9;
+/// Platforms whose block is high (ruling intelligence 30): messaging, social networks, news.
+const NOT_MEDIA: [&str; 2] = ["tor", "wikipedia"];
+
+fn at_hour(hour: i64) -> Timestamp {
+    Timestamp(hour.saturating_mul(HOUR))
+}
+
+/// Calibrated probability of a network's blocked votes.
+fn probability(network: &Affected) -> f64 {
+    Calibration::cold_start().probability(log10_odds(LABEL_PREVALENCE) + network.evidence)
+}
+
+/// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (ruling
+/// intelligence 12).
+pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
+    let messaging = measured.found.targets.iter().any(|target| super::super::subject::is_messaging(target));
+    measured.found.resolved.is_some() || now.since(at_hour(measured.found.last_vote)) > Ageing::of(messaging).limit
+}
+
+/// The draft of an incident.
+pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
+    let measured = !one.measured.is_empty();
+    let sources = sources(one);
+    let networks = networks(view, one)?;
+    let (tested, weight) = weight(view, one)?;
+    let (start, end) = times(one, view.now);
+    let votes: u64 = one.measured.iter().map(|measured| measured.found.votes).sum();
+    let blocked: u64 = one.measured.iter().map(|measured| measured.found.blocked).sum();
+    let (evidence, evidence_total) = evidence(view, one)?;
+    let ids = sources.iter().map(|source| source.id().to_owned());
+    Ok(Draft {
+        subject: one.subject.clone(),
+        kind: kind(one),
+        severity: severity(one, weight, &networks),
+        status: status(one, end, sources.len(), networks.len()),
+        confidence: round(confidence(one, sources.len(), networks.len())),
+        start,
+        end,
+        services: services(one),
+        domains: domains(one),
+        networks_tested: tested,
+        weight: round(weight),
+        methods: methods(one),
+        areas: collect(one.events.iter().flat_map(|event| &event.areas)),
+        occasion: one.events.iter().find_map(|event| event.occasion.clone()),
+        pattern: (measured && one.measured.iter().any(|m| m.found.intermittent)).then(|| "intermittent".to_owned()),
+        schedule: one.measured.iter().find_map(|measured| measured.found.schedule.clone()),
+        sources: ids.collect::<BTreeSet<String>>().into_iter().collect(),
+        measurements: one.measured.iter().map(|measured| measured.found.measurements).sum(),
+        anomaly_rate: round(if votes == 0 { 0.0 } else { blocked as f64 / votes as f64 }),
+        networks,
+        evidence,
+        evidence_ids: Vec::new(),
+        evidence_total,
+        licence: licence::effective(sources.iter().map(|source| source.licence())),
+    })
+}
+
+fn collect<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
+    texts.cloned().collect::<BTreeSet<String>>().into_iter().collect()
+}
+
+fn sources(one: &Combined<'_>) -> Vec<Source> {
+    let codes = one.measured.iter().flat_map(|measured| &measured.found.sources);
+    let codes = codes.chain(one.silences.iter().flat_map(|silence| &silence.sources)).copied();
+    let codes: BTreeSet<u8> = codes.chain(one.events.iter().map(|event| event.source.code())).collect();
+    codes.into_iter().filter_map(Source::from_code).collect()
+}
+
+fn is_ordered(event: &Event) -> bool {
+    match event.kind {
+        EventKind::Outage => event.cause == Cause::Ordered,
+        EventKind::Shutdown | EventKind::Throttling | EventKind::Block => event.cause != Cause::Accident,
+    }
+}
+
+/// Blocks are censorship. Lost connectivity is a disruption until somebody says that it was ordered, and mixed while
+/// others only saw it.
+fn kind(one: &Combined<'_>) -> IncidentType {
+    if one.subject != INTERNET {
+        return IncidentType::Censorship;
+    }
+    let ordered = one.events.iter().filter(|event| is_ordered(event)).count();
+    match (ordered, one.events.len() - ordered + one.silences.len()) {
+        (0, _) => IncidentType::Disruption,
+        (_, 0) => IncidentType::Censorship,
+        _ => IncidentType::Mixed,
+    }
+}
+
+fn severity(one: &Combined<'_>, weight: f64, networks: &[AffectedNetwork]) -> Severity {
+    if one.subject == INTERNET {
+        return connectivity_severity(one);
+    }
+    let platform = Platform::by_slug(&one.subject)
+        .filter(|_| one.measured.is_empty() || one.measured.iter().any(|measured| measured.found.essential));
+    if one.measured.is_empty() {
+        // Others report a block: its reach stands for weight.
+        let wide = one.events.iter().map(|event| event.scope).max();
+        return match (platform, wide) {
+            (Some(_), Some(Scope::National)) => Severity::Critical,
+            (Some(_), Some(Scope::Regional)) => Severity::High,
+            (Some(_), _) | (None, Some(Scope::National)) => Severity::Medium,
+            _ => Severity::Low,
+        };
+    }
+    match platform {
+        Some(_) if weight >= CRITICAL_WEIGHT => Severity::Critical,
+        Some(platform)
+            if !NOT_MEDIA.contains(&platform.slug) && (networks.len() >= HIGH_NETWORKS || weight >= HIGH_WEIGHT) =>
+        {
+            Severity::High
+        }
+        Some(_) => Severity::Medium,
+        None if networks.len() >= MEDIUM_NETWORKS => Severity::Medium,
+        None => Severity::Low,
+    }
+}
+
+fn connectivity_severity(one: &Combined<'_>) -> Severity {
+    let scope =
+        |ordered: bool| one.events.iter().filter(|event| is_ordered(event) == ordered).map(|event| event.scope).max();
+    let seen = if one.silences.is_empty() { scope(false) } else { Some(Scope::National) };
+    match (scope(true), seen) {
+        (Some(Scope::National), _) | (Some(_), Some(Scope::National)) => Severity::Critical,
+        (Some(Scope::Regional), _) | (None, Some(Scope::National)) => Severity::High,
+        (Some(Scope::Network), _) | (None, Some(Scope::Regional)) => Severity::Medium,
+        (None, _) => Severity::Low,
+    }
+}
+
+/// Suspected is one source and one network, and a silence that nobody else speaks of (rulings intelligence 24 and 30).
+fn status(one: &Combined<'_>, end: Option<Timestamp>, sources: usize, networks: usize) -> Status {
+    let narrow = one.events.iter().all(|event| event.scope == Scope::Network) && networks <= 1;
+    let silence_alone = one.events.is_empty() && !one.silences.is_empty();
+    let single = sources <= 1 && one.silences.is_empty() && narrow;
+    match end {
+        _ if silence_alone || single => Status::Suspected,
+        Some(_) => Status::Resolved,
+        None => Status::Active,
+    }
+}
+
+fn confidence(one: &Combined<'_>, sources: usize, networks: usize) -> f64 {
+    let measured = one.measured.iter().flat_map(|measured| &measured.found.networks).map(probability);
+    let reported = one.events.iter().map(|event| event.score.unwrap_or(REPORT_PROBABILITY));
+    let silent = one.silences.iter().map(|_| REPORT_PROBABILITY);
+    let largest = measured.chain(reported).chain(silent).fold(0.0_f64, f64::max).clamp(0.0, 1.0);
+    let several = networks >= 2 || one.events.iter().any(|event| event.scope != Scope::Network);
+    largest
+        * match (sources, several) {
+            (2.., _) => 1.0,
+            (_, true) => CONFIDENCE_NETWORKS,
+            (_, false) => CONFIDENCE_SINGLE,
+        }
+}
+
+/// Begin and end. What was measured gives them; reports only where nothing was measured.
+fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>) {
+    let (first, last) = one.hours();
+    if !one.measured.is_empty() {
+        let over = one.measured.iter().all(|measured| is_over(measured, now));
+        return (at_hour(first), over.then(|| at_hour(last)));
+    }
+    if !one.silences.is_empty() {
+        let over = one.silences.iter().all(|silence| silence.over);
+        return (at_hour(first), over.then(|| at_hour(last)));
+    }
+    let start = one.events.iter().map(|event| event.start).min().unwrap_or(at_hour(first));
+    let ends: Option<Vec<Timestamp>> = one.events.iter().map(|event| event.end).collect();
+    (start, ends.and_then(|ends| ends.into_iter().max()))
+}
+
+fn services(one: &Combined<'_>) -> Vec<String> {
+    let named = one.events.iter().filter(|_| one.measured.is_empty()).flat_map(|event| &event.services);
+    let named = named.filter_map(|name| Platform::by_slug(name).or_else(|| Platform::by_domain(name)));
+    let measured = one.measured.iter().filter_map(|measured| Platform::by_slug(&measured.subject));
+    named.chain(measured).map(|platform| platform.slug.to_owned()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn domains(one: &Combined<'_>) -> Vec<String> {
+    let named = one.events.iter().filter(|_| one.measured.is_empty()).flat_map(|event| &event.services);
+    let measured = one.measured.iter().flat_map(|measured| &measured.found.targets);
+    collect(named.filter(|name| name.contains('.')).chain(measured.filter(|target| !target.contains('/'))))
+}
+
+fn methods(one: &Combined<'_>) -> Vec<String> {
+    let networks = one.measured.iter().flat_map(|measured| &measured.found.networks);
+    let counts: Vec<BTreeMap<Technique, u32>> = networks.map(|network| techniques(&network.techniques)).collect();
+    let mut methods: Vec<String> = Vec::new();
+    for technique in national::techniques(counts.iter()) {
+        if !methods.iter().any(|method| method == technique.method()) {
+            methods.push(technique.method().to_owned());
+        }
+    }
+    if methods.is_empty() && one.events.iter().any(|event| event.kind == EventKind::Throttling) {
+        methods.push(Technique::Throttling.method().to_owned());
+    }
+    methods
+}
+
+fn row(view: &View<'_>, asn: u32) -> Result<NetworkRow> {
+    Ok(NETWORKS.get(view, &(asn,))?.unwrap_or_default())
+}
+
+fn networks(view: &View<'_>, one: &Combined<'_>) -> Result<Vec<AffectedNetwork>> {
+    let mut networks: BTreeMap<u32, AffectedNetwork> = BTreeMap::new();
+    for part in one.measured.iter().flat_map(|measured| &measured.found.networks) {
+        let network = networks.entry(part.asn).or_insert_with(|| AffectedNetwork {
+            asn: part.asn,
+            name: None,
+            first: Some(at_hour(part.first)),
+            last: Some(at_hour(part.last)),
+            blocked: 0,
+            votes: 0,
+        });
+        network.first = network.first.min(Some(at_hour(part.first)));
+        network.last = network.last.max(Some(at_hour(part.last)));
+        network.blocked = network.blocked.saturating_add(part.blocked);
+        network.votes = network.votes.saturating_add(part.votes);
+    }
+    let silent = one.silences.iter().flat_map(|silence| &silence.networks);
+    for asn in silent.chain(one.events.iter().filter(|_| one.measured.is_empty()).flat_map(|event| &event.asns)) {
+        let nothing = AffectedNetwork { asn: *asn, name: None, first: None, last: None, blocked: 0, votes: 0 };
+        networks.entry(*asn).or_insert(nothing);
+    }
+    for network in networks.values_mut() {
+        network.name = row(view, network.asn)?.name;
+    }
+    Ok(networks.into_values().collect())
+}
+
+/// Networks with votes, and the affected share of the weight of those with enough of them (ruling intelligence 7).
+fn weight(view: &View<'_>, one: &Combined<'_>) -> Result<(u32, f64)> {
+    if one.measured.is_empty() {
+        let silence = one.silences.iter().max_by(|a, b| a.weight.total_cmp(&b.weight));
+        return Ok(silence.map_or((0, 0.0), |silence| (silence.networks_expected, silence.weight)));
+    }
+    let mut votes: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut affected = BTreeSet::new();
+    for measured in &one.measured {
+        for (asn, count) in &measured.found.tested {
+            let known = votes.entry(*asn).or_default();
+            *known = known.saturating_add(*count);
+        }
+        affected.extend(measured.found.networks.iter().map(|network| network.asn));
+    }
+    let (mut all, mut blocked) = (0.0, 0.0);
+    for (asn, votes) in &votes {
+        if affected.contains(asn) || *votes as usize >= ACCESSIBLE_VOTES {
+            let weight = (row(view, *asn)?.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
+            all += weight;
+            blocked += if affected.contains(asn) { weight } else { 0.0 };
+        }
+    }
+    let tested = u32::try_from(votes.len()).unwrap_or(u32::MAX);
+    Ok((tested, if all > 0.0 { blocked / all } else { 0.0 }))
+}
+
+/// Spec intelligence 0.4.
+fn signal_type(technique: Option<Technique>) -> &'static str {
+    match technique {
+        None => "interference",
+        Some(technique) => match (technique.layer(), technique.method()) {
+            ("dns", _) => "dns-blocking",
+            (_, "blockpage" | "http-451" | "http-redirect") => "http-blocking-blockpage",
+            (_, "tcp-reset" | "tls-reset" | "sni-filtering") => "http-blocking-tcp-reset",
+            (_, "tcp-timeout" | "tls-timeout" | "http-timeout") => "http-blocking-timeout",
+            _ => "block",
+        },
+    }
+}
+
+/// The rows kept, oldest first, and how many there are.
+fn evidence(view: &View<'_>, one: &Combined<'_>) -> Result<(Vec<EvidenceRow>, u64)> {
+    let mut rows: Vec<EvidenceRow> = one.events.iter().map(|event| reported(event)).collect();
+    let mut total = rows.len() as u64;
+    let parts: Vec<(&str, &Affected)> = one
+        .measured
+        .iter()
+        .flat_map(|measured| &measured.found.networks)
+        .flat_map(|network| network.targets.iter().map(move |target| (target.as_str(), network)))
+        .collect();
+    // Every network and series has its share of the room.
+    let share = (MAX_EVIDENCE.saturating_sub(rows.len()) / parts.len().max(1)).max(1);
+    for (target, network) in parts {
+        let found = witnesses(view, target, network, share)?;
+        total = total.saturating_add(u64::from(network.blocked));
+        rows.extend(found);
+    }
+    rows.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));
+    rows.dedup_by(|a, b| a.id == b.id);
+    rows.truncate(MAX_EVIDENCE);
+    let kept = rows.len() as u64;
+    Ok((rows, total.max(kept)))
+}
+
+fn reported(event: &Event) -> EvidenceRow {
+    let kind = match event.kind {
+        EventKind::Outage => "outage",
+        EventKind::Shutdown | EventKind::Throttling => "shutdown",
+        EventKind::Block => "block",
+    };
+    EvidenceRow {
+        id: EvidenceRow::id_of(event.source.id(), &event.id, &event.country),
+        source: event.source.id().to_owned(),
+        kind: kind.to_owned(),
+        signal_type: Some(if event.kind == EventKind::Block { "block" } else { "outage" }.to_owned()),
+        source_ref: event.id.clone(),
+        permalink: event.url.clone(),
+        source_url: Some(event.source.url().to_owned()),
+        observed_at: event.start,
+        retrieved_at: None,
+        confidence: round(event.score.unwrap_or(REPORT_PROBABILITY).clamp(0.0, 1.0)),
+        domain: None,
+        asn: event.asns.first().copied().filter(|_| event.asns.len() == 1),
+        licence: event.source.licence().to_owned(),
+    }
+}
+
+/// At most `room` measurements of one network and series, spread over the time.
+fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> Result<Vec<EvidenceRow>> {
+    let day = |hour: i64| u32::try_from(hour.div_euclid(24)).unwrap_or(0);
+    let (first, last) = (day(network.first), day(network.last));
+    let mut days = BTreeSet::new();
+    let span = last.saturating_sub(first);
+    for step in 0..room {
+        // First and last day, and evenly between; more than there are days is no loss.
+        let part = u64::from(span) * step as u64 / room.saturating_sub(1).max(1) as u64;
+        days.insert(first.saturating_add(u32::try_from(part).unwrap_or(0)));
+    }
+    let counts = techniques(&network.techniques);
+    let signal = signal_type(national::techniques(std::iter::once(&counts)).first().copied());
+    let mut rows = Vec::new();
+    for day in days {
+        let cells = WITNESSES.prefix(&(target.to_owned(), day, network.asn));
+        for ((.., source), witnesses) in WITNESSES.scan(view, &cells, Direction::Ascending, 8)? {
+            let Some(source) = Source::from_code(source) else { continue };
+            let link = witnesses.0.iter().find_map(|witness| witness.link());
+            let Some((reference, permalink)) = link else { continue };
+            rows.push(EvidenceRow {
+                id: EvidenceRow::id_of(source.id(), &reference, target),
+                source: source.id().to_owned(),
+                kind: "measurement".to_owned(),
+                signal_type: Some(signal.to_owned()),
+                observed_at: time_of(&reference).unwrap_or(Timestamp(i64::from(day) * DAY)),
+                source_ref: reference,
+                permalink: Some(permalink),
+                source_url: Some(source.url().to_owned()),
+                retrieved_at: None,
+                confidence: round(probability(network)),
+                domain: (!target.contains('/')).then(|| target.to_owned()),
+                asn: Some(network.asn),
+                licence: source.licence().to_owned(),
+            });
+        }
+    }
+    rows.truncate(room);
+    Ok(rows)
+}
+
+/// The time in a measurement uid (`20231108115901.123456_KE_...`) or report id (`20231108T115901Z_...`).
+fn time_of(reference: &str) -> Option<Timestamp> {
+    let digits: String = reference.chars().filter(char::is_ascii_digit).take(14).collect();
+    let part = |range: std::ops::Range<usize>| digits.get(range);
+    let head = reference.get(..8)?;
+    if !head.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (date, time) = (
+        format!("{}-{}-{}", part(0..4)?, part(4..6)?, part(6..8)?),
+        format!("{}:{}:{}", part(8..10)?, part(10..12)?, part(12..14)?),
+    );
+    Timestamp::parse(&format!("{date}T{time}Z"))
+}

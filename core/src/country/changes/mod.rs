@@ -1,0 +1,274 @@
+//! When blocking began and ended in this country: from stored measurements to reports to [`crate::incidents`], by timer,
+//! a bounded piece at a time.
+//!
+//! | Step | From | To |
+//! |---|---|---|
+//! | `blocks` | measurements of a target, in blocks of 30 days from the first changed day on | `BLOCKS` |
+//! | `subjects` | blocks of a subject's series | `FOUND` |
+//! | `silences` | counts of measurements by network and hour | `SILENCES`, once the world has said how it is elsewhere |
+//! | `reports` | what was found, silences, events that others report | numbered events, sent when they changed |
+//!
+//! Everything up to the numbers is a function of what is stored, whatever the order in which it came
+//! (ruling intelligence 15).
+
+mod blocks;
+mod draft;
+mod reports;
+mod silences;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+pub use blocks::SetFailing;
+pub use silences::SetElsewhere;
+pub(super) use silences::{forget, heard};
+#[cfg(test)]
+pub(super) use tables::FOUND as FOUND_ROWS;
+
+use serde::{Deserialize, Serialize};
+
+use self::tables::{CONTROL, DIRTY, Days, FOUND, SUBJECTS, WORK, Work};
+use super::subject::{Role, Subject};
+use super::tables::TARGETS;
+use crate::Result;
+use crate::actor::{Kind, Operation, Turn};
+use crate::change::merge::{self, Series};
+use crate::change::series::bounds;
+use crate::kv::Direction;
+use crate::starter::Platform;
+use crate::time::SECOND;
+use crate::world::{self, FailingBlocks};
+
+/// Blocks computed in one operation.
+const BLOCKS_AT_ONCE: usize = 60;
+/// Targets or subjects taken up in one operation.
+const AT_ONCE: usize = 30;
+/// Rows changed in one operation before it leaves the rest to the next.
+const ROWS_AT_ONCE: usize = 400;
+/// Targets marked in one operation.
+const SPREAD_AT_ONCE: usize = 400;
+/// Changes are looked for once in so many publish intervals: the data of an import come in many pieces.
+const INTERVALS: i64 = 6;
+const TIMER: &str = "changes";
+
+/// Runs [`FindChanges`] some intervals from now, unless it is waiting already.
+pub(super) fn soon(turn: &mut Turn<'_>) -> Result<()> {
+    let due = turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND);
+    at(turn, due)
+}
+
+fn at(turn: &mut Turn<'_>, due: crate::Timestamp) -> Result<()> {
+    match turn.scheduled(TIMER)? {
+        Some(waiting) if waiting <= due => Ok(()),
+        _ => turn.schedule(TIMER, due, &FindChanges),
+    }
+}
+
+/// Measurements of a target changed on these days, or what they are compared with. The caller runs [`soon`].
+pub(super) fn measured(turn: &mut Turn<'_>, target: &str, (first, last): (u32, u32)) -> Result<()> {
+    let key = (target.to_owned(),);
+    let days = match DIRTY.get(turn, &key)? {
+        Some(known) => Days { first: known.first.min(first), last: known.last.max(last) },
+        None => Days { first, last },
+    };
+    Ok(DIRTY.put(turn, &key, &days)?)
+}
+
+/// The events of a target's subject must be looked at again, though its measurements stay the same.
+pub(super) fn touched(turn: &mut Turn<'_>, target: &str) -> Result<()> {
+    SUBJECTS.put(turn, &(subject_of(target),), &())?;
+    soon(turn)
+}
+
+/// Events of another source came, changed or went.
+pub(super) fn touched_events(turn: &mut Turn<'_>) -> Result<()> {
+    combine_again(turn)?;
+    soon(turn)
+}
+
+fn combine_again(turn: &mut Turn<'_>) -> Result<()> {
+    let work = WORK.get(turn, &())?.unwrap_or_default();
+    Ok(WORK.put(turn, &(), &Work { combine: true, ..work })?)
+}
+
+/// Names or weights of networks changed.
+pub(super) fn reweigh(turn: &mut Turn<'_>) -> Result<()> {
+    let work = WORK.get(turn, &())?.unwrap_or_default();
+    WORK.put(turn, &(), &Work { combine: true, weights: work.weights + 1, ..work })?;
+    soon(turn)
+}
+
+/// The country has no measurements any more. What was reported stays known, so that no number is given twice.
+pub(super) fn nothing_left(turn: &mut Turn<'_>) -> Result<()> {
+    for (key, _) in CONTROL.scan(turn, &CONTROL.range(), Direction::Ascending, SPREAD_AT_ONCE)? {
+        CONTROL.delete(turn, &key);
+    }
+    Ok(())
+}
+
+/// Every series must be computed again: the rules or the control sites changed.
+pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
+    nothing_left(turn)?;
+    let now = turn.now;
+    turn.schedule("changes_spread", now, &Spread { block: None, after: None })
+}
+
+/// The subject that a target belongs to (ruling intelligence 30: rows of telegram.org join telegram).
+pub(super) fn subject_of(target: &str) -> String {
+    match (Platform::by_key(target), target.split_once('/')) {
+        (Some((platform, _)), _) => platform.slug.to_owned(),
+        (None, Some((service, _))) => service.to_owned(),
+        (None, None) => target.to_owned(),
+    }
+}
+
+/// The series of a subject that were measured.
+fn roles(subject: &str) -> Vec<Role> {
+    Subject::parse(subject).unwrap_or_else(|_| Subject::series(subject)).roles
+}
+
+/// Marks every target as changed: in one block, or in all.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Spread {
+    pub block: Option<u32>,
+    pub after: Option<String>,
+}
+
+impl Operation for Spread {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "spread_changes";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut range = TARGETS.range();
+        if let Some(after) = &self.after {
+            range.start = TARGETS.prefix(&(after.clone(),)).end.unwrap_or_default();
+        }
+        let rows = TARGETS.scan(turn, &range, Direction::Ascending, SPREAD_AT_ONCE)?;
+        for ((target,), row) in &rows {
+            let days = match self.block {
+                Some(block) => {
+                    let (first, end) = bounds(block);
+                    let day = |at: crate::Timestamp| u32::try_from(at.day()).unwrap_or(0);
+                    (day(first).max(row.first_day), (day(end).saturating_sub(1)).min(row.last_day))
+                }
+                None => (row.first_day, row.last_day),
+            };
+            if days.0 <= days.1 {
+                measured(turn, target, days)?;
+            }
+        }
+        soon(turn)?;
+        if rows.len() == SPREAD_AT_ONCE {
+            let after = rows.last().map(|((target,), _)| target.clone());
+            let now = turn.now;
+            let timer = self.block.map_or("changes_spread".to_owned(), |block| format!("changes_spread/{block}"));
+            turn.schedule(&timer, now, &Spread { block: self.block, after })?;
+        }
+        Ok(())
+    }
+}
+
+/// Looks for changes in what is marked and reports them; goes on by timer until nothing is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FindChanges;
+
+impl Operation for FindChanges {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "find_changes";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let now = turn.now;
+        if !series(turn)? || !subjects(turn)? || !silences::run(turn)? {
+            return at(turn, now);
+        }
+        let mut work = WORK.get(turn, &())?.unwrap_or_default();
+        if work.combine || work.look_again.is_some_and(|due| due <= now) {
+            let (done, look_again) = reports::run(turn)?;
+            // Read again: numbers were given.
+            work = WORK.get(turn, &())?.unwrap_or_default();
+            work = Work { combine: !done, look_again, ..work };
+            WORK.put(turn, &(), &work)?;
+            if !done {
+                return at(turn, now);
+            }
+        }
+        match [work.look_again, work.listen].into_iter().flatten().min() {
+            Some(due) => at(turn, due),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Brings the blocks of marked targets up to date; true when none is marked any more.
+fn series(turn: &mut Turn<'_>) -> Result<bool> {
+    let marked = DIRTY.scan(turn, &DIRTY.range(), Direction::Ascending, AT_ONCE + 1)?;
+    let more = marked.len() > AT_ONCE;
+    let controls = super::evidence::control_sites(turn)?;
+    let mut room = BLOCKS_AT_ONCE;
+    let mut told = Vec::new();
+    let mut done = !more;
+    for (key, days) in marked.into_iter().take(AT_ONCE) {
+        if room == 0 {
+            done = false;
+            break;
+        }
+        if controls.contains(&key.0) {
+            blocks::control_changed(turn, days)?;
+        }
+        match blocks::recompute(turn, &key.0, days, &mut room, &mut told)? {
+            Some(rest) => DIRTY.put(turn, &key, &rest)?,
+            None => {
+                DIRTY.delete(turn, &key);
+                SUBJECTS.put(turn, &(subject_of(&key.0),), &())?;
+            }
+        }
+    }
+    if !told.is_empty() {
+        let country = turn.actor().name.clone();
+        turn.send(world::actor().name, &FailingBlocks { country, blocks: told })?;
+    }
+    Ok(done && DIRTY.first(turn, &DIRTY.range())?.is_none())
+}
+
+/// Merges the series of marked subjects; true when none is marked any more.
+fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
+    let marked = SUBJECTS.scan(turn, &SUBJECTS.range(), Direction::Ascending, AT_ONCE + 1)?;
+    let more = marked.len() > AT_ONCE;
+    let mut changed = 0;
+    for ((subject,), ()) in marked.into_iter().take(AT_ONCE) {
+        if changed >= ROWS_AT_ONCE {
+            return Ok(false);
+        }
+        SUBJECTS.delete(turn, &(subject.clone(),));
+        let mut series = Vec::new();
+        for role in roles(&subject) {
+            let blocks = blocks::load(turn, &role.key)?;
+            if !blocks.is_empty() {
+                series.push(Series { key: role.key, essential: role.essential, blocks });
+            }
+        }
+        let mut known: std::collections::BTreeMap<i64, _> = FOUND
+            .scan(turn, &FOUND.prefix(&(subject.clone(),)), Direction::Ascending, usize::MAX)?
+            .into_iter()
+            .map(|((_, start), found)| (start, found))
+            .collect();
+        let before = changed;
+        for found in merge::merge(&series) {
+            if known.remove(&found.start).as_ref() != Some(&found) {
+                FOUND.put(turn, &(subject.clone(), found.start), &found)?;
+                changed += 1;
+            }
+        }
+        for start in known.into_keys() {
+            FOUND.delete(turn, &(subject.clone(), start));
+            changed += 1;
+        }
+        // Also when all stays the same: what was measured long ago may have become too old.
+        if changed > before || FOUND.first(turn, &FOUND.prefix(&(subject,)))?.is_some() {
+            combine_again(turn)?;
+        }
+    }
+    Ok(!more)
+}

@@ -1,0 +1,93 @@
+//! Rows of change detection in a country actor.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+use crate::change::combine::Silence;
+use crate::change::merge::Found;
+use crate::change::series::Block;
+use crate::kv::{Row, Table};
+use crate::world::Elsewhere;
+
+/// Days of a target whose measurements changed.
+pub const DIRTY: Table<(String,), Days> = Table::new(40);
+/// A target in blocks of 30 days.
+pub const BLOCKS: Table<(String, u32), Block> = Table::new(41);
+/// Networks that decide nothing in a block (ruling intelligence 22).
+pub const CONTROL: Table<(u32,), Broken> = Table::new(42);
+/// Subjects whose series changed.
+pub const SUBJECTS: Table<(String,), ()> = Table::new(43);
+/// Events found by measuring, by subject and start (hours since the epoch).
+pub const FOUND: Table<(String, i64), Found> = Table::new(44);
+/// What was reported, by event number.
+pub const REPORTED: Table<(u64,), Reported> = Table::new(45);
+pub const WORK: Table<(), Work> = Table::new(46);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Days {
+    pub first: u32,
+    pub last: u32,
+}
+impl Row for Days {}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken(pub Vec<u32>);
+impl Row for Broken {}
+
+/// What is to be done, and counters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// Whether what was found must be combined and compared with what was reported.
+    pub combine: bool,
+    /// When to compare again, though nothing changes: counts that wait for their day.
+    pub look_again: Option<Timestamp>,
+    /// Counts changes of names and weights of networks.
+    pub weights: u64,
+    /// Last event number given.
+    pub last_event: u64,
+    /// Days around which silences must be looked for.
+    pub volumes: Option<Days>,
+    /// When silences were last looked for.
+    pub searched: Timestamp,
+    /// When to listen whether it has fallen silent: no measurement will tell.
+    pub listen: Option<Timestamp>,
+}
+impl Row for Work {}
+
+/// An event as it was last reported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reported {
+    pub subjects: BTreeSet<String>,
+    /// Hours since the epoch.
+    pub start: i64,
+    pub end: i64,
+    /// Hash of all that the draft was made from.
+    pub inputs: u64,
+    /// Hash of the draft without its counts.
+    pub shape: u64,
+    pub at: Timestamp,
+    /// Withdrawn or merged; the number may come back with the same event, never with another.
+    pub gone: bool,
+}
+impl Row for Reported {}
+
+/// Measurements of a network and source by hour of a day. Days come first: they are always read over all networks.
+pub const VOLUMES: Table<(u32, u32, u8), Hours> = Table::new(47);
+/// Silences, by source and start (hours since the epoch).
+pub const SILENCES: Table<(u8, i64), SilenceRow> = Table::new(48);
+/// Days whose volume changed.
+pub const VOLUME_DAYS: Table<(u32,), ()> = Table::new(49);
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hours(pub [u32; 24]);
+impl Row for Hours {}
+
+/// A silence and what the world says of its source in other countries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SilenceRow {
+    pub silence: Silence,
+    pub elsewhere: Option<Elsewhere>,
+}
+impl Row for SilenceRow {}

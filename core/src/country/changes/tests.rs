@@ -1,0 +1,260 @@
+//! What others report, beside what was measured: stored events to reports, without a runtime.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::tables::EVENTS;
+use super::tables::{FOUND, SILENCES, SilenceRow};
+use super::{FindChanges, draft};
+use crate::Timestamp;
+use crate::actor::host::{self, Space};
+use crate::actor::{ActorId, Call, Kind, View};
+use crate::change::combine::{INTERNET, Measured, Silence, combine};
+use crate::change::merge::{Affected, Found};
+use crate::country::Source;
+use crate::event::{Cause, Event, EventKind, Scope};
+use crate::incidents::{Draft, IncidentType, Severity, Status};
+use crate::kv::{MemoryStore, Overlay, Store};
+use crate::settings::Settings;
+use crate::time::HOUR;
+
+const NOW: Timestamp = Timestamp(1_767_225_600_000_000);
+/// 2025-11-01T00:00:00Z, hours since the epoch.
+const START: i64 = 489_648;
+
+fn event(id: &str, kind: EventKind, cause: Cause, from: i64, to: i64) -> Event {
+    Event {
+        source: Source::Ooni,
+        id: id.to_owned(),
+        country: "IT".to_owned(),
+        kind,
+        scope: Scope::National,
+        cause,
+        start: Timestamp((START + from) * HOUR),
+        end: Some(Timestamp((START + to) * HOUR)),
+        days_only: false,
+        asns: Vec::new(),
+        services: Vec::new(),
+        areas: Vec::new(),
+        occasion: None,
+        score: None,
+        url: None,
+    }
+}
+
+fn silence(from: i64, to: i64) -> Silence {
+    Silence {
+        start: START + from,
+        end: START + to,
+        over: true,
+        networks: vec![1, 2],
+        networks_expected: 3,
+        weight: 0.8,
+        expected: 50.0,
+        observed: 0,
+        sources: BTreeSet::from([Source::Ooni.code()]),
+    }
+}
+
+fn block(subject: &str, from: i64, to: i64, asns: &[u32]) -> Measured {
+    let networks = asns.iter().map(|asn| Affected {
+        asn: *asn,
+        first: START + from,
+        last: START + to,
+        blocked: 9,
+        votes: 10,
+        evidence: 5.0,
+        techniques: BTreeMap::from([(crate::verdict::Technique::TlsReset.code(), 9)]),
+        targets: BTreeSet::from([subject.to_owned()]),
+    });
+    let found = Found {
+        start: START + from,
+        end: START + to,
+        declared: START + from + 2,
+        resolved: Some(START + to + 96),
+        last_vote: START + to + 96,
+        networks: networks.collect(),
+        tested: asns.iter().map(|asn| (*asn, 10)).collect(),
+        targets: BTreeSet::from([subject.to_owned()]),
+        essential: true,
+        sources: BTreeSet::from([Source::Ooni.code()]),
+        measurements: 10,
+        votes: 10,
+        blocked: 9,
+        intermittent: false,
+        schedule: None,
+    };
+    Measured { subject: subject.to_owned(), found }
+}
+
+fn drafts(measured: &[Measured], silences: &[Silence], events: &[Event]) -> Vec<Draft> {
+    let (actor, store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
+    let view = View::new(&actor, &store, NOW, &settings);
+    let mut reversed: Vec<Event> = events.to_vec();
+    reversed.reverse();
+    let make = |events: &[Event]| -> Vec<Draft> {
+        combine(measured, silences, events).iter().map(|one| draft::draft(&view, one).unwrap()).collect()
+    };
+    let drafts = make(events);
+    assert_eq!(drafts, make(&reversed), "ruling intelligence 15: the order of reports does not matter");
+    drafts
+}
+
+/// Ruling intelligence 24 with the reports of others: a nationwide shutdown seen as silence is one incident, and it is
+/// censorship only where somebody says so.
+#[test]
+fn ruling_intelligence_24_a_shutdown_seen_as_silence_is_one_incident_with_its_reports() {
+    use EventKind::{Outage, Shutdown};
+    let seen = [silence(10, 58)];
+    let kind = |events: &[Event]| {
+        let found = drafts(&[], &seen, events);
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert_eq!(found[0].subject, INTERNET);
+        assert_eq!(found[0].start, Timestamp((START + 10) * HOUR));
+        (found[0].kind, found[0].status, found[0].severity)
+    };
+    use IncidentType::{Disruption, Mixed};
+    assert_eq!(kind(&[]), (Disruption, Status::Suspected, Severity::High));
+    let outage = event("o", Outage, Cause::Unknown, 11, 57);
+    assert_eq!(kind(std::slice::from_ref(&outage)), (Disruption, Status::Resolved, Severity::High));
+    let ordered = event("s", Shutdown, Cause::Ordered, 0, 72);
+    assert_eq!(kind(std::slice::from_ref(&ordered)), (Mixed, Status::Resolved, Severity::Critical));
+    assert_eq!(kind(&[outage.clone(), ordered.clone()]), (Mixed, Status::Resolved, Severity::Critical));
+    // Without measurements: raw outages are never censorship, ordered ones are.
+    let alone = |event: &Event| drafts(&[], &[], std::slice::from_ref(event))[0].kind;
+    assert_eq!(alone(&outage), Disruption);
+    assert_eq!(alone(&ordered), IncidentType::Censorship);
+    assert_eq!(alone(&Event { cause: Cause::Ordered, ..outage.clone() }), IncidentType::Censorship);
+    // Days later it is another one.
+    assert_eq!(drafts(&[], &seen, &[event("later", Outage, Cause::Unknown, 200, 210)]).len(), 2);
+}
+
+#[test]
+fn reports_about_areas_and_networks_join_only_what_they_are_part_of() {
+    let regional = |id: &str, area: &str| Event {
+        scope: Scope::Regional,
+        areas: vec![area.to_owned()],
+        ..event(id, EventKind::Shutdown, Cause::Ordered, 0, 24)
+    };
+    let network = |id: &str, asn: u32| Event {
+        scope: Scope::Network,
+        asns: vec![asn],
+        ..event(id, EventKind::Outage, Cause::Unknown, 3, 9)
+    };
+    let apart = drafts(&[], &[], &[regional("a", "North"), regional("b", "South"), network("c", 7)]);
+    let areas: Vec<String> = apart.iter().map(|draft| draft.areas.concat()).collect();
+    assert_eq!(areas, ["North", "South", ""], "a network may lie in any area");
+    assert_eq!(drafts(&[], &[], &[regional("a", "North"), regional("b", "North")]).len(), 1);
+    let national = event("n", EventKind::Shutdown, Cause::Ordered, 0, 24);
+    assert_eq!(drafts(&[], &[], &[regional("a", "North"), regional("b", "South"), national, network("c", 7)]).len(), 1);
+    let two = drafts(&[], &[], &[network("c", 7), network("d", 8)]);
+    assert_eq!(two.len(), 2);
+    assert!(two.iter().all(|draft| (draft.status, draft.severity) == (Status::Suspected, Severity::Low)));
+}
+
+/// Ruling intelligence 30: a second source makes a suspicion more, and its words come along.
+#[test]
+fn ruling_intelligence_30_reports_corroborate_what_was_measured_at_that_time() {
+    let named = |from: i64, to: i64| Event {
+        services: vec!["Telegram".to_owned()],
+        occasion: Some("exam".to_owned()),
+        ..event("b", EventKind::Block, Cause::Ordered, from, to)
+    };
+    let measured = [block("telegram", 10, 60, &[1])];
+    let alone = drafts(&measured, &[], &[]);
+    assert_eq!((alone[0].status, alone[0].severity), (Status::Suspected, Severity::Critical));
+    let both = drafts(&measured, &[], &[named(0, 48)]);
+    assert_eq!(both.len(), 1);
+    assert_eq!(
+        (both[0].status, both[0].start),
+        (Status::Resolved, Timestamp((START + 10) * HOUR)),
+        "measured dates stay"
+    );
+    assert_eq!((both[0].occasion.as_deref(), both[0].evidence_total), (Some("exam"), 10));
+    let apart = drafts(&measured, &[], &[named(300, 320)]);
+    assert_eq!(apart.len(), 2);
+    assert_eq!((apart[1].subject.as_str(), apart[1].services.clone()), ("telegram", vec!["telegram".to_owned()]));
+}
+
+#[test]
+fn single_domains_that_fall_together_are_one_incident_and_others_are_not() {
+    let measured = [
+        block("a.example", 0, 50, &[1, 2]),
+        block("b.example", 20, 70, &[1, 2, 3]),
+        // Too late, on other networks, and a platform.
+        block("c.example", 30, 80, &[1, 2]),
+        block("d.example", 1, 50, &[7, 8]),
+        block("telegram", 2, 50, &[1, 2]),
+    ];
+    let found = drafts(&measured, &[], &[]);
+    let domains: Vec<(String, usize)> =
+        found.iter().map(|draft| (draft.subject.clone(), draft.domains.len())).collect();
+    let expected = [("a.example", 2), ("d.example", 1), ("telegram", 1), ("c.example", 1)];
+    assert_eq!(domains, expected.map(|(subject, count)| (subject.to_owned(), count)));
+}
+
+fn told(event: &Event) -> crate::event::Reported {
+    crate::event::Reported { event: event.clone(), version: 0, leads: true }
+}
+
+/// The operation over stored rows: one message to the incidents actor, and none when nothing changed.
+#[test]
+fn stored_events_are_reported_once() {
+    let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
+    let mut space = Overlay::new(&store);
+    let shutdown = event("s", EventKind::Shutdown, Cause::Ordered, 0, 72);
+    EVENTS.put(&mut space, &(1, "s".to_owned()), &told(&shutdown)).unwrap();
+    let row = SilenceRow {
+        silence: silence(10, 58),
+        elsewhere: Some(crate::world::Elsewhere { countries: 9, reduced: 1, newest: START + 900 }),
+    };
+    SILENCES.put(&mut space, &(1, START + 10), &row).unwrap();
+    FOUND.put(&mut space, &("telegram".to_owned(), START), &block("telegram", 0, 9, &[1]).found).unwrap();
+    super::tables::WORK.put(&mut space, &(), &super::tables::Work { combine: true, ..Default::default() }).unwrap();
+    let batch = space.into_batch();
+    store.apply(batch).unwrap();
+    let run = |store: &mut MemoryStore, seed: u8| {
+        let call = Call::operation("IT", &FindChanges).unwrap();
+        let space = Space { actor: &actor, rows: &*store, now: NOW, seed: [seed; 32], settings: &settings };
+        let outcome = host::perform(&space, &call);
+        outcome.reply.unwrap();
+        let changes = outcome.batch.len();
+        store.apply(outcome.batch).unwrap();
+        changes
+    };
+    assert!(run(&mut store, 1) > 0);
+    let reported =
+        super::tables::REPORTED.scan(&store, &super::tables::REPORTED.range(), crate::kv::Direction::Ascending, 9);
+    let numbers: Vec<u64> = reported.unwrap().into_iter().map(|((number,), _)| number).collect();
+    assert_eq!(numbers, [1, 2]);
+    assert_eq!(run(&mut store, 2), 0, "nothing is marked any more");
+}
+
+/// Ruling intelligence 16: a number stays with its event when late reports bring another one that began earlier.
+#[test]
+fn ruling_intelligence_16_numbers_stay_with_their_areas_when_late_reports_come_between() {
+    let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
+    let mut report = |area: &str, from: i64| {
+        let shutdown = Event {
+            scope: Scope::Regional,
+            areas: vec![area.to_owned()],
+            ..event(area, EventKind::Shutdown, Cause::Ordered, from, from + 24)
+        };
+        let mut space = Overlay::new(&store);
+        EVENTS.put(&mut space, &(1, area.to_owned()), &told(&shutdown)).unwrap();
+        let work = super::tables::WORK.get(&space, &()).unwrap().unwrap_or_default();
+        super::tables::WORK.put(&mut space, &(), &super::tables::Work { combine: true, ..work }).unwrap();
+        let batch = space.into_batch();
+        store.apply(batch).unwrap();
+        let call = Call::operation("IT", &FindChanges).unwrap();
+        let space = Space { actor: &actor, rows: &store, now: NOW, seed: [1; 32], settings: &settings };
+        let outcome = host::perform(&space, &call);
+        outcome.reply.unwrap();
+        store.apply(outcome.batch).unwrap();
+        let reported = super::tables::REPORTED;
+        let rows = reported.scan(&store, &reported.range(), crate::kv::Direction::Ascending, 9).unwrap();
+        rows.into_iter().map(|((number,), row)| (number, row.start - START)).collect::<Vec<_>>()
+    };
+    assert_eq!(report("North", 10), [(1, 10)]);
+    assert_eq!(report("South", 15), [(1, 10), (2, 15)]);
+    assert_eq!(report("East", 5), [(1, 10), (2, 15), (3, 5)]);
+}

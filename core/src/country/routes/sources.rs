@@ -1,0 +1,159 @@
+//! `GET /data/sources`: every source with licence, freshness, counts and errors (ruling intelligence 40; an extension of
+//! the interface).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::country::Source;
+use crate::country::source::licence_of;
+use crate::http::{Cx, Response};
+use crate::import::ImportKind;
+use crate::measurement::ImportCounts;
+use crate::settings::Settings;
+use crate::time::DAY;
+use crate::world::{self, ImportRow, SourceRows, SourceState};
+use crate::{Result, Timestamp, runtime, starter};
+
+/// How the last import of a source went; its parts follow each other within two minutes.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct LastImport {
+    kind: String,
+    began: String,
+    ended: String,
+    #[serde(flatten)]
+    counts: ImportCounts,
+}
+
+/// The last failure of an import.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct LastError {
+    at: String,
+    message: String,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SourceBody {
+    id: String,
+    name: String,
+    /// What it brings, in words.
+    kind: String,
+    /// SPDX expression; what the operator settled on, else as far as is known.
+    license: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    url: Option<String>,
+    /// Kinds of `POST /v1/admin/import/{kind}` that feed it.
+    import_kinds: Vec<String>,
+    /// Measurements, events, days with counts, or rows of a table inside the binary.
+    rows: u64,
+    /// Countries that have something of it.
+    countries: u32,
+    /// The newest measurement, begin of an event, or date of a table.
+    last_seen: Option<String>,
+    /// Of `lastSeen`: `live` to 2 days, `recent` to 30, `aging` to 180, then `stale`; `none` without data.
+    freshness: String,
+    last_import: Option<LastImport>,
+    last_error: Option<LastError>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SourcesBody {
+    generated: String,
+    count: usize,
+    sources: Vec<SourceBody>,
+}
+
+fn freshness(newest: Option<Timestamp>, now: Timestamp) -> &'static str {
+    match newest.map(|newest| now.since(newest) / DAY) {
+        None => "none",
+        Some(..=2) => "live",
+        Some(3..=30) => "recent",
+        Some(31..=180) => "aging",
+        Some(_) => "stale",
+    }
+}
+
+/// What a row of the list says besides its state.
+struct Named<'a> {
+    id: &'a str,
+    name: &'a str,
+    kind: &'a str,
+    licence: &'a str,
+    url: &'a str,
+    kinds: Vec<String>,
+}
+
+fn body(named: Named<'_>, rows: SourceRows, import: Option<&ImportRow>, cx: &Cx) -> SourceBody {
+    let settings: &Settings = &cx.rt.environment().settings;
+    SourceBody {
+        id: named.id.to_owned(),
+        name: named.name.to_owned(),
+        kind: named.kind.to_owned(),
+        license: licence_of(settings, named.id).unwrap_or(named.licence).to_owned(),
+        url: Some(named.url.to_owned()).filter(|url| !url.is_empty()),
+        import_kinds: named.kinds,
+        rows: rows.rows,
+        countries: rows.countries,
+        last_seen: rows.newest.map(|newest| newest.to_string()),
+        freshness: freshness(rows.newest, cx.now()).to_owned(),
+        last_import: import.map(|row| LastImport {
+            kind: row.kind.clone(),
+            began: row.began.to_string(),
+            ended: row.ended.to_string(),
+            counts: row.counts.clone(),
+        }),
+        last_error: import
+            .and_then(|row| row.failed.clone())
+            .map(|(at, message)| LastError { at: at.to_string(), message }),
+    }
+}
+
+/// Lists that an operator imports: id, name, what it is, licence as far as known.
+const LISTS: [(ImportKind, &str, &str, &str); 4] = [
+    (ImportKind::TestList, "Test lists", "sites with categories", "CC-BY-NC-SA-4.0"),
+    (ImportKind::Fingerprints, "Blocking fingerprints", "texts and addresses of block pages", "NOASSERTION"),
+    (ImportKind::Blocklist, "Block lists", "domains that lists name", "NOASSERTION"),
+    (ImportKind::Asn, "Network names", "names and addresses of networks", "CC-BY-4.0"),
+];
+
+pub async fn sources(cx: Cx) -> Result<Response> {
+    let (mut rows, imports): (BTreeMap<String, SourceRows>, BTreeMap<String, ImportRow>) =
+        runtime::query(&*cx.rt, world::actor().name, &SourceState).await?;
+    let kinds = |source: Source| {
+        let fed = ImportKind::ALL.into_iter().filter(|kind| kind.source() == Some(source));
+        fed.map(|kind| kind.as_str().to_owned()).collect()
+    };
+    let mut sources = Vec::new();
+    for source in Source::ALL {
+        let (id, licence) = (source.id(), source.licence());
+        let named =
+            Named { id, name: source.name(), kind: source.kind(), licence, url: source.url(), kinds: kinds(source) };
+        sources.push(body(named, rows.remove(id).unwrap_or_default(), imports.get(id), &cx));
+    }
+    for (kind, name, what, licence) in LISTS {
+        let id = kind.as_str();
+        let import = imports.get(id);
+        // What the last import found: lists are read where they are needed, and nobody counts them as a whole.
+        let rows = import.map(|row| row.counts.accepted + row.counts.duplicate).unwrap_or_default();
+        let rows = SourceRows { rows, countries: 0, newest: import.map(|row| row.ended) };
+        let named = Named { id, name, kind: what, licence, url: "", kinds: vec![id.to_owned()] };
+        sources.push(body(named, rows, import, &cx));
+    }
+    for table in starter::sources() {
+        let rows = SourceRows { rows: table.rows as u64, countries: 0, newest: Some(table.newest) };
+        let named = Named {
+            id: table.id,
+            name: table.description,
+            kind: "facts inside the binary",
+            licence: table.licence,
+            url: "",
+            kinds: Vec::new(),
+        };
+        sources.push(body(named, rows, None, &cx));
+    }
+    Response::uncached(&SourcesBody { generated: cx.now().to_string(), count: sources.len(), sources })
+}

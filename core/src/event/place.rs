@@ -1,0 +1,78 @@
+//! Countries as tables of events write them.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use crate::measurement::types::Rejection;
+use crate::starter::Country;
+
+/// Names of places that are part of a country of the list.
+const PARTS: [(&str, &str); 3] =
+    [("somaliland", "SO"), ("bonaire sint eustatius and saba", "BQ"), ("bonaire sint eustatius saba", "BQ")];
+
+/// Lower case, without accents and punctuation.
+fn plain(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        match c {
+            'à' | 'á' | 'â' | 'ã' | 'ä' | 'å' => out.push('a'),
+            'è' | 'é' | 'ê' | 'ë' => out.push('e'),
+            'ì' | 'í' | 'î' | 'ï' => out.push('i'),
+            'ò' | 'ó' | 'ô' | 'õ' | 'ö' => out.push('o'),
+            'ù' | 'ú' | 'û' | 'ü' => out.push('u'),
+            'ç' => out.push('c'),
+            'ñ' => out.push('n'),
+            '&' => out.push_str(" and "),
+            '\'' | '\u{2019}' | '.' => {}
+            c if c.is_alphanumeric() => out.push(c),
+            _ => out.push(' '),
+        }
+    }
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn names() -> &'static BTreeMap<String, &'static str> {
+    static NAMES: OnceLock<BTreeMap<String, &'static str>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let listed = Country::all().iter().flat_map(|country| country.names().map(|name| (plain(name), country.code)));
+        listed.chain(PARTS.map(|(name, code)| (name.to_owned(), code))).collect()
+    })
+}
+
+/// The country of one name or code: `IR`, `Iran (Islamic Republic of)`, `Tanzania, United Republic of`,
+/// `Myanmar/Burma`, `Ivory Coast (Cote d'Ivoire)`.
+pub fn country(text: &str) -> Option<&'static str> {
+    let text = text.trim();
+    if let Some(known) = Country::by_code(text) {
+        return Some(known.code);
+    }
+    let known = |name: &str| names().get(&plain(name)).copied();
+    if let Some(code) = known(text) {
+        return Some(code);
+    }
+    let split = text.split_once('(').map(|(head, tail)| (head, tail.trim_end().trim_end_matches(')')));
+    if let Some((head, tail)) = split.or_else(|| text.split_once(',')) {
+        // `Congo (Democratic Republic of the)` is not `Congo`.
+        if plain(tail).ends_with(" of") || plain(tail).ends_with(" of the") {
+            return known(&format!("{tail} {head}"))
+                .or_else(|| if plain(head) == "congo" { None } else { known(head) });
+        }
+        // `Democratic Republic of (DRC)`: what stands before names nothing.
+        return known(head).or_else(|| known(tail)).or_else(|| (plain(tail) == "drc").then_some("CD"));
+    }
+    text.split_once('/').and_then(|(first, second)| {
+        known(first).or_else(|| known(second)).or_else(|| known(&format!("{first} {second}")))
+    })
+}
+
+/// Every country of a cell that may name several, by `;`. A cell with a name that is no country is refused whole: half
+/// of what a row says would be another statement.
+pub fn countries(cell: &str) -> Result<Vec<&'static str>, Rejection> {
+    let mut found = Vec::new();
+    for name in cell.split(';').map(str::trim).filter(|name| !name.is_empty()) {
+        found.push(country(name).ok_or(Rejection::Refused("unknown_country"))?);
+    }
+    found.sort_unstable();
+    found.dedup();
+    if found.is_empty() { Err(Rejection::Refused("no_country")) } else { Ok(found) }
+}

@@ -1,0 +1,202 @@
+//! What all readers of events share: each row is counted once, and what it says is kept inside bounds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Event;
+use crate::Timestamp;
+use crate::country::Source;
+use crate::kv::Row;
+use crate::measurement::ImportCounts;
+use crate::measurement::domain::TargetKey;
+use crate::measurement::types::Rejection;
+use crate::starter::Platform;
+use crate::time::DAY;
+
+/// Most characters of a text that a source wrote.
+const MAX_TEXT: usize = 120;
+/// Most characters of an address.
+const MAX_URL: usize = 500;
+/// Most characters of an id; longer ones become a hash.
+const MAX_ID: usize = 64;
+/// Most networks, services and areas of an event.
+const MAX_LISTED: usize = 200;
+/// How far in the future an announced event may begin.
+const AHEAD: i64 = 366 * DAY;
+/// 1 January 1995: no table of shutdowns reaches further back.
+const EARLIEST: Timestamp = Timestamp::from_seconds(788_918_400);
+
+/// An event with what decides between two reports of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reported {
+    pub event: Event,
+    /// The year or revision under which the source tells it, 0 where it has none: of two reports the higher stays.
+    pub version: u32,
+    /// Among the events of one row, the one that the row is counted by.
+    pub leads: bool,
+}
+impl Row for Reported {}
+
+impl Reported {
+    /// Joins two reports of one event. The higher version stays; of equal ones that with an end, then the later end,
+    /// then the greater text: a join of a semilattice, so order, splits and repeats never matter
+    /// (ruling intelligence 15).
+    pub fn join(self, other: Reported) -> Reported {
+        let leads = self.leads || other.leads;
+        let rank = |report: &Reported| (report.version, report.event.end, format!("{:?}", report.event));
+        let stays = if rank(&self) >= rank(&other) { self } else { other };
+        Reported { leads, ..stays }
+    }
+
+    /// Whether it says the same, however it was counted.
+    pub fn says_the_same(&self, other: &Reported) -> bool {
+        self.event == other.event && self.version == other.version
+    }
+}
+
+/// The rows of one stream.
+pub struct Rows<'a> {
+    pub source: Source,
+    /// Stands in for a country that a row does not name.
+    pub country: Option<&'a str>,
+    now: Timestamp,
+    pub counts: ImportCounts,
+    found: BTreeMap<(String, String), Reported>,
+}
+
+impl<'a> Rows<'a> {
+    pub fn new(source: Source, country: Option<&'a str>, now: Timestamp) -> Self {
+        Rows { source, country, now, counts: ImportCounts::default(), found: BTreeMap::new() }
+    }
+
+    /// Counts a row that says nothing.
+    pub fn reject(&mut self, rejection: Rejection) {
+        self.counts.reject(rejection);
+    }
+
+    /// Takes what a row became: one event per country it names, or the reason why not.
+    pub fn take(&mut self, row: Result<(Vec<Event>, u32), Rejection>) {
+        let (events, version) = match row.and_then(|(events, version)| self.check(&events).map(|()| (events, version)))
+        {
+            Ok(taken) => taken,
+            Err(rejection) => return self.reject(rejection),
+        };
+        let mut leads = true;
+        for event in events {
+            let key = (event.country.clone(), event.id.clone());
+            let known = self.found.remove(&key);
+            // The row is told by its first event; where that is known, the row is a repeat or a later version.
+            match (leads, known.is_some()) {
+                (true, true) => self.counts.duplicate += 1,
+                (true, false) => self.counts.accepted += 1,
+                _ => {}
+            }
+            let report = Reported { event, version, leads };
+            leads = false;
+            let stays = match known {
+                Some(known) => known.join(report),
+                None => report,
+            };
+            self.found.insert(key, stays);
+        }
+    }
+
+    fn check(&self, events: &[Event]) -> Result<(), Rejection> {
+        let Some(first) = events.first() else { return Err(Rejection::Unusable("no_country")) };
+        if first.start < EARLIEST {
+            return Err(Rejection::Unusable("too_early"));
+        }
+        if first.start > self.now.plus(AHEAD) {
+            return Err(Rejection::Unusable("too_far_ahead"));
+        }
+        match first.end.is_some_and(|end| end < first.start) {
+            true => Err(Rejection::Unusable("end_before_start")),
+            false => Ok(()),
+        }
+    }
+
+    /// The counts, and the events in the order of countries and ids.
+    pub fn finish(self) -> (ImportCounts, Vec<Reported>) {
+        (self.counts, self.found.into_values().collect())
+    }
+}
+
+/// The first 16 hex digits of SHA-256 over what identifies a row.
+pub fn hashed_id(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.trim().as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A source's own id, when it is short and plain.
+pub fn own_id(text: &str) -> Option<String> {
+    let text = text.trim();
+    match text.is_empty() {
+        true => None,
+        false if text.len() <= MAX_ID && text.bytes().all(|byte| byte.is_ascii_graphic()) => Some(text.to_owned()),
+        false => Some(hashed_id(&[text])),
+    }
+}
+
+/// A text as a source wrote it, trimmed and bounded; `None` when it says nothing.
+pub fn text(text: &str) -> Option<String> {
+    let text: String = text.trim().chars().filter(|c| !c.is_control()).take(MAX_TEXT).collect();
+    let nothing = ["", "n/a", "none", "unknown", "null", "-"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    (!nothing).then_some(text)
+}
+
+/// Several texts in one cell, by `;` or `,`.
+pub fn texts(cell: &str) -> Vec<String> {
+    let mut found: Vec<String> = cell.split([';', ',', '\n']).filter_map(text).collect();
+    found.sort();
+    found.dedup();
+    found.truncate(MAX_LISTED);
+    found
+}
+
+/// The first https address of a cell.
+pub fn address(cell: &str) -> Option<String> {
+    let mut words = cell.split(|c: char| c.is_whitespace() || matches!(c, ';' | '"' | '<' | '>' | '|'));
+    words
+        .find(|word| word.starts_with("https://") && word.len() <= MAX_URL)
+        .map(|word| word.trim_end_matches(',').into())
+}
+
+/// AS numbers in a text: `AS123`, `123`, `AS (123)`.
+pub fn asns<'t>(parts: impl Iterator<Item = &'t str>) -> Vec<u32> {
+    let number = |part: &str| {
+        let digits = part.trim().trim_start_matches(['A', 'S', 'a', 's', ' ', '(']).trim_end_matches([')', ' ']);
+        digits.parse::<u32>().ok().filter(|asn| *asn != 0)
+    };
+    let mut found: Vec<u32> = parts.filter_map(number).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.truncate(MAX_LISTED);
+    found
+}
+
+/// A platform's slug or a domain, where a text names one.
+pub fn service(name: &str) -> Option<String> {
+    let name = name.trim().to_ascii_lowercase();
+    if let Some(platform) = Platform::by_slug(&name) {
+        return Some(platform.slug.to_owned());
+    }
+    TargetKey::from_url(&name).ok().map(|key| match Platform::by_domain(key.as_str()) {
+        Some(platform) => platform.slug.to_owned(),
+        None => key.as_str().to_owned(),
+    })
+}
+
+/// Every service that the parts of a cell name.
+pub fn services(cell: &str) -> Vec<String> {
+    let mut found: Vec<String> = cell.split([';', ',', '(', ')', '\n']).filter_map(service).collect();
+    found.sort();
+    found.dedup();
+    found.truncate(MAX_LISTED);
+    found
+}

@@ -1,0 +1,116 @@
+//! Shutdown tables with the columns of Access Now's STOP data set (methods 1.12).
+//!
+//! What the table is known to do: name several countries in one cell (`Laos; Myanmar`), write one country in several
+//! ways, repeat an event that goes on every year under another `count_year`, and end a few rows before they begin
+//! (ruling intelligence 31). Days are all it gives.
+
+use std::io::BufRead;
+
+use csv::ByteRecord;
+
+use super::report::{Rows, address, hashed_id, service, services, text, texts};
+use super::{Cause, Event, EventKind, Scope, place};
+use crate::Timestamp;
+use crate::measurement::ImportError;
+use crate::measurement::rows::{Header, Rows as Csv};
+use crate::measurement::types::Rejection;
+use crate::time::DAY;
+
+const REQUIRED: [&str; 2] = ["start_date", "country"];
+
+/// Columns that name one service each.
+const AFFECTED: [(&str, &str); 5] = [
+    ("facebook_affected", "facebook"),
+    ("twitter_affected", "twitter"),
+    ("whatsapp_affected", "whatsapp"),
+    ("instagram_affected", "instagram"),
+    ("telegram_affected", "telegram"),
+];
+
+/// Reads a stream, plain or gzip.
+pub fn read(reader: &mut dyn BufRead, limit: u64, rows: &mut Rows<'_>) -> Result<(), ImportError> {
+    let mut csv = Csv::open(reader, limit)?;
+    let mut record = ByteRecord::new();
+    if !csv.next(&mut record, &mut rows.counts)? {
+        return Ok(());
+    }
+    let header = Header::new(&record);
+    let missing: Vec<&'static str> = REQUIRED.into_iter().filter(|name| !header.has(name)).collect();
+    if !missing.is_empty() {
+        return Err(ImportError::MissingColumns(missing));
+    }
+    while csv.next(&mut record, &mut rows.counts)? {
+        let events = row(rows, &|name| header.get(&record, name));
+        rows.take(events);
+    }
+    Ok(())
+}
+
+fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>, u32), Rejection> {
+    let countries = place::countries(get("country"))?;
+    let start = match get("start_date") {
+        "" => return Err(Rejection::Unusable("no_start")),
+        text => Timestamp::parse(text).ok_or(Rejection::Refused("bad_time"))?,
+    };
+    // The last day is a whole day too.
+    let end = match get("end_date") {
+        "" => None,
+        text => Some(Timestamp::parse(text).ok_or(Rejection::Refused("bad_time"))?),
+    };
+    if end.is_some_and(|end| end < start) {
+        return Err(Rejection::Unusable("end_before_start"));
+    }
+    let (kind, scope) = (kind(get), scope(get));
+    let event = |country: &str| Event {
+        source: rows.source,
+        id: hashed_id(&[country, get("start_date"), get("area_name"), get("shutdown_type"), get("shutdown_extent")]),
+        country: country.to_owned(),
+        kind,
+        scope,
+        cause: cause(get("ordered_by")),
+        start,
+        end: end.map(|end| end.plus(DAY)),
+        days_only: true,
+        asns: Vec::new(),
+        services: affected(get),
+        areas: texts(get("area_name")),
+        occasion: text(get("actual_cause")),
+        score: None,
+        url: address(get("an_link")).or_else(|| address(get("info_source_link"))),
+    };
+    Ok((countries.into_iter().map(event).collect(), get("count_year").parse().unwrap_or(0)))
+}
+
+fn kind<'r>(get: &dyn Fn(&str) -> &'r str) -> EventKind {
+    let (kind, extent) = (get("shutdown_type"), get("shutdown_extent"));
+    match (extent.contains("Full network"), kind.contains("Shutdown")) {
+        (true, true) => EventKind::Shutdown,
+        (_, false) if kind.contains("Throttle") => EventKind::Throttling,
+        (false, _) if extent.contains("Service") => EventKind::Block,
+        _ => EventKind::Shutdown,
+    }
+}
+
+/// The table grades by cities and states; only its words for the area say that a whole country was meant.
+fn scope<'r>(get: &dyn Fn(&str) -> &'r str) -> Scope {
+    let area = get("area_name").to_ascii_lowercase();
+    let whole = ["nationwide", "national", "country", "all of", "entire"].iter().any(|word| area.starts_with(word));
+    let wide = get("geo_scope").contains("more than one state");
+    if whole || (wide && area.is_empty()) { Scope::National } else { Scope::Regional }
+}
+
+fn cause(ordered_by: &str) -> Cause {
+    match ordered_by {
+        "" | "Unknown" | "Non-government" => Cause::Unknown,
+        _ => Cause::Ordered,
+    }
+}
+
+fn affected<'r>(get: &dyn Fn(&str) -> &'r str) -> Vec<String> {
+    let named = AFFECTED.into_iter().filter(|(column, _)| get(column).eq_ignore_ascii_case("yes"));
+    let mut found: Vec<String> = named.filter_map(|(_, name)| service(name)).collect();
+    found.extend(services(get("other_affected")));
+    found.sort();
+    found.dedup();
+    found
+}

@@ -1,0 +1,147 @@
+//! Fetching from sources with a public interface: OONI's aggregation and measurements, IODA's events. Off by default.
+//!
+//! One step is one request: it reads where a job stands from rows of the world actor, asks the source for the next
+//! window, imports the answer as an operator would, and only then moves on. So a stop at any point repeats at most one
+//! request, whose import changes nothing the second time. Failures wait longer each time, and as long as the source asks
+//! (`Retry-After`). The shells call [`step`] by a timer or by cron, politely: one request at a time.
+
+mod jobs;
+mod state;
+mod web;
+
+pub use jobs::Job;
+pub use state::{FetchRow, FetchRows, NoteFetch};
+pub use web::{Incoming, MAX_BYTES, Outgoing, check_url, is_public};
+
+use std::time::Duration;
+
+use crate::import::{ImportKind, Importer, Options, Summary};
+use crate::runtime::{self, Runtime};
+use crate::settings::Settings;
+use crate::time::{HOUR, MINUTE, SECOND};
+use crate::world;
+use crate::{Error, ErrorCode, Result, Timestamp};
+
+/// How long a source may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The first wait after a failure; it doubles up to [`LONGEST_WAIT`].
+const FIRST_WAIT: i64 = MINUTE;
+const LONGEST_WAIT: i64 = 6 * HOUR;
+/// Most that a source's own `Retry-After` is believed.
+const LONGEST_ASKED: i64 = 24 * HOUR;
+
+/// The jobs that the operator switched on, in the order of the setting.
+pub fn jobs(settings: &Settings) -> Vec<Job> {
+    settings.fetch_sources.split(',').filter_map(|name| Job::parse(name.trim())).collect()
+}
+
+/// Makes at most one request, of the first job that is due; answers whether it made one.
+pub async fn step(rt: &dyn Runtime) -> Result<bool> {
+    let jobs = jobs(&rt.environment().settings);
+    if jobs.is_empty() {
+        return Ok(false);
+    }
+    let rows = runtime::query(rt, world::actor().name, &FetchRows).await?;
+    for job in jobs {
+        let row = match rows.get(job.as_str()) {
+            Some(row) => row.clone(),
+            None => FetchRow { cursor: job.first(rt.now(), &rt.environment().settings), ..FetchRow::default() },
+        };
+        if row.next <= rt.now() {
+            return one(rt, job, row).await.map(|()| true);
+        }
+    }
+    Ok(false)
+}
+
+/// What a request came to.
+enum End {
+    /// So many rows were read.
+    Rows(u64),
+    /// Why not, and how long the source asks to wait.
+    Failed(String, Option<i64>),
+}
+
+async fn one(rt: &dyn Runtime, job: Job, row: FetchRow) -> Result<()> {
+    let settings = &rt.environment().settings;
+    let now = rt.now();
+    let after = match job.url(&row, now, settings) {
+        // All there is was asked for.
+        None => {
+            let next = now.plus(i64::from(settings.fetch_hours.max(1)) * HOUR);
+            FetchRow { next, cursor: Job::again(&row), offset: 0, failures: 0, ..row.clone() }
+        }
+        Some(url) => match attempt(rt, job, url).await? {
+            End::Rows(rows) => job.advance(&row, rows, now),
+            End::Failed(error, asked) => failed(row.clone(), error, asked, now),
+        },
+    };
+    let note = NoteFetch { job: job.as_str().to_owned(), before: row, after };
+    runtime::call(rt, world::actor().name, &note).await
+}
+
+fn failed(row: FetchRow, error: String, asked: Option<i64>, now: Timestamp) -> FetchRow {
+    let doubled = FIRST_WAIT.saturating_mul(1_i64.checked_shl(row.failures.min(20)).unwrap_or(i64::MAX));
+    let wait = doubled.min(LONGEST_WAIT).max(asked.unwrap_or(0).min(LONGEST_ASKED));
+    FetchRow { next: now.plus(wait), failures: row.failures.saturating_add(1), error: Some((now, error)), ..row }
+}
+
+/// Fails only when this deployment does: whatever the source does wrong is an [`End`].
+async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> Result<End> {
+    let settings = &rt.environment().settings;
+    if let Err(error) = check_url(&url, settings.fetch_private) {
+        return Ok(End::Failed(error.into_details().message.into_owned(), Some(LONGEST_WAIT)));
+    }
+    let agent = format!("heliograph/{} (+{})", env!("CARGO_PKG_VERSION"), settings.base_url());
+    let headers = vec![("user-agent".to_owned(), agent), ("accept".to_owned(), "application/json".to_owned())];
+    let outgoing = Outgoing { url, headers, timeout: TIMEOUT, max_bytes: MAX_BYTES, private: settings.fetch_private };
+    let answer = match rt.fetch(outgoing).await {
+        Ok(answer) => answer,
+        Err(error) => return Ok(End::Failed(error.into_details().message.into_owned(), None)),
+    };
+    let asked = answer.retry_after.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND));
+    match answer.status {
+        200 => {}
+        429 | 500.. => return Ok(End::Failed(format!("status {}", answer.status), asked)),
+        // Asking the same again soon would not help.
+        status => return Ok(End::Failed(format!("status {status}"), Some(LONGEST_WAIT))),
+    }
+    let body = match job.body(&answer.body) {
+        Ok(body) => body,
+        Err(error) => return Ok(End::Failed(error, None)),
+    };
+    let importer = Importer::new(rt, job.kind(), Options::default()).await?;
+    match importer.chunk(rt, &body).await {
+        Ok(summary) => Ok(judged(&summary)),
+        Err(error) if error.code == ErrorCode::BadRequest => {
+            Ok(End::Failed(error.into_details().message.into_owned(), None))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// An answer that was cut off, or that is an error in a good status, is asked for again.
+fn judged(summary: &Summary) -> End {
+    let broken = ["bad_json", "source_error"].into_iter().find(|reason| summary.counts.reasons.contains_key(*reason));
+    match broken {
+        Some(reason) => End::Failed(reason.to_owned(), None),
+        None if !summary.complete => End::Failed("not everything was stored".to_owned(), None),
+        None => End::Rows(summary.counts.lines()),
+    }
+}
+
+/// The kinds that jobs import.
+impl Job {
+    pub const fn kind(self) -> ImportKind {
+        match self {
+            Job::OoniAggregation => ImportKind::OoniAggregation,
+            Job::OoniMeasurements => ImportKind::OoniFastpath,
+            Job::Ioda => ImportKind::Ioda,
+        }
+    }
+}
+
+/// The error of a runtime that cannot reach out.
+pub fn no_way_out() -> Error {
+    Error::internal("this runtime makes no requests of its own")
+}

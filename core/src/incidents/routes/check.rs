@@ -1,0 +1,87 @@
+//! What requests may contain.
+
+use super::list::subject_of;
+use crate::incidents::text;
+use crate::{Error, Result, Timestamp};
+
+/// A platform, a domain, or `internet`.
+pub fn subject(text: &str) -> Result<String> {
+    if text.trim().eq_ignore_ascii_case(text::INTERNET) {
+        return Ok(text::INTERNET.to_owned());
+    }
+    subject_of(text)
+}
+
+/// A domain; a service is refused.
+pub fn domain(text: &str) -> Result<String> {
+    let subject = crate::country::Subject::parse(text)?;
+    if subject.service {
+        return Err(Error::bad_request(format!("{text:?} is a service, not a domain.")));
+    }
+    Ok(subject.name)
+}
+
+/// `AS64496` or `64496`.
+pub fn asn(text: &str) -> Result<u32> {
+    let digits = text.trim().trim_start_matches(['A', 'a']).trim_start_matches(['S', 's']);
+    let number = digits.parse().ok().filter(|asn| *asn > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()));
+    number.ok_or_else(|| Error::bad_request(format!("{text:?} is no AS number.")))
+}
+
+/// Sorts and takes out repetitions; refuses too many.
+pub fn sorted<T: Ord>(list: &mut Vec<T>, most: usize, name: &str) -> Result<()> {
+    list.sort();
+    list.dedup();
+    if list.len() > most {
+        return Err(Error::bad_request(format!("`{name}` takes at most {most}.")));
+    }
+    Ok(())
+}
+
+/// ISO 8601, from 1970 on.
+pub fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+    let wrong = || Error::bad_request(format!("`{name}` must be an ISO 8601 time."));
+    text.map(|text| Timestamp::parse(text).filter(|at| at.0 >= 0).ok_or_else(wrong)).transpose()
+}
+
+/// A number from 0 to 1.
+pub fn share(name: &str, value: Option<f64>) -> Result<Option<f64>> {
+    match value {
+        Some(value) if !(0.0..=1.0).contains(&value) => Err(Error::bad_request(format!("`{name}` must be 0 to 1."))),
+        value => Ok(value),
+    }
+}
+
+/// One line of text: trimmed, `None` when empty, without control characters.
+pub fn line(name: &str, text: Option<&str>, most: usize) -> Result<Option<String>> {
+    let text = prose(name, text, most)?;
+    match text {
+        Some(text) if text.contains(['\n', '\t']) => Err(Error::bad_request(format!("`{name}` must be one line."))),
+        text => Ok(text),
+    }
+}
+
+/// Text of several lines.
+pub fn prose(name: &str, text: Option<&str>, most: usize) -> Result<Option<String>> {
+    let Some(text) = text.map(|text| text.trim().replace("\r\n", "\n")).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    if text.chars().count() > most {
+        return Err(Error::bad_request(format!("`{name}` must be at most {most} characters.")));
+    }
+    if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        return Err(Error::bad_request(format!("`{name}` must be without control characters.")));
+    }
+    Ok(Some(text))
+}
+
+/// An https address without user info.
+pub fn link(name: &str, text: Option<String>) -> Result<Option<String>> {
+    let Some(text) = line(name, text.as_deref(), 2_000)? else { return Ok(None) };
+    let host = text.strip_prefix("https://").map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let plain = |host: &str| host.contains('.') && !host.contains(['@', '\\']);
+    if host.is_some_and(plain) && text.is_ascii() && !text.contains([' ', '"', '<', '>', '`']) {
+        return Ok(Some(text));
+    }
+    Err(Error::bad_request(format!("`{name}` must be an https address without user info.")))
+}

@@ -1,0 +1,67 @@
+//! `GET /data/incidents/delta`
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::http::{Cx, Response};
+use crate::incidents::actor;
+use crate::incidents::body::IncidentBody;
+use crate::incidents::documents::{dataset_version, generated};
+use crate::incidents::query::Changes;
+use crate::{Error, Result, licence, runtime};
+
+/// Most rows of an answer; `has_more` says whether to ask again at once.
+const MAX_ROWS: u32 = 1_000;
+
+/// An incident that changed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangedBody {
+    #[serde(flatten)]
+    pub incident: IncidentBody,
+    /// `created`, `updated`, `merged` (see `mergedInto`) or `retracted` (see `retracted`).
+    pub change: &'static str,
+}
+
+/// Incidents changed after `since`, each once and as it is now, oldest change first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeltaBody {
+    /// As asked.
+    pub since: String,
+    pub count: usize,
+    pub incidents: Vec<ChangedBody>,
+    /// Ask with this the next time: nothing is skipped and nothing comes twice (ruling intelligence 16).
+    pub next_since: String,
+    pub has_more: bool,
+    pub dataset_version: String,
+    pub generated_at_utc: String,
+    pub license: String,
+}
+
+pub async fn delta(cx: Cx) -> Result<Response> {
+    let since = cx.time("since")?.ok_or_else(|| Error::bad_request("Query parameter `since` is required."))?;
+    let limit = cx.count("limit", MAX_ROWS, MAX_ROWS)?;
+    let found = runtime::query(&*cx.rt, actor().name, &Changes { since, limit }).await?;
+    let newest = found.incidents.last().map(|incident| incident.updated);
+    let row = |incident: &crate::incidents::Incident| ChangedBody {
+        change: match (incident.merged_into(), incident.retracted()) {
+            (Some(_), _) => "merged",
+            (None, Some(_)) => "retracted",
+            (None, None) if incident.created > since => "created",
+            (None, None) => "updated",
+        },
+        incident: IncidentBody::new(incident, cx.settings()),
+    };
+    let incidents: Vec<ChangedBody> = found.incidents.iter().map(row).collect();
+    let at = generated(cx.now(), newest);
+    let body = DeltaBody {
+        since: since.to_micros_text(),
+        count: incidents.len(),
+        next_since: found.next.to_micros_text(),
+        has_more: found.more,
+        dataset_version: dataset_version(newest, at),
+        generated_at_utc: at.to_string(),
+        license: licence::effective(incidents.iter().map(|row| row.incident.license.as_str())),
+        incidents,
+    };
+    cx.tagged(Response::json(&body)?, 0)
+}

@@ -1,0 +1,180 @@
+//! `GET` and `POST /v1/incidents/similar`
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::share;
+use crate::country::routes::input;
+use crate::http::{Cx, Response};
+use crate::incidents::actor;
+use crate::incidents::body::IncidentBody;
+use crate::incidents::documents::MAX_AGE;
+use crate::incidents::model::IncidentType;
+use crate::incidents::query::Many;
+use crate::incidents::search::index::Entry;
+use crate::incidents::search::rank::{Method, search};
+use crate::incidents::search::{self, snippet};
+use crate::{Error, Result, licence, runtime};
+
+/// Results unless asked otherwise, and at most (interface section 8).
+const DEFAULT_K: u32 = 5;
+const MAX_K: u32 = 50;
+
+/// Longest query, in characters.
+const MAX_QUERY: usize = 2_000;
+
+/// What to look for.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SimilarRequest {
+    /// Words; at most 2,000 characters.
+    pub query: Option<String>,
+    /// Default 5, at most 50.
+    pub k: Option<u32>,
+    /// ISO 3166-1 alpha-2.
+    pub country: Option<String>,
+    /// `censorship`, `disruption` or `mixed`.
+    pub incident_type: Option<String>,
+    /// 0 to 1.
+    pub min_confidence: Option<f64>,
+}
+
+/// What was asked for besides the words.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Filters {
+    pub country: Option<String>,
+    pub incident_type: Option<IncidentType>,
+    pub min_confidence: Option<f64>,
+}
+
+/// Ranks from 1 by method; null where the method did not find it.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Why {
+    /// Words that query and incident share, without endings.
+    pub terms: Vec<String>,
+    pub bm25_rank: Option<usize>,
+    pub lsa_rank: Option<usize>,
+    pub vector_rank: Option<usize>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SimilarResult {
+    /// 0 to 1; 1 when every method ranks it first.
+    pub score: f64,
+    pub why: Why,
+    /// At most 240 characters around what was found.
+    pub snippet: String,
+    /// Its description ends after 500 characters.
+    pub incident: IncidentBody,
+}
+
+/// Similar incidents, most similar first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SimilarBody {
+    pub query: String,
+    pub k: u32,
+    pub count: usize,
+    pub model: &'static str,
+    pub filters: Filters,
+    pub results: Vec<SimilarResult>,
+    /// Incidents that can be found, and when they were indexed.
+    pub indexed: usize,
+    pub indexed_at: String,
+    pub license: String,
+}
+
+pub async fn get(cx: Cx) -> Result<Response> {
+    let number = |text: String| {
+        text.parse::<f64>()
+            .map_err(|_| Error::bad_request("Query parameter `min_confidence` must be a number from 0 to 1."))
+    };
+    let request = SimilarRequest {
+        query: cx.query("query")?,
+        k: Some(cx.count("k", DEFAULT_K, MAX_K)?),
+        country: cx.query("country")?,
+        incident_type: cx.query("incident_type")?,
+        min_confidence: cx.query("min_confidence")?.map(number).transpose()?,
+    };
+    let body = similar(&cx, request).await?;
+    cx.tagged(Response::json(&body)?, MAX_AGE)
+}
+
+pub async fn post(cx: Cx) -> Result<Response> {
+    let request = cx.json()?;
+    Response::json(&similar(&cx, request).await?)
+}
+
+fn filters(request: &SimilarRequest) -> Result<Filters> {
+    let country = match request.country.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => Some(input::country(text)?.map_or_else(|code| code, |country| country.code.to_owned())),
+        None => None,
+    };
+    let wrong = || Error::bad_request("`incident_type` must be censorship, disruption or mixed.");
+    let kind = request.incident_type.as_deref().map(|text| IncidentType::parse(text.trim()).ok_or_else(wrong));
+    Ok(Filters {
+        country,
+        incident_type: kind.transpose()?,
+        min_confidence: share("min_confidence", request.min_confidence)?,
+    })
+}
+
+async fn similar(cx: &Cx, request: SimilarRequest) -> Result<SimilarBody> {
+    let query = request.query.as_deref().map(str::trim).unwrap_or_default().to_owned();
+    if query.is_empty() || query.chars().count() > MAX_QUERY {
+        return Err(Error::bad_request(format!("`query` must be 1 to {MAX_QUERY} characters.")));
+    }
+    let k = match request.k.unwrap_or(DEFAULT_K) {
+        0 => return Err(Error::bad_request("`k` must be a whole number from 1.")),
+        k => k.min(MAX_K),
+    };
+    let filters = filters(&request)?;
+    let shared = &cx.rt.environment().search;
+    let document = runtime::document(&*cx.rt, search::KEY).await?;
+    let index = shared.index(&document)?;
+    let least = filters.min_confidence.unwrap_or(0.0) as f32;
+    let admit = |_: usize, entry: &Entry| {
+        filters.country.as_ref().is_none_or(|country| entry.country == *country)
+            && filters.incident_type.is_none_or(|kind| entry.kind == kind.as_str())
+            && entry.confidence >= least
+    };
+    let methods = [Method::Bm25, Method::Lsa, Method::Vectors];
+    let hits = search(&index, shared.vectors.as_ref(), &query, &methods, k as usize, &admit);
+    let known = index.known(&query);
+    let ids = hits.iter().filter_map(|hit| index.entries.get(hit.at)).map(|entry| entry.id.clone()).collect();
+    let incidents = runtime::query(&*cx.rt, actor().name, &Many { ids }).await?;
+    let mut results = Vec::with_capacity(hits.len());
+    for (hit, incident) in hits.into_iter().zip(incidents) {
+        // Withdrawn since it was indexed.
+        let Some(incident) = incident.filter(|incident| incident.is_shown()) else { continue };
+        let rank = |method| hit.ranks.iter().find(|(known, _)| *known == method).map(|(_, rank)| *rank);
+        let terms = index.entries.get(hit.at).map(|entry| index.shared(entry, &known)).unwrap_or_default();
+        let mut body = IncidentBody::new(&incident, cx.settings());
+        let snippet = snippet(&body, &terms);
+        if let Some((end, _)) = body.description.char_indices().nth(500) {
+            body.description.truncate(end);
+        }
+        let why = Why {
+            terms: terms.into_iter().map(str::to_owned).collect(),
+            bm25_rank: rank(Method::Bm25),
+            lsa_rank: rank(Method::Lsa),
+            vector_rank: rank(Method::Vectors),
+        };
+        results.push(SimilarResult {
+            score: crate::country::round(f64::from(hit.score)),
+            why,
+            snippet,
+            incident: body,
+        });
+    }
+    Ok(SimilarBody {
+        query,
+        k,
+        count: results.len(),
+        model: search::model(shared),
+        filters,
+        license: licence::effective(results.iter().map(|result| result.incident.license.as_str())),
+        results,
+        indexed: index.entries.len(),
+        indexed_at: document.generated().to_string(),
+    })
+}

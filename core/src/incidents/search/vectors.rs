@@ -1,0 +1,81 @@
+//! Vectors of words from a file of the operator's, as one more way to compare.
+//!
+//! The file: the 10 bytes `HELIOVEC1\n`; the number of dimensions (1 to 1,024) and of words as 32-bit little-endian
+//! numbers; then for each word its length in bytes as 16-bit little-endian number, the word in UTF-8 and lower case, and
+//! one signed byte per dimension. Words are looked up as written and by the stem that the search uses.
+
+use std::collections::BTreeMap;
+
+use super::index::Index;
+use super::tokens::tokens;
+
+const MAGIC: &[u8] = b"HELIOVEC1\n";
+
+/// Vectors by stem.
+#[derive(Debug)]
+pub struct Vectors {
+    dimensions: usize,
+    words: BTreeMap<String, Vec<i8>>,
+}
+
+impl Vectors {
+    /// Reads a whole file; the error says what is wrong with it.
+    pub fn parse(bytes: &[u8]) -> Result<Vectors, &'static str> {
+        let mut rest = bytes.strip_prefix(MAGIC).ok_or("it does not begin with HELIOVEC1")?;
+        let dimensions =
+            number(&mut rest).filter(|n| (1..=1_024).contains(n)).ok_or("its dimensions are not 1 to 1,024")?;
+        let count = number(&mut rest).ok_or("it ends in its head")?;
+        let mut words = BTreeMap::new();
+        for _ in 0..count {
+            const ENDS: &str = "it ends before its last word";
+            let (length, after) = rest.split_first_chunk::<2>().ok_or(ENDS)?;
+            let (word, after) = after.split_at_checked(u16::from_le_bytes(*length).into()).ok_or(ENDS)?;
+            let (vector, after) = after.split_at_checked(dimensions).ok_or(ENDS)?;
+            let word = std::str::from_utf8(word).map_err(|_| "a word is not UTF-8")?;
+            // Of the forms of one word the first stays: files begin with the common ones.
+            if let [stem] = &tokens(word)[..] {
+                words
+                    .entry(stem.clone())
+                    .or_insert_with(|| vector.iter().map(|byte| i8::from_le_bytes([*byte])).collect());
+            }
+            rest = after;
+        }
+        if rest.is_empty() { Ok(Vectors { dimensions, words }) } else { Err("something follows its last word") }
+    }
+
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Cosine of a query and each entry, in the order of the entries; 0 where either has no word with a vector.
+    pub fn similarities(&self, index: &Index, query: &[(u32, u16)]) -> Vec<f32> {
+        let asked = self.mean(index, query);
+        let cosine = |other: Vec<f32>| asked.iter().zip(&other).map(|(a, b)| a * b).sum();
+        index.entries.iter().map(|entry| cosine(self.mean(index, index.terms_of(entry)))).collect()
+    }
+
+    /// The weighted mean of the words' vectors, of length 1.
+    fn mean(&self, index: &Index, terms: &[(u32, u16)]) -> Vec<f32> {
+        let mut sum = vec![0.0f32; self.dimensions];
+        for (word, weight) in index.words(terms) {
+            if let Some(vector) = self.words.get(word) {
+                sum.iter_mut().zip(vector).for_each(|(to, part)| *to += weight * f32::from(*part));
+            }
+        }
+        let length = sum.iter().map(|part| part * part).sum::<f32>().sqrt();
+        if length > 0.0 {
+            sum.iter_mut().for_each(|part| *part /= length);
+        }
+        sum
+    }
+}
+
+fn number(rest: &mut &[u8]) -> Option<usize> {
+    let (bytes, after) = rest.split_first_chunk::<4>()?;
+    *rest = after;
+    usize::try_from(u32::from_le_bytes(*bytes)).ok()
+}

@@ -1,0 +1,71 @@
+//! The score of a country by day: one small row, written when the country's summary changes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::actor::{Kind, Query, Turn, View};
+use crate::country::summary;
+use crate::kv::{Direction, Row, Table};
+use crate::world::CountrySummary;
+use crate::{Result, Timestamp};
+
+/// Days that are kept: a history of 30, and the two weeks that a trend compares, at any day of it.
+pub const KEPT: u32 = 60;
+
+/// The last score of a day, 0-100; `None` when there was too little data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Day(pub Option<u32>);
+impl Row for Day {}
+
+/// By day since the epoch. A day without a row is like the one before it.
+const DAYS: Table<(u32,), Day> = Table::new(60);
+
+fn day(at: Timestamp) -> u32 {
+    u32::try_from(at.day()).unwrap_or(0)
+}
+
+/// The country's summary is now this.
+pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
+    let today = day(summary.at);
+    DAYS.put(turn, &(today,), &Day(summary.index.score))?;
+    let oldest = today.saturating_sub(KEPT);
+    // What a day without a row is like must stay known.
+    let old = DAYS.scan(turn, &DAYS.between(&(), &(oldest,)), Direction::Descending, KEPT as usize)?;
+    for (key, _) in old.into_iter().skip(1) {
+        DAYS.delete(turn, &key);
+    }
+    Ok(())
+}
+
+/// A source was removed: what days said may have rested on it (ruling intelligence 35).
+pub fn forget(turn: &mut Turn<'_>) -> Result<()> {
+    for (key, _) in DAYS.scan(turn, &DAYS.range(), Direction::Ascending, 2 * KEPT as usize)? {
+        DAYS.delete(turn, &key);
+    }
+    Ok(())
+}
+
+/// A country with its scores of the last days.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Look;
+
+/// The answer to [`Look`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Looked {
+    pub summary: CountrySummary,
+    /// Today's score last, 0-100; `None` for days of which none is known. [`KEPT`] entries.
+    pub days: Vec<Option<u32>>,
+}
+
+impl Query for Look {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "look";
+    type Reply = Looked;
+
+    fn run(self, view: &View<'_>) -> Result<Looked> {
+        let today = day(view.now);
+        let rows = DAYS.scan(view, &DAYS.range(), Direction::Ascending, 2 * KEPT as usize)?;
+        let last = |day: u32| rows.iter().rev().find(|((of,), _)| *of <= day).and_then(|(_, Day(score))| *score);
+        let days = (0..KEPT).rev().map(|back| today.checked_sub(back).and_then(last)).collect();
+        Ok(Looked { summary: summary(view, None)?, days })
+    }
+}

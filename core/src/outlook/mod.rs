@@ -1,0 +1,24 @@
+//! What may come: the detection group's `predict`, `threat-level`, `scores` and `model/info` (interface 4.1, spec
+//! intelligence 2.3 to 2.6).
+//!
+//! | Module | What |
+//! |---|---|
+//! | `days` | the score of each country by day, kept in the country |
+//! | `scores` | the latest score of every country, kept in the world |
+//! | `risk` | the source of risk: the one function that a trained forecast replaces, no shape changes with it |
+//! | `level` | words, trend and certainty of a score (pure) |
+//! | `routes` | the endpoints |
+
+pub(crate) mod days;
+mod level;
+mod risk;
+mod routes;
+pub(crate) mod scores;
+
+pub use days::{Look, Looked};
+pub use routes::ROUTES;
+pub use scores::Scores;
+
+use crate::actor::{Entry, query};
+
+pub const ENTRIES: &[Entry] = &[query::<Look>(), query::<Scores>()];

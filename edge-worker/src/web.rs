@@ -1,0 +1,44 @@
+//! Requests of this Worker to others.
+
+use futures_util::StreamExt;
+use futures_util::future::{self, Either};
+use heliograph_core::fetch::{Incoming, Outgoing};
+use heliograph_core::{Error, ErrorCode, Result};
+use worker::{Fetch, Headers, Method, Request, RequestInit, RequestRedirect};
+
+use crate::clock;
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."))
+}
+
+/// Makes one GET request, within its time and size; follows no redirect.
+pub async fn get(outgoing: Outgoing) -> Result<Incoming> {
+    let end = Box::pin(clock::sleep(outgoing.timeout));
+    match future::select(Box::pin(exchange(&outgoing)), end).await {
+        Either::Left((answer, _)) => answer,
+        Either::Right(_) => Err(failed("it took too long")),
+    }
+}
+
+async fn exchange(outgoing: &Outgoing) -> Result<Incoming> {
+    let headers = Headers::new();
+    for (name, value) in &outgoing.headers {
+        headers.set(name, value).map_err(failed)?;
+    }
+    let mut init = RequestInit::new();
+    init.with_method(Method::Get).with_headers(headers).with_redirect(RequestRedirect::Manual);
+    let request = Request::new_with_init(&outgoing.url, &init).map_err(failed)?;
+    let mut response = Fetch::Request(request).send().await.map_err(failed)?;
+    let asked = response.headers().get("retry-after").ok().flatten();
+    let mut body = Vec::new();
+    let mut pieces = response.stream().map_err(failed)?;
+    while let Some(piece) = pieces.next().await {
+        body.extend(piece.map_err(failed)?);
+        if body.len() > outgoing.max_bytes {
+            return Err(failed(format!("the answer is over {} bytes", outgoing.max_bytes)));
+        }
+    }
+    let retry_after = asked.and_then(|seconds| seconds.trim().parse().ok());
+    Ok(Incoming { status: response.status_code(), retry_after, body: body.into() })
+}

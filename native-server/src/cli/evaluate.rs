@@ -1,0 +1,175 @@
+//! `heliograph evaluate`: how well the classifier does on labelled measurements (methods 1.5, ruling intelligence 20).
+//!
+//! A label is one JSON object a line with `label`, `superseded_by` and the raw document as `measurement`. Only rows with
+//! a document can be judged; all others are counted by the reason why not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::args::{Common, Evaluate};
+use super::classify::{self, Batch, Documents};
+use super::client::Client;
+use crate::evaluate::{Case, Evaluation, Said, Share, evaluate};
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report {
+    files: usize,
+    rows: u64,
+    /// Rows that were not judged, by reason.
+    skipped: BTreeMap<&'static str, u64>,
+    /// Judged rows by label.
+    by_label: BTreeMap<&'static str, u64>,
+    classifier: Option<String>,
+    #[serde(flatten)]
+    evaluation: Evaluation,
+}
+
+pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
+    let (client, _folder) = classify::open(common)?;
+    let mut found = Found::default();
+    for file in &command.files {
+        one_file(&client, file, &mut found).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    if found.rows == 0 {
+        return Err("nothing could be read".to_owned());
+    }
+    let report = Report {
+        files: command.files.len(),
+        rows: found.rows,
+        skipped: found.skipped,
+        by_label: found.by_label,
+        classifier: found.classifier,
+        evaluation: evaluate(&found.cases),
+    };
+    if command.json {
+        println!("{}", serde_json::to_string_pretty(&report).map_err(|error| error.to_string())?);
+    } else {
+        print(&report);
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Found {
+    rows: u64,
+    skipped: BTreeMap<&'static str, u64>,
+    by_label: BTreeMap<&'static str, u64>,
+    classifier: Option<String>,
+    cases: Vec<Case>,
+    /// Labels seen, so that a repeat counts once.
+    ids: BTreeSet<String>,
+}
+
+/// The label of a row that can be judged with its document, or why it cannot.
+fn read(row: Value) -> Result<(&'static str, Option<String>, Value), &'static str> {
+    let Value::Object(mut row) = row else { return Err("no_label") };
+    let label = match row.get("label").and_then(Value::as_str) {
+        Some("blocked") => "blocked",
+        Some("down") => "down",
+        Some("ok") => "ok",
+        Some("unadjudicated") => return Err("unadjudicated"),
+        Some("unusable") => return Err("unusable"),
+        _ => return Err("no_label"),
+    };
+    let id = match row.get("label_id") {
+        Some(Value::String(id)) => Some(id.clone()),
+        Some(Value::Number(id)) => Some(id.to_string()),
+        _ => None,
+    };
+    match row.remove("measurement").filter(Value::is_object) {
+        Some(document) => Ok((label, id, document)),
+        None => Err("no_measurement"),
+    }
+}
+
+/// Whether a later label stands in place of this one.
+fn superseded(row: &Value) -> bool {
+    match row.get("superseded_by") {
+        None | Some(Value::Null) => false,
+        Some(Value::String(by)) => !by.is_empty(),
+        Some(_) => true,
+    }
+}
+
+fn one_file(client: &Client, file: &Path, found: &mut Found) -> Result<(), String> {
+    let mut rows = Documents::open(file).map_err(|error| error.to_string())?;
+    let mut batch = Batch::default();
+    while let Some(row) = rows.next().map_err(|error| error.to_string())? {
+        found.rows += 1;
+        let read = match row {
+            None => Err("no_json"),
+            Some(row) if superseded(&row) => Err("superseded"),
+            Some(row) => read(row),
+        };
+        let read = match read {
+            Ok((_, Some(id), _)) if !found.ids.insert(id.clone()) => Err("repeated"),
+            other => other,
+        };
+        match read {
+            Ok((label, _, document)) => {
+                batch.add(client, document, json!({ "truth": label }), &mut |result| found.judged(result))?;
+            }
+            Err(reason) => *found.skipped.entry(reason).or_default() += 1,
+        }
+    }
+    batch.send(client, &mut |result| found.judged(result))
+}
+
+impl Found {
+    /// Takes what the classifier said of a labelled document.
+    fn judged(&mut self, result: &Value) -> Result<(), String> {
+        let text = |name: &str| result.get(name).and_then(Value::as_str);
+        let truth = match text("truth") {
+            Some("blocked") => "blocked",
+            Some("down") => "down",
+            _ => "ok",
+        };
+        let said = match text("label") {
+            Some("blocked") => Said::Blocked,
+            Some("accessible" | "down") => Said::NotBlocked,
+            _ => Said::Unknown,
+        };
+        let probability = result.get("probability").and_then(Value::as_f64).ok_or("an answer has no probability")?;
+        *self.by_label.entry(truth).or_default() += 1;
+        self.classifier = text("model_version").map(str::to_owned);
+        self.cases.push(Case { blocked: truth == "blocked", said, probability });
+        Ok(())
+    }
+}
+
+fn print(report: &Report) {
+    let found = &report.evaluation;
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
+    println!("rows         {:>10}", report.rows);
+    println!("judged       {:>10}  by {}", found.labels, report.classifier.as_deref().unwrap_or("nothing"));
+    for (label, count) in &report.by_label {
+        println!("  {count:>10}  {label}");
+    }
+    for (reason, count) in &report.skipped {
+        println!("  {count:>10}  skipped: {reason}");
+    }
+    println!("Brier        {:>10}  skill {}", number(found.brier), number(found.brier_skill));
+    println!("ECE          {:>10}  ten bins of equal mass", number(found.ece));
+    let share = |name: &str, share: &Share| {
+        let Share { hits, of, low, high, .. } = share;
+        println!("{name:<12} {:>10}  {hits} of {of}, 95% interval {low:.4} to {high:.4}", number(share.point));
+    };
+    share("sensitivity", &found.sensitivity);
+    share("specificity", &found.specificity);
+    share("abstention", &found.abstention);
+    println!("\n{:>8} {:>17} {:>8} {:>8}", "cases", "probability", "mean", "observed");
+    for bin in &found.reliability {
+        let (from, to) = (bin.from, bin.to);
+        println!("{:>8} {from:>8.4} {to:>8.4} {:>8.4} {:>8.4}", bin.cases, bin.mean_probability, bin.observed);
+    }
+    println!();
+    for bar in &found.bars {
+        let met = bar.met.map_or("-", |met| if met { "met" } else { "not met" });
+        println!("bar {:<12} {:>6}  {met}", bar.name, bar.goal);
+    }
+    println!("{}", found.result);
+}

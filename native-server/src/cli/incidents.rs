@@ -1,0 +1,110 @@
+//! `heliograph incidents`.
+
+use heliograph_core::incidents::admin::{Amendment, Merging, NewEvidence, NewIncident, Restoration, Retraction};
+use serde_json::Value;
+
+use super::args::{Common, IncidentsCommand};
+use super::client::Client;
+
+pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
+    let client = Client::open(common, matches!(command, IncidentsCommand::Create { .. }))?;
+    match command {
+        IncidentsCommand::List { country, json } => list(&client, country.as_deref(), *json),
+        IncidentsCommand::Create { country, subject, start, asn, evidence, changes, reason } => {
+            let incident = NewIncident {
+                country: country.clone(),
+                subject: subject.clone(),
+                reason: reason.clone(),
+                title: changes.title.clone(),
+                description: changes.description.clone(),
+                kind: word(changes.kind.as_deref())?,
+                severity: word(changes.severity.as_deref())?,
+                status: word(changes.status.as_deref())?,
+                confidence: changes.confidence,
+                start: start.clone(),
+                end: changes.end.clone(),
+                asns: asn.clone(),
+                evidence: evidence.as_deref().map(rows).transpose()?.unwrap_or_default(),
+                ..NewIncident::default()
+            };
+            show(client.post("/v1/admin/incidents", &incident)?)
+        }
+        IncidentsCommand::Amend { id, start, changes, reason } => {
+            let amendment = Amendment {
+                reason: reason.clone(),
+                version: None,
+                title: changes.title.clone(),
+                description: changes.description.clone(),
+                kind: word(changes.kind.as_deref())?,
+                severity: word(changes.severity.as_deref())?,
+                status: word(changes.status.as_deref())?,
+                confidence: changes.confidence,
+                start: start.clone(),
+                end: changes.end.clone(),
+            };
+            show(client.patch(&format!("/v1/admin/incidents/{id}"), &amendment)?)
+        }
+        IncidentsCommand::Restore { id, field, reason } => {
+            let fields = field.iter().map(|name| word(Some(name))).collect::<Result<Vec<_>, _>>()?;
+            let fields = fields.into_iter().flatten().collect();
+            let body = Restoration { reason: reason.clone(), version: None, fields };
+            show(client.post(&format!("/v1/admin/incidents/{id}/restore"), &body)?)
+        }
+        IncidentsCommand::Merge { id, into, reason } => {
+            let body = Merging { reason: reason.clone(), version: None, into: into.clone() };
+            show(client.post(&format!("/v1/admin/incidents/{id}/merge"), &body)?)
+        }
+        IncidentsCommand::Retract { id, reason } => {
+            let body = Retraction { reason: reason.clone(), version: None };
+            show(client.post(&format!("/v1/admin/incidents/{id}/retract"), &body)?)
+        }
+    }
+}
+
+/// A word of a closed list, as requests have it.
+fn word<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Result<Option<T>, String> {
+    text.map(|text| serde_json::from_value(Value::String(text.to_owned())).map_err(|error| error.to_string()))
+        .transpose()
+}
+
+/// Evidence from a file: a JSON list of rows.
+fn rows(file: &std::path::Path) -> Result<Vec<NewEvidence>, String> {
+    let refuse = |error: String| format!("{}: {error}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|error| refuse(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))
+}
+
+/// The readable id alone goes to standard output, so that scripts can take it from there.
+fn show(incident: Value) -> Result<(), String> {
+    let text = |name: &str| incident.get(name).and_then(Value::as_str).unwrap_or_default();
+    println!("{}", text("readableId"));
+    let version = incident.get("version").and_then(Value::as_u64).unwrap_or_default();
+    eprintln!("version {version}: {}", text("title"));
+    Ok(())
+}
+
+fn list(client: &Client, country: Option<&str>, json: bool) -> Result<(), String> {
+    let mut offset = Some(0);
+    while let Some(from) = offset {
+        let country = country.map(|country| format!("&country={country}")).unwrap_or_default();
+        let page: Value = client.get(&format!("/data/incidents?limit=200&offset={from}{country}"))?;
+        for incident in page.get("incidents").and_then(Value::as_array).into_iter().flatten() {
+            if json {
+                println!("{incident}");
+                continue;
+            }
+            let text = |name: &str| incident.get(name).and_then(Value::as_str).unwrap_or_default();
+            let day = |name: &str| text(name).get(..10).unwrap_or("-").to_owned();
+            let (start, end) = (day("startTime"), day("endTime"));
+            println!(
+                "{}\t{start}\t{end}\t{}\t{}\t{}",
+                text("readableId"),
+                text("severity"),
+                text("status"),
+                text("title")
+            );
+        }
+        offset = page.get("next_offset").and_then(Value::as_u64);
+    }
+    Ok(())
+}

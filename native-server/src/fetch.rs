@@ -1,0 +1,261 @@
+//! Requests of this server to others, and the task that fetches from sources.
+
+use std::io::Read;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heliograph_core::fetch::{self, Incoming, Outgoing, is_public};
+use heliograph_core::runtime::Runtime;
+use heliograph_core::{Error, ErrorCode, Result};
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+
+use crate::runtime::Native;
+
+/// Pause when nothing is due, or this deployment itself failed.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// Gives only addresses of the open Internet, so that no name leads inside, whatever it answered a moment ago.
+#[derive(Debug, Default)]
+struct PublicOnly(DefaultResolver);
+
+impl Resolver for PublicOnly {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> std::result::Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self.0.resolve(uri, config, timeout)?;
+        let mut allowed = self.0.empty();
+        found.iter().filter(|address: &&SocketAddr| is_public(address.ip())).for_each(|address| allowed.push(*address));
+        if allowed.is_empty() { Err(ureq::Error::HostNotFound) } else { Ok(allowed) }
+    }
+}
+
+/// Makes one GET request; blocks.
+pub fn get(outgoing: &Outgoing) -> Result<Incoming> {
+    let failed =
+        |error: &dyn std::fmt::Display| Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."));
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(outgoing.timeout))
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        // A proxy of the environment would resolve names itself.
+        .proxy(None)
+        .build();
+    let agent = match outgoing.private {
+        true => config.new_agent(),
+        false => ureq::Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default()),
+    };
+    let mut request = agent.get(&outgoing.url);
+    for (name, value) in &outgoing.headers {
+        request = request.header(name, value);
+    }
+    let response = request.call().map_err(|error| failed(&error))?;
+    let status = response.status().as_u16();
+    let asked = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let mut body = Vec::new();
+    let mut reader = response.into_body().into_reader().take(outgoing.max_bytes as u64 + 1);
+    reader.read_to_end(&mut body).map_err(|error| failed(&error))?;
+    if body.len() > outgoing.max_bytes {
+        return Err(failed(&format!("the answer is over {} bytes", outgoing.max_bytes)));
+    }
+    Ok(Incoming { status, retry_after: asked, body: body.into() })
+}
+
+/// Fetches what the operator switched on, one request at a time, for as long as the server runs.
+pub async fn run(native: Arc<Native>) {
+    let settings = &native.environment().settings;
+    if fetch::jobs(settings).is_empty() {
+        return;
+    }
+    let pause = Duration::from_secs(u64::from(settings.fetch_pause_seconds));
+    loop {
+        let wait = match fetch::step(&*native).await {
+            Ok(true) => pause,
+            Ok(false) => IDLE,
+            Err(error) => {
+                eprintln!("warning: fetching goes on later: {}", error.message);
+                IDLE
+            }
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use heliograph_core::fetch::{FetchRow, FetchRows};
+    use heliograph_core::runtime;
+    use heliograph_core::settings::Settings;
+    use heliograph_core::world::{self, SourceState};
+
+    use super::*;
+    use crate::server::Deployment;
+    use crate::store::Options;
+    use crate::testing::folder;
+
+    /// Answers one request after the other from a list, and tells what was asked; the last answer repeats.
+    fn source(answers: Vec<String>) -> (String, std::sync::mpsc::Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let (tell, asked) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut answers = answers.into_iter().peekable();
+            let mut last = String::new();
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let (mut head, mut byte) = (Vec::new(), [0]);
+                while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
+                    head.push(byte[0]);
+                }
+                last = answers.next().unwrap_or(last);
+                if stream.write_all(last.as_bytes()).is_err()
+                    || tell.send(String::from_utf8_lossy(&head).into()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        (base, asked)
+    }
+
+    fn answer(status: &str, headers: &str, body: &str) -> String {
+        format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}connection: close\r\n\r\n{body}", body.len())
+    }
+
+    const COUNTS: &str = r#"{"v":0,"result":[{"anomaly_count":1,"confirmed_count":0,"failure_count":0,"ok_count":9,
+        "measurement_count":10,"measurement_start_day":"2024-05-01","probe_cc":"TR"}]}"#;
+
+    fn settings(base: &str, jobs: &str) -> Settings {
+        let mut settings = Settings::default();
+        for (name, value) in [
+            ("fetch_ooni_url", base),
+            ("fetch_ioda_url", base),
+            ("fetch_private", "true"),
+            ("fetch_since", "2024-05-01"),
+        ] {
+            settings.set(name, value).unwrap();
+        }
+        // The task of the server itself is off; the test makes the steps.
+        settings.fetch_sources = jobs.to_owned();
+        settings.fetch_pause_seconds = 86_400;
+        settings
+    }
+
+    async fn row(native: &Native, job: &str) -> FetchRow {
+        let rows = runtime::query(native, world::actor().name, &FetchRows).await.unwrap();
+        rows.get(job).cloned().unwrap_or_default()
+    }
+
+    async fn until(native: &Native, job: &str, done: impl Fn(&FetchRow) -> bool) -> FetchRow {
+        for _ in 0..200 {
+            let row = row(native, job).await;
+            if done(&row) {
+                return row;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{job} stays at {:?}", row(native, job).await);
+    }
+
+    /// Runs the server's own task for its first request of a job against these answers.
+    async fn first(job: &str, response: String) -> (FetchRow, String) {
+        let folder = folder("fetch");
+        let (base, asked) = source(vec![response]);
+        let deployment = Deployment::open(settings(&base, job), Options::new(folder.file("data.redb"))).await.unwrap();
+        let row = until(deployment.native(), job, |row| *row != FetchRow::default()).await;
+        let head = asked.recv_timeout(Duration::from_secs(5)).unwrap();
+        deployment.close().await;
+        (row, head)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_answer_moves_the_window_on_and_a_restart_resumes_there() {
+        let folder = folder("fetch");
+        let (base, asked) = source(vec![answer("200 OK", "", COUNTS)]);
+        let open = || Deployment::open(settings(&base, "ooni-aggregation"), Options::new(folder.file("data.redb")));
+        let deployment = open().await.unwrap();
+        let first = until(deployment.native(), "ooni-aggregation", |row| row.cursor.0 > 0).await;
+        assert_eq!((first.cursor.to_date_text().as_str(), first.failures), ("2024-05-08", 0));
+        let (rows, imports) = runtime::query(&**deployment.native(), world::actor().name, &SourceState).await.unwrap();
+        assert_eq!(imports["ooni-aggregation"].counts.accepted, 1);
+        assert!(rows.get("ooni-aggregation").is_none_or(|row| row.rows == 1));
+        deployment.close().await;
+        let head = asked.recv_timeout(Duration::from_secs(5)).unwrap();
+        assert!(head.contains("since=2024-05-01&until=2024-05-08"), "{head}");
+        assert!(head.to_ascii_lowercase().contains("user-agent: heliograph/"), "{head}");
+
+        let deployment = open().await.unwrap();
+        until(deployment.native(), "ooni-aggregation", |row| row.cursor > first.cursor).await;
+        let head = asked.recv_timeout(Duration::from_secs(5)).unwrap();
+        assert!(head.contains("since=2024-05-08&until=2024-05-15"), "{head}");
+        deployment.close().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_source_that_is_busy_is_left_alone_for_as_long_as_it_asks() {
+        let (row, _) = first("ioda", answer("429 Too Many Requests", "retry-after: 7200\r\n", "slow down")).await;
+        let (at, error) = row.error.clone().unwrap();
+        assert_eq!((error.as_str(), row.failures, row.next.since(at)), ("status 429", 1, 7_200_000_000));
+        assert_eq!(row.cursor.to_date_text(), "2024-05-01", "nothing is skipped");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn failures_and_damaged_answers_are_asked_for_again_later() {
+        let cut = COUNTS.get(..COUNTS.len() / 2).unwrap();
+        for (response, expected) in [
+            (answer("503 Service Unavailable", "", ""), "status 503"),
+            (answer("200 OK", "", cut), "bad_json"),
+            (answer("200 OK", "", r#"{"error":"internal"}"#), "source_error"),
+            (answer("302 Found", "location: http://127.0.0.1:1/\r\n", ""), "status 302"),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{".to_owned(), "The request failed"),
+        ] {
+            let (row, _) = first("ooni-aggregation", response).await;
+            let (at, error) = row.error.clone().unwrap();
+            assert!(error.starts_with(expected), "{error} for {expected}");
+            assert!(row.next.since(at) >= 60_000_000 && row.failures == 1, "{row:?}");
+            assert_eq!(row.cursor.to_date_text(), "2024-05-01", "nothing is skipped");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn measurements_of_a_list_are_read_by_their_scores() {
+        let list = r#"{"metadata":{"count":-1},"results":[{"anomaly":true,"confirmed":false,"failure":false,
+            "input":"https://news.example/","measurement_start_time":"2024-05-01T00:10:00Z","measurement_uid":"u1",
+            "probe_asn":"AS9121","probe_cc":"TR","report_id":"r1","scores":{"blocking_general":1.0},
+            "test_name":"web_connectivity"},{"anomaly":false,"confirmed":false,"failure":true,"input":null,
+            "measurement_start_time":"2024-05-01T00:10:00Z","measurement_uid":"u2","probe_asn":"AS9121",
+            "probe_cc":"TR","report_id":"r2","scores":{},"test_name":"telegram"}]}"#;
+        let (row, head) = first("ooni-measurements", answer("200 OK", "", list)).await;
+        assert!(head.contains("limit=1000&offset=0&since=2024-05-01T00:00:00&until=2024-05-01T01:00:00"), "{head}");
+        assert_eq!((row.failures, row.offset, row.error.clone()), (0, 0, None), "{row:?}");
+    }
+
+    #[test]
+    fn names_that_lead_inside_are_refused_after_they_are_resolved() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let outgoing = |private| Outgoing {
+            url: format!("http://localhost:{port}/"),
+            headers: Vec::new(),
+            timeout: Duration::from_millis(500),
+            max_bytes: 10,
+            private,
+        };
+        assert!(get(&outgoing(false)).is_err());
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.accept().is_err(), "no connection was made");
+        let (base, _asked) = source(vec![answer("200 OK", "", "more than ten bytes")]);
+        let large = get(&Outgoing { url: base, ..outgoing(true) }).unwrap_err();
+        assert!(large.message.contains("over 10 bytes"), "{large:?}");
+    }
+}

@@ -1,0 +1,637 @@
+//! Open data over all countries: measurement group, platforms, networks, topics, tools, dumps (interface 4.2 and 4.3;
+//! spec intelligence 3.10, 3.11, 4, 5.4-5.8).
+
+use std::time::Duration;
+
+use heliograph_core::crypto::hash::sha256;
+use heliograph_core::starter::basket;
+use heliograph_core::time::{HOUR, Timestamp};
+use heliograph_tests::client::Client;
+use heliograph_tests::data;
+use heliograph_tests::synthetic::{HEADER, INSIDE, Seen, Session, observation};
+use serde_json::Value;
+
+use crate::index::check_caching;
+use crate::{Suite, cases};
+
+cases![
+    a_first_start_answers_every_ranking_with_nothing_and_says_so,
+    rankings_are_cached_by_their_tags,
+    the_summary_counts_what_is_there,
+    the_intent_profile_has_shares_of_nationally_blocked_domains,
+    category_leaders_need_a_category_that_exists,
+    ruling_23_pairs_of_countries_carry_expected_overlap_and_significance,
+    most_blocked_domains_are_ordered_by_countries,
+    network_depth_and_techniques_take_a_country,
+    quality_has_its_components_and_the_coverage_of_categories,
+    regions_come_at_two_levels,
+    ruling_11_rankings_of_a_past_time_echo_it_and_are_not_cached,
+    every_table_comes_as_csv_too,
+    platform_scores_have_the_twelve_slugs,
+    a_documented_block_of_a_platform_is_told_from_a_measured_one,
+    a_platform_in_a_country_has_numbers_and_never_null,
+    unknown_platforms_countries_and_networks_are_404_and_bad_ones_400,
+    ruling_32_networks_of_a_country_are_ranked_by_the_formula,
+    the_worst_networks_of_the_world_are_counted_and_limited,
+    a_network_has_a_profile_with_and_without_prefix,
+    networks_are_compared_side_by_side,
+    the_topic_index_is_about_the_sites_of_a_topic,
+    tools_without_tests_are_honestly_empty,
+    ruling_40_monthly_dumps_have_a_list_a_codebook_and_a_checksum,
+    the_methodology_prints_the_numbers_of_the_rankings,
+    rankings_follow_new_measurements_and_their_removal,
+];
+
+const COUNTRIES: [&str; 3] = ["NO", "FI", "SE"];
+/// Five networks of each country, from the numbers kept for documentation.
+const FIRST: [u32; 3] = [64_496, 64_501, 64_506];
+const SITES: [(&str, &str); 6] = [
+    ("first-news.example", "NEWS"),
+    ("second-news.example", "NEWS"),
+    ("third-news.example", "NEWS"),
+    ("hide-me.example", "ANON"),
+    ("bets.example", "GMB"),
+    ("paintings.example", "CULTR"),
+];
+/// Sites with the number of networks that reset them in each country.
+const RESET: [[usize; 6]; 3] = [[3, 3, 0, 3, 3, 0], [3, 3, 0, 0, 3, 0], [0, 0, 0, 0, 2, 0]];
+/// Measurements of a site in a country: five networks, four days, four times a day.
+const PER_SITE: u64 = 80;
+
+/// Fills a deployment with six sites in three countries.
+fn with_three_countries(client: &Client) {
+    let mut list = "url,category_code,category_description,date_added,source,notes\n".to_owned();
+    for (site, code) in SITES {
+        list.push_str(&format!("https://{site}/,{code},,2024-01-01,,\n"));
+    }
+    data::import(&client.admin(), "test-list", "", list.as_bytes());
+    let mut out = HEADER.to_owned();
+    let mut number = 0;
+    for (at, country) in COUNTRIES.into_iter().enumerate() {
+        for ((host, _), reset) in SITES.into_iter().zip(RESET[at]) {
+            for (day, hour) in (9..=12).flat_map(|day| [1, 5, 9, 11].map(|hour| (day, hour))) {
+                for network in 0..5 {
+                    let seen = if network < reset { Seen::TlsReset } else { Seen::Works };
+                    number += 1;
+                    let time = format!("2024-03-{day:02} {hour:02}:{:02}:{:02}", number % 60, number % 53);
+                    let asn = FIRST[at] + network as u32;
+                    observation(&mut out, &Session { country, asn, host, time: &time, number, seen });
+                }
+            }
+        }
+    }
+    let counts = data::import(&client.admin(), "ooni-observations", "", out.as_bytes());
+    assert_eq!(counts.accepted, PER_SITE * 18, "{counts:?}");
+}
+
+/// A deployment that knows three countries, and an answer about the time of their data.
+fn past(suite: &Suite, path: &str) -> Value {
+    prepared(suite).get(&at(path)).expect(200)
+}
+
+fn prepared(suite: &Suite) -> Client {
+    suite.prepared("three countries", with_three_countries)
+}
+
+fn at(path: &str) -> String {
+    format!("{path}{}as_of={INSIDE}", if path.contains('?') { '&' } else { '?' })
+}
+
+const RANKINGS: [&str; 14] = [
+    "/v1/measurement/summary",
+    "/v1/measurement/intent-profile",
+    "/v1/measurement/category-leaders?category=NEWS",
+    "/v1/measurement/co-blocking",
+    "/v1/measurement/most-blocked-domains",
+    "/v1/measurement/network-depth",
+    "/v1/measurement/quality",
+    "/v1/measurement/techniques",
+    "/v1/measurement/by-region",
+    "/v1/platforms/scores",
+    "/v1/platform/telegram/risk",
+    "/v1/isp/worst",
+    "/v1/topic-censorship-index?topic=news",
+    "/v1/vpn-accessibility",
+];
+
+fn array<'a>(body: &'a Value, name: &str) -> &'a Vec<Value> {
+    body[name].as_array().unwrap_or_else(|| panic!("{name} is no list: {body}"))
+}
+
+fn row<'a>(rows: &'a [Value], name: &str, value: &str) -> &'a Value {
+    rows.iter().find(|row| row[name] == value).unwrap_or_else(|| panic!("no {name} {value} in {rows:?}"))
+}
+
+fn a_first_start_answers_every_ranking_with_nothing_and_says_so(suite: &Suite) {
+    let client = suite.client();
+    for path in RANKINGS {
+        let body = client.get(path).expect(200);
+        let license = body["license"].as_str().unwrap_or_else(|| panic!("{path}: {body}"));
+        assert!(!license.is_empty() && !body.to_string().contains("NaN"), "{path}: {body}");
+        assert!(body["caveat"].as_str().is_some_and(|text| text.len() > 20), "{path}: {body}");
+        assert!(body["window_days"].is_u64() || body["windowDays"].is_u64(), "{path}: {body}");
+        if path.starts_with("/v1/measurement/") {
+            assert_eq!(body["available"], false, "{path}: {body}");
+            assert!(body["reason"].as_str().is_some_and(|text| text.contains("import")), "{path}: {body}");
+            assert_eq!(body["confirmation_rule"], "3 networks", "{path}: {body}");
+            assert!(body["schema"].is_string() && body["generated_at"].is_string(), "{path}: {body}");
+        }
+    }
+    assert_eq!(array(&client.get("/v1/measurement/co-blocking").expect(200), "pairs").len(), 0);
+    client.get("/v1/measurement/intent-profile?country=NO").expect_error(404, "NOT_FOUND");
+    let isps = client.get("/v1/isp/index?country=NO").expect(200);
+    assert_eq!((&isps["ispCount"], array(&isps, "isps").len()), (&Value::from(0), 0), "{isps}");
+    let info = client.get("/v1/measurement/info").expect(200);
+    assert_eq!(array(&info, "endpoints").len(), 10, "{info}");
+    assert_eq!(info["constants"]["CONFIRMED_NETWORKS"], 3.0, "{info}");
+}
+
+fn rankings_are_cached_by_their_tags(suite: &Suite) {
+    for path in RANKINGS {
+        check_caching(&suite.client(), path, "application/json");
+    }
+    check_caching(&suite.client(), "/v1/measurement/info", "application/json");
+    check_caching(&suite.client(), "/v1/isp/index?country=SE", "application/json");
+    check_caching(&suite.client(), "/v1/measurement/quality?format=csv", "text/csv");
+}
+
+fn the_summary_counts_what_is_there(suite: &Suite) {
+    let body = past(suite, "/v1/measurement/summary");
+    assert_eq!(body["available"], true, "{body}");
+    assert_eq!((&body["countries_measured"], &body["measurements"]), (&3.into(), &(PER_SITE * 18).into()), "{body}");
+    assert_eq!(body["measurements_30d"], PER_SITE * 18, "{body}");
+    assert_eq!((&body["domains_tracked"], &body["networks_tracked"]), (&18.into(), &15.into()), "{body}");
+    assert_eq!(body["confirmed_national_blocks"], 7, "{body}");
+    assert_eq!(body["countries_with_confirmed_blocks"], 2, "{body}");
+    assert_eq!(body["block_fraction"], 0.4444, "{body}");
+    assert_eq!(body["freshness"]["live"], 3, "{body}");
+    assert_eq!(body["top_categories"][0]["category"], "NEWS", "{body}");
+    assert_eq!(body["top_categories"][0]["domains"], 4, "{body}");
+    assert_eq!(body["sources"][0]["source"], "ooni", "{body}");
+    // Ruling intelligence 35: the strictest licence of what is in it.
+    assert!(body["license"].as_str().unwrap().contains("NC"), "{body}");
+}
+
+fn the_intent_profile_has_shares_of_nationally_blocked_domains(suite: &Suite) {
+    let body = past(suite, "/v1/measurement/intent-profile");
+    assert_eq!(body["n_countries"], 3, "{body}");
+    let countries = array(&body, "countries");
+    let norway = row(countries, "country", "NO");
+    assert_eq!(norway["n_confirmed_domains"], 4, "{body}");
+    assert_eq!(norway["focus"]["political_speech"], 0.5, "{body}");
+    assert_eq!(norway["focus"]["regulated_morality"], 0.25, "{body}");
+    assert_eq!(norway["focus"]["circumvention_tooling"], 0.25, "{body}");
+    assert_eq!(norway["dominant_focus"], "political_speech", "{body}");
+    assert_eq!(norway["category_mix"]["NEWS"], 0.5, "{body}");
+    // Two networks are blocked, three would confirm it.
+    let sweden = row(countries, "country", "SE");
+    assert_eq!((&sweden["n_confirmed_domains"], &sweden["dominant_focus"]), (&0.into(), &Value::Null), "{body}");
+    let one = past(suite, "/v1/measurement/intent-profile?country=no");
+    assert_eq!((one["n_countries"].as_u64(), &one["countries"][0]), (Some(1), norway));
+    prepared(suite).get(&at("/v1/measurement/intent-profile?country=DK")).expect_error(404, "NOT_FOUND");
+    prepared(suite).get("/v1/measurement/intent-profile?country=ZZ").expect_error(404, "NOT_FOUND");
+    prepared(suite).get("/v1/measurement/intent-profile?country=NOR").expect_error(400, "BAD_REQUEST");
+}
+
+fn category_leaders_need_a_category_that_exists(suite: &Suite) {
+    let body = past(suite, "/v1/measurement/category-leaders?category=news");
+    assert_eq!((&body["category"], &body["category_name"]), (&"NEWS".into(), &"News media".into()), "{body}");
+    let leaders = array(&body, "leaders");
+    assert_eq!(leaders.len(), 2, "{body}");
+    assert_eq!((&leaders[0]["rank"], &leaders[0]["n_domains"]), (&1.into(), &2.into()), "{body}");
+    assert!(array(&leaders[0], "example_domains").contains(&"first-news.example".into()), "{body}");
+    let tools = past(suite, "/v1/measurement/category-leaders?category=ANON");
+    assert_eq!((array(&tools, "leaders").len(), &tools["leaders"][0]["country"]), (1, &"NO".into()), "{tools}");
+    assert_eq!(past(suite, "/v1/measurement/category-leaders?category=HUMR")["n_countries"], 0);
+    for path in ["", "?category=", "?category=NOPE", "?category=NEWS%20X"] {
+        let path = format!("/v1/measurement/category-leaders{path}");
+        suite.client().get(&path).expect_error(400, "BAD_REQUEST");
+    }
+}
+
+fn ruling_23_pairs_of_countries_carry_expected_overlap_and_significance(suite: &Suite) {
+    let body = past(suite, "/v1/measurement/co-blocking");
+    assert_eq!((&body["n_pairs"], &body["n_pairs_tested"]), (&3.into(), &3.into()), "{body}");
+    let pairs = array(&body, "pairs");
+    let pair = row(pairs, "country_b", "NO");
+    let nordic = pairs.iter().find(|pair| pair["country_a"] == "FI" && pair["country_b"] == "NO").unwrap_or(pair);
+    assert_eq!((&nordic["shared"], &nordic["shared_political"]), (&3.into(), &2.into()), "{body}");
+    assert_eq!((&nordic["shared_tooling"], &nordic["tested_in_both"]), (&0.into(), &4.into()), "{body}");
+    assert_eq!(nordic["jaccard"], 0.75, "{body}");
+    for pair in pairs {
+        for name in ["expected", "p_value", "q_value"] {
+            assert!(pair[name].as_f64().is_some_and(|value| value >= 0.0), "{name}: {pair}");
+        }
+        assert!(pair["q_value"].as_f64() >= pair["p_value"].as_f64(), "{pair}");
+        // Three countries and four domains prove nothing.
+        assert_eq!(pair["significant"], false, "{pair}");
+    }
+}
+
+fn most_blocked_domains_are_ordered_by_countries(suite: &Suite) {
+    let body = past(suite, "/v1/measurement/most-blocked-domains");
+    let domains = array(&body, "domains");
+    assert_eq!((body["n_domains"].as_u64(), domains.len()), (Some(4), 4), "{body}");
+    let first = &domains[0];
+    assert_eq!((&first["domain"], &first["category"]), (&"bets.example".into(), &"GMB".into()), "{body}");
+    assert_eq!((&first["n_countries"], &first["n_countries_confirmed"]), (&3.into(), &2.into()), "{body}");
+    assert_eq!(first["countries"], serde_json::json!(["FI", "NO", "SE"]), "{body}");
+    // Three, three and two networks with votes of the last 72 hours: four of each day, two days and a half.
+    assert!(first["n_blocked_obs"].as_u64().is_some_and(|n| n >= 8 * 8), "{body}");
+    let (confidence, rate) = (first["avg_confidence"].as_f64().unwrap(), first["block_rate"].as_f64().unwrap());
+    assert!((rate - (0.6 + 0.6 + 0.4) / 3.0).abs() < 1e-3 && confidence > 0.5, "{body}");
+    // Nothing is older than a day, so the weight of an observation is between exp(-1/30) and 1.
+    let observations = first["n_blocked_obs"].as_f64().unwrap();
+    let importance = first["importance"].as_f64().unwrap();
+    let (least, most) =
+        (3.0 * (1.0 + observations * 0.96).ln() * confidence, 3.0 * (1.0 + observations).ln() * confidence);
+    assert!(least - 1e-3 <= importance && importance <= most + 1e-3, "{body}");
+    let news = past(suite, "/v1/measurement/most-blocked-domains?category=NEWS");
+    assert_eq!((&news["category_filter"], array(&news, "domains").len()), (&"NEWS".into(), 2), "{news}");
+    suite.client().get("/v1/measurement/most-blocked-domains?category=XYZ").expect_error(400, "BAD_REQUEST");
+}
+
+fn network_depth_and_techniques_take_a_country(suite: &Suite) {
+    let body = past(suite, "/v1/measurement/network-depth");
+    let countries = array(&body, "countries");
+    assert_eq!((body["n_countries"].as_u64(), countries.len()), (Some(3), 3), "{body}");
+    for country in countries {
+        assert_eq!((&country["n_networks"], &country["n_measurements"]), (&5.into(), &480.into()), "{country}");
+        assert_eq!((&country["can_confirm"], &country["band"]), (&true.into(), &"moderate".into()), "{country}");
+    }
+    assert_eq!(past(suite, "/v1/measurement/network-depth?country=FI")["n_countries"], 1);
+    assert_eq!(past(suite, "/v1/measurement/network-depth?country=DK")["n_countries"], 0);
+    let all = past(suite, "/v1/measurement/techniques");
+    assert_eq!(array(&all, "countries").len(), 3, "{all}");
+    for query in ["country", "country_code"] {
+        let body = past(suite, &format!("/v1/measurement/techniques?{query}=NO"));
+        assert_eq!((&body["country_filter"], body.get("countries")), (&"NO".into(), None), "{body}");
+        let techniques = array(&body, "techniques");
+        assert_eq!((techniques.len(), &techniques[0]["share"]), (1, &1.0.into()), "{body}");
+        assert_eq!(techniques[0]["label"], "TCP-reset injection", "{body}");
+    }
+    for path in ["network-depth?country=", "techniques?country=", "techniques?country_code="] {
+        suite.client().get(&format!("/v1/measurement/{path}ZZ")).expect_error(404, "NOT_FOUND");
+        suite.client().get(&format!("/v1/measurement/{path}12")).expect_error(400, "BAD_REQUEST");
+    }
+}
+
+fn quality_has_its_components_and_the_coverage_of_categories(suite: &Suite) {
+    let body = past(suite, "/v1/measurement/quality");
+    assert_eq!(body["category_coverage"], serde_json::json!({ "tagged": 18, "untagged": 0, "share": 1.0 }), "{body}");
+    let countries = array(&body, "countries");
+    assert_eq!(countries.len(), 3, "{body}");
+    for country in countries {
+        let score = country["score"].as_f64().unwrap();
+        let part = |name: &str| country["components"][name].as_f64().unwrap_or_else(|| panic!("{name}: {country}"));
+        let sum = 30.0 * part("freshness")
+            + 30.0 * part("volume")
+            + 20.0 * part("stability")
+            + 20.0 * part("source_diversity");
+        assert!((sum - score).abs() < 0.06, "{country}");
+        // Every network of the data is of one mind.
+        assert_eq!(part("stability"), 1.0, "{country}");
+        assert_eq!(country["freshness_band"], "live", "{country}");
+        assert_eq!(country["band"], if score >= 70.0 { "high" } else { "medium" }, "{country}");
+        assert!(country["last_measured_at"].is_string(), "{country}");
+    }
+}
+
+fn regions_come_at_two_levels(suite: &Suite) {
+    let body = past(suite, "/v1/measurement/by-region");
+    assert_eq!(body["level"], "continent", "{body}");
+    let europe = row(array(&body, "regions"), "region", "Europe");
+    assert_eq!((&europe["countries_measured"], &europe["n_measurements"]), (&3.into(), &1440.into()), "{body}");
+    assert_eq!((&europe["block_fraction"], &europe["confirmed_blocks"]), (&0.4444.into(), &7.into()), "{body}");
+    let asia = row(array(&body, "regions"), "region", "Asia");
+    assert_eq!((&asia["countries_measured"], &asia["block_fraction"]), (&0.into(), &Value::Null), "{body}");
+    assert!(asia["countries_total"].as_u64().is_some_and(|n| n > 40), "{body}");
+    let fine = past(suite, "/v1/measurement/by-region?level=subregion");
+    assert_eq!(row(array(&fine, "regions"), "region", "Northern Europe")["countries_measured"], 3, "{fine}");
+    suite.client().get("/v1/measurement/by-region?level=planet").expect_error(400, "BAD_REQUEST");
+}
+
+fn ruling_11_rankings_of_a_past_time_echo_it_and_are_not_cached(suite: &Suite) {
+    let client = prepared(suite);
+    for path in RANKINGS {
+        let answer = client.get(&at(path));
+        assert!(answer.expect(200)["as_of"].is_string(), "{path}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
+        let bad = format!("{path}{}as_of=then", if path.contains('?') { '&' } else { '?' });
+        client.get(&bad).expect_error(400, "BAD_REQUEST");
+    }
+    let before = client.get("/v1/measurement/summary?as_of=2024-03-01T00:00:00Z").expect(200);
+    assert_eq!((&before["measurements_30d"], &before["available"]), (&0.into(), &false.into()), "{before}");
+}
+
+fn every_table_comes_as_csv_too(suite: &Suite) {
+    let client = prepared(suite);
+    for path in RANKINGS {
+        let join = if path.contains('?') { '&' } else { '?' };
+        let answer = client.get(&at(&format!("{path}{join}format=csv")));
+        assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/csv; charset=utf-8")), "{path}");
+        assert!(answer.header("content-disposition").is_some_and(|value| value.ends_with(".csv\"")), "{path}");
+        let header = answer.text().lines().next().unwrap().to_owned();
+        assert!(header.ends_with(",license"), "{path}: {header}");
+        client.get(&format!("{path}{join}format=xml")).expect_error(400, "BAD_REQUEST");
+    }
+    let csv = client.get(&at("/v1/measurement/most-blocked-domains?format=csv"));
+    let mut lines = csv.text().lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
+    assert!(lines.next().unwrap().starts_with("rank,domain,category,n_countries,"));
+    assert!(lines.next().unwrap().starts_with("1,bets.example,GMB,3,2,FI;NO;SE,"));
+    assert_eq!(lines.count(), 3);
+}
+
+fn platform_scores_have_the_twelve_slugs(suite: &Suite) {
+    let body = suite.client().get("/v1/platforms/scores").expect(200);
+    let platforms = array(&body, "platforms");
+    assert_eq!((body["count"].as_u64(), platforms.len()), (Some(12), 12), "{body}");
+    for (at, platform) in platforms.iter().enumerate() {
+        assert_eq!(platform["rank"], at + 1, "{platform}");
+        assert!(platform["globalScore"].is_number() && platform["avgBlockRate"].is_number(), "{platform}");
+        assert!(platform["label"].is_string() && platform["methods"].is_array(), "{platform}");
+    }
+    assert!(body["generatedAt"].is_string(), "{body}");
+}
+
+fn a_documented_block_of_a_platform_is_told_from_a_measured_one(suite: &Suite) {
+    use heliograph_core::starter::{Country, Platform};
+    let body = suite.client().get("/v1/platform/X/risk").expect(200);
+    assert_eq!((&body["platform"], &body["countriesBlocking"]), (&"twitter".into(), &0.into()), "{body}");
+    assert_eq!(body["globalScore"], 0.0, "{body}");
+    let twitter = Platform::by_slug("twitter").unwrap();
+    let documented = Country::all().iter().filter(|country| twitter.known_block(country).is_some()).count();
+    assert!(documented > 0);
+    let listed = array(&body, "blockedIn");
+    assert!(listed.len() <= documented && body["countriesListed"] == listed.len(), "{body}");
+    for country in listed {
+        assert_eq!((&country["basis"], &country["evidenceCount"]), (&"known_list".into(), &0.into()), "{country}");
+        assert!(country["score"].as_f64().is_some_and(|score| score <= 0.6), "{country}");
+    }
+}
+
+fn a_platform_in_a_country_has_numbers_and_never_null(suite: &Suite) {
+    let client = suite.client();
+    for platform in ["telegram", "tor", "wikipedia"] {
+        let body = client.get(&format!("/v1/platform/{platform}/risk/se")).expect(200);
+        assert_eq!((&body["country"], &body["countryName"]), (&"SE".into(), &"Sweden".into()), "{body}");
+        assert!(body["score"].is_number() && body["blockRate"].is_number(), "a tool prints NaN: {body}");
+        assert!(body["methods"].is_array() && body["evidenceCount"].is_u64(), "{body}");
+        assert!(body["label"].is_string() && body["status"].is_string() && body["generatedAt"].is_string(), "{body}");
+    }
+    let body = client.get("/v1/platforms/country/IR").expect(200);
+    let platforms = array(&body, "platforms");
+    assert_eq!((body["count"].as_u64(), platforms.len()), (Some(12), 12), "{body}");
+    let scores: Vec<f64> = platforms.iter().map(|platform| platform["score"].as_f64().unwrap()).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{body}");
+    assert!(platforms.iter().all(|platform| platform["rank"].is_u64()), "{body}");
+}
+
+fn unknown_platforms_countries_and_networks_are_404_and_bad_ones_400(suite: &Suite) {
+    let client = suite.client();
+    for path in [
+        "/v1/platform/myspace/risk",
+        "/v1/platform/myspace/risk/NO",
+        "/v1/platform/telegram/risk/ZZ",
+        "/v1/platforms/country/ZZ",
+        "/v1/isp/index?country=ZZ",
+        "/v1/isp/AS64511/profile",
+        "/v1/vpn-accessibility?country=ZZ",
+        "/data/dumps?country=ZZ",
+        "/data/dumps/ZZ-2024-03.csv",
+        "/data/dumps/NO-2024-03.exe",
+    ] {
+        client.get(path).expect_error(404, "NOT_FOUND");
+    }
+    for path in [
+        "/v1/platform/telegram/risk/NOR",
+        "/v1/platforms/country/1",
+        "/v1/isp/index",
+        "/v1/isp/index?country=",
+        "/v1/isp/index?country=NOR",
+        "/v1/isp/x/profile",
+        "/v1/isp/AS/profile",
+        "/v1/isp/AS0/profile",
+        "/v1/isp/AS99999999999/profile",
+        "/v1/isp/compare",
+        "/v1/isp/compare?asns=AS1",
+        "/v1/isp/compare?asns=AS1,1",
+        "/v1/isp/compare?asns=AS1,two",
+        "/v1/isp/compare?asns=1,2,3,4,5,6,7,8,9,10,11",
+        "/v1/isp/worst?limit=0",
+        "/v1/isp/worst?limit=-1",
+        "/v1/topic-censorship-index",
+        "/v1/topic-censorship-index?topic=weather",
+        "/v1/vpn-accessibility?provider=unheard-of",
+        "/v1/vpn-accessibility?country=NOR",
+    ] {
+        client.get(path).expect_error(400, "BAD_REQUEST");
+    }
+}
+
+fn ruling_32_networks_of_a_country_are_ranked_by_the_formula(suite: &Suite) {
+    let body = past(suite, "/v1/isp/index?country=no");
+    assert_eq!((&body["country"], &body["countryName"]), (&"NO".into(), &"Norway".into()), "{body}");
+    let isps = array(&body, "isps");
+    assert_eq!((body["ispCount"].as_u64(), isps.len()), (Some(5), 5), "{body}");
+    for (at, isp) in isps.iter().enumerate() {
+        assert_eq!((&isp["rank"], &isp["asn"]), (&(at + 1).into(), &(FIRST[0] as usize + at).into()), "{isp}");
+        assert_eq!(isp["measurements"], 96, "{isp}");
+        if at < 3 {
+            // Four of six sites, three categories, one method: 60 x 4/6 + 25 x 0.3 + 15 x 0.2.
+            assert_eq!(isp["compositeScore"], 50.5, "{isp}");
+            assert_eq!(isp["blockedCategories"], serde_json::json!(["ANON", "GMB", "NEWS"]), "{isp}");
+            assert_eq!(
+                (&isp["methods"], &isp["blockedDomains"]),
+                (&serde_json::json!(["tls-reset"]), &4.into()),
+                "{isp}"
+            );
+            assert!((isp["blockRate"].as_f64().unwrap() - 4.0 / 6.0).abs() < 1e-3, "{isp}");
+        } else {
+            assert_eq!((&isp["compositeScore"], &isp["blockRate"]), (&0.0.into(), &0.0.into()), "{isp}");
+        }
+    }
+    assert_eq!(past(suite, "/v1/isp/index?country=DK")["ispCount"], 0);
+}
+
+fn the_worst_networks_of_the_world_are_counted_and_limited(suite: &Suite) {
+    let body = past(suite, "/v1/isp/worst");
+    let isps = array(&body, "isps");
+    assert_eq!((body["count"].as_u64(), body["limit"].as_u64(), isps.len()), (Some(8), Some(20), 8), "{body}");
+    assert_eq!((&isps[0]["asn"], &isps[0]["country"]), (&64_496.into(), &"NO".into()), "{body}");
+    assert_eq!(isps[7]["country"], "SE", "{body}");
+    let two = past(suite, "/v1/isp/worst?limit=2");
+    assert_eq!((&two["limit"], array(&two, "isps").len()), (&2.into(), 2), "{two}");
+    assert_eq!(past(suite, "/v1/isp/worst?limit=100000")["limit"], 500);
+}
+
+fn a_network_has_a_profile_with_and_without_prefix(suite: &Suite) {
+    let body = past(suite, "/v1/isp/AS64497/profile");
+    assert_eq!((&body["asn"], &body["asnLabel"]), (&64_497.into(), &"AS64497".into()), "{body}");
+    assert_eq!((&body["country"], &body["isps_in_country"]), (&"NO".into(), &Value::Null), "{body}");
+    assert_eq!((&body["rankInCountry"], &body["ispsInCountry"]), (&2.into(), &5.into()), "{body}");
+    assert_eq!((&body["blockedDomainCount"], array(&body, "topBlockedDomains").len()), (&4.into(), 4), "{body}");
+    assert_eq!(body["methods"], serde_json::json!([{ "method": "tls-reset", "share": 1.0 }]), "{body}");
+    let news = row(array(&body, "blockedCategories"), "category", "NEWS");
+    assert_eq!((&news["domains"], &news["blockRate"]), (&2.into(), &1.0.into()), "{body}");
+    for other in ["as64497", "64497"] {
+        let same = past(suite, &format!("/v1/isp/{other}/profile"));
+        assert_eq!(same["topBlockedDomains"], body["topBlockedDomains"], "{same}");
+    }
+    prepared(suite).get(&at("/v1/isp/AS64511/profile")).expect_error(404, "NOT_FOUND");
+}
+
+fn networks_are_compared_side_by_side(suite: &Suite) {
+    let body = past(suite, "/v1/isp/compare?asns=64501,AS64496,AS64511");
+    assert_eq!((&body["count"], &body["missing"]), (&2.into(), &serde_json::json!(["AS64511"])), "{body}");
+    assert_eq!(body["asns"], serde_json::json!(["AS64501", "AS64496", "AS64511"]), "{body}");
+    let isps = array(&body, "isps");
+    assert_eq!((&isps[0]["country"], &isps[1]["country"]), (&"FI".into(), &"NO".into()), "{body}");
+    assert!(isps[0].get("topBlockedDomains").is_none(), "{body}");
+    let shared = serde_json::json!(["bets.example", "first-news.example", "second-news.example"]);
+    assert_eq!(body["sharedBlockedDomains"], shared, "{body}");
+}
+
+fn the_topic_index_is_about_the_sites_of_a_topic(suite: &Suite) {
+    let body = past(suite, "/v1/topic-censorship-index?topic=news");
+    let countries = array(&body, "countries");
+    assert_eq!((&body["available"], countries.len()), (&true.into(), 3), "{body}");
+    // (2 + 4 x 0.03) / (3 + 4) and (0 + 4 x 0.03) / (3 + 4).
+    let scores: Vec<u64> = countries.iter().map(|country| country["score"].as_u64().unwrap()).collect();
+    assert_eq!(scores, [30, 30, 2], "{body}");
+    assert_eq!((&countries[0]["code"], &countries[0]["country"]), (&"FI".into(), &"Finland".into()), "{body}");
+    assert_eq!((&countries[0]["samples"], &countries[0]["level"]), (&3.into(), &"low".into()), "{body}");
+    // One gambling site is too few for a score.
+    let gambling = past(suite, "/v1/topic-censorship-index?topic=gambling");
+    assert_eq!(array(&gambling, "countries").len(), 0, "{gambling}");
+    assert_eq!(gambling["metadata"]["insufficientData"], 3, "{gambling}");
+    assert_eq!(gambling["available"], false, "{gambling}");
+}
+
+fn tools_without_tests_are_honestly_empty(suite: &Suite) {
+    for query in ["", "?country=NO", "?provider=nordvpn", "?country=no&provider=Tor"] {
+        let body = suite.client().get(&format!("/v1/vpn-accessibility{query}")).expect(200);
+        assert_eq!((&body["available"], array(&body, "by_provider").len()), (&false.into(), 0), "{body}");
+        for name in ["total_probes", "probe_nodes", "targets_tested", "total_accessible", "total_blocked"] {
+            assert_eq!(body["stats"][name], 0, "{name}: {body}");
+        }
+        assert!(body["updated_at"].is_string() && body["query"].is_object(), "{body}");
+    }
+    let body = suite.client().get("/v1/vpn-accessibility?country=no&provider=Tor").expect(200);
+    assert_eq!(body["query"], serde_json::json!({ "country": "NO", "provider": "tor" }), "{body}");
+}
+
+fn ruling_40_monthly_dumps_have_a_list_a_codebook_and_a_checksum(suite: &Suite) {
+    let client = prepared(suite);
+    let countries = client.get("/data/dumps").expect(200);
+    row(array(&countries, "countries"), "country", "FI");
+    let list = client.get("/data/dumps?country=fi").expect(200);
+    assert_eq!(array(&list, "files").len(), 2, "{list}");
+    assert!(list["dataset_version"].as_str().is_some_and(|version| !version.is_empty()), "{list}");
+    let codebook = client.get("/data/dumps/codebook.json").expect(200);
+    let names: Vec<&str> = array(&codebook, "columns").iter().map(|column| column["name"].as_str().unwrap()).collect();
+    for file in array(&list, "files") {
+        let path = file["path"].as_str().unwrap();
+        let answer = client.get(path);
+        assert_eq!(answer.status, 200, "{path}");
+        assert!(answer.header("content-disposition").is_some_and(|value| value.contains("FI-2024-03")), "{path}");
+        assert_eq!(answer.header("x-dataset-version"), list["dataset_version"].as_str(), "{path}");
+        let sum: String = sha256(&answer.body).iter().map(|byte| format!("{byte:02x}")).collect();
+        let checksum = client.get(file["checksum_path"].as_str().unwrap());
+        assert!(checksum.text().starts_with(&sum), "{path}: {} {sum}", checksum.text());
+        let tag = answer.header("etag").unwrap();
+        let again = client.with("if-none-match", tag).get(path);
+        assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+        let text = answer.text();
+        if path.ends_with(".csv") {
+            let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+            assert_eq!(header, names, "{path}");
+            assert_eq!(text.lines().count(), 31, "six sites on five networks: {text}");
+            assert!(text.contains("FI,2024-03,bets.example,64501,ooni,16,16,"), "{text}");
+            assert!(text.lines().skip(1).all(|line| line.contains("CC-BY-NC-SA-4.0")), "{text}");
+        } else {
+            let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!(rows.iter().map(|row| row["measurements"].as_u64().unwrap()).sum::<u64>(), 480, "{text}");
+            for row in &rows {
+                let rules: u64 = row["rules"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+                assert_eq!(row["measurements"], rules, "{row}");
+            }
+        }
+    }
+    assert_eq!(client.get("/data/dumps/FI-2023-01.csv").text().lines().count(), 1, "a month without data has a header");
+    assert_eq!(array(&client.get("/data/dumps?country=DK").expect(200), "files").len(), 0);
+}
+
+fn the_methodology_prints_the_numbers_of_the_rankings(suite: &Suite) {
+    let body = suite.client().get("/data/methodology").expect(200);
+    let info = suite.client().get("/v1/measurement/info").expect(200);
+    assert_eq!(body["methodology"]["analytics"], info["constants"], "{body}");
+    assert_eq!(body["methodology"]["analytics"]["ISP_WEIGHT_RATE"], 0.6, "{body}");
+    let speech = array(&body["methodology"]["focusGroups"], "political_speech");
+    assert!(speech.contains(&"NEWS".into()), "{body}");
+    assert_eq!(body["methodology"]["topics"]["lgbtq"], serde_json::json!(["LGBT"]), "{body}");
+}
+
+/// 25 sites of the basket on five networks in the last days, three of them reset on three networks.
+fn recent(now: Timestamp) -> String {
+    let mut out = HEADER.to_owned();
+    let mut number = 0;
+    for (at, site) in basket::all().iter().filter(|site| site.category != "CTRL").take(25).enumerate() {
+        for hours in [50, 40, 30, 20, 10, 4] {
+            for network in 0..5_u32 {
+                let seen = if at < 3 && network < 3 { Seen::TlsReset } else { Seen::Works };
+                number += 1;
+                let time = now.plus(-hours * HOUR).to_string();
+                let time = time.get(..19).unwrap().replace('T', " ");
+                let host = site.domain;
+                observation(
+                    &mut out,
+                    &Session { country: "NO", asn: 64_496 + network, host, time: &time, number, seen },
+                );
+            }
+        }
+    }
+    out
+}
+
+/// Asks again until the answer is as wanted; published at most 10 s later, seen on the edge within 30 s.
+fn wait(client: &Client, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    for _ in 0..180 {
+        let body = client.get(path).expect(200);
+        if wanted(&body) {
+            return body;
+        }
+        client.wait(Duration::from_millis(500));
+    }
+    panic!("{path} never changed: {}", client.get(path).text());
+}
+
+/// Ruling foundation-relay 20: published documents follow their data.
+fn rankings_follow_new_measurements_and_their_removal(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    let before = client.get("/v1/measurement/most-blocked-domains");
+    data::import(&client.admin(), "ooni-observations", "", recent(client.now()).as_bytes());
+    let body = wait(&client, "/v1/measurement/most-blocked-domains", |body| body["n_domains"] == 3);
+    assert_eq!(body["domains"][0]["countries"], serde_json::json!(["NO"]), "{body}");
+    assert!(body["domains"][0]["category"].is_string(), "of the basket: {body}");
+    let tag = before.header("etag").unwrap();
+    assert_eq!(client.with("if-none-match", tag).get("/v1/measurement/most-blocked-domains").status, 200);
+    let summary = wait(&client, "/v1/measurement/summary", |body| body["measurements_30d"] == 750);
+    assert_eq!(summary["confirmed_national_blocks"], 3, "{summary}");
+    let isps = wait(&client, "/v1/isp/index?country=NO", |body| body["ispCount"] == 5);
+    assert_eq!(isps["isps"][0]["blockedDomains"], 3, "{isps}");
+    wait(&client, "/v1/isp/worst", |body| body["count"] == 3);
+    assert_eq!(client.get("/v1/isp/64496/profile").expect(200)["country"], "NO");
+    let compared = client.get("/v1/isp/compare?asns=64496,64497").expect(200);
+    assert_eq!(array(&compared, "sharedBlockedDomains").len(), 3, "{compared}");
+    let country = wait(&client, "/data/country/NO", |body| body["data"]["rank"] == 1);
+    assert!(country["data"]["score"].is_u64(), "{country}");
+    for path in ["/v1/measurement/quality", "/v1/platforms/scores", "/v1/isp/worst", "/v1/measurement/co-blocking"] {
+        check_caching(&client, path, "application/json");
+    }
+    assert_eq!(client.admin().send("DELETE", "/v1/admin/sources/ooni", None, b"").status / 100, 2);
+    wait(&client, "/v1/measurement/summary", |body| body["available"] == false);
+    wait(&client, "/v1/isp/worst", |body| body["count"] == 0);
+    wait(&client, "/data/country/NO", |body| body["data"]["rank"].is_null());
+}

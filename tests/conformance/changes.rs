@@ -1,0 +1,83 @@
+//! Measurements in, incidents out, on every runtime (rulings intelligence 3, 15, 30; the Kenya proof).
+
+use std::time::{Duration, Instant};
+
+use heliograph_tests::client::Client;
+use heliograph_tests::data;
+use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
+use serde_json::Value;
+
+use crate::{Suite, cases};
+
+cases![ruling_3_a_made_up_block_becomes_one_incident_and_late_data_amend_it, ruling_3_kenya_2023_is_one_incident,];
+
+const SITE: &str = "gazette.example";
+const COUNTRY: &str = "DK";
+
+/// Every three hours on three networks; blocked from `first` to `last` (days of March 2024) on two of them.
+fn rows(days: std::ops::RangeInclusive<u32>, blocked: std::ops::RangeInclusive<u32>, second: u32) -> String {
+    let mut out = HEADER.to_owned();
+    let mut number = 0;
+    for day in days {
+        for hour in (0..24).step_by(3) {
+            for asn in [64_500, 64_501, 64_502] {
+                number += 1;
+                let seen = if blocked.contains(&day) && asn != 64_502 { Seen::TlsReset } else { Seen::Works };
+                let time = format!("2024-03-{day:02} {hour:02}:00:{second:02}");
+                observation(&mut out, &Session { country: COUNTRY, asn, host: SITE, time: &time, number, seen });
+            }
+        }
+    }
+    out
+}
+
+/// The incidents of a country, once `enough` says so: a country looks for them shortly after an import.
+fn wait(client: &Client, country: &str, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let list = client.get(&format!("/data/incidents?country={country}")).expect(200);
+        let found = list["incidents"].as_array().unwrap().clone();
+        if enough(&found) || Instant::now() > deadline {
+            return found;
+        }
+        client.wait(Duration::from_millis(300));
+    }
+}
+
+fn ruling_3_a_made_up_block_becomes_one_incident_and_late_data_amend_it(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    data::import(&client.admin(), "ooni-observations", "", rows(4..=16, 8..=10, 1).as_bytes());
+    let found = wait(&client, COUNTRY, |found| found.len() == 1);
+    let [incident] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(incident["startTime"], "2024-03-08T00:00:00.000Z", "{incident}");
+    assert_eq!(incident["endTime"], "2024-03-10T21:00:00.000Z", "{incident}");
+    assert_eq!((&incident["status"], &incident["incidentType"]), (&"resolved".into(), &"censorship".into()));
+    assert_eq!(incident["affectedAsns"], serde_json::json!(["AS64500", "AS64501"]), "{incident}");
+    assert_eq!(incident["blockingMethods"], serde_json::json!(["tls-reset"]), "{incident}");
+    // Two more days of it, imported later.
+    data::import(&client.admin(), "ooni-observations", "", rows(11..=12, 11..=12, 2).as_bytes());
+    let later = wait(&client, COUNTRY, |found| found.iter().any(|one| one["endTime"] == "2024-03-12T21:00:00.000Z"));
+    assert_eq!(later.len(), 1, "{later:#?}");
+    assert_eq!((&later[0]["hashId"], &later[0]["startTime"]), (&incident["hashId"], &incident["startTime"]));
+    assert_eq!(later[0]["endTime"], "2024-03-12T21:00:00.000Z", "{later:#?}");
+}
+
+fn ruling_3_kenya_2023_is_one_incident(suite: &Suite) {
+    let Some(telegram) = data::real("ooni/observations_KE_2023_telegram.csv.gz") else { return };
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    data::import(&client.admin(), "ooni-observations", "", &telegram);
+    let complete = |found: &[Value]| found.len() == 1 && found[0]["status"] == "resolved";
+    let found = wait(&client, "KE", complete);
+    let [incident] = found.as_slice() else { panic!("{found:#?}") };
+    let asns: Vec<&str> = incident["affectedAsns"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for asn in ["AS33771", "AS12455", "AS37061"] {
+        assert!(asns.contains(&asn), "{incident}");
+    }
+    assert!(!asns.contains(&"AS30844") && !asns.contains(&"AS15399"), "{incident}");
+    let day = |name: &str| incident[name].as_str().unwrap_or("").get(..10).unwrap_or("").to_owned();
+    assert!(("2023-11-06".."2023-11-10").contains(&day("startTime").as_str()), "{incident}");
+    assert!(("2023-11-22".."2023-11-26").contains(&day("endTime").as_str()), "{incident}");
+    assert_eq!(incident["affectedServices"], serde_json::json!(["telegram"]), "{incident}");
+}

@@ -1,0 +1,537 @@
+//! Incidents: list, detail, and what operators do (interface 4.4; spec intelligence 6.1 to 6.3, 15; rulings
+//! intelligence 16, 30, 39).
+
+use heliograph_tests::client::Client;
+use serde_json::{Value, json};
+
+use crate::index::check_caching;
+use crate::{Suite, cases};
+
+cases![
+    an_empty_deployment_lists_no_incidents,
+    the_list_has_every_member_that_readers_know,
+    the_list_is_cached_by_its_tag,
+    pages_hold_50_by_default_and_200_at_most,
+    filters_select_and_unknown_parameters_are_ignored,
+    malformed_filters_are_400,
+    either_id_in_any_case_leads_to_the_incident,
+    unknown_incidents_are_404,
+    ruling_39_a_version_never_changes,
+    ruling_39_one_sentence_has_numbers_and_the_unknown_is_said,
+    an_operators_amendment_stands_until_it_is_taken_back,
+    ruling_16_merged_ids_lead_on_and_come_back_when_taken_back,
+    ruling_16_withdrawn_incidents_leave_the_list,
+    operators_need_their_key_and_a_reason,
+    malformed_operator_requests_are_refused_and_change_nothing,
+];
+
+/// A new incident of an operator, with evidence of two sources.
+pub fn telegram() -> Value {
+    json!({
+        "country": "ke",
+        "subject": "telegram.org",
+        "reason": "reported by two sources",
+        "type": "censorship",
+        "severity": "high",
+        "confidence": 0.8,
+        "start": "2023-11-08T00:00:00Z",
+        "end": "2023-11-24T00:00:00Z",
+        "asns": ["AS33771", "12455", 37061.to_string()],
+        "methods": ["http-timeout"],
+        "occasion": "exams",
+        "evidence": [
+            {
+                "source": "ooni", "kind": "measurement", "source_ref": "20231108T120000Z_telegram_KE_33771_x",
+                "permalink": "https://explorer.ooni.org/m/20231108T120000Z_telegram_KE_33771_x",
+                "observed_at": "2023-11-08T12:00:00Z", "confidence": 0.9, "asn": "AS33771",
+                "signal_type": "http-blocking-timeout"
+            },
+            {
+                "source": "newsroom", "permalink": "https://news.example.org/kenya?a=1&b=2",
+                "observed_at": "2023-11-09T08:00:00Z", "license": "CC-BY-4.0"
+            }
+        ]
+    })
+}
+
+/// A small incident.
+pub fn site(country: &str, domain: &str, start: &str) -> Value {
+    json!({
+        "country": country, "subject": domain, "reason": "seen", "start": start, "severity": "low",
+        "type": "censorship", "confidence": 0.6
+    })
+}
+
+/// Makes an incident and answers it as made.
+#[track_caller]
+pub fn create(client: &Client, incident: &Value) -> Value {
+    client.admin().post("/v1/admin/incidents", incident).expect(201)
+}
+
+pub fn readable(incident: &Value) -> &str {
+    incident["readableId"].as_str().unwrap()
+}
+
+/// Three incidents: Kenya and Telegram 2023 with evidence, a newspaper in Iran going on, a disruption in Kenya.
+pub fn with_three(client: &Client) {
+    create(client, &telegram());
+    create(client, &site("IR", "nytimes.com", "2025-03-01"));
+    let mut outage = site("KE", "internet", "2024-06-25T14:00:00Z");
+    outage["type"] = json!("disruption");
+    outage["status"] = json!("suspected");
+    outage["severity"] = json!("critical");
+    outage["end"] = json!("2024-06-25T20:00:00Z");
+    create(client, &outage);
+}
+
+/// Members of spec intelligence 6.1 and 15 with their types.
+#[track_caller]
+pub fn check_incident(incident: &Value) {
+    for name in [
+        "id",
+        "hashId",
+        "readableId",
+        "readable_id",
+        "country",
+        "countryName",
+        "country_name",
+        "flag",
+        "title",
+        "description",
+        "summary",
+        "severity",
+        "incidentType",
+        "status",
+        "startTime",
+        "createdAt",
+        "updatedAt",
+        "created_at",
+        "permalink",
+        "reportUrl",
+        "license",
+    ] {
+        assert!(incident[name].is_string(), "{name}: {incident}");
+    }
+    for name in ["confidence", "anomalyRate"] {
+        assert!((0.0..=1.0).contains(&incident[name].as_f64().unwrap()), "{name}: {incident}");
+    }
+    for name in ["measurementCount", "evidenceCount", "version"] {
+        assert!(incident[name].is_u64(), "{name}: {incident}");
+    }
+    for name in ["sources", "affectedServices", "affectedDomains", "affectedAsns", "domains", "blockingMethods"] {
+        assert!(incident[name].as_array().unwrap().iter().all(Value::is_string), "{name}: {incident}");
+    }
+    assert!(incident["citable"].is_boolean(), "{incident}");
+    assert!(["low", "medium", "high", "critical"].contains(&incident["severity"].as_str().unwrap()));
+    assert!(["censorship", "disruption", "mixed"].contains(&incident["incidentType"].as_str().unwrap()));
+    assert!(["active", "resolved", "suspected"].contains(&incident["status"].as_str().unwrap()));
+    assert_eq!(incident["hashId"], incident["readableId"], "conflict C3: {incident}");
+    let id = incident["id"].as_str().unwrap();
+    assert!(id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{incident}");
+    let mut parts = readable(incident).split('-');
+    let (country, year, sequence) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap());
+    assert!(country == incident["country"] && year.len() == 4 && sequence.len() >= 4, "{incident}");
+    for name in ["permalink", "reportUrl"] {
+        assert!(incident[name].as_str().unwrap().starts_with("http"), "absolute: {incident}");
+    }
+}
+
+fn list(client: &Client, query: &str) -> Value {
+    client.get(&format!("/data/incidents{query}")).expect(200)
+}
+
+/// The published first page, which may be a little late.
+fn first_page(client: &Client, total: u64) -> Value {
+    for _ in 0..200 {
+        let body = list(client, "");
+        if body["total"] == total {
+            return body;
+        }
+        client.wait(std::time::Duration::from_millis(100));
+    }
+    panic!("the first page never says that there are {total}")
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    list["incidents"].as_array().unwrap().iter().map(readable).collect()
+}
+
+fn an_empty_deployment_lists_no_incidents(suite: &Suite) {
+    let body = list(&suite.fresh(&[]).client(), "");
+    assert_eq!((&body["incidents"], &body["total"], &body["count"]), (&json!([]), &json!(0), &json!(0)), "{body}");
+    assert_eq!(body["next_offset"], Value::Null);
+}
+
+fn the_list_has_every_member_that_readers_know(suite: &Suite) {
+    let body = first_page(&suite.prepared("incidents", with_three), 3);
+    assert_eq!((&body["total"], &body["count"]), (&json!(3), &json!(3)), "{body}");
+    body["incidents"].as_array().unwrap().iter().for_each(check_incident);
+    assert_eq!(ids(&body), ["IR-2025-0001", "KE-2024-0001", "KE-2023-0001"], "newest beginning first");
+    let version = body["dataset_version"].as_str().unwrap();
+    assert!(version.len() == 10 && version.split('.').count() == 3, "{version}");
+    assert!(body["generated_at_utc"].is_string(), "{body}");
+    // Ruling intelligence 35: the strictest of what contributed.
+    assert_eq!(body["license"], "CC-BY-NC-SA-4.0");
+    let kenya = &body["incidents"][2];
+    assert_eq!(kenya["license"], "CC-BY-NC-SA-4.0");
+    assert_eq!(kenya["affectedServices"], json!(["telegram"]), "a domain of a platform is the platform");
+    assert_eq!(kenya["affectedAsns"], json!(["AS12455", "AS33771", "AS37061"]));
+    assert_eq!((&kenya["countryName"], &kenya["flag"]), (&json!("Kenya"), &json!("\u{1F1F0}\u{1F1EA}")));
+    assert_eq!((&kenya["sources"], &kenya["citable"]), (&json!(["newsroom", "ooni"]), &json!(true)));
+    assert_eq!(kenya["endTime"], "2023-11-24T00:00:00.000Z");
+    let iran = &body["incidents"][0];
+    assert!(iran.get("endTime").is_none(), "absent while it goes on: {iran}");
+    assert_eq!(body["incidents"][1]["citable"], false, "a disruption is not citable");
+}
+
+fn the_list_is_cached_by_its_tag(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    first_page(&client, 3);
+    let id = "/data/incidents/KE-2023-0001";
+    for path in ["/data/incidents", "/data/incidents?country=KE", id, &format!("{id}?version=1")] {
+        check_caching(&client, path, "application/json");
+    }
+}
+
+/// More than the longest page.
+pub fn many(client: &Client) {
+    for n in 0..201 {
+        create(client, &site("NO", &format!("site-{n}.example.org"), "2025-01-01"));
+    }
+}
+
+fn pages_hold_50_by_default_and_200_at_most(suite: &Suite) {
+    let client = suite.prepared("many incidents", many);
+    first_page(&client, 201);
+    for (query, count, next) in [
+        ("", 50, json!(50)),
+        ("?limit=200", 200, json!(200)),
+        ("?limit=201", 200, json!(200)),
+        ("?limit=99999999999999999999", 200, json!(200)),
+        ("?limit=1", 1, json!(1)),
+        ("?limit=200&offset=200", 1, Value::Null),
+        ("?offset=151", 50, Value::Null),
+        ("?offset=201", 0, Value::Null),
+        ("?offset=18446744073709551615&limit=200", 0, Value::Null),
+    ] {
+        let body = list(&client, query);
+        assert_eq!((&body["count"], &body["total"]), (&json!(count), &json!(201)), "{query}");
+        assert_eq!(body["incidents"].as_array().unwrap().len(), count, "{query}");
+        assert_eq!(body["next_offset"], next, "{query}");
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    let mut offset = json!(0);
+    while offset.is_u64() {
+        let body = list(&client, &format!("?limit=60&offset={offset}"));
+        for id in ids(&body) {
+            assert!(seen.insert(id.to_owned()), "{id} twice");
+        }
+        offset = body["next_offset"].clone();
+    }
+    assert_eq!(seen.len(), 201);
+}
+
+fn filters_select_and_unknown_parameters_are_ignored(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    const KENYA: &str = "KE-2023-0001";
+    const OUTAGE: &str = "KE-2024-0001";
+    const IRAN: &str = "IR-2025-0001";
+    let all = [IRAN, OUTAGE, KENYA];
+    for (query, expected) in [
+        ("country=KE", &[OUTAGE, KENYA][..]),
+        ("country=ke", &[OUTAGE, KENYA]),
+        ("country=SE", &[]),
+        ("country=ZZ", &[]),
+        ("status=active", &[IRAN, KENYA]),
+        ("status=suspected", &[OUTAGE]),
+        ("status=resolved", &[]),
+        ("status=confirmed", &[IRAN, KENYA]),
+        ("type=disruption", &[OUTAGE]),
+        ("incident_type=Censorship", &[IRAN, KENYA]),
+        ("severity=high", &[OUTAGE, KENYA]),
+        ("severity=critical", &[OUTAGE]),
+        ("topic=news", &[IRAN]),
+        ("topic=NEWS", &[IRAN]),
+        ("topic=messaging", &[KENYA]),
+        ("topic=no-such-topic", &[]),
+        ("citable=true", &[IRAN, KENYA]),
+        ("citable=false", &[OUTAGE]),
+        ("min_sources=1", &[KENYA]),
+        ("min_sources=2", &[KENYA]),
+        ("min_sources=3", &[]),
+        ("min_sources=0", &all),
+        ("service=telegram", &[KENYA]),
+        ("service=internet", &[OUTAGE]),
+        ("domain=www.telegram.org", &[KENYA]),
+        ("domain=https://www.NYTIMES.com/a", &[IRAN]),
+        ("domain=nobody.example", &[]),
+        ("since=2024-01-01", &[IRAN, OUTAGE]),
+        ("since=2023-11-24", &all),
+        ("until=2023-11-08", &[KENYA]),
+        ("until=2023-11-07T23:59:59Z", &[]),
+        ("since=2024-06-25T15:00:00%2B00:00&until=2024-06-25T16:00:00+00:00", &[OUTAGE]),
+        ("country=KE&citable=true", &[KENYA]),
+        ("nonsense=1&sort=best&limit=", &all),
+    ] {
+        let body = list(&client, &format!("?{query}"));
+        assert_eq!(ids(&body), expected, "{query}");
+        assert_eq!((&body["total"], &body["count"]), (&json!(expected.len()), &json!(expected.len())), "{query}");
+    }
+}
+
+fn malformed_filters_are_400(suite: &Suite) {
+    for query in [
+        "limit=0",
+        "limit=-1",
+        "limit=ten",
+        "limit=1.5",
+        "offset=-1",
+        "offset=x",
+        "country=KEN",
+        "country=K",
+        "country=12",
+        "status=over",
+        "type=war",
+        "severity=huge",
+        "citable=maybe",
+        "min_sources=-1",
+        "min_sources=two",
+        "since=soon",
+        "until=99",
+        "domain=exa%20mple",
+        "country=%ff",
+    ] {
+        suite.client().get(&format!("/data/incidents?{query}")).expect_error(400, "BAD_REQUEST");
+    }
+}
+
+fn either_id_in_any_case_leads_to_the_incident(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    let first = client.get("/data/incidents/KE-2023-0001").expect(200);
+    check_incident(&first);
+    let hash = first["id"].as_str().unwrap();
+    for id in ["ke-2023-0001", "Ke-2023-1", hash, &hash.to_uppercase(), "KE%2D2023-0001"] {
+        assert_eq!(client.get(&format!("/data/incidents/{id}")).expect(200), first, "{id}");
+    }
+    assert_eq!(first["networks"].as_array().unwrap().len(), 3, "{first}");
+    assert_eq!(first["evidenceCount"], 2);
+    assert_eq!(first["evidence_ids"].as_array().unwrap().len(), 2);
+}
+
+fn unknown_incidents_are_404(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    for id in [
+        "KE-2023-0002",
+        "KE-2022-0001",
+        "ZZ-2023-0001",
+        "000000000000",
+        "nonsense",
+        "KE-2023",
+        "%F0%9F%98%80",
+        "-",
+        "KE-2023-0001-1",
+        "KE-2023-99999999999999999999",
+    ] {
+        client.get(&format!("/data/incidents/{id}")).expect_error(404, "NOT_FOUND");
+    }
+    client.get("/data/incidents/KE-2023-0001?version=2").expect_error(404, "NOT_FOUND");
+    for version in ["0", "-1", "x", "1.0", "4294967296"] {
+        client.get(&format!("/data/incidents/KE-2023-0001?version={version}")).expect_error(400, "BAD_REQUEST");
+    }
+}
+
+fn ruling_39_a_version_never_changes(suite: &Suite) {
+    let client = suite.client();
+    let made = create(&client, &site("DE", "cited.example.org", "2024-02-01"));
+    let path = format!("/data/incidents/{}?version=1", readable(&made));
+    let cited = client.get(&path);
+    assert!(made["citationUrl"].as_str().unwrap().ends_with(&path), "{made}");
+    let change = json!({ "title": "Another title", "severity": "critical", "reason": "more is known" });
+    let amended = client.admin().patch(&format!("/v1/admin/incidents/{}", readable(&made)), &change).expect(200);
+    assert_eq!((&amended["version"], &amended["severity"]), (&json!(2), &json!("critical")));
+    client
+        .admin()
+        .post(&format!("/v1/admin/incidents/{}/retract", readable(&made)), &json!({ "reason": "no" }))
+        .expect(200);
+    let again = client.get(&path);
+    assert_eq!((again.status, &again.body, again.header("etag")), (200, &cited.body, cited.header("etag")));
+    assert!(cited.header("cache-control").unwrap().contains("max-age=86400"));
+    let second = client.get(&path.replace("=1", "=2")).expect(200);
+    assert_eq!((&second["title"], &second["version"]), (&json!("Another title"), &json!(2)));
+}
+
+fn ruling_39_one_sentence_has_numbers_and_the_unknown_is_said(suite: &Suite) {
+    let client = suite.prepared("incidents", with_three);
+    let kenya = client.get("/data/incidents/KE-2023-0001").expect(200);
+    assert_eq!(kenya["summary"], "Telegram was blocked in Kenya on 3 networks, from 8 Nov 2023 to 24 Nov 2023.");
+    assert_eq!(kenya["title"], "Telegram blocked in Kenya");
+    let iran = client.get("/data/incidents/IR-2025-0001").expect(200);
+    assert_eq!(iran["summary"], "nytimes.com is blocked in Iran, since 1 Mar 2025.");
+    for incident in [kenya, iran] {
+        let unknown = incident["notKnown"].as_array().unwrap();
+        assert!(!unknown.is_empty() && unknown.iter().all(Value::is_string), "{incident}");
+    }
+}
+
+fn an_operators_amendment_stands_until_it_is_taken_back(suite: &Suite) {
+    let client = suite.client();
+    let made = create(&client, &site("DK", "amended.example.org", "2024-02-01"));
+    let admin = client.admin();
+    let path = format!("/v1/admin/incidents/{}", readable(&made));
+    let change = json!({
+        "title": "Named by hand", "description": "Two\nlines.", "type": "mixed", "status": "resolved",
+        "confidence": 1.0, "start": "2024-01-31", "end": "2024-02-02T12:00:00+02:00", "reason": "press"
+    });
+    let amended = admin.patch(&path, &change).expect(200);
+    check_incident(&amended);
+    assert_eq!(amended["title"], "Named by hand");
+    assert_eq!(amended["description"], "Two\nlines.");
+    assert_eq!((&amended["incidentType"], &amended["status"]), (&json!("mixed"), &json!("resolved")));
+    assert_eq!(
+        (&amended["startTime"], &amended["endTime"]),
+        (&json!("2024-01-31T00:00:00.000Z"), &json!("2024-02-02T10:00:00.000Z"))
+    );
+    assert_eq!(readable(&amended), "DK-2024-0001", "a beginning in another year renumbers nothing");
+    let stale = json!({ "title": "Late", "version": 1, "reason": "x" });
+    admin.patch(&path, &stale).expect_error(409, "CONFLICT");
+    let back = json!({ "fields": ["title", "status"], "reason": "mistaken" });
+    let restored = admin.post(&format!("{path}/restore"), &back).expect(200);
+    assert_eq!(
+        (&restored["title"], &restored["status"]),
+        (&json!("amended.example.org blocked in Denmark"), &json!("active"))
+    );
+    assert_eq!(restored["incidentType"], "mixed", "the rest stays");
+    let whole = admin.post(&format!("{path}/restore"), &json!({ "reason": "all of it" })).expect(200);
+    assert_eq!((&whole["incidentType"], &whole["startTime"]), (&made["incidentType"], &made["startTime"]));
+    assert_eq!(whole["version"], 4);
+    let versions = admin.get(&format!("{path}/versions")).expect(200);
+    let actions: Vec<_> =
+        versions["versions"].as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["restored", "restored", "amended", "created"]);
+    for row in versions["versions"].as_array().unwrap() {
+        assert!(row["by"].as_str().is_some_and(|by| by.len() == 8) && row["reason"].is_string(), "{row}");
+        assert!(!row.to_string().contains(heliograph_tests::target::ADMIN_KEY), "the key's id, not the key");
+    }
+}
+
+fn ruling_16_merged_ids_lead_on_and_come_back_when_taken_back(suite: &Suite) {
+    let client = suite.client();
+    let admin = client.admin();
+    let whole = create(&client, &site("FI", "whole.example.org", "2024-02-01"));
+    let part = create(&client, &site("FI", "part.example.org", "2024-02-02"));
+    let other = create(&client, &site("EE", "other.example.org", "2024-02-02"));
+    let path = format!("/v1/admin/incidents/{}", readable(&part));
+    let into = |id: &Value| json!({ "into": id, "reason": "one cause" });
+    admin.post(&format!("{path}/merge"), &into(&part["id"])).expect_error(409, "CONFLICT");
+    admin.post(&format!("{path}/merge"), &into(&other["id"])).expect_error(409, "CONFLICT");
+    admin.post(&format!("{path}/merge"), &into(&json!("FI-1999-0001"))).expect_error(404, "NOT_FOUND");
+    let merged = admin.post(&format!("{path}/merge"), &into(&whole["id"])).expect(200);
+    assert_eq!(merged["mergedInto"], whole["readableId"]);
+    for id in [&part["id"], &part["readableId"]] {
+        let led = client.get(&format!("/data/incidents/{}", id.as_str().unwrap())).expect(200);
+        assert_eq!((&led["id"], &led["mergedFrom"]), (&whole["id"], &json!([part["readableId"]])));
+    }
+    let own = client.get(&format!("/data/incidents/{}?version=1", readable(&part))).expect(200);
+    assert_eq!(own["id"], part["id"], "a citation is not led on");
+    assert_eq!(ids(&list(&client, "?country=FI")), [readable(&whole)]);
+    let circle = format!("/v1/admin/incidents/{}/merge", readable(&whole));
+    admin.post(&circle, &into(&part["id"])).expect_error(409, "CONFLICT");
+    admin.post(&format!("{path}/restore"), &json!({ "fields": ["merge"], "reason": "two after all" })).expect(200);
+    assert_eq!(ids(&list(&client, "?country=FI")).len(), 2);
+    let alone = client.get(&format!("/data/incidents/{}", readable(&whole))).expect(200);
+    assert!(alone.get("mergedFrom").is_none(), "{alone}");
+}
+
+fn ruling_16_withdrawn_incidents_leave_the_list(suite: &Suite) {
+    let client = suite.client();
+    let made = create(&client, &site("IS", "withdrawn.example.org", "2024-02-01"));
+    let path = format!("/v1/admin/incidents/{}", readable(&made));
+    client.admin().post(&format!("{path}/retract"), &json!({ "reason": "A maintenance window." })).expect(200);
+    assert_eq!(list(&client, "?country=IS")["total"], 0);
+    let kept = client.get(&format!("/data/incidents/{}", readable(&made))).expect(200);
+    assert_eq!((&kept["retracted"], &kept["citable"]), (&json!("A maintenance window."), &json!(false)));
+    let next = create(&client, &site("IS", "withdrawn.example.org", "2024-02-01"));
+    assert_eq!(readable(&next), "IS-2024-0002", "a number is never used again");
+}
+
+fn operators_need_their_key_and_a_reason(suite: &Suite) {
+    let client = suite.client();
+    let made = create(&client, &site("AD", "guarded.example.org", "2024-02-01"));
+    let path = format!("/v1/admin/incidents/{}", readable(&made));
+    for client in [client.clone(), client.with("x-admin-key", "wrong"), client.key("svc_demo")] {
+        client.post("/v1/admin/incidents", &telegram()).expect_error(401, "UNAUTHORIZED");
+        client.patch(&path, &json!({ "title": "x", "reason": "y" })).expect_error(401, "UNAUTHORIZED");
+        client.get(&format!("{path}/versions")).expect_error(401, "UNAUTHORIZED");
+        for deed in ["merge", "retract", "restore"] {
+            client.post(&format!("{path}/{deed}"), &json!({ "reason": "y" })).expect_error(401, "UNAUTHORIZED");
+        }
+    }
+    let admin = client.admin();
+    for reason in [Value::Null, json!(""), json!("  ")] {
+        admin.post(&format!("{path}/retract"), &json!({ "reason": reason })).expect_error(400, "BAD_REQUEST");
+    }
+    admin.post(&format!("{path}/retract"), &json!({})).expect_error(400, "BAD_REQUEST");
+    for deed in ["merge", "retract", "restore", "versions"] {
+        let path = format!("/v1/admin/incidents/AD-1999-0001/{deed}");
+        let answer = match deed {
+            "versions" => admin.get(&path),
+            "merge" => admin.post(&path, &json!({ "reason": "y", "into": "AD-2024-0001" })),
+            _ => admin.post(&path, &json!({ "reason": "y" })),
+        };
+        answer.expect_error(404, "NOT_FOUND");
+    }
+}
+
+fn malformed_operator_requests_are_refused_and_change_nothing(suite: &Suite) {
+    let client = suite.client();
+    let admin = client.admin();
+    for (name, value) in [
+        ("country", json!("KEN")),
+        ("country", json!("ZZ")),
+        ("subject", json!("")),
+        ("subject", json!("not a domain")),
+        ("start", json!("")),
+        ("start", json!("soon")),
+        ("start", json!("1960-01-01")),
+        ("end", json!("2023-11-07")),
+        ("type", json!("war")),
+        ("severity", json!("huge")),
+        ("status", json!("draft")),
+        ("confidence", json!(1.01)),
+        ("confidence", json!(-0.1)),
+        ("asns", json!(["AS0"])),
+        ("asns", json!(["ASx"])),
+        ("title", json!("a".repeat(201))),
+        ("title", json!("two\nlines")),
+        ("title", json!("bell\u{7}")),
+        ("description", json!("a".repeat(4001))),
+        ("reason", json!("a".repeat(1001))),
+        ("domains", json!(["192.0.2.1"])),
+        ("evidence", json!([{ "source": "ooni", "observed_at": "2023-11-08" }])),
+        ("evidence", json!([{ "source": "x", "source_ref": "y", "observed_at": "2023-11-08" }])),
+        ("evidence", json!([{ "source": "ooni", "source_ref": "y", "observed_at": "then" }])),
+        ("evidence", json!([{ "source": "ooni", "permalink": "http://example.org/", "observed_at": "2023-11-08" }])),
+        ("evidence", json!([{ "source": "ooni", "permalink": "https://u@example.org/", "observed_at": "2023-11-08" }])),
+        ("evidence", json!([{ "source": "ooni", "permalink": "javascript:alert(1)", "observed_at": "2023-11-08" }])),
+        ("evidence", json!(vec![json!({ "source": "ooni", "source_ref": "y", "observed_at": "2023-11-08" }); 51])),
+        ("unheard_of", json!(1)),
+    ] {
+        let mut wanted = telegram();
+        wanted["country"] = json!("PT");
+        wanted[name] = value;
+        let answer = admin.post("/v1/admin/incidents", &wanted);
+        assert_eq!(answer.status, 400, "{name}: {}", answer.text());
+        answer.expect_error(400, "BAD_REQUEST");
+    }
+    assert_eq!(list(&client, "?country=PT")["total"], 0);
+    let made = create(&client, &site("PT", "x.example.org", "2024-02-01"));
+    let path = format!("/v1/admin/incidents/{}", readable(&made));
+    for change in [json!({}), json!({ "end": "2024-01-01" }), json!({ "titel": "x" }), json!([])] {
+        let mut change = change;
+        if change.is_object() {
+            change["reason"] = json!("y");
+        }
+        admin.patch(&path, &change).expect_error(400, "BAD_REQUEST");
+    }
+    assert_eq!(client.get(&format!("/data/incidents/{}", readable(&made))).expect(200)["version"], 1);
+}

@@ -1,0 +1,189 @@
+//! Sources of events and counts, remote measurements, and the list of sources (rulings intelligence 15, 31, 32, 35, 37
+//! and 40).
+
+use std::time::Duration;
+
+use heliograph_tests::client::Client;
+use heliograph_tests::data;
+use serde_json::{Value, json};
+
+use crate::detect::research;
+use crate::{Suite, cases};
+
+cases![
+    ruling_31_a_shutdown_table_is_counted_and_importing_it_again_changes_nothing,
+    ruling_35_dropping_a_source_of_events_removes_it_and_nothing_else,
+    ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network,
+    counts_of_days_never_become_votes,
+    ruling_40_the_list_of_sources_has_licence_counts_and_errors,
+    real_events_and_counts_are_read_twice_with_the_same_end,
+];
+
+const STOP: &str = "start_date,country,geo_scope,area_name,shutdown_type,shutdown_extent,ordered_by,end_date,\
+    actual_cause,count_year\n\
+    2023-03-01,Iran,,Tehran,Shutdown,Full network,Military,2023-03-04,Protests,2023\n\
+    2021-01-10,Laos; Myanmar,,,Shutdown,Full network,,2021-01-12,Elections,2021\n\
+    2021-05-02,India,,,Shutdown,Full network,,2021-05-01,Other,2021\n";
+const RADAR: &str = r#"{"success":true,"result":{"annotations":[{"id":"550","asns":[44244],"locations":["IR"],
+    "eventType":"OUTAGE","startDate":"2023-08-21T01:00:00Z","endDate":"2023-08-21T05:00:00Z",
+    "outage":{"outageCause":"GOVERNMENT_DIRECTED","outageType":"NATIONWIDE"}}]}}"#;
+/// Never in any answer (ruling intelligence 37).
+const VANTAGE: &str = "198.51.100.";
+
+/// The row of a source in `/data/sources`; effects may take a moment.
+fn source(client: &Client, id: &str, done: impl Fn(&Value) -> bool) -> Value {
+    let mut row = Value::Null;
+    for _ in 0..80 {
+        let body = client.get("/data/sources").expect(200);
+        let rows = body["sources"].as_array().unwrap();
+        assert_eq!(body["count"], rows.len(), "{body}");
+        row = rows.iter().find(|row| row["id"] == id).unwrap_or(&Value::Null).clone();
+        if done(&row) {
+            return row;
+        }
+        client.wait(Duration::from_millis(250));
+    }
+    panic!("{id} never came so far: {row}");
+}
+
+fn five(counts: &heliograph_core::measurement::ImportCounts) -> [u64; 5] {
+    [counts.accepted, counts.duplicate, counts.unsupported, counts.unusable, counts.refused]
+}
+
+fn ruling_31_a_shutdown_table_is_counted_and_importing_it_again_changes_nothing(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let admin = target.client().admin();
+    let dry = data::send(&admin, "shutdowns", "?dry_run=true", STOP.as_bytes());
+    assert_eq!(five(&dry), [2, 0, 0, 1, 0], "{dry:?}");
+    let first = data::send(&admin, "shutdowns", "", STOP.as_bytes());
+    assert_eq!(five(&first), [2, 0, 0, 1, 0], "a dry run stored nothing: {first:?}");
+    assert_eq!(first.reasons.get("end_before_start"), Some(&1));
+    let row = source(&admin, "access-now", |row| row["rows"] == 3);
+    let again = data::send(&admin, "shutdowns", "", STOP.as_bytes());
+    assert_eq!(five(&again), [0, 2, 0, 1, 0], "{again:?}");
+    let after = source(&admin, "access-now", |row| row["lastImport"]["duplicate"] == 2);
+    for name in ["rows", "countries", "lastSeen"] {
+        assert_eq!(row[name], after[name], "{name}");
+    }
+    let only = data::send(&admin, "shutdowns", "?country=MM", STOP.as_bytes());
+    assert_eq!(only.lines(), 3, "{only:?}");
+}
+
+fn ruling_35_dropping_a_source_of_events_removes_it_and_nothing_else(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let admin = target.client().admin();
+    data::send(&admin, "shutdowns", "", STOP.as_bytes());
+    let radar = data::send(&admin, "radar", "", RADAR.as_bytes());
+    assert_eq!(five(&radar), [1, 0, 0, 0, 0], "{radar:?}");
+    source(&admin, "cloudflare-radar", |row| row["rows"] == 1);
+    source(&admin, "access-now", |row| row["rows"] == 3);
+    admin.send("DELETE", "/v1/admin/sources/access-now", None, b"").expect(200);
+    let gone = source(&admin, "access-now", |row| row["rows"] == 0);
+    assert_eq!((&gone["countries"], &gone["lastSeen"], &gone["freshness"]), (&json!(0), &Value::Null, &json!("none")));
+    for _ in 0..120 {
+        if admin.get("/v1/admin/sources/access-now").expect(200)["complete"] == true {
+            break;
+        }
+        admin.wait(Duration::from_millis(250));
+    }
+    let state = admin.get("/v1/admin/sources/access-now").expect(200);
+    assert_eq!((&state["complete"], &state["handled"]), (&json!(true), &json!(3)), "{state}");
+    assert_eq!(source(&admin, "cloudflare-radar", |_| true)["rows"], 1);
+    let again = data::send(&admin, "shutdowns", "", STOP.as_bytes());
+    assert_eq!(five(&again), [2, 0, 0, 1, 0], "what was removed is new when it comes again: {again:?}");
+}
+
+/// Six vantage points a day on three days, all reset.
+fn remote(country: &str) -> String {
+    let mut lines = String::new();
+    for day in 10..13 {
+        for vantage in 1..7 {
+            lines.push_str(&format!(
+                "{{\"vp\":\"{VANTAGE}{vantage}\",\"location\":{{\"country_code\":\"{country}\"}},\"service\":\"http\",\
+                 \"test_url\":\"news.example\",\"response\":[{{\"matches_template\":true,\"control_url\":\"c.example\",\
+                 \"start_time\":\"2024-05-{day}T0{vantage}:00:00Z\"}},{{\"matches_template\":false,\"error\":\"read tcp: \
+                 connection reset by peer\"}}],\"anomaly\":true,\"controls_failed\":false}}\n"
+            ));
+        }
+    }
+    lines
+}
+
+fn ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let (client, admin) = (target.client(), target.client().admin());
+    let counts = data::send(&admin, "censored-planet", "", remote("TR").as_bytes());
+    assert_eq!(five(&counts), [18, 0, 0, 0, 0], "{counts:?}");
+    let again = data::send(&admin, "censored-planet", "", remote("TR").as_bytes());
+    assert_eq!(five(&again), [0, 18, 0, 0, 0], "{again:?}");
+    let question = json!({
+        "country": "TR", "target": "news.example", "includeISPs": true, "as_of": "2024-05-12T23:00:00Z"
+    });
+    let answer = research(&client).post("/hydra/v1/detect", &question).expect(200);
+    assert_eq!((&answer["status"], &answer["basis"]), (&json!("blocked"), &json!("measured")), "{answer}");
+    assert_eq!((&answer["isps"], &answer["sources"]), (&json!([]), &json!(["censoredplanet"])), "{answer}");
+    assert_eq!(answer["evidenceCount"], 18, "{answer}");
+    assert!(answer["confidence"].as_f64().unwrap() <= 0.5, "half as sure as a network: {answer}");
+    assert!(!answer.to_string().contains(VANTAGE), "{answer}");
+}
+
+fn counts_of_days_never_become_votes(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let (client, admin) = (target.client(), target.client().admin());
+    let csv = "anomaly_count,confirmed_count,failure_count,measurement_count,ok_count,measurement_start_day,probe_cc,domain\n\
+        90,90,20,100,0,2024-05-10,TR,news.example\n";
+    let counts = data::send(&admin, "ooni-aggregation", "", csv.as_bytes());
+    assert_eq!(five(&counts), [1, 0, 0, 0, 0], "{counts:?}");
+    source(&client, "ooni-aggregation", |row| row["rows"] == 1);
+    let question = json!({ "country": "TR", "target": "news.example", "as_of": "2024-05-11T00:00:00Z" });
+    let answer = research(&client).post("/hydra/v1/detect", &question).expect(200);
+    assert_eq!((&answer["status"], &answer["evidenceCount"]), (&json!("unknown"), &json!(0)), "{answer}");
+}
+
+fn ruling_40_the_list_of_sources_has_licence_counts_and_errors(suite: &Suite) {
+    let target = suite.fresh(&[("source_licences", "ioda=LicenseRef-ours; ooni=CC-BY-4.0")]);
+    let (client, admin) = (target.client(), target.client().admin());
+    let rows = client.get("/data/sources").expect(200)["sources"].as_array().unwrap().clone();
+    for id in [
+        "ooni",
+        "censoredplanet",
+        "access-now",
+        "ioda",
+        "cloudflare-radar",
+        "outages",
+        "ooni-aggregation",
+        "blocklist",
+        "asn",
+        "test-list",
+        "fingerprints",
+        "starter/countries",
+        "starter/known_blocks",
+    ] {
+        let row = rows.iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("no {id}"));
+        assert!(row["license"].as_str().is_some_and(|licence| !licence.is_empty()), "{row}");
+    }
+    let licence = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap()["license"].clone();
+    assert_eq!((licence("ioda"), licence("ooni")), (json!("LicenseRef-ours"), json!("CC-BY-4.0")));
+    let bad = admin.send("POST", "/v1/admin/import/outages", Some("text/csv"), b"country,kind\nCU,outage\n");
+    bad.expect_error(400, "BAD_REQUEST");
+    let row = source(&client, "outages", |row| row["lastError"].is_object());
+    assert!(row["lastError"]["message"].as_str().unwrap().contains("start"), "{row}");
+    assert_eq!(row["lastImport"]["accepted"], 0, "{row}");
+}
+
+fn real_events_and_counts_are_read_twice_with_the_same_end(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let admin = target.client().admin();
+    for (kind, path, lines) in [
+        ("shutdowns", "shutdowns/stop_2016_2024.csv.gz", 1_789),
+        ("ioda", "outages/ioda_investigated_2018-2021.csv.gz", 1_704),
+        ("ooni-aggregation", "ooni/aggregation_country_day_2021-03.json.gz", 2_379),
+    ] {
+        let Some(text) = data::real(path) else { return };
+        let first = data::send(&admin, kind, "", &text);
+        assert_eq!(first.lines(), lines, "{kind} {first:?}");
+        let again = data::send(&admin, kind, "", &text);
+        assert_eq!((again.accepted, again.lines()), (0, lines), "{kind} {again:?}");
+        assert_eq!(again.reasons, first.reasons, "{kind}");
+    }
+}

@@ -1,0 +1,101 @@
+//! `heliograph evaluate` on labelled documents that are made up.
+
+use std::io::Write;
+use std::process::{Command, Output};
+
+use heliograph_tests::process::built;
+use heliograph_tests::synthetic::{Shows, document};
+use serde_json::{Value, json};
+
+const TIME: &str = "2024-03-12 11:00:00";
+
+fn label(id: usize, label: &str, shows: Shows) -> Value {
+    let host = format!("site-{id}.example");
+    json!({ "label_id": format!("l-{id}"), "label": label, "label_confidence": 1.0, "target": host, "superseded_by": null,
+        "test_name": "web_connectivity", "measurement": document(shows, &host, "NO", 64_500, TIME) })
+}
+
+fn run(folder: &tempfile::TempDir, name: &str, text: &[u8], options: &[&str]) -> Output {
+    let file = folder.path().join(name);
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new(built("heliograph"));
+    command.arg("evaluate").arg(&file).args(options).arg("--data").arg(folder.path().join("none.redb"));
+    command.output().unwrap()
+}
+
+fn lines(rows: &[Value]) -> String {
+    rows.iter().map(|row| format!("{row}\n")).collect()
+}
+
+fn report(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Ruling intelligence 20, from the file to the answer: what is no label is skipped and counted, down and ok are not
+/// blocked, and under 200 labels no bar is said to be met.
+#[test]
+fn ruling_intelligence_20_labels_are_judged_and_all_others_counted() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let mut rows = vec![
+        label(1, "blocked", Shows::DnsBlocked),
+        label(2, "down", Shows::Down),
+        label(3, "ok", Shows::Works),
+        // A wrong classification: the label is blocked, the document shows that all works.
+        label(4, "blocked", Shows::Works),
+        label(5, "unadjudicated", Shows::Works),
+        label(6, "unusable", Shows::Works),
+        label(3, "ok", Shows::Works),
+        json!({ "label_id": "l-7", "label": "ok", "measurement_uid": "u" }),
+        json!({ "label_id": "l-8" }),
+    ];
+    let mut old = label(9, "blocked", Shows::Works);
+    old["superseded_by"] = json!("l-4");
+    rows.push(old);
+    let text = format!("{}not json\n", lines(&rows));
+    let output = run(&folder, "labels.jsonl", text.as_bytes(), &["--json"]);
+    let body = report(&output);
+    assert_eq!((&body["rows"], &body["labels"], &body["blocked"]), (&json!(11), &json!(4), &json!(2)), "{body}");
+    assert_eq!(body["by_label"], json!({ "blocked": 2, "down": 1, "ok": 1 }));
+    let skipped = json!({ "no_json": 1, "no_label": 1, "no_measurement": 1, "repeated": 1, "superseded": 1,
+        "unadjudicated": 1, "unusable": 1 });
+    assert_eq!(body["skipped"], skipped);
+    assert_eq!((&body["sensitivity"]["hits"], &body["sensitivity"]["of"]), (&json!(1), &json!(2)), "{body}");
+    assert_eq!((&body["specificity"]["hits"], &body["specificity"]["of"]), (&json!(2), &json!(2)), "{body}");
+    // 1 of 2: 1.26 % to 98.74 %.
+    assert!((body["sensitivity"]["low"].as_f64().unwrap() - 0.0126).abs() < 1e-4, "{body}");
+    assert_eq!((&body["result"], &body["bars"][0]["met"]), (&json!("insufficient labels"), &Value::Null), "{body}");
+    assert_eq!(
+        body["reliability"].as_array().unwrap().iter().map(|bin| bin["cases"].as_u64().unwrap()).sum::<u64>(),
+        4
+    );
+    // The same in words, from gzip.
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text.as_bytes()).unwrap();
+    let output = run(&folder, "labels.jsonl.gz", &gzip.finish().unwrap(), &[]);
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(words.ends_with("insufficient labels\n") && words.contains("skipped: superseded"), "{words}");
+}
+
+#[test]
+fn with_two_hundred_labels_the_bars_are_told() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let kinds = [("blocked", Shows::DnsBlocked), ("ok", Shows::Works), ("down", Shows::Down), ("ok", Shows::Works)];
+    let rows: Vec<Value> =
+        (0..200).map(|n| (n, kinds[n % 4])).map(|(n, (word, shows))| label(n, word, shows)).collect();
+    let body = report(&run(&folder, "many.jsonl", lines(&rows).as_bytes(), &["--json"]));
+    assert_eq!((&body["labels"], &body["blocked"]), (&json!(200), &json!(50)), "{body}");
+    assert!(body["bars"].as_array().unwrap().iter().all(|bar| bar["met"].is_boolean()), "{body}");
+    for bar in [&body["bars"][2], &body["bars"][3]] {
+        assert_eq!(bar["met"], true, "every document is judged right: {body}");
+    }
+    assert_ne!(body["result"], "insufficient labels");
+}
+
+#[test]
+fn a_file_without_rows_is_an_error() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let output = run(&folder, "empty.jsonl", b"", &[]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing could be read"));
+}
