@@ -2,13 +2,14 @@
 
 use crate::starter;
 
-/// The strictest of some licences: one that forbids commercial use, else one that asks for the same terms, else any; of
-/// equally strict ones always the same, in whatever order they come. `None` when there is none.
+/// The strictest of some licences: one for academic use only, else one that forbids commercial use, else one that asks for
+/// the same terms, else any; of equally strict ones always the same, in whatever order they come. `None` when there is none.
 pub fn strictest<'a>(licences: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let terms = |licence: &&str| match *licence {
-        licence if licence.contains("NC") => 0,
-        licence if licence.contains("SA") => 1,
-        _ => 2,
+        licence if licence.contains("academic") => 0,
+        licence if licence.contains("NC") => 1,
+        licence if licence.contains("SA") => 2,
+        _ => 3,
     };
     licences.into_iter().filter(|licence| !licence.is_empty()).min_by_key(|licence| (terms(licence), *licence))
 }
@@ -30,6 +31,7 @@ mod tests {
             (vec![by, nc, sa], Some(nc)),
             (vec![nc, by], Some(nc)),
             (vec![sa, by], Some(sa)),
+            (vec![nc, "LicenseRef-IODA-academic-use", by], Some("LicenseRef-IODA-academic-use")),
             (vec!["", by], Some(by)),
             (vec!["MIT", by], Some(by)),
             (vec![""], None),

@@ -22,6 +22,7 @@ use crate::agent::stream::{Emission, Hub, Open, StreamId};
 use crate::crypto::Secret;
 use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::deployment;
+use crate::fetch::{self, Incoming, Outgoing};
 use crate::http::Ready;
 use crate::kv::{MemoryStore, Store};
 use crate::runtime::{BoxFuture, ByteStream, Environment, Runtime};
@@ -38,7 +39,11 @@ pub struct TestRuntime {
     state: Mutex<State>,
     own: Weak<TestRuntime>,
     memo: Memo,
+    web: Mutex<Option<Web>>,
 }
+
+/// What answers the requests of a deployment to others.
+pub type Web = Box<dyn Fn(&Outgoing) -> Result<Incoming> + Send>;
 
 struct State {
     now: Timestamp,
@@ -88,7 +93,13 @@ impl TestRuntime {
             state: Mutex::new(state),
             own: own.clone(),
             memo: Memo::default(),
+            web: Mutex::default(),
         })
+    }
+
+    /// From now on this answers the requests to others, which nobody answers otherwise.
+    pub fn connect(&self, web: Web) {
+        *self.web.lock().unwrap_or_else(PoisonError::into_inner) = Some(web);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -291,6 +302,12 @@ impl Runtime for TestRuntime {
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {
         self.advance(duration);
         Box::pin(std::future::ready(()))
+    }
+
+    fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
+        let web = self.web.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = web.as_ref().map_or_else(|| Err(fetch::no_way_out()), |web| web(&outgoing));
+        Box::pin(std::future::ready(answer))
     }
 
     fn now(&self) -> Timestamp {

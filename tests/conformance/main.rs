@@ -14,11 +14,13 @@ mod accessibility;
 mod agents;
 mod analytics;
 mod changes;
+mod circumvention;
 mod claims;
 mod classify;
 mod country;
 mod detect;
 mod domain;
+mod fetching;
 mod imports;
 mod incidents;
 mod incidents_search;
@@ -62,11 +64,13 @@ const MODULES: &[(&str, &[Case])] = &[
     ("agents", agents::CASES),
     ("analytics", analytics::CASES),
     ("changes", changes::CASES),
+    ("circumvention", circumvention::CASES),
     ("claims", claims::CASES),
     ("classify", classify::CASES),
     ("country", country::CASES),
     ("detect", detect::CASES),
     ("domain", domain::CASES),
+    ("fetching", fetching::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
     ("incidents_search", incidents_search::CASES),

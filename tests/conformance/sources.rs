@@ -15,6 +15,8 @@ cases![
     ruling_35_dropping_a_source_of_events_removes_it_and_nothing_else,
     ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network,
     counts_of_days_never_become_votes,
+    ruling_40_a_dump_names_the_source_of_each_row_and_the_licence_in_force,
+    signatures_of_block_pages_are_imported_by_the_name_of_their_file,
     ruling_40_the_list_of_sources_has_licence_counts_and_errors,
     real_events_and_counts_are_read_twice_with_the_same_end,
 ];
@@ -125,6 +127,64 @@ fn ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network(suite
     assert_eq!(answer["evidenceCount"], 18, "{answer}");
     assert!(answer["confidence"].as_f64().unwrap() <= 0.5, "half as sure as a network: {answer}");
     assert!(!answer.to_string().contains(VANTAGE), "{answer}");
+}
+
+fn ruling_40_a_dump_names_the_source_of_each_row_and_the_licence_in_force(suite: &Suite) {
+    let target = suite.fresh(&[("source_licences", "censoredplanet=LicenseRef-ours")]);
+    let (client, admin) = (target.client(), target.client().admin());
+    data::send(&admin, "censored-planet", "", remote("TR").as_bytes());
+    let text = client.get("/data/dumps/TR-2024-05.jsonl").text().to_owned();
+    let row: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert_eq!((&row["source"], &row["license"]), (&json!("censoredplanet"), &json!("LicenseRef-ours")), "{row}");
+    assert_eq!((&row["asn"], &row["measurements"], &row["blocked"]), (&json!(0), &json!(18), &json!(18)), "{row}");
+    assert!(!text.contains(VANTAGE), "{text}");
+    let codebook = client.get("/data/dumps/codebook.json").expect(200);
+    let named = codebook["sources"].as_array().unwrap().iter().find(|source| source["id"] == "censoredplanet").unwrap();
+    assert_eq!(
+        (&named["name"], &named["license"]),
+        (&json!("Censored Planet"), &json!("LicenseRef-ours")),
+        "{codebook}"
+    );
+}
+
+fn signatures_of_block_pages_are_imported_by_the_name_of_their_file(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let (client, admin) = (target.client(), target.client().admin());
+    let line = |name: &str, pattern: &str| json!({ "fingerprint": name, "pattern": pattern }).to_string() + "\n";
+    let blocked = line("b_nat_tr_order", "closed by order \\(5651\\)\\.");
+    let trusted = line("x_fpru_park", "this domain is parked");
+    let path = "/v1/admin/import/fingerprints";
+    admin.send("POST", path, None, blocked.as_bytes()).expect_error(400, "BAD_REQUEST");
+    for (list, text) in [("blockpage_signatures", &blocked), ("false_positive_signatures", &trusted)] {
+        let counts = data::send(&admin, "fingerprints", &format!("?list={list}"), text.as_bytes());
+        assert_eq!(five(&counts), [1, 0, 0, 0, 0], "{counts:?}");
+        let again = data::send(&admin, "fingerprints", &format!("?list={list}"), text.as_bytes());
+        assert_eq!(five(&again), [0, 1, 0, 0, 0], "{again:?}");
+    }
+    // Another page than the template's is a block only where a signature says so.
+    let page = |host: &str, vantage: u32, hour: u32, page: &str| {
+        json!({
+            "vp": format!("{VANTAGE}{vantage}"), "location": { "country_code": "TR" }, "service": "http", "test_url": host,
+            "response": [{ "matches_template": false, "response": page, "start_time": format!("2024-05-10T{hour:02}:00:00Z") }],
+            "anomaly": true, "controls_failed": false,
+        })
+        .to_string()
+            + "\n"
+    };
+    let lines: String = (1..7)
+        .flat_map(|n| {
+            [("a.example", "<p>closed by order (5651).</p>"), ("b.example", "this domain is parked")].map(|p| (n, p))
+        })
+        .map(|(n, (host, text))| page(host, n, n * 2, text))
+        .collect();
+    let counts = data::send(&admin, "censored-planet", "", lines.as_bytes());
+    assert_eq!(five(&counts), [12, 0, 0, 0, 0], "{counts:?}");
+    for (host, status) in [("a.example", "blocked"), ("b.example", "unknown")] {
+        let question = json!({ "country": "TR", "target": host, "as_of": "2024-05-10T23:00:00Z" });
+        let answer = research(&client).post("/hydra/v1/detect", &question).expect(200);
+        assert_eq!(answer["status"], status, "{host}: {answer}");
+    }
 }
 
 fn counts_of_days_never_become_votes(suite: &Suite) {

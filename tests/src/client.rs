@@ -287,7 +287,7 @@ fn ready_bytes(mut stream: BoxStream<'static, Bytes>) -> Bytes {
     all.into()
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     futures_util::FutureExt::now_or_never(futures_util::FutureExt::map(future, Some))
         .flatten()
         .expect("the memory runtime never waits")

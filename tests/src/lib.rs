@@ -8,6 +8,7 @@
 //! | [`process`] | starting and ending a server that we own |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
+//! | [`source`] | somebody else's server on loopback that a deployment fetches from |
 //! | [`synthetic`] | made-up measurements in real formats |
 //! | [`xml`] | a strict reader of feeds |
 
@@ -16,6 +17,7 @@ pub mod data;
 pub mod process;
 pub mod relay;
 pub mod simulation;
+pub mod source;
 pub mod synthetic;
 pub mod target;
 pub mod xml;

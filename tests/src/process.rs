@@ -106,6 +106,10 @@ pub fn native(data: &std::path::Path, settings: &[(&str, &str)]) -> Server {
 pub fn edge(state: &std::path::Path, settings: &[(&str, &str)]) -> Server {
     let mut command = Command::new(built("xtask"));
     command.args(["edge", "serve", "--listen", "127.0.0.1:0", "--state"]).arg(state);
+    // A test of fetching waits for the scheduled handler, which the platform calls once a minute.
+    if settings.iter().any(|(name, _)| name.starts_with("fetch_")) {
+        command.args(["--cron", "1"]);
+    }
     Server::start(with_settings(command, settings))
 }
 

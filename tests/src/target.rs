@@ -1,12 +1,15 @@
 //! The runtimes a conformance test runs on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use heliograph_core::runtime::Runtime;
+use heliograph_core::fetch;
+use heliograph_core::testing::TestRuntime;
 use tempfile::TempDir;
 
-use crate::client::Client;
+use crate::client::{Client, block_on};
 use crate::process::{self, Server};
+use crate::source;
 
 /// Which runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +48,7 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 enum Running {
-    Memory(Arc<dyn Runtime>),
+    Memory(Arc<TestRuntime>),
     Process { server: Server, _dir: TempDir },
 }
 
@@ -61,13 +64,28 @@ impl Target {
         let all: Vec<(&str, &str)> = SETTINGS.iter().chain(settings).copied().collect();
         let dir = TempDir::new().unwrap();
         let running = match kind {
-            Kind::Memory => Running::Memory(heliograph_core::testing::TestRuntime::start(&all)),
+            Kind::Memory => {
+                let runtime = TestRuntime::start(&all);
+                runtime.connect(Box::new(source::get));
+                Running::Memory(runtime)
+            }
             Kind::Native => {
                 Running::Process { server: process::native(&dir.path().join("data.redb"), &all), _dir: dir }
             }
             Kind::Edge => Running::Process { server: process::edge(dir.path(), &all), _dir: dir },
         };
         Target { kind, running }
+    }
+
+    /// Gives the deployment the time for one request to a source; in memory it makes none by itself.
+    pub fn fetch(&self) {
+        match &self.running {
+            Running::Memory(runtime) => {
+                runtime.advance(Duration::from_secs(60));
+                block_on(fetch::step(&**runtime)).unwrap();
+            }
+            Running::Process { .. } => std::thread::sleep(Duration::from_millis(250)),
+        }
     }
 
     pub fn client(&self) -> Client {

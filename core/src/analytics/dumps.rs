@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::reports::{MAX_AGE, csv};
 use crate::country::routes::measured;
-use crate::country::{Dump, DumpPage, DumpRow, DumpSpan};
+use crate::country::{Dump, DumpPage, DumpRow, DumpSpan, Source};
 use crate::crypto::encoding::encode_hex;
 use crate::documents;
 use crate::http::{Body, Cx, Response};
@@ -30,8 +30,8 @@ const CODEBOOK: &[(&str, &str)] = &[
     ("country", "ISO 3166-1 alpha-2 code of the place of the probe"),
     ("month", "YYYY-MM, UTC"),
     ("target", "domain without leading www., or service/role"),
-    ("asn", "number of the network; 0 when it is withheld"),
-    ("source", "where the measurements come from"),
+    ("asn", "number of the network; 0 when it is withheld or the source measures from outside"),
+    ("source", "where the measurements come from; `sources` says what they are"),
     ("measurements", "measurements, each once for every target it says something about"),
     ("sessions", "different voters: network, resolver, platform, software version and hour"),
     ("blocked", "measurements that say blocked"),
@@ -259,7 +259,17 @@ pub async fn file(cx: Cx) -> Result<Response> {
     if name == "codebook.json" {
         let columns: Vec<Value> =
             CODEBOOK.iter().map(|(name, text)| json!({ "name": name, "meaning": text })).collect();
-        let body = json!({ "columns": columns, "license": world::LICENSE, "formats": ["csv", "jsonl"] });
+        let settings = &cx.rt.environment().settings;
+        let sources: Vec<Value> = Source::OF_VOTES
+            .into_iter()
+            .map(|source| {
+                let license = source.licence_under(settings);
+                json!({ "id": source.id(), "name": source.name(), "license": license, "url": source.url() })
+            })
+            .collect();
+        let body = json!({
+            "columns": columns, "sources": sources, "license": world::LICENSE, "formats": ["csv", "jsonl"],
+        });
         return cx.tagged(Response::json(&body)?, MAX_AGE);
     }
     let file = File::parse(name).ok_or_else(|| {

@@ -17,8 +17,15 @@ use crate::world::{CountrySummary, SourceSummary, TargetSummary};
 /// Most blocked domains that a country or a network lists; all are counted.
 const MOST_BLOCKS: usize = 3_000;
 
-/// Tests of circumvention tools, by the name before the slash of their series (spec intelligence 3.11).
-pub const TOOLS: [&str; 5] = ["tor", "psiphon", "openvpn", "riseupvpn", "torsf"];
+/// Circumvention tools and VPNs that tests speak of (spec intelligence 3.11), by the name of the test.
+pub const TOOLS: [&str; 5] = ["tor", "torsf", "psiphon", "openvpn", "riseupvpn"];
+
+/// The tool that a series is about: the name before the slash, but Tor over Snowflake is a tool of its own.
+pub fn tool_of(series: &str) -> Option<&'static str> {
+    let (name, role) = series.split_once('/')?;
+    let name = if (name, role) == ("tor", "snowflake") { "torsf" } else { name };
+    TOOLS.into_iter().find(|tool| *tool == name)
+}
 
 /// A decided domain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,8 +263,7 @@ fn platform_facts(platform: &Platform, rows: &[TargetSummary]) -> Option<Platfor
 }
 
 fn tool(row: &TargetSummary) -> Option<ToolFacts> {
-    let (name, _) = row.target.split_once('/')?;
-    (TOOLS.contains(&name) && row.evidence > 0).then(|| ToolFacts {
+    tool_of(&row.target).filter(|_| row.evidence > 0).map(|_| ToolFacts {
         key: row.target.clone(),
         measurements: row.evidence,
         rate: row.networks.iter().any(|network| network.state != State::Unknown).then(|| round(row.block_rate())),

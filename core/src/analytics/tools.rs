@@ -1,7 +1,7 @@
 //! Reachability of circumvention tools and VPNs (spec intelligence 3.11).
 //!
-//! Tests of Tor, Psiphon and, once they are imported, OpenVPN, Riseup VPN and Tor over Snowflake give the numbers. The
-//! provider slugs of older clients are known, and honestly empty: nothing here tests those services.
+//! Tests of Tor, Tor over Snowflake, Psiphon, OpenVPN and Riseup VPN give the numbers. The provider slugs of older clients
+//! are known, and honestly empty: nothing here tests those services.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::constants::WINDOW_DAYS;
-use super::facts::{TOOLS, ToolFacts};
+use super::facts::{TOOLS, ToolFacts, tool_of};
 use super::reports::{Asked, NOTHING, Stamp, Table, World, finish};
 use crate::country::round;
 use crate::documents::Rendered;
@@ -100,15 +100,14 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     let mut by_key: BTreeMap<&str, Vec<(&str, &ToolFacts)>> = BTreeMap::new();
     let mut stats = Stats::default();
     for facts in world.facts.iter().filter(|facts| country.is_empty() || facts.country == country) {
-        let tools = || facts.tools.iter().filter(|tool| provider.is_empty() || name(tool) == provider);
+        let tools = || facts.tools.iter().filter(|tool| provider.is_empty() || tool_of(&tool.key) == Some(provider));
         stats.probe_nodes += tools().map(|tool| u64::from(tool.networks)).max().unwrap_or(0);
         tools().for_each(|tool| by_key.entry(&tool.key).or_default().push((&facts.country, tool)));
     }
     stats.targets_tested = by_key.len();
     let mut by_provider: Vec<ProviderRow> = Vec::new();
     for tool in TOOLS {
-        let rows: Vec<_> =
-            by_key.iter().filter(|(key, _)| key.split_once('/').is_some_and(|(n, _)| n == tool)).collect();
+        let rows: Vec<_> = by_key.iter().filter(|(key, _)| tool_of(key) == Some(tool)).collect();
         if !rows.is_empty() {
             by_provider.push(provider_row(tool, &rows));
         }
@@ -123,7 +122,7 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         query: Asking { country: given(country), provider: given(provider) },
         available: !by_provider.is_empty(),
         reason: by_provider.is_empty().then_some(match PROVIDERS.contains(&provider) {
-            true => "Nothing tests this provider. Results exist for tor, psiphon and other tools once imported.",
+            true => "Nothing tests this provider. Results exist for tor, torsf, psiphon, openvpn and riseupvpn once imported.",
             false => NOTHING,
         }),
         window_days: WINDOW_DAYS,
@@ -138,10 +137,6 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     };
     let columns = &["provider", "total_probes", "accessible", "blocked", "accessibility_rate"];
     finish(asked, &Table { list: "by_provider", columns }, &license, &body)
-}
-
-fn name(tool: &ToolFacts) -> &str {
-    tool.key.split_once('/').map_or("", |(name, _)| name)
 }
 
 fn provider_row(provider: &'static str, rows: &[(&&str, &Vec<(&str, &ToolFacts)>)]) -> ProviderRow {

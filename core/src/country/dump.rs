@@ -118,7 +118,7 @@ fn of_target(view: &View<'_>, target: &str, from: Timestamp, to: Timestamp) -> R
             target: target.to_owned(),
             asn,
             source: source.id().to_owned(),
-            licence: source.licence().to_owned(),
+            licence: source.licence_under(view.settings).to_owned(),
             sessions: u32::try_from(voters.len()).unwrap_or(u32::MAX),
             ..row
         })

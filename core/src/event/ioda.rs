@@ -143,12 +143,14 @@ impl Entity {
     }
 }
 
-/// `format=codf`: location, start, duration. The event has an end only once the source says that it is over.
+/// `format=codf`: location, start, duration. What goes on at the end of the time that was asked for reaches to that end
+/// and says `overlaps_window`: it has no end yet. `status` is 0 in every answer and says nothing.
 fn codf(item: &Value, rows: &Rows<'_>) -> Row {
     let (kind, code) = text_of(item, "location").split_once('/').ok_or(Rejection::Refused("bad_location"))?;
     let entity = Entity::new(kind, code, text_of(item, "location_name"), "", rows.country)?;
     let start = seconds_of(item, "start").ok_or(Rejection::Refused("bad_time"))?;
-    let over = seconds_of(item, "duration").filter(|_| !matches!(number_of(item, "status"), Some(0.0)));
+    let goes_on = item.get("overlaps_window").and_then(Value::as_bool).unwrap_or(false);
+    let over = seconds_of(item, "duration").filter(|_| !goes_on);
     let source = format!("{}{}", text_of(item, "datasource"), text_of(item, "method"));
     let end = over.map(|seconds| Timestamp::from_seconds(start + seconds));
     let mut event = entity.event(rows, &source, Timestamp::from_seconds(start), end);

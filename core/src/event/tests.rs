@@ -144,8 +144,8 @@ fn times_as_people_and_programs_write_them() {
 #[test]
 fn ioda_events_in_both_forms() {
     let codf = r#"{"type":"outages.events","error":null,"copyright":"c","data":[
-        {"location":"country/SY","location_name":"Syria","start":1700000000,"duration":7200,"status":1,"fraction":0.4,
-         "datasource":"bgp","score":1234.5},
+        {"location":"country/SY","location_name":"Syria","start":1700000000,"duration":7200,"status":0,"fraction":0.4,
+         "datasource":"bgp","score":1234.5,"overlaps_window":false},
         {"location":"asn/29256","start":1700000000,"duration":60,"datasource":"bgp"},
         {"location":"geoasn/29256-SY","start":1700000000,"duration":60,"datasource":"bgp"},
         {"location":"country/QQ","start":1700000000,"duration":60},
@@ -173,6 +173,24 @@ fn ioda_events_in_both_forms() {
     let signals = r#"{"data":[[{"entityType":"country","entityCode":"SY","from":1,"until":2,"values":[1]}]]}"#;
     assert_eq!(five(&read_as(Source::Ioda, signals).0), [0, 0, 1, 0, 0]);
     assert_eq!(five(&read_as(Source::Ioda, "{\n\"data\": [").0), [0, 0, 0, 0, 1], "a damaged document");
+}
+
+/// The trap of methods 1.9: an outage that goes on is told as one that ends where the question ended.
+#[test]
+fn an_outage_that_reaches_over_the_end_of_the_question_has_no_end_yet() {
+    let row = |duration: u32, overlaps: bool| {
+        format!(
+            r#"{{"data":[{{"location":"country/SY","location_name":"Syria","start":1700000000,"duration":{duration},
+            "status":0,"fraction":null,"datasource":"bgp","score":1.5,"overlaps_window":{overlaps}}}]}}"#
+        )
+        .replace('\n', "")
+    };
+    let (_, open) = read_as(Source::Ioda, &row(40_000, true));
+    let (_, over) = read_as(Source::Ioda, &row(90_000, false));
+    assert_eq!((open[0].event.end, over[0].event.end), (None, Some(Timestamp::from_seconds(1_700_090_000))));
+    let both = open[0].clone().join(over[0].clone());
+    assert_eq!((both.event.id.clone(), both), (open[0].event.id.clone(), over[0].clone()), "the end comes later");
+    assert_eq!(over[0].clone().join(open[0].clone()), over[0], "and no older answer takes it back");
 }
 
 #[test]

@@ -13,6 +13,9 @@ const PAGE: u64 = 1_000;
 const FIRST_DAYS: i64 = 7;
 /// How much is asked for again each time: sources count late.
 const AGAIN: i64 = 2 * DAY;
+/// How far before its window a question to IODA begins. It makes events of the alerts inside the question alone, so an
+/// outage is one event with its own beginning only when that is inside.
+const LOOK_BACK: i64 = 7 * DAY;
 
 /// One thing that is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +44,7 @@ impl Job {
         Job::ALL.into_iter().find(|job| job.as_str() == text)
     }
 
-    /// How much time one request asks for, microseconds.
+    /// How much new time one request asks for, microseconds.
     const fn window(self) -> i64 {
         match self {
             Job::OoniAggregation => 7 * DAY,
@@ -61,15 +64,12 @@ impl Job {
         Timestamp::parse(&settings.fetch_since).map_or_else(|| day(now.plus(-FIRST_DAYS * DAY)), day)
     }
 
-    /// The end of the window at the cursor; `None` when it is not over yet.
+    /// The end of the window at the cursor: of the time that is over in whole days or hours, however little. `None` when
+    /// nothing is.
     fn end(self, row: &FetchRow, now: Timestamp) -> Option<Timestamp> {
-        let end = row.cursor.plus(self.window());
-        if end <= now {
-            return Some(end);
-        }
-        // Counts are of whole days: the days that are over are asked for, however few.
-        let today = Timestamp(now.0 - now.0.rem_euclid(DAY));
-        (self == Job::OoniAggregation && row.cursor < today).then_some(today)
+        let grain = if self == Job::OoniAggregation { DAY } else { HOUR };
+        let over = Timestamp(now.0 - now.0.rem_euclid(grain));
+        (row.cursor < over).then(|| row.cursor.plus(self.window()).min(over))
     }
 
     /// The address of the next request; `None` when everything up to now was asked for.
@@ -93,7 +93,7 @@ impl Job {
                 "{}/outages/events?format=codf&entityType=country&limit={PAGE}&page={}&from={}&until={}",
                 settings.fetch_ioda_url.trim_end_matches('/'),
                 row.offset / PAGE,
-                row.cursor.seconds(),
+                row.cursor.plus(-LOOK_BACK).seconds(),
                 end.seconds()
             ),
         })
@@ -101,7 +101,7 @@ impl Job {
 
     /// Where a job stands after `rows` rows came.
     pub fn advance(self, row: &FetchRow, rows: u64, now: Timestamp) -> FetchRow {
-        let done = FetchRow { failures: 0, next: now, ..row.clone() };
+        let done = FetchRow { failures: 0, next: now, success: Some(now), ..row.clone() };
         if self.is_paged() && rows >= PAGE {
             return FetchRow { offset: row.offset + PAGE, ..done };
         }

@@ -35,23 +35,23 @@ pub fn jobs(settings: &Settings) -> Vec<Job> {
     settings.fetch_sources.split(',').filter_map(|name| Job::parse(name.trim())).collect()
 }
 
-/// Makes at most one request, of the first job that is due; answers whether it made one.
+/// Makes at most one request, of the job that has been due the longest, so that none waits until another has caught up;
+/// answers whether there was one.
 pub async fn step(rt: &dyn Runtime) -> Result<bool> {
     let jobs = jobs(&rt.environment().settings);
     if jobs.is_empty() {
         return Ok(false);
     }
     let rows = runtime::query(rt, world::actor().name, &FetchRows).await?;
-    for job in jobs {
-        let row = match rows.get(job.as_str()) {
-            Some(row) => row.clone(),
-            None => FetchRow { cursor: job.first(rt.now(), &rt.environment().settings), ..FetchRow::default() },
-        };
-        if row.next <= rt.now() {
-            return one(rt, job, row).await.map(|()| true);
-        }
-    }
-    Ok(false)
+    let next = |job: &Job| rows.get(job.as_str()).map_or_else(Timestamp::default, |row| row.next);
+    let Some(job) = jobs.into_iter().min_by_key(next).filter(|job| next(job) <= rt.now()) else {
+        return Ok(false);
+    };
+    let row = match rows.get(job.as_str()) {
+        Some(row) => row.clone(),
+        None => FetchRow { cursor: job.first(rt.now(), &rt.environment().settings), ..FetchRow::default() },
+    };
+    one(rt, job, row).await.map(|()| true)
 }
 
 /// What a request came to.

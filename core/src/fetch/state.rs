@@ -23,6 +23,8 @@ pub struct FetchRow {
     pub failures: u32,
     /// The last failure, and when it was.
     pub error: Option<(Timestamp, String)>,
+    /// The last answer that was imported.
+    pub success: Option<Timestamp>,
 }
 impl Row for FetchRow {}
 

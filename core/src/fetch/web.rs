@@ -1,6 +1,6 @@
 //! Requests to others: what is asked, what came back, and where a request may go.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -58,9 +58,24 @@ pub fn check_url(url: &str, private: bool) -> Result<()> {
     }
 }
 
-/// Whether an address is one of the open Internet.
+/// Whether an address is one of the open Internet, also behind a translation from IPv6 to IPv4 (NAT64, 6to4).
 pub fn is_public(address: IpAddr) -> bool {
-    !address.is_unspecified() && !address.is_loopback() && !address.is_multicast() && !is_bogon(&address.to_string())
+    let translated = match address {
+        IpAddr::V6(v6) => match v6.segments() {
+            [0x64, 0xff9b, .., high, low] | [0x2002, high, low, ..] => {
+                Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
+            }
+            // Site-local, and IPv4 addresses written as IPv6 ones.
+            [first, ..] if first == 0 || first & 0xffc0 == 0xfec0 => return v6.to_ipv4_mapped().is_some_and(public_v4),
+            _ => None,
+        },
+        IpAddr::V4(v4) => return public_v4(v4),
+    };
+    translated.is_none_or(public_v4) && !is_bogon(&address.to_string())
+}
+
+fn public_v4(address: Ipv4Addr) -> bool {
+    !is_bogon(&address.to_string())
 }
 
 #[cfg(test)]
@@ -89,6 +104,26 @@ mod tests {
         assert!(check_url("https://api.example.org/v2?x=1", false).is_ok());
         assert!(check_url("http://127.0.0.1:1234/x", true).is_ok());
         assert!(check_url("ftp://127.0.0.1/x", true).is_err());
-        assert!(is_public("8.8.8.8".parse().unwrap()) && !is_public("0.0.0.0".parse().unwrap()));
+        let public = |address: &str| is_public(address.parse().unwrap());
+        for outside in ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"] {
+            assert!(public(outside), "{outside}");
+        }
+        for inside in [
+            "0.0.0.0",
+            "100.64.0.1",
+            "224.0.0.1",
+            "::",
+            "::1",
+            "::ffff:10.0.0.1",
+            "::127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b:1::a00:1",
+            "2002:a00:1::1",
+            "fd00::1",
+            "fec0::1",
+            "ff02::1",
+        ] {
+            assert!(!public(inside), "{inside}");
+        }
     }
 }

@@ -13,7 +13,11 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/admin/import/{kind}", handler!(i
             "country",
             "Block lists: the country, required. All else: this country only, and the one of rows without any.",
         ),
-        Param::optional("list", "Test lists: `global` or the code the list is named after; default `global`."),
+        Param::optional(
+            "list",
+            "Test lists: `global` or the code the list is named after; default `global`. Fingerprints as JSON lines: \
+             `blockpage_signatures` or `false_positive_signatures`, required.",
+        ),
         Param::optional("list_kind", "Block lists: official, court, leak or community (default)."),
         Param::optional("date", "Block lists: the date the list speaks of; default today."),
         Param::optional(

@@ -30,10 +30,10 @@ pub(super) struct Chunk {
     rows: Rows,
 }
 
-pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64) -> Result<Chunk> {
+pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64, list: Option<&str>) -> Result<Chunk> {
     let (counts, rows) = match kind {
         ImportKind::Fingerprints => {
-            let (lines, counts) = reference::fingerprint_lines(reader, limit)?;
+            let (lines, counts) = reference::fingerprint_lines(reader, limit, list)?;
             (counts, Rows::Fingerprints(lines))
         }
         ImportKind::Blocklist => {

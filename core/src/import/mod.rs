@@ -42,7 +42,7 @@ pub enum ImportKind {
     OoniFastpath,
     /// A test list, CSV.
     TestList,
-    /// Block page fingerprints, CSV.
+    /// Block page fingerprints, CSV or JSON lines.
     Fingerprints,
     /// A block list of one country.
     Blocklist,
@@ -133,6 +133,9 @@ impl ImportKind {
             ImportKind::OoniAggregation | ImportKind::Ioda | ImportKind::Radar | ImportKind::Outages => {
                 Cut { quotes: true, is_header: |line| !json::begins(line), is_whole: json::is_spread }
             }
+            ImportKind::Fingerprints => {
+                Cut { quotes: true, is_header: |line| !json::begins(line), is_whole: |_| false }
+            }
             // Most lists are plain: their first line is an entry, and no entry is counted twice.
             ImportKind::Blocklist => Cut { quotes: true, is_header: blocklist::is_header, is_whole: |_| false },
             _ => Cut { quotes: true, is_header: |_| true, is_whole: |_| false },
@@ -184,7 +187,8 @@ pub struct Options {
     /// Block lists: the country the list is about, required. All else: this country only, which also stands in for one that
     /// a row of events or counts does not name.
     pub country: Option<String>,
-    /// Test lists: `global` or the country code the list is named after; default `global`.
+    /// Test lists: `global` or the country code the list is named after; default `global`. Fingerprints as JSON lines:
+    /// `blockpage_signatures` or `false_positive_signatures`, required.
     pub list: Option<String>,
     /// Block lists: default community.
     pub list_kind: Option<ListKind>,
@@ -321,7 +325,7 @@ impl Importer {
                 reported::store_events(rt, self, source, counts, events).await
             }
             _ => {
-                let parsed = lists::parse(self.kind, &mut reader, limit)?;
+                let parsed = lists::parse(self.kind, &mut reader, limit, self.options.list.as_deref())?;
                 drop(reader);
                 lists::store(rt, self, parsed).await
             }

@@ -115,7 +115,8 @@ pub struct Import {
     /// Block lists: the country they are about (required). All else: this country only, and the one of rows without any.
     #[arg(long, value_name = "CC")]
     pub country: Option<String>,
-    /// Test lists: `global`, or what the list is named after; default the name of the file.
+    /// Test lists: `global`, or what the list is named after. Fingerprints as JSON lines: `blockpage_signatures` or
+    /// `false_positive_signatures`. Default the name of the file.
     #[arg(long, value_name = "NAME")]
     pub list: Option<String>,
     /// Block lists: official, court, leak or community (default).

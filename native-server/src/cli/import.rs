@@ -123,7 +123,8 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(
     let source = File::open(file).map_err(unreadable)?;
     let bar = bar(source.metadata().map_or(0, |meta| meta.len()), file);
     let mut reader = BufReader::with_capacity(64 << 10, bar.wrap_read(source));
-    let list = (doors.kind == ImportKind::TestList).then(|| list_of(doors.import, file));
+    let list =
+        matches!(doors.kind, ImportKind::TestList | ImportKind::Fingerprints).then(|| list_of(doors.import, file));
     let size = if doors.client.deployment().is_some() { MAX_CHUNK } else { PIECE };
     let mut chunks = Chunker::new(&mut reader, doors.kind.cut(), size).map_err(unreadable)?;
     let mut done = |summary: Summary| {
@@ -293,8 +294,8 @@ fn path(import: &Import, list: Option<&str>, country: Option<&str>, epoch: Optio
     path
 }
 
-/// What a test list is entered as: as told, else by the name of its file (`ir.csv`, `global.csv`, `aams.csv`). Only what
-/// is named so becomes the global list, which the index stands on.
+/// What a list is entered as: as told, else by the name of its file (`ir.csv`, `global.csv`, `aams.csv`,
+/// `false_positive_signatures.json`). Only what is named so becomes the global list, which the index stands on.
 fn list_of(import: &Import, file: &Path) -> String {
     let stem = file.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('.').next()).unwrap_or("");
     let stem = stem.to_ascii_lowercase();
@@ -363,6 +364,7 @@ mod tests {
         assert_eq!(list("lists/IR.csv"), "ir");
         assert_eq!(list("global.csv.gz"), "global");
         assert_eq!(list("lists/aams.csv"), "aams", "never the global list");
+        assert_eq!(list("false_positive_signatures.json"), "false_positive_signatures");
         assert_eq!(list_of(&import(Some("IT"), None), Path::new("aams.csv")), "IT");
         assert_eq!(list_of(&import(Some("IT"), Some("global")), Path::new("aams.csv")), "global");
     }

@@ -2,7 +2,7 @@
 //!
 //! Objects and KV keep their data in `--state` (a temporary folder without it). Every environment variable
 //! `HELIOGRAPH_<NAME>` becomes a binding and wins over `[vars]` of `wrangler.toml`. Nothing is fetched from the
-//! network. stdout carries exactly one line, `listening on http://<addr>`, once the Worker answers.
+//! network. `--cron` calls the scheduled handler more often than the platform would. stdout carries exactly one line, `listening on http://<addr>`, once the Worker answers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -25,6 +25,15 @@ pub struct Options {
     pub listen: SocketAddr,
     pub state: Option<String>,
     pub bundle: Bundle,
+    /// Time between two calls of the scheduled handler.
+    pub cron: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let listen = SocketAddr::from(([127, 0, 0, 1], 8788));
+        Options { listen, state: None, bundle: Bundle::Worker, cron: CRON_PERIOD }
+    }
 }
 
 pub fn serve(args: &[&str]) -> Result<()> {
@@ -42,13 +51,13 @@ pub fn serve(args: &[&str]) -> Result<()> {
     println!("listening on http://{address}");
     std::io::stdout().flush().map_err(|error| error.to_string())?;
 
-    let mut next_cron = Instant::now() + CRON_PERIOD;
+    let mut next_cron = Instant::now() + options.cron;
     while !ended.load(Ordering::SeqCst) {
         if !process.watch(Duration::from_millis(100)) {
             return Err("workerd ended by itself".into());
         }
         if Instant::now() >= next_cron {
-            next_cron += CRON_PERIOD;
+            next_cron += options.cron;
             std::thread::spawn(move || request(cron, "POST", &format!("/?cron={CRON}")));
         }
     }
@@ -57,7 +66,7 @@ pub fn serve(args: &[&str]) -> Result<()> {
 }
 
 fn options(args: &[&str]) -> Result<Options> {
-    let mut options = Options { listen: SocketAddr::from(([127, 0, 0, 1], 8788)), state: None, bundle: Bundle::Worker };
+    let mut options = Options::default();
     let mut args = args.iter();
     while let Some(name) = args.next() {
         if *name == "--probe" {
@@ -68,6 +77,10 @@ fn options(args: &[&str]) -> Result<Options> {
         match *name {
             "--listen" => options.listen = value.parse().map_err(|_| format!("{value} is not <address>:<port>"))?,
             "--state" => options.state = Some((*value).to_owned()),
+            "--cron" => match value.parse() {
+                Ok(seconds @ 1..) => options.cron = Duration::from_secs(seconds),
+                _ => return Err(format!("{value} is no number of seconds")),
+            },
             _ => return Err(format!("unknown option {name}")),
         }
     }
@@ -156,7 +169,8 @@ mod tests {
     fn options_are_read_and_unknown_ones_refused() {
         let parsed = options(&["--listen", "127.0.0.1:0", "--state", "x"]).unwrap();
         assert_eq!((parsed.listen.port(), parsed.state.as_deref()), (0, Some("x")));
-        assert!(options(&["--listen"]).is_err());
+        assert_eq!((parsed.cron, options(&["--cron", "2"]).unwrap().cron), (CRON_PERIOD, Duration::from_secs(2)));
+        assert!(options(&["--cron", "0"]).is_err() && options(&["--listen"]).is_err());
         assert!(options(&["--port", "1"]).is_err());
     }
 }

@@ -52,7 +52,7 @@ fn bare_once() -> Result<f64> {
 }
 
 fn worker_once(state: &State) -> Result<f64> {
-    let options = Options { listen: SocketAddr::from(([127, 0, 0, 1], 0)), state: None, bundle: Bundle::Worker };
+    let options = Options { listen: SocketAddr::from(([127, 0, 0, 1], 0)), ..Options::default() };
     let (process, ports) = serve::start(state, &options)?;
     first_answer(&process, ports.http)
 }

@@ -80,7 +80,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         evidence,
         evidence_ids: Vec::new(),
         evidence_total,
-        licence: licence::effective(sources.iter().map(|source| source.licence())),
+        licence: licence::effective(sources.iter().map(|source| source.licence_under(view.settings))),
     })
 }
 
@@ -301,7 +301,7 @@ fn signal_type(technique: Option<Technique>) -> &'static str {
 
 /// The rows kept, oldest first, and how many there are.
 fn evidence(view: &View<'_>, one: &Combined<'_>) -> Result<(Vec<EvidenceRow>, u64)> {
-    let mut rows: Vec<EvidenceRow> = one.events.iter().map(|event| reported(event)).collect();
+    let mut rows: Vec<EvidenceRow> = one.events.iter().map(|event| reported(view, event)).collect();
     let mut total = rows.len() as u64;
     let parts: Vec<(&str, &Affected)> = one
         .measured
@@ -323,7 +323,7 @@ fn evidence(view: &View<'_>, one: &Combined<'_>) -> Result<(Vec<EvidenceRow>, u6
     Ok((rows, total.max(kept)))
 }
 
-fn reported(event: &Event) -> EvidenceRow {
+fn reported(view: &View<'_>, event: &Event) -> EvidenceRow {
     let kind = match event.kind {
         EventKind::Outage => "outage",
         EventKind::Shutdown | EventKind::Throttling => "shutdown",
@@ -342,7 +342,7 @@ fn reported(event: &Event) -> EvidenceRow {
         confidence: round(event.score.unwrap_or(REPORT_PROBABILITY).clamp(0.0, 1.0)),
         domain: None,
         asn: event.asns.first().copied().filter(|_| event.asns.len() == 1),
-        licence: event.source.licence().to_owned(),
+        licence: event.source.licence_under(view.settings).to_owned(),
     }
 }
 
@@ -379,7 +379,7 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
                 confidence: round(probability(network)),
                 domain: (!target.contains('/')).then(|| target.to_owned()),
                 asn: Some(network.asn),
-                licence: source.licence().to_owned(),
+                licence: source.licence_under(view.settings).to_owned(),
             });
         }
     }

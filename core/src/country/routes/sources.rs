@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::country::Source;
 use crate::country::source::licence_of;
+use crate::fetch::{self, FetchRow, FetchRows, Job};
 use crate::http::{Cx, Response};
 use crate::import::ImportKind;
 use crate::measurement::ImportCounts;
@@ -27,11 +28,29 @@ struct LastImport {
     counts: ImportCounts,
 }
 
-/// The last failure of an import.
+/// A failure, and when it was.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct LastError {
     at: String,
     message: String,
+}
+
+/// What this deployment asks the source for by itself.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Fetching {
+    /// Its name in the setting `fetch_sources`.
+    job: String,
+    /// Whether that setting switches it on; it is off by default.
+    enabled: bool,
+    /// Where the next request begins; `null` before the first.
+    position: Option<String>,
+    last_success: Option<String>,
+    /// Failures since then.
+    failures: u32,
+    last_error: Option<LastError>,
+    /// No request before; `null` when it is off or nothing was asked for yet.
+    next_try: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +75,11 @@ struct SourceBody {
     /// Of `lastSeen`: `live` to 2 days, `recent` to 30, `aging` to 180, then `stale`; `none` without data.
     freshness: String,
     last_import: Option<LastImport>,
+    /// The last failure of an import.
     last_error: Option<LastError>,
+    /// Where the source has a public interface that can be asked by itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    fetch: Option<Fetching>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -106,10 +129,28 @@ fn body(named: Named<'_>, rows: SourceRows, import: Option<&ImportRow>, cx: &Cx)
             ended: row.ended.to_string(),
             counts: row.counts.clone(),
         }),
-        last_error: import
-            .and_then(|row| row.failed.clone())
-            .map(|(at, message)| LastError { at: at.to_string(), message }),
+        last_error: import.and_then(|row| row.failed.clone()).map(error),
+        fetch: None,
     }
+}
+
+fn error((at, message): (Timestamp, String)) -> LastError {
+    LastError { at: at.to_string(), message }
+}
+
+/// How the fetch of a source stands.
+fn fetching(source: Source, rows: &BTreeMap<String, FetchRow>, enabled: &[Job]) -> Option<Fetching> {
+    let job = Job::ALL.into_iter().find(|job| job.kind().source() == Some(source))?;
+    let (row, enabled) = (rows.get(job.as_str()), enabled.contains(&job));
+    Some(Fetching {
+        job: job.as_str().to_owned(),
+        enabled,
+        position: row.map(|row| row.cursor.to_string()),
+        last_success: row.and_then(|row| row.success).map(|at| at.to_string()),
+        failures: row.map_or(0, |row| row.failures),
+        last_error: row.and_then(|row| row.error.clone()).map(error),
+        next_try: row.filter(|_| enabled).map(|row| row.next.to_string()),
+    })
 }
 
 /// Lists that an operator imports: id, name, what it is, licence as far as known.
@@ -123,6 +164,8 @@ const LISTS: [(ImportKind, &str, &str, &str); 4] = [
 pub async fn sources(cx: Cx) -> Result<Response> {
     let (mut rows, imports): (BTreeMap<String, SourceRows>, BTreeMap<String, ImportRow>) =
         runtime::query(&*cx.rt, world::actor().name, &SourceState).await?;
+    let fetches = runtime::query(&*cx.rt, world::actor().name, &FetchRows).await?;
+    let enabled = fetch::jobs(&cx.rt.environment().settings);
     let kinds = |source: Source| {
         let fed = ImportKind::ALL.into_iter().filter(|kind| kind.source() == Some(source));
         fed.map(|kind| kind.as_str().to_owned()).collect()
@@ -132,7 +175,8 @@ pub async fn sources(cx: Cx) -> Result<Response> {
         let (id, licence) = (source.id(), source.licence());
         let named =
             Named { id, name: source.name(), kind: source.kind(), licence, url: source.url(), kinds: kinds(source) };
-        sources.push(body(named, rows.remove(id).unwrap_or_default(), imports.get(id), &cx));
+        let body = body(named, rows.remove(id).unwrap_or_default(), imports.get(id), &cx);
+        sources.push(SourceBody { fetch: fetching(source, &fetches, &enabled), ..body });
     }
     for (kind, name, what, licence) in LISTS {
         let id = kind.as_str();

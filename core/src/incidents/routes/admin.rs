@@ -14,7 +14,7 @@ use crate::incidents::model::{
 use crate::incidents::operate::{Create, Deed, Field, Operate, Versions};
 use crate::incidents::{actor, text};
 use crate::starter::Platform;
-use crate::{Error, Result, Timestamp, licence, runtime};
+use crate::{Error, Result, licence, runtime};
 
 /// An incident to make.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -112,7 +112,7 @@ fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     }
     let mut evidence = Vec::new();
     for row in wanted.evidence {
-        let row = evidence_row(row, &subject, cx.now())?;
+        let row = evidence_row(cx, row, &subject)?;
         if !evidence.iter().any(|known: &EvidenceRow| known.id == row.id) {
             evidence.push(row);
         }
@@ -157,7 +157,7 @@ fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     })
 }
 
-fn evidence_row(row: NewEvidence, subject: &str, now: Timestamp) -> Result<EvidenceRow> {
+fn evidence_row(cx: &Cx, row: NewEvidence, subject: &str) -> Result<EvidenceRow> {
     let source = line("source", Some(&row.source), 64)?.unwrap_or_default().to_lowercase();
     if source.is_empty() {
         return Err(Error::bad_request("Each row of `evidence` needs a `source`."));
@@ -172,7 +172,11 @@ fn evidence_row(row: NewEvidence, subject: &str, now: Timestamp) -> Result<Evide
     let source_ref = source_ref
         .ok_or_else(|| Error::bad_request("Each row of `evidence` needs a `source_ref` or a `permalink`."))?;
     let imported = crate::country::Source::ALL.into_iter().find(|known| known.id() == source);
-    let licence = imported.map(|source| source.licence().to_owned()).or(line("license", row.license.as_deref(), 64)?);
+    let licence = imported.map(|source| source.licence_under(&cx.rt.environment().settings).to_owned()).or(line(
+        "license",
+        row.license.as_deref(),
+        64,
+    )?);
     let licence = licence.ok_or_else(|| {
         Error::bad_request(format!("Evidence of {source} needs a `license`: what does the source allow?"))
     })?;
@@ -186,7 +190,7 @@ fn evidence_row(row: NewEvidence, subject: &str, now: Timestamp) -> Result<Evide
         permalink,
         source_url: link("source_url", row.source_url)?,
         observed_at: observed_at.ok_or_else(|| Error::bad_request("`observed_at` is required."))?,
-        retrieved_at: Some(now),
+        retrieved_at: Some(cx.now()),
         confidence: share("confidence", row.confidence)?.unwrap_or(0.5),
         domain,
         asn: row.asn.as_deref().map(asn).transpose()?,

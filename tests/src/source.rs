@@ -1,0 +1,67 @@
+//! Somebody else's server, on loopback: what a deployment fetches from in tests.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use heliograph_core::fetch::{Incoming, Outgoing};
+use heliograph_core::{Error, ErrorCode, Result};
+
+/// A source that answers what a test says and keeps what it was asked, for as long as the process lives.
+pub struct Source {
+    /// `http://127.0.0.1:<port>`
+    pub base: String,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Source {
+    /// `answer` gets the path with its query and gives the whole response.
+    pub fn start(answer: impl Fn(&str) -> String + Send + 'static) -> Source {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let told = heard.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { continue };
+                let (mut head, mut byte) = (Vec::new(), [0]);
+                while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8_lossy(&head).into_owned();
+                let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+                told.lock().unwrap().push(head);
+                // One that went away meanwhile hears nothing.
+                let _ = stream.write_all(answer(&path).as_bytes());
+            }
+        });
+        Source { base, heard }
+    }
+
+    /// The heads of all requests so far.
+    pub fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+/// A response with a body.
+pub fn response(status: &str, headers: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}connection: close\r\n\r\n{body}", body.len())
+}
+
+/// The request of a deployment in memory.
+pub fn get(outgoing: &Outgoing) -> Result<Incoming> {
+    let failed =
+        |error: &dyn std::fmt::Display| Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."));
+    let config =
+        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(outgoing.timeout)).build();
+    let mut request = config.new_agent().get(&outgoing.url);
+    for (name, value) in &outgoing.headers {
+        request = request.header(name, value);
+    }
+    let mut response = request.call().map_err(|error| failed(&error))?;
+    let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+    let status = response.status().as_u16();
+    let body = response.body_mut().read_to_vec().map_err(|error| failed(&error))?;
+    Ok(Incoming { status, retry_after, body: body.into() })
+}
