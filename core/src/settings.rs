@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::fetch::Job;
+
 /// One setting, for listings and documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
@@ -218,6 +220,15 @@ impl Settings {
         if self.client_seconds == 0 {
             return Err("client_seconds must be at least 1".to_owned());
         }
+        // A name that is written wrongly would fetch nothing and say nothing.
+        let mut jobs = self.fetch_sources.split(',').map(str::trim).filter(|name| !name.is_empty());
+        if let Some(name) = jobs.find(|name| Job::parse(name).is_none()) {
+            let known = Job::ALL.map(Job::as_str).join(", ");
+            return Err(format!("fetch_sources takes {known}, by comma, not {name:?}"));
+        }
+        if !self.fetch_since.is_empty() && crate::Timestamp::parse(&self.fetch_since).is_none() {
+            return Err("fetch_since must be a day such as 2026-01-31".to_owned());
+        }
         Ok(())
     }
 
@@ -297,10 +308,13 @@ mod tests {
             ("access_log", "maybe"),
             ("stream_seconds", "60"),
             ("client_seconds", "0"),
+            ("fetch_sources", "ioda,oony"),
+            ("fetch_since", "soon"),
             ("nonsense", "1"),
         ] {
             assert!(settings.clone().set(name, value).is_err(), "{name}={value}");
         }
         settings.set("brand", "acme2").unwrap();
+        settings.set("fetch_sources", "ioda, ooni-aggregation").unwrap();
     }
 }

@@ -32,8 +32,8 @@ async fn fetch(request: Request, env: Env, _context: Context) -> Result<Response
     Ok(response)
 }
 
-/// Once a minute: fetches from sources, where that is switched on, and writes usage that no alarm has written. Timers, messages and documents need no cron: the alarm of
-/// their object stands for each of them.
+/// Once a minute: makes one request to a source, where fetching is switched on, and writes usage that no alarm has
+/// written. Timers, messages and documents need no cron: the alarm of their object stands for each of them.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let done = match environment::started(&env).await {

@@ -202,6 +202,37 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
+    async fn a_full_page_is_followed_by_the_next_one_also_after_a_restart() {
+        let folder = folder("fetch");
+        let page = |numbers: std::ops::Range<u32>| {
+            let event = |number| {
+                format!(
+                    r#"{{"location":"country/SY","start":{},"duration":60,"datasource":"bgp"}}"#,
+                    1_714_000_000 + number
+                )
+            };
+            let events: Vec<String> = numbers.map(event).collect();
+            answer("200 OK", "", &format!(r#"{{"type":"outages.events","error":null,"data":[{}]}}"#, events.join(",")))
+        };
+        let (base, asked) = source(vec![page(0..1_000), page(1_000..1_002)]);
+        let open = || Deployment::open(settings(&base, "ioda"), Options::new(folder.file("data.redb")));
+        let asked = || asked.recv_timeout(Duration::from_secs(5)).unwrap();
+        let deployment = open().await.unwrap();
+        let full = until(deployment.native(), "ioda", |row| row.offset > 0).await;
+        assert_eq!((full.offset, full.cursor.to_date_text().as_str()), (1_000, "2024-05-01"));
+        deployment.close().await;
+        assert!(asked().contains("limit=1000&page=0&from=1713916800&until=1714608000"));
+
+        let deployment = open().await.unwrap();
+        let last = until(deployment.native(), "ioda", |row| row.offset == 0).await;
+        assert_eq!((last.cursor.to_date_text().as_str(), last.failures), ("2024-05-02", 0));
+        assert!(asked().contains("limit=1000&page=1&from=1713916800&until=1714608000"));
+        let (rows, _) = runtime::query(&**deployment.native(), world::actor().name, &SourceState).await.unwrap();
+        assert_eq!(rows["ioda"].rows, 1_002);
+        deployment.close().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
     async fn a_source_that_is_busy_is_left_alone_for_as_long_as_it_asks() {
         let (row, _) = first("ioda", answer("429 Too Many Requests", "retry-after: 7200\r\n", "slow down")).await;
         let (at, error) = row.error.clone().unwrap();

@@ -45,6 +45,40 @@ fn the_columns_of_a_shutdown_table_become_an_event() {
     assert_eq!((event.occasion.as_deref(), event.url.as_deref()), (Some("Protests"), Some("https://b.example/x")));
 }
 
+/// Methods 1.12: a column for each of five services, and three words for what was done to how much.
+#[test]
+fn every_column_of_a_shutdown_table_that_names_a_service_counts() {
+    let header = "start_date,country,shutdown_type,shutdown_extent,facebook_affected,twitter_affected,whatsapp_affected,\
+        instagram_affected,telegram_affected,geo_scope,area_name,duration,telco_ack\n";
+    let whole = "\"It affected locations in more than one state, province, or region\"";
+    let row = |kind: &str, extent: &str, yes: usize, scope: &str, area: &str| {
+        let affected: Vec<&str> = (0..5).map(|at| if at == yes { "Yes" } else { "Unknown" }).collect();
+        format!("2023-03-0{},Iran,\"{kind}\",\"{extent}\",{},{scope},{area},3 days,\n", yes + 1, affected.join(","))
+    };
+    let table = [
+        row("Shutdown", "Service-based", 0, whole, ""),
+        row("Throttle", "Service-based", 1, whole, "Tehran"),
+        row("Throttle", "Full network", 2, "\"It only affected one city, county, or village\"", "Nationwide"),
+        row("Shutdown, Throttle", "Full network, Service-based", 3, "", ""),
+        row("Unknown", "Service-based", 4, "Not sure", "Fars; Yazd"),
+    ];
+    let (counts, mut events) = read_as(Source::AccessNow, &format!("{header}{}", table.concat()));
+    assert_eq!(five(&counts), [5, 0, 0, 0, 0], "{counts:?}");
+    events.sort_by_key(|told| told.event.start);
+    let told: Vec<_> = events.iter().map(|e| (e.event.services[0].as_str(), e.event.kind, e.event.scope)).collect();
+    assert_eq!(
+        told,
+        [
+            ("facebook", EventKind::Block, Scope::National),
+            ("twitter", EventKind::Throttling, Scope::Regional),
+            ("whatsapp", EventKind::Throttling, Scope::National),
+            ("instagram", EventKind::Shutdown, Scope::Regional),
+            ("telegram", EventKind::Block, Scope::Regional),
+        ]
+    );
+    assert_eq!(events[4].event.areas, ["Fars", "Yazd"]);
+}
+
 /// Ruling intelligence 31: several countries in a cell, ends before starts, years that differ.
 #[test]
 fn ruling_31_the_traps_of_a_shutdown_table() {

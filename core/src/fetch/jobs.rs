@@ -135,3 +135,56 @@ impl Job {
         Ok(lines)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measurement::{Fingerprints, ooni_document, ooni_fastpath};
+
+    fn time(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn only_time_that_is_over_is_asked_for_and_a_round_begins_two_days_back() {
+        let (settings, now) = (Settings::default(), time("2024-05-01T05:30:00Z"));
+        let row = FetchRow { cursor: time("2024-05-01T00:00:00Z"), ..FetchRow::default() };
+        assert_eq!(Job::OoniAggregation.url(&row, now, &settings), None, "the day goes on");
+        let list = Job::OoniMeasurements.url(&row, now, &settings).unwrap();
+        assert!(list.ends_with("since=2024-05-01T00:00:00&until=2024-05-01T01:00:00"), "{list}");
+        let outages = Job::Ioda.url(&row, now, &settings).unwrap();
+        let (from, until) = (time("2024-04-24T00:00:00Z").seconds(), time("2024-05-01T05:00:00Z").seconds());
+        assert!(outages.ends_with(&format!("page=0&from={from}&until={until}")), "{outages}");
+        let done = Job::Ioda.advance(&row, 3, now);
+        assert_eq!((done.cursor, done.success), (time("2024-05-01T05:00:00Z"), Some(now)));
+        assert_eq!(Job::Ioda.url(&done, now, &settings), None);
+        assert_eq!(Job::again(&done), time("2024-04-29T05:00:00Z"));
+        let first = Job::OoniAggregation.first(now, &settings);
+        assert_eq!(first, time("2024-04-24T00:00:00Z"), "a week ago");
+    }
+
+    /// Ruling intelligence 14: one measurement may arrive in several forms.
+    #[test]
+    fn ruling_intelligence_14_a_listed_measurement_is_that_of_its_document() {
+        let members = r#""input":null,"probe_cc":"TR","probe_asn":"AS9121","test_name":"telegram","report_id":"r1""#;
+        let listed = format!(
+            r#"{{"metadata":{{}},"results":[{{{members},"measurement_start_time":"2024-05-01T00:10:07Z","anomaly":true,
+            "confirmed":false,"failure":false,"scores":{{"blocking_general":1.0}},"measurement_uid":"u"}}]}}"#
+        );
+        let document = format!(
+            r#"{{{members},"measurement_start_time":"2024-05-01 00:10:07","data_format_version":"0.2.0",
+            "test_keys":{{"telegram_tcp_blocking":true,"telegram_http_blocking":true,"telegram_web_status":"ok"}}}}"#
+        )
+        .replace('\n', "");
+        let mut found = Vec::new();
+        let mut sink = |parsed: crate::measurement::Parsed| found.push((parsed.identity, parsed.time));
+        let lines = Job::OoniMeasurements.body(listed.as_bytes()).unwrap();
+        ooni_fastpath::import(&mut lines.as_slice(), u64::MAX, &mut sink).unwrap();
+        let set = Fingerprints::default();
+        ooni_document::import(&mut document.as_bytes(), u64::MAX, &set, &mut sink).unwrap();
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0], found[1]);
+        assert_eq!(Job::OoniMeasurements.body(b"<html>").unwrap_err(), "bad_json");
+        assert_eq!(Job::OoniMeasurements.body(b"{}").unwrap_err(), "source_error");
+    }
+}

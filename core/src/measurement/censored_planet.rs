@@ -167,10 +167,10 @@ fn parse(line: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Rejection> 
     if !value.is_object() {
         return Err(Rejection::Refused("not_an_object"));
     }
-    if value.get("vp").is_none() || value.get("test_url").is_none() {
+    if ["vp", "test_url", "location"].iter().any(|name| value.get(name).is_none()) {
         // Pages, controls and tags stand in files of their own.
-        let known =
-            ["keyword", "fetched", "asnum", "resolver", "name", "ip"].iter().any(|name| value.get(name).is_some());
+        let others = ["keyword", "fetched", "asnum", "resolver", "name", "ip", "location", "passed_control"];
+        let known = others.iter().any(|name| value.get(name).is_some());
         return Err(if known { Rejection::Unsupported("not_a_result") } else { Rejection::Refused("no_target") });
     }
     let location = value.get("location").unwrap_or(&Value::Null);

@@ -19,6 +19,7 @@ use super::types::{ImportCounts, ImportError, Rejection};
 use crate::Timestamp;
 use crate::country::DayCounts;
 use crate::starter::Country;
+use crate::time::DAY;
 
 /// Counts of one day of a country.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub fn read(
     country: Option<&str>,
 ) -> Result<(ImportCounts, Vec<DayRow>), ImportError> {
     let bytes = whole(reader, limit)?;
-    let mut found = Found { country, counts: ImportCounts::default(), days: BTreeMap::new() };
+    let mut found = Found { country, counts: ImportCounts::default(), days: BTreeMap::new(), hourly: false };
     if json::begins(strip_bom(&bytes)) {
         for document in documents(&mut bytes.as_slice(), u64::MAX)? {
             match document {
@@ -49,13 +50,23 @@ pub fn read(
     } else {
         found.table(&bytes)?;
     }
+    if found.hourly {
+        // Its rows at midnight are of an hour too.
+        found.counts.take_back(found.counts.accepted, NOT_A_DAY);
+        found.days.clear();
+    }
     let row = |((country, day, part), counts)| DayRow { country, day, part, counts };
     Ok((found.counts, found.days.into_iter().map(row).collect()))
 }
 
+/// Counts of hours: they cannot be told from repeats of a day, so the day is to be asked for.
+const NOT_A_DAY: Rejection = Rejection::Unsupported("not_a_day");
+
 struct Found<'a> {
     country: Option<&'a str>,
     counts: ImportCounts,
+    /// Whether a row began at another time than midnight.
+    hourly: bool,
     days: BTreeMap<(String, u32, String), DayCounts>,
 }
 
@@ -89,7 +100,10 @@ impl Found<'_> {
     fn take(&mut self, get: &dyn Fn(&str) -> String) {
         let (key, counts) = match self.row(get) {
             Ok(row) => row,
-            Err(rejection) => return self.counts.reject(rejection),
+            Err(rejection) => {
+                self.hourly |= rejection == NOT_A_DAY;
+                return self.counts.reject(rejection);
+            }
         };
         match self.days.get(&key).copied() {
             None => {
@@ -135,8 +149,12 @@ impl Found<'_> {
         }
         let day = match get("measurement_start_day") {
             text if text.is_empty() => return Err(Rejection::Unusable("no_day")),
-            text => Timestamp::parse(&text).ok_or(Rejection::Refused("bad_time"))?.day(),
+            text => Timestamp::parse(&text).ok_or(Rejection::Refused("bad_time"))?,
         };
+        if day.0.rem_euclid(DAY) != 0 {
+            return Err(NOT_A_DAY);
+        }
+        let day = day.day();
         let day = u32::try_from(day).map_err(|_| Rejection::Refused("bad_time"))?;
         Ok(((country.code.to_owned(), day, part(get)?), counts))
     }

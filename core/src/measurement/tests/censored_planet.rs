@@ -125,6 +125,8 @@ fn what_failed_its_controls_or_was_excluded_says_nothing() {
         (plain.replace(r#""in_control_group":true"#, r#""in_control_group":false"#), "no_control"),
         (plain.clone(), "nothing_measured"),
         (r#"{"ip":"192.0.2.1","keyword":"example.org","http":{"body":""},"fetched":true}"#.into(), "not_a_result"),
+        (r#"{"vp":"192.0.2.1","test_url":"example.org","response":{},"passed_control":true}"#.into(), "not_a_result"),
+        (r#"{"location":{"country_code":"RU"},"vp":"192.0.2.1"}"#.into(), "not_a_result"),
         (r#"{"vp":"192.0.2.1"}"#.into(), "no_target"),
         ("{".into(), "bad_json"),
         (plain.replace("RU", ""), "bad_country"),
@@ -201,6 +203,10 @@ fn aggregation_answers_are_read_as_object_array_and_csv() {
     ] {
         assert_eq!(days(&bad, None).0.reasons.get(reason), Some(&1), "{bad}");
     }
+    let hours = ["T00:00:00Z", "T01:00:00Z"].map(|hour| row.replace("2021-03-17", &format!("2021-03-17{hour}")));
+    let (counts, rows) = days(&format!("[{}]", hours.join(",")), None);
+    assert_eq!((counts.accepted, counts.unsupported, rows.len()), (0, 2, 0), "an hour is no day: {counts:?}");
+    assert_eq!(counts.reasons.get("not_a_day"), Some(&2), "{counts:?}");
     let site = row.replace(
         "\"probe_cc\"",
         "\"input\":\"https://www.example.org/a\",\"test_name\":\"web_connectivity\",\"probe_cc\"",
