@@ -117,6 +117,9 @@ fn ruling_31_real_documents_of_vpns_are_counted_as_their_tools(suite: &Suite) {
     let target = suite.fresh(&[]);
     data::import(&target.client().admin(), "ooni-fastpath", "", &text);
     let body = target.client().get("/v1/vpn-accessibility?provider=torsf&as_of=2024-01-02T00:00:00Z").expect(200);
-    assert_eq!(providers(&body), ["torsf"], "{body}");
-    assert!(body["by_provider"][0]["total_probes"].as_u64().unwrap() >= 4, "{body}");
+    let stats = &body["stats"];
+    assert_eq!((&stats["total_probes"], &stats["targets_tested"]), (&json!(4), &json!(1)), "{body}");
+    // One test in each of four countries decides nothing, and no rate says otherwise.
+    assert_eq!((&stats["targets_undecided"], providers(&body).len()), (&json!(1), 0), "{body}");
+    assert!(body["reason"].as_str().unwrap().contains("often enough"), "{body}");
 }

@@ -108,7 +108,7 @@ fn what_is_switched_on_is_fetched_window_by_window_and_page_by_page(suite: &Suit
     let ioda = until(&target, &source, "ioda", |row| row["rows"] == 1_003);
     assert_eq!((&ioda["countries"], &ioda["lastError"]), (&json!(1), &Value::Null), "{ioda}");
     let counts = until(&target, &source, "ooni-aggregation", |row| row["rows"] == 1);
-    assert_eq!(counts["lastSeen"], "2024-05-02T00:00:00Z", "{counts}");
+    assert!(counts["lastSeen"].as_str().unwrap().starts_with("2024-05-02T00:"), "{counts}");
     let ooni = until(&target, &source, "ooni", |row| row["rows"] == 1);
     assert!(ooni["lastSeen"].as_str().unwrap().starts_with("2024-05-01T00:"), "{ooni}");
     let moved = until(&target, &source, "ioda", |row| row["fetch"]["position"].as_str() > Some("2024-05-03"));

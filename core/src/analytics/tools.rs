@@ -39,11 +39,13 @@ struct Asking {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "ToolStats")]
 struct Stats {
-    /// Measurements inside the window.
+    /// Measurements inside the window, those of undecided targets too.
     total_probes: u64,
     /// Networks that measured, summed over countries; the most of any target of a country.
     probe_nodes: u64,
     targets_tested: usize,
+    /// Those of them that no network has a verdict about; they have no row.
+    targets_undecided: usize,
     total_accessible: u64,
     total_blocked: u64,
 }
@@ -105,6 +107,11 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         tools().for_each(|tool| by_key.entry(&tool.key).or_default().push((&facts.country, tool)));
     }
     stats.targets_tested = by_key.len();
+    let all = || by_key.values().flatten();
+    stats.total_probes = all().map(|(_, tool)| u64::from(tool.measurements)).sum();
+    // A rate is a number in every answer, so what no network has a verdict about has no row: 0 would say it is blocked.
+    by_key.retain(|_, facts| facts.iter().any(|(_, tool)| tool.rate.is_some()));
+    stats.targets_undecided = stats.targets_tested - by_key.len();
     let mut by_provider: Vec<ProviderRow> = Vec::new();
     for tool in TOOLS {
         let rows: Vec<_> = by_key.iter().filter(|(key, _)| tool_of(key) == Some(tool)).collect();
@@ -113,7 +120,6 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         }
     }
     for row in &by_provider {
-        stats.total_probes += row.total_probes;
         stats.total_accessible += row.accessible;
         stats.total_blocked += row.blocked;
     }
@@ -122,6 +128,7 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         query: Asking { country: given(country), provider: given(provider) },
         available: !by_provider.is_empty(),
         reason: by_provider.is_empty().then_some(match PROVIDERS.contains(&provider) {
+            _ if stats.targets_undecided > 0 => "Tested, but on no network often enough for a verdict.",
             true => "Nothing tests this provider. Results exist for tor, torsf, psiphon, openvpn and riseupvpn once imported.",
             false => NOTHING,
         }),

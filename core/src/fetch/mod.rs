@@ -20,7 +20,7 @@ use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
 use crate::time::{HOUR, MINUTE, SECOND};
 use crate::world;
-use crate::{Error, ErrorCode, Result, Timestamp};
+use crate::{Error, Result, Timestamp};
 
 /// How long a source may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ async fn one(rt: &dyn Runtime, job: Job, row: FetchRow) -> Result<()> {
             let next = now.plus(i64::from(settings.fetch_hours.max(1)) * HOUR);
             FetchRow { next, cursor: Job::again(&row), offset: 0, failures: 0, ..row.clone() }
         }
-        Some(url) => match attempt(rt, job, url).await? {
+        Some(url) => match attempt(rt, job, url).await {
             End::Rows(rows) => job.advance(&row, rows, now),
             End::Failed(error, asked) => failed(row.clone(), error, asked, now),
         },
@@ -86,38 +86,36 @@ fn failed(row: FetchRow, error: String, asked: Option<i64>, now: Timestamp) -> F
     FetchRow { next: now.plus(wait), failures: row.failures.saturating_add(1), error: Some((now, error)), ..row }
 }
 
-/// Fails only when this deployment does: whatever the source does wrong is an [`End`].
-async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> Result<End> {
+/// Whatever goes wrong is an [`End`], so that one source never holds up the others.
+async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> End {
     let settings = &rt.environment().settings;
+    let failed = |error: Error, wait| End::Failed(error.into_details().message.into_owned(), wait);
     if let Err(error) = check_url(&url, settings.fetch_private) {
-        return Ok(End::Failed(error.into_details().message.into_owned(), Some(LONGEST_WAIT)));
+        return failed(error, Some(LONGEST_WAIT));
     }
     let agent = format!("heliograph/{} (+{})", env!("CARGO_PKG_VERSION"), settings.base_url());
     let headers = vec![("user-agent".to_owned(), agent), ("accept".to_owned(), "application/json".to_owned())];
     let outgoing = Outgoing { url, headers, timeout: TIMEOUT, max_bytes: MAX_BYTES, private: settings.fetch_private };
     let answer = match rt.fetch(outgoing).await {
         Ok(answer) => answer,
-        Err(error) => return Ok(End::Failed(error.into_details().message.into_owned(), None)),
+        Err(error) => return failed(error, None),
     };
     let asked = answer.retry_after.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND));
     match answer.status {
         200 => {}
-        429 | 500.. => return Ok(End::Failed(format!("status {}", answer.status), asked)),
+        429 | 500.. => return End::Failed(format!("status {}", answer.status), asked),
         // Asking the same again soon would not help.
-        status => return Ok(End::Failed(format!("status {status}"), Some(LONGEST_WAIT))),
+        status => return End::Failed(format!("status {status}"), Some(LONGEST_WAIT)),
     }
-    let body = match job.body(&answer.body) {
-        Ok(body) => body,
-        Err(error) => return Ok(End::Failed(error, None)),
-    };
-    let importer = Importer::new(rt, job.kind(), Options::default()).await?;
-    match importer.chunk(rt, &body).await {
-        Ok(summary) => Ok(judged(&summary)),
-        Err(error) if error.code == ErrorCode::BadRequest => {
-            Ok(End::Failed(error.into_details().message.into_owned(), None))
-        }
-        Err(error) => Err(error),
+    match import(rt, job, &answer.body).await {
+        Ok(summary) => judged(&summary),
+        Err(error) => failed(error, None),
     }
+}
+
+async fn import(rt: &dyn Runtime, job: Job, answer: &[u8]) -> Result<Summary> {
+    let body = job.body(answer).map_err(Error::bad_request)?;
+    Importer::new(rt, job.kind(), Options::default()).await?.chunk(rt, &body).await
 }
 
 /// An answer that was cut off, or that is an error in a good status, is asked for again.

@@ -94,16 +94,18 @@ struct Doors<'a> {
 }
 
 impl Doors<'_> {
-    fn importer(&mut self, rt: &dyn Runtime, list: Option<String>) -> Result<Arc<Importer>, String> {
+    fn importer(&mut self, rt: &dyn Runtime, list: Option<String>) -> Result<Arc<Importer>, Failure> {
         if let Some((known, importer)) = &self.importer
             && *known == list
         {
             return Ok(importer.clone());
         }
-        let (runtime, _) = self.client.deployment().ok_or("this needs the data file")?;
-        let options = options(self.import, list.clone())?;
-        let importer =
-            runtime.block_on(Importer::new(rt, self.kind, options)).map_err(|error| error.into_details().message)?;
+        let (runtime, _) =
+            self.client.deployment().ok_or_else(|| Failure::Refused("this needs the data file".to_owned()))?;
+        let options = options(self.import, list.clone()).map_err(Failure::Unreadable)?;
+        let importer = runtime
+            .block_on(Importer::new(rt, self.kind, options))
+            .map_err(|error| refused(error.code, error.into_details().message.into_owned()))?;
         let importer = Arc::new(importer);
         self.importer = Some((list, importer.clone()));
         Ok(importer)
@@ -132,7 +134,7 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(
         bar.set_message(format!("{} accepted, {} refused", total.counts.accepted, total.counts.refused));
     };
     if let Some((runtime, rt)) = doors.client.deployment() {
-        let importer = doors.importer(&*rt, list).map_err(Failure::Refused)?;
+        let importer = doors.importer(&*rt, list)?;
         runtime.block_on(here(&rt, &importer, &mut chunks, &mut done))?;
     } else {
         there(doors, list.as_deref(), &mut chunks, &mut done)?;
