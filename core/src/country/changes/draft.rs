@@ -46,8 +46,22 @@ fn probability(network: &Affected) -> f64 {
 /// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (ruling
 /// intelligence 12).
 pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
+    measured.found.resolved.is_some() || now > stands_until(measured)
+}
+
+/// Until when a measured block is called one without another vote.
+fn stands_until(measured: &Measured) -> Timestamp {
     let messaging = measured.found.targets.iter().any(|target| super::super::subject::is_messaging(target));
-    measured.found.resolved.is_some() || now.since(at_hour(measured.found.last_vote)) > Ageing::of(messaging).limit
+    at_hour(measured.found.last_vote).plus(Ageing::of(messaging).limit)
+}
+
+/// When something of it is over by the passing of time alone; `None` when that will not be.
+pub fn over_by_itself(one: &Combined<'_>, now: Timestamp) -> Option<Timestamp> {
+    let measured =
+        one.measured.iter().filter(|measured| !is_over(measured, now)).map(|measured| stands_until(measured));
+    let open = one.events.iter().filter(|event| one.measured.is_empty() && ended(event, now).is_none());
+    let heard = open.filter_map(|event| event.heard).map(|heard| heard.plus(REPORT_STANDS));
+    measured.chain(heard).min().map(|last| last.plus(1))
 }
 
 /// The draft of an incident.
@@ -210,7 +224,7 @@ fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>, b
 }
 
 /// When a reported event ended, and whether that is only where the reports stop; `None` while it goes on.
-fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
+pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
     match (event.end, event.heard) {
         (Some(end), _) => Some((end, false)),
         (None, Some(heard)) if now.since(heard) <= REPORT_STANDS => None,
