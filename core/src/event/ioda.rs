@@ -133,6 +133,8 @@ impl Entity {
             cause: Cause::Unknown,
             start,
             end,
+            // Without an end when the source has not seen it yet.
+            heard: end.is_none().then_some(start),
             days_only: false,
             asns: self.asns,
             services: Vec::new(),
@@ -150,10 +152,11 @@ fn codf(item: &Value, rows: &Rows<'_>) -> Row {
     let entity = Entity::new(kind, code, text_of(item, "location_name"), "", rows.country)?;
     let start = seconds_of(item, "start").ok_or(Rejection::Refused("bad_time"))?;
     let goes_on = item.get("overlaps_window").and_then(Value::as_bool).unwrap_or(false);
-    let over = seconds_of(item, "duration").filter(|_| !goes_on);
+    let until = seconds_of(item, "duration").map(|seconds| Timestamp::from_seconds(start + seconds));
     let source = format!("{}{}", text_of(item, "datasource"), text_of(item, "method"));
-    let end = over.map(|seconds| Timestamp::from_seconds(start + seconds));
+    let end = until.filter(|_| !goes_on);
     let mut event = entity.event(rows, &source, Timestamp::from_seconds(start), end);
+    event.heard = until.filter(|_| goes_on).or(event.heard);
     event.score = number_of(item, "fraction").filter(|share| (0.0..=1.0).contains(share));
     Ok((vec![event], 0))
 }
@@ -277,6 +280,7 @@ fn investigated<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Row {
         cause,
         start,
         end,
+        heard: None,
         days_only: false,
         asns: asns(networks.split([',', ';']).chain(get("as").split([',', ';']))),
         services: Vec::new(),

@@ -105,6 +105,19 @@ fn ruling_31_the_traps_of_a_shutdown_table() {
     assert_eq!((events[0].version, events[0].event.end), (2021, Some(time("2021-02-04"))), "the newest year stays");
 }
 
+#[test]
+fn only_what_a_shutdown_table_calls_ongoing_goes_on_and_only_for_the_year_of_the_table() {
+    let heard = |status: &str, end: &str, year: u32| {
+        let table =
+            format!("start_date,country,shutdown_status,end_date,count_year\n2023-05-01,India,{status},{end},{year}\n");
+        read_as(Source::AccessNow, &table).1[0].event.heard
+    };
+    assert_eq!(heard("Ongoing", "", 2024), Some(time("2025-01-01")));
+    assert_eq!(heard("Ongoing", "2023-05-09", 2024), None);
+    assert_eq!(heard("Unknown", "", 2024), None);
+    assert_eq!(heard("", "", 2024), None);
+}
+
 /// Ruling intelligence 15: any order of the rows, any split.
 #[test]
 fn ruling_15_the_order_of_reports_means_nothing() {
@@ -222,6 +235,11 @@ fn an_outage_that_reaches_over_the_end_of_the_question_has_no_end_yet() {
     let (_, open) = read_as(Source::Ioda, &row(40_000, true));
     let (_, over) = read_as(Source::Ioda, &row(90_000, false));
     assert_eq!((open[0].event.end, over[0].event.end), (None, Some(Timestamp::from_seconds(1_700_090_000))));
+    assert_eq!((open[0].event.heard, over[0].event.heard), (Some(Timestamp::from_seconds(1_700_040_000)), None));
+    let (_, later) = read_as(Source::Ioda, &row(80_000, true));
+    for joined in [open[0].clone().join(later[0].clone()), later[0].clone().join(open[0].clone())] {
+        assert_eq!(joined, later[0], "the latest question says until when it went on");
+    }
     let both = open[0].clone().join(over[0].clone());
     assert_eq!((both.event.id.clone(), both), (open[0].event.id.clone(), over[0].clone()), "the end comes later");
     assert_eq!(over[0].clone().join(open[0].clone()), over[0], "and no older answer takes it back");
