@@ -45,6 +45,12 @@ pub struct IncidentBody {
     /// Absent while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
+    /// When the data sufficed to say that it began, and that it is over: later than the dates themselves. Absent where
+    /// nothing was measured, and while it is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_time: Option<String>,
     pub created_at: String,
     #[serde(rename = "created_at")]
     pub created_at_snake: String,
@@ -119,6 +125,8 @@ impl IncidentBody {
             evidence_count: draft.evidence_total,
             start_time: incident.start().to_string(),
             end_time: incident.end().map(|end| end.to_string()),
+            declared_time: draft.declared.map(|at| at.to_string()),
+            resolved_time: draft.resolved.map(|at| at.to_string()),
             created_at: created.clone(),
             created_at_snake: created,
             updated_at: incident.updated.to_micros_text(),

@@ -81,6 +81,7 @@ pub fn sentence(incident: &Incident) -> String {
         (Some(end), _) if plain_date(end) == start => format!(", on {start}"),
         (Some(end), _) => format!(", from {start} to {}", plain_date(end)),
         (None, Some(last)) => format!(", since {start}, last seen {}", plain_date(last)),
+        (None, None) if ended => format!(", from {start} until a time that no source names"),
         (None, None) => format!(", since {start}"),
     };
     if let Some(words) = &draft.schedule {
@@ -111,7 +112,11 @@ pub fn not_known(incident: &Incident) -> Vec<String> {
         draft.sources.len() == 1 && incident.status() != Status::Suspected,
         "Only one source reports it; no independent one confirms it.",
     );
-    say(incident.status() == Status::Active && incident.end().is_none(), "Whether it has ended is not known.");
+    say(incident.end().is_none(), "Whether it has ended is not known.");
+    say(
+        incident.end().is_some() && draft.declared.is_some() && draft.resolved.is_none() && draft.end == incident.end(),
+        "It was not measured afterwards for long enough to be sure that it ended: the end is the last time it was seen.",
+    );
     say(draft.networks_tested == 0, "How many networks it affected was not measured.");
     say(draft.networks_tested > 0, "Networks that nobody measured may be affected too.");
     say(draft.methods.is_empty(), "By which method it was done is not known.");

@@ -6,7 +6,7 @@ use super::super::Source;
 use super::super::answer::round;
 use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
 use crate::actor::View;
-use crate::change::combine::{Combined, INTERNET, Measured};
+use crate::change::combine::{Combined, INTERNET, Measured, is_national};
 use crate::change::constants::{
     CONFIDENCE_NETWORKS, CONFIDENCE_SINGLE, CRITICAL_WEIGHT, HIGH_NETWORKS, HIGH_WEIGHT, MEDIUM_NETWORKS,
 };
@@ -16,8 +16,8 @@ use crate::event::{Cause, Event, EventKind, Scope};
 use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status};
 use crate::kv::Direction;
 use crate::starter::Platform;
-use crate::time::{DAY, HOUR};
-use crate::verdict::constants::{ACCESSIBLE_VOTES, LABEL_PREVALENCE, MIN_ADDRESSES};
+use crate::time::{DAY, HOUR, SECOND};
+use crate::verdict::constants::{ACCESSIBLE_VOTES, AGE_LIMIT, LABEL_PREVALENCE, MIN_ADDRESSES};
 use crate::verdict::national;
 use crate::verdict::posterior::{Calibration, log10_odds};
 use crate::verdict::technique::Technique;
@@ -45,6 +45,10 @@ pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
     measured.found.resolved.is_some() || now.since(at_hour(measured.found.last_vote)) > Ageing::of(messaging).limit
 }
 
+pub fn is_stale(one: &Combined<'_>, now: Timestamp) -> bool {
+    stale_at(one).is_some_and(|at| at <= now)
+}
+
 /// The draft of an incident.
 pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
     let measured = !one.measured.is_empty();
@@ -60,7 +64,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         subject: one.subject.clone(),
         kind: kind(one),
         severity: severity(one, weight, &networks),
-        status: status(one, end, sources.len(), networks.len()),
+        status: status(one, end.is_some() || is_stale(one, view.now), sources.len(), networks.len()),
         confidence: round(confidence(one, sources.len(), networks.len())),
         start,
         end,
@@ -69,8 +73,8 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         networks_tested: tested,
         weight: round(weight),
         methods: methods(one),
-        areas: collect(one.events.iter().flat_map(|event| &event.areas)),
-        occasion: one.events.iter().find_map(|event| event.occasion.clone()),
+        areas: areas(one),
+        occasion: occasion(one),
         pattern: (measured && one.measured.iter().any(|m| m.found.intermittent)).then(|| "intermittent".to_owned()),
         schedule: one.measured.iter().find_map(|measured| measured.found.schedule.clone()),
         sources: ids.collect::<BTreeSet<String>>().into_iter().collect(),
@@ -81,7 +85,37 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         evidence_ids: Vec::new(),
         evidence_total,
         licence: licence::effective(sources.iter().map(|source| source.licence())),
+        declared: one.measured.iter().map(|measured| at_hour(measured.found.declared)).min(),
+        resolved: resolved(one),
     })
+}
+
+/// When the last of what was measured had been measured clear for long enough; `None` while anything was not.
+fn resolved(one: &Combined<'_>) -> Option<Timestamp> {
+    let hours: Option<Vec<i64>> = one.measured.iter().map(|measured| measured.found.resolved).collect();
+    hours?.into_iter().max().map(at_hour)
+}
+
+/// The areas that are affected, none when all are. Sources describe a whole country in many words ("nationwide"), of which
+/// only exceptions say anything.
+fn areas(one: &Combined<'_>) -> Vec<String> {
+    let all = is_national(one);
+    let says = |area: &&String| !all || area.to_ascii_lowercase().contains("except");
+    collect(one.events.iter().flat_map(|event| &event.areas).filter(says))
+}
+
+/// The first occasion that says anything.
+fn occasion(one: &Combined<'_>) -> Option<String> {
+    let says = |word: &&String| !["other", "unknown"].contains(&word.to_ascii_lowercase().as_str());
+    one.events.iter().filter_map(|event| event.occasion.as_ref()).find(says).cloned()
+}
+
+/// When reports that name no end have been silent for so long that nothing is known of the present any more, as with
+/// measurements (ruling intelligence 12); `None` for what was measured and where every report names its end.
+pub fn stale_at(one: &Combined<'_>) -> Option<Timestamp> {
+    let open = one.measured.is_empty() && one.silences.is_empty() && one.events.iter().any(|event| event.end.is_none());
+    let newest = one.events.iter().map(|event| event.end.unwrap_or(event.start)).max();
+    newest.filter(|_| open).map(|at| at.plus(AGE_LIMIT))
 }
 
 fn collect<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
@@ -158,14 +192,14 @@ fn connectivity_severity(one: &Combined<'_>) -> Severity {
 }
 
 /// Suspected is one source and one network, and a silence that nobody else speaks of (rulings intelligence 24 and 30).
-fn status(one: &Combined<'_>, end: Option<Timestamp>, sources: usize, networks: usize) -> Status {
+fn status(one: &Combined<'_>, over: bool, sources: usize, networks: usize) -> Status {
     let narrow = one.events.iter().all(|event| event.scope == Scope::Network) && networks <= 1;
     let silence_alone = one.events.is_empty() && !one.silences.is_empty();
     let single = sources <= 1 && one.silences.is_empty() && narrow;
-    match end {
+    match over {
         _ if silence_alone || single => Status::Suspected,
-        Some(_) => Status::Resolved,
-        None => Status::Active,
+        true => Status::Resolved,
+        false => Status::Active,
     }
 }
 
@@ -195,7 +229,9 @@ fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>) {
         return (at_hour(first), over.then(|| at_hour(last)));
     }
     let start = one.events.iter().map(|event| event.start).min().unwrap_or(at_hour(first));
-    let ends: Option<Vec<Timestamp>> = one.events.iter().map(|event| event.end).collect();
+    // The end of a day belongs to that day.
+    let end = |event: &Event| event.end.map(|end| if event.days_only { end.plus(-SECOND) } else { end });
+    let ends: Option<Vec<Timestamp>> = one.events.iter().map(|event| end(event)).collect();
     (start, ends.and_then(|ends| ends.into_iter().max()))
 }
 

@@ -12,13 +12,11 @@ use crate::actor::{Turn, encode};
 use crate::change::combine::{Combined, Measured, combine};
 use crate::change::constants::MERGE_GAP;
 use crate::event::Event;
-use crate::incidents::{self, Draft, Record, Report};
+use crate::incidents::{self, Draft, MAX_REPORTS, Record, Report};
 use crate::kv::Direction;
 use crate::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Reports in one operation: each carries its evidence, and each row of it is a change where it arrives.
-const AT_ONCE: usize = 10;
 /// Changes of counts alone are reported this often: a version per measurement would help nobody.
 const COUNTS_AFTER: i64 = DAY;
 
@@ -33,7 +31,7 @@ fn hash(value: &impl Serialize) -> Result<u64> {
 /// All that a draft is made from.
 fn inputs(one: &Combined<'_>, weights: u64, now: Timestamp) -> Result<u64> {
     let measured: Vec<_> = one.measured.iter().map(|m| (&m.subject, &m.found, draft::is_over(m, now))).collect();
-    hash(&(weights, &one.subject, measured, &one.silences, &one.events))
+    hash(&(weights, &one.subject, measured, &one.silences, &one.events, draft::is_stale(one, now)))
 }
 
 /// The draft without what grows with every measurement.
@@ -87,7 +85,10 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
         let into = places.iter().zip(&numbers).find(|(place, _)| place.is_same(row)).and_then(|(_, number)| *number);
         sending.vanished(turn, *number, row, into)?;
     }
-    let Sending { reports, look_again, full } = sending;
+    let Sending { reports, mut look_again, full } = sending;
+    // Reports that name no end grow too old to speak of the present, though nothing new comes.
+    let stale = found.iter().filter_map(draft::stale_at).filter(|at| *at > turn.now).min();
+    look_again = look_again.into_iter().chain(stale).min();
     if !reports.is_empty() {
         let country = turn.actor().name.clone();
         turn.send(incidents::actor().name, &Record { country, reports })?;
@@ -165,7 +166,7 @@ impl Sending {
         if before.is_some_and(|before| !before.gone && before.inputs == inputs) {
             return Ok(number);
         }
-        if self.reports.len() >= AT_ONCE {
+        if self.reports.len() >= MAX_REPORTS {
             self.full = true;
             return Ok(number);
         }
@@ -194,7 +195,7 @@ impl Sending {
     }
 
     fn vanished(&mut self, turn: &mut Turn<'_>, number: u64, row: &Reported, into: Option<u64>) -> Result<()> {
-        if self.reports.len() >= AT_ONCE {
+        if self.reports.len() >= MAX_REPORTS {
             self.full = true;
             return Ok(());
         }

@@ -66,7 +66,7 @@ impl Operation for Learn {
 
 /// Renders the index.
 pub(super) fn render(view: &View<'_>) -> Result<Rendered> {
-    let incidents = shown(view, None, MAX_DOCUMENTS)?;
+    let incidents = shown(view, MAX_DOCUMENTS)?;
     let texts: Vec<Text> = incidents.iter().map(|incident| text(&IncidentBody::new(incident, view.settings))).collect();
     let body = encode(&Index::build(&texts))?;
     Ok(Rendered { content_type: "application/octet-stream", body, disposition: None })
