@@ -60,15 +60,16 @@ fn incident(number: usize, dice: &mut Dice) -> Value {
             "permalink": format!("https://explorer.example.org/m/{reference}"), "confidence": 0.9
         })
     };
+    let severity = ["low", "medium", "high", "critical"][below(4)];
+    let status = ["active", "resolved", "suspected"][below(3)];
+    let method = ["dns-poison", "tls-reset", "http-timeout"][below(3)];
+    let (occasion, confidence) = (OCCASIONS[below(6)], below(100) as f64 / 100.0);
+    let description = format!("Networks cut access during {occasion}, word{} word{}.", below(900), below(900));
+    let evidence: Vec<Value> = (0..below(4)).map(evidence).collect();
     json!({
         "country": country, "subject": subject, "start": start, "reason": "bench", "asns": asns,
-        "severity": ["low", "medium", "high", "critical"][below(4)],
-        "status": ["active", "resolved", "suspected"][below(3)],
-        "confidence": below(100) as f64 / 100.0,
-        "occasion": OCCASIONS[below(6)],
-        "description": format!("Networks cut access during {}, word{} word{}.", OCCASIONS[below(6)], below(900), below(900)),
-        "methods": [["dns-poison", "tls-reset", "http-timeout"][below(3)]],
-        "evidence": (0..below(4)).map(evidence).collect::<Vec<_>>(),
+        "severity": severity, "status": status, "confidence": confidence, "occasion": occasion,
+        "description": description, "methods": [method], "evidence": evidence,
     })
 }
 

@@ -21,6 +21,7 @@ mod detect;
 mod domain;
 mod imports;
 mod incidents;
+mod incidents_feeds;
 mod incidents_search;
 mod incidents_served;
 mod index;
@@ -69,6 +70,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("domain", domain::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
+    ("incidents_feeds", incidents_feeds::CASES),
     ("incidents_search", incidents_search::CASES),
     ("incidents_served", incidents_served::CASES),
     ("index", index::CASES),

@@ -60,6 +60,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<search::Learn>(),
     query::<query::Many>(),
     query::<query::Domains>(),
+    query::<query::LastChange>(),
     operation::<disputes::File>(),
     operation::<disputes::Resolve>(),
     query::<disputes::Disputes>(),

@@ -108,6 +108,20 @@ pub(super) fn lines(
     Ok(())
 }
 
+/// When anything was changed last: whoever kept an answer asks whether it still holds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LastChange;
+
+impl Query for LastChange {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "last_change";
+    type Reply = Option<Timestamp>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Timestamp>> {
+        Ok(CLOCK.get(view, &())?.map(|Clock(at)| at))
+    }
+}
+
 /// Which incidents (spec intelligence 6.2). All that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filter {

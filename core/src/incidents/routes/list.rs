@@ -8,7 +8,7 @@ use crate::http::{Cx, Param, Response};
 use crate::incidents::actor;
 use crate::incidents::documents::{self, DEFAULT_LIMIT, ListBody, generated};
 use crate::incidents::model::{IncidentType, Severity, Status};
-use crate::incidents::query::{Domains, Filter, Select};
+use crate::incidents::query::{Domains, Filter, LastChange, Select};
 use crate::starter::categories;
 use crate::{Error, Result, runtime, world};
 
@@ -40,9 +40,13 @@ pub async fn list(cx: Cx) -> Result<Response> {
     if asked == Select::default() {
         return cx.document(documents::LIST).await;
     }
-    let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
-    let at = generated(cx.now(), found.changed);
-    cx.tagged(Response::json(&ListBody::new(&asked, found, cx.settings(), at))?, documents::MAX_AGE)
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    let at = generated(cx.now(), changed);
+    let page = async {
+        let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
+        Response::json(&ListBody::new(&asked, found, cx.settings(), at))
+    };
+    cx.kept_by(&("incidents", changed, at, &asked), documents::MAX_AGE, page).await
 }
 
 /// The filters of a list or an export; parameters that nobody knows are ignored.
