@@ -45,6 +45,8 @@ pub struct IncidentBody {
     /// Absent while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
+    /// Nobody said when it ended: `endTime` is when it was last said to go on.
+    pub end_unknown: bool,
     /// When the data sufficed to say that it began, and that it is over: later than the dates themselves. Absent where
     /// nothing was measured, and while it is not over.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,6 +127,7 @@ impl IncidentBody {
             evidence_count: draft.evidence_total,
             start_time: incident.start().to_string(),
             end_time: incident.end().map(|end| end.to_string()),
+            end_unknown: incident.is_end_unknown(),
             declared_time: draft.declared.map(|at| at.to_string()),
             resolved_time: draft.resolved.map(|at| at.to_string()),
             created_at: created.clone(),

@@ -77,8 +77,8 @@ pub enum Status {
     /// One source and one network: not citable.
     Suspected,
     Active,
-    /// 96 hours measured without a blocked vote, or the end that its source names; or nothing newer is known for as long
-    /// as makes a verdict unknown (ruling intelligence 12).
+    /// 96 hours measured without a blocked vote, or the end that its source names; or nothing newer is known for so long
+    /// that nobody can say that it goes on (ruling intelligence 12).
     Resolved,
 }
 
@@ -235,6 +235,8 @@ pub struct Draft {
     pub evidence_total: u64,
     /// Strictest licence of the sources.
     pub licence: String,
+    /// Nobody said when it ended: `end` is when it was last said to go on.
+    pub end_unknown: bool,
     /// When the votes sufficed to say that it began, and that it is over: apart from `start` and `end`, which come earlier
     /// (ruling intelligence 3). `None` where nothing was measured, and while it is not over.
     pub declared: Option<Timestamp>,
@@ -348,6 +350,11 @@ impl Incident {
 
     pub fn end(&self) -> Option<Timestamp> {
         self.overrides.end.or(self.draft.end)
+    }
+
+    /// Whether [`Incident::end`] is only when it was last said to go on.
+    pub fn is_end_unknown(&self) -> bool {
+        self.draft.end_unknown && self.overrides.end.is_none()
     }
 
     /// The incident that this one is a part of; its ids lead there. An operator's word stands before that of the data.

@@ -17,7 +17,7 @@ use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EV
 use crate::kv::Direction;
 use crate::starter::Platform;
 use crate::time::{DAY, HOUR, SECOND};
-use crate::verdict::constants::{ACCESSIBLE_VOTES, AGE_LIMIT, LABEL_PREVALENCE, MIN_ADDRESSES};
+use crate::verdict::constants::{ACCESSIBLE_VOTES, LABEL_PREVALENCE, MIN_ADDRESSES};
 use crate::verdict::national;
 use crate::verdict::posterior::{Calibration, log10_odds};
 use crate::verdict::technique::Technique;
@@ -26,6 +26,11 @@ use crate::{Result, Timestamp, licence};
 
 /// Probability given to a report that its source does not grade. Our choice.
 const REPORT_PROBABILITY: f64 = 0.9;
+/// How long "it goes on" stands, in microseconds: the slowest table comes once a year, some weeks late. Our choice.
+const REPORT_STANDS: i64 = 400 * DAY;
+/// Smallest share of the blocked votes by which a method is named. Our choice: a network that drops connections now and
+/// then has other failures too.
+const METHOD_SHARE: f64 = 0.05;
 /// Platforms whose block is high (ruling intelligence 30): messaging, social networks, news.
 const NOT_MEDIA: [&str; 2] = ["tor", "wikipedia"];
 
@@ -41,12 +46,22 @@ fn probability(network: &Affected) -> f64 {
 /// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (ruling
 /// intelligence 12).
 pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
-    let messaging = measured.found.targets.iter().any(|target| super::super::subject::is_messaging(target));
-    measured.found.resolved.is_some() || now.since(at_hour(measured.found.last_vote)) > Ageing::of(messaging).limit
+    measured.found.resolved.is_some() || now > stands_until(measured)
 }
 
-pub fn is_stale(one: &Combined<'_>, now: Timestamp) -> bool {
-    stale_at(one).is_some_and(|at| at <= now)
+/// Until when a measured block is called one without another vote.
+fn stands_until(measured: &Measured) -> Timestamp {
+    let messaging = measured.found.targets.iter().any(|target| super::super::subject::is_messaging(target));
+    at_hour(measured.found.last_vote).plus(Ageing::of(messaging).limit)
+}
+
+/// When something of it is over by the passing of time alone; `None` when that will not be.
+pub fn over_by_itself(one: &Combined<'_>, now: Timestamp) -> Option<Timestamp> {
+    let measured =
+        one.measured.iter().filter(|measured| !is_over(measured, now)).map(|measured| stands_until(measured));
+    let open = one.events.iter().filter(|event| one.measured.is_empty() && ended(event, now).is_none());
+    let heard = open.filter_map(|event| event.heard).map(|heard| heard.plus(REPORT_STANDS));
+    measured.chain(heard).min().map(|last| last.plus(1))
 }
 
 /// The draft of an incident.
@@ -55,7 +70,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
     let sources = sources(one);
     let networks = networks(view, one)?;
     let (tested, weight) = weight(view, one)?;
-    let (start, end) = times(one, view.now);
+    let (start, end, end_unknown) = times(one, view.now);
     let votes: u64 = one.measured.iter().map(|measured| measured.found.votes).sum();
     let blocked: u64 = one.measured.iter().map(|measured| measured.found.blocked).sum();
     let (evidence, evidence_total) = evidence(view, one)?;
@@ -64,7 +79,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         subject: one.subject.clone(),
         kind: kind(one),
         severity: severity(one, weight, &networks),
-        status: status(one, end.is_some() || is_stale(one, view.now), sources.len(), networks.len()),
+        status: status(one, end, sources.len(), networks.len()),
         confidence: round(confidence(one, sources.len(), networks.len())),
         start,
         end,
@@ -85,6 +100,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         evidence_ids: Vec::new(),
         evidence_total,
         licence: licence::effective(sources.iter().map(|source| source.licence())),
+        end_unknown,
         declared: one.measured.iter().map(|measured| at_hour(measured.found.declared)).min(),
         resolved: resolved(one),
     })
@@ -108,14 +124,6 @@ fn areas(one: &Combined<'_>) -> Vec<String> {
 fn occasion(one: &Combined<'_>) -> Option<String> {
     let says = |word: &&String| !["other", "unknown"].contains(&word.to_ascii_lowercase().as_str());
     one.events.iter().filter_map(|event| event.occasion.as_ref()).find(says).cloned()
-}
-
-/// When reports that name no end have been silent for so long that nothing is known of the present any more, as with
-/// measurements (ruling intelligence 12); `None` for what was measured and where every report names its end.
-pub fn stale_at(one: &Combined<'_>) -> Option<Timestamp> {
-    let open = one.measured.is_empty() && one.silences.is_empty() && one.events.iter().any(|event| event.end.is_none());
-    let newest = one.events.iter().map(|event| event.end.unwrap_or(event.start)).max();
-    newest.filter(|_| open).map(|at| at.plus(AGE_LIMIT))
 }
 
 fn collect<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
@@ -192,14 +200,14 @@ fn connectivity_severity(one: &Combined<'_>) -> Severity {
 }
 
 /// Suspected is one source and one network, and a silence that nobody else speaks of (rulings intelligence 24 and 30).
-fn status(one: &Combined<'_>, over: bool, sources: usize, networks: usize) -> Status {
+fn status(one: &Combined<'_>, end: Option<Timestamp>, sources: usize, networks: usize) -> Status {
     let narrow = one.events.iter().all(|event| event.scope == Scope::Network) && networks <= 1;
     let silence_alone = one.events.is_empty() && !one.silences.is_empty();
     let single = sources <= 1 && one.silences.is_empty() && narrow;
-    match over {
+    match end {
         _ if silence_alone || single => Status::Suspected,
-        true => Status::Resolved,
-        false => Status::Active,
+        Some(_) => Status::Resolved,
+        None => Status::Active,
     }
 }
 
@@ -217,22 +225,34 @@ fn confidence(one: &Combined<'_>, sources: usize, networks: usize) -> f64 {
         }
 }
 
-/// Begin and end. What was measured gives them; reports only where nothing was measured.
-fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>) {
+/// Begin and end, and whether the end is only where the reports stop. What was measured gives them; reports only where
+/// nothing was measured.
+fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>, bool) {
     let (first, last) = one.hours();
     if !one.measured.is_empty() {
         let over = one.measured.iter().all(|measured| is_over(measured, now));
-        return (at_hour(first), over.then(|| at_hour(last)));
+        return (at_hour(first), over.then(|| at_hour(last)), false);
     }
     if !one.silences.is_empty() {
         let over = one.silences.iter().all(|silence| silence.over);
-        return (at_hour(first), over.then(|| at_hour(last)));
+        return (at_hour(first), over.then(|| at_hour(last)), false);
     }
     let start = one.events.iter().map(|event| event.start).min().unwrap_or(at_hour(first));
-    // The end of a day belongs to that day.
-    let end = |event: &Event| event.end.map(|end| if event.days_only { end.plus(-SECOND) } else { end });
-    let ends: Option<Vec<Timestamp>> = one.events.iter().map(|event| end(event)).collect();
-    (start, ends.and_then(|ends| ends.into_iter().max()))
+    let ends: Option<Vec<(Timestamp, bool)>> = one.events.iter().map(|event| ended(event, now)).collect();
+    match ends.and_then(|ends| ends.into_iter().max()) {
+        Some((end, unknown)) => (start, Some(end), unknown),
+        None => (start, None, false),
+    }
+}
+
+/// When a reported event ended, and whether that is only where the reports stop; `None` while it goes on.
+pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
+    match (event.end, event.heard) {
+        // The end of a day belongs to that day.
+        (Some(end), _) => Some((if event.days_only { end.plus(-SECOND) } else { end }, false)),
+        (None, Some(heard)) if now.since(heard) <= REPORT_STANDS => None,
+        (None, heard) => Some((heard.unwrap_or(event.start), true)),
+    }
 }
 
 fn services(one: &Combined<'_>) -> Vec<String> {
@@ -249,12 +269,22 @@ fn domains(one: &Combined<'_>) -> Vec<String> {
 }
 
 fn methods(one: &Combined<'_>) -> Vec<String> {
-    let networks = one.measured.iter().flat_map(|measured| &measured.found.networks);
-    let counts: Vec<BTreeMap<Technique, u32>> = networks.map(|network| techniques(&network.techniques)).collect();
+    let mut counts: BTreeMap<Technique, u32> = BTreeMap::new();
+    for network in one.measured.iter().flat_map(|measured| &measured.found.networks) {
+        for (technique, count) in techniques(&network.techniques) {
+            let known = counts.entry(technique).or_default();
+            *known = known.saturating_add(count);
+        }
+    }
+    let of = |method: &str| -> u64 {
+        counts.iter().filter(|(technique, _)| technique.method() == method).map(|(_, count)| u64::from(*count)).sum()
+    };
+    let all: u64 = counts.values().map(|count| u64::from(*count)).sum();
     let mut methods: Vec<String> = Vec::new();
-    for technique in national::techniques(counts.iter()) {
-        if !methods.iter().any(|method| method == technique.method()) {
-            methods.push(technique.method().to_owned());
+    for technique in national::techniques(std::iter::once(&counts)) {
+        let method = technique.method();
+        if of(method) as f64 >= METHOD_SHARE * all as f64 && !methods.iter().any(|known| known == method) {
+            methods.push(method.to_owned());
         }
     }
     if methods.is_empty() && one.events.iter().any(|event| event.kind == EventKind::Throttling) {

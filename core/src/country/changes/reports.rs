@@ -31,7 +31,8 @@ fn hash(value: &impl Serialize) -> Result<u64> {
 /// All that a draft is made from.
 fn inputs(one: &Combined<'_>, weights: u64, now: Timestamp) -> Result<u64> {
     let measured: Vec<_> = one.measured.iter().map(|m| (&m.subject, &m.found, draft::is_over(m, now))).collect();
-    hash(&(weights, &one.subject, measured, &one.silences, &one.events, draft::is_stale(one, now)))
+    let over: Vec<bool> = one.events.iter().map(|event| draft::ended(event, now).is_some()).collect();
+    hash(&(weights, &one.subject, measured, &one.silences, &one.events, over))
 }
 
 /// The draft without what grows with every measurement.
@@ -85,10 +86,7 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
         let into = places.iter().zip(&numbers).find(|(place, _)| place.is_same(row)).and_then(|(_, number)| *number);
         sending.vanished(turn, *number, row, into)?;
     }
-    let Sending { reports, mut look_again, full } = sending;
-    // Reports that name no end grow too old to speak of the present, though nothing new comes.
-    let stale = found.iter().filter_map(draft::stale_at).filter(|at| *at > turn.now).min();
-    look_again = look_again.into_iter().chain(stale).min();
+    let Sending { reports, look_again, full } = sending;
     if !reports.is_empty() {
         let country = turn.actor().name.clone();
         turn.send(incidents::actor().name, &Record { country, reports })?;
@@ -153,6 +151,10 @@ struct Sending {
 }
 
 impl Sending {
+    fn look_again_at(&mut self, due: Timestamp) {
+        self.look_again = Some(self.look_again.map_or(due, |other| other.min(due)));
+    }
+
     /// Reports an event if it is new or changed; its number, unless there was no room to give it one.
     fn found(
         &mut self,
@@ -163,6 +165,9 @@ impl Sending {
     ) -> Result<Option<u64>> {
         let work = WORK.get(turn, &())?.unwrap_or_default();
         let inputs = inputs(one, work.weights, turn.now)?;
+        if let Some(due) = draft::over_by_itself(one, turn.now) {
+            self.look_again_at(due);
+        }
         if before.is_some_and(|before| !before.gone && before.inputs == inputs) {
             return Ok(number);
         }
@@ -175,7 +180,7 @@ impl Sending {
         if let Some(before) = before.filter(|before| !before.gone && before.shape == shape) {
             let due = before.at.plus(COUNTS_AFTER);
             if due > turn.now {
-                self.look_again = Some(self.look_again.map_or(due, |other| other.min(due)));
+                self.look_again_at(due);
                 return Ok(number);
             }
         }
