@@ -94,7 +94,16 @@ fn a_file_of_word_vectors_joins_the_search_of_a_running_server() {
     std::fs::write(&file, &bytes).unwrap();
     let search = |with: &[&str], query: &str| {
         let server = Server::start_with(&path, with);
-        get(&format!("{}/v1/incidents/similar?query={query}&k=1", server.base), ("x", "y")).1
+        let ask = || get(&format!("{}/v1/incidents/similar?query={query}&k=1", server.base), ("x", "y")).1;
+        // The index is published at most once per interval.
+        for _ in 0..300 {
+            let body = ask();
+            if body["indexed"] == 2 {
+                return body;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        panic!("never indexed: {}", ask())
     };
     assert_eq!(search(&[], "exams")["results"], json!([]));
     let setting = format!("vectors_file={}", file.display());
