@@ -4,12 +4,13 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. The result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
+//! `taskset` is there. `--large` and `--incidents` measure other things. The result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod bare;
 mod disk;
 mod edge;
 mod imports;
+mod incidents;
 mod large;
 mod load;
 mod machine;
@@ -47,6 +48,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--large") {
         return measure_large(&args);
     }
+    if args.iter().any(|arg| arg == "--incidents") {
+        return measure_incidents(&args);
+    }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });
     // Before the generator is pinned: a start may use every core, as it does for anybody.
@@ -58,10 +62,40 @@ fn main() {
     let text = report::render(&machine::describe(&cores), &rounds, &imports, &edge);
     println!("{text}");
     if !quick {
-        // The part of the other bench stays.
+        // The parts of the other benches stay.
         let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
-        let large = before.find(large::HEADING).map_or("", |at| &before[at..]);
-        std::fs::write(RESULTS, text + large).unwrap();
+        let others = [incidents::HEADING, large::HEADING].map(|heading| part(&before, heading));
+        std::fs::write(RESULTS, text + &others.concat()).unwrap();
+    }
+}
+
+/// The part of the results under a heading, up to the next bench's.
+fn part<'a>(results: &'a str, heading: &str) -> &'a str {
+    let Some(at) = results.find(heading) else { return "" };
+    let next = [incidents::HEADING, large::HEADING].iter().filter_map(|other| results.find(other));
+    let end = next.filter(|other| *other > at).min().unwrap_or(results.len());
+    &results[at..end]
+}
+
+/// Puts a part in the place of the earlier one.
+fn write_part(heading: &str, text: &str) {
+    let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
+    let parts = [incidents::HEADING, large::HEADING];
+    let first = parts.iter().filter_map(|other| before.find(other)).min().unwrap_or(before.len());
+    let parts = parts.map(|other| if other == heading { text } else { part(&before, other) });
+    std::fs::write(RESULTS, before[..first].to_owned() + &parts.concat()).unwrap();
+}
+
+fn measure_incidents(args: &[String]) {
+    let given = args.iter().position(|arg| arg == "--number").and_then(|at| args.get(at + 1));
+    let number = given.map_or(incidents::INCIDENTS, |number| number.parse().unwrap());
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = incidents::run(folder.path(), number, &cores, Duration::from_secs(2));
+    let text = incidents::render(&measured, &machine::describe(&cores));
+    println!("{text}");
+    if number == incidents::INCIDENTS {
+        write_part(incidents::HEADING, &text);
     }
 }
 
@@ -76,9 +110,7 @@ fn measure_large(args: &[String]) {
     let text = large::render(&large, &machine::describe(&cores));
     println!("{text}");
     if rows == large::ROWS {
-        let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
-        let others = before.find(large::HEADING).map_or(before.as_str(), |at| &before[..at]);
-        std::fs::write(RESULTS, [others, &text].concat()).unwrap();
+        write_part(large::HEADING, &text);
     }
 }
 

@@ -14,6 +14,7 @@ cases![
     pages_hold_50_by_default_and_200_at_most,
     filters_select_and_unknown_parameters_are_ignored,
     malformed_filters_are_400,
+    a_topic_knows_the_categories_of_imported_lists,
     either_id_in_any_case_leads_to_the_incident,
     unknown_incidents_are_404,
     ruling_39_a_version_never_changes,
@@ -142,14 +143,7 @@ fn list(client: &Client, query: &str) -> Value {
 
 /// The published first page, which may be a little late.
 fn first_page(client: &Client, total: u64) -> Value {
-    for _ in 0..200 {
-        let body = list(client, "");
-        if body["total"] == total {
-            return body;
-        }
-        client.wait(std::time::Duration::from_millis(100));
-    }
-    panic!("the first page never says that there are {total}")
+    list_until(client, "", |found| found == total)
 }
 
 fn ids(list: &Value) -> Vec<&str> {
@@ -277,6 +271,44 @@ fn filters_select_and_unknown_parameters_are_ignored(suite: &Suite) {
         assert_eq!(ids(&body), expected, "{query}");
         assert_eq!((&body["total"], &body["count"]), (&json!(expected.len()), &json!(expected.len())), "{query}");
     }
+}
+
+fn a_topic_knows_the_categories_of_imported_lists(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let sites = b"url,category_code\nhttps://www.listed.example/,NEWS\nhttps://other.example/,GMB\n";
+    heliograph_tests::data::import(&client.admin(), "test-list", "?list=global", sites);
+    for domain in ["listed.example", "other.example", "unlisted.example", "nytimes.com"] {
+        create(&client, &site("KE", domain, "2024-01-01"));
+    }
+    let named = |query: &str| {
+        let body = list_until(&client, query, |total| total > 0);
+        let domains =
+            body["incidents"].as_array().unwrap().iter().map(|row| row["domains"][0].as_str().unwrap().to_owned());
+        domains.collect::<std::collections::BTreeSet<_>>()
+    };
+    for (query, expected) in [
+        ("?topic=gmb", &["other.example"][..]),
+        ("?topic=news", &["listed.example", "nytimes.com"]),
+        ("?topic=media&country=KE", &["listed.example", "nytimes.com"]),
+    ] {
+        assert_eq!(named(query), expected.iter().map(|name| (*name).to_owned()).collect(), "{query}");
+    }
+    assert_eq!(list(&client, "?topic=gmb&country=UG")["total"], 0);
+    let export = client.get("/data/incidents/export?format=jsonl&topic=GMB");
+    assert!(export.text().lines().count() == 1 && export.text().contains("other.example"), "{}", export.text());
+}
+
+/// What the world is told of a list it hears a little later.
+fn list_until(client: &Client, query: &str, enough: impl Fn(u64) -> bool) -> Value {
+    for _ in 0..200 {
+        let body = list(client, query);
+        if enough(body["total"].as_u64().unwrap()) {
+            return body;
+        }
+        client.wait(std::time::Duration::from_millis(100));
+    }
+    panic!("{query} never has enough")
 }
 
 fn malformed_filters_are_400(suite: &Suite) {

@@ -23,6 +23,7 @@ mod domain;
 mod fetching;
 mod imports;
 mod incidents;
+mod incidents_feeds;
 mod incidents_search;
 mod incidents_served;
 mod index;
@@ -73,6 +74,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("fetching", fetching::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
+    ("incidents_feeds", incidents_feeds::CASES),
     ("incidents_search", incidents_search::CASES),
     ("incidents_served", incidents_served::CASES),
     ("index", index::CASES),

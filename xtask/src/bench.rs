@@ -5,8 +5,8 @@ use crate::project::cargo;
 use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
-    // The large deployment is native.
-    if !args.contains(&"--large") {
+    // These are native.
+    if !args.contains(&"--large") && !args.contains(&"--incidents") {
         edge::build::ensure(edge::build::Bundle::Worker)?;
     }
     // The programs that are measured, beside the bench.

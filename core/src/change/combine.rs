@@ -5,9 +5,9 @@
 //!   method, on networks that are mostly the same, are one incident with several domains: a censor's list comes into force
 //!   at once. "Mostly" is a Jaccard index of one half, not equality, since which domain was measured on which network is
 //!   chance. The earliest leads and the others compare with it, so that a chain of ever later blocks does not run together.
-//! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) is one incident while its parts overlap,
-//!   with 6 h to spare, because sources see the ends at different times. Reports about single networks only join what a
-//!   national one spans; alone they are incidents of their network.
+//! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) in the country as a whole is one incident
+//!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas and
+//!   single networks join what a national one spans; alone they are incidents of their area or network.
 //! - A report that names services corroborates the measured events of those services that it overlaps, and is an incident
 //!   of its own only where nothing was measured.
 
@@ -206,26 +206,57 @@ fn sort(events: &mut [&Event]) {
 /// An incident with the hours that its parts reach over.
 type Reach<'a> = (Combined<'a>, (i64, i64));
 
-/// Lost connectivity: what overlaps is one.
+/// Lost connectivity. National parts that overlap are one; other reports are a part of a national one that spans them,
+/// else of each other.
 fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<Combined<'a>> {
     sort(&mut events);
     let (narrow, wide): (Vec<&Event>, Vec<&Event>) =
         events.into_iter().partition(|event| event.scope == Scope::Network);
-    enum Part<'a> {
-        Silence(&'a Silence),
-        Event(&'a Event),
+    let (national, regional): (Vec<&Event>, Vec<&Event>) =
+        wide.into_iter().partition(|event| event.scope == Scope::National);
+    let alone = |hours: (i64, i64)| (Combined::new(INTERNET), hours);
+    let mut parts: Vec<Reach<'a>> = Vec::with_capacity(silences.len() + national.len());
+    for silence in silences {
+        let (one, hours) = alone((silence.start, silence.end));
+        parts.push((Combined { silences: vec![silence], ..one }, hours));
     }
-    let mut parts: Vec<((i64, i64), Part<'a>)> =
-        silences.iter().map(|silence| ((silence.start, silence.end), Part::Silence(silence))).collect();
-    parts.extend(wide.into_iter().map(|event| (interval(event), Part::Event(event))));
-    parts.sort_by_key(|(hours, _)| *hours);
+    for event in national {
+        let (one, hours) = alone(interval(event));
+        parts.push((Combined { events: vec![event], ..one }, hours));
+    }
+    parts.sort_by_key(|(_, hours)| *hours);
+    let mut wide: Vec<Reach<'a>> = Vec::new();
+    for (part, hours) in parts {
+        match wide.last_mut() {
+            Some((one, reach)) if overlap(*reach, hours) => {
+                one.silences.extend(part.silences);
+                one.events.extend(part.events);
+                reach.1 = reach.1.max(hours.1);
+            }
+            _ => wide.push((part, hours)),
+        }
+    }
+    let areas = areas(&mut wide, regional);
+    wide.extend(areas);
+    single_networks(wide, narrow)
+}
+
+/// Reports about areas: into the national incident that spans them, else by area. One that began before or goes on after a
+/// national one has a cause of its own, and must not bind what it outlasts into one incident.
+fn areas<'a>(national: &mut [Reach<'a>], regional: Vec<&'a Event>) -> Vec<Reach<'a>> {
     let (mut all, mut open): (Vec<Reach<'a>>, Vec<Reach<'a>>) = (Vec::new(), Vec::new());
-    for (hours, part) in parts {
-        let areas = part_areas(&part);
+    for event in regional {
+        let hours = interval(event);
+        // Days are rounded to whole ones.
+        let slack = if event.days_only { EVENT_HOURS } else { EVENT_SLACK };
+        let spans = |(_, reach): &&mut Reach<'a>| reach.0 - slack <= hours.0 && hours.1 <= reach.1 + slack;
+        if let Some((one, _)) = national.iter_mut().find(spans) {
+            one.events.push(event);
+            continue;
+        }
         let (mut joined, mut reach) = (Combined::new(INTERNET), hours);
         for (one, of) in std::mem::take(&mut open) {
-            if overlap(of, hours) && same_area(&one, &areas) {
-                joined.silences.extend(one.silences);
+            if overlap(of, hours) && one.events.iter().any(|known| share_area(known, event)) {
                 joined.events.extend(one.events);
                 reach = (reach.0.min(of.0), reach.1.max(of.1));
             } else if of.1 + EVENT_SLACK < hours.0 {
@@ -235,31 +266,20 @@ fn connectivity<'a>(silences: &'a [Silence], mut events: Vec<&'a Event>) -> Vec<
                 open.push((one, of));
             }
         }
-        match part {
-            Part::Silence(silence) => joined.silences.push(silence),
-            Part::Event(event) => joined.events.push(event),
-        }
+        joined.events.push(event);
         open.push((joined, reach));
     }
     all.extend(open);
-    fn part_areas<'b>(part: &Part<'b>) -> Option<&'b [String]> {
-        match part {
-            Part::Silence(_) => None,
-            Part::Event(event) => (event.scope == Scope::Regional).then_some(event.areas.as_slice()),
-        }
-    }
-    single_networks(all, narrow)
+    all
 }
 
-/// National parts join everything; regional ones each other only where they name the same area or none.
-fn same_area(one: &Combined<'_>, areas: &Option<&[String]>) -> bool {
-    let Some(areas) = areas.filter(|areas| !areas.is_empty()) else { return true };
-    let regional = |event: &&&Event| event.scope == Scope::Regional && !event.areas.is_empty();
-    let wide = one.events.iter().any(|event| !regional(&event));
-    is_national(one) || wide || one.events.iter().any(|event| event.areas.iter().any(|area| areas.contains(area)))
+/// Whether two reports name the same area, or neither names any.
+fn share_area(a: &Event, b: &Event) -> bool {
+    a.areas.iter().any(|area| b.areas.contains(area)) || (a.areas.is_empty() && b.areas.is_empty())
 }
 
-fn is_national(one: &Combined<'_>) -> bool {
+/// Whether it speaks of the country as a whole.
+pub fn is_national(one: &Combined<'_>) -> bool {
     !one.silences.is_empty() || one.events.iter().any(|event| event.scope == Scope::National)
 }
 

@@ -157,7 +157,7 @@ fn found(series: &[Series], group: &[&Piece<'_>], end: i64) -> Option<Found> {
                     network.last = network.last.max(blocked().max().unwrap_or(network.last));
                 }
                 hours.extend(between.copied());
-                later.extend(span.days.iter().filter(|count| i64::from(count.day) * 24 > end).copied());
+                later.extend(clear_after(span, end));
             }
         }
     }
@@ -228,16 +228,30 @@ fn sources(series: &[Series], found: &Found) -> BTreeSet<u8> {
     sources
 }
 
+/// Clear votes of a span after an hour, with their hours; those of a span that keeps no hours as if they were of the last
+/// hour of their day.
+fn clear_after(span: &Span, end: i64) -> Vec<(i64, u32)> {
+    let mut votes: Vec<(i64, u32)> = match span.hours.is_empty() {
+        false => span.hours.iter().map(|count| (count.hour, count.clear)).collect(),
+        true => span
+            .days
+            .iter()
+            .map(|count| (i64::from(count.day) * 24 + 23, count.votes - count.blocked.min(count.votes)))
+            .collect(),
+    };
+    votes.retain(|(hour, _)| *hour > end);
+    votes
+}
+
 /// 96 h measured without a blocked vote, on the affected networks, end an event.
-fn resolve(found: &mut Found, later: &mut [super::series::DayCount]) {
-    later.sort_by_key(|count| count.day);
-    let mut clear = 0;
-    for count in later.iter() {
-        clear += count.votes - count.blocked.min(count.votes);
-        let hour = i64::from(count.day) * 24 + 23;
-        found.last_vote = found.last_vote.max(hour);
-        if found.resolved.is_none() && clear >= CLEAR_VOTES && hour - found.end >= MERGE_GAP {
-            found.resolved = Some(hour);
+fn resolve(found: &mut Found, later: &mut [(i64, u32)]) {
+    later.sort_unstable();
+    let mut seen = 0;
+    for (hour, clear) in later.iter() {
+        seen += clear;
+        found.last_vote = found.last_vote.max(*hour);
+        if found.resolved.is_none() && seen >= CLEAR_VOTES && hour - found.end >= MERGE_GAP {
+            found.resolved = Some(*hour);
         }
     }
 }

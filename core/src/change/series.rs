@@ -54,7 +54,8 @@ pub struct Span {
     pub ended: Vec<Episode>,
     /// Days with votes.
     pub days: Vec<DayCount>,
-    /// Hours with votes, when any vote of the block is blocked.
+    /// Hours with votes, when any vote of the block is blocked or it began amid an excursion: then an episode begins or
+    /// ends by the hour.
     pub hours: Vec<HourCount>,
     /// Blocked measurements by technique.
     pub techniques: BTreeMap<u8, u32>,
@@ -140,7 +141,7 @@ pub fn advance(asn: u32, before: Cusum, votes: &[HourVote], sources: BTreeSet<u8
             _ => days.push(count),
         }
     }
-    let any = cells.iter().any(|cell| cell.blocked > 0);
+    let any = !before.is_quiet() || cells.iter().any(|cell| cell.blocked > 0);
     let hours = cells.iter().filter(|_| any);
     Span {
         asn,

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::router::Params;
@@ -126,6 +128,30 @@ impl Cx {
         let Body::Bytes(body) = &response.body else { return Err(Error::internal("a stream has no tag of its own")) };
         let etag = documents::etag(body);
         Ok(document::revalidated(&self.request, response, &etag, max_age))
+    }
+
+    /// A tagged JSON answer that is never late and yet made once: a function of `key` alone, which names what was asked and
+    /// the revision of all that was read.
+    pub async fn kept_by(
+        &self,
+        key: &impl Serialize,
+        max_age: u32,
+        make: impl Future<Output = Result<Response>>,
+    ) -> Result<Response> {
+        let key = crate::actor::encode(key)?;
+        let pages = &self.rt.environment().pages;
+        if let Some(kept) = pages.get(&key) {
+            let kept = Bytes::from_owner(kept);
+            let tag =
+                kept.get(..documents::ETAG_BYTES).and_then(|tag| std::str::from_utf8(tag).ok()).unwrap_or_default();
+            let body = kept.slice(documents::ETAG_BYTES.min(kept.len())..);
+            return Ok(self.revalidated(Response::new(StatusCode::OK, "application/json", body), tag, max_age));
+        }
+        let response = make.await?;
+        let Body::Bytes(body) = &response.body else { return Err(Error::internal("a stream cannot be kept")) };
+        let etag = documents::etag(body);
+        pages.put(key, [etag.as_bytes(), body].concat());
+        Ok(self.revalidated(response, &etag, max_age))
     }
 
     /// Adds the validators to an answer whose tag is known before its body; 304 when the client has it already.

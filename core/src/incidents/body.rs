@@ -47,6 +47,12 @@ pub struct IncidentBody {
     pub end_time: Option<String>,
     /// Nobody said when it ended: `endTime` is when it was last said to go on.
     pub end_unknown: bool,
+    /// When the data sufficed to say that it began, and that it is over: later than the dates themselves. Absent where
+    /// nothing was measured, and while it is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved_time: Option<String>,
     pub created_at: String,
     #[serde(rename = "created_at")]
     pub created_at_snake: String,
@@ -122,6 +128,8 @@ impl IncidentBody {
             start_time: incident.start().to_string(),
             end_time: incident.end().map(|end| end.to_string()),
             end_unknown: incident.is_end_unknown(),
+            declared_time: draft.declared.map(|at| at.to_string()),
+            resolved_time: draft.resolved.map(|at| at.to_string()),
             created_at: created.clone(),
             created_at_snake: created,
             updated_at: incident.updated.to_micros_text(),

@@ -89,7 +89,8 @@ pub fn rss(view: &View<'_>) -> Result<Rendered> {
             xml(&body.report_url),
             body.readable_id,
             rfc822(incident.updated),
-            xml(&summary(&body))
+            // Readers take a description for HTML: the text is escaped for that first.
+            xml(&xml(&summary(&body)))
         );
         for category in categories(&body) {
             let _ = writeln!(out, "<category>{}</category>", xml(category));

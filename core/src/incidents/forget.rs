@@ -123,6 +123,7 @@ fn empty(draft: &mut Draft) {
     draft.occasion = None;
     draft.pattern = None;
     draft.schedule = None;
+    (draft.declared, draft.resolved) = (None, None);
     draft.sources.clear();
     draft.measurements = 0;
     draft.anomaly_rate = 0.0;

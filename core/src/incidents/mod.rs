@@ -9,7 +9,7 @@
 //! | `model` | what an incident is |
 //! | `tables` | what is stored |
 //! | `record` | a country reports; ids, versions, order of changes |
-//! | `operate`, `dispute` | what operators do, and what readers ask them to do |
+//! | `operate`, `disputes` | what operators do, and what readers ask them to do |
 //! | `forget` | removing a source |
 //! | `query` | one incident, pages, changes since a time |
 //! | `text`, `schedule` | titles and sentences |
@@ -20,7 +20,7 @@
 //! | `routes` | the endpoints |
 
 mod body;
-mod dispute;
+mod disputes;
 mod documents;
 mod feeds;
 mod forget;
@@ -45,9 +45,9 @@ pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
 };
-pub use query::{All, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
+pub use query::{Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report};
-pub use routes::{ROUTES, admin};
+pub use routes::{ROUTES, admin, dispute};
 pub use text::{INTERNET, label, sentence};
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};
@@ -59,10 +59,11 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Forget>(),
     operation::<search::Learn>(),
     query::<query::Many>(),
-    operation::<dispute::File>(),
-    operation::<dispute::Resolve>(),
-    query::<dispute::Disputes>(),
-    query::<All>(),
+    query::<query::Domains>(),
+    query::<query::LastChange>(),
+    operation::<disputes::File>(),
+    operation::<disputes::Resolve>(),
+    query::<disputes::Disputes>(),
     query::<Find>(),
     query::<Select>(),
     query::<query::Page>(),

@@ -77,7 +77,8 @@ pub enum Status {
     /// One source and one network: not citable.
     Suspected,
     Active,
-    /// 96 hours measured without a blocked vote, or the end that its source names.
+    /// 96 hours measured without a blocked vote, or the end that its source names; or nothing newer is known for so long
+    /// that nobody can say that it goes on (ruling intelligence 12).
     Resolved,
 }
 
@@ -236,6 +237,10 @@ pub struct Draft {
     pub licence: String,
     /// Nobody said when it ended: `end` is when it was last said to go on.
     pub end_unknown: bool,
+    /// When the votes sufficed to say that it began, and that it is over: apart from `start` and `end`, which come earlier
+    /// (ruling intelligence 3). `None` where nothing was measured, and while it is not over.
+    pub declared: Option<Timestamp>,
+    pub resolved: Option<Timestamp>,
 }
 
 /// What an operator set; wins over what is measured until it is taken back.

@@ -1,5 +1,8 @@
 //! Reading incidents.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::documents::DEFAULT_LIMIT;
@@ -8,7 +11,7 @@ use super::tables::{
     BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdKey, IdRow, Line,
     VERSIONS, key,
 };
-use crate::actor::{Kind, Query, View};
+use crate::actor::{Kind, Query, View, encode};
 use crate::kv::{Direction, StoreError};
 use crate::{Result, Timestamp};
 
@@ -72,26 +75,10 @@ impl Query for VersionOf {
     }
 }
 
-/// All shown incidents that began before `at`, newest beginning first, of one country or of all.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct All {
-    pub country: Option<String>,
-}
-
-impl Query for All {
-    const ACTOR: Kind = Kind::Incidents;
-    const NAME: &'static str = "all";
-    type Reply = Vec<Incident>;
-
-    fn run(self, view: &View<'_>) -> Result<Vec<Incident>> {
-        shown(view, self.country.as_deref(), usize::MAX)
-    }
-}
-
 /// Shown incidents, newest beginning first.
-pub(super) fn shown(view: &View<'_>, country: Option<&str>, most: usize) -> Result<Vec<Incident>> {
+pub(super) fn shown(view: &View<'_>, most: usize) -> Result<Vec<Incident>> {
     let mut found = Vec::new();
-    lines(view, country, |key, _| {
+    lines(view, None, |key, _| {
         found.extend(INCIDENTS.get(view, &key)?);
         Ok(found.len() < most)
     })?;
@@ -121,6 +108,20 @@ pub(super) fn lines(
     Ok(())
 }
 
+/// When anything was changed last: whoever kept an answer asks whether it still holds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LastChange;
+
+impl Query for LastChange {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "last_change";
+    type Reply = Option<Timestamp>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Timestamp>> {
+        Ok(CLOCK.get(view, &())?.map(|Clock(at)| at))
+    }
+}
+
 /// Which incidents (spec intelligence 6.2). All that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
@@ -130,8 +131,10 @@ pub struct Filter {
     pub kind: Option<IncidentType>,
     /// At least.
     pub severity: Option<Severity>,
-    /// One of these category codes.
+    /// One of these category codes, by the project's own basket; or one of `listed`.
     pub topics: Option<Vec<String>>,
+    /// Domains that imported lists put under one of the codes, sorted.
+    pub listed: Vec<String>,
     pub citable: Option<bool>,
     pub min_sources: usize,
     /// A platform slug or a domain.
@@ -146,12 +149,36 @@ impl Filter {
         self.status.as_ref().is_none_or(|wanted| wanted.contains(&line.status))
             && self.kind.is_none_or(|kind| line.kind == kind)
             && self.severity.is_none_or(|severity| line.severity >= severity)
-            && self.topics.as_ref().is_none_or(|codes| codes.iter().any(|code| line.topics.contains(code)))
+            && self.topics.as_ref().is_none_or(|codes| {
+                codes.iter().any(|code| line.topics.contains(code))
+                    || line.subjects.iter().any(|subject| self.listed.binary_search(subject).is_ok())
+            })
             && self.citable.is_none_or(|citable| line.citable == citable)
             && line.sources.len() >= self.min_sources
             && self.subject.as_ref().is_none_or(|subject| line.subjects.contains(subject))
             && self.since.is_none_or(|since| line.end.is_none_or(|end| end >= since))
             && self.until.is_none_or(|until| start <= until)
+    }
+}
+
+/// The different domains of shown incidents, of one country or of all; sorted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Domains {
+    pub country: Option<String>,
+}
+
+impl Query for Domains {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "domains";
+    type Reply = Vec<String>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<String>> {
+        let mut domains = BTreeSet::new();
+        lines(view, self.country.as_deref(), |_, (_, line)| {
+            domains.extend(line.subjects.into_iter().filter(|subject| subject.contains('.')));
+            Ok(true)
+        })?;
+        Ok(domains.into_iter().collect())
     }
 }
 
@@ -186,18 +213,56 @@ impl Query for Select {
     type Reply = Selected;
 
     fn run(self, view: &View<'_>) -> Result<Selected> {
-        let (mut total, mut incidents) = (0, Vec::new());
-        let wanted = self.offset..self.offset.saturating_add(u64::from(self.limit));
-        lines(view, self.filter.country.as_deref(), |key, (start, line)| {
-            if self.filter.holds(start, &line) {
-                if wanted.contains(&total) {
-                    incidents.extend(INCIDENTS.get(view, &key)?);
-                }
-                total += 1;
+        let changed = CLOCK.get(view, &())?.map(|Clock(at)| at);
+        let ids = self.filter.ids(view, changed)?;
+        let ids = ids.chunks_exact(PACKED);
+        let total = ids.len() as u64;
+        let offset = usize::try_from(self.offset).unwrap_or(usize::MAX);
+        let mut incidents = Vec::new();
+        for id in ids.skip(offset).take(self.limit as usize) {
+            incidents.extend(unpack(id).map(|key| INCIDENTS.get(view, &key)).transpose()?.flatten());
+        }
+        Ok(Selected { incidents, total, changed })
+    }
+}
+
+/// Bytes of an id in a kept list: two letters, the year and the sequence.
+const PACKED: usize = 8;
+
+fn pack(ids: &mut Vec<u8>, (country, year, sequence): &IdKey) {
+    let mut letters = [0; 2];
+    letters.iter_mut().zip(country.bytes()).for_each(|(to, from)| *to = from);
+    ids.extend(letters);
+    ids.extend((*year as u16).to_be_bytes());
+    ids.extend(sequence.to_be_bytes());
+}
+
+fn unpack(id: &[u8]) -> Option<IdKey> {
+    let (letters, rest) = id.split_first_chunk::<2>()?;
+    let (year, sequence) = rest.split_first_chunk::<2>()?;
+    let country = std::str::from_utf8(letters).ok()?.to_owned();
+    Some((country, u32::from(u16::from_be_bytes(*year)), u32::from_be_bytes(sequence.try_into().ok()?)))
+}
+
+impl Filter {
+    /// The ids of all that it lets through, newest beginning first, [`PACKED`] bytes each. Looking at every line is most of
+    /// the work of a page, so the list is kept until something changes.
+    fn ids(&self, view: &View<'_>, changed: Option<Timestamp>) -> Result<Arc<[u8]>> {
+        let key = encode(&("incidents", changed, self))?;
+        if let Some(kept) = view.memo().and_then(|memo| memo.get(&key)) {
+            return Ok(kept);
+        }
+        let mut ids = Vec::new();
+        lines(view, self.country.as_deref(), |key, (start, line)| {
+            if self.holds(start, &line) {
+                pack(&mut ids, &key);
             }
             Ok(true)
         })?;
-        Ok(Selected { incidents, total, changed: CLOCK.get(view, &())?.map(|Clock(at)| at) })
+        if let Some(memo) = view.memo() {
+            memo.put(key, ids.clone());
+        }
+        Ok(ids.into())
     }
 }
 

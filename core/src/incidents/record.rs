@@ -10,7 +10,7 @@ use super::tables::{
     SEQUENCES, Sequence, VERSIONS, key,
 };
 use crate::actor::{Kind, Operation, Turn};
-use crate::{Result, Timestamp};
+use crate::{Error, Result, Timestamp};
 
 /// What became of one event of a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,12 +23,15 @@ pub struct Report {
     pub merged_into: Option<u64>,
 }
 
-/// Most reports in one [`Record`]: each changes at most [`MAX_EVIDENCE`] rows and ten more, and an operation at most
-/// 1,000 (ruling foundation-relay 19).
-pub const MAX_REPORTS: usize = 16;
+/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and twelve more, and an
+/// operation at most 1,000 (ruling foundation-relay 19).
+pub const MAX_REPORTS: usize = 10;
 
 /// Records what a country reports: new events get ids, changed ones a version more, vanished ones are merged or
 /// withdrawn. An unchanged draft changes nothing.
+///
+/// # Errors
+/// An internal error for more than [`MAX_REPORTS`] reports: the country is to send several.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     pub country: String,
@@ -41,6 +44,9 @@ impl Operation for Record {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if self.reports.len() > MAX_REPORTS {
+            return Err(Error::internal(format!("{} reports in one message", self.reports.len())));
+        }
         for report in self.reports {
             let known = match BY_EVENT.get(turn, &(self.country.clone(), report.event))? {
                 Some(IdRow(id)) => INCIDENTS.get(turn, &key(&id))?,
@@ -166,6 +172,10 @@ fn keep_evidence(turn: &mut Turn<'_>, id: &ReadableId, draft: &mut Draft) -> Res
 pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: Incident) -> Result<Incident> {
     keep_evidence(turn, &incident.id, &mut incident.draft)?;
     incident.updated = tick(turn)?;
+    if before.is_none() {
+        // Not the time of the operation: a reader of the delta whose cursor is that time has not seen this one yet.
+        incident.created = incident.updated;
+    }
     incident.version = incident.version.saturating_add(1);
     let (country, year, sequence) = key(&incident.id);
     VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use super::body::{IncidentBody, permalink};
 use super::model::{EvidenceRow, Incident};
+use crate::Timestamp;
 use crate::settings::Settings;
+use crate::time::HOUR;
 
 /// A format of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +88,13 @@ fn md(text: &str) -> String {
     safe
 }
 
+/// When something was known, and how long after it happened (ruling intelligence 3).
+fn delay(known: Option<Timestamp>, since: Timestamp, what: &str) -> String {
+    let hours = |at: Timestamp| at.since(since).max(0) / HOUR;
+    known
+        .map_or_else(|| "-".to_owned(), |at| format!("{}, {} hours after the {what}", date(&at.to_string()), hours(at)))
+}
+
 fn list(items: &[String]) -> String {
     match items {
         [] => "none known".to_owned(),
@@ -127,6 +136,8 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
         ("Confidence", percent),
         ("Start", date(&body.start_time).to_owned()),
         ("End", ended),
+        ("Known to have begun", delay(incident.draft.declared, incident.start(), "start")),
+        ("Known to be over", delay(incident.draft.resolved, incident.end().unwrap_or(incident.start()), "end")),
         ("Networks affected", networks),
         ("Measurements", body.measurement_count.to_string()),
         ("Sources", list(&body.sources)),

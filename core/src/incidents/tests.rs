@@ -50,6 +50,8 @@ fn draft(start_hours_ago: i64) -> Draft {
         evidence_total: 2,
         licence: "CC-BY-4.0".into(),
         end_unknown: false,
+        declared: None,
+        resolved: None,
     }
 }
 
@@ -102,8 +104,8 @@ fn ruling_intelligence_16_merged_ids_lead_on_and_withdrawn_ones_stay_in_the_delt
     );
     assert_eq!(find(&runtime, "KE-2025-0002").unwrap().id.sequence, 1);
     assert!(find(&runtime, "KE-2025-0003").unwrap().retracted.is_some());
-    let all = query(&*runtime, &actor().name, &All { country: None }).now_or_never().unwrap().unwrap();
-    assert_eq!(all.len(), 1);
+    let all = query(&*runtime, &actor().name, &Select::default()).now_or_never().unwrap().unwrap();
+    assert_eq!((all.incidents.len(), all.total), (1, 1));
     report(&runtime, vec![seen(4, draft(5))]);
     assert!(find(&runtime, "KE-2025-0004").is_some(), "a number is not given twice");
     let changed = changes(&runtime, crate::Timestamp::MIN, 100);
@@ -129,6 +131,57 @@ fn the_delta_in_pages_skips_nothing_and_repeats_nothing() {
     }
     assert_eq!(got, (1..=10).collect::<Vec<u32>>());
     assert!(changes(&runtime, since, 3).incidents.is_empty());
+}
+
+/// Two incidents of one operation are made at one time: a reader whose cursor is the first has not seen the second.
+#[test]
+fn ruling_intelligence_16_what_the_reader_of_the_delta_has_not_seen_was_created_after_its_cursor() {
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, (0..3).map(|n| seen(n, draft(n as i64))).collect());
+    let mut since = crate::Timestamp::MIN;
+    for _ in 0..3 {
+        let page = changes(&runtime, since, 1);
+        assert!(page.incidents[0].created > since, "{page:?}");
+        since = page.next;
+    }
+}
+
+/// Ruling foundation-relay 19: as many reports as one message may have, with all evidence there is room for, fit into an
+/// operation, both when they are new and when all of it changes; one more is refused whole.
+#[test]
+fn ruling_foundation_relay_19_a_full_message_of_reports_fits_and_a_fuller_one_is_refused() {
+    let runtime = TestRuntime::start(&[]);
+    let full = |n: usize, round: usize| {
+        let row = |at: usize| EvidenceRow {
+            id: EvidenceRow::id_of("ooni", &format!("{round}-{n}-{at}"), "example.org"),
+            ..draft(1).evidence[0].clone()
+        };
+        Draft { evidence: (0..MAX_EVIDENCE).map(row).collect(), ..draft((n + 100 * round) as i64) }
+    };
+    for round in 0..2 {
+        report(&runtime, (0..MAX_REPORTS).map(|n| seen(n as u64, full(n, round))).collect());
+        assert_eq!(changes(&runtime, crate::Timestamp::MIN, 100).incidents.len(), MAX_REPORTS, "round {round}");
+    }
+    let reports = (0..=MAX_REPORTS as u64).map(|n| seen(100 + n, draft(1))).collect();
+    let record = Record { country: "UG".into(), reports };
+    assert!(call(&*runtime, &actor().name, &record).now_or_never().unwrap().is_err());
+    assert!(find(&runtime, "UG-2025-0001").is_none());
+}
+
+/// What was kept of an earlier answer is not given once something changed.
+#[test]
+fn a_list_is_never_older_than_the_last_change() {
+    let runtime = TestRuntime::start(&[]);
+    let ask = |offset: u64| {
+        let select = Select { filter: Filter { min_sources: 1, ..Filter::default() }, offset, limit: 2 };
+        let found = query(&*runtime, &actor().name, &select).now_or_never().unwrap().unwrap();
+        (found.total, found.incidents.iter().map(|incident| incident.id.sequence).collect::<Vec<_>>())
+    };
+    assert_eq!(ask(0), (0, vec![]));
+    report(&runtime, (0..5).map(|n| seen(n, draft(10 * n as i64))).collect());
+    assert_eq!([ask(0), ask(2), ask(4), ask(5)], [(5, vec![1, 2]), (5, vec![3, 4]), (5, vec![5]), (5, vec![])]);
+    operate(&runtime, "KE-2025-0002", operate::Deed::Retract);
+    assert_eq!([ask(0), ask(2)], [(4, vec![1, 3]), (4, vec![4, 5])]);
 }
 
 fn operate(runtime: &TestRuntime, id: &str, deed: operate::Deed) -> Incident {

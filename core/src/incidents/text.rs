@@ -117,7 +117,11 @@ pub fn not_known(incident: &Incident) -> Vec<String> {
         draft.sources.len() == 1 && incident.status() != Status::Suspected,
         "Only one source reports it; no independent one confirms it.",
     );
-    say(incident.status() == Status::Active && incident.end().is_none(), "Whether it has ended is not known.");
+    say(incident.end().is_none(), "Whether it has ended is not known.");
+    say(
+        incident.end().is_some() && draft.declared.is_some() && draft.resolved.is_none() && draft.end == incident.end(),
+        "It was not measured afterwards for long enough to be sure that it ended: the end is the last time it was seen.",
+    );
     say(incident.is_end_unknown(), "When it ended is not known.");
     say(draft.networks_tested == 0, "How many networks it affected was not measured.");
     say(draft.networks_tested > 0, "Networks that nobody measured may be affected too.");

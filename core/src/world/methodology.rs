@@ -15,7 +15,7 @@ use crate::time::{DAY, HOUR};
 use crate::verdict::constants as c;
 use crate::verdict::posterior::Calibration;
 use crate::verdict::{RULES, Technique};
-use crate::{Timestamp, analytics, order, starter};
+use crate::{Timestamp, analytics, change, order, starter};
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Methodology {
@@ -56,6 +56,8 @@ struct Method {
     scoring: Scoring,
     /// Every number of the verdict, by name.
     constants: BTreeMap<&'static str, f64>,
+    /// Every number of change detection and of incidents, by name; durations are in hours.
+    changes: BTreeMap<&'static str, f64>,
     /// Every number of the rankings, by name.
     analytics: BTreeMap<&'static str, f64>,
     /// Categories of the three focus groups, and of the topics; our judgement.
@@ -143,8 +145,9 @@ struct TechniqueBody {
 }
 
 const OVERVIEW: &str = "Every measurement is judged by one rule per target. The judgements of one network and hour make \
-    votes; votes of a window make the verdict of a network; networks, weighted, make the answer for a country. Lists \
-    speak only where measurements do not decide. Every answer can be computed again for any past time.";
+    votes; votes of a window make the verdict of a network; networks, weighted, make the answer for a country. Sums \
+    of likelihood ratios over the votes of a network tell when blocking began and ended; what belongs together becomes one \
+    incident. Lists speak only where measurements do not decide. Every answer can be computed again for any past time.";
 
 const LIMITATIONS: &[&str] = &[
     "Measurements are made by volunteers: where, when and what they measure is not a sample of the population.",
@@ -182,6 +185,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
             model: model(),
             scoring: scoring(),
             constants: constants(),
+            changes: change::constants::TABLE.iter().map(|constant| (constant.name, constant.value)).collect(),
             analytics: analytics::constants::TABLE.iter().copied().collect(),
             focus_groups: BTreeMap::from([
                 ("political_speech", categories::POLITICAL_SPEECH.to_vec()),
@@ -351,6 +355,16 @@ fn technique_body(technique: Technique) -> TechniqueBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The methodology has what change detection computes with, from the same constants.
+    #[test]
+    fn every_number_of_change_detection_is_published() {
+        let body = serde_json::to_value(methodology(&[], &Settings::default(), Timestamp(0))).unwrap();
+        let published = body["methodology"]["changes"].as_object().unwrap();
+        assert_eq!(published.len(), change::constants::TABLE.len());
+        assert_eq!(published["MERGE_GAP"], change::constants::MERGE_GAP as f64);
+        assert_eq!(published["QUIET_RATE"], change::constants::QUIET_RATE);
+    }
 
     /// A number that the verdict uses and nobody can read about is a rule in secret.
     #[test]

@@ -254,6 +254,18 @@ pub enum IncidentsCommand {
         /// A network that took part; may be repeated.
         #[arg(long)]
         asn: Vec<String>,
+        /// A further domain; may be repeated.
+        #[arg(long)]
+        domain: Vec<String>,
+        /// How it was done, such as dns-poison; may be repeated.
+        #[arg(long)]
+        method: Vec<String>,
+        /// An affected area, when not the whole country is; may be repeated.
+        #[arg(long)]
+        area: Vec<String>,
+        /// Such as an election or exams.
+        #[arg(long)]
+        occasion: Option<String>,
         /// A JSON list of evidence rows.
         #[arg(long, value_name = "FILE")]
         evidence: Option<PathBuf>,
@@ -294,6 +306,26 @@ pub enum IncidentsCommand {
         id: String,
         #[arg(long)]
         reason: String,
+    },
+    /// List who changed an incident, newest first: version, time, action, key of the operator or `data`, reason.
+    Versions { id: String },
+    /// List what readers dispute, oldest first: id, incident, version, time, state, reason.
+    Disputes {
+        /// Those that were ended already.
+        #[arg(long)]
+        resolved: bool,
+        /// Print JSON, one dispute a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a dispute. Changes no incident: amend or retract it beside this.
+    Resolve {
+        /// Id of the dispute.
+        id: String,
+        #[arg(long, value_parser = ["accepted", "rejected"])]
+        outcome: String,
+        #[arg(long)]
+        note: Option<String>,
     },
 }
 

@@ -1,6 +1,9 @@
 //! `heliograph incidents`.
 
-use heliograph_core::incidents::admin::{Amendment, Merging, NewEvidence, NewIncident, Restoration, Retraction};
+use heliograph_core::incidents::admin::{
+    Amendment, Merging, NewEvidence, NewIncident, Restoration, Retraction, VersionsBody,
+};
+use heliograph_core::incidents::dispute::{DisputeBody, DisputePage};
 use serde_json::Value;
 
 use super::args::{Common, IncidentsCommand};
@@ -10,7 +13,19 @@ pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
     let client = Client::open(common, matches!(command, IncidentsCommand::Create { .. }))?;
     match command {
         IncidentsCommand::List { country, json } => list(&client, country.as_deref(), *json),
-        IncidentsCommand::Create { country, subject, start, asn, evidence, changes, reason } => {
+        IncidentsCommand::Create {
+            country,
+            subject,
+            start,
+            asn,
+            domain,
+            method,
+            area,
+            occasion,
+            evidence,
+            changes,
+            reason,
+        } => {
             let incident = NewIncident {
                 country: country.clone(),
                 subject: subject.clone(),
@@ -24,6 +39,10 @@ pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
                 start: start.clone(),
                 end: changes.end.clone(),
                 asns: asn.clone(),
+                domains: domain.clone(),
+                methods: method.clone(),
+                areas: area.clone(),
+                occasion: occasion.clone(),
                 evidence: evidence.as_deref().map(rows).transpose()?.unwrap_or_default(),
                 ..NewIncident::default()
             };
@@ -57,6 +76,46 @@ pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
         IncidentsCommand::Retract { id, reason } => {
             let body = Retraction { reason: reason.clone(), version: None };
             show(client.post(&format!("/v1/admin/incidents/{id}/retract"), &body)?)
+        }
+        IncidentsCommand::Versions { id } => {
+            let history: VersionsBody = client.get(&format!("/v1/admin/incidents/{id}/versions"))?;
+            for row in history.versions {
+                let (by, reason) = (row.by.as_deref().unwrap_or("data"), row.reason.unwrap_or_default());
+                println!("{}\t{}\t{}\t{by}\t{}", row.version, row.at, row.action, one_line(&reason));
+            }
+            Ok(())
+        }
+        IncidentsCommand::Disputes { resolved, json } => disputes(&client, *resolved, *json),
+        IncidentsCommand::Resolve { id, outcome, note } => {
+            let body = serde_json::json!({ "outcome": outcome, "note": note });
+            let ended: DisputeBody = client.post(&format!("/v1/admin/disputes/{id}/resolve"), &body)?;
+            println!("{}", ended.status);
+            Ok(())
+        }
+    }
+}
+
+/// Text in a line of a table.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+fn disputes(client: &Client, resolved: bool, json: bool) -> Result<(), String> {
+    let status = if resolved { "resolved" } else { "open" };
+    let mut after = String::new();
+    loop {
+        let page: DisputePage = client.get(&format!("/v1/admin/disputes?status={status}&limit=1000{after}"))?;
+        for row in page.disputes {
+            if json {
+                println!("{}", serde_json::to_string(&row).map_err(|error| error.to_string())?);
+                continue;
+            }
+            let DisputeBody { id, incident_id, version, created_at, status, reason, .. } = row;
+            println!("{id}\t{incident_id}\t{version}\t{created_at}\t{status}\t{}", one_line(&reason));
+        }
+        match page.next {
+            Some(next) => after = format!("&after={}", next.replace(' ', "%20")),
+            None => return Ok(()),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::super::Source;
 use super::super::answer::round;
 use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
 use crate::actor::View;
-use crate::change::combine::{Combined, INTERNET, Measured};
+use crate::change::combine::{Combined, INTERNET, Measured, is_national};
 use crate::change::constants::{
     CONFIDENCE_NETWORKS, CONFIDENCE_SINGLE, CRITICAL_WEIGHT, HIGH_NETWORKS, HIGH_WEIGHT, MEDIUM_NETWORKS,
 };
@@ -16,7 +16,7 @@ use crate::event::{Cause, Event, EventKind, Scope};
 use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status};
 use crate::kv::Direction;
 use crate::starter::Platform;
-use crate::time::{DAY, HOUR};
+use crate::time::{DAY, HOUR, SECOND};
 use crate::verdict::constants::{ACCESSIBLE_VOTES, LABEL_PREVALENCE, MIN_ADDRESSES};
 use crate::verdict::national;
 use crate::verdict::posterior::{Calibration, log10_odds};
@@ -88,8 +88,8 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         networks_tested: tested,
         weight: round(weight),
         methods: methods(one),
-        areas: collect(one.events.iter().flat_map(|event| &event.areas)),
-        occasion: one.events.iter().find_map(|event| event.occasion.clone()),
+        areas: areas(one),
+        occasion: occasion(one),
         pattern: (measured && one.measured.iter().any(|m| m.found.intermittent)).then(|| "intermittent".to_owned()),
         schedule: one.measured.iter().find_map(|measured| measured.found.schedule.clone()),
         sources: ids.collect::<BTreeSet<String>>().into_iter().collect(),
@@ -101,7 +101,29 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         evidence_total,
         licence: licence::effective(sources.iter().map(|source| source.licence_under(view.settings))),
         end_unknown,
+        declared: one.measured.iter().map(|measured| at_hour(measured.found.declared)).min(),
+        resolved: resolved(one),
     })
+}
+
+/// When the last of what was measured had been measured clear for long enough; `None` while anything was not.
+fn resolved(one: &Combined<'_>) -> Option<Timestamp> {
+    let hours: Option<Vec<i64>> = one.measured.iter().map(|measured| measured.found.resolved).collect();
+    hours?.into_iter().max().map(at_hour)
+}
+
+/// The areas that are affected, none when all are. Sources describe a whole country in many words ("nationwide"), of which
+/// only exceptions say anything.
+fn areas(one: &Combined<'_>) -> Vec<String> {
+    let all = is_national(one);
+    let says = |area: &&String| !all || area.to_ascii_lowercase().contains("except");
+    collect(one.events.iter().flat_map(|event| &event.areas).filter(says))
+}
+
+/// The first occasion that says anything.
+fn occasion(one: &Combined<'_>) -> Option<String> {
+    let says = |word: &&String| !["other", "unknown"].contains(&word.to_ascii_lowercase().as_str());
+    one.events.iter().filter_map(|event| event.occasion.as_ref()).find(says).cloned()
 }
 
 fn collect<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
@@ -226,7 +248,8 @@ fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>, b
 /// When a reported event ended, and whether that is only where the reports stop; `None` while it goes on.
 pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
     match (event.end, event.heard) {
-        (Some(end), _) => Some((end, false)),
+        // The end of a day belongs to that day.
+        (Some(end), _) => Some((if event.days_only { end.plus(-SECOND) } else { end }, false)),
         (None, Some(heard)) if now.since(heard) <= REPORT_STANDS => None,
         (None, heard) => Some((heard.unwrap_or(event.start), true)),
     }

@@ -12,13 +12,11 @@ use crate::actor::{Turn, encode};
 use crate::change::combine::{Combined, Measured, combine};
 use crate::change::constants::MERGE_GAP;
 use crate::event::Event;
-use crate::incidents::{self, Draft, Record, Report};
+use crate::incidents::{self, Draft, MAX_REPORTS, Record, Report};
 use crate::kv::Direction;
 use crate::time::DAY;
 use crate::{Result, Timestamp};
 
-/// Reports in one operation: each carries its evidence, and each row of it is a change where it arrives.
-const AT_ONCE: usize = 10;
 /// Changes of counts alone are reported this often: a version per measurement would help nobody.
 const COUNTS_AFTER: i64 = DAY;
 
@@ -173,7 +171,7 @@ impl Sending {
         if before.is_some_and(|before| !before.gone && before.inputs == inputs) {
             return Ok(number);
         }
-        if self.reports.len() >= AT_ONCE {
+        if self.reports.len() >= MAX_REPORTS {
             self.full = true;
             return Ok(number);
         }
@@ -202,7 +200,7 @@ impl Sending {
     }
 
     fn vanished(&mut self, turn: &mut Turn<'_>, number: u64, row: &Reported, into: Option<u64>) -> Result<()> {
-        if self.reports.len() >= AT_ONCE {
+        if self.reports.len() >= MAX_REPORTS {
             self.full = true;
             return Ok(());
         }

@@ -131,11 +131,7 @@ fn ruling_intelligence_24_a_shutdown_seen_as_silence_is_one_incident_with_its_re
 
 #[test]
 fn reports_about_areas_and_networks_join_only_what_they_are_part_of() {
-    let regional = |id: &str, area: &str| Event {
-        scope: Scope::Regional,
-        areas: vec![area.to_owned()],
-        ..event(id, EventKind::Shutdown, Cause::Ordered, 0, 24)
-    };
+    let regional = |id: &str, area: &str| regional(id, area, 0, 24);
     let network = |id: &str, asn: u32| Event {
         scope: Scope::Network,
         asns: vec![asn],
@@ -150,6 +146,60 @@ fn reports_about_areas_and_networks_join_only_what_they_are_part_of() {
     let two = drafts(&[], &[], &[network("c", 7), network("d", 8)]);
     assert_eq!(two.len(), 2);
     assert!(two.iter().all(|draft| (draft.status, draft.severity) == (Status::Suspected, Severity::Low)));
+}
+
+fn regional(id: &str, area: &str, from: i64, to: i64) -> Event {
+    let areas = vec![area.to_owned()];
+    Event { scope: Scope::Regional, areas, ..event(id, EventKind::Shutdown, Cause::Ordered, from, to) }
+}
+
+/// A shutdown of months in one area has a cause of its own: neither does a short national outage amid it become a part of
+/// it, nor do shutdowns elsewhere.
+#[test]
+fn a_long_shutdown_of_an_area_does_not_swallow_what_happens_elsewhere_meanwhile() {
+    let events = [
+        regional("long", "North", 0, 900),
+        event("outage", EventKind::Outage, Cause::Unknown, 100, 104),
+        regional("south", "South", 300, 324),
+        regional("north", "North", 500, 524),
+        regional("east", "East", 880, 1000),
+    ];
+    let found = drafts(&[], &[], &events);
+    let seen: Vec<(Vec<String>, u64)> = found.iter().map(|d| (d.areas.clone(), d.evidence_total)).collect();
+    let area = |name: &str| vec![name.to_owned()];
+    assert_eq!(seen, [(area("North"), 2), (vec![], 1), (area("South"), 1), (area("East"), 1)]);
+    // What a national one spans, whole days for hours, is a part of it.
+    let days = |event: Event| Event { days_only: true, ..event };
+    let events = [
+        event("n", EventKind::Outage, Cause::Unknown, 110, 130),
+        days(regional("a", "North", 96, 144)),
+        days(regional("b", "South", 96, 168)),
+    ];
+    let found = drafts(&[], &[], &events);
+    assert_eq!(found.iter().map(|draft| draft.evidence_total).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!((found[0].areas.len(), found[1].areas.concat()), (0, "South".to_owned()));
+}
+
+/// Words for a whole country are no areas of it, exceptions are; an occasion that says nothing is none.
+#[test]
+fn national_reports_name_areas_only_where_something_was_left_out() {
+    let named = |area: &str, occasion: &str| Event {
+        areas: vec![area.to_owned()],
+        occasion: Some(occasion.to_owned()),
+        ..event("n", EventKind::Shutdown, Cause::Ordered, 0, 24)
+    };
+    let draft = drafts(&[], &[], &[named("Nationwide", "Other")]).remove(0);
+    assert_eq!((draft.areas, draft.occasion), (vec![], None));
+    let draft = drafts(&[], &[], &[named("National except the North", "Elections")]).remove(0);
+    assert_eq!((draft.areas, draft.occasion.as_deref()), (vec!["National except the North".into()], Some("Elections")));
+}
+
+/// A source that gives days means the whole last day, not the first instant of the next.
+#[test]
+fn an_end_in_days_is_the_last_day_itself() {
+    let days = Event { days_only: true, ..event("d", EventKind::Shutdown, Cause::Ordered, 0, 24) };
+    let draft = drafts(&[], &[], &[days]).remove(0);
+    assert_eq!(draft.end.unwrap().to_date_text(), draft.start.to_date_text());
 }
 
 /// Ruling intelligence 30: a second source makes a suspicion more, and its words come along.
@@ -235,11 +285,7 @@ fn stored_events_are_reported_once() {
 fn ruling_intelligence_16_numbers_stay_with_their_areas_when_late_reports_come_between() {
     let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
     let mut report = |area: &str, from: i64| {
-        let shutdown = Event {
-            scope: Scope::Regional,
-            areas: vec![area.to_owned()],
-            ..event(area, EventKind::Shutdown, Cause::Ordered, from, from + 24)
-        };
+        let shutdown = regional(area, area, from, from + 24);
         let mut space = Overlay::new(&store);
         EVENTS.put(&mut space, &(1, area.to_owned()), &told(&shutdown)).unwrap();
         let work = super::tables::WORK.get(&space, &()).unwrap().unwrap_or_default();

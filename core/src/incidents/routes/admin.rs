@@ -146,6 +146,8 @@ fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
         occasion: line("occasion", wanted.occasion.as_deref(), 200)?,
         pattern: None,
         schedule: None,
+        declared: None,
+        resolved: None,
         measurements: 0,
         anomaly_rate: 0.0,
         evidence_ids: Vec::new(),

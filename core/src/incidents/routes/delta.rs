@@ -7,8 +7,8 @@ use crate::http::{Cx, Response};
 use crate::incidents::actor;
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{dataset_version, generated};
-use crate::incidents::query::Changes;
-use crate::{Error, Result, licence, runtime};
+use crate::incidents::query::{Changes, LastChange};
+use crate::{Error, Result, Timestamp, licence, runtime};
 
 /// Most rows of an answer; `has_more` says whether to ask again at once.
 const MAX_ROWS: u32 = 1_000;
@@ -40,6 +40,12 @@ pub struct DeltaBody {
 pub async fn delta(cx: Cx) -> Result<Response> {
     let since = cx.time("since")?.ok_or_else(|| Error::bad_request("Query parameter `since` is required."))?;
     let limit = cx.count("limit", MAX_ROWS, MAX_ROWS)?;
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    let at = generated(cx.now(), changed);
+    cx.kept_by(&("delta", changed, at, since, limit), 0, page(&cx, since, limit, at)).await
+}
+
+async fn page(cx: &Cx, since: Timestamp, limit: u32, at: Timestamp) -> Result<Response> {
     let found = runtime::query(&*cx.rt, actor().name, &Changes { since, limit }).await?;
     let newest = found.incidents.last().map(|incident| incident.updated);
     let row = |incident: &crate::incidents::Incident| ChangedBody {
@@ -52,7 +58,6 @@ pub async fn delta(cx: Cx) -> Result<Response> {
         incident: IncidentBody::new(incident, cx.settings()),
     };
     let incidents: Vec<ChangedBody> = found.incidents.iter().map(row).collect();
-    let at = generated(cx.now(), newest);
     let body = DeltaBody {
         since: since.to_micros_text(),
         count: incidents.len(),
@@ -63,5 +68,5 @@ pub async fn delta(cx: Cx) -> Result<Response> {
         license: licence::effective(incidents.iter().map(|row| row.incident.license.as_str())),
         incidents,
     };
-    cx.tagged(Response::json(&body)?, 0)
+    Response::json(&body)
 }

@@ -69,7 +69,8 @@ const SEVERITY: &str = "critical: a shutdown, or a platform blocked on at least 
                         high: a messaging, social or news platform on two networks or a quarter of the weight; medium: \
                         other domains on three networks, or a platform on one; low: the rest.";
 const STATUS: &str = "suspected: one source on one network; active: more than that; resolved: 96 hours measured without \
-                      a blocked vote, or the end that a source names.";
+                      a blocked vote, or the end that a source names, or nothing newer for too long to say that it \
+                      goes on.";
 const CONFIDENCE: &str = "The largest probability of a block on any network, times 0.7 with one source, 0.85 with one \
                           source on two networks, 1 with two sources.";
 

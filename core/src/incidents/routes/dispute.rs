@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::check::{line, link, prose};
 use crate::http::{Cx, Response};
 use crate::incidents::actor;
-use crate::incidents::dispute::{Dispute, Disputes, File, Resolve};
+use crate::incidents::disputes::{Dispute, Disputes, File, Resolve};
 use crate::{Error, Result, Timestamp, runtime};
 
 /// What somebody says against an incident.

@@ -32,7 +32,7 @@ enum Format {
     Json,
 }
 
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 27] = [
     "id",
     "readable_id",
     "country",
@@ -58,6 +58,8 @@ const COLUMNS: [&str; 25] = [
     "version",
     "summary",
     "license",
+    "declared_time",
+    "resolved_time",
 ];
 
 pub async fn export(cx: Cx) -> Result<Response> {
@@ -68,7 +70,7 @@ pub async fn export(cx: Cx) -> Result<Response> {
         "csv" => (Format::Csv, "text/csv; charset=utf-8", "csv"),
         _ => return Err(Error::bad_request("`format` must be csv, jsonl or json.")),
     };
-    let filter = filter(&cx)?;
+    let filter = filter(&cx).await?;
     let first = page(&*cx.rt, &filter, None).await?;
     let at = generated(cx.now(), first.changed);
     // What follows from the same rows under the same filter is the same to a reader, not to the byte.
@@ -234,6 +236,8 @@ fn cells(body: &IncidentBody) -> [String; COLUMNS.len()] {
         body.version.to_string(),
         body.summary.clone(),
         body.license.clone(),
+        body.declared_time.clone().unwrap_or_default(),
+        body.resolved_time.clone().unwrap_or_default(),
     ]
 }
 
@@ -243,7 +247,8 @@ fn csv_row<const N: usize>(out: &mut Vec<u8>, cells: [String; N]) {
         if at > 0 {
             out.push(b',');
         }
-        let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+        // Full-width forms too: where they are typed, spreadsheets read them as the plain ones.
+        let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
         let quoted = formula || cell.contains(['"', ',', '\n', '\r', ';']);
         if quoted {
             out.push(b'"');

@@ -1,15 +1,16 @@
 //! `GET /data/incidents`
 
 use super::check;
+use crate::analytics::CategoriesOf;
 use crate::country::Subject;
 use crate::country::routes::input;
 use crate::http::{Cx, Param, Response};
 use crate::incidents::actor;
 use crate::incidents::documents::{self, DEFAULT_LIMIT, ListBody, generated};
 use crate::incidents::model::{IncidentType, Severity, Status};
-use crate::incidents::query::{Filter, Select};
+use crate::incidents::query::{Domains, Filter, LastChange, Select};
 use crate::starter::categories;
-use crate::{Error, Result, runtime};
+use crate::{Error, Result, runtime, world};
 
 /// Most rows of a page (interface section 8).
 const MAX_LIMIT: u32 = 200;
@@ -32,20 +33,24 @@ pub const PARAMS: &[Param] = &[
 
 pub async fn list(cx: Cx) -> Result<Response> {
     let asked = Select {
-        filter: filter(&cx)?,
+        filter: filter(&cx).await?,
         offset: cx.offset("offset")?,
         limit: cx.count("limit", DEFAULT_LIMIT, MAX_LIMIT)?,
     };
     if asked == Select::default() {
         return cx.document(documents::LIST).await;
     }
-    let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
-    let at = generated(cx.now(), found.changed);
-    cx.tagged(Response::json(&ListBody::new(&asked, found, cx.settings(), at))?, documents::MAX_AGE)
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    let at = generated(cx.now(), changed);
+    let page = async {
+        let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
+        Response::json(&ListBody::new(&asked, found, cx.settings(), at))
+    };
+    cx.kept_by(&("incidents", changed, at, &asked), documents::MAX_AGE, page).await
 }
 
 /// The filters of a list or an export; parameters that nobody knows are ignored.
-pub fn filter(cx: &Cx) -> Result<Filter> {
+pub async fn filter(cx: &Cx) -> Result<Filter> {
     let one_of = |name: &str, words: &str| Error::bad_request(format!("`{name}` must be one of {words}."));
     let statuses = |text: String| match Status::parse(&text) {
         Some(status) => Ok(vec![status]),
@@ -59,6 +64,11 @@ pub fn filter(cx: &Cx) -> Result<Filter> {
         Some(text) => Some(input::country(&text)?.map_or_else(|code| code, |country| country.code.to_owned())),
         None => None,
     };
+    let topics = cx.query("topic")?.map(|topic| codes(&topic));
+    let listed = match &topics {
+        Some(codes) => listed(cx, country.clone(), codes).await?,
+        None => Vec::new(),
+    };
     Ok(Filter {
         country,
         status: cx.query("status")?.map(statuses).transpose()?,
@@ -69,13 +79,26 @@ pub fn filter(cx: &Cx) -> Result<Filter> {
             .query("severity")?
             .map(|text| Severity::parse(&text).ok_or_else(|| one_of("severity", "low, medium, high, critical")))
             .transpose()?,
-        topics: cx.query("topic")?.map(|topic| codes(&topic)),
+        topics,
+        listed,
         citable: cx.flag("citable")?,
         min_sources: usize::try_from(cx.offset("min_sources")?).unwrap_or(usize::MAX),
         subject: subject.map(|text| check::subject(&text)).transpose()?,
         since: cx.time("since")?,
         until: cx.time("until")?,
     })
+}
+
+/// Domains of incidents that imported lists put under one of these categories: the world knows the lists.
+async fn listed(cx: &Cx, country: Option<String>, codes: &[String]) -> Result<Vec<String>> {
+    if codes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut domains = runtime::query(&*cx.rt, actor().name, &Domains { country }).await?;
+    let found = runtime::query(&*cx.rt, world::actor().name, &CategoriesOf { domains: domains.clone() }).await?;
+    let mut found = found.into_iter();
+    domains.retain(|_| found.next().flatten().is_some_and(|code| codes.contains(&code)));
+    Ok(domains)
 }
 
 fn first(cx: &Cx, names: &[&str]) -> Result<Option<String>> {

@@ -4,7 +4,7 @@ pub mod admin;
 mod check;
 mod delta;
 mod detail;
-mod dispute;
+pub mod dispute;
 mod evidence;
 mod export;
 mod list;

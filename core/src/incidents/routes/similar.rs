@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::check::share;
 use crate::country::routes::input;
-use crate::http::{Cx, Response};
+use crate::http::{Cx, Ready, Response};
 use crate::incidents::actor;
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::MAX_AGE;
 use crate::incidents::model::IncidentType;
-use crate::incidents::query::Many;
+use crate::incidents::query::{LastChange, Many};
 use crate::incidents::search::index::Entry;
 use crate::incidents::search::rank::{Method, search};
 use crate::incidents::search::{self, snippet};
@@ -40,7 +40,7 @@ pub struct SimilarRequest {
 }
 
 /// What was asked for besides the words.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Filters {
     pub country: Option<String>,
     pub incident_type: Option<IncidentType>,
@@ -97,13 +97,12 @@ pub async fn get(cx: Cx) -> Result<Response> {
         incident_type: cx.query("incident_type")?,
         min_confidence: cx.query("min_confidence")?.map(number).transpose()?,
     };
-    let body = similar(&cx, request).await?;
-    cx.tagged(Response::json(&body)?, MAX_AGE)
+    similar(&cx, request).await
 }
 
 pub async fn post(cx: Cx) -> Result<Response> {
     let request = cx.json()?;
-    Response::json(&similar(&cx, request).await?)
+    similar(&cx, request).await
 }
 
 fn filters(request: &SimilarRequest) -> Result<Filters> {
@@ -120,7 +119,7 @@ fn filters(request: &SimilarRequest) -> Result<Filters> {
     })
 }
 
-async fn similar(cx: &Cx, request: SimilarRequest) -> Result<SimilarBody> {
+async fn similar(cx: &Cx, request: SimilarRequest) -> Result<Response> {
     let query = request.query.as_deref().map(str::trim).unwrap_or_default().to_owned();
     if query.is_empty() || query.chars().count() > MAX_QUERY {
         return Err(Error::bad_request(format!("`query` must be 1 to {MAX_QUERY} characters.")));
@@ -130,9 +129,16 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<SimilarBody> {
         k => k.min(MAX_K),
     };
     let filters = filters(&request)?;
-    let shared = &cx.rt.environment().search;
     let document = runtime::document(&*cx.rt, search::KEY).await?;
-    let index = shared.index(&document)?;
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    let key = ("similar", changed, document.etag().to_owned(), query.clone(), k, filters.clone());
+    let page = async { Response::json(&found(cx, &document, query, k, filters).await?) };
+    cx.kept_by(&key, MAX_AGE, page).await
+}
+
+async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filters) -> Result<SimilarBody> {
+    let shared = &cx.rt.environment().search;
+    let index = shared.index(document)?;
     let least = filters.min_confidence.unwrap_or(0.0) as f32;
     let admit = |_: usize, entry: &Entry| {
         filters.country.as_ref().is_none_or(|country| entry.country == *country)

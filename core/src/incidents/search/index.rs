@@ -60,6 +60,10 @@ pub struct Index {
     /// The subspace: a scale and `rank` numbers for each term.
     scales: Vec<f32>,
     space: Vec<i8>,
+    /// Where the entries are among the operator's vectors of words ([`super::vectors`]), when there are any; made where
+    /// the index is read.
+    #[serde(skip)]
+    pub near: Vec<i8>,
 }
 
 /// How one entry answers a query.
@@ -134,6 +138,14 @@ impl Index {
             weights.iter_mut().for_each(|(_, weight)| *weight /= length);
         }
         weights
+    }
+
+    /// How much a word of a query says: the square root of its inverse document frequency; of an unknown one as if it were in
+    /// a single document.
+    pub fn weight(&self, word: &str) -> f32 {
+        let known = self.terms.binary_search_by(|term| term.as_str().cmp(word)).ok().and_then(|at| self.idf.get(at));
+        let rarest = (1.0 + (self.entries.len() as f32 - 0.5) / 1.5).max(1.0).ln();
+        known.copied().unwrap_or(rarest).max(f32::EPSILON).sqrt()
     }
 
     /// The terms of a query that the index knows.

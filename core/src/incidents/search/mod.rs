@@ -17,12 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::body::IncidentBody;
-use super::query::shown;
-use super::tables::{BY_START, SEARCHED};
+use super::query::{lines, shown};
+use super::tables::SEARCHED;
 use crate::actor::{Kind, Operation, Turn, View, decode, encode};
 use crate::documents::Rendered;
 use crate::http::Ready;
-use crate::kv::Direction;
 use crate::time::SECOND;
 use crate::{Result, Timestamp};
 use index::{Index, MAX_DOCUMENTS, Text};
@@ -58,15 +57,19 @@ impl Operation for Learn {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let lines = BY_START.scan(turn, &BY_START.range(), Direction::Descending, MAX_DOCUMENTS)?;
-        SEARCHED.put(turn, &(), &(lines.len() as u64))?;
+        let mut size = 0;
+        lines(&turn.view(), None, |_, _| {
+            size += 1;
+            Ok(size < MAX_DOCUMENTS as u64)
+        })?;
+        SEARCHED.put(turn, &(), &size)?;
         turn.publish(KEY)
     }
 }
 
 /// Renders the index.
 pub(super) fn render(view: &View<'_>) -> Result<Rendered> {
-    let incidents = shown(view, None, MAX_DOCUMENTS)?;
+    let incidents = shown(view, MAX_DOCUMENTS)?;
     let texts: Vec<Text> = incidents.iter().map(|incident| text(&IncidentBody::new(incident, view.settings))).collect();
     let body = encode(&Index::build(&texts))?;
     Ok(Rendered { content_type: "application/octet-stream", body, disposition: None })
@@ -111,7 +114,11 @@ impl Shared {
         {
             return Ok(index.clone());
         }
-        let index = Arc::new(decode::<Index>(document.body())?);
+        let mut index = decode::<Index>(document.body())?;
+        if let Some(vectors) = &self.vectors {
+            index.near = vectors.places(&index);
+        }
+        let index = Arc::new(index);
         *decoded = Some((document.etag().to_owned(), index.clone()));
         Ok(index)
     }

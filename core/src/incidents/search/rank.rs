@@ -1,11 +1,16 @@
 //! From scores to ranks: reciprocal rank fusion (Cormack, Clarke and Buettcher 2009).
 
+use std::cmp::Ordering;
+
 use super::index::{Entry, Index};
 use super::vectors::Vectors;
 use crate::claims;
 
 /// Dampens the difference between the first ranks.
 const DAMPING: f32 = 60.0;
+
+/// Ranks of one method that count: what comes later adds next to nothing.
+const DEPTH: usize = 1_000;
 
 /// One way to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +44,7 @@ pub fn search(
 ) -> Vec<Hit> {
     let known = index.known(query);
     let scores = index.scores(&known);
-    let near = vectors.map(|vectors| vectors.similarities(index, &known)).unwrap_or_default();
+    let near = vectors.map(|vectors| vectors.similarities(index, query)).unwrap_or_default();
     let admitted: Vec<usize> =
         index.entries.iter().enumerate().filter(|(at, entry)| admit(*at, entry)).map(|(at, _)| at).collect();
     let mut hits: Vec<Hit> = admitted.iter().map(|at| Hit { at: *at, score: 0.0, ranks: Vec::new() }).collect();
@@ -63,9 +68,12 @@ pub fn search(
         used += 1.0;
         let mut order: Vec<(usize, f32)> = admitted.iter().enumerate().map(|(n, at)| (n, score(*at))).collect();
         order.retain(|(_, score)| *score > 1e-4);
-        order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let ranked = order.iter().zip(1..).map(|((n, _), rank)| (*n, if *method == Method::Place { 1 } else { rank }));
-        for (n, rank) in ranked {
+        // A country is not more or less named: all its incidents share the first rank.
+        let place = *method == Method::Place;
+        if !place {
+            best(&mut order, DEPTH, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        }
+        for (n, rank) in order.iter().zip(1..).map(|((n, _), rank)| (*n, if place { 1 } else { rank })) {
             if let Some(hit) = hits.get_mut(n) {
                 hit.score += (DAMPING + 1.0) / (DAMPING + rank as f32);
                 hit.ranks.push((*method, rank));
@@ -74,7 +82,15 @@ pub fn search(
     }
     hits.retain(|hit| !hit.ranks.is_empty());
     hits.iter_mut().for_each(|hit| hit.score /= used.max(1.0));
-    hits.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.at.cmp(&b.at)));
-    hits.truncate(k);
+    best(&mut hits, k, |a, b| b.score.total_cmp(&a.score).then(a.at.cmp(&b.at)));
     hits
+}
+
+/// The first `most` in order; the rest is not sorted, which is most of the work of a query over a large corpus.
+fn best<T>(all: &mut Vec<T>, most: usize, order: impl Fn(&T, &T) -> Ordering) {
+    if all.len() > most {
+        all.select_nth_unstable_by(most, &order);
+        all.truncate(most);
+    }
+    all.sort_unstable_by(order);
 }

@@ -158,9 +158,17 @@ fn vectors_of_words_find_what_shares_no_word() {
     let file = vector_file(&[("exams", [100, 0]), ("school", [90, 10]), ("coup", [0, 100])]);
     let vectors = Vectors::parse(&file).unwrap();
     assert_eq!(vectors.len(), 3);
-    let index = Index::build(&[text("coup", "MM", "coup school school"), text("exam", "IQ", "exams")]);
-    let hits = search(&index, Some(&vectors), "exam", &[Method::Vectors], 5, &|_, _| true);
-    assert_eq!(hits.iter().map(|hit| hit.at).collect::<Vec<_>>(), [1, 0]);
+    let mut index = Index::build(&[text("coup", "MM", "coup school school"), text("exam", "IQ", "exams")]);
+    index.near = vectors.places(&index);
+    let find = |index: &Index, query: &str| {
+        let hits = search(index, Some(&vectors), query, &[Method::Vectors], 5, &|_, _| true);
+        hits.iter().map(|hit| hit.at).collect::<Vec<_>>()
+    };
+    assert_eq!(find(&index, "exam"), [1, 0]);
+    // Words that the corpus does not have at all.
+    let mut other = Index::build(&[text("coup", "MM", "coup"), text("school", "IQ", "school")]);
+    other.near = vectors.places(&other);
+    assert_eq!(find(&other, "exams"), [1]);
     for end in 0..file.len() {
         assert!(Vectors::parse(&file[..end]).is_err(), "cut at {end}");
     }

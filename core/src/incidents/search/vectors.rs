@@ -51,17 +51,26 @@ impl Vectors {
         self.words.is_empty()
     }
 
-    /// Cosine of a query and each entry, in the order of the entries; 0 where either has no word with a vector.
-    pub fn similarities(&self, index: &Index, query: &[(u32, u16)]) -> Vec<f32> {
-        let asked = self.mean(index, query);
-        let cosine = |other: Vec<f32>| asked.iter().zip(&other).map(|(a, b)| a * b).sum();
-        index.entries.iter().map(|entry| cosine(self.mean(index, index.terms_of(entry)))).collect()
+    /// Cosine of a query and each entry, in the order of the entries; 0 where either has no word with a vector. The query
+    /// may have words that no entry has.
+    pub fn similarities(&self, index: &Index, query: &str) -> Vec<f32> {
+        let words = tokens(query);
+        let asked = self.mean(words.iter().map(|word| (word.as_str(), index.weight(word))));
+        let cosine = |place: &[i8]| asked.iter().zip(place).map(|(a, b)| a * f32::from(*b)).sum::<f32>() / 127.0;
+        index.near.chunks_exact(self.dimensions).map(cosine).collect()
+    }
+
+    /// Where the entries of an index are, -127 to 127 by dimension, one entry after the other.
+    pub fn places(&self, index: &Index) -> Vec<i8> {
+        let place = |entry| self.mean(index.words(index.terms_of(entry)));
+        let small = |part: f32| (part * 127.0).round() as i8;
+        index.entries.iter().flat_map(|entry| place(entry).into_iter().map(small)).collect()
     }
 
     /// The weighted mean of the words' vectors, of length 1.
-    fn mean(&self, index: &Index, terms: &[(u32, u16)]) -> Vec<f32> {
+    fn mean<'a>(&self, words: impl Iterator<Item = (&'a str, f32)>) -> Vec<f32> {
         let mut sum = vec![0.0f32; self.dimensions];
-        for (word, weight) in index.words(terms) {
+        for (word, weight) in words {
             if let Some(vector) = self.words.get(word) {
                 sum.iter_mut().zip(vector).for_each(|(to, part)| *to += weight * f32::from(*part));
             }

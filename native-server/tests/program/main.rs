@@ -1,6 +1,8 @@
 //! The program as a user runs it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod incidents;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -45,9 +47,18 @@ struct Server {
 
 impl Server {
     fn start(data: &Path) -> Server {
+        Server::start_with(data, &[])
+    }
+
+    fn start_with(data: &Path, arguments: &[&str]) -> Server {
         let mut command = heliograph(data);
-        let mut child =
-            command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut rest = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         rest.read_line(&mut line).unwrap();
@@ -536,44 +547,4 @@ fn ruling_foundation_relay_24_a_kill_in_the_middle_of_resealing_loses_nothing_an
     server.kill();
     let all: Vec<&Agent> = agents.iter().collect();
     assert_eq!(rows_by_key(&path, &all), (agents.len(), 0));
-}
-
-#[test]
-fn incidents_are_made_amended_merged_and_retracted_on_a_file_and_at_a_server() {
-    let (_folder, path) = data("incidents");
-    let make = |domain: &str, rest: &[&str]| {
-        let mut arguments = vec![
-            "incidents",
-            "create",
-            "--country",
-            "ke",
-            "--subject",
-            domain,
-            "--start",
-            "2024-01-01",
-            "--reason",
-            "press",
-        ];
-        arguments.extend(rest);
-        good(&path, &arguments).trim().to_owned()
-    };
-    assert_eq!(make("one.example.org", &["--severity", "high", "--asn", "AS64496"]), "KE-2024-0001");
-    assert_eq!(make("two.example.org", &[]), "KE-2024-0002");
-    let server = Server::start(&path);
-    let to = ["--to", &server.base];
-    let at = |arguments: &[&str]| good(&path, &[arguments, &to[..]].concat());
-    at(&["incidents", "amend", "KE-2024-0001", "--title", "By hand", "--confidence", "0.7", "--reason", "more"]);
-    let listed = at(&["incidents", "list", "--country", "KE"]);
-    assert!(listed.contains("KE-2024-0001\t2024-01-01\t-\thigh\tactive\tBy hand\n"), "{listed}");
-    at(&["incidents", "restore", "KE-2024-0001", "--field", "title", "--reason", "mistaken"]);
-    assert!(at(&["incidents", "list", "--json"]).contains("one.example.org blocked in Kenya"));
-    at(&["incidents", "merge", "KE-2024-0002", "--into", "KE-2024-0001", "--reason", "one cause"]);
-    assert_eq!(at(&["incidents", "list"]).lines().count(), 1);
-    at(&["incidents", "retract", "KE-2024-0001", "--reason", "a fault"]);
-    assert_eq!(at(&["incidents", "list"]), "");
-    let error = bad(&path, &["incidents", "retract", "KE-1999-0001", "--reason", "x", "--to", &server.base]);
-    assert!(error.contains("404"), "{error}");
-    let restore = ["incidents", "restore", "KE-2024-0001", "--field", "colour", "--reason", "x"];
-    let error = bad(&path, &[&restore[..], &to[..]].concat());
-    assert!(error.contains("colour"), "{error}");
 }
