@@ -51,7 +51,7 @@ const NEED_CAPITAL: [&str; 12] =
     ["x", "medium", "signal", "line", "zoom", "steam", "threads", "messenger", "rt", "vk", "dw", "fb"];
 
 /// Phrases for connectivity as a whole.
-const CONNECTIVITY: [&str; 24] = [
+const CONNECTIVITY: [&str; 29] = [
     "internet",
     "the net",
     "mobile data",
@@ -70,6 +70,11 @@ const CONNECTIVITY: [&str; 24] = [
     "telecommunications",
     "telecoms",
     "data services",
+    "communications",
+    "went dark",
+    "gone dark",
+    "shutdown",
+    "outage",
     "web access",
     "communications blackout",
     "online",
@@ -149,6 +154,9 @@ mod tests {
             ("the BBC and BBC News", vec!["bbc.com"]),
             ("the Internet Archive is blocked", vec!["archive.org"]),
             ("the internet was cut", vec!["internet"]),
+            ("a nationwide shutdown", vec!["internet"]),
+            ("the whole country went dark", vec!["internet"]),
+            ("Signal has gone dark", vec!["signal"]),
             ("no mobile data for Telegram", vec!["telegram"]),
             ("X-ray machines", vec![]),
             ("Voice of America, VOA", vec!["voanews.com"]),
