@@ -260,7 +260,7 @@ fn tool(row: &TargetSummary) -> Option<ToolFacts> {
     (TOOLS.contains(&name) && row.evidence > 0).then(|| ToolFacts {
         key: row.target.clone(),
         measurements: row.evidence,
-        rate: row.networks.iter().any(|network| network.state != State::Unknown).then(|| round(row.block_rate())),
+        rate: row.networks.iter().any(|network| network.measurements > 0).then(|| round(row.block_rate())),
         networks: count(row.networks.len()),
         block_types: row
             .technique

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::active::{ActiveBody, active};
 use super::summary::{self, strictest};
 use crate::actor::{Kind, View};
 use crate::documents::{Family, Rendered};
@@ -26,11 +27,15 @@ pub const FAMILIES: &[Family] = &[
 
 fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
     let rank = crate::analytics::rank::rank(view)?;
-    Rendered::json(&country(&summary::summary(view, None)?, rank, view.now))
+    let mut body = country(&summary::summary(view, None)?, rank, view.now);
+    body.data.active_incidents = Some(active(view)?);
+    Rendered::json(&body)
 }
 
 fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
-    Rendered::json(&overview(&summary::summary(view, None)?))
+    let mut body = overview(&summary::summary(view, None)?);
+    body.active_incidents = Some(active(view)?);
+    Rendered::json(&body)
 }
 
 /// `/data/country/{code}`
@@ -83,6 +88,9 @@ struct CountryData {
     domains: u32,
     domains_blocked: u32,
     domains_accessible: u32,
+    /// What goes on now; absent about the past.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active_incidents: Option<Vec<ActiveBody>>,
     ooni: OoniBody,
     last_checked: Option<String>,
 }
@@ -130,6 +138,7 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, now: Timestamp) -> C
             domains: summary.domains,
             domains_blocked: summary.domains_blocked,
             domains_accessible: summary.domains_accessible,
+            active_incidents: None,
             ooni: measurements(summary),
             last_checked: summary.newest.map(|newest| newest.to_string()),
         },
@@ -156,6 +165,9 @@ pub struct CountryOverview {
     #[serde(skip_serializing_if = "Option::is_none")]
     ooni: Option<OoniBody>,
     score: Option<u32>,
+    /// What goes on now; absent about the past.
+    #[serde(rename = "activeIncidents", skip_serializing_if = "Option::is_none")]
+    active_incidents: Option<Vec<ActiveBody>>,
     license: &'static str,
     #[serde(rename = "sourceLicenses")]
     source_licenses: Vec<SourceLicense>,
@@ -171,6 +183,7 @@ pub fn overview(summary: &CountrySummary) -> CountryOverview {
         status: outage_status(summary),
         ooni: ooni(summary),
         score: summary.index.score,
+        active_incidents: None,
         license: LICENSE,
         source_licenses: source_licenses(std::iter::once(summary)),
         timestamp: summary.at.to_string(),

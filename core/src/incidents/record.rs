@@ -3,13 +3,17 @@
 use serde::{Deserialize, Serialize};
 
 use super::documents;
-use super::model::{Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, hash_id};
+use super::model::{
+    Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, Status, hash_id,
+};
 use super::query::{evidence_of, follow};
 use super::tables::{
     BY_COUNTRY, BY_EVENT, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdRow, Line,
     SEQUENCES, Sequence, VERSIONS, key,
 };
+use super::text::title;
 use crate::actor::{Kind, Operation, Turn};
+use crate::country::{Active, SetActive};
 use crate::{Result, Timestamp};
 
 /// What became of one event of a country.
@@ -189,7 +193,20 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
         BY_COUNTRY.put(turn, &(country, incident.start(), year, sequence), &line)?;
     }
     INCIDENTS.put(turn, &key(&incident.id), incident)?;
+    let active = active(incident);
+    if before.and_then(self::active) != active {
+        turn.send(incident.id.country.clone(), &SetActive { id: incident.id.clone(), active })?;
+    }
     documents::changed(turn)
+}
+
+/// What the pages of the country say of an incident: nothing when it is over, withdrawn or only suspected.
+fn active(incident: &Incident) -> Option<Active> {
+    (incident.is_shown() && incident.status() == Status::Active).then(|| Active {
+        title: title(incident),
+        severity: incident.severity(),
+        kind: incident.kind(),
+    })
 }
 
 /// A time later than that of every change before.

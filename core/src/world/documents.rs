@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::index::level;
+use super::index::{WEIGHTS, level};
 use super::{CountrySummary, methodology, summaries};
 use crate::actor::{Kind, View};
-use crate::country::strictest;
+use crate::country::{Source, strictest};
 use crate::documents::{Family, Rendered};
 use crate::starter::{self, Country};
 use crate::{Result, Timestamp, order};
@@ -150,9 +150,16 @@ pub struct LevelCounts {
 
 /// Sources of some summaries with their licences, each once.
 pub fn source_licenses<'a>(summaries: impl Iterator<Item = &'a CountrySummary>) -> Vec<SourceLicense> {
+    let mut shutdowns = false;
+    let summaries = summaries.inspect(|summary| {
+        shutdowns |= summary.index.components.iter().any(|part| part.name == "shutdown_load" && part.value.is_some());
+    });
     let all = summaries.flat_map(|s| &s.sources).map(|s| (s.source.as_str(), s.licence.as_str()));
     let mut found: std::collections::BTreeMap<&str, &str> = order::gather(all);
     found.insert("starter", starter::LICENCE);
+    if shutdowns {
+        found.insert(Source::AccessNow.id(), Source::AccessNow.licence());
+    }
     found
         .into_iter()
         .map(|(source, license)| SourceLicense { source: source.into(), license: license.into() })
@@ -204,6 +211,15 @@ pub fn components(summary: &CountrySummary) -> Vec<ComponentBody> {
     summary.index.components.iter().map(body).collect()
 }
 
+/// Parts that no scored country has.
+pub(super) fn missing_components(summaries: &[CountrySummary]) -> Vec<String> {
+    let has = |name: &str| {
+        let scored = summaries.iter().filter(|summary| summary.index.score.is_some());
+        scored.flat_map(|summary| &summary.index.components).any(|part| part.name == name && part.value.is_some())
+    };
+    WEIGHTS.iter().map(|(name, _)| *name).filter(|name| !has(name)).map(str::to_owned).collect()
+}
+
 /// The index as JSON.
 pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
     let rows = rows(summaries);
@@ -240,7 +256,7 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
             low_count: count("low"),
             free_count: count("free"),
         },
-        missing_components: vec!["shutdown_load".to_owned()],
+        missing_components: missing_components(summaries),
         countries: rows,
         as_of: None,
     }
@@ -249,12 +265,15 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
 /// The index as CSV (spec intelligence 3.2).
 pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
     let mut out = String::from(
-        "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated\n",
+        "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated,\
+         interval_low,interval_high,grade,license\n",
     );
     for (row, summary) in rows(summaries)
         .iter()
         .filter_map(|row| Some((row, summaries.iter().find(|summary| summary.country == row.code)?)))
     {
+        let end =
+            |of: fn([u32; 2]) -> u32| row.confidence_interval.map(of).map_or(String::new(), |end| end.to_string());
         let fields = [
             row.rank.to_string(),
             row.country.clone(),
@@ -268,6 +287,10 @@ pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
             summary.confirmed_rate.to_string(),
             row.blocked.join(";"),
             row.last_updated.clone().unwrap_or_default(),
+            end(|[low, _]| low),
+            end(|[_, high]| high),
+            row.grade.clone().unwrap_or_default(),
+            LICENSE.to_owned(),
         ];
         out += &fields.map(csv_field).join(",");
         out.push('\n');

@@ -7,6 +7,7 @@ mod exchange;
 mod given;
 pub mod index;
 mod methodology;
+mod shutdowns;
 mod sweep;
 
 pub(crate) use documents::{
@@ -46,6 +47,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Swept>(),
     operation::<Forget>(),
     operation::<Unlisted>(),
+    operation::<shutdowns::TellShutdowns>(),
     query::<SweepState>(),
     query::<SourceEpoch>(),
     query::<Countries>(),
@@ -266,9 +268,12 @@ impl Operation for Summarize {
         if let Some(summary) = self.summary {
             outlook::scores::note(turn, &summary)?;
             let key = (self.country,);
-            let before = COUNTRIES.get(turn, &key)?.and_then(|summary| summary.index.score);
+            let before = COUNTRIES.get(turn, &key)?;
             COUNTRIES.put(turn, &key, &summary)?;
-            if before != summary.index.score {
+            if before.is_none() {
+                shutdowns::soon(turn)?;
+            }
+            if before.and_then(|before| before.index.score) != summary.index.score {
                 let summaries = summaries(&turn.view())?;
                 analytics::rank::tell(turn, &summaries)?;
             }
