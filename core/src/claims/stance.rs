@@ -67,6 +67,7 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "dns poisoning",
             "dns tampering",
             "firewall",
+            "reset",
             "disrupt",
             "disruption",
             "down",
@@ -227,12 +228,13 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "power outage",
             "power cut",
             "power blackout",
+            "government shutdown",
         ],
     ),
 ];
 
 /// Measures by name: what ends one ends the interference.
-const MEASURES: [&str; 11] = [
+const MEASURES: [&str; 13] = [
     "block",
     "blockage",
     "ban",
@@ -244,6 +246,8 @@ const MEASURES: [&str; 11] = [
     "blackout",
     "outage",
     "curfew",
+    "throttling",
+    "slowdown",
 ];
 /// Before one of these words, "block" and "ban" are no names.
 const BEFORE_A_VERB: [&str; 12] =

@@ -83,9 +83,16 @@ const CONNECTIVITY: [&str; 29] = [
     "4g",
 ];
 
-fn connectivity() -> &'static Phrases<()> {
-    static PHRASES: Lazy<()> = Lazy::new();
-    PHRASES.get_or_init(|| Phrases::new(CONNECTIVITY.map(|phrase| (phrase.to_owned(), ()))))
+/// Phrases that hold a word for connectivity and mean something else.
+const NO_CONNECTIVITY: [&str; 4] = ["power outage", "power outages", "power blackout", "government shutdown"];
+
+fn connectivity() -> &'static Phrases<bool> {
+    static PHRASES: Lazy<bool> = Lazy::new();
+    PHRASES.get_or_init(|| {
+        let about = CONNECTIVITY.map(|phrase| (phrase.to_owned(), true));
+        let not = NO_CONNECTIVITY.map(|phrase| (phrase.to_owned(), false));
+        Phrases::new(about.into_iter().chain(not))
+    })
 }
 
 /// Everything that a sentence names, in its order, each once. Connectivity counts when nothing else is named.
@@ -117,7 +124,7 @@ pub fn topics(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Topic> {
         }
     }
     order::sort_by_key(&mut found, |(at, _)| *at);
-    if found.is_empty() && !connectivity().all(words).is_empty() {
+    if found.is_empty() && connectivity().all(words).into_iter().any(|(.., about)| about) {
         return vec![Topic::Internet];
     }
     found.into_iter().map(|(_, topic)| topic).collect()
@@ -155,6 +162,8 @@ mod tests {
             ("the Internet Archive is blocked", vec!["archive.org"]),
             ("the internet was cut", vec!["internet"]),
             ("a nationwide shutdown", vec!["internet"]),
+            ("the longest government shutdown", vec![]),
+            ("a power outage", vec![]),
             ("the whole country went dark", vec!["internet"]),
             ("Signal has gone dark", vec!["signal"]),
             ("no mobile data for Telegram", vec!["telegram"]),

@@ -8,9 +8,12 @@ use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::incidents::{IncidentType, ReadableId, Severity};
 use crate::kv::{Direction, Row, Table};
+use crate::world::{self, Outage, SetOutage};
 
 /// By year and sequence of the id.
 const ACTIVE: Table<(u32, u32), Active> = Table::new(54);
+/// What the world was told.
+const TOLD: Table<(), Outage> = Table::new(55);
 /// Most that a page lists, the newest first.
 const LISTED: usize = 20;
 
@@ -20,6 +23,8 @@ pub struct Active {
     pub title: String,
     pub severity: Severity,
     pub kind: IncidentType,
+    /// How much of the country is cut off; `None` when it is about a service or a site.
+    pub outage: Option<Outage>,
 }
 impl Row for Active {}
 
@@ -41,6 +46,14 @@ impl Operation for SetActive {
             Some(active) => ACTIVE.put(turn, &key, active)?,
             None => ACTIVE.delete(turn, &key),
         }
+        let outage = outage(&turn.view())?;
+        if TOLD.get(turn, &())? != outage {
+            match outage {
+                Some(outage) => TOLD.put(turn, &(), &outage)?,
+                None => TOLD.delete(turn, &()),
+            }
+            turn.send(world::actor().name, &SetOutage { country: self.id.country.clone(), outage })?;
+        }
         for family in [documents::COUNTRY, documents::OVERVIEW] {
             turn.publish(&[family, &self.id.country].concat())?;
         }
@@ -56,6 +69,16 @@ pub struct ActiveBody {
     #[serde(rename = "type")]
     pub kind: IncidentType,
     pub severity: Severity,
+}
+
+/// How much of this country is cut off by what goes on.
+pub fn outage(view: &View<'_>) -> Result<Option<Outage>> {
+    let mut worst = None;
+    ACTIVE.visit(view, ACTIVE.range(), Direction::Ascending, |_, active| {
+        worst = worst.max(active.outage);
+        Ok(true)
+    })?;
+    Ok(worst)
 }
 
 /// What goes on in the country of this actor, newest first.

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::active::{ActiveBody, active};
+use super::active::{ActiveBody, active, outage};
 use super::summary::{self, strictest};
 use crate::actor::{Kind, View};
 use crate::documents::{Family, Rendered};
 use crate::world::index::level;
 use crate::world::{
-    self, ComponentBody, CountrySummary, LICENSE, OoniBody, SourceLicense, components, ooni, outage_status,
+    self, ComponentBody, CountrySummary, LICENSE, OoniBody, Outage, SourceLicense, components, ooni, outage_status,
     source_licenses,
 };
 use crate::{Result, Timestamp};
@@ -29,12 +29,14 @@ fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
     let rank = crate::analytics::rank::rank(view)?;
     let mut body = country(&summary::summary(view, None)?, rank, view.now);
     body.data.active_incidents = Some(active(view)?);
+    body.data.status = outage(view)?.map_or(body.data.status, Outage::as_str);
     Rendered::json(&body)
 }
 
 fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
     let mut body = overview(&summary::summary(view, None)?);
     body.active_incidents = Some(active(view)?);
+    body.status = outage(view)?.map_or(body.status, Outage::as_str);
     Rendered::json(&body)
 }
 
@@ -124,7 +126,7 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, now: Timestamp) -> C
             country: summary.country.clone(),
             score: index.score,
             rank: rank.filter(|_| index.score.is_some()),
-            status: outage_status(summary),
+            status: outage_status(summary, None),
             level: level.map(|(name, _)| name),
             risk_tier: level.map_or(0, |(_, tier)| tier),
             confidence_interval: index.interval.map(|(low, high)| [low, high]),
@@ -180,7 +182,7 @@ pub fn overview(summary: &CountrySummary) -> CountryOverview {
     CountryOverview {
         country: summary.country.clone(),
         name: world::name(&summary.country),
-        status: outage_status(summary),
+        status: outage_status(summary, None),
         ooni: ooni(summary),
         score: summary.index.score,
         active_incidents: None,

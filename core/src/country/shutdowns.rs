@@ -9,7 +9,6 @@ use super::tables::EVENTS;
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::event::EventKind;
 use crate::kv::{Direction, Table};
-use crate::time::DAY;
 use crate::world::index::{LOAD_DAYS, shutdown_load};
 use crate::{Result, Timestamp};
 
@@ -51,9 +50,9 @@ pub(super) fn load(view: &View<'_>, at: Timestamp) -> Result<std::result::Result
     for (_, told) in EVENTS.scan(view, &rows, Direction::Ascending, MOST)? {
         let event = told.event;
         if event.kind == EventKind::Shutdown {
-            // The end is the instant after the last day; of an open one only the begin is sure.
-            let last = event.end.map_or(event.start, |end| Timestamp(end.0 - 1)).0.div_euclid(DAY);
-            spans.push((event.start.day(), last, event.scope));
+            // The end is the instant after the last day; an open one is known until it was last spoken of.
+            let last = event.end.or(event.heard).map_or(event.start, |end| Timestamp(end.0 - 1));
+            spans.push((event.start.day(), last.max(event.start).day(), event.scope));
         }
     }
     Ok(Ok(shutdown_load(&spans, today)))

@@ -4,16 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::documents;
 use super::model::{
-    Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, Status, hash_id,
+    Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, Severity, Status, hash_id,
 };
 use super::query::{evidence_of, follow};
 use super::tables::{
     BY_COUNTRY, BY_EVENT, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdRow, Line,
     SEQUENCES, Sequence, VERSIONS, key,
 };
-use super::text::title;
+use super::text::{INTERNET, title};
 use crate::actor::{Kind, Operation, Turn};
 use crate::country::{Active, SetActive};
+use crate::world::Outage;
 use crate::{Result, Timestamp};
 
 /// What became of one event of a country.
@@ -206,6 +207,8 @@ fn active(incident: &Incident) -> Option<Active> {
         title: title(incident),
         severity: incident.severity(),
         kind: incident.kind(),
+        outage: (incident.draft.subject == INTERNET)
+            .then(|| if incident.severity() == Severity::Critical { Outage::Full } else { Outage::Partial }),
     })
 }
 

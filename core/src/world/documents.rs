@@ -1,9 +1,12 @@
 //! The open data of all countries: index as JSON and CSV, and the overview by code.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::index::{WEIGHTS, level};
+use super::outages::{Outage, outages};
 use super::{CountrySummary, methodology, summaries};
 use crate::actor::{Kind, View};
 use crate::country::{Source, strictest};
@@ -36,7 +39,7 @@ pub const FAMILIES: &[Family] = &[
         prefix: OVERVIEW,
         owner: Kind::World,
         max_age: MAX_AGE,
-        render: |view, _| Rendered::json(&overview(&summaries(view)?, view.now)),
+        render: |view, _| Rendered::json(&overview(&summaries(view)?, &outages(view)?, view.now)),
     },
     Family { prefix: METHODOLOGY, owner: Kind::World, max_age: 3_600, render: render_methodology },
 ];
@@ -155,7 +158,7 @@ pub fn source_licenses<'a>(summaries: impl Iterator<Item = &'a CountrySummary>) 
         shutdowns |= summary.index.components.iter().any(|part| part.name == "shutdown_load" && part.value.is_some());
     });
     let all = summaries.flat_map(|s| &s.sources).map(|s| (s.source.as_str(), s.licence.as_str()));
-    let mut found: std::collections::BTreeMap<&str, &str> = order::gather(all);
+    let mut found: BTreeMap<&str, &str> = order::gather(all);
     found.insert("starter", starter::LICENCE);
     if shutdowns {
         found.insert(Source::AccessNow.id(), Source::AccessNow.licence());
@@ -319,7 +322,7 @@ pub struct OoniBody {
 /// The measurements of a summary; `None` without any inside the age limit.
 pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
     (summary.recent > 0).then(|| OoniBody {
-        status: outage_status(summary),
+        status: outage_status(summary, None),
         anomaly_rate: summary.anomaly_rate,
         confirmed_rate: summary.confirmed_rate,
         measurement_count: summary.week,
@@ -328,10 +331,11 @@ pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
     })
 }
 
-/// The outage vocabulary of the overview (spec intelligence 0.4). Nothing here measures outages yet, so what is measured
-/// is `normal` or, with a high share of blocked measurements, `degraded`.
-pub fn outage_status(summary: &CountrySummary) -> &'static str {
+/// The outage vocabulary of the overview (spec intelligence 0.4): what active incidents say, else `normal` for what is
+/// measured or, with a high share of blocked measurements, `degraded`.
+pub fn outage_status(summary: &CountrySummary, outage: Option<Outage>) -> &'static str {
     match summary.recent {
+        _ if outage.is_some() => outage.map_or("unknown", Outage::as_str),
         0 => "unknown",
         _ if summary.anomaly_rate > 0.5 => "degraded",
         _ => "normal",
@@ -373,13 +377,17 @@ pub struct OverviewBody {
 }
 
 /// The overview by code: every country, measured or not.
-pub fn overview(summaries: &[CountrySummary], now: Timestamp) -> OverviewBody {
+pub fn overview(summaries: &[CountrySummary], outages: &BTreeMap<String, Outage>, now: Timestamp) -> OverviewBody {
     let mut counts = StatusCounts::default();
     let mut rows = Vec::new();
     for country in Country::all() {
         let summary = summaries.iter().find(|summary| summary.country == country.code);
-        let status = summary.map_or("unknown", outage_status);
+        let outage = outages.get(country.code).copied();
+        let unmeasured = outage.map_or("unknown", Outage::as_str);
+        let status = summary.map_or(unmeasured, |summary| outage_status(summary, outage));
         match status {
+            "full_outage" => counts.full_outage += 1,
+            "partial_outage" => counts.partial_outage += 1,
             "degraded" => counts.degraded += 1,
             "normal" => counts.normal += 1,
             _ => counts.unknown += 1,

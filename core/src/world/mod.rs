@@ -7,6 +7,7 @@ mod exchange;
 mod given;
 pub mod index;
 mod methodology;
+mod outages;
 mod shutdowns;
 mod sweep;
 
@@ -22,6 +23,7 @@ pub use given::{
     SourceState,
 };
 pub use methodology::{Methodology, methodology};
+pub use outages::{Outage, SetOutage};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
 use serde::{Deserialize, Serialize};
@@ -48,6 +50,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Forget>(),
     operation::<Unlisted>(),
     operation::<shutdowns::TellShutdowns>(),
+    operation::<SetOutage>(),
     query::<SweepState>(),
     query::<SourceEpoch>(),
     query::<Countries>(),

@@ -77,7 +77,7 @@ pub async fn overview(cx: Cx) -> Result<Response> {
             Response::new(http::StatusCode::OK, "application/json", document.body().clone())
         }
         Some(at) => {
-            let mut body = world::overview(&Box::pin(past(&cx, at)).await?, cx.now());
+            let mut body = world::overview(&Box::pin(past(&cx, at)).await?, &BTreeMap::new(), cx.now());
             body.as_of = Some(at.to_string());
             Response::json(&body)?
         }
