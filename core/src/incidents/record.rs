@@ -203,7 +203,8 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
 
 /// What the pages of the country say of an incident: nothing when it is over, withdrawn or only suspected.
 fn active(incident: &Incident) -> Option<Active> {
-    (incident.is_shown() && incident.status() == Status::Active).then(|| Active {
+    let goes_on = incident.is_shown() && incident.status() == Status::Active && incident.end().is_none();
+    goes_on.then(|| Active {
         title: title(incident),
         severity: incident.severity(),
         kind: incident.kind(),
