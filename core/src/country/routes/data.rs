@@ -213,8 +213,12 @@ async fn isps_page(cx: &Cx) -> Result<Response> {
     Response::json(&IspsBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
-        // A past page is computed now; the present one is as old as its summary.
-        generated: at.map_or(overall.at, |_| cx.now()).to_string(),
+        // The present page is as old as its summary, where there is one; any other is computed now.
+        generated: match (at, overall.total) {
+            (None, 1..) => overall.at,
+            _ => tabular::generated(cx, at),
+        }
+        .to_string(),
         period: "30 days (messaging services 14 days)".to_owned(),
         summary: IspCounts {
             total_isps: isps.len(),
