@@ -8,7 +8,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=openapi.json");
     let out = std::env::var("OUT_DIR")?;
     let text = std::fs::read_to_string("openapi.json")?;
-    Ok(std::fs::write(Path::new(&out).join("openapi.json"), compact(&text))?)
+    let file = Path::new(&out).join("openapi.json");
+    // A new file, not new bytes in the old one: copies of a target folder may share its files by hard links, and each
+    // belongs to its own sources.
+    if file.exists() {
+        std::fs::remove_file(&file)?;
+    }
+    Ok(std::fs::write(file, compact(&text))?)
 }
 
 /// JSON without white space outside its strings.

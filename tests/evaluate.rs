@@ -92,6 +92,34 @@ fn with_two_hundred_labels_the_bars_are_told() {
     assert_ne!(body["result"], "insufficient labels");
 }
 
+/// A wrong file must not look like a result.
+#[test]
+fn files_that_are_no_labels_are_errors_that_say_what_is_wrong() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let mut cut = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    cut.write_all(&[7; 5_000]).unwrap();
+    let cut = cut.finish().unwrap();
+    let without = json!({ "label": "ok", "measurement_uid": "u" }).to_string();
+    let old = json!({ "label": "ok", "superseded_by": "l-2" }).to_string();
+    for (name, text, expected) in [
+        ("table.csv", b"label,uid\nok,1\n".as_slice(), "table.csv: none of its 2 rows is a label"),
+        ("other.jsonl", b"{\"label\":\"maybe\"}\n[1,2]\n", "other.jsonl: none of its 3 rows is a label"),
+        ("binary", &[0xff, 0xfe, 0, 1, 2], "binary: none of its 1 rows is a label"),
+        ("cut.gz", &cut[..cut.len() / 2], "cut.gz: "),
+        ("without.jsonl", without.as_bytes(), "no row can be judged (1 no_measurement)"),
+        ("old.jsonl", old.as_bytes(), "no row can be judged (1 superseded)"),
+    ] {
+        for options in [&[] as &[&str], &["--json"]] {
+            let output = run(&folder, name, text, options);
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && error.contains(expected), "{name}: {error}");
+            assert!(output.stdout.is_empty(), "{name} looks like a result");
+        }
+    }
+    let output = Command::new(built("heliograph")).args(["evaluate", "/nowhere/labels.jsonl"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/labels.jsonl: No such file"));
+}
+
 #[test]
 fn a_file_without_rows_is_an_error() {
     let folder = tempfile::TempDir::new().unwrap();

@@ -27,6 +27,8 @@ cases![
     regions_come_at_two_levels,
     ruling_11_rankings_of_a_past_time_echo_it_and_are_not_cached,
     every_table_comes_as_csv_too,
+    every_public_answer_has_a_tag_and_every_table_of_the_interface_a_csv,
+    lists_hold_exactly_as_many_as_the_limit,
     platform_scores_have_the_twelve_slugs,
     a_documented_block_of_a_platform_is_told_from_a_measured_one,
     a_platform_in_a_country_has_numbers_and_never_null,
@@ -128,7 +130,8 @@ fn a_first_start_answers_every_ranking_with_nothing_and_says_so(suite: &Suite) {
         let body = client.get(path).expect(200);
         let license = body["license"].as_str().unwrap_or_else(|| panic!("{path}: {body}"));
         assert!(!license.is_empty() && !body.to_string().contains("NaN"), "{path}: {body}");
-        assert!(body["caveat"].as_str().is_some_and(|text| text.len() > 20), "{path}: {body}");
+        let caveat = body["caveat"].as_str().unwrap_or_else(|| panic!("{path}: {body}"));
+        assert!(caveat.contains("the 30 days (messaging services: 14 days)"), "which window? {path}: {body}");
         assert!(body["window_days"].is_u64() || body["windowDays"].is_u64(), "{path}: {body}");
         if path.starts_with("/v1/measurement/") {
             assert_eq!(body["available"], false, "{path}: {body}");
@@ -322,6 +325,12 @@ fn ruling_11_rankings_of_a_past_time_echo_it_and_are_not_cached(suite: &Suite) {
     }
     let before = client.get("/v1/measurement/summary?as_of=2024-03-01T00:00:00Z").expect(200);
     assert_eq!((&before["measurements_30d"], &before["available"]), (&0.into(), &false.into()), "{before}");
+    assert_eq!((&before["measurements_total"], &before["sources"]), (&0.into(), &serde_json::json!([])), "{before}");
+    // Half of the data: what came later is in no count, and no source was seen after the time that was asked about.
+    let half = client.get("/v1/measurement/summary?as_of=2024-03-10T12:00:00Z").expect(200);
+    assert_eq!((&half["measurements_total"], &half["measurements_30d"]), (&720.into(), &720.into()), "{half}");
+    assert_eq!(half["sources"][0]["measurements"], 720, "{half}");
+    assert!(half["sources"][0]["last_seen"].as_str().unwrap().starts_with("2024-03-10T11"), "{half}");
 }
 
 fn every_table_comes_as_csv_too(suite: &Suite) {
@@ -340,6 +349,114 @@ fn every_table_comes_as_csv_too(suite: &Suite) {
     assert!(lines.next().unwrap().starts_with("rank,domain,category,n_countries,"));
     assert!(lines.next().unwrap().starts_with("1,bets.example,GMB,3,2,FI;NO;SE,"));
     assert_eq!(lines.count(), 3);
+}
+
+/// Groups of the interface whose answers are tables.
+const GROUPS: [&str; 10] = [
+    "/v1/measurement/",
+    "/v1/platform",
+    "/v1/isp/",
+    "/v1/topic-censorship-index",
+    "/v1/vpn-accessibility",
+    "/v1/censorship-index",
+    "/v1/accessibility/",
+    "/data/censorship-index",
+    "/data/country/",
+    "/data/domain/",
+];
+/// Routes of these groups that are no table, or whose CSV is a route of its own; the alias of another group; what is
+/// asked of one site and never kept.
+const NO_TABLE: [&str; 8] = [
+    "/v1/measurement/info",
+    "/v1/platform/{platform}/risk/{country}",
+    "/v1/censorship-index/{code}",
+    "/v1/censorship-index/incidents/stats",
+    "/v1/accessibility/check",
+    "/data/censorship-index.json",
+    "/data/censorship-index.csv",
+    "/data/country/{code}",
+];
+/// Answers 404 without data: looked at where there are some.
+const PROFILE: &str = "/v1/isp/AS64496/profile";
+
+/// Walks the description of the interface, so that a new table without CSV or without validators fails here.
+fn every_public_answer_has_a_tag_and_every_table_of_the_interface_a_csv(suite: &Suite) {
+    let target = suite.fresh(&[("data_per_minute", "100000"), ("accessibility_per_minute", "100000")]);
+    let client = target.client();
+    let description = client.get("/openapi.json").expect(200);
+    let (mut tables, mut others) = (0, 0);
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        let Some(get) = methods.get("get").filter(|_| GROUPS.iter().any(|group| path.starts_with(group))) else {
+            continue;
+        };
+        let parameters = get["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+        let has = |name: &str| parameters.iter().any(|parameter| parameter["name"] == name);
+        assert_eq!(has("format"), !NO_TABLE.contains(&path.as_str()), "{path}: a table has a CSV");
+        let sample = path
+            .replace("{code}", "NO")
+            .replace("{country}", "IR")
+            .replace("{domain}", "youtube.com")
+            .replace("{platform}", "twitter")
+            .replace("{service}", "telegram");
+        let required = |name: &str| parameters.iter().any(|p| p["name"] == name && p["required"] == true);
+        let given =
+            [("category", "NEWS"), ("country", "NO"), ("asns", "1,2"), ("topic", "news"), ("domain", "a.example")];
+        let query: Vec<String> =
+            given.iter().filter(|(name, _)| required(name)).map(|(name, value)| format!("{name}={value}")).collect();
+        if sample.contains('{') {
+            assert_eq!(path, "/v1/isp/{asn}/profile", "{path} is not looked at");
+            continue;
+        }
+        if path == "/v1/accessibility/check" || path.ends_with("incidents/stats") {
+            continue;
+        }
+        let sample = format!("{sample}?{}", query.join("&"));
+        if path.ends_with(".csv") {
+            check_caching(&client, &sample, "text/csv");
+            continue;
+        }
+        check_caching(&client, &sample, "application/json");
+        others += 1;
+        if has("as_of") {
+            let past = client.get(&format!("{sample}&as_of={INSIDE}"));
+            assert_eq!((past.status, past.header("etag")), (200, None), "{path}");
+            assert_eq!(past.header("cache-control"), Some("no-store"), "{path}");
+        }
+        if has("format") {
+            let path = format!("{sample}&format=csv");
+            check_caching(&client, &path, "text/csv; charset=utf-8");
+            let answer = client.get(&path);
+            let file = answer.header("content-disposition").unwrap_or_else(|| panic!("{path} is no download"));
+            assert!(file.starts_with("attachment; filename=\"") && file.ends_with(".csv\""), "{path}: {file}");
+            assert!(answer.text().lines().next().is_some_and(|line| line.ends_with(",license")), "{path}");
+            client.get(&format!("{sample}&format=xml")).expect_error(400, "BAD_REQUEST");
+            tables += 1;
+        }
+    }
+    assert!(tables >= 22 && others > tables, "{tables} tables, {others} answers");
+    // A documented block is a row of a table too.
+    let csv = client.get("/data/domain/youtube.com?format=csv");
+    assert!(csv.text().contains("\nCN,China,known_list,"), "{}", csv.text());
+    let csv = client.get("/v1/accessibility/service/twitter?format=csv");
+    assert!(csv.text().lines().count() > 1 && csv.text().contains(",blocked,0"), "{}", csv.text());
+}
+
+/// Interface section 8 and spec intelligence 5.8: as many as allowed, and one more.
+fn lists_hold_exactly_as_many_as_the_limit(suite: &Suite) {
+    let asns = |n: u32| (1..=n).map(|asn| asn.to_string()).collect::<Vec<_>>().join(",");
+    let client = suite.client();
+    let compare = |n: u32| client.get(&format!("/v1/isp/compare?asns={}", asns(n)));
+    assert_eq!(compare(10).expect(200)["missing"].as_array().map(Vec::len), Some(10));
+    assert_eq!(compare(2).expect(200)["count"], 0);
+    compare(11).expect_error(400, "BAD_REQUEST");
+    compare(1).expect_error(400, "BAD_REQUEST");
+    for (asked, given) in [(1, 1), (20, 20), (500, 500), (501, 500)] {
+        assert_eq!(client.get(&format!("/v1/isp/worst?limit={asked}")).expect(200)["limit"], given);
+    }
+    let history = |days: u32| client.get(&format!("/data/domain/a.example/history?days={days}")).expect(200);
+    for (asked, given) in [(1, 1), (365, 365), (366, 365)] {
+        assert_eq!(history(asked)["days"], given);
+    }
 }
 
 fn platform_scores_have_the_twelve_slugs(suite: &Suite) {
@@ -573,7 +690,7 @@ fn the_methodology_prints_the_numbers_of_the_rankings(suite: &Suite) {
 }
 
 /// 25 sites of the basket on five networks in the last days, three of them reset on three networks.
-fn recent(now: Timestamp) -> String {
+pub fn recent(now: Timestamp) -> String {
     let mut out = HEADER.to_owned();
     let mut number = 0;
     for (at, site) in basket::all().iter().filter(|site| site.category != "CTRL").take(25).enumerate() {
@@ -595,7 +712,7 @@ fn recent(now: Timestamp) -> String {
 }
 
 /// Asks again until the answer is as wanted; published at most 10 s later, seen on the edge within 30 s.
-fn wait(client: &Client, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+pub fn wait(client: &Client, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..180 {
         let body = client.get(path).expect(200);
         if wanted(&body) {
@@ -630,6 +747,10 @@ fn rankings_follow_new_measurements_and_their_removal(suite: &Suite) {
     for path in ["/v1/measurement/quality", "/v1/platforms/scores", "/v1/isp/worst", "/v1/measurement/co-blocking"] {
         check_caching(&client, path, "application/json");
     }
+    check_caching(&client, PROFILE, "application/json");
+    check_caching(&client, &format!("{PROFILE}?format=csv"), "text/csv");
+    let csv = client.get("/data/country/NO/isps?format=csv");
+    assert_eq!(csv.text().lines().count(), 6, "a line for each network: {}", csv.text());
     assert_eq!(client.admin().send("DELETE", "/v1/admin/sources/ooni", None, b"").status / 100, 2);
     wait(&client, "/v1/measurement/summary", |body| body["available"] == false);
     wait(&client, "/v1/isp/worst", |body| body["count"] == 0);

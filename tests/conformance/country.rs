@@ -5,7 +5,9 @@ use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::synthetic::{BLOCKING, CLEAN, INSIDE, SITE};
 use serde_json::{Value, json};
 
+use crate::analytics::wait;
 use crate::detect::with_blocked_site;
+use crate::incidents::{create, readable, site};
 use crate::index::check_caching;
 use crate::{Suite, cases};
 
@@ -19,6 +21,7 @@ cases![
     ruling_11_a_past_country_page_is_computed_and_echoes_the_time,
     networks_of_a_country_have_what_clients_format,
     networks_of_a_country_without_data_are_an_empty_list,
+    pages_name_the_incidents_that_go_on_and_no_others,
 ];
 
 fn page(client: &Client, path: &str) -> Value {
@@ -45,7 +48,6 @@ fn check_page(body: &Value, code: &str) {
         assert!(ooni["measurementCount"].is_u64(), "{body}");
         assert!((0.0..=1.0).contains(&ooni["anomalyRate"].as_f64().unwrap()), "{body}");
     }
-    assert!(body.get("activeIncidents").is_none(), "there are no incidents yet: {body}");
 }
 
 fn a_country_page_has_both_layouts_that_clients_read(suite: &Suite) {
@@ -150,6 +152,42 @@ fn networks_of_a_country_have_what_clients_format(suite: &Suite) {
             assert!(top[0]["block_rate"].is_number() && top[0]["measurements"].is_u64(), "{network}");
         }
     }
+}
+
+/// Spec intelligence 3.3, 3.6 and 15: a client reads the severity of every active incident.
+fn pages_name_the_incidents_that_go_on_and_no_others(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    for path in ["/data/country/IR", "/v1/censorship-index/IR"] {
+        assert_eq!(of(&page(&client, path)), &json!([]), "{path}");
+    }
+    let made = create(&client, &site("IR", "nytimes.com", "2025-03-01"));
+    let mut over = site("IR", "example.org", "2025-03-01");
+    over["end"] = json!("2025-03-02T00:00:00Z");
+    create(&client, &over);
+    let expected = json!([{ "id": readable(&made), "title": made["title"], "type": "censorship", "severity": "low" }]);
+    for path in ["/data/country/IR", "/v1/censorship-index/IR"] {
+        let body = wait(&client, path, |body| of(body) != &json!([]));
+        assert_eq!(of(&body), &expected, "{body}");
+        let past = page(&client, &format!("{path}?as_of={INSIDE}"));
+        assert_eq!(past.pointer("/data/activeIncidents").or(past.get("activeIncidents")), None, "{past}");
+    }
+    // A shutdown of the whole country is its status, here and in the overview.
+    let mut shutdown = site("IR", "internet", "2025-04-01");
+    shutdown["severity"] = json!("critical");
+    create(&client, &shutdown);
+    wait(&client, "/data/country/IR", |body| body["data"]["status"] == "full_outage");
+    wait(&client, "/v1/censorship-index/IR", |body| body["status"] == "full_outage");
+    let all = wait(&client, "/v1/censorship-index", |body| body["summary"]["fullOutage"] == 1);
+    let iran = all["countries"].as_array().unwrap().iter().find(|country| country["country"] == "IR").unwrap();
+    assert_eq!(iran["status"], "full_outage", "{iran}");
+    let retract = format!("/v1/admin/incidents/{}/retract", readable(&made));
+    client.admin().post(&retract, &json!({ "reason": "wrong" })).expect(200);
+    wait(&client, "/data/country/IR", |body| of(body).as_array().unwrap().len() == 1);
+}
+
+fn of(page: &Value) -> &Value {
+    page.pointer("/data/activeIncidents").or(page.get("activeIncidents")).unwrap_or_else(|| panic!("{page}"))
 }
 
 fn networks_of_a_country_without_data_are_an_empty_list(suite: &Suite) {

@@ -1,9 +1,12 @@
 //! The censorship index (interface 4.2; spec intelligence 3.1, 3.2, 3.5, 3.6, 15).
 
+use heliograph_core::time::DAY;
 use heliograph_tests::client::Client;
+use heliograph_tests::data;
 use heliograph_tests::synthetic::INSIDE;
 use serde_json::Value;
 
+use crate::analytics::{recent, wait};
 use crate::detect::with_blocked_site;
 use crate::{Suite, cases};
 
@@ -12,6 +15,7 @@ cases![
     the_index_is_cached_by_its_tag,
     the_csv_is_a_download_with_the_named_columns,
     json_and_csv_name_the_same_countries,
+    ruling_33_shutdowns_enter_the_index_with_a_table_and_leave_with_it,
     ruling_33_countries_with_too_little_data_are_left_out_and_counted,
     ruling_33_known_lists_never_enter_the_index,
     ruling_35_licences_stand_beside_the_index,
@@ -23,6 +27,11 @@ cases![
 
 /// Checks `ETag`, `Cache-Control`, 304 and HEAD of a document.
 pub fn check_caching(client: &Client, path: &str, content_type: &str) {
+    // Answers tell the minute they are of: what follows must be over before the next one.
+    let left = 60 - client.now().seconds().rem_euclid(60);
+    if left <= 5 {
+        client.wait(std::time::Duration::from_secs(left.unsigned_abs() + 1));
+    }
     let answer = client.get(path);
     assert_eq!(answer.status, 200, "{path}");
     assert!(answer.header("content-type").unwrap().starts_with(content_type), "{path}");
@@ -105,15 +114,58 @@ fn the_csv_is_a_download_with_the_named_columns(suite: &Suite) {
     assert_eq!(answer.header("content-type"), Some("text/csv; charset=utf-8"));
     assert_eq!(answer.header("content-disposition"), Some("attachment; filename=\"censorship-index.csv\""));
     let header = answer.text().lines().next().unwrap();
-    let expected =
-        "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated";
-    assert!(header.starts_with(expected), "{header}");
+    let expected = "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated,\
+         interval_low,interval_high,grade,license";
+    assert_eq!(header, expected);
 }
 
 fn json_and_csv_name_the_same_countries(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
     let csv = client.get("/data/censorship-index.csv");
     assert_eq!(csv.text().lines().count() - 1, index(&client)["countries"].as_array().unwrap().len());
+}
+
+/// Rows of a shutdown table: country, first and last day before now, area.
+fn shutdowns(client: &Client, rows: &[(&str, i64, i64, &str)]) -> String {
+    let day = |back: i64| client.now().plus(-back * DAY).to_date_text();
+    let mut out = "start_date,end_date,country,area_name,geo_scope,shutdown_type,shutdown_extent\n".to_owned();
+    for (country, first, last, area) in rows {
+        out += &format!("{},{},{country},{area},,Shutdown,Full network\n", day(*first), day(*last));
+    }
+    out
+}
+
+/// Ruling intelligence 33: no shutdown table is not zero shutdowns, and a table without a row about a country is.
+fn ruling_33_shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    data::import(&client.admin(), "ooni-observations", "", recent(client.now()).as_bytes());
+    let load = |body: &Value| body["data"]["components"][3].clone();
+    let page = wait(&client, "/data/country/NO", |body| body["data"]["score"].is_u64());
+    assert_eq!(load(&page)["missing"], "no shutdown table is imported", "{page}");
+    data::import(&client.admin(), "shutdowns", "", shutdowns(&client, &[("Sweden", 30, 20, "nationwide")]).as_bytes());
+    let zero = wait(&client, "/data/country/NO", |body| load(body)["value"] == 0.0);
+    data::import(&client.admin(), "shutdowns", "", shutdowns(&client, &[("Norway", 200, 1, "nationwide")]).as_bytes());
+    let page = wait(&client, "/data/country/NO", |body| load(body)["value"].as_f64().is_some_and(|value| value > 0.5));
+    let score = |page: &Value| page["data"]["score"].as_u64().unwrap();
+    assert!(score(&page) > score(&zero), "{page}");
+    let index = wait(&client, "/data/censorship-index.json", |body| body["countries"][0]["score"] == score(&page));
+    check_index(&index);
+    assert_eq!(index["missingComponents"], serde_json::json!([]), "{index}");
+    assert!(index["sourceLicenses"].to_string().contains("access-now"), "{index}");
+    // The CSV has the interval and the grade of the JSON.
+    let row = &index["countries"][0];
+    let csv = client.get("/data/censorship-index.csv");
+    let end = format!(
+        ",{},{},{},https://creativecommons.org/licenses/by/4.0/",
+        row["confidenceInterval"][0],
+        row["confidenceInterval"][1],
+        row["grade"].as_str().unwrap()
+    );
+    let line = csv.text().lines().nth(1).unwrap();
+    assert!(line.starts_with(&format!("1,Norway,NO,{},", score(&page))) && line.ends_with(&end), "{line} {end}");
+    assert_eq!(client.admin().send("DELETE", "/v1/admin/sources/access-now", None, b"").status / 100, 2);
+    wait(&client, "/data/country/NO", |body| load(body)["missing"].is_string());
 }
 
 fn ruling_33_countries_with_too_little_data_are_left_out_and_counted(suite: &Suite) {

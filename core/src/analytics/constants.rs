@@ -13,7 +13,7 @@ macro_rules! constants {
 constants! {
     /// A domain is nationally blocked when so many networks block it (spec intelligence 0.4).
     CONFIRMED_NETWORKS: u32 = 3;
-    /// Days that a present answer looks back: the age limit of measurements.
+    /// Days that an answer looks back: the age limit of measurements (ruling intelligence 12; messengers have 14).
     WINDOW_DAYS: u32 = 30;
 
     /// A pair of countries is compared over domains with so many sessions in each (methods 4.2).

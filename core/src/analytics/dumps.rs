@@ -185,7 +185,7 @@ pub struct DumpsBody {
 
 /// Countries with measurements, or the files of one.
 pub async fn list(cx: Cx) -> Result<Response> {
-    let now = cx.now();
+    let now = super::tabular::generated(&cx, None);
     let chosen = super::routes::country(&cx, "country")?;
     let mut body = DumpsBody {
         generated_at: now.to_string(),
@@ -209,7 +209,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
             body.files = files(country, span, now)?;
         }
     }
-    Response::json(&body)
+    cx.tagged(Response::json(&body)?, MAX_AGE)
 }
 
 fn listed(country: &'static Country) -> DumpCountry {

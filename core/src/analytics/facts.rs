@@ -266,7 +266,7 @@ fn tool(row: &TargetSummary) -> Option<ToolFacts> {
     tool_of(&row.target).filter(|_| row.evidence > 0).map(|_| ToolFacts {
         key: row.target.clone(),
         measurements: row.evidence,
-        rate: row.networks.iter().any(|network| network.state != State::Unknown).then(|| round(row.block_rate())),
+        rate: row.networks.iter().any(|network| network.measurements > 0).then(|| round(row.block_rate())),
         networks: count(row.networks.len()),
         block_types: row
             .technique

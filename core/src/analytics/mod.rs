@@ -8,6 +8,7 @@
 //! | `statistics`, `coblocking` | which countries block alike |
 //! | `measurement`, `quality`, `platforms`, `isps`, `topics`, `tools` | the bodies |
 //! | `dumps` | monthly files |
+//! | `tabular` | CSV and validators beside every other table |
 //! | `rank` | the rank on a country's page |
 //! | `routes` | the endpoints |
 //! | `constants` | every number |
@@ -25,6 +26,7 @@ mod reports;
 mod routes;
 mod statistics;
 mod store;
+pub mod tabular;
 mod tools;
 mod topics;
 
@@ -37,7 +39,8 @@ use reports::{Answer, CamelAnswer};
 use crate::http::{Limit, Param, Route, handler};
 
 const AS_OF: Param = Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.");
-const FORMAT: Param = Param::optional("format", "`csv` gives the table of the answer as CSV; default `json`.");
+pub(crate) const FORMAT: Param =
+    Param::optional("format", "`csv` gives the table of the answer as CSV; default `json`.");
 const COUNTRY: Param = Param::optional("country", "ISO 3166-1 alpha-2.");
 
 pub const ROUTES: &[Route] = &[

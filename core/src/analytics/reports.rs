@@ -146,8 +146,8 @@ pub struct Answer<T> {
     generated_at: String,
     window_days: u32,
     confirmation_rule: String,
-    /// How these numbers must not be read.
-    caveat: &'static str,
+    /// How these numbers must not be read, and which time they are about.
+    caveat: String,
     /// Countries with measurements inside the window.
     countries_measured: usize,
     /// Measurements inside the window, each once.
@@ -172,11 +172,20 @@ pub struct CamelAnswer<T> {
     body: T,
     generated_at: String,
     window_days: u32,
-    caveat: &'static str,
+    caveat: String,
     license: String,
     source_licenses: Vec<SourceLicense>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
+}
+
+/// Which time the numbers are about; stands at the end of every caveat.
+pub const WINDOW: &str = "Numbers are of the 30 days (messaging services: 14 days) before the answer, or before `as_of`: what \
+    was not measured in them has no verdict and is in no ranking.";
+
+/// A caveat with the time it is about.
+pub fn caveat(text: &str) -> String {
+    format!("{text} {WINDOW}")
 }
 
 /// Why an answer is empty.
@@ -202,7 +211,7 @@ pub fn snake<T: Serialize>(
             generated_at: generated.to_string(),
             window_days: WINDOW_DAYS,
             confirmation_rule: format!("{CONFIRMED_NETWORKS} networks"),
-            caveat,
+            caveat: self::caveat(caveat),
             countries_measured: world.facts.iter().filter(|facts| facts.recent > 0).count(),
             measurements,
             available: measurements > 0,
@@ -232,7 +241,7 @@ pub fn camel<T: Serialize>(
             body,
             generated_at: generated.to_string(),
             window_days: WINDOW_DAYS,
-            caveat,
+            caveat: self::caveat(caveat),
             license: license.clone(),
             source_licenses,
             as_of: as_of.map(|at| at.to_string()),
@@ -250,12 +259,13 @@ pub fn finish(asked: &Asked<'_>, table: &Table, license: &str, answer: &impl Ser
     Ok(Rendered::csv(csv(table.columns, rows, license)?, &format!("{}{parameter}.csv", asked.name)))
 }
 
-/// Rows as CSV: the named members, then the licence. Lists are joined with `;`, of objects each member is `name=value`.
+/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence. Lists are joined with `;`, of objects each member is `name=value`.
 pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(columns.iter().copied().chain(["license"])).map_err(Error::internal)?;
     for row in rows {
-        let cells = columns.iter().map(|column| row.get(column).map(cell).unwrap_or_default());
+        let member = |column: &&str| column.split('.').try_fold(row, |value, name| value.get(name));
+        let cells = columns.iter().map(|column| member(column).map(cell).unwrap_or_default());
         writer.write_record(cells.chain([license.to_owned()])).map_err(Error::internal)?;
     }
     writer.into_inner().map_err(|error| Error::internal(error.error()))
@@ -287,6 +297,19 @@ mod tests {
         ];
         let text = String::from_utf8(csv(&["name", "list", "map", "none"], &rows, "CC0").unwrap()).unwrap();
         assert_eq!(text, "name,list,map,none,license\n\"a,\"\"b\"\"\",x;1,k=0.5,,CC0\n'=1+1,,,,CC0\n");
+    }
+
+    /// Ruling intelligence 12: rankings are made of verdicts, and a verdict looks back so far.
+    #[test]
+    fn ruling_intelligence_12_every_caveat_names_the_window_that_verdicts_have() {
+        use crate::time::DAY;
+        use crate::verdict::constants::{AGE_LIMIT, AGE_LIMIT_MESSAGING};
+        assert_eq!(i64::from(WINDOW_DAYS) * DAY, AGE_LIMIT);
+        assert!(
+            WINDOW
+                .contains(&format!("the {WINDOW_DAYS} days (messaging services: {} days)", AGE_LIMIT_MESSAGING / DAY))
+        );
+        assert!(caveat("x.").starts_with("x. Numbers are of the 30 days"));
     }
 
     /// A first start has nothing and says so in every report.

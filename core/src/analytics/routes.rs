@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::facts::{Facts, Isp, Site, categorise};
 use super::reports::{self, Asked, MAX_AGE, Stamp, Table, World};
 use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed, WorstIsps};
+use super::tabular::{generated, wants_csv};
 use super::{constants, isps, measurement, platforms, tools, topics};
 use crate::country::routes::{AT_ONCE, input, measured};
 use crate::country::{Detect, Subject};
 use crate::documents::Rendered;
 use crate::http::{Cx, Response};
 use crate::starter::{Country, Platform};
-use crate::time::SECOND;
 use crate::world::{self, LICENSE, SourceLicense, SourceSummary};
 use crate::{Error, Result, Timestamp, licence, runtime};
 
@@ -25,14 +25,6 @@ use crate::{Error, Result, Timestamp, licence, runtime};
 const COMPARED: std::ops::RangeInclusive<usize> = 2..=10;
 /// Most networks of the list of the worst.
 const WORST_MOST: u32 = 500;
-
-fn wants_csv(cx: &Cx) -> Result<bool> {
-    match cx.query("format")?.as_deref() {
-        None | Some("json") => Ok(false),
-        Some("csv") => Ok(true),
-        Some(_) => Err(Error::bad_request("Query parameter `format` must be json or csv.")),
-    }
-}
 
 /// A country in the query: 400 for no code, 404 for a code that no country has.
 pub(super) fn country(cx: &Cx, name: &str) -> Result<Option<&'static Country>> {
@@ -62,12 +54,6 @@ fn respond(cx: &Cx, rendered: Rendered, at: Option<Timestamp>) -> Result<Respons
         Some(_) => Ok(response.with(CACHE_CONTROL, "no-store")),
         None => cx.tagged(response, MAX_AGE),
     }
-}
-
-/// The begin of the current period: equal answers of one period keep their tag.
-fn generated(cx: &Cx, at: Option<Timestamp>) -> Timestamp {
-    let now = cx.now();
-    if at.is_some() { now } else { Timestamp(now.0 - now.0.rem_euclid(i64::from(MAX_AGE) * SECOND)) }
 }
 
 type Told = (Facts, Vec<Site>, Vec<Isp>);
@@ -190,6 +176,7 @@ pub async fn info(cx: Cx) -> Result<Response> {
             ("nationally blocked", "a domain that is measured as blocked on at least three networks of a country"),
             ("decided", "a domain whose verdict from measurements is blocked or accessible"),
             ("importance", "countries x ln(1 + blocked observations x exp(-age in days / 30)) x mean confidence"),
+            ("window", reports::WINDOW),
             ("expected", "shared domains under fixed margins: each domain's own rate, each country's own total"),
             ("block_fraction", "blocked of the decided domains, summed over countries"),
         ]),
@@ -197,7 +184,7 @@ pub async fn info(cx: Cx) -> Result<Response> {
         category_source: "imported test lists, the global one first, else the basket of this project",
         constants: constants::TABLE.iter().copied().collect(),
         window_days: constants::WINDOW_DAYS,
-        caveats: vec![measurement::TESTED_ONLY, isps::CAVEAT],
+        caveats: vec![measurement::TESTED_ONLY, isps::CAVEAT, platforms::CAVEAT, reports::WINDOW],
         formats: ["json", "csv (?format=csv)"],
         license: LICENSE,
         generated_at: generated(&cx, None).to_string(),

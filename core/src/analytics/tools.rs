@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::constants::WINDOW_DAYS;
 use super::facts::{TOOLS, ToolFacts, tool_of};
-use super::reports::{Asked, NOTHING, Stamp, Table, World, finish};
+use super::reports::{Asked, NOTHING, Stamp, Table, World, caveat, finish};
 use crate::country::round;
 use crate::documents::Rendered;
 use crate::world::SourceLicense;
@@ -87,7 +87,7 @@ pub struct ToolsBody {
     window_days: u32,
     stats: Stats,
     by_provider: Vec<ProviderRow>,
-    caveat: &'static str,
+    caveat: String,
     license: String,
     source_licenses: Vec<SourceLicense>,
     updated_at: String,
@@ -130,13 +130,17 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         reason: by_provider.is_empty().then_some(match PROVIDERS.contains(&provider) {
             _ if stats.targets_undecided > 0 => "Tested, but on no network often enough for a verdict.",
             true => "Nothing tests this provider. Results exist for tor, torsf, psiphon, openvpn and riseupvpn once imported.",
-            false => NOTHING,
+            false if world.facts.iter().all(|facts| facts.recent == 0) => NOTHING,
+            false => "No test of a circumvention tool that says anything is inside the window. Tests of tor, psiphon, openvpn \
+                and others come with OONI's measurements: `heliograph import ooni-measurements <file>`.",
         }),
         window_days: WINDOW_DAYS,
         stats,
         by_provider,
-        caveat: "Numbers are of the whole window, not of the last 24 hours. Each test tries endpoints of its own choice; \
-            a tool may work where its public endpoints fail.",
+        caveat: caveat(
+            "Numbers are of the whole window, not of the last 24 hours. Each test tries endpoints of its own choice; a \
+             tool may work where its public endpoints fail.",
+        ),
         license: license.clone(),
         source_licenses,
         updated_at: world.facts.iter().filter_map(|facts| facts.newest).max().unwrap_or(world.at).to_string(),
@@ -188,7 +192,64 @@ fn provider_row(provider: &'static str, rows: &[(&&str, &Vec<(&str, &ToolFacts)>
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::facts::Facts;
     use super::*;
+    use crate::Timestamp;
+
+    fn tool(key: &str, measurements: u32, rate: Option<f64>, types: &[&str]) -> ToolFacts {
+        ToolFacts {
+            key: key.to_owned(),
+            measurements,
+            rate,
+            networks: 2,
+            block_types: types.iter().map(|name| (*name).to_owned()).collect(),
+            last_checked: Timestamp(0),
+        }
+    }
+
+    fn answer(parameter: Option<&str>) -> Value {
+        let facts = |country: &str, tools| Facts { country: country.to_owned(), recent: 1, tools, ..Facts::default() };
+        let iran = vec![
+            tool("tor/bootstrap", 10, Some(0.8), &["tcp-timeout"]),
+            tool("tor/obfs4", 10, Some(0.5), &["tls-reset"]),
+            tool("psiphon/bootstrap", 30, None, &[]),
+        ];
+        let world = World {
+            facts: vec![facts("IR", iran), facts("NO", vec![tool("tor/bootstrap", 10, Some(0.0), &[])])],
+            ..World::default()
+        };
+        let rendered = accessibility(&Asked { name: "tools", parameter, csv: false }, &world).unwrap();
+        serde_json::from_slice(&rendered.body).unwrap()
+    }
+
+    /// Spec intelligence 3.11 and 15: what a client reads unchecked. By hand: 10 of 30 measurements of Tor in Iran and
+    /// Norway do not count as blocked: 8 + 5 + 0 do.
+    #[test]
+    fn every_member_that_a_client_reads_is_there_and_of_its_type() {
+        let body = answer(None);
+        let counts = ["total_probes", "probe_nodes", "targets_tested", "total_accessible", "total_blocked"];
+        assert_eq!(counts.map(|name| body["stats"][name].as_u64().unwrap()), [30, 4, 2, 17, 13], "{body}");
+        let providers = body["by_provider"].as_array().unwrap();
+        assert_eq!(providers.len(), 1, "no measurement of Psiphon says anything: a rate of 0 would read as blocked");
+        let tor = &providers[0];
+        assert_eq!((&tor["provider"], &tor["total_probes"]), (&json!("tor"), &json!(30)), "{body}");
+        assert_eq!((&tor["accessible"], &tor["blocked"]), (&json!(17), &json!(13)), "{body}");
+        assert_eq!(tor["accessibility_rate"], 0.5667, "{body}");
+        for target in tor["targets"].as_array().unwrap() {
+            assert!(target["host"].is_string() && target["location"].is_string(), "{target}");
+            assert!(target["block_types"].as_array().unwrap().iter().all(Value::is_string), "{target}");
+            let share = |name: &str| target[name].as_f64().unwrap();
+            assert!((share("accessible_rate") + share("blocked_rate") - 1.0).abs() < 1e-9, "{target}");
+        }
+        assert!(body["updated_at"].is_string(), "{body}");
+        let norway = answer(Some("NO~tor"));
+        assert_eq!(norway["by_provider"][0]["accessibility_rate"], 1.0, "{norway}");
+        let psiphon = answer(Some("~psiphon"));
+        assert_eq!((&psiphon["available"], &psiphon["by_provider"]), (&json!(false), &json!([])), "{psiphon}");
+        assert!(psiphon["reason"].as_str().unwrap().starts_with("No test of a circumvention tool"), "{psiphon}");
+    }
 
     #[test]
     fn providers_are_those_of_clients_and_those_that_are_tested() {

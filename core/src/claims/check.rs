@@ -50,7 +50,7 @@ pub struct Findings {
     pub measurements: u32,
     /// Days of the period with a verdict of blocked.
     pub blocked_days: u32,
-    /// Whether the method that was measured is throttling.
+    /// Whether throttling is among the methods that were measured or that an incident names.
     pub throttled: bool,
     /// Confidence of the surest incident of the period that is more than suspected, and of the surest suspected one.
     pub incident: Option<f64>,
@@ -129,11 +129,14 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
 /// What supports that there was interference.
 fn interference(kind: Kind, findings: &Findings) -> Option<(Verdict, f64, Why)> {
     let likely = |confidence: f64, why| Some((Verdict::Likely, confidence.min(UNMEASURED), why));
+    let kind_fits = kind != Kind::Throttling || findings.throttled;
     if let Some(confidence) = findings.incident {
+        if !kind_fits {
+            return likely(confidence, Why::OtherKind);
+        }
         return Some((Verdict::Confirmed, confidence.max(findings.confidence_of_block()), Why::Incident));
     }
     if findings.state == State::Blocked && findings.measured {
-        let kind_fits = kind != Kind::Throttling || findings.throttled;
         let sure = findings.confidence >= CONFIRMING && findings.networks_blocked >= CONFIRMING_NETWORKS;
         return match (kind_fits, sure) {
             (false, _) => likely(findings.confidence, Why::OtherKind),
@@ -263,6 +266,9 @@ mod tests {
         let slow = claim(Kind::Throttling, false);
         assert_eq!(judge(slow, &BLOCKED).why, Why::OtherKind);
         assert_eq!(verdict(slow, &Findings { throttled: true, ..BLOCKED }), (Verdict::Confirmed, false));
+        let incident = Findings { incident: Some(0.9), ..NOTHING };
+        assert_eq!(judge(slow, &incident).why, Why::OtherKind);
+        assert_eq!(verdict(slow, &Findings { throttled: true, ..incident }), (Verdict::Confirmed, false));
     }
 
     #[test]

@@ -83,6 +83,7 @@ pub async fn find(rt: &dyn Runtime, country: &str, topic: Topic, stance: Stance,
     };
     findings.incident = surest(false);
     findings.suspected = surest(true);
+    findings.throttled |= incidents.iter().any(|incident| incident.draft.methods.iter().any(|m| m == "throttling"));
     let ended = |incident: &Incident| incident.end().is_some_and(|end| end <= period.at);
     findings.over = (findings.incident.is_some() && incidents.iter().all(ended)) || findings.over;
     let judgement = judge(stance, &findings);

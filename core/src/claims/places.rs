@@ -34,7 +34,10 @@ fn names() -> &'static Phrases<(&'static str, How)> {
         }
         for [code, adjectives, places] in starter::rows::<3>(TEXT) {
             let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty()).map(str::to_owned);
-            phrases.extend(parts(adjectives).map(|name| (name, (code, How::Adjective))));
+            // The file has the plurals that are no mere "s".
+            let plural = |name: &String| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
+            let people: Vec<String> = parts(adjectives).filter_map(|name| plural(&name)).collect();
+            phrases.extend(parts(adjectives).chain(people).map(|name| (name, (code, How::Adjective))));
             phrases.extend(parts(places).map(|name| (name, (code, How::Place))));
         }
         Phrases::new(phrases)

@@ -243,9 +243,12 @@ fn reason(claim: &Claim, found: &Found, now: crate::Timestamp) -> String {
     };
     match found.judgement.why {
         Why::Incident | Why::Suspected => found.incidents.first().map(incidents::sentence).unwrap_or_default(),
-        Why::Ended => format!("{name} was blocked in {country} before, and is measured as reachable after{when}."),
+        Why::Ended if claim.when.is_some() => {
+            format!("{name} was blocked in {country} before, and not any more{when} or within days after it.")
+        }
+        Why::Ended => format!("{name} was blocked in {country} before, and is not any more."),
         Why::Blocked | Why::Accessible | Why::Partly | Why::Listed => measured(""),
-        Why::OtherKind => format!("Interference with {name} was measured in {country}{when}, but not as throttling."),
+        Why::OtherKind => format!("Interference with {name} is known in {country}{when}, but not as throttling."),
         Why::TooLittle => format!("There are measurements of {name} in {country}{when}, too few to decide."),
         Why::Nothing => format!("Nothing is measured or recorded about {name} in {country}{when}."),
     }

@@ -24,172 +24,143 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sense {
     Bad(Kind),
+    /// Ends a measure; says nothing without one.
+    Ends,
+    /// Blocks a service, but ends a measure.
+    Suspends,
     /// It works.
     Good,
     /// It worked again: interference is over, so it had been there.
     Over,
     Not,
+    /// Holds a word of negation and negates nothing.
+    Aside,
 }
 
+/// Words in any form of theirs ([`stem`]), and phrases of them.
 const PHRASES: &[(Sense, &[&str])] = &[
     (
         Sense::Bad(Kind::Block),
         &[
             "block",
-            "blocks",
-            "blocked",
-            "blocking",
+            "blockage",
+            "blacklist",
             "ban",
-            "bans",
-            "banned",
-            "banning",
+            "bar",
             "censor",
-            "censors",
-            "censored",
-            "censoring",
             "censorship",
             "restrict",
-            "restricts",
-            "restricted",
-            "restricting",
             "restriction",
+            "suspension",
             "filter",
-            "filters",
-            "filtered",
-            "filtering",
-            "blacklisted",
-            "blacklist",
-            "prohibited",
-            "outlawed",
-            "suspend",
-            "suspends",
-            "suspended",
-            "inaccessible",
-            "unavailable",
-            "unreachable",
-            "access denied",
+            "limit",
+            "prohibit",
+            "outlaw",
+            "forbid",
             "forbidden",
-            "barred",
-            "bars",
-            "taken down",
             "denied access",
-            "limited access",
+            "access denied",
             "cut access",
             "no access",
-            "lost access",
             "without access",
-            "blockage",
-            "interfered with",
+            "interfere with",
             "dns poisoning",
             "dns tampering",
-            "firewalled",
-            "disrupted",
-            "disrupts",
+            "firewall",
+            "reset",
+            "disrupt",
             "disruption",
             "down",
+            "out of reach",
+            "only with a vpn",
+            "only through a vpn",
+            "only via a vpn",
+            "only over a vpn",
+            "only via vpn",
+            "only with vpn",
+            "need a vpn",
+            "require a vpn",
         ],
     ),
-    (
-        Sense::Bad(Kind::Throttling),
-        &[
-            "throttle",
-            "throttles",
-            "throttled",
-            "throttling",
-            "slowed",
-            "slows",
-            "slow",
-            "slowed down",
-            "slowdown",
-            "slowing",
-            "degraded",
-            "degrades",
-        ],
-    ),
+    (Sense::Bad(Kind::Throttling), &["throttle", "slow", "slowly", "slowdown", "degrade"]),
     (
         Sense::Bad(Kind::Shutdown),
         &[
-            "shut down",
-            "shuts down",
-            "shutting down",
-            "shutdown",
-            "shutdowns",
-            "shut off",
-            "switched off",
-            "turned off",
             "cut",
-            "cuts",
-            "cut off",
-            "cuts off",
-            "cutting",
-            "blackout",
             "offline",
+            "shutdown",
+            "blackout",
             "outage",
-            "disconnected",
-            "disconnects",
-            "pulled the plug",
+            "curfew",
+            "disable",
+            "disconnect",
+            "deactivate",
+            "pull the plug",
             "kill switch",
-            "severed",
+            "sever",
+            "gone dark",
+            "went dark",
+            "go dark",
             "plunged into darkness",
         ],
     ),
     (
         Sense::Good,
         &[
+            "access",
             "accessible",
+            "reach",
             "reachable",
             "available",
-            "works",
-            "working",
+            "work",
             "up",
             "open",
-            "loads",
-            "can be reached",
-            "can access",
-            "can use",
-            "can open",
+            "load",
+            "use",
+            "usable",
+            "read",
+            "watch",
+            "visit",
+            "browse",
+            "connect",
+            "get on",
+            "log in",
+            "possible",
             "online",
-            "functioning",
+            "operable",
+            "function",
             "fine",
             "unaffected",
-            "uncensored",
-            "usable",
         ],
     ),
     (
         Sense::Over,
         &[
             "unblock",
-            "unblocks",
-            "unblocked",
-            "unblocking",
+            "unban",
             "restore",
-            "restores",
-            "restored",
-            "restoring",
-            "reinstated",
-            "lifted",
-            "lifts",
-            "lift the ban",
-            "back online",
-            "came back",
+            "reinstate",
+            "lift",
             "is back",
             "are back",
-            "resumed",
-            "reconnected",
-            "access returned",
-            "unbanned",
-            "reopened",
-            "ended the block",
-            "ended its block",
+            "come back",
+            "came back",
+            "back on",
+            "back online",
+            "back up",
+            "resume",
+            "return",
+            "reconnect",
+            "reopen",
             "no longer",
             "any more",
             "anymore",
             "any longer",
-            "stopped blocking",
-            "stops blocking",
+            "stop blocking",
         ],
     ),
+    (Sense::Ends, &["end", "reverse", "revoke", "rescind", "withdraw", "withdrew", "overturn", "cancel", "cancelled"]),
+    (Sense::Suspends, &["suspend"]),
     (
         Sense::Not,
         &[
@@ -209,38 +180,112 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "didn't",
             "can't",
             "cannot",
-            "can not",
             "couldn't",
             "unable",
             "won't",
             "nobody",
-            "no one",
+            "nothing",
             "none",
-            "denies",
-            "denied",
             "deny",
-            "denying",
             "false",
             "untrue",
-            "rumours",
-            "rumors",
+            "myth",
+            "rumour",
+            "rumor",
             "fake",
+            "hoax",
             "neither",
             "nor",
-            "fails to",
-            "failed to",
-            "failing to",
-            "stopped",
-            "hoax",
+            "fail to",
+            "stop",
+            "prevent",
+            "lose",
+            "lost",
+            "hard",
+            "difficult",
+            "trouble",
+            "impossible",
+        ],
+    ),
+    (
+        Sense::Aside,
+        &[
+            "not only",
+            "no doubt",
+            "whether or not",
+            "no wonder",
+            "without a vpn",
+            "without vpn",
+            "without any vpn",
+            "without a proxy",
+            "without problem",
+            "without any problem",
+            "without trouble",
+            "without any trouble",
+            "without issue",
+            "no problem",
+            "no trouble",
+            "power outage",
+            "power cut",
+            "power blackout",
+            "government shutdown",
         ],
     ),
 ];
 
+/// Measures by name: what ends one ends the interference.
+const MEASURES: [&str; 13] = [
+    "block",
+    "blockage",
+    "ban",
+    "censorship",
+    "restriction",
+    "restrictions",
+    "suspension",
+    "shutdown",
+    "blackout",
+    "outage",
+    "curfew",
+    "throttling",
+    "slowdown",
+];
+/// Before one of these words, "block" and "ban" are no names.
+const BEFORE_A_VERB: [&str; 12] =
+    ["to", "not", "and", "or", "will", "would", "can", "could", "did", "didn't", "does", "doesn't"];
+
+/// Verbs that say what happens to a line together with "off", "down" or "on", which may stand behind the object.
+const VERBS: [&str; 10] = ["shut", "turn", "switch", "cut", "take", "took", "taken", "knock", "keep", "kept"];
+/// Words between such a verb and its particle.
+const GAP: usize = 5;
+
 fn senses() -> &'static Phrases<Sense> {
     static SENSES: Lazy<Sense> = Lazy::new();
     SENSES.get_or_init(|| {
-        Phrases::new(PHRASES.iter().flat_map(|(sense, list)| list.iter().map(|text| ((*text).to_owned(), *sense))))
+        let stems = |text: &str| text.split(' ').map(stem).collect::<Vec<String>>().join(" ");
+        Phrases::new(PHRASES.iter().flat_map(|(sense, list)| list.iter().map(move |text| (stems(text), *sense))))
     })
+}
+
+/// A verb or name without its ending: ban, bans, banned and banning are one. Not a linguist's stem, but the same for
+/// sentences and phrases.
+fn stem(word: &str) -> String {
+    let long = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() > 1);
+    let mut base = if let Some(rest) = long("ies").or_else(|| long("ied")) {
+        format!("{rest}y")
+    } else if let Some(rest) = long("ing").or_else(|| long("ed")) {
+        let mut ends = rest.chars().rev();
+        let doubled = ends.next().zip(ends.next()).is_some_and(|(a, b)| a == b && !matches!(a, 'l' | 's' | 'z'));
+        rest.get(..rest.len() - usize::from(doubled)).unwrap_or(rest).to_owned()
+    } else if let Some(rest) = long("es").filter(|rest| ["s", "x", "z", "ch", "sh"].iter().any(|e| rest.ends_with(e))) {
+        rest.to_owned()
+    } else {
+        long("s").filter(|rest| !rest.ends_with(['s', 'u', 'i'])).unwrap_or(word).to_owned()
+    };
+    if base.len() > 3 && base.ends_with('e') {
+        base.pop();
+    }
+    // "used" is not "us".
+    if base.len() < 3 && base.len() < word.len() { format!("{base}e") } else { base }
 }
 
 /// What a claim states.
@@ -253,9 +298,65 @@ pub struct Stance {
     pub over: bool,
 }
 
+/// What each word or phrase of a sentence says, in its order.
+fn meanings(words: &[Word<'_>]) -> Vec<Sense> {
+    let stems: Vec<Word<'_>> = words.iter().map(|word| Word { lower: stem(&word.lower), ..word.clone() }).collect();
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(word) = stems.get(at) {
+        let (length, sense) = match senses().at(&stems, at) {
+            Some((length, sense)) => (length, Some(sense)),
+            None => (1, particle(&stems, at).or_else(|| prefixed(word))),
+        };
+        found.extend(sense);
+        at += length;
+    }
+    found
+}
+
+/// "shut TikTok down", "switch mobile data off", "turn the internet on".
+fn particle(stems: &[Word<'_>], at: usize) -> Option<Sense> {
+    let verb = stems.get(at).filter(|word| VERBS.contains(&word.lower.as_str()))?;
+    let behind = stems.iter().skip(at + 1).take(GAP).map(|word| word.lower.as_str());
+    let mut behind = behind.filter(|word| matches!(*word, "off" | "down" | "on" | "back"));
+    match behind.next()? {
+        "on" => matches!(verb.lower.as_str(), "turn" | "switch" | "keep" | "kept").then_some(Sense::Good),
+        // "back on" is found where it stands.
+        "back" => None,
+        _ => Some(Sense::Bad(Kind::Shutdown)),
+    }
+}
+
+/// "unusable", "inaccessible": a syllable turns what follows it round.
+fn prefixed(stem: &Word<'_>) -> Option<Sense> {
+    let rest = stem.lower.strip_prefix("un").or_else(|| stem.lower.strip_prefix("in"))?;
+    let rest = [Word { lower: rest.to_owned(), ..stem.clone() }];
+    match senses().at(&rest, 0)?.1 {
+        Sense::Good => Some(Sense::Bad(Kind::Block)),
+        Sense::Bad(_) => Some(Sense::Good),
+        _ => None,
+    }
+}
+
+/// Whether a sentence names a measure, as in "the ban" and unlike "to ban".
+fn names_a_measure(words: &[Word<'_>]) -> bool {
+    let verb = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        before.is_some_and(|word| BEFORE_A_VERB.contains(&word.lower.as_str()))
+    };
+    words.iter().enumerate().any(|(at, word)| MEASURES.contains(&word.lower.as_str()) && !verb(at))
+}
+
 /// Reads the stance; `None` when nothing in the sentence speaks of reachability.
 pub fn stance(words: &[Word<'_>], internet: bool) -> Option<Stance> {
-    let found: Vec<Sense> = senses().all(words).into_iter().map(|(_, _, sense)| sense).collect();
+    let mut found = meanings(words);
+    let measure = names_a_measure(words);
+    for sense in &mut found {
+        *sense = match *sense {
+            Sense::Ends | Sense::Suspends if measure => Sense::Over,
+            Sense::Suspends => Sense::Bad(Kind::Block),
+            other => other,
+        };
+    }
     let bad: Vec<Kind> = found
         .iter()
         .filter_map(|sense| match sense {
@@ -268,7 +369,7 @@ pub fn stance(words: &[Word<'_>], internet: bool) -> Option<Stance> {
     let over = has(Sense::Over);
     let good = has(Sense::Good);
     if bad.is_empty() && !good && !over {
-        // "Users cannot open Telegram": a negation and nothing that says what is wrong.
+        // "Russia stopped Telegram": a negation and nothing that says what is wrong.
         return negations.then_some(Stance { kind: kind(&bad, internet), negated: false, over: false });
     }
     let negated = match (bad.is_empty(), over) {
@@ -300,6 +401,26 @@ mod tests {
     use super::super::words::split;
     use super::*;
 
+    #[test]
+    fn forms_of_a_word_have_one_stem_and_other_words_keep_theirs() {
+        for (forms, expected) in [
+            ("ban bans banned banning", "ban"),
+            ("throttle throttles throttled throttling", "throttl"),
+            ("deny denies denied denying", "deny"),
+            ("switch switches switched switching", "switch"),
+            ("use uses used using", "use"),
+            ("pull pulls pulled pulling", "pull"),
+            ("access", "access"),
+            ("us", "us"),
+            ("is", "is"),
+            ("virus", "virus"),
+        ] {
+            for form in forms.split(' ') {
+                assert_eq!(stem(form), expected, "{form}");
+            }
+        }
+    }
+
     fn read(text: &str) -> Option<(Kind, bool, bool)> {
         stance(&split(text), text.to_lowercase().contains("internet")).map(|s| (s.kind, s.negated, s.over))
     }
@@ -329,9 +450,26 @@ mod tests {
             ("internet access restored", (Kind::Shutdown, true, true)),
             ("Telegram was shut down", (Kind::Block, false, false)),
             ("Telegram works", (Kind::Block, true, false)),
+            ("Telegram is unusable", (Kind::Block, false, false)),
+            ("Telegram is unrestricted", (Kind::Block, true, false)),
+            ("you can use Telegram without a VPN", (Kind::Block, true, false)),
+            ("without a VPN you cannot use Telegram", (Kind::Block, false, false)),
+            ("Telegram can be reached only with a VPN", (Kind::Block, false, false)),
+            ("not only Telegram is blocked", (Kind::Block, false, false)),
+            ("nothing prevents people from using Telegram", (Kind::Block, true, false)),
+            ("the suspension of Telegram ended", (Kind::Block, true, true)),
+            ("the suspension of Telegram has not ended", (Kind::Block, false, false)),
+            ("they suspended Telegram", (Kind::Block, false, false)),
+            ("Telegram's block in Brazil was suspended", (Kind::Block, true, true)),
+            ("they did not suspend Telegram or block it", (Kind::Block, true, false)),
+            ("they switched the internet off", (Kind::Shutdown, false, false)),
+            ("they turned the internet back on", (Kind::Shutdown, true, true)),
+            ("they kept the internet on", (Kind::Shutdown, true, false)),
         ] {
             assert_eq!(read(text), Some(expected), "{text}");
         }
-        assert_eq!(read("Nairobi has nice weather"), None);
+        for text in ["Nairobi has nice weather", "there was a power outage in the US", "it was held from us"] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 }

@@ -51,7 +51,7 @@ const NEED_CAPITAL: [&str; 12] =
     ["x", "medium", "signal", "line", "zoom", "steam", "threads", "messenger", "rt", "vk", "dw", "fb"];
 
 /// Phrases for connectivity as a whole.
-const CONNECTIVITY: [&str; 24] = [
+const CONNECTIVITY: [&str; 29] = [
     "internet",
     "the net",
     "mobile data",
@@ -70,6 +70,11 @@ const CONNECTIVITY: [&str; 24] = [
     "telecommunications",
     "telecoms",
     "data services",
+    "communications",
+    "went dark",
+    "gone dark",
+    "shutdown",
+    "outage",
     "web access",
     "communications blackout",
     "online",
@@ -78,9 +83,16 @@ const CONNECTIVITY: [&str; 24] = [
     "4g",
 ];
 
-fn connectivity() -> &'static Phrases<()> {
-    static PHRASES: Lazy<()> = Lazy::new();
-    PHRASES.get_or_init(|| Phrases::new(CONNECTIVITY.map(|phrase| (phrase.to_owned(), ()))))
+/// Phrases that hold a word for connectivity and mean something else.
+const NO_CONNECTIVITY: [&str; 4] = ["power outage", "power outages", "power blackout", "government shutdown"];
+
+fn connectivity() -> &'static Phrases<bool> {
+    static PHRASES: Lazy<bool> = Lazy::new();
+    PHRASES.get_or_init(|| {
+        let about = CONNECTIVITY.map(|phrase| (phrase.to_owned(), true));
+        let not = NO_CONNECTIVITY.map(|phrase| (phrase.to_owned(), false));
+        Phrases::new(about.into_iter().chain(not))
+    })
 }
 
 /// Everything that a sentence names, in its order, each once. Connectivity counts when nothing else is named.
@@ -112,7 +124,7 @@ pub fn topics(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Topic> {
         }
     }
     order::sort_by_key(&mut found, |(at, _)| *at);
-    if found.is_empty() && !connectivity().all(words).is_empty() {
+    if found.is_empty() && connectivity().all(words).into_iter().any(|(.., about)| about) {
         return vec![Topic::Internet];
     }
     found.into_iter().map(|(_, topic)| topic).collect()
@@ -149,6 +161,11 @@ mod tests {
             ("the BBC and BBC News", vec!["bbc.com"]),
             ("the Internet Archive is blocked", vec!["archive.org"]),
             ("the internet was cut", vec!["internet"]),
+            ("a nationwide shutdown", vec!["internet"]),
+            ("the longest government shutdown", vec![]),
+            ("a power outage", vec![]),
+            ("the whole country went dark", vec!["internet"]),
+            ("Signal has gone dark", vec!["signal"]),
             ("no mobile data for Telegram", vec!["telegram"]),
             ("X-ray machines", vec![]),
             ("Voice of America, VOA", vec!["voanews.com"]),

@@ -316,8 +316,10 @@ pub fn when(words: &[Word<'_>], now: Timestamp) -> Option<When> {
             let found = first.resolve(today)?;
             let before = |back: usize| at.checked_sub(back).map_or("", |at| reader.lower(at));
             let word = if matches!(before(1), "the" | "early" | "mid" | "late") { before(2) } else { before(1) };
+            // "after the 2021 coup" tells when the coup was.
+            let event = word == "after" && before(1) == "the" && first.day.is_none();
             return Some(match word {
-                "since" | "after" => When { first: found.first, last: today.max(found.first) },
+                "since" | "after" if !event => When { first: found.first, last: today.max(found.first) },
                 _ => found,
             });
         }
@@ -384,6 +386,8 @@ mod tests {
             ("2019-2021", "2019-01-01/2021-12-31"),
             ("since 2019", "2019-01-01/2026-11-20"),
             ("since March 2024", "2024-03-01/2026-11-20"),
+            ("after March 2024", "2024-03-01/2026-11-20"),
+            ("after the April 2019 bombings", "2019-04-01/2019-04-30"),
             ("since the 3rd of May 2026", "2026-05-03/2026-11-20"),
             ("on 3 March", "2026-03-03/2026-03-03"),
             ("on 24 December", "2025-12-24/2025-12-24"),

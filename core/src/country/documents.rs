@@ -3,12 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::active::{ActiveBody, active, outage};
 use super::summary::{self, strictest};
 use crate::actor::{Kind, View};
 use crate::documents::{Family, Rendered};
 use crate::world::index::level;
 use crate::world::{
-    self, ComponentBody, CountrySummary, LICENSE, OoniBody, SourceLicense, components, ooni, outage_status,
+    self, ComponentBody, CountrySummary, LICENSE, OoniBody, Outage, SourceLicense, components, ooni, outage_status,
     source_licenses,
 };
 use crate::{Result, Timestamp};
@@ -26,11 +27,17 @@ pub const FAMILIES: &[Family] = &[
 
 fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
     let rank = crate::analytics::rank::rank(view)?;
-    Rendered::json(&country(&summary::summary(view, None)?, rank, view.now))
+    let mut body = country(&summary::summary(view, None)?, rank, view.now);
+    body.data.active_incidents = Some(active(view)?);
+    body.data.status = outage(view)?.map_or(body.data.status, Outage::as_str);
+    Rendered::json(&body)
 }
 
 fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
-    Rendered::json(&overview(&summary::summary(view, None)?))
+    let mut body = overview(&summary::summary(view, None)?);
+    body.active_incidents = Some(active(view)?);
+    body.status = outage(view)?.map_or(body.status, Outage::as_str);
+    Rendered::json(&body)
 }
 
 /// `/data/country/{code}`
@@ -83,6 +90,9 @@ struct CountryData {
     domains: u32,
     domains_blocked: u32,
     domains_accessible: u32,
+    /// What goes on now; absent about the past.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active_incidents: Option<Vec<ActiveBody>>,
     ooni: OoniBody,
     last_checked: Option<String>,
 }
@@ -116,7 +126,7 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, now: Timestamp) -> C
             country: summary.country.clone(),
             score: index.score,
             rank: rank.filter(|_| index.score.is_some()),
-            status: outage_status(summary),
+            status: outage_status(summary, None),
             level: level.map(|(name, _)| name),
             risk_tier: level.map_or(0, |(_, tier)| tier),
             confidence_interval: index.interval.map(|(low, high)| [low, high]),
@@ -130,6 +140,7 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, now: Timestamp) -> C
             domains: summary.domains,
             domains_blocked: summary.domains_blocked,
             domains_accessible: summary.domains_accessible,
+            active_incidents: None,
             ooni: measurements(summary),
             last_checked: summary.newest.map(|newest| newest.to_string()),
         },
@@ -156,6 +167,9 @@ pub struct CountryOverview {
     #[serde(skip_serializing_if = "Option::is_none")]
     ooni: Option<OoniBody>,
     score: Option<u32>,
+    /// What goes on now; absent about the past.
+    #[serde(rename = "activeIncidents", skip_serializing_if = "Option::is_none")]
+    active_incidents: Option<Vec<ActiveBody>>,
     license: &'static str,
     #[serde(rename = "sourceLicenses")]
     source_licenses: Vec<SourceLicense>,
@@ -168,9 +182,10 @@ pub fn overview(summary: &CountrySummary) -> CountryOverview {
     CountryOverview {
         country: summary.country.clone(),
         name: world::name(&summary.country),
-        status: outage_status(summary),
+        status: outage_status(summary, None),
         ooni: ooni(summary),
         score: summary.index.score,
+        active_incidents: None,
         license: LICENSE,
         source_licenses: source_licenses(std::iter::once(summary)),
         timestamp: summary.at.to_string(),

@@ -90,6 +90,8 @@ impl Operation for AddEvents {
         }
         if report.new + report.replaced > 0 {
             super::changes::touched_events(turn)?;
+            // The index has a part for shutdowns.
+            super::refresh::soon(turn)?;
         }
         GIVEN.put(turn, &(self.source,), &given)?;
         tell(turn, self.source, &given, marks)?;
@@ -147,6 +149,7 @@ pub(super) fn remove(turn: &mut Turn<'_>, source: u8, most: usize) -> Result<(u6
     }
     if !rows.is_empty() {
         super::changes::touched_events(turn)?;
+        super::refresh::soon(turn)?;
         let ids = rows.iter().map(|((_, id), _)| id.clone()).collect();
         let country = turn.actor().name.clone();
         turn.send(world::actor().name, &ForgetGiven { country, source, ids, all: false })?;

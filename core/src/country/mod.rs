@@ -22,6 +22,7 @@
 //! | `subject` | domains, services and their roles |
 //! | `routes` | the endpoints |
 
+mod active;
 mod answer;
 pub(crate) mod changes;
 mod day_counts;
@@ -40,6 +41,7 @@ mod packed;
 mod refresh;
 mod rollup;
 pub(crate) mod routes;
+mod shutdowns;
 pub(crate) mod source;
 mod subject;
 mod summary;
@@ -47,6 +49,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use active::{Active, SetActive};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
 pub use changes::{SetElsewhere, SetFailing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
@@ -63,6 +66,7 @@ pub use lists::{AddListed, ListedPreview};
 pub use refresh::Recompute;
 pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
+pub use shutdowns::SetShutdownTable;
 pub use source::Source;
 pub use subject::Subject;
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
@@ -90,6 +94,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetCatalogue>(),
     operation::<SetOutside>(),
     operation::<SetPriors>(),
+    operation::<SetShutdownTable>(),
+    operation::<SetActive>(),
     query::<FoldPreview>(),
     query::<ListedPreview>(),
     query::<EventsPreview>(),

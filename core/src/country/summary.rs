@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Source;
 use super::answer::{self, State};
+use super::changes;
 use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
@@ -65,6 +66,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         global: &catalogue.global,
         political: &catalogue.political,
         networks: u32::try_from(networks.len()).unwrap_or(u32::MAX),
+        shutdown_load: super::shutdowns::load(view, at)?,
     };
     let mut methods: Vec<String> = Vec::new();
     for method in blocks.iter().flat_map(|row| &row.methods) {
@@ -74,8 +76,14 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
     }
     let mut total = 0;
     let mut sources = Vec::new();
-    for ((code,), row) in SOURCES.scan(view, &SOURCES.range(), Direction::Ascending, 64)? {
+    // About the past only what was measured by then: a source may have gone on.
+    let past = (at < view.now).then(|| changes::heard_until(view, at)).transpose()?;
+    for ((code,), mut row) in SOURCES.scan(view, &SOURCES.range(), Direction::Ascending, 64)? {
         let Some(source) = Source::from_code(code) else { continue };
+        if let Some(past) = &past {
+            let Some((measurements, hour)) = past.get(&code) else { continue };
+            (row.measurements, row.rows, row.last_hour) = (*measurements, *measurements, *hour);
+        }
         total += row.measurements;
         sources.push(SourceSummary {
             source: source.id().to_owned(),

@@ -3,13 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::documents;
-use super::model::{Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, hash_id};
+use super::model::{
+    Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, Severity, Status, hash_id,
+};
 use super::query::{evidence_of, follow};
 use super::tables::{
     BY_COUNTRY, BY_EVENT, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdRow, Line,
     SEQUENCES, Sequence, VERSIONS, key,
 };
+use super::text::{INTERNET, title};
 use crate::actor::{Kind, Operation, Turn};
+use crate::country::{Active, SetActive};
+use crate::world::Outage;
 use crate::{Error, Result, Timestamp};
 
 /// What became of one event of a country.
@@ -199,7 +204,23 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
         BY_COUNTRY.put(turn, &(country, incident.start(), year, sequence), &line)?;
     }
     INCIDENTS.put(turn, &key(&incident.id), incident)?;
+    let active = active(incident);
+    if before.and_then(self::active) != active {
+        turn.send(incident.id.country.clone(), &SetActive { id: incident.id.clone(), active })?;
+    }
     documents::changed(turn)
+}
+
+/// What the pages of the country say of an incident: nothing when it is over, withdrawn or only suspected.
+fn active(incident: &Incident) -> Option<Active> {
+    let goes_on = incident.is_shown() && incident.status() == Status::Active && incident.end().is_none();
+    goes_on.then(|| Active {
+        title: title(incident),
+        severity: incident.severity(),
+        kind: incident.kind(),
+        outage: (incident.draft.subject == INTERNET)
+            .then(|| if incident.severity() == Severity::Critical { Outage::Full } else { Outage::Partial }),
+    })
 }
 
 /// A time later than that of every change before.

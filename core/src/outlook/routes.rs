@@ -275,11 +275,8 @@ async fn threat_level(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "country")?;
     let with_history = cx.flag("includeHistory")?.unwrap_or(false);
     let Looked { summary, days } = runtime::query(&*cx.rt, country.code, &Look).await?;
-    let active = Filter {
-        country: Some(country.code.to_owned()),
-        status: Some(vec![Status::Active, Status::Suspected]),
-        ..Filter::default()
-    };
+    let active =
+        Filter { country: Some(country.code.to_owned()), status: Some(vec![Status::Active]), ..Filter::default() };
     let active = count(&cx, active).await?;
     let score = summary.index.score.map(|score| f64::from(score) / 100.0);
     let delta = level::trend_delta(&days);

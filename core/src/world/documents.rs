@@ -1,12 +1,15 @@
 //! The open data of all countries: index as JSON and CSV, and the overview by code.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::index::level;
+use super::index::{WEIGHTS, level};
+use super::outages::{Outage, outages};
 use super::{CountrySummary, methodology, summaries};
 use crate::actor::{Kind, View};
-use crate::country::strictest;
+use crate::country::{Source, strictest};
 use crate::documents::{Family, Rendered};
 use crate::starter::{self, Country};
 use crate::{Result, Timestamp, order};
@@ -36,7 +39,7 @@ pub const FAMILIES: &[Family] = &[
         prefix: OVERVIEW,
         owner: Kind::World,
         max_age: MAX_AGE,
-        render: |view, _| Rendered::json(&overview(&summaries(view)?, view.now)),
+        render: |view, _| Rendered::json(&overview(&summaries(view)?, &outages(view)?, view.now)),
     },
     Family { prefix: METHODOLOGY, owner: Kind::World, max_age: 3_600, render: render_methodology },
 ];
@@ -150,9 +153,16 @@ pub struct LevelCounts {
 
 /// Sources of some summaries with their licences, each once.
 pub fn source_licenses<'a>(summaries: impl Iterator<Item = &'a CountrySummary>) -> Vec<SourceLicense> {
+    let mut shutdowns = false;
+    let summaries = summaries.inspect(|summary| {
+        shutdowns |= summary.index.components.iter().any(|part| part.name == "shutdown_load" && part.value.is_some());
+    });
     let all = summaries.flat_map(|s| &s.sources).map(|s| (s.source.as_str(), s.licence.as_str()));
-    let mut found: std::collections::BTreeMap<&str, &str> = order::gather(all);
+    let mut found: BTreeMap<&str, &str> = order::gather(all);
     found.insert("starter", starter::LICENCE);
+    if shutdowns {
+        found.insert(Source::AccessNow.id(), Source::AccessNow.licence());
+    }
     found
         .into_iter()
         .map(|(source, license)| SourceLicense { source: source.into(), license: license.into() })
@@ -204,6 +214,15 @@ pub fn components(summary: &CountrySummary) -> Vec<ComponentBody> {
     summary.index.components.iter().map(body).collect()
 }
 
+/// Parts that no scored country has.
+pub(super) fn missing_components(summaries: &[CountrySummary]) -> Vec<String> {
+    let has = |name: &str| {
+        let scored = summaries.iter().filter(|summary| summary.index.score.is_some());
+        scored.flat_map(|summary| &summary.index.components).any(|part| part.name == name && part.value.is_some())
+    };
+    WEIGHTS.iter().map(|(name, _)| *name).filter(|name| !has(name)).map(str::to_owned).collect()
+}
+
 /// The index as JSON.
 pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
     let rows = rows(summaries);
@@ -240,7 +259,7 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
             low_count: count("low"),
             free_count: count("free"),
         },
-        missing_components: vec!["shutdown_load".to_owned()],
+        missing_components: missing_components(summaries),
         countries: rows,
         as_of: None,
     }
@@ -249,12 +268,15 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
 /// The index as CSV (spec intelligence 3.2).
 pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
     let mut out = String::from(
-        "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated\n",
+        "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated,\
+         interval_low,interval_high,grade,license\n",
     );
     for (row, summary) in rows(summaries)
         .iter()
         .filter_map(|row| Some((row, summaries.iter().find(|summary| summary.country == row.code)?)))
     {
+        let end =
+            |of: fn([u32; 2]) -> u32| row.confidence_interval.map(of).map_or(String::new(), |end| end.to_string());
         let fields = [
             row.rank.to_string(),
             row.country.clone(),
@@ -268,6 +290,10 @@ pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
             summary.confirmed_rate.to_string(),
             row.blocked.join(";"),
             row.last_updated.clone().unwrap_or_default(),
+            end(|[low, _]| low),
+            end(|[_, high]| high),
+            row.grade.clone().unwrap_or_default(),
+            LICENSE.to_owned(),
         ];
         out += &fields.map(csv_field).join(",");
         out.push('\n');
@@ -296,7 +322,7 @@ pub struct OoniBody {
 /// The measurements of a summary; `None` without any inside the age limit.
 pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
     (summary.recent > 0).then(|| OoniBody {
-        status: outage_status(summary),
+        status: outage_status(summary, None),
         anomaly_rate: summary.anomaly_rate,
         confirmed_rate: summary.confirmed_rate,
         measurement_count: summary.week,
@@ -305,10 +331,11 @@ pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
     })
 }
 
-/// The outage vocabulary of the overview (spec intelligence 0.4). Nothing here measures outages yet, so what is measured
-/// is `normal` or, with a high share of blocked measurements, `degraded`.
-pub fn outage_status(summary: &CountrySummary) -> &'static str {
+/// The outage vocabulary of the overview (spec intelligence 0.4): what active incidents say, else `normal` for what is
+/// measured or, with a high share of blocked measurements, `degraded`.
+pub fn outage_status(summary: &CountrySummary, outage: Option<Outage>) -> &'static str {
     match summary.recent {
+        _ if outage.is_some() => outage.map_or("unknown", Outage::as_str),
         0 => "unknown",
         _ if summary.anomaly_rate > 0.5 => "degraded",
         _ => "normal",
@@ -350,13 +377,17 @@ pub struct OverviewBody {
 }
 
 /// The overview by code: every country, measured or not.
-pub fn overview(summaries: &[CountrySummary], now: Timestamp) -> OverviewBody {
+pub fn overview(summaries: &[CountrySummary], outages: &BTreeMap<String, Outage>, now: Timestamp) -> OverviewBody {
     let mut counts = StatusCounts::default();
     let mut rows = Vec::new();
     for country in Country::all() {
         let summary = summaries.iter().find(|summary| summary.country == country.code);
-        let status = summary.map_or("unknown", outage_status);
+        let outage = outages.get(country.code).copied();
+        let unmeasured = outage.map_or("unknown", Outage::as_str);
+        let status = summary.map_or(unmeasured, |summary| outage_status(summary, outage));
         match status {
+            "full_outage" => counts.full_outage += 1,
+            "partial_outage" => counts.partial_outage += 1,
             "degraded" => counts.degraded += 1,
             "normal" => counts.normal += 1,
             _ => counts.unknown += 1,

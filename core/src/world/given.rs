@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::shutdowns;
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::country::Source;
 use crate::event::{Cause, Event, EventKind, Scope};
 use crate::kv::{Direction, Row, Table};
 use crate::measurement::ImportCounts;
@@ -76,11 +78,20 @@ impl Operation for GivenEvents {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         GIVEN.put(turn, &(self.source, self.country.clone()), &self.given)?;
+        if self.source == Source::AccessNow.code() {
+            shutdowns::soon(turn)?;
+        }
         for (id, mark) in self.marks {
             MARKS.put(turn, &(self.country.clone(), self.source, id), &mark)?;
         }
         Ok(())
     }
+}
+
+/// The newest of what a source gave any country; `None` when it gave nothing.
+pub(super) fn newest_of(view: &View<'_>, source: Source) -> Result<Option<Timestamp>> {
+    let rows = GIVEN.scan(view, &GIVEN.prefix(&(source.code(),)), Direction::Ascending, usize::MAX)?;
+    Ok(rows.into_iter().map(|(_, given)| given.newest).max())
 }
 
 /// A country lost events of a source; with `all` it has nothing of it any more.
@@ -104,6 +115,9 @@ impl Operation for ForgetGiven {
         }
         if self.all {
             GIVEN.delete(turn, &(self.source, self.country));
+            if self.source == Source::AccessNow.code() {
+                shutdowns::soon(turn)?;
+            }
         }
         Ok(())
     }
@@ -218,7 +232,7 @@ impl Query for SourceState {
             row.newest = row.newest.max(Some(newest));
         };
         for ((code, _), given) in GIVEN.scan(view, &GIVEN.range(), Direction::Ascending, usize::MAX)? {
-            if let Some(source) = crate::country::Source::from_code(code) {
+            if let Some(source) = Source::from_code(code) {
                 add(source.id(), given.rows, given.newest);
             }
         }

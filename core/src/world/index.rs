@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::TargetSummary;
+use crate::event::Scope;
 use crate::order;
 use crate::starter::{self, categories::Focus};
 
@@ -14,6 +15,11 @@ pub const WEIGHTS: [(&str, f64); 4] =
 /// Strength, in sites, of the prior that shrinks each part, and its mean for breadth.
 pub const PRIOR_SITES: f64 = 4.0;
 pub const PRIOR_BREADTH: f64 = 0.03;
+/// Days that the shutdown load looks back over; the weight of a day halves in so many days, and a day on which no more
+/// than a region was off has this part of the weight. Our choice.
+pub const LOAD_DAYS: i64 = 365;
+pub const LOAD_HALF_DAYS: f64 = 180.0;
+pub const LOAD_REGIONAL: f64 = 0.5;
 /// Least measurements and sites for a score.
 pub const MIN_SESSIONS: u64 = 200;
 pub const MIN_SITES: usize = 20;
@@ -62,6 +68,23 @@ pub struct Inputs<'a> {
     pub political: &'a [String],
     /// Networks with votes.
     pub networks: u32,
+    /// See [`shutdown_load`], or why there is none.
+    pub shutdown_load: Result<f64, &'static str>,
+}
+
+/// Share of the last year that a country was off, recent days weighing more: 1 when all of it every day. Spans are first
+/// and last day, since the epoch; a day that several cover counts once, as the widest.
+pub fn shutdown_load(spans: &[(i64, i64, Scope)], today: i64) -> f64 {
+    let (mut load, mut all) = (0.0, 0.0);
+    for back in 0..LOAD_DAYS {
+        let weight = (-(back as f64) / LOAD_HALF_DAYS).exp2();
+        let day = today - back;
+        let of_day = spans.iter().filter(|(first, last, _)| (*first..=*last).contains(&day));
+        let part = of_day.map(|(.., scope)| if *scope == Scope::National { 1.0 } else { LOAD_REGIONAL });
+        load += weight * part.fold(0.0, f64::max);
+        all += weight;
+    }
+    load / all
 }
 
 /// Level and risk tier of a score.
@@ -96,7 +119,7 @@ pub fn compute(inputs: &Inputs<'_>) -> Index {
         ((!listed.is_empty()).then(|| shrunk(share, listed.len(), PRIOR_BREADTH)), "no site of the list is decided"),
         (any(shrunk(blocked.iter().filter(political).count() as f64, blocked.len(), 0.0)), no_blocks),
         (any(shrunk(depth, blocked.len(), 0.0)), no_blocks),
-        (None, "no shutdown table is imported"),
+        (inputs.shutdown_load.ok(), inputs.shutdown_load.err().unwrap_or_default()),
     ];
     let components: Vec<Component> = WEIGHTS
         .iter()
@@ -148,7 +171,7 @@ fn interval(score: f64, components: &[Component], listed: usize, blocked: usize)
     let total: f64 = components.iter().filter(|part| part.value.is_some()).map(|part| part.weight).sum();
     let variance: f64 = components
         .iter()
-        .zip([listed, blocked, blocked, 0])
+        .zip([listed, blocked, blocked, LOAD_DAYS as usize])
         .filter_map(|(part, n)| {
             let p = part.value?;
             let weight = part.weight / total;
@@ -195,7 +218,97 @@ mod tests {
             .enumerate()
             .map(|(n, site)| row(site.domain, if n < blocked { State::Blocked } else { State::Accessible }, evidence))
             .collect();
-        compute(&Inputs { rows: rows.iter().collect(), global: &[], political: &[], networks: 6 })
+        compute(&inputs(&rows))
+    }
+
+    fn inputs(rows: &[TargetSummary]) -> Inputs<'_> {
+        let shutdown_load = Err("no shutdown table is imported");
+        Inputs { rows: rows.iter().collect(), global: &[], political: &[], networks: 6, shutdown_load }
+    }
+
+    fn basket(blocked: usize, all: usize) -> Vec<TargetSummary> {
+        let state = |n: usize| if n < blocked { State::Blocked } else { State::Accessible };
+        let sites = starter::basket::all().iter().take(all).enumerate();
+        sites.map(|(n, site)| row(site.domain, state(n), 20)).collect()
+    }
+
+    /// Ruling intelligence 33: no table is not no shutdown. By hand, with breadth b and nothing blocked: (0.45 b + 0.20 x
+    /// load) / 0.65.
+    #[test]
+    fn ruling_intelligence_33_a_shutdown_load_of_zero_is_a_part_and_no_table_is_none() {
+        let rows = basket(0, 40);
+        let with = |shutdown_load| compute(&Inputs { shutdown_load, ..inputs(&rows) });
+        let (none, zero, half) = (with(Err("no table")), with(Ok(0.0)), with(Ok(0.5)));
+        assert_eq!(none.components[3].missing.as_deref(), Some("no table"));
+        assert_eq!((zero.components[3].value, zero.components[3].missing.as_ref()), (Some(0.0), None));
+        let breadth = half.components[0].value.unwrap();
+        assert_eq!(half.score, Some(percent((0.45 * breadth + 0.20 * 0.5) / 0.65)));
+        assert!(zero.score <= none.score && none.score < half.score);
+        let (low, high) = half.interval.unwrap();
+        assert!(low < half.score.unwrap() && half.score.unwrap() < high);
+    }
+
+    /// The methodology prints what the code computes with: levels, minimums, grades and weights as printed give the
+    /// scores that the code gives, on both sides of every limit.
+    #[test]
+    fn the_published_numbers_are_those_that_decide() {
+        let settings = crate::settings::Settings::default();
+        let body = serde_json::to_value(crate::world::methodology(&[], &settings, crate::Timestamp(0))).unwrap();
+        let scoring = &body["methodology"]["scoring"];
+        let number = |name: &str| scoring[name].as_u64().unwrap();
+        for (name, from) in scoring["levels"].as_object().unwrap() {
+            let from = u32::try_from(from.as_u64().unwrap()).unwrap();
+            assert_eq!(
+                (level(from).0, level(from).1),
+                (name.as_str(), scoring["riskTiers"][name].as_u64().unwrap() as u8)
+            );
+            assert!(from == 0 || level(from - 1).0 != name);
+        }
+        let (sites, sessions) = (number("minimumSites") as usize, number("minimumMeasurements"));
+        let mut rows = basket(0, sites);
+        let set = |rows: &mut Vec<TargetSummary>, all: u64| {
+            rows.iter_mut().for_each(|row| row.counted = 0);
+            rows[0].counted = u32::try_from(all).unwrap();
+        };
+        set(&mut rows, sessions);
+        assert!(compute(&inputs(&rows)).score.is_some());
+        assert_eq!(compute(&inputs(&rows[..sites - 1])).score, None, "one site less");
+        set(&mut rows, sessions - 1);
+        assert_eq!(compute(&inputs(&rows)).score, None, "one measurement less");
+        for grade in scoring["grades"].as_array().unwrap() {
+            let (least, networks) =
+                (grade["measurements"].as_u64().unwrap(), grade["networks"].as_u64().unwrap() as u32);
+            let mut of = |all: u64, networks: u32| {
+                set(&mut rows, all);
+                compute(&Inputs { networks, ..inputs(&rows) }).grade
+            };
+            assert_eq!(of(least, networks).as_deref(), grade["grade"].as_str());
+            assert_ne!(of(least - 1, networks).as_deref(), grade["grade"].as_str());
+            assert_ne!(of(least, networks - 1).as_deref(), grade["grade"].as_str());
+        }
+        let rows = basket(30, 40);
+        let found = compute(&Inputs { shutdown_load: Ok(0.25), ..inputs(&rows) });
+        let weight = |name: &str| scoring["weights"][name].as_f64().unwrap();
+        let sum: f64 = found.components.iter().map(|part| weight(&part.name) * part.value.unwrap()).sum();
+        assert_eq!(found.score, Some(percent(sum)));
+        let total: f64 = WEIGHTS.iter().map(|(name, _)| weight(name)).sum();
+        assert!((total - 1.0).abs() < 1e-12);
+        let prior = (30.0 + scoring["priorBreadth"].as_f64().unwrap() * scoring["priorSites"].as_f64().unwrap())
+            / (40.0 + scoring["priorSites"].as_f64().unwrap());
+        assert_eq!(found.components[0].value, Some(crate::country::round(prior)));
+    }
+
+    #[test]
+    fn a_shutdown_load_weighs_recent_days_wide_shutdowns_and_no_day_twice() {
+        let today = 20_000;
+        assert_eq!(shutdown_load(&[], today), 0.0);
+        let every_day = [(today - 500, today, Scope::National)];
+        assert!((shutdown_load(&every_day, today) - 1.0).abs() < 1e-12);
+        let regional = [(today - 500, today, Scope::Regional), (today - 500, today, Scope::Network)];
+        assert!((shutdown_load(&regional, today) - LOAD_REGIONAL).abs() < 1e-12, "covered twice, counted once");
+        let day = |back| shutdown_load(&[(today - back, today - back, Scope::National)], today);
+        assert!((day(0) / day(180) - 2.0).abs() < 1e-9, "half the weight after 180 days");
+        assert!(day(364) > 0.0 && day(365) == 0.0 && day(-1) == 0.0);
     }
 
     #[test]

@@ -6,8 +6,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CountrySummary;
-use super::documents::{LICENSE, SourceLicense, source_licenses};
-use super::index::{GRADES, LEVELS, MIN_SESSIONS, MIN_SITES, PRIOR_BREADTH, PRIOR_SITES, WEIGHTS};
+use super::documents::{LICENSE, SourceLicense, missing_components, source_licenses};
+use super::index::{
+    GRADES, LEVELS, LOAD_DAYS, LOAD_HALF_DAYS, LOAD_REGIONAL, MIN_SESSIONS, MIN_SITES, PRIOR_BREADTH, PRIOR_SITES,
+    WEIGHTS,
+};
 use crate::country::{Source, strictest};
 use crate::settings::Settings;
 use crate::starter::categories;
@@ -111,7 +114,11 @@ struct Scoring {
     levels: BTreeMap<&'static str, u32>,
     risk_tiers: BTreeMap<&'static str, u8>,
     weights: BTreeMap<&'static str, f64>,
-    missing_components: Vec<&'static str>,
+    missing_components: Vec<String>,
+    /// Days the shutdown load looks back over, days in which a day's weight halves, and the part of a regional one.
+    shutdown_days: i64,
+    shutdown_half_life_days: f64,
+    shutdown_regional_weight: f64,
     grades: Vec<GradeBody>,
     minimum_measurements: u64,
     minimum_sites: usize,
@@ -153,7 +160,7 @@ const LIMITATIONS: &[&str] = &[
     "Measurements are made by volunteers: where, when and what they measure is not a sample of the population.",
     "The index speaks of the sites of its list, not of the web.",
     "Weights of networks are IPv4 addresses, not users; no table of users is used.",
-    "Shutdowns do not enter the index yet.",
+    "Shutdowns enter the index where a shutdown table is imported that reaches into the last year, else not at all.",
     "Tests of messengers carry no control; successes on other networks and in other countries stand in for it.",
     "Lists made for routing around blocks set no status.",
     "Evidence ages network by network. When the clean networks' votes have passed the age limit, a new vote of a blocked \
@@ -183,7 +190,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
             data_sources: order::gather(sources().chain([starter_source()])),
             data_sources_list: sources().map(|(_, source)| source).chain([starter_source().1]).collect(),
             model: model(),
-            scoring: scoring(),
+            scoring: scoring(summaries),
             constants: constants(),
             changes: change::constants::TABLE.iter().map(|constant| (constant.name, constant.value)).collect(),
             analytics: analytics::constants::TABLE.iter().copied().collect(),
@@ -268,13 +275,16 @@ fn model() -> Model {
     }
 }
 
-fn scoring() -> Scoring {
+fn scoring(summaries: &[CountrySummary]) -> Scoring {
     Scoring {
         scale: "0 to 100, 100 is total blocking",
         levels: order::gather(LEVELS.iter().map(|(from, name, _)| (*name, *from))),
         risk_tiers: order::gather(LEVELS.iter().map(|(_, name, tier)| (*name, *tier))),
         weights: order::gather(WEIGHTS),
-        missing_components: vec!["shutdown_load"],
+        missing_components: missing_components(summaries),
+        shutdown_days: LOAD_DAYS,
+        shutdown_half_life_days: LOAD_HALF_DAYS,
+        shutdown_regional_weight: LOAD_REGIONAL,
         grades: GRADES
             .iter()
             .map(|(grade, measurements, networks)| GradeBody {

@@ -7,6 +7,8 @@ mod exchange;
 mod given;
 pub mod index;
 mod methodology;
+mod outages;
+mod shutdowns;
 mod sweep;
 
 pub(crate) use documents::{
@@ -21,6 +23,7 @@ pub use given::{
     SourceState,
 };
 pub use methodology::{Methodology, methodology};
+pub use outages::{Outage, SetOutage};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
 use serde::{Deserialize, Serialize};
@@ -46,6 +49,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Swept>(),
     operation::<Forget>(),
     operation::<Unlisted>(),
+    operation::<shutdowns::TellShutdowns>(),
+    operation::<SetOutage>(),
     query::<SweepState>(),
     query::<SourceEpoch>(),
     query::<Countries>(),
@@ -266,9 +271,12 @@ impl Operation for Summarize {
         if let Some(summary) = self.summary {
             outlook::scores::note(turn, &summary)?;
             let key = (self.country,);
-            let before = COUNTRIES.get(turn, &key)?.and_then(|summary| summary.index.score);
+            let before = COUNTRIES.get(turn, &key)?;
             COUNTRIES.put(turn, &key, &summary)?;
-            if before != summary.index.score {
+            if before.is_none() {
+                shutdowns::soon(turn)?;
+            }
+            if before.and_then(|before| before.index.score) != summary.index.score {
                 let summaries = summaries(&turn.view())?;
                 analytics::rank::tell(turn, &summaries)?;
             }

@@ -37,6 +37,10 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
     if found.rows == 0 {
         return Err("nothing could be read".to_owned());
     }
+    if found.cases.is_empty() {
+        let reasons: Vec<String> = found.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+        return Err(format!("no row can be judged ({}). {FORM}", reasons.join(", ")));
+    }
     let report = Report {
         files: command.files.len(),
         rows: found.rows,
@@ -52,6 +56,10 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// What a file of labels must be, for who gave another one.
+const FORM: &str = "Labels are JSON objects, one a line, with `label` (blocked, down or ok) and the raw document as \
+    `measurement`.";
 
 #[derive(Default)]
 struct Found {
@@ -98,6 +106,8 @@ fn superseded(row: &Value) -> bool {
 fn one_file(client: &Client, file: &Path, found: &mut Found) -> Result<(), String> {
     let mut rows = Documents::open(file).map_err(|error| error.to_string())?;
     let mut batch = Batch::default();
+    let strange = |found: &Found| ["no_json", "no_label"].iter().filter_map(|r| found.skipped.get(r)).sum::<u64>();
+    let (rows_before, strange_before) = (found.rows, strange(found));
     while let Some(row) = rows.next().map_err(|error| error.to_string())? {
         found.rows += 1;
         let read = match row {
@@ -116,7 +126,12 @@ fn one_file(client: &Client, file: &Path, found: &mut Found) -> Result<(), Strin
             Err(reason) => *found.skipped.entry(reason).or_default() += 1,
         }
     }
-    batch.send(client, &mut |result| found.judged(result))
+    batch.send(client, &mut |result| found.judged(result))?;
+    let rows = found.rows - rows_before;
+    if rows > 0 && strange(found) - strange_before == rows {
+        return Err(format!("none of its {rows} rows is a label. {FORM}"));
+    }
+    Ok(())
 }
 
 impl Found {

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::tables::NETWORKS;
 use super::tables::{Days, Hours, SILENCES, SilenceRow, VOLUME_DAYS, VOLUMES, WORK, Work};
 use super::{combine_again, soon};
-use crate::Result;
-use crate::actor::{Kind, Operation, Turn};
+use crate::actor::{Kind, Operation, Turn, View};
 use crate::change::combine::Silence;
 use crate::change::constants::{
     ELSEWHERE_COUNTRIES, ELSEWHERE_REDUCED, PROFILE_DAYS, PROFILE_LAG, SILENCE_DAYS, SILENCE_HOURS, SILENCE_WINDOW,
@@ -20,6 +19,7 @@ use crate::kv::Direction;
 use crate::time::{HOUR, SECOND};
 use crate::verdict::constants::MIN_ADDRESSES;
 use crate::world::{self, AskElsewhere, Elsewhere, VolumeDays};
+use crate::{Result, Timestamp};
 
 /// Days of volumes sent to the world in one operation.
 const DAYS_AT_ONCE: usize = 40;
@@ -44,6 +44,21 @@ pub fn heard(turn: &mut Turn<'_>, key: (u32, u32, u8), more: &[i64; 24]) -> Resu
 pub fn forget(turn: &mut Turn<'_>, key: (u32, u32, u8)) -> Result<()> {
     VOLUMES.delete(turn, &key);
     Ok(VOLUME_DAYS.put(turn, &(key.0,), &())?)
+}
+
+/// Measurements of each source up to a time, by the source's code, with the hour of the newest since the epoch.
+pub fn heard_until(view: &View<'_>, at: Timestamp) -> Result<BTreeMap<u8, (u64, i64)>> {
+    let last = at.hour();
+    let mut found: BTreeMap<u8, (u64, i64)> = BTreeMap::new();
+    let days = VOLUMES.between(&(), &(u32::try_from(at.day() + 1).unwrap_or(0),));
+    VOLUMES.visit(view, days, Direction::Ascending, |(day, _, source), Hours(hours)| {
+        for (hour, count) in (i64::from(day) * 24..=last).zip(hours).filter(|(_, count)| *count > 0) {
+            let sum = found.entry(source).or_default();
+            *sum = (sum.0 + u64::from(count), sum.1.max(hour));
+        }
+        Ok(true)
+    })?;
+    Ok(found)
 }
 
 /// Tells the world the changed volumes and looks for silences around them; true when nothing is left to do.

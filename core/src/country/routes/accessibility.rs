@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use futures_util::StreamExt;
-use http::header::CACHE_CONTROL;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::detect::{Question, StatusCounts, license};
 use super::input;
+use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
 use crate::http::{Cx, Response};
 use crate::world::{self, ListedBy, TargetRows, TargetSummary};
@@ -186,8 +186,13 @@ pub struct SummaryBody {
 /// Most blocked targets listed in a summary.
 const TOP: usize = 50;
 
+/// A summary as CSV: what is blocked most.
+const SUMMARY_TABLE: Tabular =
+    Tabular { name: "blocked", list: "topBlocked", inner: None, columns: &["domain", "blockRate", "method"] };
+
 pub async fn summary(cx: Cx) -> Result<Response> {
-    cx.kept(summary_page(&cx)).await
+    let country = input::path_country(&cx, "country")?;
+    tabular::send(&cx, &SUMMARY_TABLE, country.code, cx.kept(summary_page(&cx)).await?)
 }
 
 async fn summary_page(cx: &Cx) -> Result<Response> {
@@ -213,7 +218,7 @@ async fn summary_page(cx: &Cx) -> Result<Response> {
         unknown_count: checked.len() - decided,
         block_rate: if decided == 0 { 0.0 } else { round(blocked_count as f64 / decided as f64) },
         measurements: overall.recent,
-        last_updated: overall.newest.unwrap_or_else(|| cx.now()).to_string(),
+        last_updated: overall.newest.unwrap_or_else(|| tabular::generated(cx, at)).to_string(),
         top_blocked: blocked
             .into_iter()
             .take(TOP)
@@ -296,8 +301,27 @@ pub async fn ask_all(
     answers.into_iter().collect()
 }
 
+const SERVICE_TABLE: Tabular = Tabular {
+    name: "service",
+    list: "countries",
+    inner: None,
+    columns: &[
+        "country",
+        "countryName",
+        "status",
+        "accessibilityScore",
+        "blockingMethod",
+        "methods",
+        "confidence",
+        "evidenceCount",
+        "basis",
+        "lastChecked",
+    ],
+};
+
 pub async fn service(cx: Cx) -> Result<Response> {
-    Ok(cx.kept(service_page(&cx)).await?.with(CACHE_CONTROL, "no-store"))
+    let page = cx.kept(service_page(&cx)).await?;
+    tabular::send(&cx, &SERVICE_TABLE, cx.path("service")?, page)
 }
 
 async fn service_page(cx: &Cx) -> Result<Response> {
@@ -310,7 +334,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
     let at = cx.time("as_of")?;
     let codes = countries_of(cx, &subject).await?;
     let answers = ask_all(cx, &subject, codes, at).await?;
-    let now = cx.now().to_string();
+    let now = tabular::generated(cx, at).to_string();
     let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     let decided = counts.blocked + counts.accessible;
     let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
@@ -327,8 +351,9 @@ async fn service_page(cx: &Cx) -> Result<Response> {
             methods: answer.methods,
             confidence: answer.confidence,
             evidence_count: answer.evidence_count,
+            // Of what was never measured it is the time of the answer (ruling intelligence 27).
+            last_checked: if answer.basis == "unmeasured" { now.clone() } else { answer.last_checked.to_string() },
             basis: answer.basis,
-            last_checked: answer.last_checked.to_string(),
             checked_at: now.clone(),
         })
         .collect();

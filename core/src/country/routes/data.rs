@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::accessibility::AT_ONCE;
 use super::input;
+use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
 use crate::reference::{self, Interested};
@@ -50,11 +51,38 @@ pub async fn index_csv(cx: Cx) -> Result<Response> {
     Ok(response.with(CONTENT_DISPOSITION, &name).with(CACHE_CONTROL, "no-store"))
 }
 
+const OVERVIEW_TABLE: Tabular = Tabular {
+    name: "countries",
+    list: "countries",
+    inner: None,
+    columns: &[
+        "country",
+        "name",
+        "status",
+        "score",
+        "ooni.anomalyRate",
+        "ooni.confirmedRate",
+        "ooni.measurementCount",
+        "ooni.affectedServices",
+        "ooni.lastUpdated",
+    ],
+};
+
 pub async fn overview(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return cx.document(world::OVERVIEW).await };
-    let mut body = world::overview(&Box::pin(past(&cx, at)).await?, cx.now());
-    body.as_of = Some(at.to_string());
-    Response::uncached(&body)
+    let csv = tabular::wants_csv(&cx)?;
+    let json = match cx.time("as_of")? {
+        None if !csv => return cx.document(world::OVERVIEW).await,
+        None => {
+            let document = runtime::document(&*cx.rt, world::OVERVIEW).await?;
+            Response::new(http::StatusCode::OK, "application/json", document.body().clone())
+        }
+        Some(at) => {
+            let mut body = world::overview(&Box::pin(past(&cx, at)).await?, &BTreeMap::new(), cx.now());
+            body.as_of = Some(at.to_string());
+            Response::json(&body)?
+        }
+    };
+    tabular::send(&cx, &OVERVIEW_TABLE, "", json)
 }
 
 /// The summary of one country at a time.
@@ -146,8 +174,16 @@ type Found = (Option<String>, u32, Vec<(BlockedDomain, bool)>);
 /// Blocked domains named per network.
 const TOP: usize = 10;
 
+const ISPS_TABLE: Tabular = Tabular {
+    name: "isps",
+    list: "isps",
+    inner: None,
+    columns: &["asn", "name", "threat_level", "block_rate", "measurements", "blocked_count", "top_blocked_domains"],
+};
+
 pub async fn isps(cx: Cx) -> Result<Response> {
-    cx.kept(isps_page(&cx)).await
+    let country = input::path_country(&cx, "code")?;
+    tabular::send(&cx, &ISPS_TABLE, country.code, cx.kept(isps_page(&cx)).await?)
 }
 
 async fn isps_page(cx: &Cx) -> Result<Response> {
@@ -177,8 +213,12 @@ async fn isps_page(cx: &Cx) -> Result<Response> {
     Response::json(&IspsBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
-        // A past page is computed now; the present one is as old as its summary.
-        generated: at.map_or(overall.at, |_| cx.now()).to_string(),
+        // The present page is as old as its summary, where there is one; any other is computed now.
+        generated: match (at, overall.total) {
+            (None, 1..) => overall.at,
+            _ => tabular::generated(cx, at),
+        }
+        .to_string(),
         period: "30 days (messaging services 14 days)".to_owned(),
         summary: IspCounts {
             total_isps: isps.len(),

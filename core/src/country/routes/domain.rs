@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::accessibility::{AT_ONCE, ask_all, countries_of};
 use super::detect::{Question, StatusCounts, license};
 use super::input;
+use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, Explanation, History, HistoryDay, NetworkAnswer, State, Subject, round, sentence};
 use crate::http::{Cx, Response};
 use crate::time::DAY;
@@ -72,8 +73,28 @@ fn status(counts: &StatusCounts) -> &'static str {
     }
 }
 
+/// A page as CSV: a line for each blocking network; one without number for a country where none is known to block.
+const DOMAIN_TABLE: Tabular = Tabular {
+    name: "domain",
+    list: "blocked_in",
+    inner: Some("isps"),
+    columns: &[
+        "country",
+        "country_name",
+        "basis",
+        "confidence",
+        "methods",
+        "last_checked",
+        "asn",
+        "name",
+        "block_rate",
+        "measurements",
+    ],
+};
+
 pub async fn domain(cx: Cx) -> Result<Response> {
-    cx.kept(domain_page(&cx)).await
+    let page = cx.kept(domain_page(&cx)).await?;
+    tabular::send(&cx, &DOMAIN_TABLE, &Subject::parse(cx.path("domain")?)?.name, page)
 }
 
 async fn domain_page(cx: &Cx) -> Result<Response> {
@@ -99,7 +120,7 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     }
     Response::json(&DomainBody {
         domain: subject.name.clone(),
-        generated: cx.now().to_string(),
+        generated: tabular::generated(cx, at).to_string(),
         period: PERIOD,
         status: status(&counts),
         summary: DomainSummary {
@@ -213,8 +234,17 @@ pub struct HistoryBody {
     as_of: Option<String>,
 }
 
+/// A history as CSV: a line for each day and country.
+const HISTORY_TABLE: Tabular = Tabular {
+    name: "history",
+    list: "timeline",
+    inner: Some("countries"),
+    columns: &["date", "country", "status", "blockRate", "measurements"],
+};
+
 pub async fn history(cx: Cx) -> Result<Response> {
-    cx.kept(history_page(&cx)).await
+    let page = cx.kept(history_page(&cx)).await?;
+    tabular::send(&cx, &HISTORY_TABLE, &Subject::parse(cx.path("domain")?)?.name, page)
 }
 
 async fn history_page(cx: &Cx) -> Result<Response> {
@@ -241,7 +271,7 @@ async fn history_page(cx: &Cx) -> Result<Response> {
         period: format!("{days} days"),
         days,
         current_status: status(&counts),
-        generated: cx.now().to_string(),
+        generated: tabular::generated(cx, at).to_string(),
         summary: HistorySummary {
             total_data_points: timeline.iter().map(|day| u64::from(day.total_measurements)).sum(),
             countries_ever_blocked: ever,

@@ -15,6 +15,7 @@ pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};
 pub(crate) use data::measured;
 
+use crate::analytics::FORMAT;
 use crate::http::{Limit, Param, Route, handler};
 
 const AS_OF: Param = Param::optional("as_of", "ISO 8601 time: what is known today about the world up to then.");
@@ -50,12 +51,12 @@ pub const ROUTES: &[Route] = &[
         .summary("Accessibility of up to 50 domains."),
     Route::get("/v1/accessibility/country/{country}/summary", handler!(accessibility::summary))
         .limit(Limit::Accessibility)
-        .params(&[AS_OF])
+        .params(&[FORMAT, AS_OF])
         .returns::<accessibility::SummaryBody>()
         .summary("What is measured as blocked and accessible in a country."),
     Route::get("/v1/accessibility/service/{service}", handler!(accessibility::service))
         .limit(Limit::Accessibility)
-        .params(&[AS_OF])
+        .params(&[FORMAT, AS_OF])
         .returns::<accessibility::ServiceBody>()
         .summary("Where a service is blocked."),
     Route::get("/data/censorship-index.json", handler!(data::index_json))
@@ -64,7 +65,7 @@ pub const ROUTES: &[Route] = &[
         .summary("The censorship index."),
     Route::get("/data/censorship-index.csv", handler!(data::index_csv)).params(&[AS_OF]).summary("The index as CSV."),
     Route::get("/v1/censorship-index", handler!(data::overview))
-        .params(&[AS_OF])
+        .params(&[FORMAT, AS_OF])
         .returns::<crate::world::OverviewBody>()
         .summary("All countries at a glance."),
     Route::get("/v1/censorship-index/{code}", handler!(data::country_overview))
@@ -78,12 +79,12 @@ pub const ROUTES: &[Route] = &[
         .summary("Country data."),
     Route::get("/data/country/{code}/isps", handler!(data::isps))
         .limit(Limit::Data)
-        .params(&[AS_OF])
+        .params(&[FORMAT, AS_OF])
         .returns::<data::IspsBody>()
         .summary("Networks of a country by the share of blocked measurements."),
     Route::get("/data/domain/{domain}", handler!(domain::domain))
         .limit(Limit::Data)
-        .params(&[AS_OF, EXPLAIN])
+        .params(&[FORMAT, AS_OF, EXPLAIN])
         .returns::<domain::DomainBody>()
         .summary("Where a domain or service is blocked, by network."),
     Route::get("/data/domain/{domain}/history", handler!(domain::history))
@@ -91,6 +92,7 @@ pub const ROUTES: &[Route] = &[
         .params(&[
             Param::optional("days", "Default 30, at most 365."),
             Param::optional("country", "Only this country."),
+            FORMAT,
             AS_OF,
         ])
         .returns::<domain::HistoryBody>()

@@ -1,0 +1,95 @@
+//! The incidents that go on in a country, for its pages: the incidents actor says what begins and ends.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::documents;
+use crate::Result;
+use crate::actor::{Kind, Operation, Turn, View};
+use crate::incidents::{IncidentType, ReadableId, Severity};
+use crate::kv::{Direction, Row, Table};
+use crate::world::{self, Outage, SetOutage};
+
+/// By year and sequence of the id.
+const ACTIVE: Table<(u32, u32), Active> = Table::new(54);
+/// What the world was told.
+const TOLD: Table<(), Outage> = Table::new(55);
+/// Most that a page lists, the newest first.
+const LISTED: usize = 20;
+
+/// What a page says of an incident that goes on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Active {
+    pub title: String,
+    pub severity: Severity,
+    pub kind: IncidentType,
+    /// How much of the country is cut off; `None` when it is about a service or a site.
+    pub outage: Option<Outage>,
+}
+impl Row for Active {}
+
+/// An incident of this country goes on, or does not any more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetActive {
+    pub id: ReadableId,
+    pub active: Option<Active>,
+}
+
+impl Operation for SetActive {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_active";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let key = (u32::from(self.id.year), self.id.sequence);
+        match &self.active {
+            Some(active) => ACTIVE.put(turn, &key, active)?,
+            None => ACTIVE.delete(turn, &key),
+        }
+        let outage = outage(&turn.view())?;
+        if TOLD.get(turn, &())? != outage {
+            match outage {
+                Some(outage) => TOLD.put(turn, &(), &outage)?,
+                None => TOLD.delete(turn, &()),
+            }
+            turn.send(world::actor().name, &SetOutage { country: self.id.country.clone(), outage })?;
+        }
+        for family in [documents::COUNTRY, documents::OVERVIEW] {
+            turn.publish(&[family, &self.id.country].concat())?;
+        }
+        Ok(())
+    }
+}
+
+/// An incident that goes on, as a page lists it (spec intelligence 3.3 and 3.6).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ActiveBody {
+    pub id: String,
+    pub title: String,
+    #[serde(rename = "type")]
+    pub kind: IncidentType,
+    pub severity: Severity,
+}
+
+/// How much of this country is cut off by what goes on.
+pub fn outage(view: &View<'_>) -> Result<Option<Outage>> {
+    let mut worst = None;
+    ACTIVE.visit(view, ACTIVE.range(), Direction::Ascending, |_, active| {
+        worst = worst.max(active.outage);
+        Ok(true)
+    })?;
+    Ok(worst)
+}
+
+/// What goes on in the country of this actor, newest first.
+pub fn active(view: &View<'_>) -> Result<Vec<ActiveBody>> {
+    let country = &view.actor().name;
+    let rows = ACTIVE.scan(view, &ACTIVE.range(), Direction::Descending, LISTED)?;
+    let body = |((year, sequence), active): ((u32, u32), Active)| ActiveBody {
+        id: format!("{country}-{year:04}-{sequence:04}"),
+        title: active.title,
+        kind: active.kind,
+        severity: active.severity,
+    };
+    Ok(rows.into_iter().map(body).collect())
+}
