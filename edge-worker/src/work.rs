@@ -34,6 +34,10 @@ const ALARM_PATIENCE: Duration = Duration::from_secs(20);
 /// Pieces under way at a time.
 const PARALLEL: usize = 24;
 
+/// Timers fired in one event: each is bounded in rows, but hundreds in a row could use up the 30 s of CPU that an event
+/// has, and no clock runs while they do. The alarm comes again for the rest.
+const TIMERS: usize = 40;
+
 /// Table of documents that are committed here and not yet known to be in KV. Below 16 as all that belongs to the
 /// machinery; the core's own tables end at 11.
 const UNSTORED: u8 = 12;
@@ -132,11 +136,11 @@ type Piece = BoxFuture<'static, String>;
 
 async fn drive(space: &Rc<Space>) {
     let mut running: FuturesUnordered<Piece> = FuturesUnordered::new();
-    let mut budget = host::MAX_WORK;
+    let (mut budget, mut timers) = (host::MAX_WORK, TIMERS);
     loop {
         let (poke, poked) = oneshot::channel();
         *space.work.poke.borrow_mut() = Some(poke);
-        let fired = take_up(space, &mut running, &mut budget);
+        let fired = take_up(space, &mut running, &mut budget, &mut timers);
         release_waiters(space);
         if fired && budget > 0 {
             continue;
@@ -151,20 +155,22 @@ async fn drive(space: &Rc<Space>) {
 }
 
 /// Fires timers and starts what takes time. Says whether a timer was fired.
-fn take_up(space: &Rc<Space>, running: &mut FuturesUnordered<Piece>, budget: &mut usize) -> bool {
+fn take_up(space: &Rc<Space>, running: &mut FuturesUnordered<Piece>, budget: &mut usize, timers: &mut usize) -> bool {
     let mut fired = false;
     for work in due(space) {
         let name = name(&work);
         if *budget == 0 || running.len() >= PARALLEL {
             break;
         }
-        if space.work.busy.borrow().contains(&name) {
+        let is_timer = matches!(work, host::Work::Timer(_));
+        if space.work.busy.borrow().contains(&name) || (is_timer && *timers == 0) {
             continue;
         }
         *budget -= 1;
         match work {
             host::Work::Timer(key) => {
                 fired = true;
+                *timers -= 1;
                 fire(space, &key);
             }
             host::Work::Deliver(delivery) => begin(space, running, name, deliver(space.clone(), delivery)),

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use heliograph_core::actor::{ActorId, Kind, Query, View, outbox_summary};
+use heliograph_core::actor::{Kind, Query, View, outbox_summary};
 use heliograph_core::agent::reseal::CountSealed;
 use heliograph_core::crypto::sealing::KeyId;
-use heliograph_core::kv::{KeyPart, Range, Read};
+use heliograph_core::kv::{Range, Read};
 use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
@@ -103,8 +103,7 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
                 let mut rows = table.range::<&[u8]>(start.as_slice()..).map_err(Error::unavailable)?;
                 let Some(row) = rows.next() else { return Ok(None) };
                 let (key, _) = row.map_err(Error::unavailable)?;
-                let actor = String::read(&mut key.value()).and_then(|name| ActorId::parse(&name));
-                let actor = actor.ok_or_else(|| Error::internal("a row of no actor"))?;
+                let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
                 let prefix = store::prefix(&actor);
                 let rows: &dyn Read = &Rows::new(&table, &prefix);
                 let view = View::new(&actor, rows, clock::now(), settings);

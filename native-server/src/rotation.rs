@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use heliograph_core::actor::{ActorId, Call, Kind};
 use heliograph_core::agent::reseal::{Progress, reseal};
 use heliograph_core::deployment::{self, Start};
-use heliograph_core::kv::{KeyPart, Range};
+use heliograph_core::kv::Range;
 use heliograph_core::runtime::Runtime;
 use heliograph_core::{Error, Result};
 use tokio::sync::{Mutex, Notify};
@@ -135,14 +135,13 @@ fn agents(store: &Store, after: Option<&ActorId>) -> Result<Vec<ActorId>> {
     store.read(|snapshot| {
         let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
         let beyond = |actor: &ActorId| Range::prefix(&store::prefix(actor)).end;
-        let mut start = after.map_or_else(|| Some(format!("{}/", Kind::Agent.as_str()).into_bytes()), beyond);
+        let mut start = after.map_or_else(|| Some(vec![store::code(Kind::Agent)]), beyond);
         let mut found = Vec::new();
         while let Some(from) = start.take().filter(|_| found.len() < BATCH) {
             let mut rows = table.range::<&[u8]>(from.as_slice()..).map_err(Error::unavailable)?;
             let Some(row) = rows.next() else { break };
             let (key, _) = row.map_err(Error::unavailable)?;
-            let actor = String::read(&mut key.value()).and_then(|name| ActorId::parse(&name));
-            let actor = actor.ok_or_else(|| Error::internal("a row of no actor"))?;
+            let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
             if actor.kind != Kind::Agent {
                 break;
             }

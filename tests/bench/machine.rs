@@ -83,6 +83,33 @@ pub fn resident_memory(process: u32) -> Option<u64> {
     memory(process, "VmRSS:")
 }
 
+/// CPU seconds that all threads of a process have used so far; Linux only.
+pub fn cpu_seconds(process: u32) -> Option<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name stands in brackets and may hold anything; user and system time are 12 and 13 fields after it (proc(5)), in
+    // hundredths of a second on every platform that has them.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut ticks = || fields.next()?.parse::<f64>().ok();
+    Some((ticks()? + ticks()?) / 100.0)
+}
+
+/// How large a file is.
+#[derive(Debug, Clone, Copy)]
+pub struct FileSize {
+    pub length: u64,
+    /// What it takes on the disk; its length where that is not known.
+    pub on_disk: u64,
+}
+
+pub fn file_size(path: &std::path::Path) -> FileSize {
+    let meta = std::fs::metadata(path).unwrap();
+    #[cfg(unix)]
+    let on_disk = std::os::unix::fs::MetadataExt::blocks(&meta) * 512;
+    #[cfg(not(unix))]
+    let on_disk = meta.len();
+    FileSize { length: meta.len(), on_disk }
+}
+
 fn memory(process: u32, field: &str) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;

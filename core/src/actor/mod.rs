@@ -79,6 +79,12 @@ impl Kind {
         matches!(self, Kind::Country)
     }
 
+    /// Whether a table of this kind is made from its others, and no kept answer rests on it: verdicts, summaries, and what
+    /// is still to be done.
+    pub const fn is_derived(self, table: u8) -> bool {
+        matches!((self, table), (Kind::Country, 22..=24 | 26 | 31 | 34 | 40..=69))
+    }
+
     pub fn parse(text: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.as_str() == text)
     }

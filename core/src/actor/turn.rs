@@ -87,12 +87,12 @@ impl<'a> Turn<'a> {
     }
 
     /// Whether a row of one of these tables was changed.
-    pub(super) fn touched(&self, tables: std::ops::Range<u8>) -> bool {
+    pub(super) fn touched(&self, is_one: impl Fn(u8) -> bool) -> bool {
         let changes = self.overlay.changes();
-        changes.iter().any(|(key, _)| key.first().is_some_and(|table| tables.contains(table)))
+        changes.iter().any(|(key, _)| key.first().is_some_and(|table| is_one(*table)))
     }
 
-    /// Counts a change of the actor's own rows, for [`View::revision`].
+    /// Counts a change of what the actor was told, for [`View::revision`].
     pub(super) fn revise(&mut self) -> Result<()> {
         let revision = REVISION.get(self, &())?.unwrap_or_default();
         Ok(REVISION.put(self, &(), &(revision + 1))?)
@@ -128,7 +128,7 @@ impl Write for Turn<'_> {
     }
 }
 
-/// How often the actor's own rows were changed, where its kind counts that ([`super::Kind::counts_revisions`]).
+/// How often the actor's own rows were changed, but for those it derived, where its kind counts that ([`super::Kind::counts_revisions`]).
 const REVISION: Table<(), u64> = Table::new(13);
 
 /// One run of a query: the actor's rows as of a snapshot.
@@ -158,7 +158,7 @@ impl<'a> View<'a> {
         self.actor
     }
 
-    /// Another one whenever a row of the actor is.
+    /// Another one whenever a row of the actor is that it did not make from others ([`super::Kind::is_derived`]).
     pub fn revision(&self) -> Result<u64> {
         Ok(REVISION.get(&self.base, &())?.unwrap_or_default())
     }

@@ -6,18 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::fold::needs_peers;
-use super::packed::{self, CellKey, Records};
+use super::packed::{CellKey, Records};
 use super::refresh;
 use super::rollup::DayRow;
 use super::tables::{
     AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE,
-    ROLLED, ROW_HASHES, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
+    ROLLED, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
 use super::{Source, changes, day_counts, documents, events};
 use crate::actor::{Kind, Operation, Turn};
 use crate::incidents;
 use crate::kv::{Direction, Key, Read, Row, Table};
-use crate::measurement::ENTRY_LEN;
 use crate::world::{self, Forget, ForgetGiven, Swept, Task, Unlisted};
 use crate::{Result, outlook};
 
@@ -114,13 +113,11 @@ struct Step {
 impl Step {
     /// Removes the next cells of a source; true when none is left.
     fn run(&mut self, turn: &mut Turn<'_>, source: u8) -> Result<bool> {
-        let entries = |records: &Records| (records.0.len() / ENTRY_LEN) as u64;
+        let entries = |records: &Records| records.measurements() as u64;
         Ok(self.table(turn, source, &ENTRIES, |key| &key.3, |key| (key.0, key.1, key.2, key.3), entries)?
-            && self.table(turn, source, &ROLLED, |key| &key.3, |key| key, DayRow::measurements)?
-            && self.table(turn, source, &ROW_HASHES, |key| &key.3, |key| (key.0, key.1, key.2, key.3), |_| 0)?)
+            && self.table(turn, source, &ROLLED, |key| &key.3, |key| key, DayRow::measurements)?)
     }
 
-    /// The same for one table; what is left in [`ROW_HASHES`] belongs to rows that say nothing of any target.
     fn table<K: Key + Clone, V: Row>(
         &mut self,
         turn: &mut Turn<'_>,
@@ -153,7 +150,8 @@ impl Step {
 
     fn cell(&mut self, turn: &mut Turn<'_>, cell: CellKey, entries: u64) -> Result<()> {
         let (target, day, asn, source) = cell.clone();
-        self.changes += 9 + packed::remove(&ROW_HASHES, turn, &cell)?;
+        self.changes += 9;
+        // Source rows that say nothing of any target.
         if target.is_empty() {
             return Ok(());
         }

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::changes;
-use super::packed::{self, CellKey};
+use super::packed::{self, CellKey, HASH_LEN, Records};
 use super::rollup::{self, PREFIX_LEN, Prefix};
 use super::tables::{
-    ENTRIES, EPOCHS, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, QUEUE, ROLLED, ROW_HASHES, RULES_VERSION,
-    SOURCES, SourceRow, TARGETS, WITNESSES, WitnessRow, Witnesses,
+    ENTRIES, EPOCHS, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, QUEUE, ROLLED, RULES_VERSION, SOURCES, SourceRow,
+    TARGETS, WITNESSES, WitnessRow, Witnesses,
 };
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::import::removal;
@@ -18,8 +18,6 @@ use crate::kv::Read;
 use crate::measurement::{ENTRY_LEN, Entry};
 use crate::{Error, Result, Timestamp, starter};
 
-/// Bytes of a row hash.
-pub const HASH_LEN: usize = 4;
 /// Bytes of an entry that identify its measurement.
 const IDENTITY_LEN: usize = 8;
 
@@ -74,9 +72,10 @@ pub struct FoldReport {
 
 /// The effect of one cell.
 struct Change {
-    entries: Vec<u8>,
-    rows: Option<Vec<u8>>,
+    /// What the cell holds now, when that is something else than before.
+    records: Option<Records>,
     witnesses: Option<Witnesses>,
+    /// Whether its entries are others.
     altered: bool,
     new: u64,
     /// Measurements that are counted here now and were not.
@@ -142,39 +141,33 @@ impl<'a> Fresh<'a> {
 fn change(view: &impl Read, now: Timestamp, cell: &Cell) -> Result<Change> {
     let key = cell.key();
     let fresh = Fresh::of(view, now, cell)?;
-    let known_entries = packed::load(&ENTRIES, view, &key)?;
-    let (entries, known) = packed::unite(&known_entries, &fresh.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
-    let (mut rows, mut repeats, mut new_rows) = (None, 0, 0);
-    if !fresh.rows.is_empty() {
-        let known_rows = packed::load(&ROW_HASHES, view, &key)?;
-        let (united, found) =
-            packed::unite(&known_rows, &fresh.rows, HASH_LEN, HASH_LEN, |hash, _, out| out.extend(hash));
-        repeats = found;
-        new_rows = ((united.len() - known_rows.len()) / HASH_LEN) as u64;
-        rows = (new_rows > 0).then_some(united);
-    }
+    let before = packed::load(&ENTRIES, view, &key)?;
+    let (entries, known) = packed::unite(&before.entries, &fresh.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
+    let (rows, repeats) =
+        packed::unite(&before.rows, &fresh.rows, HASH_LEN, HASH_LEN, |hash, _, out| out.extend_from_slice(hash));
+    let new_rows = ((rows.len() - before.rows.len()) / HASH_LEN) as u64;
     let mut witnesses = None;
     if !cell.witnesses.is_empty() {
-        let before = WITNESSES.get(view, &key)?.unwrap_or_default();
-        let mut after = before.clone();
+        let kept = WITNESSES.get(view, &key)?.unwrap_or_default();
+        let mut after = kept.clone();
         for witness in &cell.witnesses {
             after.add(witness.clone());
         }
-        witnesses = (after != before).then_some(after);
+        witnesses = (after != kept).then_some(after);
     }
+    let altered = entries != before.entries;
     let mut hours = [0; 24];
-    if entries != known_entries {
+    if altered {
         count_hours(&entries, 1, &mut hours);
-        count_hours(&known_entries, -1, &mut hours);
+        count_hours(&before.entries, -1, &mut hours);
     }
     Ok(Change {
         hours,
-        altered: entries != known_entries,
-        new: ((entries.len() - known_entries.len()) / ENTRY_LEN) as u64,
+        altered,
+        new: ((entries.len() - before.entries.len()) / ENTRY_LEN) as u64,
         // A merge never takes the mark away.
-        counted: Entry::primaries(&entries).saturating_sub(Entry::primaries(&known_entries)),
-        entries,
-        rows,
+        counted: Entry::primaries(&entries).saturating_sub(Entry::primaries(&before.entries)),
+        records: (altered || new_rows > 0).then_some(Records { entries, rows }),
         witnesses,
         known: known + fresh.known,
         new_rows,
@@ -280,11 +273,8 @@ impl Operation for Fold {
             report.repeats += change.repeats;
             totals.add(cell, &change);
             let key = cell.key();
-            if change.altered {
-                packed::store(&ENTRIES, turn, &key, ENTRY_LEN, change.entries)?;
-            }
-            if let Some(rows) = change.rows {
-                packed::store(&ROW_HASHES, turn, &key, HASH_LEN, rows)?;
+            if let Some(records) = &change.records {
+                packed::store(&ENTRIES, turn, &key, records)?;
             }
             if let Some(witnesses) = &change.witnesses {
                 WITNESSES.put(turn, &key, witnesses)?;

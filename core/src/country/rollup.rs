@@ -15,8 +15,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{self, Seen};
-use super::packed::{self, CellKey, PartKey};
-use super::tables::{ENTRIES, ROLLED, ROW_HASHES, RULES_VERSION, TARGETS};
+use super::packed::{self, CellKey, PartKey, Records};
+use super::tables::{ENTRIES, ROLLED, RULES_VERSION, TARGETS};
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::{Direction, Row};
 use crate::measurement::outcome::Judgement;
@@ -226,25 +226,24 @@ impl Step {
                     return Ok(Some(key.1));
                 }
                 self.cells += 1;
-                self.measurements += records.0.len() / ENTRY_LEN;
-                roll_up(turn, key, &records.0)?;
+                self.measurements += records.measurements();
+                roll_up(turn, key, &records)?;
             }
             range.start = ENTRIES.prefix(&last).end.unwrap_or_default();
         }
     }
 }
 
-fn roll_up(turn: &mut Turn<'_>, key: PartKey, records: &[u8]) -> Result<()> {
-    let (target, day, asn, source, part) = key;
+fn roll_up(turn: &mut Turn<'_>, key: PartKey, records: &Records) -> Result<()> {
+    let (target, day, asn, source, part) = key.clone();
     let decode = |bytes: &[u8]| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode);
-    let entries: Option<Vec<Entry>> = records.chunks_exact(ENTRY_LEN).map(decode).collect();
+    let entries: Option<Vec<Entry>> = records.entries.chunks_exact(ENTRY_LEN).map(decode).collect();
     // A cell in parts may not fit into one row, and what a later version wrote cannot be judged here: both stay.
-    let Some(entries) = entries.filter(|_| part == 0) else { return Ok(()) };
-    let cell: CellKey = (target.clone(), day, asn, source);
+    let Some(entries) = entries.filter(|_| part == 0 && !records.is_empty()) else { return Ok(()) };
+    let cell: CellKey = (target, day, asn, source);
     let mut row = ROLLED.get(turn, &cell)?.unwrap_or_default();
     row.add(&entries);
     ROLLED.put(turn, &cell, &row)?;
-    packed::remove(&ENTRIES, turn, &cell)?;
-    packed::remove(&ROW_HASHES, turn, &cell)?;
+    ENTRIES.delete(turn, &key);
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! What is stored and what is derived: the 24-byte entries of measurements are the truth; every hourly vote, aggregate,
 //! interval and answer is computed from them when it is read, so a changed rule re-judges old measurements and nothing
-//! can drift apart. Kept beside them: hashes of source rows (to count exact repeats), witnesses, one small row per
+//! can drift apart. Kept with them: hashes of source rows (to count exact repeats); beside them: witnesses, one small row per
 //! target, network and source for listings, and the latest verdict of each target, which feeds the open data.
 //! Entries older than 400 days become counts per rule (`rollup`, ruling intelligence 10).
 
@@ -14,10 +14,9 @@ use super::rollup::DayRow;
 use crate::Timestamp;
 use crate::kv::{Row, Table};
 
-/// Entries of one (target, day, network, source), sorted by identity.
+/// Entries of one (target, day, network, source), and hashes of the source rows whose first target it is. Rows that say
+/// nothing of any target stand under the empty one.
 pub const ENTRIES: PackedTable = Table::new(16);
-/// Hashes (4 bytes) of the source rows whose first target this is.
-pub const ROW_HASHES: PackedTable = Table::new(17);
 /// At most [`MAX_WITNESSES`] witnesses of a cell, sorted by identity.
 pub const WITNESSES: Table<(String, u32, u32, u8), Witnesses> = Table::new(18);
 pub const TARGETS: Table<(String,), TargetRow> = Table::new(19);

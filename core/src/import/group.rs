@@ -1,53 +1,60 @@
 //! Gathering parsed measurements by country and cell, ready to fold.
 
-use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::country::{Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, Source, WitnessRow, Witnesses, prefix};
-use crate::measurement::{Entry, Parsed, TargetKey, Witness};
+use crate::measurement::{ENTRY_LEN, Entry, Parsed, TargetKey, Witness};
+use crate::order;
 use crate::time::HOUR;
 use crate::verdict::Vote;
 
-type Place = ([u8; 2], TargetKey, u32, u32);
+/// Number of the target, day, network.
+type Place = (u32, u32, u32);
 
+/// What was gathered of one country. Flat, since most cells hold one measurement: 60 bytes of memory for each.
 #[derive(Default)]
-struct Gathered {
-    entries: HashMap<[u8; 8], Entry>,
+struct Country {
+    /// Encoded entries begin with their identity, so that their order is the one they are stored in.
+    entries: Vec<(Place, [u8; ENTRY_LEN])>,
     /// Hashes of rows, with the first bytes of the identity of their measurement.
-    rows: HashMap<u32, Prefix>,
-    witnesses: Witnesses,
+    rows: Vec<(Place, [u8; 4], Prefix)>,
+    witnesses: HashMap<Place, Witnesses>,
 }
 
-impl Gathered {
-    /// Adds a row; false for one that is there already.
-    fn row(&mut self, parsed: &Parsed) -> bool {
-        let owner = prefix(&parsed.identity);
-        match self.rows.entry(parsed.row_hash) {
-            Slot::Vacant(place) => {
-                place.insert(owner);
-                true
-            }
-            Slot::Occupied(mut known) => {
-                // Only where two rows share a hash: whatever comes first.
-                let smaller = owner.min(*known.get());
-                known.insert(smaller);
-                false
-            }
+/// Names of targets by number, each once.
+#[derive(Default)]
+struct Targets {
+    names: Vec<TargetKey>,
+    numbers: HashMap<TargetKey, u32>,
+}
+
+impl Targets {
+    fn number(&mut self, target: &TargetKey) -> u32 {
+        if let Some(number) = self.numbers.get(target) {
+            return *number;
         }
+        let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.push(target.clone());
+        self.numbers.insert(target.clone(), number);
+        number
     }
 }
 
-/// What one chunk says, by cell.
+/// What some chunks say, by country.
 #[derive(Default)]
 pub struct Groups {
-    cells: HashMap<Place, Gathered>,
-    /// Exact repeats within the chunk, by country.
-    pub repeats: BTreeMap<[u8; 2], u64>,
+    targets: Targets,
+    countries: BTreeMap<[u8; 2], Country>,
 }
 
 impl Groups {
+    /// How many entries and rows.
+    pub fn len(&self) -> usize {
+        self.countries.values().map(|country| country.entries.len().max(country.rows.len())).sum()
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.cells.is_empty()
+        self.countries.is_empty()
     }
 
     /// Adds one measurement.
@@ -55,23 +62,16 @@ impl Groups {
         let day = u32::try_from(parsed.time.day()).unwrap_or(0);
         let hour = u8::try_from(parsed.time.0.div_euclid(HOUR).rem_euclid(24)).unwrap_or(0);
         let asn = parsed.asn.unwrap_or(0);
-        if parsed.contributions.is_empty() {
-            // It says nothing of any target, but it was read: its repeats are duplicates too.
-            let nothing = TargetKey::from_stored("");
-            if !self.cells.entry((parsed.country, nothing, day, asn)).or_default().row(&parsed) {
-                *self.repeats.entry(parsed.country).or_default() += 1;
-            }
-            return;
-        }
+        let country = self.countries.entry(parsed.country).or_default();
+        // One that says nothing of any target was read too: its repeats are duplicates.
+        let first = match parsed.contributions.first() {
+            Some(first) => self.targets.number(&first.target),
+            None => self.targets.number(&TargetKey::from_stored("")),
+        };
+        country.rows.push(((first, day, asn), parsed.row_hash.to_be_bytes(), prefix(&parsed.identity)));
         let mut witness = None;
         for (index, contribution) in parsed.contributions.iter().enumerate() {
-            // A suspicion per contribution, not per session, so that the choice of witnesses does not depend on order.
-            let suspicious = matches!(contribution.outcome.evaluate().vote, Vote::Blocked | Vote::NeedsControl);
-            let gathered = self.cells.entry((parsed.country, contribution.target.clone(), day, asn)).or_default();
-            if index == 0 && !gathered.row(&parsed) {
-                *self.repeats.entry(parsed.country).or_default() += 1;
-                return;
-            }
+            let place = (self.targets.number(&contribution.target), day, asn);
             let entry = Entry {
                 identity: parsed.identity,
                 form: parsed.form,
@@ -80,64 +80,182 @@ impl Groups {
                 primary: parsed.primary == Some(index),
                 outcome: contribution.outcome,
             };
-            gathered.entries.entry(parsed.identity).and_modify(|known| *known = known.merge(entry)).or_insert(entry);
-            let wanted = gathered.witnesses.0.len() < MAX_WITNESSES
-                || gathered.witnesses.0.last().is_some_and(|last| parsed.identity <= last.identity);
-            if suspicious && wanted {
-                gathered.witnesses.add(witness.get_or_insert_with(|| witness_row(&parsed)).clone());
+            country.entries.push((place, entry.encode()));
+            // A suspicion per contribution, not per session, so that the choice of witnesses does not depend on order.
+            if matches!(contribution.outcome.evaluate().vote, Vote::Blocked | Vote::NeedsControl) {
+                let known = country.witnesses.entry(place).or_default();
+                let wanted = known.0.len() < MAX_WITNESSES
+                    || known.0.last().is_some_and(|last| parsed.identity <= last.identity);
+                if wanted {
+                    known.add(witness.get_or_insert_with(|| witness_row(&parsed)).clone());
+                }
             }
         }
     }
 
+    /// Adds what other chunks say.
+    pub fn join(&mut self, other: Groups) {
+        let numbers: Vec<u32> = other.targets.names.iter().map(|name| self.targets.number(name)).collect();
+        let here = |(target, day, asn): Place| (renumbered(&numbers, target), day, asn);
+        for (code, more) in other.countries {
+            let country = self.countries.entry(code).or_default();
+            country.entries.extend(more.entries.into_iter().map(|(place, entry)| (here(place), entry)));
+            country.rows.extend(more.rows.into_iter().map(|(place, row, owner)| (here(place), row, owner)));
+            for (place, witnesses) in more.witnesses {
+                let known = country.witnesses.entry(here(place)).or_default();
+                witnesses.0.into_iter().for_each(|witness| known.add(witness));
+            }
+        }
+    }
+
+    /// Puts everything into the order in which it is folded.
+    pub fn sorted(self) -> Sorted {
+        let mut order: Vec<u32> = (0..).take(self.targets.names.len()).collect();
+        let name = |number: &u32| self.targets.names.get(*number as usize);
+        order::sort_by(&mut order, |a, b| name(a).cmp(&name(b)));
+        let mut ranks = vec![0; order.len()];
+        for (rank, number) in (0..).zip(&order) {
+            if let Some(place) = ranks.get_mut(*number as usize) {
+                *place = rank;
+            }
+        }
+        let targets = order.iter().filter_map(name).cloned().collect();
+        let (mut repeats, mut countries) = (0, self.countries);
+        for country in countries.values_mut() {
+            repeats += country.sort(&ranks);
+        }
+        Sorted { targets, countries, repeats }
+    }
+
     /// The folds of each country, none over what one operation may change.
     pub fn folds(self, source: Source, epoch: u64) -> BTreeMap<String, Vec<Fold>> {
-        let mut countries: BTreeMap<[u8; 2], Vec<Cell>> = BTreeMap::new();
-        for ((country, target, day, asn), gathered) in self.cells {
-            let mut entries: Vec<Entry> = gathered.entries.into_values().collect();
-            entries.sort_unstable_by_key(|entry| entry.identity);
-            let mut rows: Vec<(u32, Prefix)> = gathered.rows.into_iter().collect();
-            rows.sort_unstable();
-            countries.entry(country).or_default().push(Cell {
-                target: target.as_str().to_owned(),
-                day,
-                asn,
-                source: source.code(),
-                entries: entries.iter().flat_map(Entry::encode).collect(),
-                rows: rows.iter().flat_map(|(row, _)| row.to_be_bytes()).collect(),
-                witnesses: gathered.witnesses.0,
-                owners: rows.iter().flat_map(|(_, owner)| *owner).collect(),
-            });
-        }
-        let code = |country: [u8; 2]| String::from_utf8_lossy(&country).into_owned();
-        countries.into_iter().map(|(country, cells)| (code(country), split(cells, epoch))).collect()
+        let sorted = self.sorted();
+        sorted.countries().map(|code| (text(code), sorted.folds(code, source, epoch))).collect()
     }
 }
 
-/// Cuts the cells of one country into operations by the rows they can change: up to three per cell, three per target, one
-/// per (target, day), one per network and two per (day, network).
-fn split(mut cells: Vec<Cell>, epoch: u64) -> Vec<Fold> {
-    cells.sort_unstable_by(|a, b| (&a.target, a.day, a.asn).cmp(&(&b.target, b.day, b.asn)));
-    let mut folds = Vec::new();
-    let mut fold = Fold { epoch, ..Fold::default() };
-    let (mut cost, mut networks, mut days) = (0, HashSet::new(), HashSet::new());
-    for cell in cells {
-        let last = fold.cells.last();
+fn renumbered(numbers: &[u32], number: u32) -> u32 {
+    numbers.get(number as usize).copied().unwrap_or(number)
+}
+
+fn text(code: [u8; 2]) -> String {
+    String::from_utf8_lossy(&code).into_owned()
+}
+
+impl Country {
+    /// Sorts by place, with new numbers for targets. One entry of an identity stays in a cell, and one row of a hash; how
+    /// many rows were repeats.
+    fn sort(&mut self, numbers: &[u32]) -> u64 {
+        self.entries.iter_mut().for_each(|(place, _)| place.0 = renumbered(numbers, place.0));
+        self.rows.iter_mut().for_each(|(place, ..)| place.0 = renumbered(numbers, place.0));
+        let witnesses = std::mem::take(&mut self.witnesses).into_iter();
+        self.witnesses =
+            witnesses.map(|((target, day, asn), w)| ((renumbered(numbers, target), day, asn), w)).collect();
+        self.entries.sort_unstable();
+        self.entries.dedup_by(|next, kept| {
+            let same = next.0 == kept.0 && next.1.first_chunk::<8>() == kept.1.first_chunk::<8>();
+            if same && let (Some(a), Some(b)) = (Entry::decode(&kept.1), Entry::decode(&next.1)) {
+                kept.1 = a.merge(b).encode();
+            }
+            same
+        });
+        self.rows.sort_unstable();
+        let all = self.rows.len();
+        // Where two rows share a hash the smaller owner stays, whatever comes first.
+        self.rows.dedup_by_key(|(place, row, _)| (*place, *row));
+        (all - self.rows.len()) as u64
+    }
+}
+
+/// Measurements in the order of their cells.
+pub struct Sorted {
+    /// In order.
+    targets: Vec<TargetKey>,
+    countries: BTreeMap<[u8; 2], Country>,
+    /// Exact repeats among them.
+    pub repeats: u64,
+}
+
+impl Sorted {
+    /// Countries with measurements, by code.
+    pub fn countries(&self) -> impl Iterator<Item = [u8; 2]> {
+        self.countries.keys().copied()
+    }
+
+    /// The folds of a country, none over what one operation may change.
+    pub fn folds(&self, country: [u8; 2], source: Source, epoch: u64) -> Vec<Fold> {
+        let Some(gathered) = self.countries.get(&country) else { return Vec::new() };
+        let mut entries = gathered.entries.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut rows = gathered.rows.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut folds =
+            Folds { epoch, done: Vec::new(), fold: Fold { epoch, ..Fold::default() }, cost: Cost::default() };
+        loop {
+            let of_entries = entries.peek().and_then(|cell| cell.first()).map(|(place, _)| *place);
+            let of_rows = rows.peek().and_then(|cell| cell.first()).map(|(place, ..)| *place);
+            let Some(place) = of_entries.into_iter().chain(of_rows).min() else { return folds.finish() };
+            let entries = entries.next_if(|_| of_entries == Some(place)).unwrap_or_default();
+            let rows = rows.next_if(|_| of_rows == Some(place)).unwrap_or_default();
+            let (target, day, asn) = place;
+            folds.add(Cell {
+                target: self.targets.get(target as usize).map(|name| name.as_str().to_owned()).unwrap_or_default(),
+                day,
+                asn,
+                source: source.code(),
+                entries: entries.iter().flat_map(|(_, entry)| entry).copied().collect(),
+                rows: rows.iter().flat_map(|(_, row, _)| row).copied().collect(),
+                witnesses: gathered.witnesses.get(&place).map(|known| known.0.clone()).unwrap_or_default(),
+                owners: rows.iter().flat_map(|(.., owner)| owner).copied().collect(),
+            });
+        }
+    }
+}
+
+/// Rows that an operation may change: up to two per cell, three per target, one per (target, day), one per network and two
+/// per (day, network).
+#[derive(Default)]
+struct Cost {
+    rows: usize,
+    networks: HashSet<u32>,
+    days: HashSet<(u32, u32)>,
+}
+
+impl Cost {
+    fn add(&mut self, last: Option<&Cell>, cell: &Cell) {
         let same_target = last.is_some_and(|last| last.target == cell.target);
         let same_day = same_target && last.is_some_and(|last| last.day == cell.day);
-        cost += 3 + if same_target { 0 } else { 3 } + usize::from(!same_day) + usize::from(networks.insert(cell.asn));
-        cost += 2 * usize::from(days.insert((cell.day, cell.asn)));
-        if cost > MAX_COST {
-            folds.push(std::mem::replace(&mut fold, Fold { epoch, ..Fold::default() }));
-            networks = HashSet::from([cell.asn]);
-            days = HashSet::from([(cell.day, cell.asn)]);
-            cost = 10;
+        self.rows += 1 + usize::from(!cell.witnesses.is_empty());
+        self.rows += if same_target { 0 } else { 3 } + usize::from(!same_day);
+        self.rows +=
+            usize::from(self.networks.insert(cell.asn)) + 2 * usize::from(self.days.insert((cell.day, cell.asn)));
+    }
+}
+
+/// Cuts the cells of one country, in the order of targets and days, into operations by the rows they can change.
+struct Folds {
+    epoch: u64,
+    done: Vec<Fold>,
+    fold: Fold,
+    cost: Cost,
+}
+
+impl Folds {
+    fn add(&mut self, cell: Cell) {
+        self.cost.add(self.fold.cells.last(), &cell);
+        if self.cost.rows > MAX_COST {
+            let next = Fold { epoch: self.epoch, ..Fold::default() };
+            self.done.push(std::mem::replace(&mut self.fold, next));
+            self.cost = Cost::default();
+            self.cost.add(None, &cell);
         }
-        fold.cells.push(cell);
+        self.fold.cells.push(cell);
     }
-    if !fold.cells.is_empty() {
-        folds.push(fold);
+
+    fn finish(mut self) -> Vec<Fold> {
+        if !self.fold.cells.is_empty() {
+            self.done.push(self.fold);
+        }
+        self.done
     }
-    folds
 }
 
 fn witness_row(parsed: &Parsed) -> WitnessRow {

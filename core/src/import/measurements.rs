@@ -4,9 +4,9 @@ use std::io::BufRead;
 
 use futures_util::StreamExt;
 
-use super::group::Groups;
+use super::group::{Groups, Sorted};
 use super::{CountryResult, ImportKind, Importer, Options, Summary};
-use crate::country::{Fold, FoldPreview, Source};
+use crate::country::{Fold, FoldPreview, FoldReport, Source};
 use crate::measurement::types::Rejection;
 use crate::measurement::{
     Fingerprints, ImportCounts, ImportError, Parsed, censored_planet, ooni_document, ooni_fastpath, ooni_observations,
@@ -15,8 +15,24 @@ use crate::runtime::{self, Runtime};
 use crate::time::DAY;
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// Countries whose folds are under way at one time.
-const AT_ONCE: usize = 6;
+/// Whether lines of this kind are measurements.
+pub(super) fn is_kind(kind: ImportKind) -> bool {
+    use ImportKind::{CensoredPlanet, OoniFastpath, OoniMeasurements, OoniObservations};
+    matches!(kind, OoniMeasurements | OoniObservations | OoniFastpath | CensoredPlanet)
+}
+
+/// Countries whose folds are under way at one time, and folds of one of them.
+#[derive(Clone, Copy)]
+pub(super) struct Width {
+    countries: usize,
+    folds: usize,
+}
+
+/// Each may be an object of the edge.
+pub(super) const NARROW: Width = Width { countries: 6, folds: 1 };
+/// So many that a commit finds enough to do: their answers come when it is done.
+pub(super) const WIDE: Width = Width { countries: 12, folds: 6 };
+
 /// How far a probe's clock may be ahead of ours.
 const CLOCK_AHEAD: i64 = DAY;
 /// 1 January 2012: no source has measured before.
@@ -31,9 +47,41 @@ struct Left {
     behind: u64,
 }
 
-pub(super) struct Chunk {
+/// Measurements of some chunks of an import that are stored together: what a country keeps by target or network is then
+/// written once for all of them.
+#[derive(Default)]
+pub struct Batch {
     counts: ImportCounts,
     groups: Groups,
+}
+
+impl Batch {
+    /// Measurements, or rows that say nothing.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// No line was read.
+    pub fn is_empty(&self) -> bool {
+        self.counts == ImportCounts::default()
+    }
+
+    /// Adds another part of the same import.
+    pub fn join(&mut self, other: Batch) {
+        self.counts.add(&other.counts);
+        self.groups.join(other.groups);
+    }
+
+    /// Ready to be stored, as often as that fails.
+    pub fn ready(self) -> Ready {
+        Ready { counts: self.counts, sorted: self.groups.sorted() }
+    }
+}
+
+/// A [`Batch`] in the order in which it is stored.
+pub struct Ready {
+    counts: ImportCounts,
+    sorted: Sorted,
 }
 
 pub(super) fn parse(
@@ -43,7 +91,7 @@ pub(super) fn parse(
     fingerprints: &Fingerprints,
     options: &Options,
     now: Timestamp,
-) -> Result<Chunk> {
+) -> Result<Batch> {
     let only = options.country.as_deref();
     let mut groups = Groups::default();
     let mut left = Left::default();
@@ -72,7 +120,7 @@ pub(super) fn parse(
     // A probe whose clock is wrong says nothing of any hour (methods 4.1 step 1).
     counts.take_back(left.ahead, Rejection::Unusable("clock_ahead"));
     counts.take_back(left.behind, Rejection::Unusable("clock_behind"));
-    Ok(Chunk { counts, groups })
+    Ok(Batch { counts, groups })
 }
 
 /// A chunk that cannot be read at all.
@@ -83,13 +131,12 @@ pub(super) fn refuse(error: ImportError) -> Error {
     }
 }
 
-pub(super) async fn fold(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) -> Result<Summary> {
-    let Chunk { mut counts, groups } = chunk;
+pub(super) async fn fold(rt: &dyn Runtime, importer: &Importer, ready: &Ready, width: Width) -> Result<Summary> {
     let mut summary = Summary::new(importer);
-    counts.move_to_duplicate(groups.repeats.values().sum());
-    let folds = groups.folds(importer.kind.source().unwrap_or(Source::Ooni), importer.epoch).into_iter();
-    let work = folds.map(|(country, folds)| one(rt, country, folds, importer.options.dry_run));
-    let mut results = futures_util::stream::iter(work).buffer_unordered(AT_ONCE);
+    let mut counts = ready.counts.clone();
+    counts.move_to_duplicate(ready.sorted.repeats);
+    let work = ready.sorted.countries().map(|code| one(rt, importer, &ready.sorted, code, width.folds));
+    let mut results = futures_util::stream::iter(work).buffer_unordered(width.countries);
     let mut removed = None;
     while let Some((country, result, repeats)) = results.next().await {
         counts.move_to_duplicate(repeats);
@@ -109,30 +156,41 @@ pub(super) async fn fold(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) ->
 /// removal of the source ends the whole import.
 async fn one(
     rt: &dyn Runtime,
-    country: String,
-    folds: Vec<Fold>,
-    dry_run: bool,
+    importer: &Importer,
+    sorted: &Sorted,
+    code: [u8; 2],
+    at_once: usize,
 ) -> (String, Result<CountryResult>, u64) {
+    let country = String::from_utf8_lossy(&code).into_owned();
+    let folds = sorted.folds(code, importer.kind.source().unwrap_or(Source::Ooni), importer.epoch);
     let mut result = CountryResult::default();
     let mut repeats = 0;
-    for fold in folds {
-        let report = if dry_run {
-            runtime::query(rt, country.clone(), &FoldPreview(fold)).await
-        } else {
-            runtime::call(rt, country.clone(), &fold).await
-        };
+    let work = folds.into_iter().map(|fold| send(rt, &country, fold, importer.options.dry_run));
+    let mut reports = futures_util::stream::iter(work).buffered(at_once);
+    while let Some(report) = reports.next().await {
         match report {
             Ok(report) => {
                 result.new += report.new;
                 result.known += report.known;
                 repeats += report.repeats;
             }
-            Err(error) if error.code == ErrorCode::Conflict => return (country, Err(error), repeats),
+            Err(error) if error.code == ErrorCode::Conflict => {
+                drop(reports);
+                return (country, Err(error), repeats);
+            }
             Err(error) => {
                 result.error = Some(format!("{}: {}", error.code.as_str(), error.message));
                 break;
             }
         }
     }
+    drop(reports);
     (country, Ok(result), repeats)
+}
+
+async fn send(rt: &dyn Runtime, country: &str, fold: Fold, dry_run: bool) -> Result<FoldReport> {
+    match dry_run {
+        true => runtime::query(rt, country, &FoldPreview(fold)).await,
+        false => runtime::call(rt, country, &fold).await,
+    }
 }

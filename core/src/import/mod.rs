@@ -14,6 +14,7 @@ mod reported;
 
 pub use chunk::{Chunker, Cut};
 pub use http::ROUTES;
+pub use measurements::{Batch, Ready};
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -285,6 +286,32 @@ impl Importer {
         done
     }
 
+    /// Whether chunks of this kind can be stored together.
+    pub fn gathers(&self) -> bool {
+        measurements::is_kind(self.kind)
+    }
+
+    /// Reads one self-contained chunk of a kind that [`Importer::gathers`], to be stored with others.
+    pub async fn read(&self, rt: &dyn Runtime, chunk: &[u8]) -> Result<Batch> {
+        let read =
+            measurements::parse(self.kind, &mut { chunk }, u64::MAX, &self.fingerprints, &self.options, rt.now());
+        if let Err(error) = &read
+            && !self.options.dry_run
+        {
+            self.note(rt, &Err(error.clone())).await?;
+        }
+        read
+    }
+
+    /// Stores what was read; what [`Importer::chunk`] does with each chunk.
+    pub async fn store(&self, rt: &dyn Runtime, ready: &Ready) -> Result<Summary> {
+        let done = measurements::fold(rt, self, ready, measurements::WIDE).await;
+        if !self.options.dry_run {
+            self.note(rt, &done).await?;
+        }
+        done
+    }
+
     /// Keeps how it went, for the list of sources (ruling intelligence 40).
     async fn note(&self, rt: &dyn Runtime, done: &Result<Summary>) -> Result<()> {
         let (counts, error) = match done {
@@ -301,14 +328,11 @@ impl Importer {
     /// As [`Importer::chunk`], from a reader of at most `limit` bytes after inflation.
     async fn stream(&self, rt: &dyn Runtime, mut reader: impl BufRead, limit: u64) -> Result<Summary> {
         match self.kind {
-            ImportKind::OoniMeasurements
-            | ImportKind::OoniObservations
-            | ImportKind::OoniFastpath
-            | ImportKind::CensoredPlanet => {
+            kind if measurements::is_kind(kind) => {
                 let parsed =
                     measurements::parse(self.kind, &mut reader, limit, &self.fingerprints, &self.options, rt.now())?;
                 drop(reader);
-                measurements::fold(rt, self, parsed).await
+                measurements::fold(rt, self, &parsed.ready(), measurements::NARROW).await
             }
             ImportKind::OoniAggregation => {
                 let (counts, rows) = ooni_aggregation::read(&mut reader, limit, self.options.country.as_deref())

@@ -17,8 +17,8 @@ pub(crate) mod scores;
 
 pub use days::{Look, Looked};
 pub use routes::ROUTES;
-pub use scores::Scores;
+pub use scores::{AnyScore, Scores};
 
 use crate::actor::{Entry, query};
 
-pub const ENTRIES: &[Entry] = &[query::<Look>(), query::<Scores>()];
+pub const ENTRIES: &[Entry] = &[query::<Look>(), query::<Scores>(), query::<AnyScore>()];

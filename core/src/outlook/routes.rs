@@ -272,12 +272,16 @@ pub struct ThreatBody {
 }
 
 async fn threat_level(cx: Cx) -> Result<Response> {
-    let country = input::path_country(&cx, "country")?;
+    cx.kept(threat_page(&cx)).await
+}
+
+async fn threat_page(cx: &Cx) -> Result<Response> {
+    let country = input::path_country(cx, "country")?;
     let with_history = cx.flag("includeHistory")?.unwrap_or(false);
     let Looked { summary, days } = runtime::query(&*cx.rt, country.code, &Look).await?;
     let active =
         Filter { country: Some(country.code.to_owned()), status: Some(vec![Status::Active]), ..Filter::default() };
-    let active = count(&cx, active).await?;
+    let active = count(cx, active).await?;
     let score = summary.index.score.map(|score| f64::from(score) / 100.0);
     let delta = level::trend_delta(&days);
     let mut methods = summary.methods.clone();
@@ -384,7 +388,11 @@ pub struct ScoresBody {
 }
 
 async fn scores(cx: Cx) -> Result<Response> {
-    let least = least_confidence(&cx)?;
+    cx.kept(scores_page(&cx)).await
+}
+
+async fn scores_page(cx: &Cx) -> Result<Response> {
+    let least = least_confidence(cx)?;
     let limit = cx.count("limit", DEFAULT_LIMIT, MAX_LIMIT)? as usize;
     let all = runtime::query(&*cx.rt, world::actor().name, &Scores).await?;
     let insufficient_data = all.iter().filter(|(_, row)| row.score.is_none()).count();
@@ -457,6 +465,10 @@ pub struct ModelBody {
 }
 
 async fn model_info(cx: Cx) -> Result<Response> {
+    cx.kept(model_page(&cx)).await
+}
+
+async fn model_page(cx: &Cx) -> Result<Response> {
     let all = runtime::query(&*cx.rt, world::actor().name, &Scores).await?;
     let deployment = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
     let mut sources: Vec<String> = all.iter().flat_map(|(_, row)| row.sources.clone()).collect();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::level::certainty;
 use crate::actor::{Kind, Query, Turn, View};
-use crate::kv::{Direction, Row, Table};
+use crate::kv::{Direction, Read, Row, Table};
 use crate::world::CountrySummary;
 use crate::{Result, Timestamp};
 
@@ -43,6 +43,20 @@ pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
 /// Nothing is measured there any more.
 pub fn forget(turn: &mut Turn<'_>, country: &str) {
     SCORES.delete(turn, &(country.to_owned(),));
+}
+
+/// Whether any country has measurements.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnyScore;
+
+impl Query for AnyScore {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "any_score";
+    type Reply = bool;
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        Ok(!view.scan(&SCORES.range(), Direction::Ascending, 1)?.is_empty())
+    }
 }
 
 /// Every country with measurements, by code.

@@ -157,6 +157,19 @@ pub fn down_rate(other_countries: &[f64]) -> f64 {
     if rates.len() % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
 }
 
+/// [`down_rate`] of all rates but one: `sorted` holds them all, and `own` is one of them. In constant time, since every
+/// country asks it of every target.
+pub fn down_rate_but(sorted: &[f64], own: f64) -> f64 {
+    let left = sorted.len().saturating_sub(1);
+    if left < DOWN_RATE_COUNTRIES {
+        return DEFAULT_DOWN_RATE;
+    }
+    let gap = sorted.partition_point(|rate| rate.total_cmp(&own).is_lt());
+    let at = |index: usize| sorted.get(index + usize::from(index >= gap)).copied().unwrap_or(DEFAULT_DOWN_RATE);
+    let middle = left / 2;
+    if left % 2 == 1 { at(middle) } else { 0.5 * (at(middle.wrapping_sub(1)) + at(middle)) }
+}
+
 /// Sessions of one software version in one place: a network in a span of [`INSTRUMENT_SPAN`] hours. Only sessions of one
 /// place are compared, so a block that begins between two versions, or keeps office hours, is no fault of either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

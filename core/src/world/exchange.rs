@@ -11,13 +11,13 @@ use crate::country::{Peers, SetOutside, SetPriors};
 use crate::kv::{Direction, Row, Table};
 use crate::time::HOUR;
 use crate::verdict::constants::{DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS};
-use crate::verdict::network::down_rate;
-use crate::{Result, Timestamp};
+use crate::verdict::network::down_rate_but;
+use crate::{Result, Timestamp, order};
 
 /// Days in one report, so that its answers stay within one operation.
 pub const DAYS_AT_ONCE: usize = 40;
-/// Targets whose priors are sent in one go.
-const PRIORS_AT_ONCE: usize = 40;
+/// Targets whose priors are sent in one operation: it reads a row, and changes three, for each country that tests one.
+const PRIORS_AT_ONCE: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Told {
@@ -121,16 +121,15 @@ impl Operation for SendPriors {
             let rows = TARGETS.scan(turn, &TARGETS.prefix(&(target.clone(),)), Direction::Ascending, 300)?;
             let rates: Vec<(String, f64)> =
                 rows.into_iter().filter_map(|((_, country), row)| Some((country, row.failure_rate?))).collect();
-            let enough = rates.len() > DOWN_RATE_COUNTRIES;
-            for (country, _) in &rates {
-                if !enough {
-                    out.entry(country.clone()).or_default().push((target.clone(), 0.0, 0));
-                    continue;
-                }
-                let others: Vec<f64> =
-                    rates.iter().filter(|(other, _)| other != country).map(|(_, rate)| *rate).collect();
-                let count = u32::try_from(others.len()).unwrap_or(u32::MAX);
-                out.entry(country.clone()).or_default().push((target.clone(), down_rate(&others), count));
+            let mut sorted: Vec<f64> = rates.iter().map(|(_, rate)| *rate).collect();
+            order::sort_by(&mut sorted, f64::total_cmp);
+            let others = rates.len().saturating_sub(1);
+            for (country, own) in rates {
+                let prior = match others < DOWN_RATE_COUNTRIES {
+                    true => (target.clone(), 0.0, 0),
+                    false => (target.clone(), down_rate_but(&sorted, own), u32::try_from(others).unwrap_or(u32::MAX)),
+                };
+                out.entry(country).or_default().push(prior);
             }
         }
         for (country, priors) in out {
@@ -144,5 +143,90 @@ impl Operation for SendPriors {
             PRIORS_SENT.put(turn, &(), &now)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::ActorId;
+    use crate::actor::host::{self, MAX_ROWS, Space};
+    use crate::country::State;
+    use crate::kv::{MemoryStore, Overlay, Store};
+    use crate::settings::Settings;
+    use crate::verdict::network::down_rate;
+    use crate::world::TargetSummary;
+
+    /// A row as a country reports it, with this failure rate.
+    fn row(target: &str, rate: f64) -> TargetSummary {
+        TargetSummary {
+            target: target.to_owned(),
+            state: State::Accessible,
+            basis: "measured".to_owned(),
+            confidence: 0.9,
+            evidence: 9,
+            counted: 9,
+            of_week: 9,
+            blocked_weight: 0.0,
+            networks_blocked: 0,
+            networks_tested: 1,
+            methods: Vec::new(),
+            technique: None,
+            networks: Vec::new(),
+            last_checked: Timestamp(0),
+            failure_rate: Some(rate),
+            sources: Vec::new(),
+            details: Vec::new(),
+        }
+    }
+
+    /// Issue, cost: a turn stays bounded however many targets changed in however many countries.
+    #[test]
+    fn priors_of_many_targets_go_out_in_turns_of_bounded_size() {
+        const COUNTRIES: u16 = 250;
+        let actor = ActorId::sole(Kind::World);
+        let (settings, now) = (Settings::default(), Timestamp(1_800_000_000_000_000));
+        let mut store = MemoryStore::default();
+        let mut space = Overlay::new(&store);
+        let names: Vec<String> = (0..50).map(|number| format!("site-{number:02}.example")).collect();
+        for name in &names {
+            CHANGED.put(&mut space, &(name.clone(),), &()).unwrap();
+            for country in 0..COUNTRIES {
+                let code = format!("{country:03}");
+                TARGETS.put(&mut space, &(name.clone(), code), &row(name, f64::from(country) / 250.0)).unwrap();
+            }
+        }
+        let batch = space.into_batch();
+        store.apply(batch).unwrap();
+        let mut turns = 0;
+        while CHANGED.first(&store, &CHANGED.range()).unwrap().is_some() {
+            let waiting = CHANGED.scan(&store, &CHANGED.range(), Direction::Ascending, 99).unwrap().len();
+            let space = Space { actor: &actor, rows: &store, now, seed: [1; 32], settings: &settings };
+            let call = crate::actor::Call::operation(actor.name.clone(), &SendPriors).unwrap();
+            let outcome = host::perform(&space, &call);
+            outcome.reply.unwrap();
+            assert!(outcome.batch.len() <= MAX_ROWS, "{} rows", outcome.batch.len());
+            store.apply(outcome.batch).unwrap();
+            let left = CHANGED.scan(&store, &CHANGED.range(), Direction::Ascending, 99).unwrap().len();
+            assert!(waiting - left <= PRIORS_AT_ONCE, "{waiting} targets became {left} in one turn");
+            turns += 1;
+        }
+        assert_eq!(turns, 3);
+    }
+
+    /// Ruling intelligence 22: the median of the other countries, whichever country asks.
+    #[test]
+    fn ruling_intelligence_22_the_rate_of_the_others_is_the_median_without_ones_own() {
+        for count in 1..40_u32 {
+            // With ties.
+            let rates: Vec<f64> = (0..count).map(|n| f64::from(n * 7 % 11) / 11.0).collect();
+            let mut sorted = rates.clone();
+            sorted.sort_by(f64::total_cmp);
+            for (at, own) in rates.iter().enumerate() {
+                let mut others = rates.clone();
+                others.remove(at);
+                assert_eq!(down_rate_but(&sorted, *own), down_rate(&others), "{at} of {rates:?}");
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::import::{Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Summary};
+use heliograph_core::import::{Batch, Chunker, ImportKind, Importer, ListKind, MAX_CHUNK, Options, Ready, Summary};
 use heliograph_core::measurement::ImportCounts;
 use heliograph_core::runtime::Runtime;
 use heliograph_core::{ErrorCode, Timestamp};
@@ -28,6 +28,9 @@ use super::client::Client;
 const PIECE: usize = MAX_CHUNK / 4;
 /// Chunks under way at one time in this process: one is read while others are parsed and stored.
 const IN_FLIGHT: usize = 3;
+/// Measurements that are stored together in this process: the more, the fewer pages of the file are written for each. Two
+/// batches and their cells take some 100 MB.
+const BATCH: usize = 400_000;
 /// How often a chunk is sent before the import gives up, with growing pauses between.
 const ATTEMPTS: u32 = 6;
 
@@ -143,46 +146,107 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(
     Ok(())
 }
 
-/// Imports chunks in this process, some at a time: their order changes nothing.
+/// What can be stored by itself.
+enum Piece {
+    Chunk(Vec<u8>),
+    Ready(Box<Ready>),
+}
+
+/// What became of a chunk.
+enum Handled {
+    Stored(Box<Summary>),
+    /// Measurements, stored with those of other chunks.
+    Gathered(Batch),
+}
+
+/// Imports chunks in this process, some at a time: their order changes nothing. Measurements are gathered while others are
+/// stored.
 async fn here(
     rt: &Arc<dyn Runtime>,
     importer: &Arc<Importer>,
     chunks: &mut Chunker<'_>,
     done: &mut impl FnMut(Summary),
 ) -> Result<(), Failure> {
-    let mut work: JoinSet<Result<Summary, Failure>> = JoinSet::new();
-    let mut damage = None;
+    let mut handling: JoinSet<Result<Handled, Failure>> = JoinSet::new();
+    let mut storing: JoinSet<Result<Summary, Failure>> = JoinSet::new();
+    let (mut batch, mut damage, mut ended) = (Batch::default(), None, false);
     loop {
-        while work.len() < IN_FLIGHT && damage.is_none() {
+        while !ended && handling.len() < IN_FLIGHT {
             match chunks.next_chunk() {
-                Ok(None) => break,
                 Ok(Some(chunk)) => {
                     let (rt, importer) = (rt.clone(), importer.clone());
-                    work.spawn(async move { store(&*rt, &importer, &chunk).await });
+                    handling.spawn(async move { handle(&*rt, &importer, chunk).await });
                 }
-                // What came before it is stored and counted.
-                Err(error) => damage = Some(unreadable(error)),
+                Ok(None) => ended = true,
+                Err(error) => (ended, damage) = (true, Some(unreadable(error))),
             }
         }
-        match work.join_next().await {
-            None => return damage.map_or(Ok(()), Err),
-            Some(Ok(summary)) => done(summary?),
+        match handling.join_next().await {
+            Some(Ok(Ok(Handled::Stored(summary)))) => done(*summary),
+            Some(Ok(Ok(Handled::Gathered(more)))) => batch.join(more),
+            // What came before it is stored and counted.
+            Some(Ok(Err(failure))) => (ended, damage) = (true, damage.or(Some(failure))),
             Some(Err(error)) => return Err(Failure::Refused(error.to_string())),
+            None => {}
+        }
+        let last = ended && handling.is_empty();
+        if batch.len() >= BATCH || (last && !batch.is_empty()) {
+            // One at a time is stored, so that memory stays bounded.
+            stored(&mut storing, done).await?;
+            let (rt, importer, batch) = (rt.clone(), importer.clone(), std::mem::take(&mut batch));
+            storing.spawn(async move { store(&*rt, &importer, &Piece::Ready(Box::new(batch.ready()))).await });
+        }
+        if last {
+            stored(&mut storing, done).await?;
+            return damage.map_or(Ok(()), Err);
         }
     }
 }
 
-/// Stores a chunk; what failed is tried again, counted as it was the first time.
-async fn store(rt: &dyn Runtime, importer: &Importer, chunk: &[u8]) -> Result<Summary, Failure> {
-    let failure = |error: heliograph_core::Error| refused(error.code, error.into_details().message.into_owned());
-    let mut summary = importer.chunk(rt, chunk).await.map_err(failure)?;
-    for attempt in 1..ATTEMPTS {
+/// Waits for what is being stored.
+async fn stored(
+    storing: &mut JoinSet<Result<Summary, Failure>>,
+    done: &mut impl FnMut(Summary),
+) -> Result<(), Failure> {
+    match storing.join_next().await {
+        None => Ok(()),
+        Some(Ok(summary)) => {
+            done(summary?);
+            Ok(())
+        }
+        Some(Err(error)) => Err(Failure::Refused(error.to_string())),
+    }
+}
+
+async fn handle(rt: &dyn Runtime, importer: &Importer, chunk: Vec<u8>) -> Result<Handled, Failure> {
+    match importer.gathers() {
+        true => importer.read(rt, &chunk).await.map(Handled::Gathered).map_err(failure),
+        false => Ok(Handled::Stored(Box::new(store(rt, importer, &Piece::Chunk(chunk)).await?))),
+    }
+}
+
+fn failure(error: heliograph_core::Error) -> Failure {
+    refused(error.code, error.into_details().message.into_owned())
+}
+
+async fn attempt(rt: &dyn Runtime, importer: &Importer, piece: &Piece) -> Result<Summary, Failure> {
+    let summary = match piece {
+        Piece::Chunk(chunk) => importer.chunk(rt, chunk).await,
+        Piece::Ready(ready) => importer.store(rt, ready).await,
+    };
+    summary.map_err(failure)
+}
+
+/// Stores a piece; what failed is tried again, counted as it was the first time.
+async fn store(rt: &dyn Runtime, importer: &Importer, piece: &Piece) -> Result<Summary, Failure> {
+    let mut summary = attempt(rt, importer, piece).await?;
+    for number in 1..ATTEMPTS {
         let failed = failed(&summary);
         if failed.is_empty() {
             break;
         }
-        tokio::time::sleep(delay(attempt)).await;
-        let mut again = importer.chunk(rt, chunk).await.map_err(failure)?;
+        tokio::time::sleep(delay(number)).await;
+        let mut again = attempt(rt, importer, piece).await?;
         for code in failed {
             if let Some(result) = again.countries.remove(&code) {
                 summary.countries.insert(code, result);

@@ -2,7 +2,7 @@
 //!
 //! | Table | Key | Value |
 //! |---|---|---|
-//! | `rows` | actor id, end mark, key | the actor's value |
+//! | `rows` | actor's kind, name, end mark, key | the actor's value |
 //! | `timers` | due time, actor id | nothing; the first row is the earliest work of the whole deployment |
 //! | `due` | actor id | due time, to find the row of `timers` |
 //! | `documents` | document key | the document in postcard encoding |
@@ -31,7 +31,7 @@ use redb::{
 };
 
 pub use backup::{Changed, Frozen, backup};
-pub use rows::{Rows, apply, prefix};
+pub use rows::{Rows, actor_of, apply, code, prefix};
 pub use space::ActorSpace;
 
 pub(crate) const ROWS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");

@@ -2,16 +2,39 @@
 
 use std::ops::Bound;
 
-use heliograph_core::actor::ActorId;
+use heliograph_core::actor::{ActorId, Kind};
 use heliograph_core::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, StoreError};
 use redb::{ReadableTable, StorageError};
 
-/// The bytes before every key of an actor: its id in the key codec of the core, whose end mark keeps one actor's rows
-/// together and in the order of their keys.
+/// The bytes before every key of an actor: a byte for its kind, and its name in the key codec of the core, whose end mark
+/// keeps one actor's rows together and in the order of their keys. Every row pays for these bytes, so they are few.
 pub fn prefix(actor: &ActorId) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(actor.name.len() + 16);
-    actor.to_string().write(&mut bytes);
+    let mut bytes = Vec::with_capacity(actor.name.len() + 3);
+    bytes.push(code(actor.kind));
+    actor.name.write(&mut bytes);
     bytes
+}
+
+/// Where the rows of a kind begin.
+pub const fn code(kind: Kind) -> u8 {
+    // Part of every file: never change one.
+    match kind {
+        Kind::Agent => 1,
+        Kind::Directory => 2,
+        Kind::Account => 3,
+        Kind::Country => 4,
+        Kind::World => 5,
+        Kind::Reference => 6,
+        Kind::Deployment => 7,
+        Kind::Incidents => 8,
+    }
+}
+
+/// The actor that a row belongs to.
+pub fn actor_of(mut key: &[u8]) -> Option<ActorId> {
+    let of = u8::read(&mut key)?;
+    let kind = Kind::ALL.into_iter().find(|kind| code(*kind) == of)?;
+    Some(ActorId::new(kind, String::read(&mut key)?))
 }
 
 pub(crate) fn fault(error: StorageError) -> StoreError {
@@ -96,4 +119,22 @@ pub fn apply(
         seen(&full);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_leads_back_to_its_actor() {
+        for kind in Kind::ALL {
+            for name in ["KE", "a\0b", "main", "a/b"] {
+                let actor = ActorId::new(kind, name);
+                let key = [prefix(&actor).as_slice(), b"\x10key"].concat();
+                assert_eq!(actor_of(&key), Some(actor));
+            }
+        }
+        assert_eq!(actor_of(&[0, b'a', 0, 1]), None);
+        assert_eq!(prefix(&ActorId::new(Kind::Country, "KE")), [4, b'K', b'E', 0, 1]);
+    }
 }

@@ -178,8 +178,9 @@ fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> O
         Ok(value) => value,
         Err(error) => return Outcome::failed(error),
     };
-    if turn.actor().kind.counts_revisions()
-        && turn.touched(OWN_TABLES)
+    let kind = turn.actor().kind;
+    if kind.counts_revisions()
+        && turn.touched(|table| OWN_TABLES.contains(&table) && !kind.is_derived(table))
         && let Err(error) = turn.revise()
     {
         return Outcome::failed(error);
@@ -196,7 +197,7 @@ fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> O
 }
 
 fn due_after(turn: &Turn<'_>) -> Result<Due> {
-    if !turn.touched(MACHINERY_TABLES) {
+    if !turn.touched(|table| MACHINERY_TABLES.contains(&table)) {
         return Ok(Due::Unchanged);
     }
     Ok(next_due(turn)?.map_or(Due::Never, Due::At))

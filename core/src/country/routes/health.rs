@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::{Cx, Response};
-use crate::world::{self, Countries};
-use crate::{Result, runtime};
+use crate::outlook::AnyScore;
+use crate::{Result, runtime, world};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HealthBody {
@@ -27,9 +27,9 @@ struct Checks {
 
 /// Always 200 while the process answers: probes and monitors gate on it (spec intelligence 2.7).
 pub async fn health(cx: Cx) -> Result<Response> {
-    let countries = runtime::query(&*cx.rt, world::actor().name, &Countries).await;
-    let (status, database) = if countries.is_ok() { ("ok", "ok") } else { ("degraded", "unavailable") };
-    let ingest = if countries.is_ok_and(|countries| !countries.is_empty()) { "ok" } else { "empty" };
+    let measured = runtime::query(&*cx.rt, world::actor().name, &AnyScore).await;
+    let (status, database) = if measured.is_ok() { ("ok", "ok") } else { ("degraded", "unavailable") };
+    let ingest = if measured.is_ok_and(|measured| measured) { "ok" } else { "empty" };
     Response::json(&HealthBody {
         status,
         version: env!("CARGO_PKG_VERSION"),

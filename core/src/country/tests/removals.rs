@@ -224,3 +224,29 @@ fn only_kinds_that_keep_answers_count_their_revisions() {
     server.import(ImportKind::Blocklist, options, b"domain\nlisted.example\n");
     assert_eq!((revisions(&ActorId::new(Kind::Country, "IT")), revisions(&world::actor())), (1, 0));
 }
+
+/// A kept answer must not end because verdicts are computed again: nothing that it rests on changed.
+#[test]
+fn computing_verdicts_again_leaves_kept_answers_and_measurements_end_them() {
+    let server = Server::start();
+    let italy = ActorId::new(Kind::Country, "IT");
+    let revision = || server.0.rows(&italy).into_iter().find(|(key, _)| key[0] == 13).map(|(_, value)| value);
+    let derived = || server.0.rows(&italy).into_iter().filter(|(key, _)| key[0] == 23).collect::<Vec<_>>();
+    server.import(
+        ImportKind::OoniObservations,
+        Options::default(),
+        format!("{HEADER}{}", rows("IT", 1, "example.org", RECENT, 0..9, true)).as_bytes(),
+    );
+    settle(&server);
+    let (before, verdicts) = (revision(), derived());
+    assert!(before.is_some() && !verdicts.is_empty());
+    server.0.advance(std::time::Duration::from_secs(2 * 86_400));
+    settle(&server);
+    assert_ne!(derived(), verdicts, "verdicts were looked at again");
+    assert_eq!(revision(), before);
+    server.upload(
+        "ooni-observations",
+        format!("{HEADER}{}", rows("IT", 2, "example.org", RECENT, 0..3, true)).as_bytes(),
+    );
+    assert_ne!(revision(), before);
+}

@@ -18,9 +18,8 @@ use crate::settings::Settings;
 use crate::time::{DAY, HOUR};
 
 const DAYS: u64 = 86_400;
-/// Tables of entries, hashes of rows, and rolled-up cells.
+/// Tables of entries with hashes of rows, and of rolled-up cells.
 const ENTRIES: u8 = 16;
-const ROW_HASHES: u8 = 17;
 const ROLLED: u8 = 35;
 
 fn advance(server: &Server, days: u64) {
@@ -96,7 +95,7 @@ fn ruling_intelligence_10_no_answer_about_any_time_changes_when_measurements_are
     assert!(entries > 20 && table(&server, "IT", ROLLED).0 == 0);
     assert!(before.iter().any(|answer| answer["status"] == "blocked"));
     advance(&server, 9);
-    assert_eq!((table(&server, "IT", ENTRIES).0, table(&server, "IT", ROW_HASHES).0), (0, 0));
+    assert_eq!(table(&server, "IT", ENTRIES).0, 0);
     assert_eq!(table(&server, "IT", ROLLED).0, entries, "one row a day and network");
     for (after, before) in ask().iter().zip(&before) {
         assert_eq!(after, before);
@@ -117,11 +116,11 @@ fn ruling_intelligence_10_kenya_stays_what_it_was_and_an_import_again_is_all_dup
     let moments = moments("2023-11-06T12:00:00Z", 2 * DAY + 5 * HOUR, 11);
     let ask = || answers(&server, "KE", &["telegram", "telegram/pool", "telegram.org"], &moments);
     let before = ask();
-    let size = |server: &Server| [ENTRIES, ROW_HASHES, ROLLED].map(|number| table(server, "KE", number).1);
+    let size = |server: &Server| [ENTRIES, ROLLED].map(|number| table(server, "KE", number).1);
     let full: usize = size(&server).iter().sum();
     advance(&server, 9);
-    let [entries, hashes, rolled] = size(&server);
-    assert_eq!((entries, hashes), (0, 0));
+    let [entries, rolled] = size(&server);
+    assert_eq!(entries, 0);
     println!("Kenya: {full} bytes as entries, {rolled} rolled up");
     assert!(3 * rolled < full, "{full} bytes became {rolled}");
     for (after, before) in ask().iter().zip(&before) {
@@ -167,7 +166,7 @@ fn rulings_intelligence_10_14_after_the_rollup_repeats_are_repeats_and_new_measu
     }
     let rolled = |server: &Server| {
         let rows = server.0.rows(&ActorId::new(Kind::Country, "IT"));
-        rows.into_iter().filter(|(key, _)| [ENTRIES, ROW_HASHES, ROLLED].contains(&key[0])).collect::<Vec<_>>()
+        rows.into_iter().filter(|(key, _)| [ENTRIES, ROLLED].contains(&key[0])).collect::<Vec<_>>()
     };
     assert_eq!(rolled(&parts), rolled(&once), "late or not, the rows are the same in the end");
 }
@@ -189,7 +188,7 @@ fn rulings_intelligence_10_35_a_removed_source_takes_its_counts_with_it() {
     let (_, done) = super::json(server.request(Method::GET, path, &[("x-admin-key", ADMIN)], b""));
     assert_eq!((&done["complete"], done["handled"].as_u64()), (&true.into(), Some(3 * (130 + 50 + 50) + 5)), "{done}");
     for code in ["IT", "FR"] {
-        for number in [ENTRIES, ROW_HASHES, ROLLED, 19, 20, 21, 23] {
+        for number in [ENTRIES, ROLLED, 19, 20, 21, 23] {
             assert_eq!(table(&server, code, number).0, 0, "{code}: table {number}");
         }
     }
@@ -249,7 +248,7 @@ fn rulings_intelligence_10_relay_19_a_rollup_goes_in_bounded_steps() {
     let mut store = MemoryStore::default();
     fold(&mut store, &many);
     assert!(roll_up(&mut store) > 20);
-    let left = stored(&store).iter().filter(|(key, _)| [ENTRIES, ROW_HASHES].contains(&key[0])).count();
+    let left = stored(&store).iter().filter(|(key, _)| key[0] == ENTRIES).count();
     assert_eq!(left, 0);
 }
 
