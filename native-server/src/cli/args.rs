@@ -70,7 +70,7 @@ pub enum Command {
     Verdicts(VerdictsCommand),
     /// List, make and change incidents. Each change is kept with the reason.
     #[command(subcommand)]
-    Incidents(IncidentsCommand),
+    Incidents(Box<IncidentsCommand>),
 }
 
 /// What `import` accepts.
