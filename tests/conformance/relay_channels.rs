@@ -352,6 +352,7 @@ fn leaving_ends_membership_and_the_owner_is_followed(suite: &Suite) {
     let [ada, bob, eve] = agents(suite);
     let channel = public(&ada);
     join(&bob, &channel).expect(200);
+    bob.client.wait(Duration::from_millis(1));
     join(&eve, &channel).expect(200);
     post(&ada, &channel, "mine").expect(201);
     let left = leave(&ada, &channel).expect(200);

@@ -109,10 +109,10 @@ fn take_out(turn: &mut Turn<'_>, place: &Place, head: &Head) -> Result<()> {
 
 /// Takes out values whose end has come, and sets the timer for the next.
 fn expire(turn: &mut Turn<'_>) -> Result<()> {
-    for place in ended_places(turn, turn.now, BATCH)? {
-        match HEADS.get(turn, &place)? {
+    for (end, place) in ended_places(turn, turn.now, BATCH)? {
+        match HEADS.get(turn, &place)?.filter(|head| head.expires == Some(end)) {
             Some(head) => take_out(turn, &place, &head)?,
-            None => return Err(Error::internal("a value that ends and is not there")),
+            None => ENDS.delete(turn, &(end, place.0, place.1)),
         }
     }
     match ENDS.first(turn, &ENDS.range())? {
@@ -121,9 +121,9 @@ fn expire(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-fn ended_places(view: &(impl Read + ?Sized), now: Timestamp, limit: usize) -> Result<Vec<Place>> {
+fn ended_places(view: &(impl Read + ?Sized), now: Timestamp, limit: usize) -> Result<Vec<(Timestamp, Place)>> {
     let rows = ENDS.scan(view, &ENDS.between(&(), &(now.plus(1),)), Direction::Ascending, limit)?;
-    Ok(rows.into_iter().map(|((_, namespace, key), ())| (namespace, key)).collect())
+    Ok(rows.into_iter().map(|((end, namespace, key), ())| (end, (namespace, key))).collect())
 }
 
 /// Takes everything out, for a registration that ends or gives way to another: nothing of it is seen from here on, and the
@@ -201,10 +201,11 @@ impl Operation for Put {
             expire(turn)?;
         }
         let place = (self.namespace, self.key);
-        let earlier = HEADS.get(turn, &place)?.filter(|head| head.lives(now));
+        let mut earlier = HEADS.get(turn, &place)?;
         if let Some(head) = &earlier {
             take_out(turn, &place, head)?;
         }
+        earlier = earlier.filter(|head| head.lives(now));
         let head = Head {
             local: earlier.as_ref().map_or_else(|| turn.random(), |head| head.local),
             value_type: self.value_type,
@@ -299,7 +300,7 @@ fn seen(view: &View<'_>, namespace: Option<&str>, totals: Option<Totals>) -> Res
     if CLEARING.contains(view, &())? {
         return Ok(Totals::default());
     }
-    for place in ended_places(view, view.now, MAX_ENDED)? {
+    for (_, place) in ended_places(view, view.now, MAX_ENDED)? {
         if namespace.is_none_or(|namespace| namespace == place.0)
             && let Some(head) = HEADS.get(view, &place)?
         {

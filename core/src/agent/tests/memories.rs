@@ -1,7 +1,8 @@
 use super::*;
 use crate::ErrorCode;
-use crate::actor::{ActorId, Kind, Query, View};
-use crate::agent::memory::{ReadKeys, ReadNamespaces, ReadValue};
+use crate::actor::host::{self, Space};
+use crate::actor::{ActorId, Call, Kind, Query, View};
+use crate::agent::memory::{Expire, Put, ReadKeys, ReadNamespaces, ReadValue};
 use crate::agent::wire::actor_of;
 use crate::kv::{Batch, MemoryStore, Store};
 use crate::settings::Settings;
@@ -13,6 +14,15 @@ fn put(world: &World, agent: &Agent, place: &str, body: Value) -> Answer {
 
 fn actor_of_agent(agent: &Agent) -> ActorId {
     ActorId::new(Kind::Agent, actor_of(&Settings::default(), &agent.did).unwrap())
+}
+
+/// The rows of an actor as they are now.
+fn store_of(world: &World, actor: &ActorId) -> MemoryStore {
+    let mut store = MemoryStore::default();
+    let mut batch = Batch::default();
+    world.rt.rows(actor).into_iter().for_each(|(key, value)| batch.put(key, value));
+    store.apply(batch).unwrap();
+    store
 }
 
 /// Rows of the memory store.
@@ -31,11 +41,8 @@ fn a_value_is_invisible_at_its_end_even_before_the_timer_and_then_frees_its_room
     );
     put(&world, &ada, "n/long", json!({ "value": "x" })).expect(200);
     // A look at the same rows a minute later, with no timer run.
-    let mut store = MemoryStore::default();
-    let mut batch = Batch::default();
-    world.rt.rows(&actor_of_agent(&ada)).into_iter().for_each(|(key, value)| batch.put(key, value));
-    store.apply(batch).unwrap();
     let (actor, settings) = (actor_of_agent(&ada), Settings::default());
+    let store = store_of(&world, &actor);
     let at = |seconds: i64| View::new(&actor, &store, crate::testing::START.plus(seconds * SECOND), &settings);
     let value = || ReadValue { namespace: "n".into(), key: "short".into() };
     let keys = || ReadKeys { namespace: "n".into(), prefix: String::new(), after: None, limit: 9 };
@@ -69,6 +76,42 @@ fn another_value_takes_the_end_of_the_first_with_it() {
     world.wait(10);
     world.get("/v1/agent/memory/n/k", &ada.key).refused(404, "NOT_FOUND");
     assert_ne!(put(&world, &ada, "n/k", json!({ "value": 4 })).expect(200)["id"], first["id"]);
+}
+
+#[test]
+fn many_values_that_end_at_once_take_nothing_that_came_after_them() {
+    let world = World::patient();
+    let ada = world.server_agent("Ada");
+    for n in 0..250 {
+        put(&world, &ada, &format!("n/{n}"), json!({ "value": 1, "ttl": 60 })).expect(200);
+    }
+    // The timer comes late: a put meets more that has ended than it takes out itself.
+    let (actor, settings) = (actor_of_agent(&ada), Settings::default());
+    let mut store = store_of(&world, &actor);
+    let later = crate::testing::START.plus(60 * SECOND);
+    let run = |store: &MemoryStore, call: &Call| {
+        let space = Space { actor: &actor, rows: store, now: later, seed: [9; 32], settings: &settings };
+        host::perform(&space, call).batch
+    };
+    let new = Put {
+        namespace: "n".into(),
+        key: "249".into(),
+        text: "\"new\"".into(),
+        value_type: None,
+        client_nonce: None,
+        ttl: None,
+    };
+    let batch = run(&store, &Call::operation(actor.name.clone(), &new).unwrap());
+    store.apply(batch).unwrap();
+    for _ in 0..3 {
+        let batch = run(&store, &Call::operation(actor.name.clone(), &Expire).unwrap());
+        store.apply(batch).unwrap();
+    }
+    let view = View::new(&actor, &store, later, &settings);
+    let (head, text) = ReadValue { namespace: "n".into(), key: "249".into() }.run(&view).unwrap();
+    assert_eq!((head.expires, text.as_str()), (None, "\"new\""));
+    let (_, total) = ReadNamespaces.run(&view).unwrap();
+    assert_eq!((total.keys, total.bytes), (1, 5));
 }
 
 #[test]
