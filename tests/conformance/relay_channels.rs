@@ -5,6 +5,7 @@ use std::time::Duration;
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Answer;
 use heliograph_tests::relay::{Agent, actor_id, encode, micros, seed, text, unique};
+use heliograph_tests::target::Kind;
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -32,6 +33,7 @@ cases![
     ids_that_nobody_issued_are_404,
     minimum_fields_of_channels_are_there,
     caps_are_settings,
+    ruling_24_the_keys_of_channels_move_under_a_new_master_key,
     many_agents_post_at_once_and_every_post_has_its_own_time,
 ];
 
@@ -576,6 +578,39 @@ fn caps_are_settings(suite: &Suite) {
     assert_eq!(contents(&messages(&ada, &channel, "")), ["2", "3"]);
     leave(&ada, &channel).expect(200);
     public(&ada);
+}
+
+/// Ruling foundation-relay 24. Only the native server changes its master key itself; the others are tested in core.
+fn ruling_24_the_keys_of_channels_move_under_a_new_master_key(suite: &Suite) {
+    if suite.kind != Kind::Native {
+        return;
+    }
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let ada = Agent::server_side(&client);
+    // More than the task takes up at once, of both kinds.
+    for _ in 0..35 {
+        Agent::server_side(&client);
+    }
+    let rooms: Vec<String> = (0..40).map(|_| private(&ada)).collect();
+    rooms.iter().for_each(|room| drop(post(&ada, room, "before").expect(201)));
+    let sealed = || {
+        let info = client.admin().get("/v1/admin/db").expect(200);
+        (info["sealed_values"].as_u64().unwrap(), info["sealed_under_earlier_keys"].as_u64().unwrap())
+    };
+    assert_eq!(sealed(), (76, 0));
+    client.admin().send("POST", "/v1/admin/master-key", None, b"").expect(201);
+    for _ in 0..200 {
+        if sealed().1 == 0 {
+            break;
+        }
+        client.wait(Duration::from_millis(50));
+    }
+    assert_eq!(sealed(), (76, 0));
+    for room in &rooms {
+        post(&ada, room, "after").expect(201);
+        assert_eq!(contents(&messages(&ada, room, "")), ["before", "after"]);
+    }
 }
 
 fn many_agents_post_at_once_and_every_post_has_its_own_time(suite: &Suite) {
