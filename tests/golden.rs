@@ -13,7 +13,7 @@ type Place = (String, String);
 
 fn place(method: &str, path: &str) -> Place {
     let parts = path.split('/').map(|part| match part {
-        part if part.starts_with("{*") => "{*}",
+        // One that takes the remaining segments too: the pages have one parameter there.
         part if part.starts_with('{') => "{}",
         part => part,
     });

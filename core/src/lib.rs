@@ -35,6 +35,7 @@ pub mod admin;
 pub mod agent;
 pub mod analytics;
 pub mod change;
+pub mod channel;
 pub mod claims;
 pub mod country;
 pub mod crypto;

@@ -116,7 +116,7 @@ pub struct FileInfo {
     /// Actors by kind.
     pub actors: BTreeMap<String, u64>,
     pub documents: u64,
-    /// Values sealed under a master key: private keys of agents, and their sessions.
+    /// Values sealed under a master key: private keys of agents, their sessions, and keys of channels.
     pub sealed_values: u64,
     /// Those of them that are under an earlier master key (ruling foundation-relay 24).
     pub sealed_under_earlier_keys: u64,

@@ -168,6 +168,20 @@ settings! {
     mailbox_messages: u64 = "100000";
     /// Most bytes a mailbox holds.
     mailbox_bytes: u64 = "1073741824";
+    /// Most channels an agent is in at once.
+    channels_per_agent: u32 = "100";
+    /// Most members of a channel.
+    channel_members: u32 = "10000";
+    /// Most posts a channel keeps; the oldest give way.
+    channel_posts: u32 = "100000";
+    /// Most bytes of posts a channel keeps; the oldest give way.
+    channel_bytes: u64 = "268435456";
+    /// Most bytes of values in the memory of an agent, as JSON text.
+    memory_bytes: u64 = "16777216";
+    /// Most bytes of one value in the memory of an agent, as JSON text; at most 1800000.
+    memory_value_bytes: u64 = "1048576";
+    /// Most keys in the memory of an agent.
+    memory_keys: u32 = "100000";
     /// Native: a file of word vectors that joins the search for similar incidents; empty means none.
     vectors_file: String = "";
     /// Seconds between two publications of one document.
@@ -216,6 +230,15 @@ impl Settings {
         }
         if self.stream_seconds == 0 || self.stream_seconds >= 60 {
             return Err("stream_seconds must be from 1 to 59: clients give up after 60".to_owned());
+        }
+        if self.memory_bytes == 0 {
+            return Err("memory_bytes must be at least 1: clients divide by it".to_owned());
+        }
+        if self.memory_value_bytes > 1_800_000 {
+            return Err("memory_value_bytes must be at most 1800000: a value is one row".to_owned());
+        }
+        if self.channels_per_agent > 1_000 {
+            return Err("channels_per_agent must be at most 1000: they are read at once".to_owned());
         }
         if self.client_seconds == 0 {
             return Err("client_seconds must be at least 1".to_owned());
@@ -310,6 +333,9 @@ mod tests {
             ("client_seconds", "0"),
             ("fetch_sources", "ioda,oony"),
             ("fetch_since", "soon"),
+            ("memory_bytes", "0"),
+            ("memory_value_bytes", "1800001"),
+            ("channels_per_agent", "1001"),
             ("nonsense", "1"),
         ] {
             assert!(settings.clone().set(name, value).is_err(), "{name}={value}");

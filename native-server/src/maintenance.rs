@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use heliograph_core::actor::{Kind, Query, View, outbox_summary};
-use heliograph_core::agent::reseal::CountSealed;
+use heliograph_core::actor::{ActorId, Kind, Query, View, outbox_summary};
+use heliograph_core::agent::reseal::{CountSealed, Counted};
+use heliograph_core::channel;
 use heliograph_core::crypto::sealing::KeyId;
 use heliograph_core::kv::{Range, Read};
 use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime};
@@ -108,11 +109,13 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
                 let rows: &dyn Read = &Rows::new(&table, &prefix);
                 let view = View::new(&actor, rows, clock::now(), settings);
                 let outbox = outbox_summary(&view)?;
-                if actor.kind == Kind::Agent {
-                    let sealed = CountSealed { current }.run(&view)?;
-                    info.sealed_values += sealed.all;
-                    info.sealed_under_earlier_keys += sealed.earlier;
-                }
+                let sealed = match actor.kind {
+                    Kind::Agent => CountSealed { current }.run(&view)?,
+                    Kind::Channel => channel::key::counted(&view, current)?,
+                    _ => Counted::default(),
+                };
+                info.sealed_values += sealed.all;
+                info.sealed_under_earlier_keys += sealed.earlier;
                 *info.actors.entry(actor.kind.as_str().to_owned()).or_default() += 1;
                 info.outbox_waiting += outbox.waiting;
                 info.outbox_parked += outbox.parked;

@@ -2,7 +2,7 @@
 //!
 //! The order keeps every value readable after a stop at any point: the key file with the new key is durable first, then
 //! the data knows the key (from there on a start with the old key file is refused), and only then does anything seal
-//! under it. Moving is background work on all agents, in bounded pieces; a start takes up what an earlier run left.
+//! under it. Moving is background work on all agents and channels, in bounded pieces; a start takes up what an earlier run left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use heliograph_core::actor::{ActorId, Call, Kind};
 use heliograph_core::agent::reseal::{Progress, reseal};
+use heliograph_core::channel;
 use heliograph_core::deployment::{self, Start};
 use heliograph_core::kv::Range;
 use heliograph_core::runtime::Runtime;
@@ -21,7 +22,7 @@ use crate::keyfile;
 use crate::runtime::Native;
 use crate::store::{self, ROWS, Store};
 
-/// Agents taken up at once; their changes share commits.
+/// Actors taken up at once; their changes share commits.
 const BATCH: usize = 32;
 /// Pause between two batches: what agents wait for comes first.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -85,7 +86,7 @@ pub async fn run(native: Arc<Native>) {
     }
 }
 
-/// Visits all agents until a visit finds nothing to do.
+/// Visits all agents and channels until a visit finds nothing to do.
 async fn finish(native: &Arc<Native>) {
     let mut told = false;
     loop {
@@ -107,17 +108,22 @@ async fn finish(native: &Arc<Native>) {
     }
 }
 
-/// One visit to every agent.
+/// One visit to every agent and channel.
 async fn visit(native: &Arc<Native>) -> Result<Progress> {
     let mut total = Progress { complete: true, ..Progress::default() };
     let mut after = None;
     loop {
         let store = native.store.clone();
-        let look = tokio::task::spawn_blocking(move || agents(&store, after.as_ref()));
+        let look = tokio::task::spawn_blocking(move || holders(&store, after.as_ref()));
         let batch = look.await.map_err(Error::internal)??;
         let Some(last) = batch.last().cloned() else { return Ok(total) };
         let mut visits = stream::iter(batch)
-            .map(|agent| async move { reseal(&**native, &agent.name, usize::MAX).await })
+            .map(|actor| async move {
+                match actor.kind {
+                    Kind::Channel => channel::key::reseal(&**native, &actor.name).await,
+                    _ => reseal(&**native, &actor.name, usize::MAX).await,
+                }
+            })
             .buffer_unordered(BATCH);
         while let Some(progress) = visits.next().await {
             let Progress { resealed, unopened, complete } = progress?;
@@ -130,23 +136,29 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
     }
 }
 
-/// The next agents in the file, in the order of their names.
-fn agents(store: &Store, after: Option<&ActorId>) -> Result<Vec<ActorId>> {
+/// Kinds of actors that hold something sealed.
+const HOLDERS: [Kind; 2] = [Kind::Agent, Kind::Channel];
+
+/// The next of them in the file, kind after kind in the order of their names.
+fn holders(store: &Store, after: Option<&ActorId>) -> Result<Vec<ActorId>> {
+    let beyond = |actor: &ActorId| Range::prefix(&store::prefix(actor)).end;
     store.read(|snapshot| {
         let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
-        let beyond = |actor: &ActorId| Range::prefix(&store::prefix(actor)).end;
-        let mut start = after.map_or_else(|| Some(vec![store::code(Kind::Agent)]), beyond);
         let mut found = Vec::new();
-        while let Some(from) = start.take().filter(|_| found.len() < BATCH) {
-            let mut rows = table.range::<&[u8]>(from.as_slice()..).map_err(Error::unavailable)?;
-            let Some(row) = rows.next() else { break };
-            let (key, _) = row.map_err(Error::unavailable)?;
-            let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
-            if actor.kind != Kind::Agent {
-                break;
+        for kind in HOLDERS.into_iter().skip_while(|kind| after.is_some_and(|after| after.kind != *kind)) {
+            let first = || Some(vec![store::code(kind)]);
+            let mut start = after.filter(|after| after.kind == kind).map_or_else(first, beyond);
+            while let Some(from) = start.take().filter(|_| found.len() < BATCH) {
+                let mut rows = table.range::<&[u8]>(from.as_slice()..).map_err(Error::unavailable)?;
+                let Some(row) = rows.next() else { break };
+                let (key, _) = row.map_err(Error::unavailable)?;
+                let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
+                if actor.kind != kind {
+                    break;
+                }
+                start = beyond(&actor);
+                found.push(actor);
             }
-            start = beyond(&actor);
-            found.push(actor);
         }
         Ok(found)
     })

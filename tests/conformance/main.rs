@@ -39,6 +39,8 @@ mod outlook;
 mod pins;
 mod rates;
 mod registration;
+mod relay_channels;
+mod relay_memory;
 mod routes;
 mod sources;
 mod streams;
@@ -90,6 +92,8 @@ const MODULES: &[(&str, &[Case])] = &[
     ("pins", pins::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),
+    ("relay_channels", relay_channels::CASES),
+    ("relay_memory", relay_memory::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),

@@ -47,10 +47,12 @@ pub enum Kind {
     Deployment,
     /// One: incidents, their evidence, numbers and order of changes.
     Incidents,
+    /// One per channel: members, posts, invites.
+    Channel,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -59,6 +61,7 @@ impl Kind {
         Kind::Reference,
         Kind::Deployment,
         Kind::Incidents,
+        Kind::Channel,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -71,6 +74,7 @@ impl Kind {
             Kind::Reference => "reference",
             Kind::Deployment => "deployment",
             Kind::Incidents => "incidents",
+            Kind::Channel => "channel",
         }
     }
 
@@ -185,7 +189,8 @@ mod tests {
                 "world/x",
                 "reference/x",
                 "deployment/x",
-                "incidents/x"
+                "incidents/x",
+                "channel/x"
             ]
         );
         for name in names {

@@ -6,12 +6,15 @@
 //! | [`mailbox`] | messages: append, page, marks, expiry, sessions |
 //! | [`stream`] | live delivery without I/O; [`websocket`] its opening by key frame |
 //! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
+//! | [`memberships`] | the agent's rows about its channels and invites ([`crate::channel`] decides) |
+//! | [`memory`], [`presence`] | what an agent keeps with the service; its heartbeat |
 //! | [`custody`], [`decrypt`] | private keys the server holds, sealed; opening messages with them |
 //! | [`reseal`](mod@reseal) | moving what is sealed under the current master key after a rotation |
 //! | [`usage`] | counters that decide nothing |
 //! | [`wire`] | message ids and raw messages |
 //!
-//! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`].
+//! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 52 and 53 [`memberships`], 72 to 77
+//! [`memory`], 79 [`presence`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 
@@ -19,8 +22,11 @@ pub mod custody;
 pub mod decrypt;
 pub mod identity;
 pub mod mailbox;
+pub mod memberships;
+pub mod memory;
 pub mod messages;
 pub mod pins;
+pub mod presence;
 pub mod profile;
 pub mod receive;
 pub mod record;

@@ -22,7 +22,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .accepts::<ProfileChange>()
         .returns::<Profile>()
-        .summary("Change name, capabilities or metadata."),
+        .summary("Change name, capabilities, metadata or presence."),
     Route::delete("/v1/agent/deactivate", handler!(deactivate))
         .agent()
         .returns::<Deactivated>()
@@ -39,6 +39,8 @@ pub struct Profile {
     pub last_seen: Option<String>,
     /// Messages sent, those of sealed senders not counted.
     pub message_count: u64,
+    /// Others may see when the agent last sent a heartbeat.
+    pub presence: bool,
 }
 
 /// What to change; absent members stay.
@@ -51,6 +53,8 @@ pub struct ProfileChange {
     /// An object of at most 4 KB of JSON.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub metadata: Option<Box<RawValue>>,
+    /// False hides heartbeats from others.
+    pub presence: Option<bool>,
 }
 
 /// An agent that was ended.
@@ -62,7 +66,7 @@ pub struct Deactivated {
     pub deactivated_at: String,
 }
 
-fn profile(cx: &Cx, public: Public, stored: &UsageRow) -> Result<Response> {
+fn profile(cx: &Cx, (public, stored, presence): (Public, UsageRow, bool)) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let usage = stored.plus(&cx.rt.environment().usage.pending(&caller.actor));
     Response::json(&Profile {
@@ -70,13 +74,13 @@ fn profile(cx: &Cx, public: Public, stored: &UsageRow) -> Result<Response> {
         client_side: caller.client_side,
         last_seen: usage.last_seen.map(|seen| seen.to_string()),
         message_count: usage.messages,
+        presence,
     })
 }
 
 async fn read(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.clone();
-    let (public, usage) = runtime::query(&*cx.rt, actor, &ReadProfile).await?.ok_or_else(wire::unknown_agent)?;
-    profile(&cx, public, &usage)
+    profile(&cx, runtime::query(&*cx.rt, actor, &ReadProfile).await?.ok_or_else(wire::unknown_agent)?)
 }
 
 async fn change(cx: Cx) -> Result<Response> {
@@ -91,9 +95,8 @@ async fn change(cx: Cx) -> Result<Response> {
         let reserve = Reserve { name: name.clone(), did: record::did_of(&actor)? };
         runtime::call(&*cx.rt, directory::shard(name), &reserve).await?;
     }
-    let update = Update { name: change.name, capabilities: change.capabilities, metadata };
-    let (public, usage) = runtime::call(&*cx.rt, actor, &update).await?;
-    profile(&cx, public, &usage)
+    let update = Update { name: change.name, capabilities: change.capabilities, metadata, presence: change.presence };
+    profile(&cx, runtime::call(&*cx.rt, actor, &update).await?)
 }
 
 async fn deactivate(cx: Cx) -> Result<Response> {

@@ -187,12 +187,13 @@ pub struct ReadProfile;
 impl Query for ReadProfile {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "profile";
-    type Reply = Option<(Public, UsageRow)>;
+    /// With whether others may see heartbeats.
+    type Reply = Option<(Public, UsageRow, bool)>;
 
-    fn run(self, view: &View<'_>) -> Result<Option<(Public, UsageRow)>> {
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let Some(agent) = AGENT.get(view, &())? else { return Ok(None) };
         let usage = USAGE.get(view, &())?.unwrap_or_default();
-        Ok(Some((public(view, agent)?, usage)))
+        Ok(Some((public(view, agent)?, usage, super::presence::shown(view)?)))
     }
 }
 
@@ -259,6 +260,7 @@ impl Operation for Create {
             }
             version = earlier.keys.version + 1;
             super::pins::forget_all(turn)?;
+            end_belongings(turn)?;
             if let Some(old) = earlier.name.filter(|_| earlier.deactivated.is_none()) {
                 release_unless(turn, old, self.name.as_deref(), did)?;
             }
@@ -291,6 +293,14 @@ impl Operation for Create {
     }
 }
 
+/// Ends what a registration holds beyond its record and its mail.
+fn end_belongings(turn: &mut Turn<'_>) -> Result<()> {
+    super::memberships::ended(turn)?;
+    super::memory::ended(turn)?;
+    super::presence::ended(turn);
+    Ok(())
+}
+
 fn confirm(turn: &mut Turn<'_>, name: &str, did: Did) -> Result<()> {
     let confirm = directory::Confirm { name: name.to_owned(), did };
     turn.send_or(directory::shard(name), &confirm, &LoseName { name: name.to_owned() })
@@ -311,14 +321,16 @@ pub struct Update {
     pub name: Option<String>,
     pub capabilities: Option<Vec<String>>,
     pub metadata: Option<String>,
+    /// Whether others may see heartbeats (ruling foundation-relay 27).
+    pub presence: Option<bool>,
 }
 
 impl Operation for Update {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "update";
-    type Reply = (Public, UsageRow);
+    type Reply = (Public, UsageRow, bool);
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<(Public, UsageRow)> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
         let mut agent = active(turn)?.ok_or_else(gone)?;
         let did = did_of(&turn.actor().name)?;
         if let Some(name) = self.name.filter(|name| agent.name.as_ref() != Some(name)) {
@@ -331,8 +343,11 @@ impl Operation for Update {
         agent.capabilities = self.capabilities.unwrap_or(agent.capabilities);
         agent.metadata = self.metadata.unwrap_or(agent.metadata);
         AGENT.put(turn, &(), &agent)?;
+        if let Some(on) = self.presence {
+            super::presence::switch(turn, on)?;
+        }
         let usage = USAGE.get(turn, &())?.unwrap_or_default();
-        Ok((public(&turn.view(), agent)?, usage))
+        Ok((public(&turn.view(), agent)?, usage, super::presence::shown(turn)?))
     }
 }
 
@@ -382,6 +397,7 @@ impl Operation for Deactivate {
         }
         agent.deactivated = Some(turn.now);
         AGENT.put(turn, &(), &agent)?;
+        end_belongings(turn)?;
         turn.wake();
         Ok(turn.now)
     }

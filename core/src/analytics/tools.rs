@@ -230,7 +230,8 @@ mod tests {
     fn every_member_that_a_client_reads_is_there_and_of_its_type() {
         let body = answer(None);
         let counts = ["total_probes", "probe_nodes", "targets_tested", "total_accessible", "total_blocked"];
-        assert_eq!(counts.map(|name| body["stats"][name].as_u64().unwrap()), [30, 4, 2, 17, 13], "{body}");
+        assert_eq!(counts.map(|name| body["stats"][name].as_u64().unwrap()), [60, 4, 3, 17, 13], "{body}");
+        assert_eq!(body["stats"]["targets_undecided"], 1, "{body}");
         let providers = body["by_provider"].as_array().unwrap();
         assert_eq!(providers.len(), 1, "no measurement of Psiphon says anything: a rate of 0 would read as blocked");
         let tor = &providers[0];

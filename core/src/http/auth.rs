@@ -79,9 +79,12 @@ fn within(budget: Admission) -> Result<Option<Admission>, Box<Response>> {
     if budget.allowed {
         return Ok(Some(budget));
     }
-    let error = Error::new(crate::ErrorCode::RateLimited, "Too many requests; wait, then retry with backoff.")
-        .retry_after(budget.retry_after());
-    Err(over_budget(error, &budget))
+    Err(over_budget(spent(&budget), &budget))
+}
+
+fn spent(budget: &Admission) -> Error {
+    Error::new(crate::ErrorCode::RateLimited, "Too many requests; wait, then retry with backoff.")
+        .retry_after(budget.retry_after())
 }
 
 fn over_budget(error: Error, budget: &Admission) -> Box<Response> {
@@ -174,37 +177,55 @@ async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Re
     Ok(Admitted { caller: Caller::Key { account: key.actor().to_owned(), tier }, budget: within(budget)? })
 }
 
-async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
-    let refuse = |message: &'static str| Box::new(Response::error(Error::unauthorized(message)));
+/// The agent whose key a request carries: 401 without a valid one. `patience` is how long to wait for storage.
+async fn credentials(rt: &dyn Runtime, request: &Request, patience: Duration) -> Result<Credentials> {
     let environment = rt.environment();
-    let given = request.header("x-agent-key").ok_or_else(|| refuse("This route needs the header X-Agent-Key."))?;
+    let given =
+        request.header("x-agent-key").ok_or_else(|| Error::unauthorized("This route needs the header X-Agent-Key."))?;
+    let invalid = || Error::unauthorized("The agent key is not valid.");
     let key = environment
         .secrets
         .parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given)
-        .ok_or_else(|| refuse("The agent key is not valid."))?;
+        .ok_or_else(invalid)?;
     let authorize = crate::agent::Authorize { secret_hash: key.secret_hash() };
+    let found = runtime::retry_unavailable(rt, patience, || runtime::query(rt, key.actor(), &authorize)).await?;
+    let credentials = found.ok_or_else(invalid)?;
+    environment.usage.seen(key.actor(), rt.now());
+    Ok(credentials)
+}
+
+/// Takes a request out of an agent's budget.
+fn agent_budget(rt: &dyn Runtime, actor: &str) -> Admission {
+    let settings = &rt.environment().settings;
+    let rate = Rate::per_minute(settings.agent_per_second.saturating_mul(60)).burst(settings.agent_burst);
+    rt.environment().buckets.take(&format!("agent {actor}"), rate, rt.now())
+}
+
+/// The calling agent of a route that is public unless something of the caller's own is asked for; it draws on the agent's
+/// budget then.
+pub(super) async fn sign_in(rt: &dyn Runtime, request: &Request) -> Result<Credentials> {
+    let credentials = credentials(rt, request, Duration::ZERO).await?;
+    let budget = agent_budget(rt, &credentials.actor);
+    if budget.allowed { Ok(credentials) } else { Err(spent(&budget)) }
+}
+
+async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
     // A stream holds its client while storage is closed, since that would come back every half second (ruling
     // foundation-relay 8).
     let patience = if route.streams() { crate::agent::stream::CONNECT_PATIENCE } else { Duration::ZERO };
-    let credentials = runtime::retry_unavailable(rt, patience, || runtime::query(rt, key.actor(), &authorize))
-        .await
-        .map_err(|error| Box::new(Response::error(error)))?
-        .ok_or_else(|| refuse("The agent key is not valid."))?;
-    environment.usage.seen(key.actor(), rt.now());
+    let credentials = credentials(rt, request, patience).await.map_err(|error| Box::new(Response::error(error)))?;
+    let actor = credentials.actor.clone();
     let caller = Caller::Agent(Box::new(credentials));
-    let settings = &environment.settings;
-    let rate = Rate::per_minute(settings.agent_per_second.saturating_mul(60)).burst(settings.agent_burst);
-    let bucket = format!("agent {}", key.actor());
     let mut budget = match route.limit {
         Limit::None => return Ok(Admitted { caller, budget: None }),
-        _ => environment.buckets.take(&bucket, rate, rt.now()),
+        _ => agent_budget(rt, &actor),
     };
     if route.limit == Limit::AgentPatient && !budget.allowed {
         // Others wait for the same tokens, so one that comes may be gone again.
         let deadline = rt.now().plus_duration(PATIENCE);
         while !budget.allowed && budget.wait <= rt.now().until(deadline) {
             rt.sleep(budget.wait).await;
-            budget = environment.buckets.take(&bucket, rate, rt.now());
+            budget = agent_budget(rt, &actor);
         }
         if !budget.allowed {
             let error = Error::new(crate::ErrorCode::Unavailable, "The agent sends faster than its budget; retry.")

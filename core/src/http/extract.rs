@@ -10,7 +10,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::router::Params;
-use super::{Body, Caller, Request, Response, Route, document};
+use super::{Body, Caller, Request, Response, Route, auth, document};
+use crate::agent::Credentials;
 use crate::documents;
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
@@ -29,6 +30,12 @@ pub struct Cx {
 impl Cx {
     pub fn settings(&self) -> &Settings {
         &self.rt.environment().settings
+    }
+
+    /// The calling agent, on a route that is public unless something of the caller's own is asked for. 401 without a valid
+    /// `X-Agent-Key`; where nothing is asked for, a wrong key is ignored as everywhere (spec relay 17).
+    pub async fn sign_in(&self) -> Result<Credentials> {
+        auth::sign_in(&*self.rt, &self.request).await
     }
 
     pub fn now(&self) -> Timestamp {

@@ -356,7 +356,7 @@ fn ruling_foundation_relay_1_a_name_lost_to_a_quicker_agent_is_given_up() {
     let world = World::new();
     let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
     // As if Bob's reservation of Ada's name had lapsed before his operation ran.
-    let update = Update { name: Some("ada".into()), capabilities: None, metadata: None };
+    let update = Update { name: Some("ada".into()), capabilities: None, metadata: None, presence: None };
     let call = crate::runtime::call(&*world.rt, actor_of(&bob).name, &update);
     call.now_or_never().unwrap().unwrap();
     assert_eq!(world.get("/v1/agent/profile", &bob.key).expect(200)["name"], Value::Null);

@@ -1,11 +1,14 @@
 //! Whole requests through the router, on a deployment in memory.
 
+mod channels;
 mod delivery;
 mod identities;
 mod lifetimes;
 mod mailboxes;
 mod malformed;
+mod memories;
 mod pinning;
+mod presences;
 mod resealing;
 mod sessions;
 mod streams;
