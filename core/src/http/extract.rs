@@ -8,7 +8,8 @@ use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
 use super::router::Params;
-use super::{Body, Caller, Request, Response, Route, document};
+use super::{Body, Caller, Request, Response, Route, auth, document};
+use crate::agent::Credentials;
 use crate::documents;
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
@@ -31,6 +32,16 @@ impl Cx {
 
     pub fn now(&self) -> Timestamp {
         self.rt.now()
+    }
+
+    /// The client's address, as the name of a bucket.
+    pub fn address(&self) -> String {
+        auth::address(&self.request)
+    }
+
+    /// The agent whose key a public route was sent. There a bad key is like none (spec relay 17).
+    pub async fn recognized(&self) -> Result<Option<Credentials>> {
+        auth::recognized(&*self.rt, &self.request).await
     }
 
     /// A path parameter, percent-decoded. Encoded slashes stay inside the parameter.
