@@ -36,6 +36,8 @@ mod outlook;
 mod pins;
 mod rates;
 mod registration;
+mod relay_identity;
+mod relay_search;
 mod routes;
 mod sources;
 mod streams;
@@ -84,6 +86,8 @@ const MODULES: &[(&str, &[Case])] = &[
     ("pins", pins::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),
+    ("relay_identity", relay_identity::CASES),
+    ("relay_search", relay_search::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),

@@ -2,10 +2,12 @@
 
 mod delivery;
 mod identities;
+mod keys;
 mod lifetimes;
 mod mailboxes;
 mod malformed;
 mod pinning;
+mod prekeys;
 mod resealing;
 mod sessions;
 mod streams;
