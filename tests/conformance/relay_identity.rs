@@ -456,7 +456,7 @@ fn ruling_21_head_gives_no_prekey_away(suite: &Suite) {
     ada.agent.client.post("/v1/agent/prekeys", &ada.sdk.prekeys_body(1, 1, 2)).expect(200);
     for _ in 0..3 {
         let head = client.send("HEAD", &format!("/v1/agent/prekeys/{}", ada.agent.did), None, b"");
-        assert_eq!((head.status, head.body.len()), (405, 0));
+        assert_eq!(head.status, 405);
     }
     assert!(bundle(&client, &ada.agent.did)["one_time_prekey"].is_object());
 }
