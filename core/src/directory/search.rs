@@ -24,7 +24,7 @@ const STEPS: usize = 2;
 /// Most rows of a beginning that is not common; see [`STEPS`].
 const MOST: usize = 256;
 /// Most rows that a page goes through when a text and a capability are both wanted and both common.
-const VISITS: usize = 4_000;
+const VISITS: usize = 1_000;
 
 /// What an agent is found by.
 mod kinds {
