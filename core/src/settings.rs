@@ -164,6 +164,8 @@ settings! {
     agent_per_second: u32 = "20";
     /// Requests an agent may make at once before the rate counts.
     agent_burst: u32 = "200";
+    /// One-time prekeys of one agent that a client address is given in an hour; 0 means no limit.
+    prekeys_per_hour: u32 = "20";
     /// Most messages a mailbox holds.
     mailbox_messages: u64 = "100000";
     /// Most bytes a mailbox holds.

@@ -40,7 +40,9 @@ mod pins;
 mod rates;
 mod registration;
 mod relay_channels;
+mod relay_identity;
 mod relay_memory;
+mod relay_search;
 mod routes;
 mod sources;
 mod streams;
@@ -94,6 +96,8 @@ const MODULES: &[(&str, &[Case])] = &[
     ("registration", registration::CASES),
     ("relay_channels", relay_channels::CASES),
     ("relay_memory", relay_memory::CASES),
+    ("relay_identity", relay_identity::CASES),
+    ("relay_search", relay_search::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),

@@ -4,6 +4,8 @@
 //!
 //! `HELIOGRAPH_CRASH_ROUNDS` says how often (50), `HELIOGRAPH_CRASH_SEED` repeats the times of the kills of a run.
 
+mod prekeys;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Mutex;

@@ -50,6 +50,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("effect_wait_ms", "10000"),
     ("agent_per_second", "100000"),
     ("agent_burst", "1000000"),
+    ("prekeys_per_hour", "0"),
     ("accessibility_per_minute", "1000000"),
 ];
 

@@ -38,6 +38,11 @@ pub const fn query<Q: Query>() -> Entry {
 /// The modules that define operations.
 const MODULES: &[&[Entry]] = &[
     crate::agent::record::ENTRIES,
+    crate::agent::rotate::ENTRIES,
+    crate::agent::access::ENTRIES,
+    crate::agent::prekeys::ENTRIES,
+    crate::agent::username::ENTRIES,
+    crate::agent::listing::ENTRIES,
     crate::agent::reseal::ENTRIES,
     crate::agent::usage::ENTRIES,
     crate::agent::mailbox::ENTRIES,
@@ -47,6 +52,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::presence::ENTRIES,
     crate::channel::ENTRIES,
     crate::directory::ENTRIES,
+    crate::directory::search::ENTRIES,
     crate::deployment::ENTRIES,
     crate::keys::ENTRIES,
     crate::documents::ENTRIES,

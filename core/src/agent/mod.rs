@@ -5,6 +5,9 @@
 //! | [`record`] | the agent's own row, and the operations that change it |
 //! | [`mailbox`] | messages: append, page, marks, expiry, sessions |
 //! | [`stream`] | live delivery without I/O; [`websocket`] its opening by key frame |
+//! | [`rotate`], [`access`], [`api_key`] | generations of keys; which API keys open the agent |
+//! | [`prekeys`], [`username`], [`did_document`] | what they say |
+//! | [`listing`] | what the directory is told for its search |
 //! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
 //! | [`memberships`] | the agent's rows about its channels and invites ([`crate::channel`] decides) |
 //! | [`memory`], [`presence`] | what an agent keeps with the service; its heartbeat |
@@ -13,28 +16,36 @@
 //! | [`usage`] | counters that decide nothing |
 //! | [`wire`] | message ids and raw messages |
 //!
-//! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 52 and 53 [`memberships`], 72 to 77
-//! [`memory`], 79 [`presence`].
+//! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52 and 53
+//! [`memberships`], 72 to 77 [`memory`], 79 [`presence`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
+//! [`listing`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 
+pub mod access;
+pub mod api_key;
 pub mod custody;
 pub mod decrypt;
+pub mod did_document;
 pub mod identity;
+pub mod listing;
 pub mod mailbox;
 pub mod memberships;
 pub mod memory;
 pub mod messages;
 pub mod pins;
+pub mod prekeys;
 pub mod presence;
 pub mod profile;
 pub mod receive;
 pub mod record;
 pub mod register;
 pub mod reseal;
+pub mod rotate;
 pub mod send;
 pub mod stream;
 pub mod usage;
+pub mod username;
 pub mod verify;
 pub mod websocket;
 pub mod wire;

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record::{self, AGENT, Public, ReadProfile, ReadPublic};
+use super::record::{self, AGENT, Own, Public, ReadProfile, ReadPublic};
 use super::wire;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::http::{Cx, Response, Route, handler};
@@ -131,7 +131,7 @@ pub struct Presence {
 async fn ping(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let profile = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProfile).await?;
-    let (Public { name, created, .. }, stored, _) = profile.ok_or_else(wire::unknown_agent)?;
+    let Own { public: Public { name, created, .. }, usage: stored, .. } = profile.ok_or_else(wire::unknown_agent)?;
     let (now, shown) = runtime::call(&*cx.rt, caller.actor.as_str(), &Ping).await?;
     let up = now.since(created).max(0);
     Response::json(&Pong {

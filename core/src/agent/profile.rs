@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::identity::Identity;
-use super::record::{Deactivate, Public, ReadProfile, Update};
+use super::record::{Deactivate, Own, ReadProfile, Update};
 use super::register::{check_capabilities, check_metadata};
-use super::usage::UsageRow;
 use super::{record, wire};
 use crate::directory::{self, Reserve};
 use crate::http::{Cx, Response, Route, handler};
@@ -41,6 +40,11 @@ pub struct Profile {
     pub message_count: u64,
     /// Others may see when the agent last sent a heartbeat.
     pub presence: bool,
+    pub username: Option<String>,
+    /// One-time prekeys that wait to be given away.
+    pub one_time_prekeys_remaining: u32,
+    /// There were some, and fewer than 10 are left: upload more.
+    pub one_time_prekeys_low: bool,
 }
 
 /// What to change; absent members stay.
@@ -66,21 +70,25 @@ pub struct Deactivated {
     pub deactivated_at: String,
 }
 
-fn profile(cx: &Cx, (public, stored, presence): (Public, UsageRow, bool)) -> Result<Response> {
+fn profile(cx: &Cx, own: Own) -> Result<Response> {
     let caller = cx.caller.agent()?;
-    let usage = stored.plus(&cx.rt.environment().usage.pending(&caller.actor));
+    let usage = own.usage.plus(&cx.rt.environment().usage.pending(&caller.actor));
     Response::json(&Profile {
-        identity: Identity::try_from(public)?,
+        identity: Identity::try_from(own.public)?,
         client_side: caller.client_side,
         last_seen: usage.last_seen.map(|seen| seen.to_string()),
         message_count: usage.messages,
-        presence,
+        presence: own.presence,
+        username: own.username,
+        one_time_prekeys_remaining: own.stock.waiting,
+        one_time_prekeys_low: own.stock.is_low(),
     })
 }
 
 async fn read(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.clone();
-    profile(&cx, runtime::query(&*cx.rt, actor, &ReadProfile).await?.ok_or_else(wire::unknown_agent)?)
+    let own = runtime::query(&*cx.rt, actor, &ReadProfile).await?.ok_or_else(wire::unknown_agent)?;
+    profile(&cx, own)
 }
 
 async fn change(cx: Cx) -> Result<Response> {
@@ -96,7 +104,8 @@ async fn change(cx: Cx) -> Result<Response> {
         runtime::call(&*cx.rt, directory::shard(name), &reserve).await?;
     }
     let update = Update { name: change.name, capabilities: change.capabilities, metadata, presence: change.presence };
-    profile(&cx, runtime::call(&*cx.rt, actor, &update).await?)
+    let own = runtime::call(&*cx.rt, actor, &update).await?;
+    profile(&cx, own)
 }
 
 async fn deactivate(cx: Cx) -> Result<Response> {

@@ -146,7 +146,7 @@ async fn events(cx: Cx) -> Result<Response> {
     let since = cx.query("since").ok().flatten();
     let open = Open {
         agent: caller.actor.clone(),
-        version: caller.keys.version,
+        version: caller.epoch,
         after: last.or_else(|| since.as_deref().and_then(cursor)),
         // A sender that cannot be read has sent nothing.
         from: cx.query("from").unwrap_or_else(|_| Some(String::new())),

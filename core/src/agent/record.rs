@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::usage::UsageRow;
+use super::{access, listing, pins, prekeys, rotate, username};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding;
 use crate::directory::{self, Did};
@@ -106,6 +107,15 @@ pub struct Credentials {
     pub proved: bool,
     /// Without the ML-KEM key, which no handler needs of its caller.
     pub keys: Keys,
+    /// The key that was sent is the newest one; an earlier one works for a while longer (ruling foundation-relay 12).
+    pub newest_key: bool,
+    /// Another one whenever streams that are open must end: see [`epoch`].
+    pub epoch: u64,
+}
+
+/// Grows whenever the agent's keys or the API keys that are valid change, which ends what is open under others.
+pub(super) fn epoch(view: &(impl Read + ?Sized), agent: &Agent) -> Result<u64> {
+    Ok(agent.keys.version.saturating_add(access::ended_keys(view)?))
 }
 
 /// Checks an agent's key against its stored hash: the caller when it is right and the agent active.
@@ -121,14 +131,16 @@ impl Query for Authorize {
 
     fn run(self, view: &View<'_>) -> Result<Option<Credentials>> {
         let Some(agent) = active(view)? else { return Ok(None) };
-        if !bool::from(agent.api_key_hash.ct_eq(&self.secret_hash)) {
+        let newest_key = bool::from(agent.api_key_hash.ct_eq(&self.secret_hash));
+        if !newest_key && !access::is_former_key(view, view.now, &self.secret_hash)? {
             return Ok(None);
         }
+        let epoch = epoch(view, &agent)?;
         let actor = view.actor().name.clone();
         let did = encoding::did(&view.settings.brand, &did_of(&actor)?);
         let Agent { client_side, proved, keys, .. } = agent;
         let keys = Keys { mlkem: None, ..keys };
-        Ok(Some(Credentials { actor, did, client_side, proved, keys }))
+        Ok(Some(Credentials { actor, did, client_side, proved, keys, newest_key, epoch }))
     }
 }
 
@@ -146,9 +158,11 @@ pub struct Public {
     pub encryption: [u8; 32],
     pub mlkem: Option<Vec<u8>>,
     pub signed_prekey: Option<SignedPrekey>,
+    /// Whoever registered was seen to hold the signing key (ruling foundation-relay 11).
+    pub proved: bool,
 }
 
-fn public(view: &View<'_>, agent: Agent) -> Result<Public> {
+pub(super) fn public(view: &View<'_>, agent: Agent) -> Result<Public> {
     let active = agent.is_active();
     let Keys { version, signing, encryption, mlkem, .. } = agent.keys;
     Ok(Public {
@@ -163,6 +177,7 @@ fn public(view: &View<'_>, agent: Agent) -> Result<Public> {
         encryption,
         mlkem,
         signed_prekey: agent.signed_prekey,
+        proved: agent.proved,
     })
 }
 
@@ -180,20 +195,39 @@ impl Query for ReadPublic {
     }
 }
 
-/// The record as its own agent sees it, with what is stored of its usage.
+/// What only the agent itself may know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Own {
+    pub public: Public,
+    /// What is stored of its usage.
+    pub usage: UsageRow,
+    pub username: Option<String>,
+    pub stock: prekeys::Stock,
+    /// Others may see when it last sent a heartbeat.
+    pub presence: bool,
+}
+
+fn own(view: &View<'_>, agent: Agent) -> Result<Own> {
+    Ok(Own {
+        public: public(view, agent)?,
+        usage: USAGE.get(view, &())?.unwrap_or_default(),
+        username: username::of(view)?,
+        stock: prekeys::stock(view)?,
+        presence: super::presence::shown(view)?,
+    })
+}
+
+/// The record as its own agent sees it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadProfile;
 
 impl Query for ReadProfile {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "profile";
-    /// With whether others may see heartbeats.
-    type Reply = Option<(Public, UsageRow, bool)>;
+    type Reply = Option<Own>;
 
-    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let Some(agent) = AGENT.get(view, &())? else { return Ok(None) };
-        let usage = USAGE.get(view, &())?.unwrap_or_default();
-        Ok(Some((public(view, agent)?, usage, super::presence::shown(view)?)))
+    fn run(self, view: &View<'_>) -> Result<Option<Own>> {
+        AGENT.get(view, &())?.map(|agent| own(view, agent)).transpose()
     }
 }
 
@@ -214,7 +248,7 @@ impl Query for ReadKeys {
 }
 
 /// Most earlier generations that are tried when a signature or a message is checked.
-const MAX_EARLIER: usize = 64;
+pub(super) const MAX_EARLIER: usize = 64;
 
 /// A registration as the handler has checked it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -235,13 +269,13 @@ pub struct Create {
 
 impl Create {
     /// Whether this registration may take the place of an earlier one of the same DID (ruling foundation-relay 11).
-    fn replaces(&self, earlier: &Agent) -> bool {
-        let same_key = earlier.keys.signing == self.signing;
-        match (earlier.proved, earlier.is_active()) {
+    fn replaces(&self, view: &impl Read, earlier: &Agent) -> Result<bool> {
+        Ok(match (earlier.proved, earlier.is_active()) {
             (true, _) => false,
             (false, false) => true,
-            (false, true) => same_key && self.proved,
-        }
+            // The key it was registered with: whoever took another's key may have rotated it away since.
+            (false, true) => self.proved && rotate::registered_key(view, earlier)? == self.signing,
+        })
     }
 }
 
@@ -255,12 +289,14 @@ impl Operation for Create {
         let did = did_of(&turn.actor().name)?;
         let mut version = 1;
         if let Some(earlier) = AGENT.get(turn, &())? {
-            if !self.replaces(&earlier) {
+            if !self.replaces(turn, &earlier)? {
                 return Err(Error::conflict("An agent with this identity is registered."));
             }
             version = earlier.keys.version + 1;
-            super::pins::forget_all(turn)?;
-            end_belongings(turn)?;
+            pins::forget_all(turn)?;
+            ended(turn, None)?;
+            rotate::forget(turn)?;
+            access::end_all(turn)?;
             if let Some(old) = earlier.name.filter(|_| earlier.deactivated.is_none()) {
                 release_unless(turn, old, self.name.as_deref(), did)?;
             }
@@ -289,16 +325,18 @@ impl Operation for Create {
             api_key_hash: self.api_key_hash,
         };
         AGENT.put(turn, &(), &agent)?;
+        listing::changed(turn, &agent)?;
         Ok(turn.now)
     }
 }
 
-/// Ends what a registration holds beyond its record and its mail.
-fn end_belongings(turn: &mut Turn<'_>) -> Result<()> {
+/// What the agent holds beyond its record and its mail ends; its username is free at that time, or at once.
+fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     super::memberships::ended(turn)?;
     super::memory::ended(turn)?;
     super::presence::ended(turn);
-    Ok(())
+    prekeys::ended(turn)?;
+    username::ended(turn, free_at)
 }
 
 fn confirm(turn: &mut Turn<'_>, name: &str, did: Did) -> Result<()> {
@@ -328,9 +366,9 @@ pub struct Update {
 impl Operation for Update {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "update";
-    type Reply = (Public, UsageRow, bool);
+    type Reply = Own;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<Own> {
         let mut agent = active(turn)?.ok_or_else(gone)?;
         let did = did_of(&turn.actor().name)?;
         if let Some(name) = self.name.filter(|name| agent.name.as_ref() != Some(name)) {
@@ -346,13 +384,13 @@ impl Operation for Update {
         if let Some(on) = self.presence {
             super::presence::switch(turn, on)?;
         }
-        let usage = USAGE.get(turn, &())?.unwrap_or_default();
-        Ok((public(&turn.view(), agent)?, usage, super::presence::shown(turn)?))
+        listing::changed(turn, &agent)?;
+        own(&turn.view(), agent)
     }
 }
 
 /// The answer to a key that was valid when the request began.
-fn gone() -> Error {
+pub(super) fn gone() -> Error {
     Error::unauthorized("The agent is not active.")
 }
 
@@ -372,6 +410,7 @@ impl Operation for LoseName {
         if agent.name.as_ref() == Some(&self.name) {
             agent.name = None;
             AGENT.put(turn, &(), &agent)?;
+            listing::changed(turn, &agent)?;
         }
         Ok(())
     }
@@ -390,14 +429,15 @@ impl Operation for Deactivate {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
         let mut agent = active(turn)?.ok_or_else(gone)?;
+        let free_at = Some(turn.now.plus(directory::QUARANTINE));
         if let Some(name) = agent.name.clone() {
             let did = did_of(&turn.actor().name)?;
-            let free_at = Some(turn.now.plus(directory::QUARANTINE));
             turn.send(directory::shard(&name), &directory::Release { name, did, free_at })?;
         }
         agent.deactivated = Some(turn.now);
         AGENT.put(turn, &(), &agent)?;
-        end_belongings(turn)?;
+        ended(turn, free_at)?;
+        listing::changed(turn, &agent)?;
         turn.wake();
         Ok(turn.now)
     }
@@ -417,7 +457,9 @@ impl Operation for Prove {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Some(mut agent) = active(turn)? else { return Ok(()) };
-        if !agent.proved && agent.keys.version == self.version {
+        // A key that came by a rotation the registered key did not sign says nothing about that one.
+        let proves = rotate::proved_key(turn, &agent)? == agent.keys.signing;
+        if !agent.proved && proves && agent.keys.version == self.version {
             agent.proved = true;
             AGENT.put(turn, &(), &agent)?;
         }

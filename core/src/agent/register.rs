@@ -100,24 +100,6 @@ struct Keys {
 }
 
 impl Keys {
-    fn brought(request: &RegisterRequest, signing: &str, encryption: &str) -> Result<Keys> {
-        let signing_key = decode_base64_array("signing_public_key", signing)?;
-        signing::validate_signing_key("signing_public_key", &signing_key)?;
-        let encryption = decode_base64_array("encryption_public_key", encryption)?;
-        boxes::validate_encryption_key("encryption_public_key", &encryption)?;
-        let mlkem = match &request.mlkem_public_key {
-            Some(text) => {
-                let key = decode_base64("mlkem_public_key", text)?;
-                kem::validate_kem_key("mlkem_public_key", &key)?;
-                Some(key)
-            }
-            None => None,
-        };
-        let signed_prekey = signed_prekey(request, &signing_key)?;
-        let proved = signed_prekey.is_some();
-        Ok(Keys { client_side: true, proved, signing: signing_key, encryption, mlkem, signed_prekey, held: None })
-    }
-
     fn fresh(cx: &Cx) -> Keys {
         let held = HeldKeys::generate(&*cx.rt);
         let public = held.public();
@@ -133,38 +115,86 @@ impl Keys {
     }
 
     fn of(cx: &Cx, request: &RegisterRequest) -> Result<Keys> {
-        match (&request.signing_public_key, &request.encryption_public_key) {
-            (Some(signing), Some(encryption)) => Keys::brought(request, signing, encryption),
-            (None, None) => {
-                let more = [&request.mlkem_public_key, &request.signed_prekey_public, &request.signed_prekey_signature];
-                if more.iter().any(|member| member.is_some()) {
-                    let message = "Keys need both `signing_public_key` and `encryption_public_key` beside them.";
-                    return Err(Error::bad_request(message));
-                }
-                Ok(Keys::fresh(cx))
-            }
-            _ => Err(Error::bad_request("Give both `signing_public_key` and `encryption_public_key`, or neither.")),
-        }
+        let given = GivenKeys {
+            signing: request.signing_public_key.as_deref(),
+            encryption: request.encryption_public_key.as_deref(),
+            mlkem: request.mlkem_public_key.as_deref(),
+            prekey: request.signed_prekey_public.as_deref(),
+            prekey_signature: request.signed_prekey_signature.as_deref(),
+            prekey_id: request.signed_prekey_id,
+        };
+        let Some(BroughtKeys { signing, encryption, mlkem, signed_prekey }) = given.check()? else {
+            return Ok(Keys::fresh(cx));
+        };
+        let proved = signed_prekey.is_some();
+        Ok(Keys { client_side: true, proved, signing, encryption, mlkem, signed_prekey, held: None })
     }
 }
 
-/// The signed prekey of a registration, its signature verified strictly.
-fn signed_prekey(request: &RegisterRequest, signing_key: &[u8; 32]) -> Result<Option<SignedPrekey>> {
-    let (public_key, signature) = match (&request.signed_prekey_public, &request.signed_prekey_signature) {
-        (Some(public_key), Some(signature)) => (public_key, signature),
-        (None, None) => return Ok(None),
-        _ => {
-            let message = "Give both `signed_prekey_public` and `signed_prekey_signature`, or neither.";
-            return Err(Error::bad_request(message));
+/// Public keys as a client sends them.
+pub(super) struct GivenKeys<'a> {
+    pub signing: Option<&'a str>,
+    pub encryption: Option<&'a str>,
+    pub mlkem: Option<&'a str>,
+    pub prekey: Option<&'a str>,
+    pub prekey_signature: Option<&'a str>,
+    pub prekey_id: Option<i64>,
+}
+
+/// Public keys that were checked.
+pub(super) struct BroughtKeys {
+    pub signing: [u8; 32],
+    pub encryption: [u8; 32],
+    pub mlkem: Option<Vec<u8>>,
+    pub signed_prekey: Option<SignedPrekey>,
+}
+
+impl GivenKeys<'_> {
+    /// Checks that they are keys and fit together; `None` when there are none at all.
+    pub fn check(&self) -> Result<Option<BroughtKeys>> {
+        let (signing, encryption) = match (self.signing, self.encryption) {
+            (Some(signing), Some(encryption)) => (signing, encryption),
+            (None, None) if [self.mlkem, self.prekey, self.prekey_signature].iter().all(Option::is_none) => {
+                return Ok(None);
+            }
+            (None, None) => {
+                let message = "Keys need both `signing_public_key` and `encryption_public_key` beside them.";
+                return Err(Error::bad_request(message));
+            }
+            _ => {
+                let message = "Give both `signing_public_key` and `encryption_public_key`, or neither.";
+                return Err(Error::bad_request(message));
+            }
+        };
+        let signing = decode_base64_array("signing_public_key", signing)?;
+        signing::validate_signing_key("signing_public_key", &signing)?;
+        let encryption = decode_base64_array("encryption_public_key", encryption)?;
+        boxes::validate_encryption_key("encryption_public_key", &encryption)?;
+        let mlkem = self.mlkem.map(|text| decode_base64("mlkem_public_key", text)).transpose()?;
+        if let Some(key) = &mlkem {
+            kem::validate_kem_key("mlkem_public_key", key)?;
         }
-    };
-    let public_key = decode_base64_array("signed_prekey_public", public_key)?;
-    let signature = decode_base64_array::<64>("signed_prekey_signature", signature)?;
-    signing::verify_prekey(signing_key, &public_key, &signature).map_err(|_| {
-        Error::bad_request("`signed_prekey_signature` is not a signature of the prekey by the signing key.")
-    })?;
-    let id = request.signed_prekey_id.unwrap_or(1);
-    Ok(Some(SignedPrekey { public_key, signature: signature.to_vec(), id }))
+        let signed_prekey = self.signed_prekey(&signing)?;
+        Ok(Some(BroughtKeys { signing, encryption, mlkem, signed_prekey }))
+    }
+
+    /// The signed prekey, its signature verified strictly.
+    fn signed_prekey(&self, signing_key: &[u8; 32]) -> Result<Option<SignedPrekey>> {
+        let (public_key, signature) = match (self.prekey, self.prekey_signature) {
+            (Some(public_key), Some(signature)) => (public_key, signature),
+            (None, None) => return Ok(None),
+            _ => {
+                let message = "Give both `signed_prekey_public` and `signed_prekey_signature`, or neither.";
+                return Err(Error::bad_request(message));
+            }
+        };
+        let public_key = decode_base64_array("signed_prekey_public", public_key)?;
+        let signature = decode_base64_array::<64>("signed_prekey_signature", signature)?;
+        signing::verify_prekey(signing_key, &public_key, &signature).map_err(|_| {
+            Error::bad_request("`signed_prekey_signature` is not a signature of the prekey by the signing key.")
+        })?;
+        Ok(Some(SignedPrekey { public_key, signature: signature.to_vec(), id: self.prekey_id.unwrap_or(1) }))
+    }
 }
 
 async fn register(cx: Cx) -> Result<Response> {

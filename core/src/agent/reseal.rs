@@ -17,7 +17,7 @@ use super::{custody, decrypt, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::sealing::{self, KeyId};
 use crate::http::Caller;
-use crate::kv::{Direction, Key, Range, Row, Table};
+use crate::kv::Direction;
 use crate::runtime::{self, Runtime};
 use crate::{Error, Result};
 
@@ -65,11 +65,6 @@ pub struct Page {
     pub next: Option<Place>,
 }
 
-/// The rows after this key.
-fn beyond<K: Key, V: Row>(table: &Table<K, V>, key: &K) -> Range {
-    Range { start: table.prefix(key).end.unwrap_or_default(), ..table.range() }
-}
-
 impl Query for SealedValues {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "sealed_values";
@@ -85,7 +80,7 @@ impl Query for SealedValues {
         let mut left = PAGE;
         if !matches!(self.after, Some(Place::Earlier(_) | Place::Present)) {
             let range = match &self.after {
-                Some(Place::Session(key)) => beyond(&SESSIONS, key),
+                Some(Place::Session(key)) => SESSIONS.after(SESSIONS.range(), key),
                 _ => SESSIONS.range(),
             };
             let rows = SESSIONS.scan(view, &range, Direction::Ascending, left)?;
@@ -98,7 +93,7 @@ impl Query for SealedValues {
         }
         if self.after != Some(Place::Present) {
             let range = match &self.after {
-                Some(Place::Earlier(version)) => beyond(&EARLIER, &(*version,)),
+                Some(Place::Earlier(version)) => EARLIER.after(EARLIER.range(), &(*version,)),
                 _ => EARLIER.range(),
             };
             let rows = EARLIER.scan(view, &range, Direction::Ascending, left)?;

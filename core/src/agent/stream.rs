@@ -44,8 +44,8 @@ pub enum Framing {
 pub struct Open {
     /// The agent actor's name.
     pub agent: String,
-    /// The generation of the agent's keys at opening. The stream ends when there is another, because the registration
-    /// may have passed to another holder.
+    /// What [`super::Credentials::epoch`] was at opening. The stream ends when it is another, because the registration
+    /// may have passed to another holder, or the API key that opened it ended.
     pub version: u64,
     /// The stamp of the last message the client has; only later ones are sent.
     pub after: Option<Timestamp>,
@@ -130,7 +130,10 @@ impl Hub {
         if self.streams.is_empty() {
             return Ok(None);
         }
-        let version = record::active(view)?.map(|agent| agent.keys.version);
+        let version = match record::active(view)? {
+            Some(agent) => Some(record::epoch(view, &agent)?),
+            None => None,
+        };
         let to = wire::did_text(view.settings, &record::did_of(&view.actor().name)?);
         let mut next: Option<Timestamp> = None;
         let mut sooner = |due: Timestamp| next = Some(next.map_or(due, |next| next.min(due)));

@@ -65,7 +65,7 @@ pub async fn open(
     let since = since.or(frame.as_ref().and_then(|frame| frame.since.as_deref()));
     Ok(Open {
         agent: caller.actor,
-        version: caller.keys.version,
+        version: caller.epoch,
         after: since.and_then(cursor),
         from: None,
         framing: Framing::WebSocket,

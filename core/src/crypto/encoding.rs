@@ -81,11 +81,20 @@ pub fn parse_did(brand: &str, text: &str) -> Result<[u8; 16], CryptoError> {
     if bs58::encode(bytes).into_string() == id { Ok(bytes) } else { Err(CryptoError::Did) }
 }
 
-/// `did:key` of an Ed25519 key: multibase `z`, multicodec `ed 01` (W3C did:key method).
+/// Multicodec prefix of an Ed25519 public key.
+pub const ED25519: [u8; 2] = [0xed, 0x01];
+/// Multicodec prefix of an X25519 public key.
+pub const X25519: [u8; 2] = [0xec, 0x01];
+
+/// A public key as W3C Multikey: multibase `z` (base58) of the multicodec prefix and the key.
+pub fn multikey(codec: [u8; 2], key: &[u8; 32]) -> String {
+    let bytes: Vec<u8> = codec.iter().chain(key).copied().collect();
+    format!("z{}", bs58::encode(bytes).into_string())
+}
+
+/// `did:key` of an Ed25519 key (W3C did:key method).
 pub fn did_key(signing_key: &[u8; 32]) -> String {
-    let mut bytes = vec![0xed, 0x01];
-    bytes.extend_from_slice(signing_key);
-    format!("did:key:z{}", bs58::encode(bytes).into_string())
+    format!("did:key:{}", multikey(ED25519, signing_key))
 }
 
 /// The actor part of an issued id: base64url of 16 bytes, always 22 characters (ruling foundation-relay 6).

@@ -5,8 +5,11 @@
 //! operation decide, whose effect confirms the reservation (ruling foundation-relay 1). A reservation that nobody
 //! confirms lapses by itself.
 //!
-//! Table numbers from 18 are free for the search index: rows by rank under prefixes of words (ruling
-//! foundation-relay 14).
+//! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint. Table numbers: 16 and 17 names, 18
+//! to 21 [`search`].
+
+pub mod discover;
+pub mod search;
 
 use serde::{Deserialize, Serialize};
 

@@ -5,17 +5,17 @@ use crate::kv::{MemoryStore, Read, Store};
 use crate::settings::Settings;
 use crate::time::SECOND;
 
-struct Directory {
-    rows: MemoryStore,
-    now: Timestamp,
+pub(super) struct Directory {
+    pub rows: MemoryStore,
+    pub now: Timestamp,
 }
 
 impl Directory {
-    fn new() -> Directory {
+    pub fn new() -> Directory {
         Directory { rows: MemoryStore::default(), now: Timestamp::from_seconds(1_000_000) }
     }
 
-    fn run<O: Operation>(&mut self, operation: &O) -> Result<O::Reply> {
+    pub fn run<O: Operation>(&mut self, operation: &O) -> Result<O::Reply> {
         let (actor, settings) = (ActorId::new(Kind::Directory, "0"), Settings::default());
         let call = Call::operation("0", operation).unwrap();
         let space = Space { actor: &actor, rows: &self.rows, now: self.now, seed: [0; 32], settings: &settings };
@@ -24,18 +24,22 @@ impl Directory {
         outcome.reply.and_then(|reply| decode(&reply))
     }
 
-    fn reserve(&mut self, name: &str, did: u8) -> bool {
+    /// Asks a query.
+    pub fn ask<Q: Query>(&self, query: Q) -> Q::Reply {
+        let (actor, settings) = (ActorId::new(Kind::Directory, "0"), Settings::default());
+        query.run(&View::new(&actor, &self.rows, self.now, &settings)).unwrap()
+    }
+
+    pub fn reserve(&mut self, name: &str, did: u8) -> bool {
         self.run(&Reserve { name: name.into(), did: [did; 16] }).is_ok()
     }
 
-    fn confirm(&mut self, name: &str, did: u8) -> bool {
+    pub fn confirm(&mut self, name: &str, did: u8) -> bool {
         self.run(&Confirm { name: name.into(), did: [did; 16] }).is_ok()
     }
 
     fn holder(&self, name: &str) -> Option<u8> {
-        let (actor, settings) = (ActorId::new(Kind::Directory, "0"), Settings::default());
-        let view = View::new(&actor, &self.rows, self.now, &settings);
-        Lookup { name: name.into() }.run(&view).unwrap().map(|(_, did)| did[0])
+        self.ask(Lookup { name: name.into() }).map(|(_, did)| did[0])
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) fn budget_headers(response: &mut Response, budget: &Admission) {
 }
 
 /// The client's address as a bucket name; IPv6 by its /64 (ruling ledger 20).
-fn address(request: &Request) -> String {
+pub(super) fn address(request: &Request) -> String {
     match request.client {
         Some(IpAddr::V6(v6)) => match v6.to_ipv4_mapped() {
             Some(v4) => v4.to_string(),
@@ -175,6 +175,15 @@ async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Re
         .ok_or_else(|| refuse("The API key is not valid."))?;
     let budget = environment.buckets.take(&format!("key {}", key.actor()), tier.rate(), rt.now());
     Ok(Admitted { caller: Caller::Key { account: key.actor().to_owned(), tier }, budget: within(budget)? })
+}
+
+/// The agent whose valid key the request carries.
+pub(super) async fn recognized(rt: &dyn Runtime, request: &Request) -> Result<Option<Credentials>> {
+    let environment = rt.environment();
+    let parse = |given| environment.secrets.parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given);
+    let Some(key) = request.header("x-agent-key").and_then(parse) else { return Ok(None) };
+    let authorize = crate::agent::Authorize { secret_hash: key.secret_hash() };
+    runtime::query(rt, key.actor(), &authorize).await
 }
 
 /// The agent whose key a request carries: 401 without a valid one. `patience` is how long to wait for storage.

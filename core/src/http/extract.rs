@@ -42,6 +42,16 @@ impl Cx {
         self.rt.now()
     }
 
+    /// The client's address, as the name of a bucket.
+    pub fn address(&self) -> String {
+        auth::address(&self.request)
+    }
+
+    /// The agent whose key a public route was sent. There a bad key is like none (spec relay 17).
+    pub async fn recognized(&self) -> Result<Option<Credentials>> {
+        auth::recognized(&*self.rt, &self.request).await
+    }
+
     /// A path parameter, percent-decoded. Encoded slashes stay inside the parameter.
     pub fn path(&self, name: &str) -> Result<&str> {
         self.path

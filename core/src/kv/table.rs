@@ -106,6 +106,11 @@ impl<K: Key, V: Row> Table<K, V> {
         Range { start: self.key(from), end: Some(self.key(to)) }
     }
 
+    /// The keys of `range` after this one, ascending.
+    pub fn after(&self, range: Range, key: &K) -> Range {
+        Range { start: self.prefix(key).end.unwrap_or_default(), ..range }
+    }
+
     /// At most `limit` rows of `range`.
     pub fn scan(
         &self,

@@ -173,6 +173,14 @@ pub enum KeysCommand {
         /// The account as listed, or the whole key.
         key: String,
     },
+    /// Make a new API key for an agent that lost its own; it is printed once. The one before works for ten minutes more.
+    Agent {
+        /// The agent's DID.
+        did: String,
+        /// End the earlier keys at once, as when one leaked.
+        #[arg(long)]
+        revoke: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

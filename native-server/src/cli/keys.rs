@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use heliograph_core::admin::{DbInfo, KeyPage, MasterKeys, NewKey, Revoked};
+use heliograph_core::agent::api_key::{NewKey as AgentKey, OperatorRequest};
 use heliograph_core::keys::Tier;
 use serde_json::Value;
 
@@ -17,6 +18,7 @@ pub fn run(common: &Common, command: &KeysCommand) -> Result<(), String> {
     match command {
         KeysCommand::Create { tier, label } => create(&Client::open(common, true)?, tier, label),
         KeysCommand::List => list(&Client::open(common, false)?),
+        KeysCommand::Agent { did, revoke } => agent(&Client::open(common, false)?, did, *revoke),
         KeysCommand::RotateMaster => rotate_master(common, &Client::open(common, false)?),
         KeysCommand::Revoke { key } => {
             let revoked: Revoked = Client::open(common, false)?.delete(&format!("/v1/admin/keys/{key}"))?;
@@ -33,6 +35,18 @@ fn create(client: &Client, tier: &str, label: &str) -> Result<(), String> {
     let key = created.get("api_key").and_then(Value::as_str).ok_or("the answer has no key")?;
     println!("{key}");
     eprintln!("tier {}; the key is shown only now", tier.as_str());
+    Ok(())
+}
+
+/// The key alone goes to standard output, as in [`create`].
+fn agent(client: &Client, did: &str, revoke: bool) -> Result<(), String> {
+    let made: AgentKey =
+        client.post(&format!("/v1/admin/agents/{did}/api-key"), &OperatorRequest { revoke: Some(revoke) })?;
+    println!("{}", made.api_key);
+    match made.previous_key_valid_until {
+        Some(until) => eprintln!("{}; the key is shown only now, and the one before works until {until}", made.did),
+        None => eprintln!("{}; the key is shown only now, and every earlier one ended", made.did),
+    }
     Ok(())
 }
 

@@ -3,11 +3,13 @@
 mod channels;
 mod delivery;
 mod identities;
+mod keys;
 mod lifetimes;
 mod mailboxes;
 mod malformed;
 mod memories;
 mod pinning;
+mod prekeys;
 mod presences;
 mod resealing;
 mod sessions;

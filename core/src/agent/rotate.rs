@@ -1,0 +1,385 @@
+//! `POST /v1/agent/rotate-keys`: other keys under the same DID (interface 4.7; spec relay 2.7; rulings foundation-relay
+//! 24 and ledger 2).
+//!
+//! The earlier generation is kept: its signatures still verify, and where the service holds the private keys, messages
+//! that were written to them still open. Signed prekey and ML-KEM key belong to a generation and are replaced with it,
+//! and one-time prekeys that wait are dropped. Pins of other agents notice by comparing.
+//!
+//! A DID is derived from the key it was registered with. `rotation_signature`, by that key or by one that was reached
+//! from it in this way, makes the new key count as the DID's own; without it the agent rotates all the same, and the
+//! last proved key stays what it was.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::custody::HeldKeys;
+use super::identity::Prekey;
+use super::record::{self, AGENT, Agent, Credentials, EARLIER, EarlierKeys, Keys, MAX_EARLIER, SignedPrekey};
+use super::register::{BroughtKeys, GivenKeys};
+use super::{api_key, listing, prekeys, wire};
+use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
+use crate::crypto::signing;
+use crate::http::{Cx, Response, Route, handler};
+use crate::kv::{Direction, Read, Row, Table};
+use crate::time::{DAY, MINUTE};
+use crate::{Error, ErrorCode, Result, Timestamp, runtime};
+
+pub const ROUTES: &[Route] = &[Route::post("/v1/agent/rotate-keys", handler!(rotate))
+    .agent()
+    .accepts::<RotateRequest>()
+    .returns::<RotateResponse>()
+    .summary("Other keys under the same DID. Without a body the service makes those of an agent whose keys it holds.")];
+
+/// How far the time of a `rotation_signature` may be from ours, in microseconds (ruling ledger 2).
+const WINDOW: i64 = 5 * MINUTE;
+/// In this time, longer than any message lives, an agent has at most [`MAX_EARLIER`] generations: so many are tried
+/// when a message is opened.
+const PERIOD: i64 = 8 * DAY;
+
+/// Absent while the keys are those of the registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Root {
+    registered: [u8; 32],
+    /// The last one reached from it by rotations that were signed for.
+    proved: [u8; 32],
+}
+impl Row for Root {}
+
+/// What was signed for a rotation, and the signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    pub nonce: String,
+    /// As it was signed.
+    pub issued_at: String,
+    pub signature: Vec<u8>,
+    /// Whose signature it is.
+    pub signer: [u8; 32],
+}
+
+/// A rotation, by the version it led to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rotation {
+    pub at: Timestamp,
+    pub from: [u8; 32],
+    pub to: [u8; 32],
+    pub proof: Option<Proof>,
+}
+impl Row for Rotation {}
+
+const ROOT: Table<(), Root> = Table::new(100);
+const ROTATIONS: Table<(u64,), Rotation> = Table::new(104);
+
+pub const ENTRIES: &[Entry] = &[operation::<Rotate>(), query::<ReadProvedKey>(), query::<ReadRotations>()];
+
+/// The signing key the agent was registered with.
+pub(super) fn registered_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
+    Ok(ROOT.get(view, &())?.map_or(agent.keys.signing, |root| root.registered))
+}
+
+/// The signing key that speaks for the DID: the last one reached from the registered key by rotations that were signed
+/// for (ruling ledger 2).
+pub(super) fn proved_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
+    Ok(ROOT.get(view, &())?.map_or(agent.keys.signing, |root| root.proved))
+}
+
+/// Forgets the generations of a registration that gives way to another. An unproved one has at most [`MAX_EARLIER`].
+pub(super) fn forget(turn: &mut Turn<'_>) -> Result<()> {
+    ROOT.delete(turn, &());
+    for (key, _) in EARLIER.scan(turn, &EARLIER.range(), Direction::Ascending, MAX_EARLIER)? {
+        EARLIER.delete(turn, &key);
+    }
+    for (key, _) in ROTATIONS.scan(turn, &ROTATIONS.range(), Direction::Ascending, MAX_EARLIER)? {
+        ROTATIONS.delete(turn, &key);
+    }
+    Ok(())
+}
+
+/// The key that speaks for the DID; `None` when there is no such agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadProvedKey;
+
+impl Query for ReadProvedKey {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "proved_key";
+    type Reply = Option<[u8; 32]>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<[u8; 32]>> {
+        AGENT.get(view, &())?.map(|agent| proved_key(view, &agent)).transpose()
+    }
+}
+
+/// The rotations of an agent, newest first, at most [`MAX_EARLIER`], by the version each led to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadRotations;
+
+impl Query for ReadRotations {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "rotations";
+    type Reply = Vec<(u64, Rotation)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let rows = ROTATIONS.scan(view, &ROTATIONS.range(), Direction::Descending, MAX_EARLIER)?;
+        Ok(rows.into_iter().map(|((version,), rotation)| (version, rotation)).collect())
+    }
+}
+
+/// Replaces the keys.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Rotate {
+    /// The generation that the proof was verified against.
+    pub version: u64,
+    pub signing: [u8; 32],
+    pub encryption: [u8; 32],
+    pub mlkem: Option<Vec<u8>>,
+    pub sealed: Option<Vec<u8>>,
+    /// Its signature was verified under the new key.
+    pub signed_prekey: Option<SignedPrekey>,
+    /// Verified by the handler.
+    pub proof: Option<Proof>,
+}
+
+/// The keys in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rotated {
+    pub version: u64,
+    pub since: Timestamp,
+    /// The signing key speaks for the DID.
+    pub proved: bool,
+    pub signed_prekey: Option<SignedPrekey>,
+    pub stock: prekeys::Stock,
+}
+
+impl Rotate {
+    fn is_in_force(&self, keys: &Keys) -> bool {
+        (keys.signing, keys.encryption) == (self.signing, self.encryption) && keys.mlkem == self.mlkem
+    }
+
+    /// Refuses a rotation that would push generations out of reach while messages to them may live.
+    fn check_pace(turn: &Turn<'_>, agent: &Agent) -> Result<()> {
+        let earlier = EARLIER.scan(turn, &EARLIER.range(), Direction::Descending, MAX_EARLIER)?;
+        let oldest = earlier.last().filter(|_| earlier.len() == MAX_EARLIER).map(|(_, oldest)| oldest.until);
+        if oldest.is_some_and(|until| !agent.proved || turn.now.since(until) < PERIOD) {
+            let message = "This agent rotated its keys 64 times lately; wait, then retry.";
+            return Err(Error::new(ErrorCode::RateLimited, message).retry_after(3_600));
+        }
+        Ok(())
+    }
+
+    /// Follows the chain of proved keys. Whether the holder of the last one was seen to act: it signed for the new key,
+    /// or it is the new key and signed a prekey.
+    fn follow(&self, turn: &mut Turn<'_>, agent: &Agent) -> Result<bool> {
+        let mut root = Root { registered: registered_key(turn, agent)?, proved: proved_key(turn, agent)? };
+        let signed = self.proof.as_ref().filter(|proof| proof.signer == root.proved);
+        if let Some(proof) = signed {
+            for (_, rotation) in ROTATIONS.scan(turn, &ROTATIONS.range(), Direction::Descending, MAX_EARLIER)? {
+                if rotation.proof.is_some_and(|used| used.nonce == proof.nonce) {
+                    return Err(Error::conflict("This `rotation_nonce` was used."));
+                }
+            }
+            root.proved = self.signing;
+        }
+        ROOT.put(turn, &(), &root)?;
+        Ok(signed.is_some() || (root.proved == self.signing && self.signed_prekey.is_some()))
+    }
+}
+
+impl Operation for Rotate {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "rotate";
+    type Reply = Rotated;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Rotated> {
+        let mut agent = record::active(turn)?.ok_or_else(record::gone)?;
+        if self.is_in_force(&agent.keys) {
+            // A repeat whose answer was lost.
+            return rotated(turn, agent);
+        }
+        if agent.keys.version != self.version {
+            return Err(Error::conflict("The keys of this agent changed meanwhile."));
+        }
+        Self::check_pace(turn, &agent)?;
+        // That shows who registered, too (ruling foundation-relay 11).
+        agent.proved |= self.follow(turn, &agent)?;
+        let from = agent.keys.signing;
+        let keys = Keys {
+            version: agent.keys.version + 1,
+            since: turn.now,
+            signing: self.signing,
+            encryption: self.encryption,
+            mlkem: self.mlkem,
+            sealed: self.sealed,
+        };
+        let earlier = std::mem::replace(&mut agent.keys, keys);
+        EARLIER.put(turn, &(earlier.version,), &EarlierKeys { keys: earlier, until: turn.now })?;
+        agent.signed_prekey = self.signed_prekey;
+        AGENT.put(turn, &(), &agent)?;
+        let rotation = Rotation { at: turn.now, from, to: self.signing, proof: self.proof };
+        ROTATIONS.put(turn, &(agent.keys.version,), &rotation)?;
+        prekeys::ended(turn)?;
+        listing::changed(turn, &agent)?;
+        turn.wake();
+        rotated(turn, agent)
+    }
+}
+
+fn rotated(turn: &Turn<'_>, agent: Agent) -> Result<Rotated> {
+    Ok(Rotated {
+        version: agent.keys.version,
+        since: agent.keys.since,
+        proved: proved_key(turn, &agent)? == agent.keys.signing,
+        signed_prekey: agent.signed_prekey,
+        stock: prekeys::stock(turn)?,
+    })
+}
+
+/// The new keys; nothing for an agent whose keys the service holds.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RotateRequest {
+    /// Base64, Ed25519, 32 bytes.
+    pub signing_public_key: Option<String>,
+    /// Base64, X25519, 32 bytes.
+    pub encryption_public_key: Option<String>,
+    /// Base64, ML-KEM-768, 1184 bytes. Without it the agent has none any more.
+    pub mlkem_public_key: Option<String>,
+    /// Base64, X25519, 32 bytes. Without it the agent has none any more.
+    pub signed_prekey_public: Option<String>,
+    /// Base64, Ed25519 signature over the raw prekey by the new signing key, 64 bytes.
+    pub signed_prekey_signature: Option<String>,
+    pub signed_prekey_id: Option<i64>,
+    /// Base64, Ed25519 by the signing key before, over the JSON
+    /// `{"did":..,"issued_at":..,"new_key":..,"nonce":..,"schema":"<brand>-key-rotation/v1"}`, members in this order
+    /// and no white space. It makes the new key speak for the DID.
+    pub rotation_signature: Option<String>,
+    /// With `rotation_signature`: 8 to 128 visible ASCII characters.
+    pub rotation_nonce: Option<String>,
+    /// With `rotation_signature`: ISO 8601, within 5 minutes of the service's time.
+    pub rotation_issued_at: Option<String>,
+}
+
+/// The keys in force.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RotateResponse {
+    pub did: String,
+    pub client_side: bool,
+    pub signing_public_key: String,
+    pub encryption_public_key: String,
+    pub mlkem_public_key: Option<String>,
+    pub signed_prekey: Option<Prekey>,
+    /// Counts the generations of keys of this DID.
+    pub key_version: u64,
+    pub rotated_at: String,
+    /// The signing key is the registered one, or was reached from it by rotations that were signed for.
+    pub rotation_proved: bool,
+    #[serde(flatten)]
+    pub stock: prekeys::OwnStock,
+}
+
+/// What a rotation signature covers, in the canonical form of the ledger.
+#[derive(Serialize)]
+struct Signed<'a> {
+    did: &'a str,
+    issued_at: &'a str,
+    new_key: &'a str,
+    nonce: &'a str,
+    schema: String,
+}
+
+/// The text that is signed to make `new_key` (base64) the key of `did`.
+pub fn signed_text(brand: &str, did: &str, new_key: &str, nonce: &str, issued_at: &str) -> Result<String> {
+    let schema = format!("{brand}-key-rotation/v1");
+    serde_json::to_string(&Signed { did, issued_at, new_key, nonce, schema }).map_err(Error::internal)
+}
+
+/// The proof a client sent, verified under the key that speaks for the DID, or under the present one.
+async fn brought_proof(cx: &Cx, caller: &Credentials, request: &RotateRequest, to: &[u8; 32]) -> Result<Option<Proof>> {
+    let (signature, nonce, issued_at) =
+        match (&request.rotation_signature, &request.rotation_nonce, &request.rotation_issued_at) {
+            (None, ..) => return Ok(None),
+            (Some(signature), Some(nonce), Some(issued_at)) => (signature, nonce, issued_at),
+            _ => {
+                let message = "A `rotation_signature` needs `rotation_nonce` and `rotation_issued_at`.";
+                return Err(Error::bad_request(message));
+            }
+        };
+    api_key::check_nonce("rotation_nonce", nonce)?;
+    let signature = decode_base64("rotation_signature", signature)?;
+    if Timestamp::parse(issued_at).is_none_or(|at| at.since(cx.now()).abs() > WINDOW) {
+        return Err(Error::bad_request("`rotation_issued_at` must be a time within 5 minutes of now."));
+    }
+    if *to == caller.keys.signing {
+        return Ok(None);
+    }
+    let text = signed_text(&cx.settings().brand, &caller.did, &encode_base64(to), nonce, issued_at)?;
+    let proved = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProvedKey).await?;
+    let signer = [proved, Some(caller.keys.signing)].into_iter().flatten();
+    let signer = signer.into_iter().find(|key| signing::verify(key, text.as_bytes(), &signature)).ok_or_else(|| {
+        Error::bad_request("`rotation_signature` is not a signature of the new key by the signing key before it.")
+    })?;
+    Ok(Some(Proof { nonce: nonce.clone(), issued_at: issued_at.clone(), signature, signer }))
+}
+
+/// New keys of an agent whose keys the service holds, with the proof that it can give itself.
+fn fresh(cx: &Cx, caller: &Credentials, sealed: &[u8]) -> Result<Rotate> {
+    let before = HeldKeys::open(&cx.rt.environment().secrets, &caller.did, sealed)?;
+    let held = HeldKeys::generate(&*cx.rt);
+    let public = held.public();
+    let (nonce, issued_at) = (encode_hex(&cx.rt.random()), cx.now().to_millis_text());
+    let new_key = encode_base64(&public.signing);
+    let text = signed_text(&cx.settings().brand, &caller.did, &new_key, &nonce, &issued_at)?;
+    let signature = signing::sign(&before.signing, text.as_bytes()).to_vec();
+    Ok(Rotate {
+        version: caller.keys.version,
+        signing: public.signing,
+        encryption: public.encryption,
+        mlkem: Some(public.mlkem),
+        sealed: Some(held.seal(&*cx.rt, &caller.did)?),
+        signed_prekey: None,
+        proof: Some(Proof { nonce, issued_at, signature, signer: caller.keys.signing }),
+    })
+}
+
+async fn brought(cx: &Cx, caller: &Credentials, request: &RotateRequest) -> Result<Rotate> {
+    let given = GivenKeys {
+        signing: request.signing_public_key.as_deref(),
+        encryption: request.encryption_public_key.as_deref(),
+        mlkem: request.mlkem_public_key.as_deref(),
+        prekey: request.signed_prekey_public.as_deref(),
+        prekey_signature: request.signed_prekey_signature.as_deref(),
+        prekey_id: request.signed_prekey_id,
+    };
+    let keys = given.check()?.ok_or_else(|| {
+        Error::bad_request("This agent keeps its own keys: give `signing_public_key` and `encryption_public_key`.")
+    })?;
+    let BroughtKeys { signing, encryption, mlkem, signed_prekey } = keys;
+    let proof = brought_proof(cx, caller, request, &signing).await?;
+    Ok(Rotate { version: caller.keys.version, signing, encryption, mlkem, sealed: None, signed_prekey, proof })
+}
+
+async fn rotate(cx: Cx) -> Result<Response> {
+    let request: RotateRequest = cx.json()?;
+    let caller = cx.caller.agent()?;
+    let rotate = match &caller.keys.sealed {
+        None => brought(&cx, caller, &request).await?,
+        Some(sealed) if request.signing_public_key.is_none() && request.encryption_public_key.is_none() => {
+            fresh(&cx, caller, sealed)?
+        }
+        Some(_) => {
+            let message = "The service makes the keys of this agent: send no keys.";
+            return Err(Error::bad_request(message));
+        }
+    };
+    let rotated = runtime::call(&*cx.rt, caller.actor.clone(), &rotate).await?;
+    Response::json(&RotateResponse {
+        did: wire::did_text(cx.settings(), &record::did_of(&caller.actor)?),
+        client_side: caller.client_side,
+        signing_public_key: encode_base64(&rotate.signing),
+        encryption_public_key: encode_base64(&rotate.encryption),
+        mlkem_public_key: rotate.mlkem.as_deref().map(encode_base64),
+        signed_prekey: rotated.signed_prekey.map(Prekey::from),
+        key_version: rotated.version,
+        rotated_at: rotated.since.to_string(),
+        rotation_proved: rotated.proved,
+        stock: rotated.stock.into(),
+    })
+}
