@@ -1,11 +1,15 @@
 //! What a request handler needs from outside.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::stream::Stream;
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Call, Operation, Query, decode};
@@ -169,13 +173,36 @@ impl Environment {
 }
 
 /// Runs a typed operation on the actor of that name.
-pub async fn call<O: Operation>(rt: &dyn Runtime, name: impl Into<String>, operation: &O) -> Result<O::Reply> {
-    decode(&rt.call(Call::operation(name, operation)?).await?)
+pub fn call<'a, O: Operation>(rt: &'a dyn Runtime, name: impl Into<String>, operation: &O) -> Reply<'a, O::Reply> {
+    Reply::new(Call::operation(name, operation).map(|call| rt.call(call)))
 }
 
 /// Runs a typed query on the actor of that name.
-pub async fn query<Q: Query>(rt: &dyn Runtime, name: impl Into<String>, query: &Q) -> Result<Q::Reply> {
-    decode(&rt.query(Call::query(name, query)?).await?)
+pub fn query<'a, Q: Query>(rt: &'a dyn Runtime, name: impl Into<String>, query: &Q) -> Reply<'a, Q::Reply> {
+    Reply::new(Call::query(name, query).map(|call| rt.query(call)))
+}
+
+/// The reply of an actor on its way. Not an `async fn`: those are compiled anew into everybody who waits for one, which
+/// was a tenth of the Worker.
+#[must_use = "futures do nothing unless polled"]
+pub struct Reply<'a, T> {
+    bytes: BoxFuture<'a, Result<Vec<u8>>>,
+    reply: PhantomData<fn() -> T>,
+}
+
+impl<'a, T> Reply<'a, T> {
+    fn new(asked: Result<BoxFuture<'a, Result<Vec<u8>>>>) -> Self {
+        let bytes = asked.unwrap_or_else(|error| Box::pin(std::future::ready(Err(error))));
+        Reply { bytes, reply: PhantomData }
+    }
+}
+
+impl<T: DeserializeOwned> Future for Reply<'_, T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        self.bytes.as_mut().poll(cx).map(|bytes| decode(&bytes?))
+    }
 }
 
 /// Tries again, once a second, while storage cannot answer; gives its last error when `patience` is over.

@@ -153,23 +153,37 @@ pub struct Call {
 
 impl Call {
     pub fn operation<O: Operation>(name: impl Into<String>, operation: &O) -> Result<Call> {
-        Ok(Call { actor: ActorId::new(O::ACTOR, name), name: O::NAME.to_owned(), arguments: encode(operation)? })
+        Call::new(O::ACTOR, name.into(), O::NAME, encode(operation))
     }
 
     pub fn query<Q: Query>(name: impl Into<String>, query: &Q) -> Result<Call> {
-        Ok(Call { actor: ActorId::new(Q::ACTOR, name), name: Q::NAME.to_owned(), arguments: encode(query)? })
+        Call::new(Q::ACTOR, name.into(), Q::NAME, encode(query))
+    }
+
+    fn new(kind: Kind, actor: String, name: &str, arguments: Result<Vec<u8>>) -> Result<Call> {
+        Ok(Call { actor: ActorId::new(kind, actor), name: name.to_owned(), arguments: arguments? })
     }
 }
 
 /// Encodes arguments or a reply.
 pub fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
-    postcard::to_allocvec(value).map_err(|e| Error::internal(format!("cannot encode: {e}")))
+    // The way rows are encoded too, so that every type is compiled for it once.
+    postcard::to_extend(value, Vec::new()).map_err(|error| unencodable(&error))
 }
 
 /// Decodes arguments or a reply.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    postcard::from_bytes(bytes)
-        .map_err(|e| Error::internal(format!("cannot decode {}: {e}", std::any::type_name::<T>())))
+    postcard::from_bytes(bytes).map_err(|error| undecodable(std::any::type_name::<T>(), &error))
+}
+
+#[cold]
+fn unencodable(error: &postcard::Error) -> Error {
+    Error::internal(format!("cannot encode: {error}"))
+}
+
+#[cold]
+fn undecodable(name: &str, error: &postcard::Error) -> Error {
+    Error::internal(format!("cannot decode {name}: {error}"))
 }
 
 #[cfg(test)]

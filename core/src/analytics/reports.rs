@@ -200,28 +200,32 @@ pub fn snake<T: Serialize>(
     table: &Table,
     body: T,
 ) -> Result<Rendered> {
-    let Stamp { license, source_licenses, generated, as_of } = world.stamp();
+    let stamp = world.stamp();
+    match asked.csv {
+        true => tabulate(asked, table, &stamp.license, serde_json::to_value(&body)),
+        false => joined(around_snake(asked, world, stamp, caveat), Rendered::json(&body)),
+    }
+}
+
+/// Apart from the body, so that it is compiled once and not for every body.
+fn around_snake(asked: &Asked<'_>, world: &World, stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
+    let Stamp { license, source_licenses, generated, as_of } = stamp;
     let measurements = world.facts.iter().map(|facts| facts.recent).sum();
-    finish(
-        asked,
-        table,
-        &license,
-        &Answer {
-            schema: format!("heliograph.measurement.{}/1", asked.name),
-            generated_at: generated.to_string(),
-            window_days: WINDOW_DAYS,
-            confirmation_rule: format!("{CONFIRMED_NETWORKS} networks"),
-            caveat: self::caveat(caveat),
-            countries_measured: world.facts.iter().filter(|facts| facts.recent > 0).count(),
-            measurements,
-            available: measurements > 0,
-            reason: (measurements == 0).then_some(NOTHING),
-            license: license.clone(),
-            source_licenses,
-            as_of: as_of.map(|at| at.to_string()),
-            body,
-        },
-    )
+    Rendered::json(&Answer {
+        schema: format!("heliograph.measurement.{}/1", asked.name),
+        generated_at: generated.to_string(),
+        window_days: WINDOW_DAYS,
+        confirmation_rule: format!("{CONFIRMED_NETWORKS} networks"),
+        caveat: self::caveat(caveat),
+        countries_measured: world.facts.iter().filter(|facts| facts.recent > 0).count(),
+        measurements,
+        available: measurements > 0,
+        reason: (measurements == 0).then_some(NOTHING),
+        license,
+        source_licenses,
+        as_of: as_of.map(|at| at.to_string()),
+        body: (),
+    })
 }
 
 /// A body in camel case with what stands around it; or its table as CSV.
@@ -232,34 +236,52 @@ pub fn camel<T: Serialize>(
     table: &Table,
     body: T,
 ) -> Result<Rendered> {
-    let Stamp { license, source_licenses, generated, as_of } = stamp;
-    finish(
-        asked,
-        table,
-        &license,
-        &CamelAnswer {
-            body,
-            generated_at: generated.to_string(),
-            window_days: WINDOW_DAYS,
-            caveat: self::caveat(caveat),
-            license: license.clone(),
-            source_licenses,
-            as_of: as_of.map(|at| at.to_string()),
-        },
-    )
+    match asked.csv {
+        true => tabulate(asked, table, &stamp.license, serde_json::to_value(&body)),
+        false => joined(Rendered::json(&body), around_camel(stamp, caveat)),
+    }
 }
 
+/// As [`around_snake`].
+fn around_camel(stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
+    let Stamp { license, source_licenses, generated, as_of } = stamp;
+    Rendered::json(&CamelAnswer {
+        body: (),
+        generated_at: generated.to_string(),
+        window_days: WINDOW_DAYS,
+        caveat: self::caveat(caveat),
+        license,
+        source_licenses,
+        as_of: as_of.map(|at| at.to_string()),
+    })
+}
+
+/// One object with the members of both; neither may be empty.
+fn joined(first: Result<Rendered>, second: Result<Rendered>) -> Result<Rendered> {
+    let (mut whole, second) = (first?, second?);
+    whole.body.pop_if(|last| *last == b'}');
+    whole.body.push(b',');
+    whole.body.extend_from_slice(second.body.get(1..).unwrap_or_default());
+    Ok(whole)
+}
+
+/// An answer that is its own body; or its table as CSV.
 pub fn finish(asked: &Asked<'_>, table: &Table, license: &str, answer: &impl Serialize) -> Result<Rendered> {
-    if !asked.csv {
-        return Rendered::json(answer);
+    match asked.csv {
+        true => tabulate(asked, table, license, serde_json::to_value(answer)),
+        false => Rendered::json(answer),
     }
-    let value = serde_json::to_value(answer).map_err(Error::internal)?;
-    let rows = value.get(table.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+}
+
+fn tabulate(asked: &Asked<'_>, table: &Table, license: &str, answer: serde_json::Result<Value>) -> Result<Rendered> {
+    let answer = answer.map_err(Error::internal)?;
+    let rows = answer.get(table.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let parameter = asked.parameter.map(|parameter| format!("-{parameter}")).unwrap_or_default();
     Ok(Rendered::csv(csv(table.columns, rows, license)?, &format!("{}{parameter}.csv", asked.name)))
 }
 
-/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence. Lists are joined with `;`, of objects each member is `name=value`.
+/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence. Lists are joined with `;`, of objects each
+/// member is `name=value`.
 pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(columns.iter().copied().chain(["license"])).map_err(Error::internal)?;

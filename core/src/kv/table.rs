@@ -28,18 +28,47 @@ impl Row for crate::Timestamp {}
 
 /// The stored bytes of a row.
 pub fn encode_row<V: Row>(value: &V) -> Result<Vec<u8>, StoreError> {
-    postcard::to_extend(value, vec![V::VERSION]).map_err(|e| StoreError::Corrupt(format!("cannot encode row: {e}")))
+    postcard::to_extend(value, vec![V::VERSION]).map_err(|error| unencodable(&error))
 }
 
 /// The row in stored bytes.
 pub fn decode_row<V: Row>(bytes: &[u8]) -> Result<V, StoreError> {
     match bytes.split_first() {
         Some((version, rest)) if *version == V::VERSION => {
-            postcard::from_bytes(rest).map_err(|e| StoreError::Corrupt(format!("{}: {e}", std::any::type_name::<V>())))
+            postcard::from_bytes(rest).map_err(|error| undecodable(std::any::type_name::<V>(), &error))
         }
         Some((version, rest)) => V::upgrade(*version, rest),
-        None => Err(StoreError::Corrupt("empty row".into())),
+        None => Err(empty()),
     }
+}
+
+// What need not be compiled anew for every type of row.
+
+#[cold]
+fn unencodable(error: &postcard::Error) -> StoreError {
+    StoreError::Corrupt(format!("cannot encode row: {error}"))
+}
+
+#[cold]
+fn undecodable(name: &str, error: &postcard::Error) -> StoreError {
+    StoreError::Corrupt(format!("{name}: {error}"))
+}
+
+#[cold]
+fn empty() -> StoreError {
+    StoreError::Corrupt("empty row".into())
+}
+
+#[cold]
+fn unreadable(table: u8) -> StoreError {
+    StoreError::Corrupt(format!("key of table {table} unreadable"))
+}
+
+fn check_size(table: u8, bytes: usize) -> Result<(), StoreError> {
+    if bytes > super::MAX_VALUE_BYTES {
+        return Err(StoreError::Corrupt(format!("row of {bytes} bytes in table {table}")));
+    }
+    Ok(())
 }
 
 /// A table of `V` by `K`, told apart from the others of the same key space by its first byte.
@@ -66,12 +95,14 @@ impl<K: Key, V: Row> Table<K, V> {
     }
 
     fn decode_key(&self, key: &[u8]) -> Result<K, StoreError> {
-        let corrupt = || StoreError::Corrupt(format!("key of table {} unreadable", self.number));
-        K::read_key(key.get(1..).ok_or_else(corrupt)?).ok_or_else(corrupt)
+        key.get(1..).and_then(K::read_key).ok_or_else(|| unreadable(self.number))
     }
 
     pub fn get(&self, view: &(impl Read + ?Sized), key: &K) -> Result<Option<V>, StoreError> {
-        view.get(&self.key(key))?.map(|bytes| decode_row(&bytes)).transpose()
+        match view.get(&self.key(key))? {
+            Some(bytes) => Ok(Some(decode_row(&bytes)?)),
+            None => Ok(None),
+        }
     }
 
     pub fn contains(&self, view: &(impl Read + ?Sized), key: &K) -> Result<bool, StoreError> {
@@ -80,9 +111,7 @@ impl<K: Key, V: Row> Table<K, V> {
 
     pub fn put(&self, space: &mut (impl Write + ?Sized), key: &K, value: &V) -> Result<(), StoreError> {
         let bytes = encode_row(value)?;
-        if bytes.len() > super::MAX_VALUE_BYTES {
-            return Err(StoreError::Corrupt(format!("row of {} bytes in table {}", bytes.len(), self.number)));
-        }
+        check_size(self.number, bytes.len())?;
         space.put(self.key(key), bytes);
         Ok(())
     }
@@ -119,7 +148,12 @@ impl<K: Key, V: Row> Table<K, V> {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(K, V)>, StoreError> {
-        view.scan(range, direction, limit)?.iter().map(|pair| self.entry(pair)).collect()
+        let pairs = view.scan(range, direction, limit)?;
+        let mut rows = Vec::with_capacity(pairs.len());
+        for pair in &pairs {
+            rows.push(self.entry(pair)?);
+        }
+        Ok(rows)
     }
 
     /// The first row of `range`.
