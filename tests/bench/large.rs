@@ -146,7 +146,7 @@ fn import(csv: &Path, store: &Path) -> Imported {
             assert!(status.success(), "the import ended with {status}");
             return Imported { seconds: start.elapsed().as_secs_f64(), cpu, peak };
         }
-        cpu = machine::cpu_seconds(child.id()).max(cpu).or(cpu);
+        cpu = machine::cpu_seconds(child.id()).or(cpu);
         peak = machine::peak_memory(child.id()).max(peak);
         std::thread::sleep(Duration::from_millis(10));
     }
