@@ -59,6 +59,13 @@ pub fn path_for(data: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Reads the keys of a data file, wherever the data are.
+pub fn read(data: &Path) -> Result<KeyFile, String> {
+    let path = path_for(data);
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 /// Reads the keys of a data file, or makes them when `fresh`: when there is no data yet.
 pub fn load_or_create(data: &Path, fresh: bool) -> Result<KeyFile, String> {
     let path = path_for(data);

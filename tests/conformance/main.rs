@@ -131,10 +131,8 @@ impl Suite {
 
 fn main() {
     let arguments = Arguments::from_args();
-    let chosen = std::env::var("HELIOGRAPH_TEST_TARGETS").unwrap_or_else(|_| "memory,native".into());
-    let suites: Vec<Arc<Suite>> = Kind::ALL
+    let suites: Vec<Arc<Suite>> = Kind::chosen()
         .into_iter()
-        .filter(|kind| chosen.split(',').any(|name| name == kind.name()))
         .map(|kind| {
             Arc::new(Suite { kind, shared: OnceLock::new(), rough: OnceLock::new(), prepared: Mutex::default() })
         })

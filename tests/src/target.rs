@@ -22,6 +22,12 @@ pub enum Kind {
 impl Kind {
     pub const ALL: [Kind; 3] = [Kind::Memory, Kind::Native, Kind::Edge];
 
+    /// Those that `HELIOGRAPH_TEST_TARGETS` names, else memory and native.
+    pub fn chosen() -> Vec<Kind> {
+        let chosen = std::env::var("HELIOGRAPH_TEST_TARGETS").unwrap_or_else(|_| "memory,native".into());
+        Kind::ALL.into_iter().filter(|kind| chosen.split(',').any(|name| name == kind.name())).collect()
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Kind::Memory => "memory",
@@ -68,6 +74,14 @@ impl Target {
             Kind::Edge => Running::Process { server: process::edge(dir.path(), &all), _dir: dir },
         };
         Target { kind, running }
+    }
+
+    /// The address of its server; none in memory.
+    pub fn base(&self) -> Option<&str> {
+        match &self.running {
+            Running::Memory(_) => None,
+            Running::Process { server, .. } => Some(&server.base),
+        }
     }
 
     pub fn client(&self) -> Client {

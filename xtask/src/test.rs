@@ -3,10 +3,12 @@
 use crate::edge::build::{self, Bundle};
 use crate::project::cargo;
 use crate::run::{Result, run};
+use crate::tools;
 
 pub fn test(filter: &[&str]) -> Result<()> {
     build::build()?;
     build::ensure(Bundle::Probe)?;
+    tools::interop()?;
     // The binaries that tests start as processes.
     run("build", cargo().args(["build", "--locked", "--workspace", "--exclude", "heliograph-edge"]))?;
     run(

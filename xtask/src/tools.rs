@@ -2,7 +2,7 @@
 //!
 //! From the Cargo registry into `tools/`: worker-build (see `xtask/worker-build`), and the wasm-bindgen command (a small
 //! package of ours over the library, see `xtask/wasm-bindgen`). From npm into `node_modules`: esbuild, workerd, and apart from them
-//! wrangler. No install script runs. Debug builds of the two Rust tools: they compile in half the time and the bundle
+//! wrangler and the libraries of `tests/interop`. No install script runs. Debug builds of the two Rust tools: they compile in half the time and the bundle
 //! they produce is the same.
 
 use std::env::consts::{ARCH, OS};
@@ -85,6 +85,11 @@ pub fn workerd() -> Result<PathBuf> {
 
 pub fn wrangler() -> Result<PathBuf> {
     Ok(npm("edge-worker/deploy-check")?.join("wrangler/bin/wrangler.js"))
+}
+
+/// What the agents of `tests/interop` are made of.
+pub fn interop() -> Result<PathBuf> {
+    npm("tests/interop")
 }
 
 /// Installs exactly what the lock file of `folder` names, once; returns its `node_modules`.

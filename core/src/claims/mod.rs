@@ -23,3 +23,8 @@ mod when;
 mod words;
 
 pub use route::ROUTES;
+
+/// Codes of the countries that a text names, by name, adjective or city.
+pub fn countries_named(text: &str) -> Vec<&'static str> {
+    places::mentions(&words::split(text)).iter().map(|mention| mention.code).collect()
+}

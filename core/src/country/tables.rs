@@ -6,7 +6,7 @@
 //! target, network and source for listings, and the latest verdict of each target, which feeds the open data.
 //! Entries older than 400 days become counts per rule (`rollup`, ruling intelligence 10).
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
 use super::packed::{CellKey, PackedTable};
@@ -70,6 +70,9 @@ pub const MAX_WITNESSES: usize = 3;
 /// Version of the rule list and of the outcome codes that entries are written in.
 pub const RULES_VERSION: u32 = 1;
 
+/// What cannot stand in a part of an address as it is (RFC 3986, 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// Where one measurement can be looked up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WitnessRow {
@@ -83,7 +86,7 @@ pub struct WitnessRow {
 impl WitnessRow {
     /// The measurement's name in its source and its page in OONI Explorer.
     pub fn link(&self) -> Option<(String, String)> {
-        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let encode = |text: &str| utf8_percent_encode(text, RESERVED).to_string();
         match (&self.uid, &self.report_id) {
             (Some(uid), _) => Some((uid.clone(), format!("https://explorer.ooni.org/m/{}", encode(uid)))),
             (None, Some(report)) => {

@@ -137,6 +137,7 @@ fn row(rows: &Rows<'_>, get: &dyn Fn(&str) -> String) -> Result<(Vec<Event>, u32
         cause,
         start,
         end,
+        heard: end.is_none().then_some(start),
         days_only: is_day(&first),
         asns: asns(get("asns").split([';', ','])),
         services: named_services.clone(),

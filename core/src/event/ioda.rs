@@ -133,6 +133,8 @@ impl Entity {
             cause: Cause::Unknown,
             start,
             end,
+            // Without an end when the source has not seen it yet.
+            heard: end.is_none().then_some(start),
             days_only: false,
             asns: self.asns,
             services: Vec::new(),
@@ -275,6 +277,7 @@ fn investigated<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Row {
         cause,
         start,
         end,
+        heard: None,
         days_only: false,
         asns: asns(networks.split([',', ';']).chain(get("as").split([',', ';']))),
         services: Vec::new(),

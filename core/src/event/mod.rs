@@ -101,6 +101,8 @@ pub struct Event {
     pub start: Timestamp,
     /// `None` when it goes on or the source does not say.
     pub end: Option<Timestamp>,
+    /// Of an event without an end: up to when the source said that it went on; `None` when it never said so.
+    pub heard: Option<Timestamp>,
     /// Whether the source gives only days: `start` is then midnight UTC of the first day, `end` that after the last.
     pub days_only: bool,
     /// Networks that the source names.

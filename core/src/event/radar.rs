@@ -84,6 +84,8 @@ fn annotated(value: &Value, rows: &Rows<'_>) -> Result<(Vec<Event>, u32), Reject
         cause,
         start,
         end,
+        // The annotation has no end while the outage lasts.
+        heard: end.is_none().then_some(start),
         days_only: false,
         asns: networks(value, country),
         services: Vec::new(),

@@ -61,6 +61,10 @@ fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>
         return Err(Rejection::Unusable("end_before_start"));
     }
     let (kind, scope) = (kind(get), scope(get));
+    let year: u32 = get("count_year").parse().unwrap_or(0);
+    // The table comes once a year and repeats what goes on: an ongoing row speaks of the whole of its year.
+    let ongoing = end.is_none() && get("shutdown_status").eq_ignore_ascii_case("ongoing");
+    let heard = Timestamp::parse(&format!("{}-01-01", year.saturating_add(1))).filter(|end| ongoing && *end > start);
     let event = |country: &str| Event {
         source: rows.source,
         id: hashed_id(&[country, get("start_date"), get("area_name"), get("shutdown_type"), get("shutdown_extent")]),
@@ -70,6 +74,7 @@ fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>
         cause: cause(get("ordered_by")),
         start,
         end: end.map(|end| end.plus(DAY)),
+        heard,
         days_only: true,
         asns: Vec::new(),
         services: affected(get),
@@ -78,7 +83,7 @@ fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>
         score: None,
         url: address(get("an_link")).or_else(|| address(get("info_source_link"))),
     };
-    Ok((countries.into_iter().map(event).collect(), get("count_year").parse().unwrap_or(0)))
+    Ok((countries.into_iter().map(event).collect(), year))
 }
 
 fn kind<'r>(get: &dyn Fn(&str) -> &'r str) -> EventKind {

@@ -71,6 +71,19 @@ fn ruling_31_the_traps_of_a_shutdown_table() {
     assert_eq!((events[0].version, events[0].event.end), (2021, Some(time("2021-02-04"))), "the newest year stays");
 }
 
+#[test]
+fn only_what_a_shutdown_table_calls_ongoing_goes_on_and_only_for_the_year_of_the_table() {
+    let heard = |status: &str, end: &str, year: u32| {
+        let table =
+            format!("start_date,country,shutdown_status,end_date,count_year\n2023-05-01,India,{status},{end},{year}\n");
+        read_as(Source::AccessNow, &table).1[0].event.heard
+    };
+    assert_eq!(heard("Ongoing", "", 2024), Some(time("2025-01-01")));
+    assert_eq!(heard("Ongoing", "2023-05-09", 2024), None);
+    assert_eq!(heard("Unknown", "", 2024), None);
+    assert_eq!(heard("", "", 2024), None);
+}
+
 /// Ruling intelligence 15: any order of the rows, any split.
 #[test]
 fn ruling_15_the_order_of_reports_means_nothing() {

@@ -45,6 +45,8 @@ pub struct IncidentBody {
     /// Absent while it goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<String>,
+    /// Nobody said when it ended: `endTime` is when it was last said to go on.
+    pub end_unknown: bool,
     pub created_at: String,
     #[serde(rename = "created_at")]
     pub created_at_snake: String,
@@ -119,6 +121,7 @@ impl IncidentBody {
             evidence_count: draft.evidence_total,
             start_time: incident.start().to_string(),
             end_time: incident.end().map(|end| end.to_string()),
+            end_unknown: incident.is_end_unknown(),
             created_at: created.clone(),
             created_at_snake: created,
             updated_at: incident.updated.to_micros_text(),

@@ -234,6 +234,8 @@ pub struct Draft {
     pub evidence_total: u64,
     /// Strictest licence of the sources.
     pub licence: String,
+    /// Nobody said when it ended: `end` is when it was last said to go on.
+    pub end_unknown: bool,
 }
 
 /// What an operator set; wins over what is measured until it is taken back.
@@ -343,6 +345,11 @@ impl Incident {
 
     pub fn end(&self) -> Option<Timestamp> {
         self.overrides.end.or(self.draft.end)
+    }
+
+    /// Whether [`Incident::end`] is only when it was last said to go on.
+    pub fn is_end_unknown(&self) -> bool {
+        self.draft.end_unknown && self.overrides.end.is_none()
     }
 
     /// The incident that this one is a part of; its ids lead there. An operator's word stands before that of the data.

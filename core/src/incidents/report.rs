@@ -1,5 +1,6 @@
 //! Citable reports: markdown, BibTeX, RIS (spec intelligence 6.5). Every text from outside is escaped for its format.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::body::{IncidentBody, permalink};
@@ -43,10 +44,13 @@ pub fn report(format: Format, incident: &Incident, evidence: &[EvidenceRow], set
     }
 }
 
-/// Who publishes: the host of the service.
+/// Who publishes: the host of the service, or the software while it has no public address.
 fn publisher(settings: &Settings) -> String {
     let url = settings.base_url();
-    url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or("heliograph").to_owned()
+    let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    let local = matches!(name, "" | "localhost" | "127.0.0.1" | "0.0.0.0" | "[::1]" | "[::]");
+    if local { "Heliograph".to_owned() } else { host.to_owned() }
 }
 
 fn date(time: &str) -> &str {
@@ -58,15 +62,23 @@ fn md(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '+' | '!' | '|' | '~' | '>' | '=' => {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
+                safe.push('\\');
+                safe.push(c);
+            }
+            // These begin headings, lists and quotations.
+            '#' | '+' | '-' | '=' | '>' if safe.is_empty() => {
+                safe.push('\\');
+                safe.push(c);
+            }
+            '.' | ')' if !safe.is_empty() && safe.bytes().all(|byte| byte.is_ascii_digit()) => {
                 safe.push('\\');
                 safe.push(c);
             }
             '<' => safe.push_str("&lt;"),
             '&' => safe.push_str("&amp;"),
-            // No autolink without it, and no list at the beginning of a line.
+            // No autolink without it.
             ':' if safe.ends_with("http") || safe.ends_with("https") => safe.push_str("&#58;"),
-            '-' if safe.is_empty() => safe.push_str("\\-"),
             c if c.is_control() => safe.push(' '),
             c => safe.push(c),
         }
@@ -89,7 +101,11 @@ fn link(url: &str) -> String {
 
 fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], settings: &Settings) -> String {
     let mut out = String::new();
-    let ended = body.end_time.as_deref().map_or("not known to have ended", date);
+    let ended = match body.end_time.as_deref() {
+        None => "not known to have ended".to_owned(),
+        Some(end) if body.end_unknown => format!("not known; last reported {}", date(end)),
+        Some(end) => date(end).to_owned(),
+    };
     let percent = format!("{:.0}%", body.confidence * 100.0);
     let networks = match body.networks_tested {
         0 => body.networks_blocked.to_string(),
@@ -110,7 +126,7 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
         ("Status", body.status.as_str().to_owned()),
         ("Confidence", percent),
         ("Start", date(&body.start_time).to_owned()),
-        ("End", ended.to_owned()),
+        ("End", ended),
         ("Networks affected", networks),
         ("Measurements", body.measurement_count.to_string()),
         ("Sources", list(&body.sources)),
@@ -137,8 +153,12 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
     for sentence in &body.not_known {
         let _ = writeln!(out, "- {}", md(sentence));
     }
-    let _ = write!(out, "\n## Evidence ({} of {})\n\n", evidence.len(), body.evidence_count.max(evidence.len() as u64));
-    for row in evidence {
+    // A measurement may speak of several sites: its page is listed once.
+    let mut pages = BTreeSet::new();
+    let listed: Vec<_> =
+        evidence.iter().filter(|row| row.permalink.as_ref().is_none_or(|page| pages.insert(page))).collect();
+    let _ = write!(out, "\n## Evidence ({} of {})\n\n", listed.len(), body.evidence_count.max(listed.len() as u64));
+    for row in listed {
         let place = row.permalink.as_deref().map_or_else(|| md(&row.source_ref), link);
         let _ = writeln!(
             out,

@@ -49,6 +49,7 @@ fn draft(start_hours_ago: i64) -> Draft {
         evidence_ids: Vec::new(),
         evidence_total: 2,
         licence: "CC-BY-4.0".into(),
+        end_unknown: false,
     }
 }
 

@@ -78,6 +78,12 @@ pub fn sentence(incident: &Incident) -> String {
     }
     let start = plain_date(incident.start());
     text += &match (incident.end(), last_seen(incident)) {
+        (Some(end), _) if incident.is_end_unknown() && plain_date(end) == start => {
+            format!(", on {start}; nobody said when it ended")
+        }
+        (Some(end), _) if incident.is_end_unknown() => {
+            format!(", from {start}; last reported to go on at {}", plain_date(end))
+        }
         (Some(end), _) if plain_date(end) == start => format!(", on {start}"),
         (Some(end), _) => format!(", from {start} to {}", plain_date(end)),
         (None, Some(last)) => format!(", since {start}, last seen {}", plain_date(last)),
@@ -112,6 +118,7 @@ pub fn not_known(incident: &Incident) -> Vec<String> {
         "Only one source reports it; no independent one confirms it.",
     );
     say(incident.status() == Status::Active && incident.end().is_none(), "Whether it has ended is not known.");
+    say(incident.is_end_unknown(), "When it ended is not known.");
     say(draft.networks_tested == 0, "How many networks it affected was not measured.");
     say(draft.networks_tested > 0, "Networks that nobody measured may be affected too.");
     say(draft.methods.is_empty(), "By which method it was done is not known.");

@@ -87,8 +87,10 @@ impl Client {
         }
         let admin_key = match common.config()?.settings.admin_key {
             key if !key.is_empty() => key,
-            _ => keyfile::load_or_create(&common.data, false).map(|keys| keys.admin_key).map_err(|error| {
-                format!("--to needs the operator key: --admin-key, HELIOGRAPH_ADMIN_KEY or a key file ({error})")
+            _ => keyfile::read(&common.data).map(|keys| keys.admin_key).map_err(|error| {
+                format!(
+                    "--to needs the operator key: --admin-key, HELIOGRAPH_ADMIN_KEY, or the server's --data ({error})"
+                )
             })?,
         };
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();

@@ -26,6 +26,11 @@ use crate::{Result, Timestamp, licence};
 
 /// Probability given to a report that its source does not grade. Our choice.
 const REPORT_PROBABILITY: f64 = 0.9;
+/// How long "it goes on" stands, in microseconds: the slowest table comes once a year, some weeks late. Our choice.
+const REPORT_STANDS: i64 = 400 * DAY;
+/// Smallest share of the blocked votes by which a method is named. Our choice: a network that drops connections now and
+/// then has other failures too.
+const METHOD_SHARE: f64 = 0.05;
 /// Platforms whose block is high (ruling intelligence 30): messaging, social networks, news.
 const NOT_MEDIA: [&str; 2] = ["tor", "wikipedia"];
 
@@ -41,8 +46,22 @@ fn probability(network: &Affected) -> f64 {
 /// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (ruling
 /// intelligence 12).
 pub fn is_over(measured: &Measured, now: Timestamp) -> bool {
+    measured.found.resolved.is_some() || now > stands_until(measured)
+}
+
+/// Until when a measured block is called one without another vote.
+fn stands_until(measured: &Measured) -> Timestamp {
     let messaging = measured.found.targets.iter().any(|target| super::super::subject::is_messaging(target));
-    measured.found.resolved.is_some() || now.since(at_hour(measured.found.last_vote)) > Ageing::of(messaging).limit
+    at_hour(measured.found.last_vote).plus(Ageing::of(messaging).limit)
+}
+
+/// When something of it is over by the passing of time alone; `None` when that will not be.
+pub fn over_by_itself(one: &Combined<'_>, now: Timestamp) -> Option<Timestamp> {
+    let measured =
+        one.measured.iter().filter(|measured| !is_over(measured, now)).map(|measured| stands_until(measured));
+    let open = one.events.iter().filter(|event| one.measured.is_empty() && ended(event, now).is_none());
+    let heard = open.filter_map(|event| event.heard).map(|heard| heard.plus(REPORT_STANDS));
+    measured.chain(heard).min().map(|last| last.plus(1))
 }
 
 /// The draft of an incident.
@@ -51,7 +70,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
     let sources = sources(one);
     let networks = networks(view, one)?;
     let (tested, weight) = weight(view, one)?;
-    let (start, end) = times(one, view.now);
+    let (start, end, end_unknown) = times(one, view.now);
     let votes: u64 = one.measured.iter().map(|measured| measured.found.votes).sum();
     let blocked: u64 = one.measured.iter().map(|measured| measured.found.blocked).sum();
     let (evidence, evidence_total) = evidence(view, one)?;
@@ -81,6 +100,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         evidence_ids: Vec::new(),
         evidence_total,
         licence: licence::effective(sources.iter().map(|source| source.licence())),
+        end_unknown,
     })
 }
 
@@ -183,20 +203,33 @@ fn confidence(one: &Combined<'_>, sources: usize, networks: usize) -> f64 {
         }
 }
 
-/// Begin and end. What was measured gives them; reports only where nothing was measured.
-fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>) {
+/// Begin and end, and whether the end is only where the reports stop. What was measured gives them; reports only where
+/// nothing was measured.
+fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>, bool) {
     let (first, last) = one.hours();
     if !one.measured.is_empty() {
         let over = one.measured.iter().all(|measured| is_over(measured, now));
-        return (at_hour(first), over.then(|| at_hour(last)));
+        return (at_hour(first), over.then(|| at_hour(last)), false);
     }
     if !one.silences.is_empty() {
         let over = one.silences.iter().all(|silence| silence.over);
-        return (at_hour(first), over.then(|| at_hour(last)));
+        return (at_hour(first), over.then(|| at_hour(last)), false);
     }
     let start = one.events.iter().map(|event| event.start).min().unwrap_or(at_hour(first));
-    let ends: Option<Vec<Timestamp>> = one.events.iter().map(|event| event.end).collect();
-    (start, ends.and_then(|ends| ends.into_iter().max()))
+    let ends: Option<Vec<(Timestamp, bool)>> = one.events.iter().map(|event| ended(event, now)).collect();
+    match ends.and_then(|ends| ends.into_iter().max()) {
+        Some((end, unknown)) => (start, Some(end), unknown),
+        None => (start, None, false),
+    }
+}
+
+/// When a reported event ended, and whether that is only where the reports stop; `None` while it goes on.
+pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
+    match (event.end, event.heard) {
+        (Some(end), _) => Some((end, false)),
+        (None, Some(heard)) if now.since(heard) <= REPORT_STANDS => None,
+        (None, heard) => Some((heard.unwrap_or(event.start), true)),
+    }
 }
 
 fn services(one: &Combined<'_>) -> Vec<String> {
@@ -213,12 +246,22 @@ fn domains(one: &Combined<'_>) -> Vec<String> {
 }
 
 fn methods(one: &Combined<'_>) -> Vec<String> {
-    let networks = one.measured.iter().flat_map(|measured| &measured.found.networks);
-    let counts: Vec<BTreeMap<Technique, u32>> = networks.map(|network| techniques(&network.techniques)).collect();
+    let mut counts: BTreeMap<Technique, u32> = BTreeMap::new();
+    for network in one.measured.iter().flat_map(|measured| &measured.found.networks) {
+        for (technique, count) in techniques(&network.techniques) {
+            let known = counts.entry(technique).or_default();
+            *known = known.saturating_add(count);
+        }
+    }
+    let of = |method: &str| -> u64 {
+        counts.iter().filter(|(technique, _)| technique.method() == method).map(|(_, count)| u64::from(*count)).sum()
+    };
+    let all: u64 = counts.values().map(|count| u64::from(*count)).sum();
     let mut methods: Vec<String> = Vec::new();
-    for technique in national::techniques(counts.iter()) {
-        if !methods.iter().any(|method| method == technique.method()) {
-            methods.push(technique.method().to_owned());
+    for technique in national::techniques(std::iter::once(&counts)) {
+        let method = technique.method();
+        if of(method) as f64 >= METHOD_SHARE * all as f64 && !methods.iter().any(|known| known == method) {
+            methods.push(method.to_owned());
         }
     }
     if methods.is_empty() && one.events.iter().any(|event| event.kind == EventKind::Throttling) {

@@ -33,7 +33,8 @@ fn hash(value: &impl Serialize) -> Result<u64> {
 /// All that a draft is made from.
 fn inputs(one: &Combined<'_>, weights: u64, now: Timestamp) -> Result<u64> {
     let measured: Vec<_> = one.measured.iter().map(|m| (&m.subject, &m.found, draft::is_over(m, now))).collect();
-    hash(&(weights, &one.subject, measured, &one.silences, &one.events))
+    let over: Vec<bool> = one.events.iter().map(|event| draft::ended(event, now).is_some()).collect();
+    hash(&(weights, &one.subject, measured, &one.silences, &one.events, over))
 }
 
 /// The draft without what grows with every measurement.
@@ -152,6 +153,10 @@ struct Sending {
 }
 
 impl Sending {
+    fn look_again_at(&mut self, due: Timestamp) {
+        self.look_again = Some(self.look_again.map_or(due, |other| other.min(due)));
+    }
+
     /// Reports an event if it is new or changed; its number, unless there was no room to give it one.
     fn found(
         &mut self,
@@ -162,6 +167,9 @@ impl Sending {
     ) -> Result<Option<u64>> {
         let work = WORK.get(turn, &())?.unwrap_or_default();
         let inputs = inputs(one, work.weights, turn.now)?;
+        if let Some(due) = draft::over_by_itself(one, turn.now) {
+            self.look_again_at(due);
+        }
         if before.is_some_and(|before| !before.gone && before.inputs == inputs) {
             return Ok(number);
         }
@@ -174,7 +182,7 @@ impl Sending {
         if let Some(before) = before.filter(|before| !before.gone && before.shape == shape) {
             let due = before.at.plus(COUNTS_AFTER);
             if due > turn.now {
-                self.look_again = Some(self.look_again.map_or(due, |other| other.min(due)));
+                self.look_again_at(due);
                 return Ok(number);
             }
         }

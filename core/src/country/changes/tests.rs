@@ -15,7 +15,7 @@ use crate::event::{Cause, Event, EventKind, Scope};
 use crate::incidents::{Draft, IncidentType, Severity, Status};
 use crate::kv::{MemoryStore, Overlay, Store};
 use crate::settings::Settings;
-use crate::time::HOUR;
+use crate::time::{DAY, HOUR};
 
 const NOW: Timestamp = Timestamp(1_767_225_600_000_000);
 /// 2025-11-01T00:00:00Z, hours since the epoch.
@@ -31,6 +31,7 @@ fn event(id: &str, kind: EventKind, cause: Cause, from: i64, to: i64) -> Event {
         cause,
         start: Timestamp((START + from) * HOUR),
         end: Some(Timestamp((START + to) * HOUR)),
+        heard: None,
         days_only: false,
         asns: Vec::new(),
         services: Vec::new(),
@@ -257,4 +258,23 @@ fn ruling_intelligence_16_numbers_stay_with_their_areas_when_late_reports_come_b
     assert_eq!(report("North", 10), [(1, 10)]);
     assert_eq!(report("South", 15), [(1, 10), (2, 15)]);
     assert_eq!(report("East", 5), [(1, 10), (2, 15), (3, 5)]);
+}
+
+#[test]
+fn a_report_without_an_end_is_active_only_while_somebody_says_that_it_goes_on() {
+    let open = |heard: Option<Timestamp>| Event {
+        end: None,
+        heard,
+        source: Source::AccessNow,
+        ..event("open", EventKind::Shutdown, Cause::Ordered, 0, 1)
+    };
+    let state = |event: Event| {
+        let draft = drafts(&[], &[], &[event]).remove(0);
+        (draft.status, draft.end, draft.end_unknown)
+    };
+    let lately = Some(NOW.plus(-300 * DAY));
+    assert_eq!(state(open(lately)), (Status::Active, None, false));
+    let long_ago = NOW.plus(-401 * DAY);
+    assert_eq!(state(open(Some(long_ago))), (Status::Resolved, Some(long_ago), true));
+    assert_eq!(state(open(None)), (Status::Resolved, Some(Timestamp(START * HOUR)), true));
 }

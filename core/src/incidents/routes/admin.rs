@@ -151,6 +151,7 @@ fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
         evidence_ids: Vec::new(),
         evidence_total: evidence.len() as u64,
         licence: licence::effective(evidence.iter().map(|row| row.licence.as_str())),
+        end_unknown: false,
         evidence,
         sources,
         subject,

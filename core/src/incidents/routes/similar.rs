@@ -52,6 +52,8 @@ pub struct Filters {
 pub struct Why {
     /// Words that query and incident share, without endings.
     pub terms: Vec<String>,
+    /// Whether the query names the country of the incident.
+    pub place: bool,
     pub bm25_rank: Option<usize>,
     pub lsa_rank: Option<usize>,
     pub vector_rank: Option<usize>,
@@ -137,7 +139,7 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<SimilarBody> {
             && filters.incident_type.is_none_or(|kind| entry.kind == kind.as_str())
             && entry.confidence >= least
     };
-    let methods = [Method::Bm25, Method::Lsa, Method::Vectors];
+    let methods = [Method::Bm25, Method::Lsa, Method::Vectors, Method::Place];
     let hits = search(&index, shared.vectors.as_ref(), &query, &methods, k as usize, &admit);
     let known = index.known(&query);
     let ids = hits.iter().filter_map(|hit| index.entries.get(hit.at)).map(|entry| entry.id.clone()).collect();
@@ -155,6 +157,7 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<SimilarBody> {
         }
         let why = Why {
             terms: terms.into_iter().map(str::to_owned).collect(),
+            place: rank(Method::Place).is_some(),
             bm25_rank: rank(Method::Bm25),
             lsa_rank: rank(Method::Lsa),
             vector_rank: rank(Method::Vectors),

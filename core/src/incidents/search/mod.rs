@@ -72,7 +72,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Rendered> {
     Ok(Rendered { content_type: "application/octet-stream", body, disposition: None })
 }
 
-/// What can be found of an incident. The name of the country is left to the filter, so that like causes meet.
+/// What can be found of an incident.
 fn text(body: &IncidentBody) -> Text {
     let parts = [
         body.title.as_str(),

@@ -2,6 +2,7 @@
 
 use super::index::{Entry, Index};
 use super::vectors::Vectors;
+use crate::claims;
 
 /// Dampens the difference between the first ranks.
 const DAMPING: f32 = 60.0;
@@ -12,6 +13,8 @@ pub enum Method {
     Bm25,
     Lsa,
     Vectors,
+    /// Incidents of the countries that a query names.
+    Place,
 }
 
 /// A found entry.
@@ -40,21 +43,29 @@ pub fn search(
     let admitted: Vec<usize> =
         index.entries.iter().enumerate().filter(|(at, entry)| admit(*at, entry)).map(|(at, _)| at).collect();
     let mut hits: Vec<Hit> = admitted.iter().map(|at| Hit { at: *at, score: 0.0, ranks: Vec::new() }).collect();
+    let named = if methods.contains(&Method::Place) { claims::countries_named(query) } else { Vec::new() };
     let mut used = 0.0f32;
     for method in methods {
         let score = |at: usize| match method {
             Method::Bm25 => scores.get(at).map_or(0.0, |score| score.bm25),
             Method::Lsa => scores.get(at).map_or(0.0, |score| score.lsa),
             Method::Vectors => near.get(at).copied().unwrap_or_default(),
+            Method::Place => {
+                let country = index.entries.get(at).map(|entry| entry.country.as_str());
+                f32::from(u8::from(named.iter().any(|name| country == Some(*name))))
+            }
         };
-        if *method == Method::Vectors && vectors.is_none() {
-            continue;
+        match method {
+            Method::Vectors if vectors.is_none() => continue,
+            Method::Place if named.is_empty() => continue,
+            _ => {}
         }
         used += 1.0;
         let mut order: Vec<(usize, f32)> = admitted.iter().enumerate().map(|(n, at)| (n, score(*at))).collect();
         order.retain(|(_, score)| *score > 1e-4);
         order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        for (rank, (n, _)) in (1..).zip(order) {
+        let ranked = order.iter().zip(1..).map(|((n, _), rank)| (*n, if *method == Method::Place { 1 } else { rank }));
+        for (n, rank) in ranked {
             if let Some(hit) = hits.get_mut(n) {
                 hit.score += (DAMPING + 1.0) / (DAMPING + rank as f32);
                 hit.ranks.push((*method, rank));

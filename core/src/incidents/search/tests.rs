@@ -119,6 +119,22 @@ fn what_shares_words_comes_first_and_what_shares_nothing_not_at_all() {
 }
 
 #[test]
+fn a_country_that_the_query_names_comes_before_like_causes_elsewhere() {
+    let mut texts: Vec<Text> =
+        (0..30).map(|n| text(&format!("other{n}"), "IQ", "Telegram was blocked in Iraq during exams")).collect();
+    texts.push(text("here", "KE", "Telegram was blocked in Kenya"));
+    let index = Index::build(&texts);
+    let first = |query: &str| {
+        let methods = [Method::Bm25, Method::Lsa, Method::Place];
+        let hits = search(&index, None, query, &methods, 3, &|_, _| true);
+        index.entries[hits[0].at].id.clone()
+    };
+    assert_eq!(first("telegram exams Kenya"), "here");
+    assert_eq!(first("telegram exams Nairobi"), "here");
+    assert!(first("telegram exams").starts_with("other"));
+}
+
+#[test]
 fn equal_corpora_give_equal_indexes() {
     let texts = [text("a", "KE", "telegram blocked exams"), text("b", "IQ", "internet exams shutdown")];
     let bytes = || crate::actor::encode(&Index::build(&texts)).unwrap();

@@ -1,0 +1,62 @@
+// node run.mjs BASE_URL: agents on different cryptography write to each other through a running service, in every mode
+// and both directions. Prints one line per check; the exit code is 1 when one failed.
+import assert from 'node:assert/strict';
+import { ClientSide, ServerSide } from './agent.mjs';
+import { MODE } from './formats.mjs';
+import * as nacl from './nacl.mjs';
+import * as noble from './noble.mjs';
+
+const [base] = process.argv.slice(2);
+assert.ok(base?.startsWith('http'), 'usage: node run.mjs http://127.0.0.1:8787');
+
+let failed = 0;
+const check = async (name, body) => {
+  try {
+    await body();
+    console.log(`ok    ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL  ${name}\n      ${String(error.stack ?? error).replaceAll('\n', '\n      ')}`);
+  }
+};
+
+const MODES = {
+  default: MODE,
+  'without post-quantum': { ...MODE, hybrid: false },
+  'without double ratchet': { ...MODE, doubleRatchet: false },
+  'plain chain': { ...MODE, hybrid: false, doubleRatchet: false },
+  'without padding': { ...MODE, padded: false },
+  sealed: { ...MODE, sealed: true },
+  deniable: { ...MODE, deniable: true },
+  'sealed and deniable': { ...MODE, sealed: true, deniable: true },
+};
+const TEXTS = ['first', '', 'V\u0000 \u{1F980} é', 'x'.repeat(1000)];
+
+const heard = (texts, from) => texts.map((text) => ({ text, from, genuine: true }));
+
+const kinds = {
+  [nacl.name]: () => ClientSide.register(base, nacl),
+  [noble.name]: () => ClientSide.register(base, noble),
+  service: () => ServerSide.register(base),
+};
+
+for (const [fromName, from] of Object.entries(kinds)) {
+  for (const [toName, to] of Object.entries(kinds)) {
+    // The service has one mode of writing.
+    const modes = fromName === 'service' ? { box: MODE } : MODES;
+    for (const [modeName, mode] of Object.entries(modes)) {
+      await check(`${fromName} to ${toName}, ${modeName}, and back`, async () => {
+        const [a, b] = [await from(), await to()];
+        for (const text of TEXTS) await a.send(b.did, text, mode);
+        assert.deepEqual(await b.receive(), heard(TEXTS, a.did));
+        await b.send(a.did, 'an answer', mode);
+        assert.deepEqual(await a.receive(), heard(['an answer'], b.did));
+        await a.send(b.did, 'once more', mode);
+        assert.deepEqual(await b.receive(), heard(['once more'], a.did));
+      });
+    }
+  }
+}
+
+console.log(failed ? `${failed} failed` : 'all passed');
+process.exitCode = failed ? 1 : 0;
