@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(norway["by_provider"][0]["accessibility_rate"], 1.0, "{norway}");
         let psiphon = answer(Some("~psiphon"));
         assert_eq!((&psiphon["available"], &psiphon["by_provider"]), (&json!(false), &json!([])), "{psiphon}");
-        assert!(psiphon["reason"].as_str().unwrap().starts_with("No test of a circumvention tool"), "{psiphon}");
+        assert!(psiphon["reason"].as_str().unwrap().starts_with("Tested, but on no network"), "{psiphon}");
     }
 
     #[test]
