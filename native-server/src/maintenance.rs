@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use heliograph_core::actor::{ActorId, Kind, Query, View, outbox_summary};
+use heliograph_core::actor::{Kind, Query, View, outbox_summary};
 use heliograph_core::agent::reseal::{CountSealed, Counted};
 use heliograph_core::channel;
 use heliograph_core::crypto::sealing::KeyId;

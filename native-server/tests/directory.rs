@@ -123,10 +123,10 @@ async fn ruling_foundation_relay_14_a_million_agents_are_searched_within_20_ms()
     let (mut times, mut after, mut found, mut short) = (Vec::new(), None, 0, 0);
     let mut slowest = (Duration::ZERO, String::new());
     for _ in 0..SEARCHES {
-        let capability = (dice.draw() % 4 == 0).then(|| format!("capability-{}", dice.draw() % 50));
-        let limit = if dice.draw() % 2 == 0 { 20 } else { 100 };
+        let capability = (dice.draw().is_multiple_of(4)).then(|| format!("capability-{}", dice.draw() % 50));
+        let limit = if dice.draw().is_multiple_of(2) { 20 } else { 100 };
         // Every other search goes on where an earlier one ended, wherever that is.
-        let from = after.take().filter(|_| dice.draw() % 2 == 0);
+        let from = after.take().filter(|_| dice.draw().is_multiple_of(2));
         let find = Find { sought: sought(&mut dice, agents), capability, limit, after: from };
         let asked = Instant::now();
         let page: Found = bench.query("0", &find).unwrap();

@@ -27,6 +27,7 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Reference => 6,
         Kind::Deployment => 7,
         Kind::Incidents => 8,
+        Kind::Channel => 9,
     }
 }
 
