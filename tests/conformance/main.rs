@@ -47,6 +47,7 @@ mod routes;
 mod sources;
 mod streams;
 mod sweeps;
+mod targets;
 mod websockets;
 mod wire;
 
@@ -102,6 +103,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("sources", sources::CASES),
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),
+    ("targets", targets::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];

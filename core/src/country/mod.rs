@@ -68,9 +68,9 @@ pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use shutdowns::SetShutdownTable;
 pub use source::Source;
-pub use subject::Subject;
+pub use subject::{Role, Subject};
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
-pub(crate) use summary::{summary, verdicts_and_summary};
+pub(crate) use summary::{first_days, listed, summary, verdicts_and_summary};
 pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 
 use crate::actor::{Entry, operation, query};

@@ -10,7 +10,7 @@ use crate::country::{
 use crate::http::{Caller, Cx, Response};
 use crate::runtime::{self, Runtime};
 use crate::verdict::constants::INTERVAL;
-use crate::{Result, Timestamp, licence};
+use crate::{Result, Timestamp, licence, reference};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct DetectRequest {
@@ -247,7 +247,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     let request: DetectRequest = cx.json()?;
     let country = input::required("country", &request.country)?;
     let target = input::required("target", &request.target)?.to_owned();
-    let subject = Subject::parse(&target)?;
+    let subject = reference::subject(&*cx.rt, &target).await?;
     let at = input::time(request.as_of.as_deref())?;
     let question = Question::new(country, at, request.explain.unwrap_or(false))?;
     let mut answers = question.ask(&*cx.rt, vec![subject]).await?;
@@ -333,7 +333,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let request: BatchRequest = cx.json()?;
     let country = input::required("country", &request.country)?;
     let targets = request.targets.ok_or_else(|| crate::Error::bad_request("`targets` is required."))?;
-    let subjects = input::subjects(&targets, "targets")?;
+    let subjects = input::subjects(&cx, &targets, "targets").await?;
     let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
     let answers = question.ask(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
