@@ -45,7 +45,7 @@ const AGENTS: (u32, u32) = (10, 50);
 /// Most broadcasts on record; the oldest give way. Our choice.
 const MAX_BROADCASTS: usize = 1_000;
 /// Broadcasts that go at once when the agent ends; each is up to 52 rows.
-const BATCH: usize = 10;
+const BATCH: usize = 5;
 
 /// A broadcast.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -426,7 +426,7 @@ async fn create(cx: Cx) -> Result<Response> {
         };
         targets.push(Target { did, name: listed.name, task: custody::local(&*cx.rt), input });
     }
-    let create = Create { local: new_local(&cx, caller, b"broadcast")?, capability, priority, expires_in, targets };
+    let create = Create { local: new_local(&cx, caller, "broadcast", "")?, capability, priority, expires_in, targets };
     let One { broadcast, tasks } = runtime::call(&*cx.rt, caller.actor.as_str(), &create).await?;
     let made = |(did, task): (Did, Task)| BroadcastedTask {
         task_id: wire::message_id(&actor_id(&did), &task.local),

@@ -270,7 +270,7 @@ mod tests {
         list(&mut directory, 7, "other", "nothing alike", 4, &[]);
         assert_eq!(found(&directory, "TRANSLATE", None, 50), [6, 5, 4, 3, 2, 1]);
         assert_eq!(found(&directory, "transl", None, 50), [6, 5, 3, 4, 2, 1]);
-        assert_eq!(found(&directory, "translate text", None, 50), [3, 2, 1]);
+        assert_eq!(found(&directory, "translate text", None, 50), [2, 3, 1]);
         assert_eq!(found(&directory, "", Some("translate"), 50), [6, 5, 4]);
         assert_eq!(found(&directory, "", None, 3), [1, 7, 6]);
         assert!(found(&directory, "--", None, 50).is_empty() && found(&directory, "", Some("transl"), 50).is_empty());

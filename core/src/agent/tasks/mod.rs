@@ -18,7 +18,7 @@ pub mod store;
 use serde::{Deserialize, Serialize};
 
 use super::mailbox::Local;
-use crate::actor::{Entry, Turn, operation, query};
+use crate::actor::{Entry, Kind, Operation, Turn, operation, query};
 use crate::directory::Did;
 use crate::kv::Row;
 use crate::time::DAY;
@@ -28,7 +28,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<store::Put>(),
     operation::<store::Patch>(),
     operation::<store::Sweep>(),
-    operation::<EndMore>(),
+    operation::<End>(),
     query::<store::Look>(),
     query::<store::List>(),
     operation::<sent::Note>(),
@@ -188,36 +188,32 @@ pub fn unknown_task() -> Error {
     Error::not_found("There is no such task.")
 }
 
-/// Key of the timer that goes on with what [`ended`] began.
+/// Key of the timer that does what [`ended`] asks for.
 const END: &str = "end_tasks";
 
 /// Ends what the agent holds of tasks and broadcasts, for a registration that ends or gives way to another: tasks that it
-/// was to do fail, and everything is forgotten.
+/// was to do fail, and everything is forgotten, piece by piece and by timer.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
-    end(turn, turn.now)
+    turn.schedule(END, turn.now, &End { before: turn.now })
 }
 
-fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<()> {
-    let more = [store::end(turn, before)?, sent::end(turn, before)?, super::broadcasts::end(turn, before)?];
-    match more.contains(&true) {
-        true => turn.schedule(END, turn.now, &EndMore { before }),
-        false => Ok(()),
-    }
-}
-
-/// Goes on with what [`ended`] began.
+/// One piece of what [`ended`] asks for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct EndMore {
+pub struct End {
+    /// What came later belongs to the registration that followed.
     pub before: Timestamp,
 }
 
-impl crate::actor::Operation for EndMore {
-    const ACTOR: crate::actor::Kind = crate::actor::Kind::Agent;
+impl Operation for End {
+    const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "end_tasks";
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        end(turn, self.before)
+        let Self { before } = self;
+        let more = [store::end(turn, before)?, sent::end(turn, before)?, super::broadcasts::end(turn, before)?]
+            .contains(&true);
+        if more { turn.schedule(END, turn.now, &self) } else { Ok(()) }
     }
 }
 

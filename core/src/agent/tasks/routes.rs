@@ -202,10 +202,10 @@ pub fn expires_in(seconds: Option<i64>) -> Result<Option<u32>> {
     }
 }
 
-/// The local part of a new id: the same one for the same `Idempotency-Key` of the caller.
-pub fn new_local(cx: &Cx, caller: &Credentials, what: &[u8]) -> Result<Local> {
+/// The local part of a new id at `to`: the same one for the same `Idempotency-Key` of the caller.
+pub fn new_local(cx: &Cx, caller: &Credentials, what: &str, to: &str) -> Result<Local> {
     Ok(match idempotency_key(cx)? {
-        Some(key) => local_of(&[what, caller.did.as_bytes(), key.as_bytes()]),
+        Some(key) => local_of(&[what.as_bytes(), caller.did.as_bytes(), to.as_bytes(), key.as_bytes()]),
         None => custody::local(&*cx.rt),
     })
 }
@@ -229,7 +229,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let content = given.check(caller)?;
     let capability = request.capability.as_deref().map(|name| capabilities::check_name("capability", name));
     let mut put = Put {
-        local: new_local(&cx, caller, b"task")?,
+        local: new_local(&cx, caller, "task", &request.to)?,
         from: record::did_of(&caller.actor)?,
         capability: capability.transpose()?,
         priority: Priority::parse(request.priority.as_deref())?,

@@ -18,7 +18,7 @@ pub(super) const SENT: Table<(Desc<Timestamp>, Local), Head> = Table::new(68);
 const MAX_SENT: u64 = 10_000;
 const COUNT: Table<(), u64> = Table::new(59);
 /// Rows that go at once when the agent ends.
-const BATCH: usize = 100;
+const BATCH: usize = 60;
 
 /// A task is new, or something became of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -41,8 +41,8 @@ const MAX_BYTES: u64 = 256 * 1024 * 1024;
 const TENTH: u64 = 10;
 /// What a task counts for beyond its input and output: its rows.
 const OVERHEAD: u64 = 512;
-/// Tasks that one run of a timer settles or forgets; each is up to twelve rows.
-const BATCH: usize = 50;
+/// Tasks that one run of a timer settles or forgets; each is up to a dozen rows.
+const BATCH: usize = 30;
 /// Key of the timer.
 const SWEEP: &str = "tasks";
 
