@@ -39,10 +39,12 @@ mod outlook;
 mod pins;
 mod rates;
 mod registration;
+mod relay_capabilities;
 mod relay_channels;
 mod relay_identity;
 mod relay_memory;
 mod relay_search;
+mod relay_tasks;
 mod routes;
 mod sources;
 mod streams;
@@ -95,10 +97,12 @@ const MODULES: &[(&str, &[Case])] = &[
     ("pins", pins::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),
+    ("relay_capabilities", relay_capabilities::CASES),
     ("relay_channels", relay_channels::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
+    ("relay_tasks", relay_tasks::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),

@@ -14,6 +14,7 @@ fn run(kind: Kind) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.lines().filter(|line| line.starts_with("ok ")).count() > 40, "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("ok    a task ")).count(), 9, "{said}");
 }
 
 #[test]

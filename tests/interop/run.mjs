@@ -5,6 +5,7 @@ import { ClientSide, ServerSide } from './agent.mjs';
 import { MODE } from './formats.mjs';
 import * as nacl from './nacl.mjs';
 import * as noble from './noble.mjs';
+import { ask, outcome, settle } from './tasks.mjs';
 
 const [base] = process.argv.slice(2);
 assert.ok(base?.startsWith('http'), 'usage: node run.mjs http://127.0.0.1:8787');
@@ -55,6 +56,19 @@ for (const [fromName, from] of Object.entries(kinds)) {
         assert.deepEqual(await b.receive(), heard(['once more'], a.did));
       });
     }
+  }
+}
+
+for (const [fromName, from] of Object.entries(kinds)) {
+  for (const [toName, to] of Object.entries(kinds)) {
+    await check(`a task from ${fromName} to ${toName}`, async () => {
+      const [a, b] = [await from(), await to()];
+      for (const value of [{ n: 1, text: 'é \u{1F980}' }, 'words', [], '']) {
+        const id = await ask(a, b.did, value);
+        await settle(b, (input) => ({ echo: input }));
+        assert.deepEqual(await outcome(a, id), { value: { echo: value }, signed: true });
+      }
+    });
   }
 }
 

@@ -335,6 +335,8 @@ fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     super::memberships::ended(turn)?;
     super::memory::ended(turn)?;
     super::presence::ended(turn);
+    super::capabilities::ended(turn)?;
+    super::tasks::ended(turn)?;
     prekeys::ended(turn)?;
     username::ended(turn, free_at)
 }
