@@ -39,6 +39,7 @@ mod outlook;
 mod pins;
 mod rates;
 mod registration;
+mod relay_attest;
 mod relay_channels;
 mod relay_identity;
 mod relay_memory;
@@ -94,6 +95,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("pins", pins::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),
+    ("relay_attest", relay_attest::CASES),
     ("relay_channels", relay_channels::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_identity", relay_identity::CASES),

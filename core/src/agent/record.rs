@@ -335,6 +335,7 @@ fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     super::memberships::ended(turn)?;
     super::memory::ended(turn)?;
     super::presence::ended(turn);
+    super::trust::ended(turn)?;
     prekeys::ended(turn)?;
     username::ended(turn, free_at)
 }

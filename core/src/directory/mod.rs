@@ -5,10 +5,11 @@
 //! operation decide, whose effect confirms the reservation (ruling foundation-relay 1). A reservation that nobody
 //! confirms lapses by itself.
 //!
-//! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint. Table numbers: 16 and 17 names, 18
-//! to 21 [`search`].
+//! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint. [`leaderboard`] orders them by trust.
+//! Table numbers: 16 and 17 names, 18 to 21 [`search`], 38 and 39 [`leaderboard`].
 
 pub mod discover;
+pub mod leaderboard;
 pub mod search;
 
 use serde::{Deserialize, Serialize};

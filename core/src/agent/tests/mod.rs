@@ -14,6 +14,7 @@ mod presences;
 mod resealing;
 mod sessions;
 mod streams;
+mod trust;
 
 use std::sync::Arc;
 
