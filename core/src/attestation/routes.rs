@@ -340,7 +340,8 @@ async fn attest(cx: Cx) -> Result<Response> {
     if request.signature.is_some() && request.timestamp.is_none() {
         return Err(Error::bad_request("`timestamp` is required with a signature, which covers it."));
     }
-    let now = cx.now();
+    // As clients see it: `created_at` given back as `since` leaves this one out.
+    let now = Timestamp::from_millis(cx.now().millis());
     let timestamp = request.timestamp.unwrap_or_else(|| now.to_millis_text());
     let made =
         Timestamp::parse(&timestamp).ok_or_else(|| Error::bad_request("`timestamp` must be an ISO 8601 time."))?;

@@ -24,7 +24,7 @@ use crate::crypto::encoding::actor_id;
 use crate::directory::Did;
 use crate::kv::{Direction, Read, Row, Table};
 use crate::time::DAY;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, order};
 
 /// How long measurements have to settle an attestation, in microseconds.
 pub const WINDOW: i64 = 7 * DAY;
@@ -222,7 +222,7 @@ pub(super) fn evidence(
         statements: Vec::new(),
     };
     if explain {
-        standing.sort_by(|(a, one), (b, other)| other.support.total_cmp(&one.support).then(b.1.cmp(&a.1)));
+        order::sort_by(&mut standing, |(a, one), (b, other)| other.support.total_cmp(&one.support).then(b.1.cmp(&a.1)));
         let said = standing.into_iter().take(SHOWN).map(|(key, row)| Statement {
             id: key.2,
             agent: wire::did_text(view.settings, &row.author),

@@ -214,6 +214,11 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     turn.send(leaderboard::SHARD, &Unplace { did })
 }
 
+/// Whether an attestation of this time, in whole milliseconds, is of this registration and not of one before.
+fn is_of(agent: &record::Agent, at: Timestamp) -> bool {
+    agent.created.millis() <= at.millis()
+}
+
 /// An agent and its past.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trusted {
@@ -251,7 +256,7 @@ impl Operation for CountAttestation {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         match record::active(turn)? {
-            Some(agent) if agent.created <= self.at => change(turn, |standing| standing.made += 1),
+            Some(agent) if is_of(&agent, self.at) => change(turn, |standing| standing.made += 1),
             _ => Ok(()),
         }
     }
@@ -274,7 +279,7 @@ impl Operation for Settle {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         match record::active(turn)? {
-            Some(agent) if agent.created <= self.at => change(turn, |standing| match self.agreed {
+            Some(agent) if is_of(&agent, self.at) => change(turn, |standing| match self.agreed {
                 true => {
                     standing.agreed += 1;
                     standing.earned += self.earned;
