@@ -34,6 +34,7 @@ pub mod actor;
 pub mod admin;
 pub mod agent;
 pub mod analytics;
+pub mod attestation;
 pub mod change;
 pub mod channel;
 pub mod claims;

@@ -40,6 +40,7 @@ mod pins;
 mod rates;
 mod registration;
 mod relay_capabilities;
+mod relay_attest;
 mod relay_channels;
 mod relay_identity;
 mod relay_memory;
@@ -98,6 +99,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("rates", rates::CASES),
     ("registration", registration::CASES),
     ("relay_capabilities", relay_capabilities::CASES),
+    ("relay_attest", relay_attest::CASES),
     ("relay_channels", relay_channels::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_identity", relay_identity::CASES),

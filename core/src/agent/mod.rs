@@ -14,11 +14,13 @@
 //! | [`memory`], [`presence`] | what an agent keeps with the service; its heartbeat |
 //! | [`custody`], [`decrypt`] | private keys the server holds, sealed; opening messages with them |
 //! | [`reseal`](mod@reseal) | moving what is sealed under the current master key after a rotation |
+//! | [`trust`] | what an agent's past is worth to others |
 //! | [`usage`] | counters that decide nothing |
 //! | [`wire`] | message ids and raw messages |
 //!
 //! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52 and 53
-//! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79 [`presence`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
+//! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
+//! [`presence`], 88 [`trust`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
 //! [`listing`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
@@ -48,6 +50,7 @@ pub mod rotate;
 pub mod send;
 pub mod stream;
 pub mod tasks;
+pub mod trust;
 pub mod usage;
 pub mod username;
 pub mod verify;

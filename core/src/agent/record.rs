@@ -337,6 +337,7 @@ fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     super::presence::ended(turn);
     super::capabilities::ended(turn)?;
     super::tasks::ended(turn)?;
+    super::trust::ended(turn)?;
     prekeys::ended(turn)?;
     username::ended(turn, free_at)
 }

@@ -43,7 +43,7 @@ const MAX_LABEL: usize = 1_024;
 /// Most characters of an `Idempotency-Key`; our choice.
 const MAX_KEY: usize = 255;
 /// How far the clock of an envelope may be off when it proves a registration, in microseconds.
-const PROOF_WINDOW: i64 = 5 * MINUTE;
+pub(crate) const PROOF_WINDOW: i64 = 5 * MINUTE;
 /// How often a message is encrypted anew because the recipient changed its keys meanwhile.
 pub(super) const ATTEMPTS: usize = 3;
 

@@ -24,6 +24,7 @@
 
 mod active;
 mod answer;
+pub(crate) mod attested;
 pub(crate) mod changes;
 mod day_counts;
 mod distinct;
@@ -51,6 +52,7 @@ mod tests;
 
 pub use active::{Active, SetActive};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
+pub use attested::AttestationEvidence;
 pub use changes::{SetElsewhere, SetFailing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use documents::FAMILIES;
@@ -96,6 +98,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetPriors>(),
     operation::<SetShutdownTable>(),
     operation::<SetActive>(),
+    operation::<attested::SetAttested>(),
+    operation::<attested::EndAttestations>(),
     query::<FoldPreview>(),
     query::<ListedPreview>(),
     query::<EventsPreview>(),

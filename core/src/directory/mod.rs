@@ -6,10 +6,12 @@
 //! confirms lapses by itself.
 //!
 //! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint; [`capabilities`] finds what they offer.
-//! Table numbers: 16 and 17 names, 18 to 21 [`search`], 34 and 35 [`capabilities`].
+//! [`leaderboard`] orders them by trust.
+//! Table numbers: 16 and 17 names, 18 to 21 [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`].
 
 pub mod capabilities;
 pub mod discover;
+pub mod leaderboard;
 pub mod search;
 
 use serde::{Deserialize, Serialize};

@@ -15,6 +15,7 @@ mod resealing;
 mod sessions;
 mod streams;
 mod tasks;
+mod trust;
 
 use std::sync::Arc;
 

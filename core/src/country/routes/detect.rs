@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::input;
 use crate::country::{
-    Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round, sentence,
+    AttestationEvidence, Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round,
+    sentence,
 };
 use crate::http::{Caller, Cx, Response};
 use crate::runtime::{self, Runtime};
@@ -121,6 +122,9 @@ pub struct DetectBody {
     pub isps_omitted: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
+    /// What agents attest, beside the measurements; it decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attestations: Option<AttestationEvidence>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
 }
@@ -157,6 +161,7 @@ pub fn unmeasured(subject: &Subject, now: Timestamp) -> Detection {
         explanation: None,
         failure_rate: None,
         weights_known: false,
+        attestations: None,
     }
 }
 
@@ -239,6 +244,7 @@ fn body(question: &Question, target: String, answer: Detection) -> DetectBody {
         isp_count: None,
         isps_omitted: None,
         explanation: answer.explanation,
+        attestations: answer.attestations,
         as_of: question.at.map(|at| at.to_string()),
     }
 }
