@@ -43,6 +43,7 @@ mod relay_channels;
 mod relay_identity;
 mod relay_memory;
 mod relay_search;
+mod relay_webhooks;
 mod routes;
 mod sources;
 mod streams;
@@ -98,6 +99,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_memory", relay_memory::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
+    ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),

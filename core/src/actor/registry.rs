@@ -50,6 +50,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::memberships::ENTRIES,
     crate::agent::memory::ENTRIES,
     crate::agent::presence::ENTRIES,
+    crate::webhook::ENTRIES,
     crate::channel::ENTRIES,
     crate::directory::ENTRIES,
     crate::directory::search::ENTRIES,

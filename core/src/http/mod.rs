@@ -40,6 +40,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::pins::ROUTES,
     crate::agent::memory::ROUTES,
     crate::agent::presence::ROUTES,
+    crate::webhook::ROUTES,
     crate::channel::routes::ROUTES,
     crate::country::ROUTES,
     crate::analytics::ROUTES,

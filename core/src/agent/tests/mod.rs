@@ -14,6 +14,7 @@ mod presences;
 mod resealing;
 mod sessions;
 mod streams;
+mod webhooks;
 
 use std::sync::Arc;
 
