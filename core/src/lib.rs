@@ -65,6 +65,7 @@ pub mod starter;
 pub mod testing;
 pub mod time;
 pub mod verdict;
+pub mod webhook;
 pub mod world;
 
 pub use error::{Error, ErrorCode, Result};

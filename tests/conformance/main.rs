@@ -46,6 +46,7 @@ mod relay_identity;
 mod relay_memory;
 mod relay_search;
 mod relay_tasks;
+mod relay_webhooks;
 mod routes;
 mod sources;
 mod streams;
@@ -105,6 +106,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
     ("relay_tasks", relay_tasks::CASES),
+    ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),

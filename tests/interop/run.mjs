@@ -2,10 +2,11 @@
 // and both directions. Prints one line per check; the exit code is 1 when one failed.
 import assert from 'node:assert/strict';
 import { ClientSide, ServerSide, call, lookUp } from './agent.mjs';
-import { MODE, unb64, utf8 } from './formats.mjs';
+import { MODE, decrypt, unb64, utf8 } from './formats.mjs';
 import * as nacl from './nacl.mjs';
 import * as noble from './noble.mjs';
 import { ask, outcome, settle } from './tasks.mjs';
+import { genuine, receiver } from './webhooks.mjs';
 
 const [base] = process.argv.slice(2);
 assert.ok(base?.startsWith('http'), 'usage: node run.mjs http://127.0.0.1:8787');
@@ -94,6 +95,25 @@ for (const [fromName, from] of Object.entries(kinds)) {
       }
     });
   }
+}
+
+for (const crypto of [nacl, noble]) {
+  await check(`a webhook for ${crypto.name} is signed, and what it tells opens`, async () => {
+    const [a, b] = [await ClientSide.register(base, crypto), await ClientSide.register(base, crypto)];
+    const { url, next, close } = await receiver();
+    try {
+      const { secret } = await call(base, 'POST', '/v1/agent/webhooks', { key: b.key, body: { webhook_url: url } });
+      await a.send(b.did, TEXTS[2], MODE);
+      const request = await next();
+      assert.ok(genuine(secret, request), 'both signatures');
+      assert.ok(!genuine(`${secret}x`, request) && !genuine(secret, { ...request, body: `${request.body} ` }));
+      const { event, message } = JSON.parse(request.body);
+      assert.equal(event, 'message');
+      assert.deepEqual([await decrypt(crypto, b, message, b.secrets)], heard([TEXTS[2]], a.did));
+    } finally {
+      close();
+    }
+  });
 }
 
 console.log(failed ? `${failed} failed` : 'all passed');

@@ -54,6 +54,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::tasks::ENTRIES,
     crate::agent::broadcasts::ENTRIES,
     crate::agent::trust::ENTRIES,
+    crate::webhook::ENTRIES,
     crate::channel::ENTRIES,
     crate::attestation::ENTRIES,
     crate::directory::ENTRIES,

@@ -20,7 +20,7 @@
 //!
 //! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52 and 53
 //! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
-//! [`presence`], 88 [`trust`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
+//! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
 //! [`listing`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.

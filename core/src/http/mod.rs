@@ -44,6 +44,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::tasks::routes::ROUTES,
     crate::agent::broadcasts::ROUTES,
     crate::agent::trust::routes::ROUTES,
+    crate::webhook::ROUTES,
     crate::channel::routes::ROUTES,
     crate::attestation::routes::ROUTES,
     crate::country::ROUTES,

@@ -16,6 +16,7 @@ mod sessions;
 mod streams;
 mod tasks;
 mod trust;
+mod webhooks;
 
 use std::sync::Arc;
 
