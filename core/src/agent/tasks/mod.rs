@@ -18,6 +18,7 @@ pub mod store;
 use serde::{Deserialize, Serialize};
 
 use super::mailbox::Local;
+use super::record;
 use crate::actor::{Entry, Kind, Operation, Turn, operation, query};
 use crate::directory::Did;
 use crate::kv::Row;
@@ -194,7 +195,9 @@ const END: &str = "end_tasks";
 /// Ends what the agent holds of tasks and broadcasts, for a registration that ends or gives way to another: tasks that it
 /// was to do fail, and everything is forgotten, piece by piece and by timer.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
-    turn.schedule(END, turn.now, &End { before: turn.now })
+    // A burst is stamped a little ahead of the clock.
+    let before = store::latest(turn)?.max(turn.now);
+    turn.schedule(END, turn.now, &End { before })
 }
 
 /// One piece of what [`ended`] asks for.
@@ -210,7 +213,8 @@ impl Operation for End {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let Self { before } = self;
+        // Without a registration that followed, all of it goes.
+        let before = record::active(turn)?.map_or(Timestamp(i64::MAX), |_| self.before);
         let more = [store::end(turn, before)?, sent::end(turn, before)?, super::broadcasts::end(turn, before)?]
             .contains(&true);
         if more { turn.schedule(END, turn.now, &self) } else { Ok(()) }

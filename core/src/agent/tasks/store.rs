@@ -255,6 +255,11 @@ impl Operation for Sweep {
     }
 }
 
+/// When the latest task was created, by its stamp.
+pub(super) fn latest(view: &(impl Read + ?Sized)) -> Result<Timestamp> {
+    Ok(TOTAL.get(view, &())?.unwrap_or_default().last)
+}
+
 /// Takes tasks out, those that wait as failed; says whether there may be more.
 pub(super) fn end(turn: &mut Turn<'_>, before: Timestamp) -> Result<bool> {
     let old = TASKS.prefix(&(Desc(before),)).start;
