@@ -29,6 +29,7 @@ cases![
     minimum_fields_of_a_broadcast_without_agents_are_there,
     bad_requests_about_tasks_are_400,
     pages_of_tasks_follow_each_other,
+    ruling_25_settled_tasks_are_activity_and_lift_nobody_above_low,
 ];
 
 pub fn agents<const N: usize>(suite: &Suite) -> [Agent; N] {
@@ -534,4 +535,25 @@ fn pages_of_tasks_follow_each_other(suite: &Suite) {
         }
         assert_eq!(seen, made.iter().rev().cloned().collect::<Vec<_>>());
     }
+}
+
+/// What agents do for each other shows, and is no ladder (ruling foundation-relay 25).
+fn ruling_25_settled_tasks_are_activity_and_lift_nobody_above_low(suite: &Suite) {
+    let [asks, works] = agents(suite);
+    for end in ["completed", "completed", "failed", "cancelled"] {
+        let task = ask(&asks, &works.did, json!({}));
+        if end == "cancelled" {
+            step(&asks, &task, end).expect(200);
+            continue;
+        }
+        step(&works, &task, "accepted").expect(200);
+        step(&works, &task, end).expect(200);
+        patch(&asks, &task, json!({ "rating": 5 })).expect(200);
+    }
+    let own = ask(&works, &works.did, json!({}));
+    step(&works, &own, "completed").expect(200);
+    let trust = suite.client().get(&format!("/v1/agent/trust/{}", works.did)).expect(200);
+    let activity = &trust["activity"];
+    assert_eq!((&activity["tasks_completed"], &activity["tasks_failed"]), (&json!(2), &json!(1)), "{trust}");
+    assert_eq!(trust["trust_level"], "low", "{trust}");
 }

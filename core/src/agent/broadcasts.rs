@@ -11,6 +11,7 @@ use super::tasks::boxed::{self, Boxed, Content, Given};
 use super::tasks::routes::{expires_in, new_local};
 use super::tasks::store::Put;
 use super::tasks::{Head, Priority, Status};
+use super::trust::Level;
 use super::{capabilities, custody, record, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::actor_id;
@@ -359,14 +360,10 @@ pub struct BroadcastDetail {
 
 /// The least rank that a trust level stands for.
 fn rank(level: Option<&str>) -> Result<u8> {
-    match level {
-        None | Some("new") => Ok(0),
-        Some("low") => Ok(1),
-        Some("medium") => Ok(2),
-        Some("high") => Ok(3),
-        Some("verified") => Ok(4),
-        Some(_) => Err(Error::bad_request("`min_trust_level` must be new, low, medium, high or verified.")),
-    }
+    let Some(level) = level else { return Ok(0) };
+    let found = (0..).zip(Level::ALL).find(|(_, known)| known.as_str() == level);
+    let wrong = || Error::bad_request("`min_trust_level` must be new, low, medium, high or verified.");
+    found.map(|(rank, _)| rank).ok_or_else(wrong)
 }
 
 fn info(actor: &str, local: &Local, broadcast: Broadcast) -> BroadcastInfo {

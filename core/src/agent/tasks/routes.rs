@@ -10,6 +10,7 @@ use super::{Head, Priority, Status, unknown_task};
 use crate::agent::mailbox::Local;
 use crate::agent::record::{self, Credentials, Public, ReadPublic};
 use crate::agent::send::{ATTEMPTS, idempotency_key, local_of};
+use crate::agent::trust::ReadTrust;
 use crate::agent::{capabilities, custody, wire};
 use crate::crypto::encoding::{actor_id, encode_base64};
 use crate::http::{Cx, Param, Response, Route, handler};
@@ -360,7 +361,14 @@ async fn change(cx: Cx) -> Result<Response> {
             Content::Nothing => None,
         };
     }
-    let patch = Patch { local, caller: did, status, output, rating, rating_comment: request.rating_comment };
+    let anchored = match rating {
+        None => 0.0,
+        Some(_) => runtime::query(&*cx.rt, caller.actor.as_str(), &ReadTrust)
+            .await?
+            .map_or(0.0, |known| known.standing.anchored()),
+    };
+    let rating_comment = request.rating_comment;
+    let patch = Patch { local, caller: did, status, output, rating, rating_comment, anchored };
     let head = runtime::call(&*cx.rt, actor.as_str(), &patch).await?;
     Response::json(&TaskUpdated { updated: true, task: info(&cx, &local, head) })
 }

@@ -6,7 +6,7 @@ use super::boxed::Boxed;
 use super::{Head, Priority, REMEMBERED, Status, check_move, sent, unknown_task};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::agent::mailbox::Local;
-use crate::agent::{capabilities, record, wire};
+use crate::agent::{capabilities, record, trust, wire};
 use crate::crypto::encoding::actor_id;
 use crate::directory::{Did, fold};
 use crate::kv::{Desc, Direction, Read, Row, Table};
@@ -69,6 +69,11 @@ fn put(turn: &mut Turn<'_>, local: Local, before: Option<&Head>, head: &Head) ->
         if turn.scheduled(SWEEP)?.is_none_or(|scheduled| scheduled > due) {
             turn.schedule(SWEEP, due, &Sweep)?;
         }
+    }
+    let ends = head.status.is_final() && before.is_none_or(|before| !before.status.is_final());
+    // What somebody took back says nothing of the assignee, nor does what an agent asked of itself.
+    if ends && head.status != Status::Cancelled && head.from != head.to && record::active(turn)?.is_some() {
+        trust::task_ended(turn, head.status == Status::Completed)?;
     }
     let (from, note) = (head.from, sent::Note { local, head: head.clone() });
     // An effect never goes to the actor that has it.
@@ -182,6 +187,8 @@ pub struct Patch {
     /// 1 to 5.
     pub rating: Option<u8>,
     pub rating_comment: Option<String>,
+    /// What a rating counts by: the caller's anchored weight now (ruling foundation-relay 25).
+    pub anchored: f64,
 }
 
 impl Operation for Patch {
@@ -214,6 +221,9 @@ impl Operation for Patch {
                 return Err(Error::conflict("This task has been rated."));
             }
             head.rating = Some(rating);
+            if head.from != head.to {
+                trust::rated(turn, rating, self.anchored)?;
+            }
             head.rating_comment = self.rating_comment;
             if let Some(capability) = &head.capability {
                 capabilities::count(turn, capability, Some(rating))?;
