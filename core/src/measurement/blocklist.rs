@@ -8,7 +8,7 @@ use std::io::BufRead;
 use csv::ReaderBuilder;
 
 use super::domain::{TargetKey, host_of};
-use super::input::{Input, Line, strip_bom};
+use super::input::{each_line, strip_bom};
 use super::types::{ImportCounts, ImportError, Rejection};
 
 const NOT_A_DOMAIN: Rejection = Rejection::Unsupported("not_a_domain");
@@ -19,28 +19,16 @@ pub fn import(
     limit: u64,
     sink: &mut dyn FnMut(TargetKey) -> bool,
 ) -> Result<ImportCounts, ImportError> {
-    let mut counts = ImportCounts::default();
-    let mut input = Input::open(reader, limit)?;
-    let mut line = Vec::new();
     let mut layout = Layout::Unknown;
-    loop {
-        match input.next_line(&mut line)? {
-            Line::End => return Ok(counts),
-            Line::TooLong => counts.reject(Rejection::Refused("row_too_long")),
-            Line::Read => {
-                let Ok(text) = std::str::from_utf8(strip_bom(&line)) else {
-                    counts.reject(Rejection::Refused("not_utf8"));
-                    continue;
-                };
-                match layout.read(text.trim()) {
-                    Ok(None) => {}
-                    Ok(Some(target)) if sink(target.clone()) => counts.accepted += 1,
-                    Ok(Some(_)) => counts.duplicate += 1,
-                    Err(rejection) => counts.reject(rejection),
-                }
-            }
+    each_line(reader, limit, &mut |counts, line| {
+        let Ok(text) = std::str::from_utf8(line) else { return counts.reject(Rejection::Refused("not_utf8")) };
+        match layout.read(text.trim()) {
+            Ok(None) => {}
+            Ok(Some(target)) if sink(target.clone()) => counts.accepted += 1,
+            Ok(Some(_)) => counts.duplicate += 1,
+            Err(rejection) => counts.reject(rejection),
         }
-    }
+    })
 }
 
 /// The layout, told by the first line with content.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::domain::TargetKey;
 use super::failure::{Failure, is_bogon};
 use super::fingerprints::Fingerprints;
-use super::input::{Input, Line, strip_bom};
+use super::input::each_line;
 use super::json::{number_of, text_of};
 use super::ooni_fastpath::asn;
 use super::ooni_observations::country;
@@ -32,28 +32,10 @@ pub fn import(
     fingerprints: &Fingerprints,
     sink: &mut dyn FnMut(Parsed),
 ) -> Result<ImportCounts, ImportError> {
-    let mut counts = ImportCounts::default();
-    let mut input = Input::open(reader, limit)?;
-    let mut line = Vec::new();
-    loop {
-        match input.next_line(&mut line)? {
-            Line::End => return Ok(counts),
-            Line::TooLong => counts.reject(Rejection::Refused("row_too_long")),
-            Line::Read => {
-                let text = strip_bom(&line).trim_ascii();
-                if text.is_empty() {
-                    continue;
-                }
-                match parse(text, fingerprints) {
-                    Ok(parsed) => {
-                        counts.accepted += 1;
-                        sink(parsed);
-                    }
-                    Err(rejection) => counts.reject(rejection),
-                }
-            }
-        }
-    }
+    each_line(reader, limit, &mut |counts, line| match line.trim_ascii() {
+        b"" => {}
+        text => counts.take(parse(text, fingerprints), sink),
+    })
 }
 
 /// The stage that an exchange reached, in the words of the source.

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::types::ImportError;
+use super::types::{ImportCounts, ImportError, Rejection};
 
 /// Longest accepted line or row, bytes (ruling foundation 22).
 pub const MAX_LINE: usize = 4 << 20;
@@ -82,6 +82,25 @@ impl<'a> Input<'a> {
             (true, true) => Line::TooLong,
             (true, false) => Line::Read,
         })
+    }
+}
+
+/// Hands every line of a stream, plain or gzip, to `each`, without its end and a byte order mark; counts those that are too
+/// long. `limit` bounds the inflated bytes.
+pub fn each_line(
+    reader: &mut dyn BufRead,
+    limit: u64,
+    each: &mut dyn FnMut(&mut ImportCounts, &[u8]),
+) -> Result<ImportCounts, ImportError> {
+    let mut counts = ImportCounts::default();
+    let mut input = Input::open(reader, limit)?;
+    let mut line = Vec::new();
+    loop {
+        match input.next_line(&mut line)? {
+            Line::End => return Ok(counts),
+            Line::TooLong => counts.reject(Rejection::Refused("row_too_long")),
+            Line::Read => each(&mut counts, strip_bom(&line)),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::domain::TargetKey;
 use super::fingerprints::Fingerprints;
-use super::input::{Input, Line, strip_bom};
+use super::input::each_line;
 use super::ooni_fastpath::asn;
 use super::ooni_observations::country;
 use super::types::{
@@ -23,38 +23,23 @@ pub fn import(
     fingerprints: &Fingerprints,
     sink: &mut dyn FnMut(Parsed),
 ) -> Result<ImportCounts, ImportError> {
-    let mut counts = ImportCounts::default();
-    let mut input = Input::open(reader, limit)?;
-    let mut line = Vec::new();
-    let mut take = |counts: &mut ImportCounts, document: &[u8]| match parse(document, fingerprints) {
-        Ok(parsed) => {
-            counts.accepted += 1;
-            sink(parsed);
+    each_line(reader, limit, &mut |counts, line| {
+        // An array over several lines: its brackets and commas stand around the documents.
+        let text = line.trim_ascii();
+        let text = text.strip_suffix(b",").unwrap_or(text);
+        if matches!(text, b"" | b"[" | b"]") {
+            return;
         }
-        Err(rejection) => counts.reject(rejection),
-    };
-    loop {
-        match input.next_line(&mut line)? {
-            Line::End => return Ok(counts),
-            Line::TooLong => counts.reject(Rejection::Refused("row_too_long")),
-            Line::Read => {
-                let text = strip_bom(&line).trim_ascii();
-                // An array over several lines: its brackets and commas stand around the documents.
-                let text = text.strip_suffix(b",").unwrap_or(text);
-                if matches!(text, b"" | b"[" | b"]") {
-                    continue;
-                }
-                if !text.starts_with(b"[") {
-                    take(&mut counts, text);
-                    continue;
-                }
-                match serde_json::from_slice::<Vec<&RawValue>>(text) {
-                    Ok(documents) => documents.iter().for_each(|raw| take(&mut counts, raw.get().as_bytes())),
-                    Err(_) => counts.reject(Rejection::Refused("bad_json")),
-                }
+        if !text.starts_with(b"[") {
+            return counts.take(parse(text, fingerprints), sink);
+        }
+        match serde_json::from_slice::<Vec<&RawValue>>(text) {
+            Ok(documents) => {
+                documents.iter().for_each(|raw| counts.take(parse(raw.get().as_bytes(), fingerprints), sink));
             }
+            Err(_) => counts.reject(Rejection::Refused("bad_json")),
         }
-    }
+    })
 }
 
 /// The common part of a document, and its `test_keys`.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::domain::{Service, TargetKey};
-use super::input::{Input, Line, strip_bom};
+use super::input::each_line;
 use super::ooni_observations::{country, number};
 use super::outcome::{Judgement, Outcome};
 use super::services::{main_series, service_of};
@@ -24,28 +24,10 @@ const ANOMALY: f64 = 0.5;
 
 /// Reads a stream of rows; `sink` gets every usable one. `limit` bounds the inflated bytes.
 pub fn import(reader: &mut dyn BufRead, limit: u64, sink: &mut dyn FnMut(Parsed)) -> Result<ImportCounts, ImportError> {
-    let mut counts = ImportCounts::default();
-    let mut input = Input::open(reader, limit)?;
-    let mut line = Vec::new();
-    loop {
-        match input.next_line(&mut line)? {
-            Line::End => return Ok(counts),
-            Line::TooLong => counts.reject(Rejection::Refused("row_too_long")),
-            Line::Read => {
-                let text = strip_bom(&line).trim_ascii();
-                if text.is_empty() {
-                    continue;
-                }
-                match parse(text) {
-                    Ok(parsed) => {
-                        counts.accepted += 1;
-                        sink(parsed);
-                    }
-                    Err(rejection) => counts.reject(rejection),
-                }
-            }
-        }
-    }
+    each_line(reader, limit, &mut |counts, line| match line.trim_ascii() {
+        b"" => {}
+        text => counts.take(parse(text), sink),
+    })
 }
 
 /// The fields that are read; numbers, strings and nulls alike.

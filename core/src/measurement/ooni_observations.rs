@@ -31,13 +31,7 @@ pub fn import(
     }
     let columns = Columns::resolve(&record)?;
     while rows.next(&mut record, &mut counts)? {
-        match columns.parse(&record, fingerprints) {
-            Ok(parsed) => {
-                counts.accepted += 1;
-                sink(parsed);
-            }
-            Err(rejection) => counts.reject(rejection),
-        }
+        counts.take(columns.parse(&record, fingerprints), sink);
     }
     Ok(counts)
 }

@@ -162,6 +162,17 @@ impl ImportCounts {
         self.reject_some(1, rejection);
     }
 
+    /// Counts what one row came to; what can be used goes to `sink`.
+    pub fn take(&mut self, read: Result<Parsed, Rejection>, sink: &mut dyn FnMut(Parsed)) {
+        match read {
+            Ok(parsed) => {
+                self.accepted += 1;
+                sink(parsed);
+            }
+            Err(rejection) => self.reject(rejection),
+        }
+    }
+
     /// Rejects lines that were counted as accepted.
     pub fn take_back(&mut self, lines: u64, rejection: Rejection) {
         self.accepted = self.accepted.saturating_sub(lines);
