@@ -14,8 +14,8 @@ use super::rollup::DayRow;
 use crate::Timestamp;
 use crate::kv::{Row, Table};
 
-/// Entries of one (target, day, network, source), and hashes of the source rows whose first target it is. Rows that say
-/// nothing of any target stand under the empty one.
+/// Entries of each (target, day, network, source), and hashes of the source rows whose first target it is, many cells to a
+/// row. Source rows that say nothing of any target stand under the empty one.
 pub const ENTRIES: PackedTable = Table::new(16);
 /// At most [`MAX_WITNESSES`] witnesses of a cell, sorted by identity.
 pub const WITNESSES: Table<(String, u32, u32, u8), Witnesses> = Table::new(18);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::country::{Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, Source, WitnessRow, Witnesses, prefix};
+use crate::country::{
+    BLOCK_DAYS, Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, Source, WitnessRow, Witnesses, needs_peers, prefix,
+};
 use crate::measurement::{ENTRY_LEN, Entry, Parsed, TargetKey, Witness};
 use crate::order;
 use crate::time::HOUR;
@@ -210,23 +212,34 @@ impl Sorted {
     }
 }
 
-/// Rows that an operation may change: up to two per cell, three per target, one per (target, day), one per network and two
-/// per (day, network).
+/// Most bytes of entries and hashes in one operation, so that it holds the writer shortly.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Rows that an operation may change: three per target, one per block of cells, one per cell with witnesses, one per
+/// (target, day) whose peers change, and one per network, day and (day, network).
 #[derive(Default)]
 struct Cost {
     rows: usize,
+    bytes: usize,
+    peers: bool,
     networks: HashSet<u32>,
-    days: HashSet<(u32, u32)>,
+    days: HashSet<u32>,
+    places: HashSet<(u32, u32)>,
 }
 
 impl Cost {
     fn add(&mut self, last: Option<&Cell>, cell: &Cell) {
         let same_target = last.is_some_and(|last| last.target == cell.target);
-        let same_day = same_target && last.is_some_and(|last| last.day == cell.day);
-        self.rows += 1 + usize::from(!cell.witnesses.is_empty());
-        self.rows += if same_target { 0 } else { 3 } + usize::from(!same_day);
-        self.rows +=
-            usize::from(self.networks.insert(cell.asn)) + 2 * usize::from(self.days.insert((cell.day, cell.asn)));
+        let same = |unit: u32| same_target && last.is_some_and(|last| last.day / unit == cell.day / unit);
+        if !same_target {
+            self.rows += 3;
+            self.peers = needs_peers(&cell.target);
+        }
+        self.rows += usize::from(!same(BLOCK_DAYS)) + usize::from(self.peers && !same(1));
+        self.rows += usize::from(!cell.witnesses.is_empty());
+        self.rows += usize::from(self.networks.insert(cell.asn)) + usize::from(self.days.insert(cell.day));
+        self.rows += usize::from(self.places.insert((cell.day, cell.asn)));
+        self.bytes += cell.entries.len() + cell.rows.len();
     }
 }
 
@@ -241,7 +254,7 @@ struct Folds {
 impl Folds {
     fn add(&mut self, cell: Cell) {
         self.cost.add(self.fold.cells.last(), &cell);
-        if self.cost.rows > MAX_COST {
+        if self.cost.rows > MAX_COST || (self.cost.bytes > MAX_BYTES && !self.fold.cells.is_empty()) {
             let next = Fold { epoch: self.epoch, ..Fold::default() };
             self.done.push(std::mem::replace(&mut self.fold, next));
             self.cost = Cost::default();

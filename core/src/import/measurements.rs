@@ -188,9 +188,21 @@ async fn one(
     (country, Ok(result), repeats)
 }
 
-async fn send(rt: &dyn Runtime, country: &str, fold: Fold, dry_run: bool) -> Result<FoldReport> {
-    match dry_run {
-        true => runtime::query(rt, country, &FoldPreview(fold)).await,
-        false => runtime::call(rt, country, &fold).await,
+/// Sends a fold until all its cells are folded.
+async fn send(rt: &dyn Runtime, country: &str, mut fold: Fold, dry_run: bool) -> Result<FoldReport> {
+    if dry_run {
+        return runtime::query(rt, country, &FoldPreview(fold)).await;
+    }
+    let mut all = FoldReport::default();
+    loop {
+        let report = runtime::call(rt, country, &fold).await?;
+        all.add(&report);
+        if report.cells >= fold.cells.len() {
+            return Ok(all);
+        }
+        if report.cells == 0 {
+            return Err(Error::internal("a fold that folds nothing"));
+        }
+        fold.cells.drain(..report.cells);
     }
 }
