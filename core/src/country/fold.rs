@@ -315,6 +315,8 @@ struct Totals<'a> {
     oldest: Option<u32>,
     /// First and last day that changed.
     changed: BTreeMap<&'a str, (u32, u32)>,
+    /// Whether the target of the latest cells does; cells come by target.
+    needs_peers: bool,
     peers: BTreeSet<(&'a str, u32)>,
     /// Measurements more than before by day, network, source and hour.
     volume: BTreeMap<(u32, u32, u8), [i64; 24]>,
@@ -339,9 +341,12 @@ impl<'a> Totals<'a> {
         }
         if change.altered {
             self.oldest = Some(self.oldest.map_or(cell.day, |oldest| oldest.min(cell.day)));
-            let days = self.changed.entry(cell.target.as_str()).or_insert((cell.day, cell.day));
+            let days = self.changed.entry(cell.target.as_str()).or_insert_with(|| {
+                self.needs_peers = needs_peers(&cell.target);
+                (cell.day, cell.day)
+            });
             *days = (days.0.min(cell.day), days.1.max(cell.day));
-            if needs_peers(&cell.target) {
+            if self.needs_peers {
                 self.peers.insert((&cell.target, cell.day));
             }
         }
@@ -426,7 +431,10 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
         }
     }
     for (target, days) in &totals.changed {
-        QUEUE.put(turn, &((*target).to_owned(),), &())?;
+        let key = ((*target).to_owned(),);
+        if !QUEUE.contains(turn, &key)? {
+            QUEUE.put(turn, &key, &())?;
+        }
         changes::measured(turn, target, *days)?;
     }
     for (key, hours) in totals.volume {

@@ -538,3 +538,6 @@ pub fn unite(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
