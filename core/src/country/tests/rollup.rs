@@ -242,12 +242,12 @@ fn rulings_intelligence_10_relay_19_a_rollup_goes_in_bounded_steps() {
 /// kept as if it had never been more.
 #[test]
 fn rulings_intelligence_10_15_what_a_rollup_leaves_of_a_month_is_kept_as_if_it_were_all() {
-    // A month of a few measurements, and one whose days have rows of their own.
-    let small = (0..300).map(|n| reset(n % 10, n % 3, n % 40, n));
-    let large = (1_000..7_000u32).map(|n| reset(99, 5, n % 40, n.wrapping_mul(2_654_435_761)));
+    // A month in one row of more cells than a step takes, and one whose days have rows of their own.
+    let small = (0..1_200).map(|n| reset(n % 2, n / 40, n % 40, n));
+    let large = (2_000..8_000u32).map(|n| reset(99, 5, n % 40, n.wrapping_mul(2_654_435_761)));
     let all: Vec<_> = small.chain(large).collect();
     let begin = Timestamp(1_700_000_000_000_000);
-    for days in [3, 12, 36] {
+    for days in [5, 12, 36] {
         let border = begin.plus(days * DAY);
         let now = Timestamp(border.day() * DAY).plus(crate::country::rollup::ROLL_UP_AFTER);
         let (old, young): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|row| row.time.day() < border.day());
