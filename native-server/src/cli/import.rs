@@ -29,8 +29,8 @@ const PIECE: usize = MAX_CHUNK / 4;
 /// Chunks under way at one time in this process: one is read while others are parsed and stored.
 const IN_FLIGHT: usize = 3;
 /// Measurements that are stored together in this process: the more, the fewer pages of the file are written for each. Two
-/// batches and their cells take some 200 MB.
-const BATCH: usize = 700_000;
+/// batches and their cells take some 100 MB.
+const BATCH: usize = 400_000;
 /// How often a chunk is sent before the import gives up, with growing pauses between.
 const ATTEMPTS: u32 = 6;
 
