@@ -112,6 +112,7 @@ pub const FAMILIES: &[&[Family]] = &[
     crate::country::FAMILIES,
     crate::analytics::FAMILIES,
     crate::incidents::FAMILIES,
+    crate::directory::leaderboard::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];
@@ -250,6 +251,7 @@ render_queries! {
     2 => Reference;
     3 => Deployment;
     4 => Incidents;
+    5 => Directory;
 }
 
 /// The call that renders `key` at its owner.

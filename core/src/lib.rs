@@ -34,6 +34,7 @@ pub mod actor;
 pub mod admin;
 pub mod agent;
 pub mod analytics;
+pub mod attestation;
 pub mod change;
 pub mod channel;
 pub mod claims;
@@ -64,6 +65,7 @@ pub mod starter;
 pub mod testing;
 pub mod time;
 pub mod verdict;
+pub mod webhook;
 pub mod world;
 
 pub use error::{Error, ErrorCode, Result};

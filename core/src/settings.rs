@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::fetch::Job;
+use crate::fetch::{Job, Networks};
 
 /// One setting, for listings and documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,6 +210,8 @@ settings! {
     fetch_ioda_url: String = "https://api.ioda.inetintel.cc.gatech.edu/v2";
     /// Fetch over plain HTTP and from private addresses too, such as a mirror in the own network.
     fetch_private: bool = "false";
+    /// Networks that webhooks may go to beyond the open Internet, by comma, also over plain HTTP: `127.0.0.0/8,::1/128`.
+    allow_outbound: String = "";
     /// Memory for database pages, in bytes.
     cache_bytes: u64 = "67108864";
     /// Write one line per request to standard error.
@@ -250,6 +252,9 @@ impl Settings {
         if let Some(name) = jobs.find(|name| Job::parse(name).is_none()) {
             let known = Job::ALL.map(Job::as_str).join(", ");
             return Err(format!("fetch_sources takes {known}, by comma, not {name:?}"));
+        }
+        if Networks::parse(&self.allow_outbound).is_none() {
+            return Err("allow_outbound must be networks such as 127.0.0.0/8, by comma".to_owned());
         }
         if !self.fetch_since.is_empty() && crate::Timestamp::parse(&self.fetch_since).is_none() {
             return Err("fetch_since must be a day such as 2026-01-31".to_owned());
@@ -335,6 +340,8 @@ mod tests {
             ("client_seconds", "0"),
             ("fetch_sources", "ioda,oony"),
             ("fetch_since", "soon"),
+            ("allow_outbound", "127.0.0.1"),
+            ("allow_outbound", "10.0.0.0/33"),
             ("memory_bytes", "0"),
             ("memory_value_bytes", "1800001"),
             ("channels_per_agent", "1001"),
@@ -342,6 +349,7 @@ mod tests {
         ] {
             assert!(settings.clone().set(name, value).is_err(), "{name}={value}");
         }
+        settings.set("allow_outbound", "127.0.0.0/8, ::1/128").unwrap();
         settings.set("brand", "acme2").unwrap();
         settings.set("fetch_sources", "ioda, ooni-aggregation").unwrap();
     }

@@ -28,7 +28,7 @@ use crate::kv::{MemoryStore, Store};
 use crate::runtime::{BoxFuture, ByteStream, Environment, Runtime};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, webhook};
 
 /// 2026-01-01T00:00:00Z
 pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
@@ -54,6 +54,8 @@ struct State {
     closed: bool,
     /// What handlers asked of which actor since [`TestRuntime::calls`] was last read.
     calls: Vec<(ActorId, String)>,
+    /// Requests to others that actors asked for.
+    outgoing: VecDeque<(ActorId, String)>,
 }
 
 /// The streams of one agent, with what each has not taken yet.
@@ -84,6 +86,7 @@ impl TestRuntime {
             hubs: BTreeMap::new(),
             closed: false,
             calls: Vec::new(),
+            outgoing: VecDeque::new(),
         };
         let call = Call::operation(deployment::actor().name, &start).unwrap();
         let reply = state.call(&values, &call).unwrap();
@@ -111,6 +114,20 @@ impl TestRuntime {
         let mut state = self.state();
         let end = state.now.plus_duration(duration);
         state.run_until(&self.environment.settings, end);
+    }
+
+    /// Makes the requests to others that actors asked for, one after the other.
+    pub async fn reach_out(&self) {
+        loop {
+            let Some((actor, key)) = self.state().outgoing.pop_front() else { return };
+            // Whoever asked asks again by timer.
+            let _ = webhook::attempt(self, &actor, &key).await;
+        }
+    }
+
+    /// Forgets the requests that actors asked for, as a crash after the commit does.
+    pub fn lose_outgoing(&self) -> usize {
+        self.state().outgoing.drain(..).count()
     }
 
     /// While closed, storage answers nothing.
@@ -158,6 +175,7 @@ impl State {
         if !outcome.batch.is_empty() {
             self.spaces.entry(actor.clone()).or_default().apply(outcome.batch)?;
         }
+        self.outgoing.extend(outcome.outgoing.into_iter().map(|key| (actor.clone(), key)));
         outcome.reply
     }
 

@@ -90,7 +90,7 @@ impl Runtime for EdgeRuntime {
 
     /// The platform reaches no private network from a Worker.
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
-        Box::pin(web::get(outgoing))
+        Box::pin(web::send(outgoing))
     }
 
     fn now(&self) -> Timestamp {

@@ -106,6 +106,7 @@ impl Space {
         if outcome.wake {
             self.turn_streams();
         }
+        outcome.outgoing.into_iter().for_each(|key| work::reach_out(self, key));
         Ok((outcome.reply, busy))
     }
 

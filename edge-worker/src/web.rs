@@ -4,6 +4,7 @@ use futures_util::StreamExt;
 use futures_util::future::{self, Either};
 use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::{Error, ErrorCode, Result};
+use worker::js_sys::Uint8Array;
 use worker::{Fetch, Headers, Method, Request, RequestInit, RequestRedirect};
 
 use crate::clock;
@@ -12,8 +13,8 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."))
 }
 
-/// Makes one GET request, within its time and size; follows no redirect.
-pub async fn get(outgoing: Outgoing) -> Result<Incoming> {
+/// Makes one request, within its time and size; follows no redirect.
+pub async fn send(outgoing: Outgoing) -> Result<Incoming> {
     let end = Box::pin(clock::sleep(outgoing.timeout));
     match future::select(Box::pin(exchange(&outgoing)), end).await {
         Either::Left((answer, _)) => answer,
@@ -28,9 +29,17 @@ async fn exchange(outgoing: &Outgoing) -> Result<Incoming> {
     }
     let mut init = RequestInit::new();
     init.with_method(Method::Get).with_headers(headers).with_redirect(RequestRedirect::Manual);
+    if let Some(body) = &outgoing.body {
+        init.with_method(Method::Post).with_body(Some(Uint8Array::from(&body[..]).into()));
+    }
     let request = Request::new_with_init(&outgoing.url, &init).map_err(failed)?;
     let mut response = Fetch::Request(request).send().await.map_err(failed)?;
     let asked = response.headers().get("retry-after").ok().flatten();
+    let status = response.status_code();
+    let retry_after = asked.and_then(|seconds| seconds.trim().parse().ok());
+    if outgoing.max_bytes == 0 {
+        return Ok(Incoming { status, retry_after, body: Vec::new().into() });
+    }
     let mut body = Vec::new();
     let mut pieces = response.stream().map_err(failed)?;
     while let Some(piece) = pieces.next().await {
@@ -39,6 +48,5 @@ async fn exchange(outgoing: &Outgoing) -> Result<Incoming> {
             return Err(failed(format!("the answer is over {} bytes", outgoing.max_bytes)));
         }
     }
-    let retry_after = asked.and_then(|seconds| seconds.trim().parse().ok());
-    Ok(Incoming { status: response.status_code(), retry_after, body: body.into() })
+    Ok(Incoming { status, retry_after, body: body.into() })
 }

@@ -18,7 +18,7 @@ use heliograph_core::documents::{self, Document};
 use heliograph_core::kv::{Batch, Direction, Range, Read};
 use heliograph_core::runtime::BoxFuture;
 use heliograph_core::time::SECOND;
-use heliograph_core::{Error, Result, Timestamp, order};
+use heliograph_core::{Error, Result, Timestamp, order, webhook};
 
 use crate::kv_documents::Documents;
 use crate::runtime::EdgeRuntime;
@@ -304,6 +304,23 @@ pub fn next_document(space: &Space) -> Result<Option<Timestamp>> {
     let busy = space.work.busy.borrow();
     let idle = unstored(space, PARALLEL)?.into_iter().any(|key| !busy.contains(&format!("publish {key}")));
     Ok(idle.then(|| space.work.retry.get().map_or(clock::now(), |(at, _)| at)))
+}
+
+/// Makes a request that this actor asked for, in the background. Whatever goes wrong, the actor's own timer asks again.
+pub fn reach_out(space: &Rc<Space>, key: String) {
+    let home = space.clone();
+    space.state.wait_until(async move {
+        let made = match environment::started(&home.env).await {
+            Ok(environment) => {
+                let runtime = EdgeRuntime::shared(home.env.clone(), environment, Some(home.clone()));
+                webhook::attempt(&*runtime, home.actor(), &key).await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = made {
+            worker::console_error!("{}: a delivery is tried again later: {error}", home.actor());
+        }
+    });
 }
 
 /// Notes that this agent did something, to be written within a minute.

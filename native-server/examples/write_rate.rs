@@ -23,6 +23,7 @@ struct Nobody;
 
 impl Listener for Nobody {
     fn published(&self, _documents: Vec<Document>) {}
+    fn reach_out(&self, _: ActorId, _: String) {}
     fn wake(&self, _actor: &ActorId) {}
     fn reopened(&self) {}
 }

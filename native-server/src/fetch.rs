@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::fetch::{self, Incoming, Outgoing, is_public};
+use bytes::Bytes;
+use heliograph_core::fetch::{self, Incoming, Networks, Outgoing};
 use heliograph_core::runtime::Runtime;
 use heliograph_core::{Error, ErrorCode, Result};
 use ureq::config::Config;
-use ureq::http::Uri;
+use ureq::http::{Request, Uri};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
@@ -18,26 +19,31 @@ use crate::runtime::Native;
 /// Pause when nothing is due, or this deployment itself failed.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Gives only addresses of the open Internet, so that no name leads inside, whatever it answered a moment ago.
-#[derive(Debug, Default)]
-struct PublicOnly(DefaultResolver);
+/// Gives only addresses of the open Internet and of the networks allowed beyond it, and the connection goes to one of
+/// those: so no name leads inside, whatever it answered a moment ago.
+#[derive(Debug)]
+struct Guarded {
+    resolver: DefaultResolver,
+    beyond: Networks,
+}
 
-impl Resolver for PublicOnly {
+impl Resolver for Guarded {
     fn resolve(
         &self,
         uri: &Uri,
         config: &Config,
         timeout: NextTimeout,
     ) -> std::result::Result<ResolvedSocketAddrs, ureq::Error> {
-        let found = self.0.resolve(uri, config, timeout)?;
-        let mut allowed = self.0.empty();
-        found.iter().filter(|address: &&SocketAddr| is_public(address.ip())).for_each(|address| allowed.push(*address));
+        let found = self.resolver.resolve(uri, config, timeout)?;
+        let mut allowed = self.resolver.empty();
+        let reaches = |address: &&SocketAddr| self.beyond.reach(address.ip());
+        found.iter().filter(reaches).for_each(|address| allowed.push(*address));
         if allowed.is_empty() { Err(ureq::Error::HostNotFound) } else { Ok(allowed) }
     }
 }
 
-/// Makes one GET request; blocks.
-pub fn get(outgoing: &Outgoing) -> Result<Incoming> {
+/// Makes one request; blocks.
+pub fn send(outgoing: &Outgoing) -> Result<Incoming> {
     let failed =
         |error: &dyn std::fmt::Display| Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."));
     let config = ureq::Agent::config_builder()
@@ -48,17 +54,25 @@ pub fn get(outgoing: &Outgoing) -> Result<Incoming> {
         // A proxy of the environment would resolve names itself.
         .proxy(None)
         .build();
-    let agent = match outgoing.private {
-        true => config.new_agent(),
-        false => ureq::Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default()),
-    };
-    let mut request = agent.get(&outgoing.url);
+    let resolver = Guarded { resolver: DefaultResolver::default(), beyond: outgoing.beyond.clone() };
+    let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), resolver);
+    let mut request = Request::builder().uri(&outgoing.url);
     for (name, value) in &outgoing.headers {
         request = request.header(name, value);
     }
-    let response = request.call().map_err(|error| failed(&error))?;
+    let answered = match &outgoing.body {
+        None => request.body(()).map_err(ureq::Error::from).and_then(|request| agent.run(request)),
+        Some(body) => {
+            let request = request.method("POST").body(body.to_vec());
+            request.map_err(ureq::Error::from).and_then(|request| agent.run(request))
+        }
+    };
+    let response = answered.map_err(|error| failed(&error))?;
     let status = response.status().as_u16();
     let asked = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    if outgoing.max_bytes == 0 {
+        return Ok(Incoming { status, retry_after: asked, body: Bytes::new() });
+    }
     let mut body = Vec::new();
     let mut reader = response.into_body().into_reader().take(outgoing.max_bytes as u64 + 1);
     reader.read_to_end(&mut body).map_err(|error| failed(&error))?;
@@ -275,18 +289,19 @@ mod tests {
     fn names_that_lead_inside_are_refused_after_they_are_resolved() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let outgoing = |private| Outgoing {
+        let outgoing = |beyond| Outgoing {
             url: format!("http://localhost:{port}/"),
             headers: Vec::new(),
+            body: None,
             timeout: Duration::from_millis(500),
             max_bytes: 10,
-            private,
+            beyond,
         };
-        assert!(get(&outgoing(false)).is_err());
+        assert!(send(&outgoing(Networks::default())).is_err());
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err(), "no connection was made");
         let (base, _asked) = source(vec![answer("200 OK", "", "more than ten bytes")]);
-        let large = get(&Outgoing { url: base, ..outgoing(true) }).unwrap_err();
+        let large = send(&Outgoing { url: base, ..outgoing(Networks::all()) }).unwrap_err();
         assert!(large.message.contains("over 10 bytes"), "{large:?}");
     }
 }

@@ -27,6 +27,7 @@ mod evaluate;
 mod fetch;
 pub mod keyfile;
 mod maintenance;
+mod outgoing;
 mod refusal;
 mod rotation;
 pub mod runtime;

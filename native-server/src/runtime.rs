@@ -15,6 +15,7 @@ use heliograph_core::kv::Read;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::rotation::Rotation;
@@ -119,7 +120,7 @@ impl Runtime for Native {
     }
 
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
-        let work = tokio::task::spawn_blocking(move || crate::fetch::get(&outgoing));
+        let work = tokio::task::spawn_blocking(move || crate::fetch::send(&outgoing));
         Box::pin(async move { work.await.unwrap_or_else(|error| Err(Error::internal(error))) })
     }
 
@@ -153,6 +154,8 @@ pub struct News {
     pub store: Arc<Store>,
     pub documents: Arc<Documents>,
     pub streams: Arc<Streams>,
+    /// To [`crate::outgoing::run`]. Bounded by the actors: each waits for what it asked before it asks again.
+    pub outgoing: UnboundedSender<(ActorId, String)>,
 }
 
 impl Listener for News {
@@ -162,6 +165,11 @@ impl Listener for News {
 
     fn wake(&self, actor: &ActorId) {
         self.streams.wake(actor);
+    }
+
+    fn reach_out(&self, actor: ActorId, key: String) {
+        // With nobody to take it, the actor's own timer asks again.
+        let _ = self.outgoing.send((actor, key));
     }
 
     fn reopened(&self) {

@@ -12,6 +12,7 @@ use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
 use heliograph_core::{actor, actor::Call};
 
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinHandle;
 
 use crate::keyfile::{self, KeyFile};
@@ -19,7 +20,7 @@ use crate::runtime::{Documents, Native, News};
 use crate::store::{Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
-use crate::{fetch, rotation};
+use crate::{fetch, outgoing, rotation};
 
 /// Time between two writes of usage counters.
 const USAGE_INTERVAL: Duration = Duration::from_secs(60);
@@ -31,6 +32,7 @@ pub struct Deployment {
     usage: JoinHandle<()>,
     resealing: JoinHandle<()>,
     fetching: JoinHandle<()>,
+    outgoing: JoinHandle<()>,
 }
 
 /// The operator's vectors of words, if there is a file of them.
@@ -61,7 +63,8 @@ impl Deployment {
         let documents = Arc::new(Documents::default());
         documents.put(store.documents().map_err(|error| error.to_string())?);
         let streams = Streams::new(store.clone(), settings.clone());
-        let news = News { store: store.clone(), documents: documents.clone(), streams: streams.clone() };
+        let (outgoing, asked) = unbounded_channel();
+        let news = News { store: store.clone(), documents: documents.clone(), streams: streams.clone(), outgoing };
         let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news), alone)
             .map_err(|error| format!("cannot start the writer: {error}"))?;
 
@@ -77,7 +80,8 @@ impl Deployment {
         let usage = tokio::spawn(write_usage(native.clone()));
         let resealing = tokio::spawn(rotation::run(native.clone()));
         let fetching = tokio::spawn(fetch::run(native.clone()));
-        Ok(Deployment { native, thread, usage, resealing, fetching })
+        let outgoing = tokio::spawn(outgoing::run(native.clone(), asked));
+        Ok(Deployment { native, thread, usage, resealing, fetching, outgoing })
     }
 
     pub fn native(&self) -> &Arc<Native> {
@@ -89,6 +93,7 @@ impl Deployment {
         self.usage.abort();
         self.resealing.abort();
         self.fetching.abort();
+        self.outgoing.abort();
         flush(&self.native).await;
         // Waits for the last commit, which is short.
         self.thread.stop();

@@ -738,6 +738,10 @@ fn rankings_follow_new_measurements_and_their_removal(suite: &Suite) {
     assert_eq!(summary["confirmed_national_blocks"], 3, "{summary}");
     let isps = wait(&client, "/v1/isp/index?country=NO", |body| body["ispCount"] == 5);
     assert_eq!(isps["isps"][0]["blockedDomains"], 3, "{isps}");
+    let profile = client.get("/v1/isp/AS64496/profile").expect(200);
+    let day = |hours: i64| client.now().plus(-hours * HOUR).to_date_text();
+    let first = profile["firstSeen"].as_str().unwrap();
+    assert!([day(50), day(51)].iter().any(|day| first == format!("{day}T00:00:00.000Z")), "{profile}");
     wait(&client, "/v1/isp/worst", |body| body["count"] == 3);
     assert_eq!(client.get("/v1/isp/64496/profile").expect(200)["country"], "NO");
     let compared = client.get("/v1/isp/compare?asns=64496,64497").expect(200);

@@ -7,6 +7,7 @@ use heliograph_tests::data;
 use heliograph_tests::synthetic::{BEFORE, BLOCKING, CLEAN, COUNTRY, HALF_BLOCKED, INSIDE, ROWS, SITE, blocked_site};
 use serde_json::{Value, json};
 
+use crate::analytics::wait;
 use crate::{Suite, cases};
 
 cases![
@@ -45,6 +46,9 @@ pub fn research(client: &Client) -> Client {
 pub fn with_blocked_site(client: &Client) {
     let counts = data::import(&client.admin(), "ooni-observations", "", blocked_site().as_bytes());
     assert_eq!((counts.accepted, counts.lines()), (ROWS, ROWS), "{counts:?}");
+    // The import is answered by the countries; which countries a page asks, the world hears a moment later.
+    let all = |body: &Value| body["timeline"][0]["countries"].as_object().is_some_and(|found| found.len() == 2);
+    wait(client, &format!("/data/domain/{SITE}/history?as_of={INSIDE}"), all);
 }
 
 fn detect(client: &Client, country: &str, target: &str) -> Value {

@@ -372,8 +372,16 @@ fn ruling_22_a_chunk_over_4_mib_inflated_is_413(suite: &Suite) {
     assert_eq!((counts.accepted, counts.lines()), (0, 1), "{counts:?}");
 }
 
-const KINDS: [&str; 7] =
-    ["ooni-measurements", "ooni-observations", "ooni-fastpath", "test-list", "fingerprints", "blocklist", "asn"];
+const KINDS: [&str; 8] = [
+    "ooni-measurements",
+    "ooni-observations",
+    "ooni-fastpath",
+    "test-list",
+    "fingerprints",
+    "blocklist",
+    "asn",
+    "targets",
+];
 
 fn hostile_bytes_are_counted_or_refused_and_never_a_fault(suite: &Suite) {
     let target = suite.fresh(&[]);

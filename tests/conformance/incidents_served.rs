@@ -253,7 +253,7 @@ fn exports_are_whole_in_three_formats(suite: &Suite) {
     assert!(csv.text().starts_with(head), "{}", csv.text());
     assert_eq!(csv.text().lines().count(), 3, "{}", csv.text());
     let kenya = csv.text().lines().find(|line| line.contains("KE-2023-0001")).unwrap();
-    assert!(kenya.contains(",Kenya,Telegram blocked in Kenya,high,censorship,active,0.8,"), "{kenya}");
+    assert!(kenya.contains(",Kenya,Telegram blocked in Kenya,high,censorship,resolved,0.8,"), "{kenya}");
     assert!(kenya.contains("\"AS12455;AS33771;AS37061\""), "{kenya}");
     let some = client.get("/data/incidents/export?format=jsonl&severity=critical&country=KE");
     assert_eq!(lines(some.text()).len(), 1, "the list's filters hold");

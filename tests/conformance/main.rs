@@ -39,14 +39,19 @@ mod outlook;
 mod pins;
 mod rates;
 mod registration;
+mod relay_attest;
+mod relay_capabilities;
 mod relay_channels;
 mod relay_identity;
 mod relay_memory;
 mod relay_search;
+mod relay_tasks;
+mod relay_webhooks;
 mod routes;
 mod sources;
 mod streams;
 mod sweeps;
+mod targets;
 mod websockets;
 mod wire;
 
@@ -94,14 +99,19 @@ const MODULES: &[(&str, &[Case])] = &[
     ("pins", pins::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),
+    ("relay_capabilities", relay_capabilities::CASES),
+    ("relay_attest", relay_attest::CASES),
     ("relay_channels", relay_channels::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
+    ("relay_tasks", relay_tasks::CASES),
+    ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),
+    ("targets", targets::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];

@@ -215,6 +215,7 @@ fn ruling_40_the_list_of_sources_has_licence_counts_and_errors(suite: &Suite) {
         "blocklist",
         "asn",
         "test-list",
+        "targets",
         "fingerprints",
         "starter/countries",
         "starter/known_blocks",

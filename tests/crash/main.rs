@@ -5,6 +5,7 @@
 //! `HELIOGRAPH_CRASH_ROUNDS` says how often (50), `HELIOGRAPH_CRASH_SEED` repeats the times of the kills of a run.
 
 mod prekeys;
+mod webhooks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

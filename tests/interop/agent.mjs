@@ -1,5 +1,5 @@
 // An agent with its own keys, and one whose keys the service holds, over plain HTTP.
-import { MODE, b64, decrypt, encrypt, startSession, unb64 } from './formats.mjs';
+import { MODE, b64, decrypt, encrypt, startSession, unb64, utf8 } from './formats.mjs';
 
 /** A request; throws with the body unless the answer has a status of 2xx. */
 export const call = async (base, method, path, { key, body } = {}) => {
@@ -48,6 +48,20 @@ export class ClientSide {
     return call(this.base, 'POST', '/v1/agent/send/encrypted', { key: this.key, body });
   }
 
+  /** States something, signed over the text that goes out. */
+  attest(claim_type, claim_data, about = {}) {
+    const timestamp = new Date().toISOString();
+    const signed = utf8(claim_type + JSON.stringify(claim_data) + timestamp);
+    const signature = b64(this.crypto.sign(signed, this.signing.secret));
+    const body = { claim_type, claim_data, timestamp, signature, ...about };
+    return call(this.base, 'POST', '/v1/agent/attestations', { key: this.key, body });
+  }
+
+  corroborate(id, vote) {
+    const body = { vote, signature: b64(this.crypto.sign(utf8(id + vote), this.signing.secret)) };
+    return call(this.base, 'POST', `/v1/agent/attestations/${id}/corroborate`, { key: this.key, body });
+  }
+
   /** Unread messages, opened, oldest first; marks them read. */
   async receive() {
     const { messages } = await call(this.base, 'GET', '/v1/agent/receive/raw?limit=100', { key: this.key });
@@ -68,6 +82,15 @@ export class ServerSide {
 
   send(to, message) {
     return call(this.base, 'POST', '/v1/agent/send', { key: this.key, body: { to, message } });
+  }
+
+  attest(claim_type, claim_data, about = {}) {
+    const body = { claim_type, claim_data, ...about };
+    return call(this.base, 'POST', '/v1/agent/attestations', { key: this.key, body });
+  }
+
+  corroborate(id, vote) {
+    return call(this.base, 'POST', `/v1/agent/attestations/${id}/corroborate`, { key: this.key, body: { vote } });
   }
 
   async receive() {

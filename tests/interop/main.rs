@@ -8,12 +8,13 @@ use heliograph_tests::target::{Kind, Target};
 fn run(kind: Kind) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop");
     assert!(folder.join("node_modules").exists(), "`cargo xtask test` installs what {} needs", folder.display());
-    let target = Target::start(kind, &[]);
+    let target = Target::start(kind, &[("allow_outbound", "127.0.0.0/8")]);
     let base = target.base().expect("a server with an address");
     let output = Command::new("node").arg("run.mjs").arg(base).current_dir(folder).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.lines().filter(|line| line.starts_with("ok ")).count() > 40, "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("ok    a task ")).count(), 9, "{said}");
 }
 
 #[test]

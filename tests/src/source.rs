@@ -1,7 +1,7 @@
 //! Somebody else's server, on loopback: what a deployment fetches from in tests.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use heliograph_core::fetch::{Incoming, Outgoing};
@@ -15,33 +15,50 @@ pub struct Source {
 }
 
 impl Source {
-    /// `answer` gets the path with its query and gives the whole response.
-    pub fn start(answer: impl Fn(&str) -> String + Send + 'static) -> Source {
+    /// `answer` gets the path with its query and gives the whole response. Requests are answered side by side.
+    pub fn start(answer: impl Fn(&str) -> String + Send + Sync + 'static) -> Source {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let told = heard.clone();
+        let (told, answer) = (heard.clone(), Arc::new(answer));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let Ok(mut stream) = stream else { continue };
-                let (mut head, mut byte) = (Vec::new(), [0]);
-                while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
-                    head.push(byte[0]);
-                }
-                let head = String::from_utf8_lossy(&head).into_owned();
-                let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-                told.lock().unwrap().push(head);
-                // One that went away meanwhile hears nothing.
-                let _ = stream.write_all(answer(&path).as_bytes());
+                let (told, answer) = (told.clone(), answer.clone());
+                std::thread::spawn(move || {
+                    let request = read(&mut stream);
+                    let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                    told.lock().unwrap().push(request);
+                    // One that went away meanwhile hears nothing.
+                    let _ = stream.write_all(answer(&path).as_bytes());
+                });
             }
         });
         Source { base, heard }
     }
 
-    /// The heads of all requests so far.
+    /// All requests so far: heads, each with its body if it has one.
     pub fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
     }
+}
+
+/// Reads a request: its head, and a body of the length that it says.
+fn read(stream: &mut TcpStream) -> String {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+        head.push(byte[0]);
+    }
+    let mut request = String::from_utf8_lossy(&head).into_owned();
+    let length = request.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    if stream.read_exact(&mut body).is_ok() {
+        request.push_str(&String::from_utf8_lossy(&body));
+    }
+    request
 }
 
 /// A response with a body.
@@ -50,18 +67,30 @@ pub fn response(status: &str, headers: &str, body: &str) -> String {
 }
 
 /// The request of a deployment in memory.
-pub fn get(outgoing: &Outgoing) -> Result<Incoming> {
+pub fn send(outgoing: &Outgoing) -> Result<Incoming> {
     let failed =
         |error: &dyn std::fmt::Display| Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."));
-    let config =
-        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(outgoing.timeout)).build();
-    let mut request = config.new_agent().get(&outgoing.url);
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(outgoing.timeout))
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .build();
+    let mut request = ureq::http::Request::builder().uri(&outgoing.url);
     for (name, value) in &outgoing.headers {
         request = request.header(name, value);
     }
-    let mut response = request.call().map_err(|error| failed(&error))?;
+    let agent = config.new_agent();
+    let answered = match &outgoing.body {
+        None => agent.run(request.body(()).map_err(|error| failed(&error))?),
+        Some(body) => agent.run(request.method("POST").body(body.to_vec()).map_err(|error| failed(&error))?),
+    };
+    let mut response = answered.map_err(|error| failed(&error))?;
     let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
     let status = response.status().as_u16();
+    if outgoing.max_bytes == 0 {
+        return Ok(Incoming { status, retry_after, body: Vec::new().into() });
+    }
     let body = response.body_mut().read_to_vec().map_err(|error| failed(&error))?;
     Ok(Incoming { status, retry_after, body: body.into() })
 }

@@ -73,7 +73,7 @@ impl Target {
         let running = match kind {
             Kind::Memory => {
                 let runtime = TestRuntime::start(&all);
-                runtime.connect(Box::new(source::get));
+                runtime.connect(Box::new(source::send));
                 Running::Memory(runtime)
             }
             Kind::Native => {
@@ -92,6 +92,14 @@ impl Target {
                 block_on(fetch::step(&**runtime)).unwrap();
             }
             Running::Process { .. } => std::thread::sleep(Duration::from_millis(250)),
+        }
+    }
+
+    /// Gives the deployment the time for requests that its actors ask for; in memory none are made by themselves.
+    pub fn reach_out(&self) {
+        match &self.running {
+            Running::Memory(runtime) => block_on(runtime.reach_out()),
+            Running::Process { .. } => std::thread::sleep(Duration::from_millis(50)),
         }
     }
 

@@ -49,10 +49,12 @@ pub enum Kind {
     Incidents,
     /// One per channel: members, posts, invites.
     Channel,
+    /// Sixteen shards by country: attestations and votes.
+    Attestation,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -62,6 +64,7 @@ impl Kind {
         Kind::Deployment,
         Kind::Incidents,
         Kind::Channel,
+        Kind::Attestation,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -75,6 +78,7 @@ impl Kind {
             Kind::Deployment => "deployment",
             Kind::Incidents => "incidents",
             Kind::Channel => "channel",
+            Kind::Attestation => "attestation",
         }
     }
 
@@ -204,7 +208,8 @@ mod tests {
                 "reference/x",
                 "deployment/x",
                 "incidents/x",
-                "channel/x"
+                "channel/x",
+                "attestation/x"
             ]
         );
         for name in names {

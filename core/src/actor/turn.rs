@@ -17,6 +17,7 @@ pub struct Turn<'a> {
     overlay: Overlay<'a>,
     rng: ChaCha20Rng,
     wake: bool,
+    outgoing: Vec<String>,
 }
 
 impl<'a> Turn<'a> {
@@ -27,7 +28,15 @@ impl<'a> Turn<'a> {
         seed: [u8; 32],
         settings: &'a Settings,
     ) -> Self {
-        Turn { now, settings, actor, overlay: Overlay::new(base), rng: ChaCha20Rng::from_seed(seed), wake: false }
+        Turn {
+            now,
+            settings,
+            actor,
+            overlay: Overlay::new(base),
+            rng: ChaCha20Rng::from_seed(seed),
+            wake: false,
+            outgoing: Vec::new(),
+        }
     }
 
     /// The actor this runs on.
@@ -67,6 +76,11 @@ impl<'a> Turn<'a> {
         timers::schedule(self, key, due, call)
     }
 
+    /// As [`Turn::schedule`], for operations that actors of several kinds have.
+    pub fn schedule_call(&mut self, key: &str, due: Timestamp, call: Call) -> Result<()> {
+        timers::schedule(self, key, due, call)
+    }
+
     /// When the timer under this key is due, if it is set.
     pub fn scheduled(&self, key: &str) -> Result<Option<Timestamp>> {
         timers::due(self, key)
@@ -86,6 +100,12 @@ impl<'a> Turn<'a> {
         self.wake = true;
     }
 
+    /// Asks for the request to somebody else that the actor's rows describe under `key`, once the changes are durable
+    /// ([`crate::webhook::attempt`]). It is a wish and may get lost: whoever asks keeps a timer that asks again.
+    pub fn reach_out(&mut self, key: String) {
+        self.outgoing.push(key);
+    }
+
     /// Whether a row of one of these tables was changed.
     pub(super) fn touched(&self, is_one: impl Fn(u8) -> bool) -> bool {
         let changes = self.overlay.changes();
@@ -98,8 +118,8 @@ impl<'a> Turn<'a> {
         Ok(REVISION.put(self, &(), &(revision + 1))?)
     }
 
-    pub(super) fn finish(self) -> (crate::kv::Batch, bool) {
-        (self.overlay.into_batch(), self.wake)
+    pub(super) fn finish(self) -> (crate::kv::Batch, bool, Vec<String>) {
+        (self.overlay.into_batch(), self.wake, self.outgoing)
     }
 
     /// The same state, for code that serves queries too.

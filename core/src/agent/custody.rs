@@ -3,6 +3,7 @@
 
 use zeroize::Zeroizing;
 
+use super::mailbox::Local;
 use crate::crypto::{CryptoError, Secret, boxes, kem, signing};
 use crate::runtime::Runtime;
 use crate::secrets::Secrets;
@@ -81,4 +82,11 @@ pub fn nonce(rt: &dyn Runtime) -> [u8; 24] {
     let mut nonce = [0; 24];
     nonce.iter_mut().zip(rt.random()).for_each(|(to, from)| *to = from);
     nonce
+}
+
+/// The local part of an id, 96 fresh random bits (ruling foundation-relay 6).
+pub fn local(rt: &dyn Runtime) -> Local {
+    let mut local = Local::default();
+    local.iter_mut().zip(rt.random()).for_each(|(to, from)| *to = from);
+    local
 }

@@ -3,8 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::capabilities;
 use super::record::{self, Agent};
 use crate::actor::{Entry, Kind, Operation, Turn, operation};
+use crate::directory::fold;
 use crate::directory::search::{self, Listed};
 use crate::kv::{Row, Table};
 use crate::time::HOUR;
@@ -45,9 +47,16 @@ pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
             RANK.put(turn, &(), &known)?;
         }
     }
+    // Found by what it registered beside what its profile says.
+    let mut names = agent.capabilities.clone();
+    for name in capabilities::tell(turn, rank)? {
+        if names.iter().all(|known| fold(known) != fold(&name)) {
+            names.push(name);
+        }
+    }
     let listed = Listed {
         name: agent.name.clone(),
-        capabilities: agent.capabilities.clone(),
+        capabilities: names,
         signing: agent.keys.signing,
         encryption: agent.keys.encryption,
         rank,

@@ -10,20 +10,25 @@
 //! | [`listing`] | what the directory is told for its search |
 //! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
 //! | [`memberships`] | the agent's rows about its channels and invites ([`crate::channel`] decides) |
+//! | [`capabilities`], [`tasks`], [`broadcasts`] | what an agent offers; work that agents ask of each other |
 //! | [`memory`], [`presence`] | what an agent keeps with the service; its heartbeat |
 //! | [`custody`], [`decrypt`] | private keys the server holds, sealed; opening messages with them |
 //! | [`reseal`](mod@reseal) | moving what is sealed under the current master key after a rotation |
+//! | [`trust`] | what an agent's past is worth to others |
 //! | [`usage`] | counters that decide nothing |
 //! | [`wire`] | message ids and raw messages |
 //!
 //! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52 and 53
-//! [`memberships`], 72 to 77 [`memory`], 79 [`presence`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
+//! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
+//! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
 //! [`listing`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 
 pub mod access;
 pub mod api_key;
+pub mod broadcasts;
+pub mod capabilities;
 pub mod custody;
 pub mod decrypt;
 pub mod did_document;
@@ -44,6 +49,8 @@ pub mod reseal;
 pub mod rotate;
 pub mod send;
 pub mod stream;
+pub mod tasks;
+pub mod trust;
 pub mod usage;
 pub mod username;
 pub mod verify;

@@ -47,7 +47,7 @@ pub struct EarlierKeys {
 impl Row for EarlierKeys {}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Agent {
+pub(crate) struct Agent {
     pub name: Option<String>,
     pub capabilities: Vec<String>,
     /// JSON text of an object, as it was given.
@@ -88,7 +88,7 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 /// The record while the agent is active.
-pub(super) fn active(view: &(impl Read + ?Sized)) -> Result<Option<Agent>> {
+pub(crate) fn active(view: &(impl Read + ?Sized)) -> Result<Option<Agent>> {
     Ok(AGENT.get(view, &())?.filter(Agent::is_active))
 }
 
@@ -335,6 +335,10 @@ fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     super::memberships::ended(turn)?;
     super::memory::ended(turn)?;
     super::presence::ended(turn);
+    super::capabilities::ended(turn)?;
+    super::tasks::ended(turn)?;
+    super::trust::ended(turn)?;
+    crate::webhook::ended(turn)?;
     prekeys::ended(turn)?;
     username::ended(turn, free_at)
 }
@@ -390,7 +394,7 @@ impl Operation for Update {
 }
 
 /// The answer to a key that was valid when the request began.
-pub(super) fn gone() -> Error {
+pub(crate) fn gone() -> Error {
     Error::unauthorized("The agent is not active.")
 }
 

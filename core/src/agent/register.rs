@@ -22,7 +22,7 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/agent/register", handler!(regist
 /// Most capability names of an agent (interface section 8).
 pub const MAX_CAPABILITIES: usize = 32;
 /// Most characters of one capability name; our choice.
-const MAX_CAPABILITY: usize = 128;
+pub const MAX_CAPABILITY: usize = 128;
 /// Most bytes of metadata as JSON text (interface section 8).
 const MAX_METADATA: usize = 4 * 1024;
 

@@ -19,7 +19,7 @@ use crate::crypto::sealing::{self, KeyId};
 use crate::http::Caller;
 use crate::kv::Direction;
 use crate::runtime::{self, Runtime};
-use crate::{Error, Result};
+use crate::{Error, Result, webhook};
 
 /// Most values one query looks at, and one operation changes.
 pub const PAGE: usize = 200;
@@ -37,6 +37,8 @@ pub enum Place {
     Earlier(u64),
     /// The present private keys.
     Present,
+    /// The secret of a webhook.
+    Webhook(webhook::Id),
 }
 
 impl Place {
@@ -45,6 +47,7 @@ impl Place {
         match self {
             Place::Session(key) => decrypt::purpose(key),
             Place::Earlier(_) | Place::Present => custody::PURPOSE.to_owned(),
+            Place::Webhook(_) => webhook::PURPOSE.to_owned(),
         }
     }
 }
@@ -105,6 +108,8 @@ impl Query for SealedValues {
             if left == 0 {
                 return Ok(Page { values, next: last });
             }
+            // They are few, so they come with the last page.
+            webhook::sealed(view)?.into_iter().for_each(|(id, sealed)| found(Place::Webhook(id), sealed));
             let present = AGENT.get(view, &())?.and_then(|agent| agent.keys.sealed);
             present.into_iter().for_each(|sealed| found(Place::Present, sealed));
         }
@@ -145,6 +150,7 @@ impl Query for CountSealed {
             earlier.keys.sealed.iter().for_each(|sealed| count(sealed));
             Ok(true)
         })?;
+        webhook::sealed(view)?.iter().for_each(|(_, sealed)| count(sealed));
         AGENT.get(view, &())?.and_then(|agent| agent.keys.sealed).iter().for_each(|sealed| count(sealed));
         Ok(counted)
     }
@@ -193,6 +199,7 @@ impl Operation for Reseal {
                     }
                     _ => false,
                 },
+                Place::Webhook(id) => webhook::reseal(turn, id, &old, new)?,
                 Place::Present => match AGENT.get(turn, &())? {
                     Some(mut agent) if still(&agent.keys.sealed) => {
                         agent.keys.sealed = Some(new);

@@ -43,9 +43,9 @@ const MAX_LABEL: usize = 1_024;
 /// Most characters of an `Idempotency-Key`; our choice.
 const MAX_KEY: usize = 255;
 /// How far the clock of an envelope may be off when it proves a registration, in microseconds.
-const PROOF_WINDOW: i64 = 5 * MINUTE;
+pub(crate) const PROOF_WINDOW: i64 = 5 * MINUTE;
 /// How often a message is encrypted anew because the recipient changed its keys meanwhile.
-const ATTEMPTS: usize = 3;
+pub(super) const ATTEMPTS: usize = 3;
 
 /// A text to one agent.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -158,7 +158,7 @@ impl Labels {
 
 /// The local part of an id, from what makes a message the same one (ruling foundation-relay 16). The nonce is random,
 /// so an id tells nothing to whoever did not see the message.
-fn local_of(parts: &[&[u8]]) -> Local {
+pub(super) fn local_of(parts: &[&[u8]]) -> Local {
     let mut local = Local::default();
     local.iter_mut().zip(hash::sha256_of(parts)).for_each(|(to, from)| *to = from);
     local
@@ -185,7 +185,7 @@ fn recipient(cx: &Cx, to: &str) -> Result<String> {
 }
 
 /// The header `Idempotency-Key`; one that cannot be read is refused, since ignoring it would send twice.
-fn idempotency_key(cx: &Cx) -> Result<Option<&str>> {
+pub(super) fn idempotency_key(cx: &Cx) -> Result<Option<&str>> {
     let key = cx.request.header("idempotency-key");
     let usable = key.is_some_and(|key| (1..=MAX_KEY).contains(&key.len()));
     if cx.request.headers.contains_key("idempotency-key") && !usable {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::constants::{CO_BLOCKING_SESSIONS, CONFIRMED_NETWORKS};
 use crate::Timestamp;
 use crate::country::{State, round};
-use crate::kv::Row;
-use crate::starter::Platform;
+use crate::kv::{Row, StoreError};
+use crate::reference::Tracked;
 use crate::starter::categories::Focus;
 use crate::verdict::Technique;
 use crate::world::{CountrySummary, SourceSummary, TargetSummary};
@@ -158,8 +158,16 @@ pub struct Isp {
     /// Blocked targets by method, most first.
     pub methods: Vec<(String, u32)>,
     pub last_checked: Timestamp,
+    /// Day of its first measurement; none in rows of version 1. Stays the last member.
+    pub first_day: Option<u32>,
 }
-impl Row for Isp {}
+impl Row for Isp {
+    const VERSION: u8 = 2;
+
+    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        crate::world::without_details(bytes)
+    }
+}
 
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
@@ -169,8 +177,8 @@ fn is_domain(row: &&TargetSummary) -> bool {
     !row.target.contains('/')
 }
 
-/// The facts of a country and its decided domains.
-pub fn facts(rows: &[TargetSummary], summary: &CountrySummary) -> (Facts, Vec<Site>) {
+/// The facts of a country and its decided domains; `listed` are platforms beside the project's own.
+pub fn facts(rows: &[TargetSummary], summary: &CountrySummary, listed: &[Tracked]) -> (Facts, Vec<Site>) {
     let domains = || rows.iter().filter(is_domain);
     let decided = || domains().filter(|row| row.is_decided());
     let mut blocks: Vec<Block> = domains().filter(|row| row.is_measured_block()).map(block).collect();
@@ -196,7 +204,7 @@ pub fn facts(rows: &[TargetSummary], summary: &CountrySummary) -> (Facts, Vec<Si
         sources: summary.sources.clone(),
         blocks,
         techniques: techniques(rows),
-        platforms: Platform::all().iter().filter_map(|platform| platform_facts(platform, rows)).collect(),
+        platforms: Tracked::own().iter().chain(listed).filter_map(|platform| platform_facts(platform, rows)).collect(),
         tools: rows.iter().filter_map(tool).collect(),
         categories: Vec::new(),
         tagged: 0,
@@ -242,9 +250,11 @@ fn techniques(rows: &[TargetSummary]) -> Vec<(String, u32)> {
     counts.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)).collect()
 }
 
-fn platform_facts(platform: &Platform, rows: &[TargetSummary]) -> Option<PlatformFacts> {
+fn platform_facts(platform: &Tracked, rows: &[TargetSummary]) -> Option<PlatformFacts> {
     let roles: Vec<&TargetSummary> = platform
-        .essential_roles()
+        .roles
+        .iter()
+        .filter(|role| role.essential)
         .filter_map(|role| rows.iter().find(|row| row.target == role.key))
         .filter(|row| row.evidence > 0)
         .collect();
@@ -252,7 +262,7 @@ fn platform_facts(platform: &Platform, rows: &[TargetSummary]) -> Option<Platfor
     let rank = |row: &&&TargetSummary| (row.is_measured_block(), row.is_decided(), row.evidence);
     let first = roles.iter().max_by_key(rank)?;
     Some(PlatformFacts {
-        slug: platform.slug.to_owned(),
+        slug: platform.slug.clone(),
         state: if first.is_decided() { first.state } else { State::Unknown },
         confidence: first.confidence,
         rate: round(first.block_rate()),
@@ -266,7 +276,7 @@ fn tool(row: &TargetSummary) -> Option<ToolFacts> {
     tool_of(&row.target).filter(|_| row.evidence > 0).map(|_| ToolFacts {
         key: row.target.clone(),
         measurements: row.evidence,
-        rate: row.networks.iter().any(|network| network.measurements > 0).then(|| round(row.block_rate())),
+        rate: decided_rate(row),
         networks: count(row.networks.len()),
         block_types: row
             .technique
@@ -279,13 +289,23 @@ fn tool(row: &TargetSummary) -> Option<ToolFacts> {
     })
 }
 
-/// The networks of a country (ruling intelligence 32: those its probes were on), by number.
-pub fn isps(rows: &[TargetSummary]) -> Vec<Isp> {
+/// Blocked votes of all votes on the networks with a verdict; `None` without any. A vote or two on each of many networks
+/// decides nothing (rulings intelligence 1 and 12), and no rate may say that it does.
+fn decided_rate(row: &TargetSummary) -> Option<f64> {
+    let decided = || row.networks.iter().filter(|network| network.state != State::Unknown);
+    let votes: u32 = decided().map(|network| network.measurements).sum();
+    let blocked: f64 = decided().map(|network| network.block_rate * f64::from(network.measurements)).sum();
+    (votes > 0).then(|| round(blocked / f64::from(votes)))
+}
+
+/// The networks of a country (ruling intelligence 32: those its probes were on), by number, with the first day of each.
+pub fn isps(rows: &[TargetSummary], first_days: &BTreeMap<u32, u32>) -> Vec<Isp> {
     let mut found: BTreeMap<u32, (Isp, f64, f64)> = BTreeMap::new();
     for row in rows {
         for (network, detail) in row.detailed() {
             let (isp, votes, blocked) = found.entry(network.asn).or_default();
             isp.asn = network.asn;
+            isp.first_day = first_days.get(&network.asn).copied();
             isp.name = isp.name.take().or_else(|| network.name.clone());
             isp.measurements += network.counted;
             isp.targets += 1;

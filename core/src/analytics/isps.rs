@@ -11,7 +11,8 @@ use super::reports::{Asked, Table, World, camel};
 use super::store::Placed;
 use crate::country::round;
 use crate::documents::Rendered;
-use crate::{Error, Result, world};
+use crate::time::DAY;
+use crate::{Error, Result, Timestamp, world};
 
 pub const CAVEAT: &str = "A network is placed where its probes were. Rates are of the sites tested on it, which differ \
     from network to network; a high rate on few sites says little about the network.";
@@ -244,7 +245,7 @@ pub struct IspProfile {
     top_blocked_domains: Option<Vec<TopDomain>>,
     methods: Vec<MethodShare>,
     blocked_categories: Vec<CategoryRow>,
-    /// Not kept per network.
+    /// The day it was first measured on in that country.
     first_seen: Option<String>,
     last_seen: String,
 }
@@ -289,7 +290,7 @@ pub fn profile(places: &[&Placed], with_domains: bool) -> Option<IspProfile> {
                 block_rate: round(rates / f64::from(domains)),
             })
             .collect(),
-        first_seen: None,
+        first_seen: isp.first_day.map(|day| Timestamp(i64::from(day) * DAY).to_string()),
         last_seen: isp.last_checked.to_string(),
     })
 }

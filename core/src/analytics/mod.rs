@@ -31,7 +31,7 @@ mod tools;
 mod topics;
 
 pub use reports::FAMILIES;
-pub use store::{CategoriesOf, DropCategories, ENTRIES, SetCategories, tell, tell_nothing};
+pub use store::{CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing};
 pub use topics::TOPICS;
 
 use reports::{Answer, CamelAnswer};

@@ -14,16 +14,23 @@ use super::facts::PlatformFacts;
 use super::reports::{Asked, Table, World, camel};
 use crate::country::{Detection, State, round};
 use crate::documents::Rendered;
-use crate::starter::{Country, Platform};
+use crate::http::Cx;
+use crate::reference::{self, Tracked};
+use crate::starter::Country;
 use crate::verdict::constants::{KNOWN_LIST_AGE, KNOWN_LIST_CONFIDENCE};
 use crate::{Error, Result, Timestamp, world};
 
 pub const CAVEAT: &str = "A score is the probability that the platform is blocked where it is measured. Countries without \
     measurements are in no score; `known_list` rows are documented, not measured.";
 
-/// The platform of a slug or another name of it; 404 for one that is not tracked.
-pub fn platform(text: &str) -> Result<&'static Platform> {
-    Platform::by_slug(text).ok_or_else(|| Error::not_found(format!("{text:?} is not a platform that is tracked.")))
+fn unknown(text: &str) -> Error {
+    Error::not_found(format!("{text:?} is not a platform that is tracked."))
+}
+
+/// The platform of the path, by slug or another name of it; 404 for one that is not tracked.
+pub async fn platform(cx: &Cx) -> Result<Tracked> {
+    let text = cx.path("platform")?;
+    reference::platform(&*cx.rt, text).await?.ok_or_else(|| unknown(text))
 }
 
 /// Probability of a block; 0 for what is not decided.
@@ -53,8 +60,8 @@ fn global_score(world: &World, slug: &str) -> (f64, usize) {
 #[serde(rename_all = "camelCase")]
 struct ScoreRow {
     rank: usize,
-    platform: &'static str,
-    label: &'static str,
+    platform: String,
+    label: String,
     global_score: f64,
     /// Countries where it is measured as blocked.
     countries_blocking: usize,
@@ -75,12 +82,12 @@ pub struct ScoresBody {
 }
 
 pub fn scores(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
-    let mut platforms: Vec<ScoreRow> = Platform::all().iter().map(|platform| score_row(platform, world)).collect();
+    let mut platforms: Vec<ScoreRow> = world.platforms.iter().map(|platform| score_row(platform, world)).collect();
     platforms.sort_by(|a, b| {
         b.global_score
             .total_cmp(&a.global_score)
             .then(b.countries_blocking.cmp(&a.countries_blocking))
-            .then(a.platform.cmp(b.platform))
+            .then(a.platform.cmp(&b.platform))
     });
     (1..).zip(&mut platforms).for_each(|(rank, row)| row.rank = rank);
     let columns = &[
@@ -98,17 +105,17 @@ pub fn scores(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     camel(asked, world.stamp(), CAVEAT, &Table { list: "platforms", columns }, body)
 }
 
-fn score_row(platform: &'static Platform, world: &World) -> ScoreRow {
-    let (global_score, countries_measured) = global_score(world, platform.slug);
+fn score_row(platform: &Tracked, world: &World) -> ScoreRow {
+    let (global_score, countries_measured) = global_score(world, &platform.slug);
     let mut blocking: Vec<(&str, &PlatformFacts)> =
-        facts_of(world, platform.slug).filter(|(_, facts)| facts.state == State::Blocked).collect();
+        facts_of(world, &platform.slug).filter(|(_, facts)| facts.state == State::Blocked).collect();
     blocking.sort_by(|a, b| b.1.confidence.total_cmp(&a.1.confidence).then(a.0.cmp(b.0)));
-    let rates: f64 = facts_of(world, platform.slug).map(|(_, facts)| facts.rate).sum();
+    let rates: f64 = facts_of(world, &platform.slug).map(|(_, facts)| facts.rate).sum();
     let methods: BTreeSet<String> = blocking.iter().flat_map(|(_, facts)| facts.methods.clone()).collect();
     ScoreRow {
         rank: 0,
-        platform: platform.slug,
-        label: platform.label,
+        platform: platform.slug.clone(),
+        label: platform.label.clone(),
         global_score,
         countries_blocking: blocking.len(),
         countries_measured,
@@ -137,8 +144,8 @@ struct BlockedIn {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "PlatformRisk")]
 pub struct RiskBody {
-    platform: &'static str,
-    label: &'static str,
+    platform: String,
+    label: String,
     global_score: f64,
     /// Countries where it is measured as blocked.
     countries_blocking: usize,
@@ -146,14 +153,15 @@ pub struct RiskBody {
     countries_listed: usize,
     countries_measured: usize,
     blocked_in: Vec<BlockedIn>,
-    domains: Vec<&'static str>,
+    domains: Vec<String>,
 }
 
 pub fn risk(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
-    let platform = platform(asked.parameter.unwrap_or_default())?;
-    let (global_score, countries_measured) = global_score(world, platform.slug);
-    let decided: BTreeSet<&str> = facts_of(world, platform.slug).map(|(country, _)| country).collect();
-    let mut blocked_in: Vec<BlockedIn> = facts_of(world, platform.slug)
+    let slug = asked.parameter.unwrap_or_default();
+    let platform = world.platforms.iter().find(|platform| platform.slug == slug).ok_or_else(|| unknown(slug))?;
+    let (global_score, countries_measured) = global_score(world, &platform.slug);
+    let decided: BTreeSet<&str> = facts_of(world, &platform.slug).map(|(country, _)| country).collect();
+    let mut blocked_in: Vec<BlockedIn> = facts_of(world, &platform.slug)
         .filter(|(_, facts)| facts.state == State::Blocked)
         .map(|(country, facts)| BlockedIn {
             country: country.to_owned(),
@@ -171,20 +179,20 @@ pub fn risk(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     blocked_in.extend(others.filter_map(|country| documented(platform, country, world.at)));
     blocked_in.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.country.cmp(&b.country)));
     let body = RiskBody {
-        platform: platform.slug,
-        label: platform.label,
+        platform: platform.slug.clone(),
+        label: platform.label.clone(),
         global_score,
         countries_blocking,
         countries_listed: blocked_in.len() - countries_blocking,
         countries_measured,
         blocked_in,
-        domains: platform.domains().collect(),
+        domains: platform.domains().map(str::to_owned).collect(),
     };
     let columns = &["country", "countryName", "score", "blockRate", "methods", "evidenceCount", "basis", "lastSeen"];
     camel(asked, world.stamp(), CAVEAT, &Table { list: "blockedIn", columns }, body)
 }
 
-fn documented(platform: &Platform, country: &Country, at: Timestamp) -> Option<BlockedIn> {
+fn documented(platform: &Tracked, country: &Country, at: Timestamp) -> Option<BlockedIn> {
     let block = platform.known_block(country)?;
     // As in a verdict: from its date on, for 24 months (ruling intelligence 28).
     (block.confirmed_on <= at && at.since(block.confirmed_on) <= KNOWN_LIST_AGE).then(|| BlockedIn {
@@ -206,8 +214,8 @@ fn documented(platform: &Platform, country: &Country, at: Timestamp) -> Option<B
 pub struct CountryRiskBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     rank: Option<usize>,
-    platform: &'static str,
-    label: &'static str,
+    platform: String,
+    label: String,
     country: &'static str,
     country_name: &'static str,
     score: f64,
@@ -224,13 +232,13 @@ pub struct CountryRiskBody {
 }
 
 /// One platform in one country.
-pub fn in_country(platform: &'static Platform, country: &'static Country, answer: &Detection) -> CountryRiskBody {
+pub fn in_country(platform: &Tracked, country: &'static Country, answer: &Detection) -> CountryRiskBody {
     let votes: u32 = answer.networks.iter().map(|network| network.votes).sum();
     let blocked: u32 = answer.networks.iter().map(|network| network.blocked_votes).sum();
     CountryRiskBody {
         rank: None,
-        platform: platform.slug,
-        label: platform.label,
+        platform: platform.slug.clone(),
+        label: platform.label.clone(),
         country: country.code,
         country_name: country.name,
         score: score(answer.state, answer.confidence),
@@ -259,7 +267,7 @@ pub struct CountryBody {
 
 /// All platforms in one country, worst first.
 pub fn of_country(country: &'static Country, mut platforms: Vec<CountryRiskBody>) -> CountryBody {
-    platforms.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.platform.cmp(b.platform)));
+    platforms.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.platform.cmp(&b.platform)));
     (1..).zip(&mut platforms).for_each(|(rank, row)| row.rank = Some(rank));
     CountryBody { country: country.code, country_name: country.name, count: platforms.len(), platforms }
 }

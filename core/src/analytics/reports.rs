@@ -16,6 +16,7 @@ use super::{isps, measurement, platforms, quality, store, tools, topics};
 use crate::actor::{Kind, View};
 use crate::country::strictest;
 use crate::documents::{Family, Rendered};
+use crate::reference::Tracked;
 use crate::starter;
 use crate::world::{SourceLicense, SourceSummary};
 use crate::{Error, Result, Timestamp};
@@ -56,6 +57,7 @@ fn render(view: &View<'_>, rest: &str) -> Result<Rendered> {
     let world = World {
         facts: store::all_facts(view)?,
         sites: if name == CO_BLOCKING { store::all_sites(view)? } else { Vec::new() },
+        platforms: store::all_platforms(view)?,
         worst: if name == WORST { store::worst(view, WORST_DEFAULT)? } else { Vec::new() },
         at: view.now,
         generated: view.now,
@@ -78,6 +80,7 @@ pub struct World {
     pub facts: Vec<Facts>,
     pub sites: Vec<(String, Vec<Site>)>,
     pub worst: Vec<(String, Isp)>,
+    pub platforms: Vec<Tracked>,
     /// The time that ages are counted to.
     pub at: Timestamp,
     pub generated: Timestamp,
@@ -337,7 +340,7 @@ mod tests {
     /// A first start has nothing and says so in every report.
     #[test]
     fn every_report_of_nothing_is_empty_and_not_an_error() {
-        let world = World { at: Timestamp::from_seconds(1_700_000_000), ..World::default() };
+        let world = World { at: Timestamp::from_seconds(1_700_000_000), platforms: Tracked::own(), ..World::default() };
         let parameters = [("category-leaders", "NEWS"), ("platform", "telegram"), ("topic", "news")];
         let plain = PUBLISHED.iter().chain(&[CO_BLOCKING, WORST, "tools"]).map(|name| (*name, None));
         for (name, parameter) in plain.chain(parameters.map(|(name, parameter)| (name, Some(parameter)))) {

@@ -13,11 +13,12 @@ use super::reports::{self, Asked, MAX_AGE, Stamp, Table, World};
 use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed, WorstIsps};
 use super::tabular::{generated, wants_csv};
 use super::{constants, isps, measurement, platforms, tools, topics};
+use crate::country::Detect;
 use crate::country::routes::{AT_ONCE, input, measured};
-use crate::country::{Detect, Subject};
 use crate::documents::Rendered;
 use crate::http::{Cx, Response};
-use crate::starter::{Country, Platform};
+use crate::reference::{self, Tracked};
+use crate::starter::Country;
 use crate::world::{self, LICENSE, SourceLicense, SourceSummary};
 use crate::{Error, Result, Timestamp, licence, runtime};
 
@@ -88,7 +89,8 @@ async fn ask(cx: &Cx, codes: BTreeSet<String>, at: Timestamp) -> Result<Vec<Told
 
 /// The world at a time.
 async fn past(cx: &Cx, at: Timestamp) -> Result<World> {
-    let mut world = World { at, generated: cx.now(), as_of: Some(at), ..World::default() };
+    let platforms = reference::platforms(&*cx.rt).await?;
+    let mut world = World { at, generated: cx.now(), as_of: Some(at), platforms, ..World::default() };
     for (facts, sites, isps) in ask(cx, measured(cx).await?, at).await? {
         world.sites.push((facts.country.clone(), sites));
         let ranked = isps.into_iter().filter(isps::is_ranked);
@@ -197,18 +199,18 @@ pub async fn platform_scores(cx: Cx) -> Result<Response> {
 }
 
 pub async fn platform_risk(cx: Cx) -> Result<Response> {
-    let platform = platforms::platform(cx.path("platform")?)?;
-    report(&cx, "platform", Some(platform.slug)).await
+    let platform = platforms::platform(&cx).await?;
+    report(&cx, "platform", Some(&platform.slug)).await
 }
 
 /// Answers about some platforms in a country, and the licences of what they rest on.
 async fn in_country(
     cx: &Cx,
     country: &'static Country,
-    chosen: &[&'static Platform],
+    chosen: &[Tracked],
 ) -> Result<(Vec<platforms::CountryRiskBody>, Stamp)> {
     let at = cx.time("as_of")?;
-    let subjects = chosen.iter().map(|platform| Subject::platform(platform)).collect();
+    let subjects = chosen.iter().map(Tracked::subject).collect();
     let answers = runtime::query(&*cx.rt, country.code, &Detect { subjects, at, explain: false }).await?;
     let licences = answers.iter().flat_map(|answer| &answer.licences).map(String::as_str);
     let license = licence::strictest(licences).unwrap_or_default().to_owned();
@@ -225,18 +227,18 @@ async fn in_country(
 }
 
 pub async fn platform_country(cx: Cx) -> Result<Response> {
-    let platform = platforms::platform(cx.path("platform")?)?;
+    let platform = platforms::platform(&cx).await?;
     let country = input::path_country(&cx, "country")?;
-    let (mut rows, stamp) = in_country(&cx, country, &[platform]).await?;
+    let (mut rows, stamp) = in_country(&cx, country, std::slice::from_ref(&platform)).await?;
     let body = rows.pop().ok_or_else(|| Error::internal("no answer to one question"))?;
-    let asked = Asked { name: "platform", parameter: Some(platform.slug), csv: false };
+    let asked = Asked { name: "platform", parameter: Some(&platform.slug), csv: false };
     let at = stamp.as_of;
     respond(&cx, reports::camel(&asked, stamp, platforms::CAVEAT, &platforms::COUNTRY_TABLE, body)?, at)
 }
 
 pub async fn platforms_of_country(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "country")?;
-    let all: Vec<&'static Platform> = Platform::all().iter().collect();
+    let all = reference::platforms(&*cx.rt).await?;
     let (rows, stamp) = in_country(&cx, country, &all).await?;
     let asked = Asked { name: "platforms", parameter: Some(country.code), csv: wants_csv(&cx)? };
     let body = platforms::of_country(country, rows);

@@ -11,8 +11,9 @@ use super::facts::{Facts, Isp, Site, categorise, facts, isps};
 use super::isps::{composite, is_ranked, order};
 use super::reports;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
-use crate::country::verdicts_and_summary;
+use crate::country::{first_days, listed, verdicts_and_summary};
 use crate::kv::{Direction, Read, Row, Table};
+use crate::reference::Tracked;
 use crate::starter;
 use crate::time::SECOND;
 use crate::world::{self, CountrySummary, SourceSummary, TargetSummary};
@@ -24,6 +25,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetIsps>(),
     operation::<SetCategories>(),
     operation::<DropCategories>(),
+    operation::<SetPlatforms>(),
     operation::<Recategorise>(),
     operation::<PublishPairs>(),
     operation::<super::rank::SetRank>(),
@@ -48,6 +50,8 @@ const BY_NUMBER: Table<(u32, String), ()> = Table::new(33);
 const WORST: Table<(u32, u32, String), ()> = Table::new(34);
 /// Category by (domain, list).
 const CATEGORIES: Table<(String, String), String> = Table::new(35);
+/// Platforms of target lists.
+const PLATFORMS: Table<(), Platforms> = Table::new(37);
 /// When the pairs of countries were published last.
 const PAIRS_AT: Table<(), Timestamp> = Table::new(36);
 
@@ -66,7 +70,7 @@ const GLOBAL: &str = "global";
 
 /// Tells the world what is new about this country.
 pub fn tell(turn: &mut Turn<'_>, rows: &[TargetSummary], summary: &CountrySummary) -> Result<()> {
-    let (facts, sites) = facts(rows, summary);
+    let (facts, sites) = facts(rows, summary, &listed(turn)?);
     let country = turn.actor().name.clone();
     let hash = hash(&(&facts, &sites))?;
     if FACTS_TOLD.get(turn, &())?.as_ref() != Some(&hash) {
@@ -78,7 +82,7 @@ pub fn tell(turn: &mut Turn<'_>, rows: &[TargetSummary], summary: &CountrySummar
     for ((asn,), hash) in ISPS_TOLD.scan(turn, &ISPS_TOLD.range(), Direction::Ascending, usize::MAX)? {
         told.insert(asn, hash);
     }
-    for isp in isps(rows) {
+    for isp in isps(rows, &first_days(turn, None)?) {
         let hash = self::hash(&isp)?;
         if told.remove(&isp.asn).as_ref() != Some(&hash) {
             ISPS_TOLD.put(turn, &(isp.asn,), &hash)?;
@@ -311,6 +315,34 @@ impl Operation for DropCategories {
     }
 }
 
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Platforms(Vec<Tracked>);
+impl Row for Platforms {}
+
+/// The platforms of target lists are others now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetPlatforms {
+    pub platforms: Vec<Tracked>,
+}
+
+impl Operation for SetPlatforms {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "set_platforms";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        PLATFORMS.put(turn, &(), &Platforms(self.platforms))?;
+        turn.publish(&reports::key("platforms", None, false))
+    }
+}
+
+/// The project's platforms and those of target lists.
+pub fn all_platforms(view: &View<'_>) -> Result<Vec<Tracked>> {
+    let mut all = Tracked::own();
+    all.extend(PLATFORMS.get(view, &())?.unwrap_or_default().0);
+    Ok(all)
+}
+
 fn recategorise_soon(turn: &mut Turn<'_>) -> Result<()> {
     let due = turn.now.plus(i64::from(turn.settings.publish_interval) * SECOND);
     turn.schedule("recategorise", due, &Recategorise { after: None })
@@ -377,8 +409,8 @@ impl Query for FactsAt {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let (rows, summary) = verdicts_and_summary(view, self.at)?;
-        let (facts, sites) = facts(&rows, &summary);
-        Ok((facts, sites, isps(&rows)))
+        let (facts, sites) = facts(&rows, &summary, &listed(view)?);
+        Ok((facts, sites, isps(&rows, &first_days(view, self.at)?)))
     }
 }
 

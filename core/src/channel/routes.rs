@@ -10,6 +10,7 @@ use super::listing::{self, Find, Listed, Wanted};
 use super::posts::{Post, ReadPosts, StoredPost};
 use super::record::{Admission, Create, Join, Leave, Look, Seen};
 use super::{About, Activity, ChannelId, Role, unknown_channel};
+use crate::agent::custody;
 use crate::agent::mailbox::Local;
 use crate::agent::memberships::{HasRoom, MAX_INVITES, ReadInvites, ReadMemberships, ReceivedInvite};
 use crate::agent::record::{ReadPublic, did_of};
@@ -17,7 +18,6 @@ use crate::agent::wire;
 use crate::crypto::encoding::{actor_id, parse_actor_id};
 use crate::directory::{Did, fold};
 use crate::http::{Cx, Param, Response, Route, handler};
-use crate::runtime::Runtime;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::{Error, ErrorCode, Result, Timestamp, order, runtime};
@@ -295,13 +295,6 @@ fn channel(cx: &Cx) -> Result<&str> {
     parse_actor_id(id).map(|_| id).ok_or_else(unknown_channel)
 }
 
-/// 96 fresh random bits.
-fn local(rt: &dyn Runtime) -> Local {
-    let mut local = Local::default();
-    local.iter_mut().zip(rt.random()).for_each(|(to, from)| *to = from);
-    local
-}
-
 /// The caller's name.
 async fn own_name(cx: &Cx) -> Result<Option<String>> {
     let public = runtime::query(&*cx.rt, cx.caller.agent()?.actor.as_str(), &ReadPublic).await?;
@@ -436,7 +429,7 @@ async fn post(cx: Cx) -> Result<Response> {
     let from = own_did(&cx)?;
     let seen = runtime::query(&*cx.rt, actor, &Look { did: from }).await?;
     let key = ChannelKey::open(&*cx.rt, actor, &seen.key).await?;
-    let local = local(&*cx.rt);
+    let local = custody::local(&*cx.rt);
     let sealed = key.seal(&*cx.rt, &wire::message_id(actor, &local), &request.message)?;
     let post = Post { post: StoredPost { local, from, name: own_name(&cx).await?, reply_to, sealed } };
     let stamp = runtime::call(&*cx.rt, actor, &post).await?;
@@ -474,7 +467,7 @@ async fn invite(cx: Cx) -> Result<Response> {
     let known = runtime::query(&*cx.rt, invitee.as_str(), &ReadPublic).await?.filter(|public| public.active);
     known.ok_or_else(wire::unknown_agent)?;
     let ask = Invite {
-        local: local(&*cx.rt),
+        local: custody::local(&*cx.rt),
         inviter,
         inviter_name: own_name(&cx).await?,
         invitee: did_of(&invitee)?,

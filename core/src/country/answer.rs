@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Source;
+use super::attested::{self, AttestationEvidence};
 use super::distinct::Distinct;
 use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
@@ -147,6 +148,8 @@ pub struct Detection {
     /// Blocked or down share of measurements; feeds the prior of other countries.
     pub failure_rate: Option<f64>,
     pub weights_known: bool,
+    /// What agents attest; nothing above rests on it.
+    pub attestations: Option<AttestationEvidence>,
 }
 
 /// Answers about up to 50 subjects in this country, at a time or now.
@@ -198,7 +201,7 @@ fn remembered(view: &View<'_>, subject: &Subject, at: Timestamp) -> Option<Detec
 }
 
 /// Keeps an answer unless it depends on more than [`memo_key`]: one without measurements names its own time, and lists
-/// begin and end at any moment.
+/// and attestations begin and end at any moment.
 fn remember(view: &View<'_>, subject: &Subject, at: Timestamp, answer: &Detection) -> Result<()> {
     let Some(memo) = view.memo() else { return Ok(()) };
     if answer.listed || answer.last_checked == at {
@@ -206,7 +209,7 @@ fn remember(view: &View<'_>, subject: &Subject, at: Timestamp, answer: &Detectio
     }
     for role in &subject.roles {
         // Also one that begins within the hour.
-        if LISTED.first(view, &LISTED.prefix(&(role.key.clone(),)))?.is_some() {
+        if LISTED.first(view, &LISTED.prefix(&(role.key.clone(),)))?.is_some() || attested::is_any(view, &role.key)? {
             return Ok(());
         }
     }
@@ -271,6 +274,7 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
         failure_rate: essential.iter().filter_map(|judged| judged.failure_rate).next(),
         weights_known: essential.iter().flat_map(|j| &j.networks).any(|network| network.addresses.is_some()),
         networks,
+        attestations: attested::evidence(view, subject, at, explain)?,
     })
 }
 

@@ -109,7 +109,7 @@ struct Step {
     /// Of the cell before.
     last_day: Option<u32>,
     targets: BTreeMap<String, u64>,
-    networks: BTreeMap<u32, u64>,
+    networks: BTreeMap<u32, (u64, u8)>,
 }
 
 impl Step {
@@ -196,15 +196,16 @@ impl Step {
         changes::forget(turn, (day, asn, source))?;
         self.removed += entries;
         *self.targets.entry(target).or_default() += entries;
-        *self.networks.entry(asn).or_default() += entries;
+        self.networks.entry(asn).or_insert((0, source)).0 += entries;
         Ok(())
     }
 
     /// Corrects the rows that sum up what was removed; the targets of which nothing is left.
     fn finish(self, turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
-        for (asn, removed) in self.networks {
+        for (asn, (removed, source)) in self.networks {
             let Some(mut row) = NETWORKS.get(turn, &(asn,))? else { continue };
             row.entries = row.entries.saturating_sub(removed);
+            row.firsts.remove(&source);
             if row.entries == 0 { NETWORKS.delete(turn, &(asn,)) } else { NETWORKS.put(turn, &(asn,), &row)? }
         }
         let mut gone = BTreeSet::new();

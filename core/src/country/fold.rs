@@ -310,7 +310,8 @@ impl Fold {
 struct Totals<'a> {
     /// New measurements, first and last day.
     targets: BTreeMap<&'a str, (u64, u32, u32)>,
-    networks: BTreeMap<u32, u64>,
+    /// New measurements, first day by source.
+    networks: BTreeMap<u32, (u64, BTreeMap<u8, u32>)>,
     sources: BTreeMap<u8, SourceRow>,
     oldest: Option<u32>,
     /// First and last day that changed.
@@ -332,7 +333,9 @@ impl<'a> Totals<'a> {
         if change.new > 0 {
             let target = self.targets.entry(cell.target.as_str()).or_insert((0, u32::MAX, 0));
             *target = (target.0 + change.new, target.1.min(cell.day), target.2.max(cell.day));
-            *self.networks.entry(cell.asn).or_default() += change.new;
+            let (entries, firsts) = self.networks.entry(cell.asn).or_default();
+            *entries += change.new;
+            firsts.entry(cell.source).and_modify(|day| *day = cell.day.min(*day)).or_insert(cell.day);
             source.last_hour = source.last_hour.max(last_hour(cell));
         }
         if change.hours != [0; 24] {
@@ -409,7 +412,7 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
         TARGETS.put(turn, &key, &row)?;
     }
     let mut announced = Vec::new();
-    for (asn, new) in totals.networks {
+    for (asn, (new, firsts)) in totals.networks {
         let mut row = match NETWORKS.get(turn, &(asn,))? {
             Some(row) => row,
             None => {
@@ -418,6 +421,9 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
             }
         };
         row.entries += new;
+        for (source, day) in firsts {
+            row.firsts.entry(source).and_modify(|first| *first = day.min(*first)).or_insert(day);
+        }
         NETWORKS.put(turn, &(asn,), &row)?;
     }
     for (source, more) in totals.sources {

@@ -69,11 +69,15 @@ impl Operation for SetCatalogue {
         {
             return Ok(());
         }
+        let before = CATALOGUE.get(turn, &())?.unwrap_or_default().platforms;
         let other_controls = CONTROL_SITES.get(turn, &())?.as_ref() != Some(&control);
         CATALOGUE.put(turn, &(), &self.catalogue)?;
         CONTROL_SITES.put(turn, &(), &control)?;
         if other_controls {
             changes::all_again(turn)?;
+        }
+        if before != self.catalogue.platforms {
+            changes::regroup(turn, before.iter().chain(&self.catalogue.platforms))?;
         }
         requeue(turn)
     }

@@ -24,6 +24,7 @@
 
 mod active;
 mod answer;
+pub(crate) mod attested;
 pub(crate) mod changes;
 mod day_counts;
 mod distinct;
@@ -51,6 +52,7 @@ mod tests;
 
 pub use active::{Active, SetActive};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
+pub use attested::AttestationEvidence;
 pub use changes::{SetElsewhere, SetFailing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use documents::FAMILIES;
@@ -70,9 +72,9 @@ pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use shutdowns::SetShutdownTable;
 pub use source::Source;
-pub use subject::Subject;
+pub use subject::{Role, Subject};
 pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
-pub(crate) use summary::{summary, verdicts_and_summary};
+pub(crate) use summary::{first_days, listed, summary, verdicts_and_summary};
 pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 
 use crate::actor::{Entry, operation, query};
@@ -98,6 +100,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetPriors>(),
     operation::<SetShutdownTable>(),
     operation::<SetActive>(),
+    operation::<attested::SetAttested>(),
+    operation::<attested::EndAttestations>(),
     query::<FoldPreview>(),
     query::<ListedPreview>(),
     query::<EventsPreview>(),

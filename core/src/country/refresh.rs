@@ -11,7 +11,7 @@ use super::tables::{
     AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, TARGETS,
     VERDICTS, VerdictRow,
 };
-use super::{changes, documents, summary};
+use super::{attested, changes, documents, summary};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
@@ -118,6 +118,7 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
         // What was last measured as blocked is now too old to be called so.
         None => changes::touched(turn, target)?,
     }
+    attested::agree(turn, target, &detection)?;
     let summary = target_summary(detection);
     let same = before.as_ref().is_some_and(|before| before.summary == summary);
     count_recomputed(turn, before.as_ref().map(|before| &before.summary), &summary)?;

@@ -11,10 +11,10 @@ use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
 use super::subject::Subject;
-use super::tables::{CATALOGUE, SOURCES, SUMMARY, TARGETS, VERDICTS};
+use super::tables::{CATALOGUE, NETWORKS, SOURCES, SUMMARY, TARGETS, VERDICTS};
 use crate::actor::{Kind, Query, View};
-use crate::kv::Direction;
-use crate::starter::Platform;
+use crate::kv::{Direction, Read};
+use crate::reference::Tracked;
 use crate::time::{DAY, HOUR};
 use crate::world::index::{self, Inputs};
 use crate::world::{CountrySummary, SourceSummary, TargetSummary};
@@ -106,7 +106,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         anomaly_rate: if votes > 0.0 { answer::round(blocked_votes / votes) } else { 0.0 },
         confirmed_rate: confirmed_rate(rows),
         blocked: blocks.iter().map(|row| row.target.clone()).collect(),
-        services: services(&blocks),
+        services: services(&blocks, &catalogue.platforms),
         methods,
         newest: rows.iter().filter(|row| row.basis == "measured" || row.evidence > 0).map(|row| row.last_checked).max(),
         index: index::compute(&inputs),
@@ -127,13 +127,25 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
+/// The first measured day of each network that was measured, by `at` if given.
+pub(crate) fn first_days(view: &impl Read, at: Option<Timestamp>) -> Result<BTreeMap<u32, u32>> {
+    let last = at.map_or(u32::MAX, |at| u32::try_from(at.day()).unwrap_or(0));
+    let rows = NETWORKS.scan(view, &NETWORKS.range(), Direction::Ascending, usize::MAX)?;
+    let first = |firsts: BTreeMap<u8, u32>| firsts.into_values().min().filter(|day| *day <= last);
+    Ok(rows.into_iter().filter_map(|((asn,), row)| Some((asn, first(row.firsts)?))).collect())
+}
+
+/// The platforms of target lists, as the reference actor last sent them.
+pub(crate) fn listed(view: &impl Read) -> Result<Vec<Tracked>> {
+    Ok(CATALOGUE.get(view, &())?.unwrap_or_default().platforms)
+}
+
 /// Slugs of platforms with a blocked essential role, then other services by their name.
-fn services(blocks: &[&TargetSummary]) -> Vec<String> {
+fn services(blocks: &[&TargetSummary], listed: &[Tracked]) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
-    for platform in Platform::all() {
-        let subject = Subject::platform(platform);
-        if subject.roles.iter().any(|role| role.essential && blocks.iter().any(|row| row.target == role.key)) {
-            slugs.push(platform.slug.to_owned());
+    for platform in Tracked::own().iter().chain(listed) {
+        if platform.roles.iter().any(|role| role.essential && blocks.iter().any(|row| row.target == role.key)) {
+            slugs.push(platform.slug.clone());
         }
     }
     slugs

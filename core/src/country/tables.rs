@@ -7,6 +7,8 @@
 //! Entries older than 400 days become counts per rule (`rollup`, ruling intelligence 10).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::packed::{CellKey, PackedTable};
@@ -144,8 +146,16 @@ pub struct NetworkRow {
     /// Name and addresses from the network table, once the reference actor has answered.
     pub name: Option<String>,
     pub addresses: Option<u64>,
+    /// First measured day by source; none in rows of version 1. Stays the last member.
+    pub firsts: BTreeMap<u8, u32>,
 }
-impl Row for NetworkRow {}
+impl Row for NetworkRow {
+    const VERSION: u8 = 2;
+
+    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
+        crate::world::without_details(bytes)
+    }
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceRow {
@@ -210,8 +220,16 @@ pub struct Catalogue {
     pub global: Vec<String>,
     /// Sites of any list whose category is political speech.
     pub political: Vec<String>,
+    /// Platforms of target lists; none in rows of version 1. Stays the last member.
+    pub platforms: Vec<crate::reference::Tracked>,
 }
-impl Row for Catalogue {}
+impl Row for Catalogue {
+    const VERSION: u8 = 2;
+
+    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
+        crate::world::without_details(bytes)
+    }
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlSites(pub Vec<String>);

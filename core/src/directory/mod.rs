@@ -5,10 +5,13 @@
 //! operation decide, whose effect confirms the reservation (ruling foundation-relay 1). A reservation that nobody
 //! confirms lapses by itself.
 //!
-//! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint. Table numbers: 16 and 17 names, 18
-//! to 21 [`search`].
+//! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint; [`capabilities`] finds what they offer.
+//! [`leaderboard`] orders them by trust.
+//! Table numbers: 16 and 17 names, 18 to 21 [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`].
 
+pub mod capabilities;
 pub mod discover;
+pub mod leaderboard;
 pub mod search;
 
 use serde::{Deserialize, Serialize};

@@ -114,6 +114,11 @@ const COMMON: Table<(u8, String), ()> = Table::new(21);
 
 pub const ENTRIES: &[Entry] = &[operation::<Index>(), operation::<Unlist>(), query::<Find>()];
 
+/// The name of a listed agent.
+pub(super) fn name_of(view: &(impl Read + ?Sized), did: Did) -> Result<Option<String>> {
+    Ok(LISTED.get(view, &(did,))?.and_then(|listed| listed.name))
+}
+
 /// The directory actor that lists an agent. There is one shard; more are a matter of merging what each finds.
 pub fn shard(_did: &Did) -> &'static str {
     "0"

@@ -150,9 +150,14 @@ pub fn text(text: &str) -> Option<String> {
     (!nothing).then_some(text)
 }
 
-/// Several texts in one cell, by `;` or `,`.
+/// Several texts in one cell, by `;` or `,`; the last often begins with an `and` that belongs to none.
 pub fn texts(cell: &str) -> Vec<String> {
-    let mut found: Vec<String> = cell.split([';', ',', '\n']).filter_map(text).collect();
+    let bare = |part: &str| {
+        let part = part.trim();
+        let (first, rest) = part.split_once(char::is_whitespace).unwrap_or((part, ""));
+        text(if matches!(first.to_ascii_lowercase().as_str(), "and" | "&") { rest } else { part })
+    };
+    let mut found: Vec<String> = cell.split([';', ',', '\n']).filter_map(bare).collect();
     found.sort();
     found.dedup();
     found.truncate(MAX_LISTED);

@@ -60,7 +60,7 @@ fn every_column_of_a_shutdown_table_that_names_a_service_counts() {
         row("Throttle", "Service-based", 1, whole, "Tehran"),
         row("Throttle", "Full network", 2, "\"It only affected one city, county, or village\"", "Nationwide"),
         row("Shutdown, Throttle", "Full network, Service-based", 3, "", ""),
-        row("Unknown", "Service-based", 4, "Not sure", "Fars; Yazd"),
+        row("Unknown", "Service-based", 4, "Not sure", "\"Fars, Andimeshk, and Yazd Districts\""),
     ];
     let (counts, mut events) = read_as(Source::AccessNow, &format!("{header}{}", table.concat()));
     assert_eq!(five(&counts), [5, 0, 0, 0, 0], "{counts:?}");
@@ -76,7 +76,7 @@ fn every_column_of_a_shutdown_table_that_names_a_service_counts() {
             ("telegram", EventKind::Block, Scope::Regional),
         ]
     );
-    assert_eq!(events[4].event.areas, ["Fars", "Yazd"]);
+    assert_eq!(events[4].event.areas, ["Andimeshk", "Fars", "Yazd Districts"]);
 }
 
 /// Ruling intelligence 31: several countries in a cell, ends before starts, years that differ.

@@ -11,7 +11,7 @@ mod web;
 
 pub use jobs::Job;
 pub use state::{FetchRow, FetchRows, NoteFetch};
-pub use web::{Incoming, MAX_BYTES, Outgoing, check_url, is_public};
+pub use web::{Incoming, MAX_BYTES, Networks, Outgoing, check_url, is_public};
 
 use std::time::Duration;
 
@@ -90,12 +90,13 @@ fn failed(row: FetchRow, error: String, asked: Option<i64>, now: Timestamp) -> F
 async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> End {
     let settings = &rt.environment().settings;
     let failed = |error: Error, wait| End::Failed(error.into_details().message.into_owned(), wait);
-    if let Err(error) = check_url(&url, settings.fetch_private) {
+    let beyond = if settings.fetch_private { Networks::all() } else { Networks::default() };
+    if let Err(error) = check_url(&url, &beyond) {
         return failed(error, Some(LONGEST_WAIT));
     }
     let agent = format!("heliograph/{} (+{})", env!("CARGO_PKG_VERSION"), settings.base_url());
     let headers = vec![("user-agent".to_owned(), agent), ("accept".to_owned(), "application/json".to_owned())];
-    let outgoing = Outgoing { url, headers, timeout: TIMEOUT, max_bytes: MAX_BYTES, private: settings.fetch_private };
+    let outgoing = Outgoing { url, headers, body: None, timeout: TIMEOUT, max_bytes: MAX_BYTES, beyond };
     let answer = match rt.fetch(outgoing).await {
         Ok(answer) => answer,
         Err(error) => return failed(error, None),

@@ -1,6 +1,6 @@
 //! Requests to others: what is asked, what came back, and where a request may go.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,19 +11,64 @@ use crate::{Error, Result};
 /// Most bytes of an answer.
 pub const MAX_BYTES: usize = 8 << 20;
 
-/// A GET request of this deployment to another host.
+/// A request of this deployment to another host: GET, or POST where it has a body.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
     pub url: String,
     /// Lower-case names.
     pub headers: Vec<(String, String)>,
+    pub body: Option<Bytes>,
     /// For the whole exchange.
     pub timeout: Duration,
-    /// An answer over this is an error, not a part of one.
+    /// An answer over this is an error, not a part of one; of 0 nothing is read but the head.
     pub max_bytes: usize,
-    /// Whether it may go to private addresses. The runtime must refuse them after it resolved the name, so that no name
-    /// leads inside, and follows no redirect.
-    pub private: bool,
+    /// Where it may go beyond the open Internet. The runtime must refuse everything else after it resolved the name, and
+    /// connect to an address that it checked, so that no name leads inside, and follows no redirect.
+    pub beyond: Networks,
+}
+
+/// Networks that requests may go to although they are not of the open Internet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Networks(Vec<(IpAddr, u32)>);
+
+impl Networks {
+    /// Every address there is.
+    pub fn all() -> Networks {
+        Networks(vec![(Ipv4Addr::UNSPECIFIED.into(), 0), (Ipv6Addr::UNSPECIFIED.into(), 0)])
+    }
+
+    /// Networks as `address/bits`, by comma; the empty text is none.
+    pub fn parse(text: &str) -> Option<Networks> {
+        let one = |text: &str| {
+            let (address, bits) = text.split_once('/')?;
+            let address: IpAddr = address.parse().ok()?;
+            let bits: u32 = bits.parse().ok()?;
+            (bits <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, bits))
+        };
+        let texts = text.split(',').map(str::trim).filter(|text| !text.is_empty());
+        texts.map(one).collect::<Option<Vec<_>>>().map(Networks)
+    }
+
+    fn is_all(&self) -> bool {
+        *self == Networks::all()
+    }
+
+    fn contains(&self, address: IpAddr) -> bool {
+        let begins =
+            |left: u128, right: u128, bits: u32| bits == 0 || (left ^ right).checked_shr(128 - bits) == Some(0);
+        self.0.iter().any(|(network, bits)| match (network, address.to_canonical()) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                begins(u128::from(network.to_bits()), u128::from(address.to_bits()), 96 + bits)
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => begins(network.to_bits(), address.to_bits(), *bits),
+            _ => false,
+        })
+    }
+
+    /// Whether a request may go to this address: one of the open Internet, or of these networks.
+    pub fn reach(&self, address: IpAddr) -> bool {
+        is_public(address) || self.contains(address)
+    }
 }
 
 /// The answer.
@@ -35,27 +80,70 @@ pub struct Incoming {
     pub body: Bytes,
 }
 
-/// Refuses addresses that a deployment must never be sent to: anything but http(s), user names, and private or reserved
-/// addresses written out. With `private` only the form is checked.
-pub fn check_url(url: &str, private: bool) -> Result<()> {
+/// Ports that requests go to outside the networks allowed beyond the open Internet.
+const PORTS: [u16; 2] = [443, 8443];
+
+/// Names of machines and networks that are nobody's on the open Internet.
+const INSIDE: [&str; 6] = ["localhost", "local", "internal", "home.arpa", "lan", "onion"];
+
+/// Refuses addresses that a deployment must never be sent to: anything but https on its usual ports, user names, private
+/// and reserved addresses, whatever their spelling, and names of the own machine or network. Into `beyond`, written out
+/// as an address, plain http and every port are allowed.
+pub fn check_url(url: &str, beyond: &Networks) -> Result<()> {
     let refused = |why: &str| Err(Error::bad_request(format!("No request goes to {url:?}: {why}.")));
     let Some((scheme, rest)) = url.split_once("://") else { return refused("it is no address") };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
-    if authority.is_empty() || authority.contains(['@', '\\']) || !url.is_ascii() {
+    // The rest of the check must read the host as every client does: nothing that one would decode, fold or drop.
+    if !url.bytes().all(|byte| byte.is_ascii_graphic()) || url.contains('\\') || authority.contains(['@', '%']) {
         return refused("its host is not plain");
     }
-    if !matches!((scheme, private), ("https", _) | ("http", true)) {
+    let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':').or(rest.is_empty().then_some(""))),
+        None => authority.split_once(':').map_or((authority, Some("")), |(host, port)| (host, Some(port))),
+    };
+    let port = match port {
+        Some("") => None,
+        Some(port) if port.bytes().all(|byte| byte.is_ascii_digit()) => port.parse::<u16>().ok().or(Some(0)),
+        _ => return refused("its port is none"),
+    };
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let address = host.parse::<IpAddr>().ok();
+    let own = beyond.is_all() || address.is_some_and(|address| beyond.contains(address));
+    if authority.starts_with('[') && !address.is_some_and(|address| address.is_ipv6()) {
+        return refused("its address is none");
+    }
+    if host.is_empty() || !matches!((scheme, own), ("https", _) | ("http", true)) {
         return refused("only https is allowed");
     }
-    let host = crate::measurement::domain::host_of(url).trim_matches(['[', ']']).to_ascii_lowercase();
-    let inside =
-        ["localhost", "local", "internal"].iter().any(|name| host == *name || host.ends_with(&format!(".{name}")));
-    match host.parse::<IpAddr>() {
-        _ if private => Ok(()),
-        Ok(address) if !is_public(address) => refused("its address is private or reserved"),
-        Err(_) if inside => refused("its name is of this machine or its network"),
-        _ => Ok(()),
+    if own {
+        return Ok(());
     }
+    if port.is_some_and(|port| !PORTS.contains(&port)) {
+        return refused("only the ports 443 and 8443 are allowed");
+    }
+    match address {
+        Some(address) if !is_public(address) => refused("its address is private or reserved"),
+        Some(_) => Ok(()),
+        None if !is_name(&host) => refused("its host is no name"),
+        None if INSIDE.iter().any(|name| host == *name || host.ends_with(&format!(".{name}"))) => {
+            refused("its name is of this machine or its network")
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a host is a full name. Clients read one whose last part is a number as an IPv4 address in another spelling
+/// (`2130706433`, `0x7f.1`, `017700000001`).
+fn is_name(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or("");
+    let hexadecimal = last.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    host.contains('.')
+        && host.len() <= 253
+        && host.bytes().all(plain)
+        && !host.split('.').any(str::is_empty)
+        && !hexadecimal
+        && !last.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether an address is one of the open Internet, also behind a translation from IPv6 to IPv4 (NAT64, 6to4).
@@ -65,6 +153,8 @@ pub fn is_public(address: IpAddr) -> bool {
             [0x64, 0xff9b, .., high, low] | [0x2002, high, low, ..] => {
                 Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
             }
+            // Teredo hides the address that a packet ends at.
+            [0x2001, 0, ..] => return false,
             // Site-local, and IPv4 addresses written as IPv6 ones.
             [first, ..] if first == 0 || first & 0xffc0 == 0xfec0 => return v6.to_ipv4_mapped().is_some_and(public_v4),
             _ => None,
@@ -82,28 +172,154 @@ fn public_v4(address: Ipv4Addr) -> bool {
 mod tests {
     use super::*;
 
+    /// A table of addresses that lead inside, by all the spellings that clients understand.
+    const HOSTILE: &[&str] = &[
+        "http://example.org/",
+        "ftp://example.org/",
+        "file:///etc/passwd",
+        "gopher://example.org/",
+        "javascript:alert(1)",
+        "//example.org/",
+        "https:/example.org/",
+        "https:///x",
+        "https://",
+        "https://?x",
+        "https://#x",
+        "https://:443/",
+        "https://./",
+        "https://../",
+        "example.org",
+        "",
+        "https://127.0.0.1/x",
+        "https://127.1/",
+        "https://127.0.0.1./",
+        "https://127.255.255.254/",
+        "https://2130706433/",
+        "https://0x7f000001/",
+        "https://0x7f.0.0.1/",
+        "https://0X7F.1/",
+        "https://0177.0.0.1/",
+        "https://017700000001/",
+        "https://127.0.0.0x1/",
+        "https://0/",
+        "https://0.0.0.0/",
+        "https://0x/",
+        "https://1.2.3.4.5/",
+        "https://10.0.0.1:8443/",
+        "https://172.16.0.1/",
+        "https://172.31.255.255/",
+        "https://192.168.1.1/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://100.64.0.1/",
+        "https://100.100.100.200/",
+        "https://192.0.0.192/",
+        "https://198.18.0.1/",
+        "https://198.51.100.7/",
+        "https://203.0.113.7/",
+        "https://224.0.0.1/",
+        "https://240.0.0.1/",
+        "https://255.255.255.255/",
+        "https://[::1]/x",
+        "https://[::]/",
+        "https://[0:0:0:0:0:0:0:1]/",
+        "https://[::ffff:192.168.0.1]/",
+        "https://[::ffff:7f00:1]/",
+        "https://[::127.0.0.1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://[64:ff9b:1::a00:1]/",
+        "https://[2002:7f00:1::]/",
+        "https://[2001:0:1::1]/",
+        "https://[2001:db8::1]/",
+        "https://[fe80::1]/",
+        "https://[fe80::1%25eth0]/",
+        "https://[fc00::1]/",
+        "https://[fd00:ec2::254]/",
+        "https://[fec0::1]/",
+        "https://[ff02::1]/",
+        "https://[::1/",
+        "https://[::1]x/",
+        "https://[example.org]/",
+        "https://user@example.org/",
+        "https://user:word@example.org/",
+        "https://example.org@127.0.0.1/",
+        "https://127.0.0.1\\@example.org/",
+        "https://example.org\\.127.0.0.1/",
+        "https://127.0.0.1%2f.example.org/",
+        "https://%31%32%37.0.0.1/",
+        "https://example.org%00.x/",
+        "https://exa mple.org/",
+        "https://example.org/\r\nhost: x",
+        "https://\tlocalhost/",
+        "https://\u{2460}\u{2461}\u{2466}.0.0.1/",
+        "https://\u{ff4c}ocalhost/",
+        "https://localhost/",
+        "https://LOCALHOST/",
+        "https://localhost./",
+        "https://a.localhost/",
+        "https://a.internal/",
+        "https://metadata.google.internal/computeMetadata/v1/",
+        "https://printer.local/",
+        "https://router.home.arpa/",
+        "https://intranet/",
+        "https://a..example.org/",
+        "https://example.org:22/",
+        "https://example.org:80/",
+        "https://example.org:0/",
+        "https://example.org:65979/",
+        "https://example.org:443x/",
+        "https://example.org:-1/",
+        "https://example.org:443:22/",
+    ];
+
     #[test]
     fn no_request_goes_inside() {
-        for url in [
-            "http://example.org/",
-            "https://127.0.0.1/x",
-            "https://[::1]/x",
-            "https://10.0.0.1:8443/",
-            "https://169.254.169.254/latest",
-            "https://[fe80::1]/",
-            "https://[::ffff:192.168.0.1]/",
-            "https://user@example.org/",
-            "https://localhost/",
-            "https://a.internal/",
-            "file:///etc/passwd",
-            "https:///x",
-            "example.org",
-        ] {
-            assert!(check_url(url, false).is_err(), "{url}");
+        assert!(HOSTILE.len() >= 60);
+        for url in HOSTILE {
+            assert!(check_url(url, &Networks::default()).is_err(), "{url}");
         }
-        assert!(check_url("https://api.example.org/v2?x=1", false).is_ok());
-        assert!(check_url("http://127.0.0.1:1234/x", true).is_ok());
-        assert!(check_url("ftp://127.0.0.1/x", true).is_err());
+        for url in [
+            "https://api.example.org/v2?x=1",
+            "https://example.org",
+            "https://example.org./",
+            "https://xn--bcher-kva.example/",
+            "https://example.org:8443/x@y",
+            "https://8.8.8.8/",
+            "https://[2606:4700::1111]:443/",
+            "https://0x7f.example.org/",
+        ] {
+            check_url(url, &Networks::default()).unwrap();
+        }
+        let private = Networks::all();
+        assert!(check_url("http://127.0.0.1:1234/x", &private).is_ok());
+        assert!(check_url("http://mirror:1234/x", &private).is_ok());
+        assert!(check_url("ftp://127.0.0.1/x", &private).is_err());
+    }
+
+    #[test]
+    fn networks_open_exactly_themselves_and_plain_http_only_there() {
+        let networks = Networks::parse("127.0.0.0/8, fd00::/16").unwrap();
+        for inside in
+            ["http://127.0.0.1:8080/", "https://127.9.9.9/", "http://[fd00:1::1]:81/", "http://[::ffff:127.0.0.1]/"]
+        {
+            check_url(inside, &networks).unwrap();
+        }
+        for outside in
+            ["http://126.0.0.1/", "http://128.0.0.1/", "https://10.0.0.1/", "http://[fd01::1]/", "http://localhost/"]
+        {
+            assert!(check_url(outside, &networks).is_err(), "{outside}");
+        }
+        let reach = |networks: &str, address: &str| Networks::parse(networks).unwrap().reach(address.parse().unwrap());
+        assert!(reach("", "8.8.8.8") && reach("10.0.0.0/8", "8.8.8.8") && !reach("", "10.1.2.3"));
+        assert!(reach("10.1.2.3/32", "10.1.2.3") && !reach("10.1.2.3/32", "10.1.2.2"));
+        assert!(reach("0.0.0.0/0", "10.1.2.3") && !reach("0.0.0.0/0", "::1") && reach("::/0", "::1"));
+        for bad in ["127.0.0.1", "127.0.0.1/33", "::/129", "localhost/8", "127.0.0.0/8;::/0"] {
+            assert_eq!(Networks::parse(bad), None, "{bad}");
+        }
+        assert_eq!(Networks::parse(" "), Some(Networks::default()));
+    }
+
+    #[test]
+    fn addresses_of_the_open_internet_are_told_from_all_others() {
         let public = |address: &str| is_public(address.parse().unwrap());
         for outside in ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"] {
             assert!(public(outside), "{outside}");

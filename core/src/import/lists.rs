@@ -1,4 +1,4 @@
-//! Imports of reference data: test lists, fingerprints, block lists, networks.
+//! Imports of reference data: test lists, fingerprints, block lists, networks, target lists.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use super::measurements::refuse;
 use super::{CountryResult, ImportKind, Importer, ListKind, Summary};
 use crate::country::{AddListed, ListedPreview};
 use crate::measurement::{ImportCounts, asn, blocklist, test_list};
-use crate::reference::{self, AddFingerprints, AddList, AddNetworks, Known, NetworkEntry};
+use crate::reference::{self, AddFingerprints, AddList, AddNetworks, AddTargets, Known, NetworkEntry, TargetList};
 use crate::runtime::{self, Runtime};
 use crate::{ErrorCode, Result, Timestamp};
 
@@ -23,6 +23,7 @@ pub(super) enum Rows {
     Listed(BTreeSet<String>),
     Sites(BTreeMap<String, String>),
     Networks(BTreeMap<u32, NetworkEntry>),
+    Targets(TargetList),
 }
 
 pub(super) struct Chunk {
@@ -60,6 +61,10 @@ pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64, list
             });
             (counts.map_err(refuse)?, Rows::Sites(sites))
         }
+        ImportKind::Targets => {
+            let (list, counts) = reference::read_targets(reader, limit)?;
+            (counts, Rows::Targets(list))
+        }
         _ => {
             let mut networks = BTreeMap::new();
             let counts = asn::import(reader, limit, &mut |network| {
@@ -85,6 +90,7 @@ pub(super) async fn store(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) -
             let add = AddList { list: list.to_ascii_lowercase(), sites, dry_run, epoch };
             keep(rt, &add).await?
         }
+        Rows::Targets(list) => keep(rt, &AddTargets { list, dry_run, epoch }).await?,
         Rows::Networks(networks) => {
             let networks: Vec<(u32, NetworkEntry)> = networks.into_iter().collect();
             let mut repeats = 0;

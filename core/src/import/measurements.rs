@@ -124,7 +124,7 @@ pub(super) fn parse(
 }
 
 /// A chunk that cannot be read at all.
-pub(super) fn refuse(error: ImportError) -> Error {
+pub(crate) fn refuse(error: ImportError) -> Error {
     match error {
         ImportError::TooLarge(_) => Error::new(crate::ErrorCode::PayloadTooLarge, error.to_string()),
         _ => Error::bad_request(format!("The data cannot be read: {error}.")),

@@ -14,6 +14,7 @@ mod reported;
 
 pub use chunk::{Chunker, Cut};
 pub use http::ROUTES;
+pub(crate) use measurements::refuse;
 pub use measurements::{Batch, Ready};
 
 use std::collections::BTreeMap;
@@ -49,6 +50,8 @@ pub enum ImportKind {
     Blocklist,
     /// The table of networks, CSV.
     Asn,
+    /// Platforms and their hosts, CSV or separated by tabs.
+    Targets,
     /// Hyperquack and Satellite lines of Censored Planet, JSON lines.
     CensoredPlanet,
     /// Answers of OONI's aggregation, JSON or CSV.
@@ -64,7 +67,7 @@ pub enum ImportKind {
 }
 
 impl ImportKind {
-    pub const ALL: [ImportKind; 13] = [
+    pub const ALL: [ImportKind; 14] = [
         ImportKind::OoniMeasurements,
         ImportKind::OoniObservations,
         ImportKind::OoniFastpath,
@@ -72,6 +75,7 @@ impl ImportKind {
         ImportKind::Fingerprints,
         ImportKind::Blocklist,
         ImportKind::Asn,
+        ImportKind::Targets,
         ImportKind::CensoredPlanet,
         ImportKind::OoniAggregation,
         ImportKind::Shutdowns,
@@ -90,6 +94,7 @@ impl ImportKind {
             ImportKind::Fingerprints => "fingerprints",
             ImportKind::Blocklist => "blocklist",
             ImportKind::Asn => "asn",
+            ImportKind::Targets => "targets",
             ImportKind::CensoredPlanet => "censored-planet",
             ImportKind::OoniAggregation => "ooni-aggregation",
             ImportKind::Shutdowns => "shutdowns",
@@ -111,7 +116,11 @@ impl ImportKind {
             ImportKind::Ioda => Some(Source::Ioda),
             ImportKind::Radar => Some(Source::Radar),
             ImportKind::Outages => Some(Source::Outages),
-            ImportKind::TestList | ImportKind::Fingerprints | ImportKind::Blocklist | ImportKind::Asn => None,
+            ImportKind::TestList
+            | ImportKind::Fingerprints
+            | ImportKind::Blocklist
+            | ImportKind::Asn
+            | ImportKind::Targets => None,
         }
     }
 

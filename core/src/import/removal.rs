@@ -34,6 +34,7 @@ pub async fn epoch(rt: &dyn Runtime, kind: ImportKind, begun: Option<u64>) -> Re
             ImportKind::Blocklist => task(Task::DropLists).await?,
             ImportKind::Asn => table(Reference::Networks).await?,
             ImportKind::TestList => table(Reference::TestLists).await?,
+            ImportKind::Targets => table(Reference::Targets).await?,
             _ => 0,
         },
     };

@@ -336,8 +336,13 @@ impl Incident {
         self.overrides.severity.unwrap_or(self.draft.severity)
     }
 
+    /// The operator's word; else that of the data, but what an operator says has ended does not go on.
     pub fn status(&self) -> Status {
-        self.overrides.status.unwrap_or(self.draft.status)
+        let ended = self.overrides.end.is_some_and(|end| end <= self.updated);
+        self.overrides.status.unwrap_or(match self.draft.status {
+            Status::Active if ended => Status::Resolved,
+            status => status,
+        })
     }
 
     pub fn confidence(&self) -> f64 {

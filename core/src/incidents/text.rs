@@ -12,7 +12,11 @@ pub const INTERNET: &str = "internet";
 
 /// The name of a subject for people.
 pub fn label(subject: &str) -> String {
-    Platform::by_slug(subject).map_or_else(|| subject.to_owned(), |platform| platform.label.to_owned())
+    match Platform::by_slug(subject) {
+        Some(platform) => platform.label.to_owned(),
+        None if subject.contains('.') => subject.to_owned(),
+        None => crate::reference::label(subject),
+    }
 }
 
 /// Methods that slow a service down and leave it reachable.

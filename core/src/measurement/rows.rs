@@ -15,8 +15,13 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Opens a stream, plain or gzip; `limit` bounds the inflated bytes.
     pub fn open(reader: &'a mut dyn BufRead, limit: u64) -> Result<Rows<'a>, ImportError> {
+        Rows::separated(reader, limit, b',')
+    }
+
+    fn separated(reader: &'a mut dyn BufRead, limit: u64, separator: u8) -> Result<Rows<'a>, ImportError> {
         let guard = RowGuard { input: Input::open(reader, limit)?, since_row: 0, too_long: false };
-        let csv = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(guard);
+        let mut csv = csv::ReaderBuilder::new();
+        let csv = csv.has_headers(false).flexible(true).delimiter(separator).from_reader(guard);
         Ok(Rows { csv })
     }
 
@@ -39,7 +44,19 @@ pub fn for_each_row(
     counts: &mut ImportCounts,
     take: &mut dyn FnMut(&Header, &ByteRecord) -> Result<bool, Rejection>,
 ) -> Result<(), ImportError> {
-    let mut rows = Rows::open(reader, limit)?;
+    for_each_separated(reader, limit, b',', required, counts, take)
+}
+
+/// [`for_each_row`] of a table whose columns another character separates.
+pub fn for_each_separated(
+    reader: &mut dyn BufRead,
+    limit: u64,
+    separator: u8,
+    required: &[&'static str],
+    counts: &mut ImportCounts,
+    take: &mut dyn FnMut(&Header, &ByteRecord) -> Result<bool, Rejection>,
+) -> Result<(), ImportError> {
+    let mut rows = Rows::separated(reader, limit, separator)?;
     let mut record = ByteRecord::new();
     if !rows.next(&mut record, counts)? {
         return Ok(());

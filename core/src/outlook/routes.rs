@@ -14,7 +14,7 @@ use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, Filter, Select, Status};
 use crate::starter::{self, Platform};
 use crate::time::DAY;
-use crate::{Error, Result, Timestamp, licence, order, runtime, world};
+use crate::{Error, Result, Timestamp, licence, order, reference, runtime, world};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/hydra/v1/predict", handler!(predict))
@@ -150,7 +150,10 @@ async fn predict(cx: Cx) -> Result<Response> {
     let request: PredictRequest = cx.json()?;
     let asked = input::required("country", &request.country)?;
     let target = request.target.as_deref().map(str::trim).filter(|target| !target.is_empty());
-    let subject = target.map(Subject::parse).transpose()?;
+    let subject = match target {
+        Some(target) => Some(reference::subject(&*cx.rt, target).await?),
+        None => None,
+    };
     let horizon = horizon(request.horizon);
     let country = input::country(asked)?;
     let (code, name) = match &country {

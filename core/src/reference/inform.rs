@@ -77,6 +77,7 @@ impl Query for Interested {
 pub enum Reference {
     Networks = 1,
     TestLists = 2,
+    Targets = 3,
 }
 
 /// Rows removed in one step.
@@ -87,6 +88,7 @@ impl Reference {
         match self {
             Reference::Networks => "drop_networks",
             Reference::TestLists => "drop_lists",
+            Reference::Targets => "drop_targets",
         }
     }
 
@@ -100,7 +102,7 @@ impl Reference {
     }
 }
 
-/// Removes the network table or the test lists, some rows at a time by timer; then countries are told.
+/// Removes the network table, the test lists or the target lists, some rows at a time by timer; then countries are told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct DropReference {
     pub what: Reference,
@@ -122,15 +124,20 @@ impl Operation for DropReference {
         let removed = match self.what {
             Reference::Networks => remove(turn, &super::NETWORKS)?,
             Reference::TestLists => remove(turn, &super::LISTS)?,
+            Reference::Targets => remove(turn, &super::targets::TARGETS)?,
         };
         if removed == DROPPED_AT_ONCE {
             let now = turn.now;
             turn.schedule(self.what.timer(), now, &DropReference { goes_on: true, ..self })?;
         } else {
-            if self.what == Reference::TestLists {
-                turn.send(world::actor().name, &DropCategories)?;
+            match self.what {
+                Reference::Networks => all(turn)?,
+                Reference::TestLists => {
+                    turn.send(world::actor().name, &DropCategories)?;
+                    all(turn)?;
+                }
+                Reference::Targets => super::targets::changed(turn, Vec::new())?,
             }
-            all(turn)?;
         }
         Ok(removed as u64)
     }

@@ -1,4 +1,4 @@
-//! Imported reference data: networks, fingerprints, test lists.
+//! Imported reference data: networks, fingerprints, test lists, platforms of target lists.
 //!
 //! One actor holds them. Country actors announce the networks they meet and are told names and addresses, then and
 //! whenever the table changes; all are told the sites that the index needs. Block lists speak about one country and are
@@ -6,9 +6,14 @@
 
 mod fingerprints;
 mod inform;
+mod targets;
 
 pub use fingerprints::{AddFingerprints, FingerprintSet, fingerprint_lines, fingerprints};
 pub use inform::{Announce, DropReference, Inform, Interested, Reference, ReferenceEpoch};
+pub use targets::{
+    AddTargets, ListedPlatforms, ListedTarget, TargetList, Tracked, label, platform, platforms, read as read_targets,
+    subject,
+};
 
 use std::collections::BTreeMap;
 
@@ -24,6 +29,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<AddNetworks>(),
     operation::<AddList>(),
     operation::<AddFingerprints>(),
+    operation::<AddTargets>(),
     operation::<Announce>(),
     operation::<Inform>(),
     operation::<DropReference>(),
@@ -32,6 +38,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<FingerprintSet>(),
     query::<Lists>(),
     query::<Names>(),
+    query::<ListedPlatforms>(),
 ];
 
 /// The one reference actor.
@@ -159,7 +166,7 @@ impl Operation for AddList {
     }
 }
 
-/// The global list, and which sites of any list have a category of interest, as country actors need them.
+/// The global list, which sites of any list have a category of interest, and listed platforms, as country actors need them.
 fn catalogue(view: &impl Read) -> Result<SetCatalogue> {
     use crate::starter::categories::{CONTROL, Focus};
     let mut catalogue = Catalogue::default();
@@ -177,6 +184,7 @@ fn catalogue(view: &impl Read) -> Result<SetCatalogue> {
             catalogue.global = sites.0.into_keys().collect();
         }
     }
+    catalogue.platforms = targets::listed(view)?;
     catalogue.political = political.into_iter().collect();
     // A few are enough to see that a network is broken; reading all of them would cost every answer.
     Ok(SetCatalogue { catalogue, control: control.into_iter().take(20).collect() })

@@ -128,7 +128,7 @@ impl Row for TargetSummary {
     }
 }
 
-/// Reads a row of version 1 that ends with a [`TargetSummary`]: an empty list is one zero byte.
+/// Reads a row of version 1 that ends before a list (of a [`TargetSummary`], say): an empty list is one zero byte.
 pub(crate) fn without_details<V: Row>(bytes: &[u8]) -> Result<V, StoreError> {
     let mut current = vec![V::VERSION];
     current.extend_from_slice(bytes);

@@ -74,7 +74,7 @@ pub enum Command {
 }
 
 /// What `import` accepts.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 14] = [
     "ooni-measurements",
     "ooni-observations",
     "ooni-fastpath",
@@ -88,10 +88,11 @@ pub const KINDS: [&str; 13] = [
     "fingerprints",
     "blocklist",
     "asn",
+    "targets",
 ];
 
 /// What `db drop-source` accepts.
-pub const SOURCES: [&str; 10] = [
+pub const SOURCES: [&str; 11] = [
     "ooni",
     "ooni-aggregation",
     "censoredplanet",
@@ -102,6 +103,7 @@ pub const SOURCES: [&str; 10] = [
     "blocklist",
     "asn",
     "test-list",
+    "targets",
 ];
 
 #[derive(Debug, Args)]

@@ -28,6 +28,7 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Deployment => 7,
         Kind::Incidents => 8,
         Kind::Channel => 9,
+        Kind::Attestation => 10,
     }
 }
 

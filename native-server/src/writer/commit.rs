@@ -64,9 +64,11 @@ impl Answer {
 }
 
 /// What the commit leaves to be done after it.
+#[derive(Default)]
 pub(super) struct Done {
     pub published: Vec<Document>,
     pub wakes: HashSet<ActorId>,
+    pub outgoing: Vec<(ActorId, String)>,
     /// Full keys of changed rows, when a backup asked for them.
     pub changed: Vec<Vec<u8>>,
     pub next_due: Option<Timestamp>,
@@ -120,7 +122,7 @@ impl<'t> Commit<'t> {
             seeds,
             record,
             dues: HashMap::new(),
-            done: Done { published: Vec::new(), wakes: HashSet::new(), changed: Vec::new(), next_due: None },
+            done: Done::default(),
             bytes: 0,
             written: false,
         })
@@ -188,6 +190,7 @@ impl<'t> Commit<'t> {
             Due::At(due) => drop(self.dues.insert(actor.clone(), Some(due))),
             Due::Never => drop(self.dues.insert(actor.clone(), None)),
         }
+        self.done.outgoing.extend(outcome.outgoing.into_iter().map(|key| (actor.clone(), key)));
         if outcome.wake {
             self.done.wakes.insert(actor.clone());
         }

@@ -48,6 +48,8 @@ pub trait Listener: Send + Sync {
     fn published(&self, documents: Vec<Document>);
     /// Rows of this actor changed that its streams look at.
     fn wake(&self, actor: &ActorId);
+    /// An actor asks for a request to somebody else.
+    fn reach_out(&self, actor: ActorId, key: String);
     /// The file was opened again: whatever was kept in memory may be older than it.
     fn reopened(&self);
 }
@@ -207,6 +209,7 @@ impl Thread {
         if !done.published.is_empty() {
             self.listener.published(done.published);
         }
+        done.outgoing.into_iter().for_each(|(actor, key)| self.listener.reach_out(actor, key));
         done.wakes.iter().for_each(|actor| self.listener.wake(actor));
         for freeze in freezes {
             let frozen = self.changed.freeze(&self.store);

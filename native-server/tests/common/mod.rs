@@ -32,6 +32,8 @@ impl Listener for Heard {
         self.published.lock().unwrap().extend(documents);
     }
 
+    fn reach_out(&self, _: ActorId, _: String) {}
+
     fn wake(&self, actor: &ActorId) {
         self.woken.lock().unwrap().push(actor.to_string());
     }

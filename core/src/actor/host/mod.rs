@@ -48,16 +48,27 @@ pub struct Outcome<T = Vec<u8>> {
     pub batch: Batch,
     /// Streams on this actor should look for more, once the batch is durable.
     pub wake: bool,
+    /// Requests to others to make once the batch is durable, by [`crate::webhook::attempt`]; see [`Turn::reach_out`].
+    pub outgoing: Vec<String>,
     pub due: Due,
 }
 
 impl<T> Outcome<T> {
+    fn nothing(reply: Result<T>) -> Self {
+        Outcome { reply, batch: Batch::default(), wake: false, outgoing: Vec::new(), due: Due::Unchanged }
+    }
+
+    /// The same with another reply.
+    fn with<U>(self, reply: Result<U>) -> Outcome<U> {
+        Outcome { reply, batch: self.batch, wake: self.wake, outgoing: self.outgoing, due: self.due }
+    }
+
     fn unchanged(reply: T) -> Self {
-        Outcome { reply: Ok(reply), batch: Batch::default(), wake: false, due: Due::Unchanged }
+        Outcome::nothing(Ok(reply))
     }
 
     fn failed(error: Error) -> Self {
-        Outcome { reply: Err(error), batch: Batch::default(), wake: false, due: Due::Unchanged }
+        Outcome::nothing(Err(error))
     }
 }
 
@@ -97,7 +108,7 @@ pub fn receive(space: &Space<'_>, delivery: &Delivery) -> Outcome<Receipt> {
         outbox::mark_applied(turn, delivery)
     });
     match outcome.reply {
-        Ok(()) => Outcome { reply: Ok(Receipt::Applied), batch: outcome.batch, wake: outcome.wake, due: outcome.due },
+        Ok(()) => outcome.with(Ok(Receipt::Applied)),
         Err(error) if outbox::is_temporary(&error) => Outcome::unchanged(Receipt::Retry(error)),
         Err(error) => {
             let recorded = run(space, |turn| outbox::mark_applied(turn, delivery));
@@ -105,7 +116,7 @@ pub fn receive(space: &Space<'_>, delivery: &Delivery) -> Outcome<Receipt> {
                 Ok(()) => Receipt::Rejected(error),
                 Err(fault) => Receipt::Retry(fault.clone()),
             };
-            Outcome { reply: Ok(receipt), batch: recorded.batch, wake: false, due: recorded.due }
+            recorded.with(Ok(receipt))
         }
     }
 }
@@ -143,7 +154,7 @@ pub fn fire(space: &Space<'_>, key: &str) -> Outcome<()> {
     match failed {
         Some((timer, error)) => {
             let postponed = run(space, |turn| timers::postpone(turn, key, timer));
-            Outcome { reply: Err(error), batch: postponed.batch, wake: false, due: postponed.due }
+            postponed.with(Err(error))
         }
         None => outcome,
     }
@@ -189,11 +200,11 @@ fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> O
         Ok(due) => due,
         Err(error) => return Outcome::failed(error),
     };
-    let (batch, wake) = turn.finish();
+    let (batch, wake, outgoing) = turn.finish();
     if batch.len() > MAX_ROWS + MACHINERY_ROWS {
         return Outcome::failed(Error::internal(format!("an operation changed {} rows", batch.len())));
     }
-    Outcome { reply: Ok(value), batch, wake, due }
+    Outcome { reply: Ok(value), batch, wake, outgoing, due }
 }
 
 fn due_after(turn: &Turn<'_>) -> Result<Due> {

@@ -10,7 +10,7 @@ use crate::actor::{Kind, Operation, Turn};
 use crate::agent::record::{self, Prove};
 use crate::directory::Did;
 use crate::time::SECOND;
-use crate::{Error, ErrorCode, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp, webhook};
 
 /// Shares of a mailbox: one sender may fill at most a tenth (ruling foundation-relay 10).
 const SENDER_SHARE: u64 = 10;
@@ -158,6 +158,7 @@ impl Operation for Append {
         }
         MESSAGES.put(turn, &(self.local,), &Stored { stamp, expires, body: Some(self.body) })?;
         purge::note(turn, stamp, expires)?;
+        webhook::enqueue(turn, webhook::Subject::Message { local: self.local, stamp })?;
         if let Some(version) = self.proves {
             turn.send(crate::crypto::encoding::actor_id(&self.from), &Prove { version })?;
         }

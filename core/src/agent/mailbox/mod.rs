@@ -28,7 +28,7 @@ mod sessions;
 
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{Entry, Turn, operation, query};
+use crate::actor::{Entry, Turn, View, operation, query};
 use crate::crypto::hash;
 use crate::directory::Did;
 use crate::kv::{Read, Row, Table};
@@ -173,6 +173,13 @@ fn find(view: &(impl Read + ?Sized), local: &Local, now: Timestamp) -> Result<Op
     let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.body.is_some() && stored.expires > now);
     let Some(Stored { stamp, .. }) = stored else { return Ok(None) };
     Ok(heads::get(view, stamp)?.map(|head| (stamp, head)))
+}
+
+/// The message of an id that came at `stamp`, while it is there and has not expired.
+pub fn item(view: &View<'_>, local: &Local, stamp: Timestamp) -> Result<Option<Item>> {
+    let stored = MESSAGES.get(view, &(*local,))?.filter(|stored| stored.stamp == stamp && stored.expires > view.now);
+    let Some(body) = stored.and_then(|stored| stored.body) else { return Ok(None) };
+    Ok(heads::get(view, stamp)?.map(|head| Item { stamp, head, body }))
 }
 
 /// Takes a message out of the unread ones, and out of what is counted about them.

@@ -14,6 +14,9 @@ mod presences;
 mod resealing;
 mod sessions;
 mod streams;
+mod tasks;
+mod trust;
+mod webhooks;
 
 use std::sync::Arc;
 

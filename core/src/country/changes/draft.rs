@@ -15,6 +15,7 @@ use crate::change::series::techniques;
 use crate::event::{Cause, Event, EventKind, Scope};
 use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status};
 use crate::kv::Direction;
+use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::{DAY, HOUR, SECOND};
 use crate::verdict::constants::{ACCESSIBLE_VOTES, LABEL_PREVALENCE, MIN_ADDRESSES};
@@ -83,7 +84,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         confidence: round(confidence(one, sources.len(), networks.len())),
         start,
         end,
-        services: services(one),
+        services: services(one, &super::super::listed(view)?),
         domains: domains(one),
         networks_tested: tested,
         weight: round(weight),
@@ -255,11 +256,14 @@ pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
     }
 }
 
-fn services(one: &Combined<'_>) -> Vec<String> {
+fn services(one: &Combined<'_>, listed: &[Tracked]) -> Vec<String> {
     let named = one.events.iter().filter(|_| one.measured.is_empty()).flat_map(|event| &event.services);
     let named = named.filter_map(|name| Platform::by_slug(name).or_else(|| Platform::by_domain(name)));
     let measured = one.measured.iter().filter_map(|measured| Platform::by_slug(&measured.subject));
-    named.chain(measured).map(|platform| platform.slug.to_owned()).collect::<BTreeSet<_>>().into_iter().collect()
+    let own = named.chain(measured).map(|platform| platform.slug.to_owned());
+    let is_listed = |subject: &&String| listed.iter().any(|platform| platform.slug == **subject);
+    let imported = one.measured.iter().map(|measured| &measured.subject).filter(is_listed).cloned();
+    own.chain(imported).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn domains(one: &Combined<'_>) -> Vec<String> {

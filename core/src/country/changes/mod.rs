@@ -35,6 +35,7 @@ use crate::actor::{Kind, Operation, Turn};
 use crate::change::merge::{self, Series};
 use crate::change::series::bounds;
 use crate::kv::Direction;
+use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::SECOND;
 use crate::world::{self, FailingBlocks};
@@ -76,7 +77,8 @@ pub(super) fn measured(turn: &mut Turn<'_>, target: &str, (first, last): (u32, u
 
 /// The events of a target's subject must be looked at again, though its measurements stay the same.
 pub(super) fn touched(turn: &mut Turn<'_>, target: &str) -> Result<()> {
-    SUBJECTS.put(turn, &(subject_of(target),), &())?;
+    let subject = subject_of(target, &super::listed(turn)?);
+    SUBJECTS.put(turn, &(subject,), &())?;
     soon(turn)
 }
 
@@ -114,17 +116,39 @@ pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
 }
 
 /// The subject that a target belongs to (ruling intelligence 30: rows of telegram.org join telegram).
-pub(super) fn subject_of(target: &str) -> String {
+pub(super) fn subject_of(target: &str, listed: &[Tracked]) -> String {
     match (Platform::by_key(target), target.split_once('/')) {
         (Some((platform, _)), _) => platform.slug.to_owned(),
         (None, Some((service, _))) => service.to_owned(),
-        (None, None) => target.to_owned(),
+        (None, None) => {
+            let owner = listed.iter().find(|platform| platform.has(target));
+            owner.map_or_else(|| target.to_owned(), |platform| platform.slug.clone())
+        }
     }
 }
 
-/// The series of a subject that were measured.
-fn roles(subject: &str) -> Vec<Role> {
+/// The series of a subject that were measured; none of a domain that a listed platform has taken over.
+fn roles(subject: &str, listed: &[Tracked]) -> Vec<Role> {
+    if let Some(platform) = listed.iter().find(|platform| platform.slug == subject) {
+        return platform.roles.clone();
+    }
+    if listed.iter().any(|platform| platform.has(subject)) {
+        return Vec::new();
+    }
     Subject::parse(subject).unwrap_or_else(|_| Subject::series(subject)).roles
+}
+
+/// These platforms came or went: what was found of their hosts belongs to other subjects now.
+pub(super) fn regroup<'a>(turn: &mut Turn<'_>, platforms: impl Iterator<Item = &'a Tracked>) -> Result<()> {
+    for platform in platforms {
+        for host in platform.domains() {
+            if TARGETS.contains(turn, &(host.to_owned(),))? {
+                SUBJECTS.put(turn, &(host.to_owned(),), &())?;
+                SUBJECTS.put(turn, &(platform.slug.clone(),), &())?;
+            }
+        }
+    }
+    soon(turn)
 }
 
 /// Marks every target as changed: in one block, or in all.
@@ -206,6 +230,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
     let marked = DIRTY.scan(turn, &DIRTY.range(), Direction::Ascending, AT_ONCE + 1)?;
     let more = marked.len() > AT_ONCE;
     let controls = super::evidence::control_sites(turn)?;
+    let listed = super::listed(turn)?;
     let mut room = BLOCKS_AT_ONCE;
     let mut told = Vec::new();
     let mut done = !more;
@@ -221,7 +246,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
             Some(rest) => DIRTY.put(turn, &key, &rest)?,
             None => {
                 DIRTY.delete(turn, &key);
-                SUBJECTS.put(turn, &(subject_of(&key.0),), &())?;
+                SUBJECTS.put(turn, &(subject_of(&key.0, &listed),), &())?;
             }
         }
     }
@@ -236,6 +261,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
 fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
     let marked = SUBJECTS.scan(turn, &SUBJECTS.range(), Direction::Ascending, AT_ONCE + 1)?;
     let more = marked.len() > AT_ONCE;
+    let listed = super::listed(turn)?;
     let mut changed = 0;
     for ((subject,), ()) in marked.into_iter().take(AT_ONCE) {
         if changed >= ROWS_AT_ONCE {
@@ -243,7 +269,7 @@ fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
         }
         SUBJECTS.delete(turn, &(subject.clone(),));
         let mut series = Vec::new();
-        for role in roles(&subject) {
+        for role in roles(&subject, &listed) {
             let blocks = blocks::load(turn, &role.key)?;
             if !blocks.is_empty() {
                 series.push(Series { key: role.key, essential: role.essential, blocks });

@@ -12,7 +12,7 @@ use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
 use crate::http::{Cx, Response};
 use crate::world::{self, ListedBy, TargetRows, TargetSummary};
-use crate::{Error, Result, Timestamp, order, runtime};
+use crate::{Error, Result, Timestamp, order, reference, runtime};
 
 /// Countries asked at one time.
 pub const AT_ONCE: usize = 6;
@@ -99,7 +99,7 @@ pub async fn check(cx: Cx) -> Result<Response> {
     let domain = cx.required("domain")?;
     let country = cx.required("country")?;
     let question = Question::new(&country, cx.time("as_of")?, cx.flag("explain")?.unwrap_or(false))?;
-    let subject = Subject::parse(&domain)?;
+    let subject = reference::subject(&*cx.rt, &domain).await?;
     let answer = question.ask(&*cx.rt, vec![subject]).await?.pop();
     let answer = answer.ok_or_else(|| Error::internal("no answer to one question"))?;
     Response::json(&body(&question, domain.trim().to_owned(), answer, cx.now()))
@@ -133,7 +133,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let request: BatchRequest = cx.json()?;
     let country = input::required("country", &request.country)?;
     let domains = request.domains.ok_or_else(|| Error::bad_request("`domains` is required."))?;
-    let subjects = input::subjects(&domains, "domains")?;
+    let subjects = input::subjects(&cx, &domains, "domains").await?;
     let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
     let answers = question.ask(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
@@ -327,7 +327,7 @@ pub async fn service(cx: Cx) -> Result<Response> {
 async fn service_page(cx: &Cx) -> Result<Response> {
     let asked = cx.path("service")?;
     let not_found = || Error::not_found(format!("{asked:?} is not a service that is tracked."));
-    let subject = Subject::parse(asked).map_err(|_| not_found())?;
+    let subject = reference::subject(&*cx.rt, asked).await.map_err(|_| not_found())?;
     if !subject.service {
         return Err(not_found());
     }
@@ -338,7 +338,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
     let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     let decided = counts.blocked + counts.accessible;
     let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
-    let label = crate::starter::Platform::by_slug(&subject.name).map_or(subject.name.clone(), |p| p.label.to_owned());
+    let label = reference::platform(&*cx.rt, &subject.name).await?.map_or(subject.name.clone(), |found| found.label);
     let keys = || subject.roles.iter().map(|role| role.key.clone());
     let mut countries: Vec<ServiceCountry> = answers
         .into_iter()

@@ -58,14 +58,15 @@ fn part(name: &str) -> Result<Part> {
         "blocklist" => Ok(Part::Everywhere(Task::DropLists)),
         "asn" => Ok(Part::Reference(Reference::Networks)),
         "test-list" => Ok(Part::Reference(Reference::TestLists)),
+        "targets" => Ok(Part::Reference(Reference::Targets)),
         "fingerprints" => Err(Error::bad_request(
             "Fingerprints have judged measurements when these were imported; nothing can take that back. Drop `ooni`, \
              and import its measurements again.",
         )),
         _ => {
             let names: Vec<&str> = Source::ALL.into_iter().map(Source::id).collect();
-            let message =
-                format!("There is no such source; there are {}, blocklist, asn and test-list.", names.join(", "));
+            let names = names.join(", ");
+            let message = format!("There is no such source; there are {names}, blocklist, asn, test-list and targets.");
             Err(Error::not_found(message))
         }
     }

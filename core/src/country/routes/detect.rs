@@ -5,12 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::input;
 use crate::country::{
-    Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round, sentence,
+    AttestationEvidence, Detect, Detection, Explanation, Listing, NetworkAnswer, RoleAnswer, State, Subject, round,
+    sentence,
 };
 use crate::http::{Caller, Cx, Response};
 use crate::runtime::{self, Runtime};
 use crate::verdict::constants::INTERVAL;
-use crate::{Result, Timestamp, licence};
+use crate::{Result, Timestamp, licence, reference};
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct DetectRequest {
@@ -121,6 +122,9 @@ pub struct DetectBody {
     pub isps_omitted: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
+    /// What agents attest, beside the measurements; it decides nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attestations: Option<AttestationEvidence>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
 }
@@ -157,6 +161,7 @@ pub fn unmeasured(subject: &Subject, now: Timestamp) -> Detection {
         explanation: None,
         failure_rate: None,
         weights_known: false,
+        attestations: None,
     }
 }
 
@@ -239,6 +244,7 @@ fn body(question: &Question, target: String, answer: Detection) -> DetectBody {
         isp_count: None,
         isps_omitted: None,
         explanation: answer.explanation,
+        attestations: answer.attestations,
         as_of: question.at.map(|at| at.to_string()),
     }
 }
@@ -247,7 +253,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     let request: DetectRequest = cx.json()?;
     let country = input::required("country", &request.country)?;
     let target = input::required("target", &request.target)?.to_owned();
-    let subject = Subject::parse(&target)?;
+    let subject = reference::subject(&*cx.rt, &target).await?;
     let at = input::time(request.as_of.as_deref())?;
     let question = Question::new(country, at, request.explain.unwrap_or(false))?;
     let mut answers = question.ask(&*cx.rt, vec![subject]).await?;
@@ -333,7 +339,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let request: BatchRequest = cx.json()?;
     let country = input::required("country", &request.country)?;
     let targets = request.targets.ok_or_else(|| crate::Error::bad_request("`targets` is required."))?;
-    let subjects = input::subjects(&targets, "targets")?;
+    let subjects = input::subjects(&cx, &targets, "targets").await?;
     let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
     let answers = question.ask(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();

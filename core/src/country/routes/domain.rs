@@ -14,7 +14,7 @@ use crate::country::{Detection, Explanation, History, HistoryDay, NetworkAnswer,
 use crate::http::{Cx, Response};
 use crate::time::DAY;
 use crate::world::{self, ListedBy, TargetRows};
-use crate::{Result, Timestamp, runtime, starter};
+use crate::{Result, Timestamp, reference, runtime, starter};
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DomainIsp")]
@@ -92,13 +92,17 @@ const DOMAIN_TABLE: Tabular = Tabular {
     ],
 };
 
+async fn subject(cx: &Cx) -> Result<Subject> {
+    reference::subject(&*cx.rt, cx.path("domain")?).await
+}
+
 pub async fn domain(cx: Cx) -> Result<Response> {
     let page = cx.kept(domain_page(&cx)).await?;
-    tabular::send(&cx, &DOMAIN_TABLE, &Subject::parse(cx.path("domain")?)?.name, page)
+    tabular::send(&cx, &DOMAIN_TABLE, &subject(&cx).await?.name, page)
 }
 
 async fn domain_page(cx: &Cx) -> Result<Response> {
-    let subject = Subject::parse(cx.path("domain")?)?;
+    let subject = subject(cx).await?;
     let at = cx.time("as_of")?;
     let explain = cx.flag("explain")?.unwrap_or(false);
     let (codes, elsewhere, mut blocking) = suspects(cx, &subject, at).await?;
@@ -244,11 +248,11 @@ const HISTORY_TABLE: Tabular = Tabular {
 
 pub async fn history(cx: Cx) -> Result<Response> {
     let page = cx.kept(history_page(&cx)).await?;
-    tabular::send(&cx, &HISTORY_TABLE, &Subject::parse(cx.path("domain")?)?.name, page)
+    tabular::send(&cx, &HISTORY_TABLE, &subject(&cx).await?.name, page)
 }
 
 async fn history_page(cx: &Cx) -> Result<Response> {
-    let subject = Subject::parse(cx.path("domain")?)?;
+    let subject = subject(cx).await?;
     let days = cx.count("days", 30, 365)?;
     let at = cx.time("as_of")?;
     let codes = match cx.query("country")? {

@@ -4,7 +4,7 @@
 use crate::country::Subject;
 use crate::http::Cx;
 use crate::starter::Country;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, reference};
 
 /// A country in a body or query. `Err` holds the upper-case letters of a code that no country has.
 pub fn country(text: &str) -> Result<Result<&'static Country, String>> {
@@ -36,7 +36,7 @@ pub fn time(value: Option<&str>) -> Result<Option<Timestamp>> {
 }
 
 /// The targets of a batch: each once, at most 50 asked.
-pub fn subjects(texts: &[String], field: &str) -> Result<Vec<(String, Subject)>> {
+pub async fn subjects(cx: &Cx, texts: &[String], field: &str) -> Result<Vec<(String, Subject)>> {
     if texts.is_empty() {
         return Err(Error::bad_request(format!("`{field}` must name at least one.")));
     }
@@ -45,7 +45,7 @@ pub fn subjects(texts: &[String], field: &str) -> Result<Vec<(String, Subject)>>
     }
     let mut subjects: Vec<(String, Subject)> = Vec::with_capacity(texts.len());
     for text in texts {
-        let subject = Subject::parse(text)?;
+        let subject = reference::subject(&*cx.rt, text).await?;
         if !subjects.iter().any(|(_, known)| *known == subject) {
             subjects.push((text.trim().to_owned(), subject));
         }

@@ -1,6 +1,7 @@
 //! Tests over the whole path: imports in, answers out, in a deployment in memory.
 
 mod ageing;
+mod attested;
 mod bounds;
 mod counts;
 mod endpoints;

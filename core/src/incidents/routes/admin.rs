@@ -86,19 +86,24 @@ pub async fn create(cx: Cx) -> Result<Response> {
         ..Overrides::default()
     };
     let (by, reason) = who(&cx, &wanted.reason)?;
-    let draft = draft(&cx, wanted)?;
+    let draft = draft(&cx, wanted).await?;
     let create = Create { country, draft, overrides, by, reason };
     let made = runtime::call(&*cx.rt, actor().name, &create).await?;
     Response::created(&IncidentBody::new(&made, cx.settings()))
 }
 
-fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
-    let subject = subject(&wanted.subject)?;
+async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
+    let subject = subject(cx, &wanted.subject).await?;
     let platform = Platform::by_slug(&subject);
-    let mut services: Vec<String> = wanted.services.iter().map(|text| check::subject(text)).collect::<Result<_>>()?;
+    let mut services: Vec<String> = Vec::with_capacity(wanted.services.len());
+    for text in &wanted.services {
+        services.push(check::subject(cx, text).await?);
+    }
     let mut domains: Vec<String> = wanted.domains.iter().map(|text| domain(text)).collect::<Result<_>>()?;
     match platform {
         Some(platform) => services.push(platform.slug.to_owned()),
+        // A name without a dot is a service of a target list.
+        None if !subject.contains('.') && subject != text::INTERNET => services.push(subject.clone()),
         None if subject != text::INTERNET => domains.push(subject.clone()),
         None => {}
     }
@@ -132,7 +137,10 @@ fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     Ok(Draft {
         kind: wanted.kind.unwrap_or(IncidentType::Censorship),
         severity: wanted.severity.unwrap_or(Severity::Medium),
-        status: wanted.status.unwrap_or(Status::Active),
+        status: wanted.status.unwrap_or(match end.is_some_and(|end| end <= cx.now()) {
+            true => Status::Resolved,
+            false => Status::Active,
+        }),
         confidence: share("confidence", wanted.confidence)?.unwrap_or(0.5),
         start,
         end,

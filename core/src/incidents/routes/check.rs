@@ -1,15 +1,16 @@
 //! What requests may contain.
 
 use super::list::subject_of;
+use crate::http::Cx;
 use crate::incidents::text;
 use crate::{Error, Result, Timestamp};
 
 /// A platform, a domain, or `internet`.
-pub fn subject(text: &str) -> Result<String> {
+pub async fn subject(cx: &Cx, text: &str) -> Result<String> {
     if text.trim().eq_ignore_ascii_case(text::INTERNET) {
         return Ok(text::INTERNET.to_owned());
     }
-    subject_of(text)
+    subject_of(cx, text).await
 }
 
 /// A domain; a service is refused.

@@ -10,7 +10,7 @@ use crate::incidents::model::Incident;
 use crate::incidents::operate::Versions;
 use crate::incidents::query::{Find, VersionOf};
 use crate::incidents::{actor, text};
-use crate::{Error, Result, runtime, world};
+use crate::{Error, Result, reference, runtime, world};
 
 /// Seconds for which a version, which never changes, may be kept.
 const VERSION_AGE: u32 = 86_400;
@@ -90,7 +90,8 @@ async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
     let draft = &incident.draft;
     let named = std::iter::once(&draft.subject).chain(&draft.services).chain(&draft.domains);
     let mut subjects: Vec<Subject> = Vec::new();
-    for subject in named.filter_map(|name| Subject::parse(name).ok()) {
+    for name in named {
+        let Ok(subject) = reference::subject(&*cx.rt, name).await else { continue };
         if !subjects.contains(&subject) && subjects.len() < MAX_EXPLAINED {
             subjects.push(subject);
         }

@@ -2,7 +2,6 @@
 
 use super::check;
 use crate::analytics::CategoriesOf;
-use crate::country::Subject;
 use crate::country::routes::input;
 use crate::http::{Cx, Param, Response};
 use crate::incidents::actor;
@@ -10,7 +9,7 @@ use crate::incidents::documents::{self, DEFAULT_LIMIT, ListBody, generated};
 use crate::incidents::model::{IncidentType, Severity, Status};
 use crate::incidents::query::{Domains, Filter, LastChange, Select};
 use crate::starter::categories;
-use crate::{Error, Result, runtime, world};
+use crate::{Error, Result, reference, runtime, world};
 
 /// Most rows of a page (interface section 8).
 const MAX_LIMIT: u32 = 200;
@@ -59,7 +58,10 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
     };
     // Readers of other generations ask for `type` by two more names.
     let kind = first(cx, &["type", "incident_type", "incidentType"])?;
-    let subject = first(cx, &["service", "domain"])?;
+    let subject = match first(cx, &["service", "domain"])? {
+        Some(text) => Some(check::subject(cx, &text).await?),
+        None => None,
+    };
     let country = match cx.query("country")? {
         Some(text) => Some(input::country(&text)?.map_or_else(|code| code, |country| country.code.to_owned())),
         None => None,
@@ -83,7 +85,7 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
         listed,
         citable: cx.flag("citable")?,
         min_sources: usize::try_from(cx.offset("min_sources")?).unwrap_or(usize::MAX),
-        subject: subject.map(|text| check::subject(&text)).transpose()?,
+        subject,
         since: cx.time("since")?,
         until: cx.time("until")?,
     })
@@ -111,8 +113,8 @@ fn first(cx: &Cx, names: &[&str]) -> Result<Option<String>> {
 }
 
 /// A platform by its slug or any of its domains, else the domain (ruling intelligence 30).
-pub fn subject_of(text: &str) -> Result<String> {
-    let name = Subject::parse(text)?.name;
+pub async fn subject_of(cx: &Cx, text: &str) -> Result<String> {
+    let name = reference::subject(&*cx.rt, text).await?.name;
     Ok(crate::starter::Platform::by_domain(&name).map_or(name, |platform| platform.slug.to_owned()))
 }
 

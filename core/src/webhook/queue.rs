@@ -1,0 +1,422 @@
+//! The queue of deliveries: rows and operations, the same for actors of every kind.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, PATIENCE, SCHEDULE};
+use crate::actor::{Call, Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
+use crate::agent::{mailbox, record};
+use crate::crypto::encoding::encode_hex;
+use crate::kv::{Direction, Read, Row, Table};
+use crate::time::SECOND;
+use crate::{Error, Result, Timestamp};
+
+/// Local part of the ids of webhooks and deliveries: 96 random bits.
+pub type Id = [u8; 12];
+
+/// How long an attempt may take from the moment it was taken up, in microseconds: twice [`super::TIMEOUT`], since it may
+/// wait for its turn, and the time to record what came of it.
+pub(super) const LEASE: i64 = 45 * SECOND;
+/// Deliveries of a webhook that is gone which one turn removes.
+const SWEEP: usize = 200;
+
+/// A webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hook {
+    pub url: String,
+    /// Names of the events that are told.
+    pub events: Vec<String>,
+    /// The secret, sealed under the master key for [`super::PURPOSE`].
+    #[serde(with = "crate::kv::bytes")]
+    pub sealed: Vec<u8>,
+    pub created: Timestamp,
+    /// Since when nothing is told any more.
+    pub disabled: Option<Timestamp>,
+    /// Failed attempts since the last success.
+    pub failures: u32,
+    /// When the first of those was.
+    pub failing_since: Option<Timestamp>,
+    /// Deliveries that wait, the one under way included.
+    pub waiting: u32,
+    /// The delivery under way, and when it counts as lost.
+    pub(super) busy: Option<(Id, Timestamp)>,
+}
+impl Row for Hook {}
+
+/// What a delivery tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Subject {
+    /// A message came. Its row is read when it is told: one that is gone by then is not.
+    Message { local: mailbox::Local, stamp: Timestamp },
+}
+
+impl Subject {
+    /// The name of the event.
+    pub const fn event(&self) -> &'static str {
+        match self {
+            Subject::Message { .. } => "message",
+        }
+    }
+}
+
+/// A delivery that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Delivery {
+    pub subject: Subject,
+    /// When it is tried next.
+    pub due: Timestamp,
+    /// Attempts that failed.
+    pub attempts: u32,
+}
+impl Row for Delivery {}
+
+/// One attempt, for the owner to see.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tried {
+    pub delivery: Id,
+    pub event: String,
+    /// From 1.
+    pub attempt: u32,
+    pub at: Timestamp,
+    /// Milliseconds.
+    pub latency: u32,
+    /// What the receiver answered; `None` when it did not.
+    pub status: Option<u16>,
+    /// When it is tried again.
+    pub next: Option<Timestamp>,
+}
+
+/// The last attempts, newest last.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Log(Vec<Tried>);
+impl Row for Log {}
+
+const HOOKS: Table<(Id,), Hook> = Table::new(80);
+const DELIVERIES: Table<(Id, Id), Delivery> = Table::new(81);
+const BY_DUE: Table<(Id, Timestamp, Id), ()> = Table::new(82);
+const LOGS: Table<(Id,), Log> = Table::new(83);
+
+/// The operations of agents. An actor of another kind lists the same with its own kind.
+pub const ENTRIES: &[Entry] = &[
+    operation::<Add>(),
+    operation::<Remove>(),
+    operation::<Tend>(),
+    operation::<Record>(),
+    query::<super::Next>(),
+    query::<List>(),
+    query::<ReadLog>(),
+];
+
+fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(Id, Hook)>> {
+    let rows = HOOKS.scan(view, &HOOKS.range(), Direction::Ascending, MAX_WEBHOOKS)?;
+    Ok(rows.into_iter().map(|((id,), hook)| (id, hook)).collect())
+}
+
+/// Where the delivery under way stands; `None` when there is none.
+pub(super) fn under_way(view: &View<'_>, id: Id) -> Result<Option<(Hook, Id, Timestamp, Delivery)>> {
+    let Some(hook) = HOOKS.get(view, &(id,))?.filter(|hook| hook.disabled.is_none()) else { return Ok(None) };
+    let Some((delivery, until)) = hook.busy else { return Ok(None) };
+    Ok(DELIVERIES.get(view, &(id, delivery))?.map(|row| (hook, delivery, until, row)))
+}
+
+/// Tells every webhook that wants to know. Constant work: the requests come later.
+pub fn enqueue(turn: &mut Turn<'_>, subject: Subject) -> Result<()> {
+    for (id, mut hook) in all(turn)? {
+        let wanted = hook.events.iter().any(|event| event == subject.event());
+        if hook.disabled.is_some() || !wanted || hook.waiting >= MAX_WAITING {
+            continue;
+        }
+        let delivery = turn.random();
+        let row = Delivery { subject: subject.clone(), due: turn.now, attempts: 0 };
+        BY_DUE.put(turn, &(id, row.due, delivery), &())?;
+        DELIVERIES.put(turn, &(id, delivery), &row)?;
+        hook.waiting += 1;
+        go_on(turn, id, hook)?;
+    }
+    Ok(())
+}
+
+fn timer(id: &Id) -> String {
+    format!("webhook/{}", encode_hex(id))
+}
+
+/// Runs [`Tend`] at `due`, unless it runs earlier.
+fn tend_at(turn: &mut Turn<'_>, id: Id, due: Timestamp) -> Result<()> {
+    let key = timer(&id);
+    if turn.scheduled(&key)?.is_some_and(|set| set <= due) {
+        return Ok(());
+    }
+    let call =
+        Call { actor: turn.actor().clone(), name: Tend::NAME.to_owned(), arguments: encode(&Tend { hook: id })? };
+    turn.schedule_call(&key, due, call)
+}
+
+/// Takes up the delivery that is due, when none is under way, and stores the webhook.
+fn go_on(turn: &mut Turn<'_>, id: Id, mut hook: Hook) -> Result<()> {
+    if hook.disabled.is_none() && hook.busy.is_none_or(|(_, until)| until <= turn.now) {
+        hook.busy = None;
+        match BY_DUE.first(turn, &BY_DUE.prefix(&(id,)))? {
+            Some(((_, due, delivery), ())) if due <= turn.now => {
+                let until = turn.now.plus(LEASE);
+                hook.busy = Some((delivery, until));
+                turn.reach_out(encode_hex(&id));
+                // An earlier lease may have left an earlier time.
+                turn.cancel(&timer(&id))?;
+                tend_at(turn, id, until)?;
+            }
+            Some(((_, due, _), ())) => {
+                turn.cancel(&timer(&id))?;
+                tend_at(turn, id, due)?;
+            }
+            None => turn.cancel(&timer(&id))?,
+        }
+    }
+    Ok(HOOKS.put(turn, &(id,), &hook)?)
+}
+
+/// Ends every webhook, for a registration that ends or gives way to another.
+pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
+    for (id, _) in all(turn)? {
+        remove(turn, id)?;
+    }
+    Ok(())
+}
+
+/// Forgets a webhook; what waits for it is swept away by its timer, bounded work a turn.
+fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
+    HOOKS.delete(turn, &(id,));
+    LOGS.delete(turn, &(id,));
+    tend_at(turn, id, turn.now)
+}
+
+/// The sealed secrets.
+pub fn sealed(view: &(impl Read + ?Sized)) -> Result<Vec<(Id, Vec<u8>)>> {
+    Ok(all(view)?.into_iter().map(|(id, hook)| (id, hook.sealed)).collect())
+}
+
+/// Replaces a sealed secret if it is still `old`; whether it was.
+pub fn reseal(turn: &mut Turn<'_>, id: Id, old: &[u8], new: Vec<u8>) -> Result<bool> {
+    let Some(hook) = HOOKS.get(turn, &(id,))?.filter(|hook| hook.sealed == old) else { return Ok(false) };
+    HOOKS.put(turn, &(id,), &Hook { sealed: new, ..hook })?;
+    Ok(true)
+}
+
+/// A new webhook.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Add {
+    pub id: Id,
+    pub url: String,
+    pub events: Vec<String>,
+    pub sealed: Vec<u8>,
+}
+
+impl Operation for Add {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhook_add";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if turn.actor().kind == Kind::Agent {
+            record::active(turn)?.ok_or_else(record::gone)?;
+        }
+        if all(turn)?.len() >= MAX_WEBHOOKS {
+            return Err(Error::conflict(format!("There are {MAX_WEBHOOKS} webhooks already; delete one first.")));
+        }
+        let Add { id, url, events, sealed } = self;
+        let (created, disabled) = (turn.now, None);
+        let hook =
+            Hook { url, events, sealed, created, disabled, failures: 0, failing_since: None, waiting: 0, busy: None };
+        Ok(HOOKS.put(turn, &(id,), &hook)?)
+    }
+}
+
+/// Deletes a webhook with all that waits for it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Remove {
+    pub id: Id,
+}
+
+impl Operation for Remove {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhook_remove";
+    /// Whether there was one.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        let found = HOOKS.contains(turn, &(self.id,))?;
+        if found {
+            remove(turn, self.id)?;
+        }
+        Ok(found)
+    }
+}
+
+/// Takes up what is due of a webhook, also what was under way too long; sweeps what is left of one that is gone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Tend {
+    hook: Id,
+}
+
+impl Operation for Tend {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhook_tend";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let id = self.hook;
+        let hook = HOOKS.get(turn, &(id,))?;
+        if let Some(hook) = hook.clone().filter(|hook| hook.disabled.is_none()) {
+            return go_on(turn, id, hook);
+        }
+        let rows = DELIVERIES.scan(turn, &DELIVERIES.prefix(&(id,)), Direction::Ascending, SWEEP)?;
+        for (key, row) in &rows {
+            DELIVERIES.delete(turn, key);
+            BY_DUE.delete(turn, &(id, row.due, key.1));
+        }
+        if let Some(mut hook) = hook {
+            hook.waiting = hook.waiting.saturating_sub(u32::try_from(rows.len()).unwrap_or(u32::MAX));
+            HOOKS.put(turn, &(id,), &hook)?;
+        }
+        if rows.len() == SWEEP { tend_at(turn, id, turn.now.plus(1)) } else { Ok(()) }
+    }
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// The receiver answered so.
+    Status(u16),
+    /// It did not answer in time, or no connection was made.
+    Failed,
+    /// There is nothing to tell any more.
+    Gone,
+}
+
+/// Records an attempt, and takes up the next delivery.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    pub hook: Id,
+    pub delivery: Id,
+    pub began: Timestamp,
+    /// Milliseconds.
+    pub latency: u32,
+    pub outcome: Outcome,
+}
+
+impl Operation for Record {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhook_record";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let (id, key) = (self.hook, (self.hook, self.delivery));
+        let Some(mut hook) = HOOKS.get(turn, &(id,))?.filter(|hook| hook.disabled.is_none()) else { return Ok(()) };
+        // A record that comes after its lease, while another attempt of the delivery is under way, changes nothing: that
+        // one will have its own.
+        if hook.busy.is_none_or(|(delivery, until)| delivery != self.delivery || self.began.plus(LEASE) < until) {
+            return Ok(());
+        }
+        hook.busy = None;
+        let Some(mut row) = DELIVERIES.get(turn, &key)? else { return go_on(turn, id, hook) };
+        BY_DUE.delete(turn, &(id, row.due, self.delivery));
+        row.attempts = row.attempts.saturating_add(1);
+        let next = self.judge(&mut hook, row.attempts, turn.now);
+        match next {
+            Some(due) => {
+                row.due = due;
+                BY_DUE.put(turn, &(id, due, self.delivery), &())?;
+                DELIVERIES.put(turn, &key, &row)?;
+            }
+            None => {
+                DELIVERIES.delete(turn, &key);
+                hook.waiting = hook.waiting.saturating_sub(1);
+            }
+        }
+        if self.outcome != Outcome::Gone {
+            self.log(turn, &row, next)?;
+        }
+        if hook.disabled.is_some() {
+            HOOKS.put(turn, &(id,), &hook)?;
+            return tend_at(turn, id, turn.now);
+        }
+        go_on(turn, id, hook)
+    }
+}
+
+impl Record {
+    /// Counts the attempt for or against the receiver; when the delivery is tried again.
+    fn judge(&self, hook: &mut Hook, attempts: u32, now: Timestamp) -> Option<Timestamp> {
+        match self.outcome {
+            Outcome::Gone => return None,
+            Outcome::Status(200..=299) => {
+                hook.failures = 0;
+                hook.failing_since = None;
+                return None;
+            }
+            Outcome::Status(_) | Outcome::Failed => {}
+        }
+        hook.failures = hook.failures.saturating_add(1);
+        let since = *hook.failing_since.get_or_insert(self.began);
+        let hopeless = hook.failures >= MAX_FAILURES && now.since(since) >= PATIENCE;
+        if self.outcome == Outcome::Status(410) || hopeless {
+            hook.disabled = Some(now);
+            return None;
+        }
+        let wait = usize::try_from(attempts).ok().and_then(|attempts| SCHEDULE.get(attempts.checked_sub(1)?))?;
+        Some(self.began.plus(*wait))
+    }
+
+    fn log(&self, turn: &mut Turn<'_>, row: &Delivery, next: Option<Timestamp>) -> Result<()> {
+        let mut log = LOGS.get(turn, &(self.hook,))?.unwrap_or_default();
+        if log.0.len() >= MAX_LOG {
+            log.0.remove(0);
+        }
+        log.0.push(Tried {
+            delivery: self.delivery,
+            event: row.subject.event().to_owned(),
+            attempt: row.attempts,
+            at: self.began,
+            latency: self.latency,
+            status: match self.outcome {
+                Outcome::Status(status) => Some(status),
+                Outcome::Failed | Outcome::Gone => None,
+            },
+            next,
+        });
+        Ok(LOGS.put(turn, &(self.hook,), &log)?)
+    }
+}
+
+/// Every webhook, oldest first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct List;
+
+impl Query for List {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhooks";
+    type Reply = Vec<(Id, Hook)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let mut hooks = all(view)?;
+        hooks.sort_by_key(|(id, hook)| (hook.created, *id));
+        Ok(hooks)
+    }
+}
+
+/// The last attempts of a webhook, newest last; `None` when there is no such webhook.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadLog {
+    pub id: Id,
+}
+
+impl Query for ReadLog {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhook_log";
+    type Reply = Option<Vec<Tried>>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        if !HOOKS.contains(view, &(self.id,))? {
+            return Ok(None);
+        }
+        Ok(Some(LOGS.get(view, &(self.id,))?.unwrap_or_default().0))
+    }
+}

@@ -1,0 +1,208 @@
+//! The webhooks of an agent (spec relay 13.1, 13.2).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::send::{SECRET, owner, permitted};
+use super::{Add, Hook, Id, List, PURPOSE, ReadLog, Remove, Tried};
+use crate::actor::{ActorId, Kind};
+use crate::agent::{custody, wire};
+use crate::crypto::encoding::encode_base64;
+use crate::http::{Cx, Response, Route, handler};
+use crate::{Error, Result, runtime};
+
+pub const ROUTES: &[Route] = &[
+    Route::post("/v1/agent/webhooks", handler!(create))
+        .agent()
+        .accepts::<WebhookRequest>()
+        .creates::<CreatedWebhook>()
+        .summary("Have events sent to an https address. The secret that signs them is shown here only."),
+    Route::get("/v1/agent/webhooks", handler!(list))
+        .agent()
+        .returns::<WebhookList>()
+        .summary("The caller's webhooks, oldest first."),
+    Route::delete("/v1/agent/webhooks/{id}", handler!(delete))
+        .agent()
+        .returns::<DeletedWebhook>()
+        .summary("Delete a webhook; what waits for it is not sent."),
+    Route::get("/v1/agent/webhooks/{id}/deliveries", handler!(deliveries))
+        .agent()
+        .extension()
+        .returns::<DeliveryList>()
+        .summary("The last 50 attempts to deliver to a webhook, newest first."),
+];
+
+/// Events that agents can have sent.
+const EVENTS: [&str; 1] = ["message"];
+/// Most bytes of an address; our choice.
+const MAX_URL: usize = 2_048;
+
+/// A new webhook.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct WebhookRequest {
+    /// https, port 443 or 8443, a host of the open Internet; at most 2048 bytes.
+    pub webhook_url: String,
+    /// Default `["message"]`, the only event there is.
+    pub events: Option<Vec<String>>,
+}
+
+/// What was made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CreatedWebhook {
+    pub id: String,
+    /// Key of the header `X-Svc-Signature`, with its whole text. Never shown again.
+    pub secret: String,
+    pub webhook_url: String,
+    pub events: Vec<String>,
+    pub enabled: bool,
+    pub failure_count: u32,
+    pub created_at: String,
+}
+
+/// One webhook.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Webhook {
+    pub id: String,
+    pub webhook_url: String,
+    pub events: Vec<String>,
+    /// False once the receiver answered 410, or failed 20 attempts in a row over a day and more.
+    pub enabled: bool,
+    /// Failed attempts since the last success.
+    pub failure_count: u32,
+    /// Deliveries that wait; beyond 10000 nothing is added.
+    pub pending: u32,
+    pub created_at: String,
+    pub disabled_at: Option<String>,
+}
+
+/// Webhooks of the caller.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WebhookList {
+    pub webhooks: Vec<Webhook>,
+    pub count: usize,
+}
+
+/// A deletion.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeletedWebhook {
+    pub id: String,
+    pub deleted: bool,
+}
+
+/// Attempts.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeliveryList {
+    pub deliveries: Vec<DeliveryAttempt>,
+    pub count: usize,
+}
+
+/// One attempt.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeliveryAttempt {
+    /// Header `webhook-id`; the same at every attempt of a delivery.
+    pub delivery_id: String,
+    pub event: String,
+    /// 1 to 6.
+    pub attempt: u32,
+    pub at: String,
+    pub latency_ms: u32,
+    pub delivered: bool,
+    /// What the receiver answered; null when it did not.
+    pub status_code: Option<u16>,
+    /// When it is tried again; null when it is not.
+    pub next_attempt_at: Option<String>,
+}
+
+fn webhook(actor: &str, (id, hook): (Id, Hook)) -> Webhook {
+    Webhook {
+        id: wire::message_id(actor, &id),
+        webhook_url: hook.url,
+        events: hook.events,
+        enabled: hook.disabled.is_none(),
+        failure_count: hook.failures,
+        pending: hook.waiting,
+        created_at: hook.created.to_string(),
+        disabled_at: hook.disabled.map(|at| at.to_string()),
+    }
+}
+
+/// The local part of an id that belongs to the caller; anybody else's is unknown.
+fn own_id(cx: &Cx, actor: &str) -> Result<Id> {
+    let named = wire::parse_message_id(cx.path("id")?).filter(|(owner, _)| owner == actor);
+    named.map(|(_, id)| id).ok_or_else(unknown)
+}
+
+fn unknown() -> Error {
+    Error::not_found("There is no such webhook.")
+}
+
+fn short<const N: usize>(random: [u8; 32]) -> [u8; N] {
+    let mut id = [0; N];
+    id.iter_mut().zip(random).for_each(|(to, from)| *to = from);
+    id
+}
+
+async fn create(cx: Cx) -> Result<Response> {
+    let WebhookRequest { webhook_url: url, events } = cx.json()?;
+    if url.len() > MAX_URL {
+        return Err(Error::bad_request("`webhook_url` must be at most 2048 bytes."));
+    }
+    permitted(cx.settings(), &url)?;
+    let mut events = events.unwrap_or_else(|| EVENTS.map(str::to_owned).to_vec());
+    events.sort_unstable();
+    events.dedup();
+    if events.is_empty() || events.iter().any(|event| !EVENTS.contains(&event.as_str())) {
+        return Err(Error::bad_request("`events` must be a list of events; the only one is `message`."));
+    }
+    let rt = &*cx.rt;
+    let actor = cx.caller.agent()?.actor.as_str();
+    let id = short(rt.random());
+    let secret = Zeroizing::new(format!("{SECRET}{}", encode_base64(&rt.random())));
+    let owner = owner(cx.settings(), &ActorId::new(Kind::Agent, actor))?;
+    let sealed = custody::seal(rt, &owner, PURPOSE, secret.as_bytes())?;
+    let add = Add { id, url: url.clone(), events: events.clone(), sealed };
+    runtime::call(rt, actor, &add).await?;
+    Response::created(&CreatedWebhook {
+        id: wire::message_id(actor, &id),
+        secret: secret.to_string(),
+        webhook_url: url,
+        events,
+        enabled: true,
+        failure_count: 0,
+        created_at: cx.now().to_string(),
+    })
+}
+
+async fn list(cx: Cx) -> Result<Response> {
+    let actor = cx.caller.agent()?.actor.as_str();
+    let hooks = runtime::query(&*cx.rt, actor, &List).await?;
+    let webhooks: Vec<Webhook> = hooks.into_iter().map(|hook| webhook(actor, hook)).collect();
+    Response::json(&WebhookList { count: webhooks.len(), webhooks })
+}
+
+async fn delete(cx: Cx) -> Result<Response> {
+    let actor = cx.caller.agent()?.actor.as_str();
+    let id = own_id(&cx, actor)?;
+    match runtime::call(&*cx.rt, actor, &Remove { id }).await? {
+        true => Response::json(&DeletedWebhook { id: wire::message_id(actor, &id), deleted: true }),
+        false => Err(unknown()),
+    }
+}
+
+async fn deliveries(cx: Cx) -> Result<Response> {
+    let actor = cx.caller.agent()?.actor.as_str();
+    let tried = runtime::query(&*cx.rt, actor, &ReadLog { id: own_id(&cx, actor)? }).await?.ok_or_else(unknown)?;
+    let shown = |tried: Tried| DeliveryAttempt {
+        delivery_id: wire::message_id(actor, &tried.delivery),
+        event: tried.event,
+        attempt: tried.attempt,
+        at: tried.at.to_string(),
+        latency_ms: tried.latency,
+        delivered: tried.status.is_some_and(|status| (200..300).contains(&status)),
+        status_code: tried.status,
+        next_attempt_at: tried.next.map(|next| next.to_string()),
+    };
+    let deliveries: Vec<DeliveryAttempt> = tried.into_iter().rev().map(shown).collect();
+    Response::json(&DeliveryList { count: deliveries.len(), deliveries })
+}

@@ -1,0 +1,177 @@
+//! One attempt of a delivery: what it tells, how it is signed, the request.
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::queue::{self, LEASE};
+use super::{Id, Outcome, Record, Subject, TIMEOUT};
+use crate::actor::{ActorId, Call, Kind, Operation, Query, View, decode, encode};
+use crate::agent::wire::{self, RawMessage};
+use crate::agent::{mailbox, record};
+use crate::crypto::encoding::{decode_base64, decode_hex_array, encode_base64, encode_hex};
+use crate::crypto::hash::hmac_sha256;
+use crate::fetch::{Networks, Outgoing, check_url};
+use crate::measurement::domain::host_of;
+use crate::runtime::Runtime;
+use crate::settings::Settings;
+use crate::time::SECOND;
+use crate::{Error, Result, Timestamp};
+
+/// What the secret is sealed for.
+pub const PURPOSE: &str = "webhook/1";
+/// How every secret begins (Standard Webhooks); the rest is base64.
+pub(super) const SECRET: &str = "whsec_";
+
+/// A delivery as it is to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    pub url: String,
+    pub sealed: Vec<u8>,
+    pub delivery: Id,
+    /// JSON, the same at every attempt; `None` when there is nothing to tell any more.
+    pub body: Option<String>,
+    /// When the attempt counts as lost.
+    pub until: Timestamp,
+}
+
+/// The delivery under way of a webhook.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Next {
+    pub hook: Id,
+}
+
+impl Query for Next {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhook_next";
+    type Reply = Option<Job>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Job>> {
+        let Some((hook, delivery, until, row)) = queue::under_way(view, self.hook)? else { return Ok(None) };
+        let body = body(view, &row.subject)?;
+        Ok(Some(Job { url: hook.url, sealed: hook.sealed, delivery, body, until }))
+    }
+}
+
+/// What is told of a message: what the recipient could read, and nothing that only the service could (spec relay 13.3).
+#[derive(Serialize)]
+struct MessageEvent {
+    event: &'static str,
+    timestamp: String,
+    message: RawMessage,
+}
+
+fn body(view: &View<'_>, subject: &Subject) -> Result<Option<String>> {
+    let (event, actor) = (subject.event(), &view.actor().name);
+    let told = match subject {
+        Subject::Message { local, stamp } => {
+            let Some(item) = mailbox::item(view, local, *stamp)? else { return Ok(None) };
+            let to = wire::did_text(view.settings, &record::did_of(actor)?);
+            let message = wire::raw_message(view.settings, actor, &to, item);
+            MessageEvent { event, timestamp: wire::stamp_text(*stamp), message }
+        }
+    };
+    serde_json::to_string(&told).map(Some).map_err(Error::internal)
+}
+
+/// Refuses addresses that nothing is sent to: see [`check_url`]; also the deployment's own, which would tell itself.
+pub(super) fn permitted(settings: &Settings, url: &str) -> Result<Networks> {
+    let beyond = Networks::parse(&settings.allow_outbound).unwrap_or_default();
+    check_url(url, &beyond)?;
+    let host = |url: &str| host_of(url).trim_end_matches('.').to_ascii_lowercase();
+    if host(url) == host(&settings.base_url()) && check_url(url, &Networks::default()).is_ok() {
+        return Err(Error::bad_request("`webhook_url` must not lead to this service."));
+    }
+    Ok(beyond)
+}
+
+/// Headers that let the receiver know who sent a body and which it is: those of relay 4.15, keyed with the text of the
+/// secret, and beside them those of Standard Webhooks, keyed with the bytes it stands for.
+pub(super) fn signed(brand: &str, secret: &str, id: &str, seconds: i64, body: &str) -> Result<Vec<(String, String)>> {
+    let key = secret.strip_prefix(SECRET).unwrap_or_default();
+    let key = Zeroizing::new(decode_base64("secret", key).map_err(Error::internal)?);
+    let standard = hmac_sha256(&key, format!("{id}.{seconds}.{body}").as_bytes());
+    let plain = hmac_sha256(secret.as_bytes(), body.as_bytes());
+    Ok(vec![
+        ("content-type".to_owned(), "application/json".to_owned()),
+        (format!("x-{brand}-signature"), format!("sha256={}", encode_hex(&plain))),
+        ("webhook-id".to_owned(), id.to_owned()),
+        ("webhook-timestamp".to_owned(), seconds.to_string()),
+        ("webhook-signature".to_owned(), format!("v1,{}", encode_base64(&standard))),
+    ])
+}
+
+/// Makes the request that an actor asked for under `key` ([`crate::actor::Turn::reach_out`]) and records what came of it.
+/// An error means that nothing was recorded; the actor's timer asks again.
+pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()> {
+    let hook: Id = decode_hex_array("key", key).map_err(Error::internal)?;
+    let call = |name: &str, arguments| Call { actor: actor.clone(), name: name.to_owned(), arguments };
+    let next = rt.query(call(Next::NAME, encode(&Next { hook })?)).await?;
+    let began = rt.now();
+    let Some(job) = decode::<Option<Job>>(&next)? else { return Ok(()) };
+    // Too late to end within the lease: whoever ends the lease asks anew, so that two are never under way.
+    if job.until.since(began) < LEASE - 20 * SECOND {
+        return Ok(());
+    }
+    let delivery = job.delivery;
+    let outcome = match &job.body {
+        None => Outcome::Gone,
+        Some(body) => make(rt, actor, &job, body).await?,
+    };
+    let latency = u32::try_from(rt.now().since(began) / 1_000).unwrap_or(u32::MAX);
+    let record = Record { hook, delivery, began, latency, outcome };
+    rt.call(call(Record::NAME, encode(&record)?)).await.map(|_| ())
+}
+
+async fn make(rt: &dyn Runtime, actor: &ActorId, job: &Job, body: &str) -> Result<Outcome> {
+    let environment = rt.environment();
+    let settings = &environment.settings;
+    // Settings may have changed since the address was taken.
+    let Ok(beyond) = permitted(settings, &job.url) else { return Ok(Outcome::Failed) };
+    let secret = environment.secrets.sealing().open(&owner(settings, actor)?, PURPOSE, &job.sealed);
+    let secret = secret.map_err(Error::internal)?;
+    let secret = std::str::from_utf8(&secret).map_err(Error::internal)?;
+    let id = wire::message_id(&actor.name, &job.delivery);
+    let mut headers = signed(&settings.brand, secret, &id, rt.now().seconds(), body)?;
+    let agent = format!("heliograph/{} (+{})", env!("CARGO_PKG_VERSION"), settings.base_url());
+    headers.push(("user-agent".to_owned(), agent));
+    let body = Some(body.to_owned().into());
+    let outgoing = Outgoing { url: job.url.clone(), headers, body, timeout: TIMEOUT, max_bytes: 0, beyond };
+    Ok(rt.fetch(outgoing).await.map_or(Outcome::Failed, |answer| Outcome::Status(answer.status)))
+}
+
+/// Whom the secrets of an actor are sealed for: an agent's as all that it has.
+pub(super) fn owner(settings: &Settings, actor: &ActorId) -> Result<String> {
+    Ok(match actor.kind {
+        Kind::Agent => wire::did_text(settings, &record::did_of(&actor.name)?),
+        _ => actor.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec relay 4.15. Expected values by Python's hmac; the second is the published example of Standard Webhooks.
+    #[test]
+    fn signatures_are_those_that_other_implementations_compute() {
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+        let body = r#"{"test": 2432232314}"#;
+        let headers = signed("svc", secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body).unwrap();
+        let header = |name: &str| headers.iter().find(|(known, _)| known == name).unwrap().1.as_str();
+        assert_eq!(header("webhook-signature"), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        assert_eq!(header("x-svc-signature"), PLAIN);
+        assert_eq!((header("webhook-id"), header("webhook-timestamp")), ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330"));
+    }
+
+    const PLAIN: &str = "sha256=80ec8a89ce3cd22133a1066caecb4d04fea7467657c8514d717ec42c38a5c94c";
+
+    #[test]
+    fn nothing_is_sent_to_the_service_itself() {
+        let mut settings = Settings::default();
+        settings.set("public_url", "https://relay.example.org/").unwrap();
+        permitted(&settings, "https://example.org/hook").unwrap();
+        for url in ["https://relay.example.org/v1", "https://RELAY.example.org.:8443/", "http://example.org/"] {
+            assert!(permitted(&settings, url).is_err(), "{url}");
+        }
+    }
+}
