@@ -193,7 +193,7 @@ impl Step {
         }
         QUEUE.put(turn, &(target.clone(),), &())?;
         changes::measured(turn, &target, (day, day))?;
-        changes::forget(turn, (day, asn, source))?;
+        changes::forget(turn, (day, source))?;
         self.removed += entries;
         *self.targets.entry(target).or_default() += entries;
         self.networks.entry(asn).or_insert((0, source)).0 += entries;

@@ -53,8 +53,32 @@ impl Cell {
         (self.target.clone(), self.day, self.asn, self.source)
     }
 
+    /// Adds what another part of the same import says of the same cell; how many of its source rows were known.
+    pub fn join(&mut self, more: Cell) -> u64 {
+        let (entries, _) = packed::unite(&self.entries, &more.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
+        let owned = |cell: &Cell| -> Vec<u8> {
+            let rows = cell.rows.chunks_exact(HASH_LEN).zip(cell.owners.chunks_exact(PREFIX_LEN));
+            rows.flat_map(|(row, owner)| [row, owner].concat()).collect()
+        };
+        // Where two rows share a hash the smaller owner stays, whatever comes first.
+        let least = |a: &[u8], b: &[u8], out: &mut Vec<u8>| out.extend_from_slice(a.min(b));
+        let (rows, repeats) = packed::unite(&owned(self), &owned(&more), HASH_LEN + PREFIX_LEN, HASH_LEN, least);
+        self.entries = entries;
+        self.rows.clear();
+        self.owners.clear();
+        for (row, owner) in rows.chunks_exact(HASH_LEN + PREFIX_LEN).filter_map(|both| both.split_at_checked(HASH_LEN))
+        {
+            self.rows.extend_from_slice(row);
+            self.owners.extend_from_slice(owner);
+        }
+        let mut witnesses = Witnesses(std::mem::take(&mut self.witnesses));
+        more.witnesses.into_iter().for_each(|witness| witnesses.add(witness));
+        self.witnesses = witnesses.0;
+        repeats
+    }
+
     /// Where it stands in a fold.
-    fn place(&self) -> (&str, u8, u32, u32) {
+    pub fn place(&self) -> (&str, u8, u32, u32) {
         (&self.target, self.source, self.day, self.asn)
     }
 }
@@ -319,8 +343,8 @@ struct Totals<'a> {
     /// Whether the target of the latest cells does; cells come by target.
     needs_peers: bool,
     peers: BTreeSet<(&'a str, u32)>,
-    /// Measurements more than before by day, network, source and hour.
-    volume: BTreeMap<(u32, u32, u8), [i64; 24]>,
+    /// Measurements more than before by day and source, network, and hour.
+    volumes: BTreeMap<(u32, u8), BTreeMap<u32, [i64; 24]>>,
 }
 
 impl<'a> Totals<'a> {
@@ -339,7 +363,7 @@ impl<'a> Totals<'a> {
             source.last_hour = source.last_hour.max(last_hour(cell));
         }
         if change.hours != [0; 24] {
-            let volume = self.volume.entry((cell.day, cell.asn, cell.source)).or_default();
+            let volume = self.volumes.entry((cell.day, cell.source)).or_default().entry(cell.asn).or_default();
             volume.iter_mut().zip(change.hours).for_each(|(sum, more)| *sum += more);
         }
         if change.altered {
@@ -443,8 +467,8 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
         }
         changes::measured(turn, target, *days)?;
     }
-    for (key, hours) in totals.volume {
-        changes::heard(turn, key, &hours)?;
+    for (key, networks) in &totals.volumes {
+        changes::heard(turn, *key, networks)?;
     }
     for (target, day) in totals.peers {
         PEERS_CHANGED.put(turn, &(target.to_owned(), day), &())?;

@@ -7,8 +7,9 @@ use crate::Timestamp;
 use crate::actor::host::{self, Space};
 use crate::actor::{self, ActorId, Call, Kind};
 use crate::country::packed::Cells;
-use crate::country::{FoldReport, Source};
+use crate::country::{Fold, FoldReport, Source};
 use crate::import::group::Groups;
+use crate::import::runs::{self, Merge};
 use crate::import::{ImportKind, Options};
 use crate::kv::{Direction, MemoryStore, Range, Read, Store, decode_row};
 use crate::measurement::outcome::{EndpointSet, Judgement, flag};
@@ -51,12 +52,42 @@ pub fn parsed(measurements: u8) -> impl Strategy<Value = Parsed> {
 
 /// Folds rows as an import does; in how many operations.
 pub fn fold(store: &mut MemoryStore, chunk: &[Parsed]) -> usize {
+    apply(store, grouped(chunk).folds(Source::Ooni, 0).into_values().flatten())
+}
+
+fn grouped(chunk: &[Parsed]) -> Groups {
     let mut groups = Groups::default();
-    for parsed in chunk {
-        groups.add(parsed.clone());
+    chunk.iter().for_each(|parsed| groups.add(parsed.clone()));
+    groups
+}
+
+/// Folds rows as an import larger than memory does; how many exact repeats were met.
+fn fold_runs(store: &mut MemoryStore, chunks: &[&[Parsed]]) -> u64 {
+    let mut repeats = 0;
+    let mut runs = Vec::new();
+    for chunk in chunks {
+        let sorted = grouped(chunk).sorted();
+        repeats += sorted.repeats;
+        let mut run = Vec::new();
+        runs::write(&sorted, Source::Ooni, &mut run).unwrap();
+        runs.push(run);
     }
+    let mut merge = Merge::new(runs.iter().map(Vec::as_slice).collect(), 0).unwrap();
+    let folds = std::iter::from_fn(|| merge.next_fold().unwrap());
+    apply(
+        store,
+        folds.map(|(country, fold)| {
+            assert_eq!(country, *b"KE");
+            fold
+        }),
+    );
+    repeats + merge.repeats
+}
+
+/// Applies folds; in how many operations.
+fn apply(store: &mut MemoryStore, folds: impl Iterator<Item = Fold>) -> usize {
     let mut operations = 0;
-    for mut fold in groups.folds(Source::Ooni, 0).into_values().flatten() {
+    for mut fold in folds {
         while !fold.cells.is_empty() {
             let actor = ActorId::new(Kind::Country, "KE");
             let settings = Settings::default();
@@ -115,6 +146,11 @@ proptest! {
         fold(&mut other, b);
         fold(&mut other, &distinct[repeat.index(distinct.len())..]);
         prop_assert_eq!(stored(&once), stored(&other));
+
+        let mut merged = MemoryStore::default();
+        let repeats = fold_runs(&mut merged, &[b, a, &distinct[repeat.index(distinct.len())..]]);
+        prop_assert_eq!(stored(&once), stored(&merged));
+        prop_assert_eq!(repeats as usize, distinct.len() - repeat.index(distinct.len()));
     }
 }
 
