@@ -1,7 +1,8 @@
 //! Imports: a stream of any supported kind goes, chunk by chunk, to the actors that keep it.
 //!
 //! The same functions serve the operator's endpoint (one chunk per request) and the command line (a whole file): read a
-//! self-contained [`chunk`], parse it, [`group`] what it says by country and cell, fold. Memory is bounded by the chunk.
+//! self-contained [`chunk`], parse it, [`group`] what it says by country and cell, fold. Memory is bounded by the chunk; a
+//! file on the command line is sorted outside memory first ([`runs`]), so that each row is written once.
 //! Everything is idempotent: a chunk that failed half-way is sent again whole (ruling foundation-relay 22).
 
 pub mod chunk;
