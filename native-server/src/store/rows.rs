@@ -192,7 +192,7 @@ mod tests {
             for _ in 0..200 {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let key = (state >> 19).to_be_bytes().to_vec();
-                if state % 7 == 0 {
+                if state.is_multiple_of(7) {
                     model.remove(&key);
                     batch.delete(key);
                 } else {
