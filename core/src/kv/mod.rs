@@ -11,6 +11,7 @@ pub mod codec;
 pub mod conformance;
 #[cfg(any(test, feature = "conformance"))]
 pub mod fault;
+pub mod float;
 mod memory;
 mod overlay;
 mod table;

@@ -9,6 +9,7 @@ mod import;
 mod incidents;
 mod keys;
 mod serve;
+mod spill;
 mod sweep;
 
 use std::process::ExitCode;
