@@ -331,7 +331,7 @@ async fn listen(state: Rc<State>, agent: usize, first: Instant) {
         state.open.set(state.open.get() - 1);
         state.ended.set(state.ended.get() + 1);
         // One in four comes back on a new connection, as through a proxy that keeps none.
-        if agent % 4 == 0 {
+        if agent.is_multiple_of(4) {
             connection = Connection::default();
         }
         tokio::time::sleep(PAUSE).await;
