@@ -4,8 +4,9 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large` and `--incidents` measure other things. The result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
+//! `taskset` is there. `--large`, `--incidents` and `--agents` measure other things. The result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
+mod agents;
 mod bare;
 mod disk;
 mod edge;
@@ -51,6 +52,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--incidents") {
         return measure_incidents(&args);
     }
+    if args.iter().any(|arg| arg == "--agents") {
+        return measure_agents(&args);
+    }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });
     // Before the generator is pinned: a start may use every core, as it does for anybody.
@@ -64,15 +68,18 @@ fn main() {
     if !quick {
         // The parts of the other benches stay.
         let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
-        let others = [incidents::HEADING, large::HEADING].map(|heading| part(&before, heading));
+        let others = PARTS.map(|heading| part(&before, heading));
         std::fs::write(RESULTS, text + &others.concat()).unwrap();
     }
 }
 
+/// Headings of what the other benches leave.
+const PARTS: [&str; 3] = [agents::HEADING, incidents::HEADING, large::HEADING];
+
 /// The part of the results under a heading, up to the next bench's.
 fn part<'a>(results: &'a str, heading: &str) -> &'a str {
     let Some(at) = results.find(heading) else { return "" };
-    let next = [incidents::HEADING, large::HEADING].iter().filter_map(|other| results.find(other));
+    let next = PARTS.iter().filter_map(|other| results.find(other));
     let end = next.filter(|other| *other > at).min().unwrap_or(results.len());
     &results[at..end]
 }
@@ -80,15 +87,31 @@ fn part<'a>(results: &'a str, heading: &str) -> &'a str {
 /// Puts a part in the place of the earlier one.
 fn write_part(heading: &str, text: &str) {
     let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
-    let parts = [incidents::HEADING, large::HEADING];
-    let first = parts.iter().filter_map(|other| before.find(other)).min().unwrap_or(before.len());
-    let parts = parts.map(|other| if other == heading { text } else { part(&before, other) });
+    let first = PARTS.iter().filter_map(|other| before.find(other)).min().unwrap_or(before.len());
+    let parts = PARTS.map(|other| if other == heading { text } else { part(&before, other) });
     std::fs::write(RESULTS, before[..first].to_owned() + &parts.concat()).unwrap();
 }
 
-fn measure_incidents(args: &[String]) {
+/// What `--number` says.
+fn number(args: &[String]) -> Option<usize> {
     let given = args.iter().position(|arg| arg == "--number").and_then(|at| args.get(at + 1));
-    let number = given.map_or(incidents::INCIDENTS, |number| number.parse().unwrap());
+    given.map(|number| number.parse().unwrap())
+}
+
+fn measure_agents(args: &[String]) {
+    let plan = number(args).map_or(agents::FULL, agents::Plan::small);
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = agents::run(folder.path(), &plan, &cores);
+    let text = agents::render(&plan, &measured, &machine::describe(&cores));
+    println!("{text}");
+    if plan == agents::FULL {
+        write_part(agents::HEADING, &text);
+    }
+}
+
+fn measure_incidents(args: &[String]) {
+    let number = number(args).unwrap_or(incidents::INCIDENTS);
     let cores = machine::pin_generator();
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let measured = incidents::run(folder.path(), number, &cores, Duration::from_secs(2));
