@@ -236,6 +236,7 @@ fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
         ttl: 60,
         expected_version: Some(0),
         opens_session: false,
+        proved: true,
         proves: None,
     };
     let run =
