@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{self, AGENT, Agent, Public};
 use super::{pins, wire};
-use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding;
 use crate::directory::Did;
 use crate::http::{Cx, Param, Response, Route, handler};
@@ -159,9 +159,12 @@ fn since(agent: &Agent, row: Option<Timestamp>) -> Option<Timestamp> {
     row.filter(|since| *since >= agent.created)
 }
 
-/// Whether `from` may write to this agent.
-pub(crate) fn admits(view: &(impl Read + ?Sized), agent: &Agent, own: Did, from: Did) -> Result<bool> {
-    let Some(consent) = CONSENT.get(view, &())?.filter(|_| from != own) else { return Ok(true) };
+/// Whether `from` may write to the agent of this actor.
+pub(crate) fn admits(view: &(impl Read + ?Sized), actor: &ActorId, agent: &Agent, from: Did) -> Result<bool> {
+    let Some(consent) = CONSENT.get(view, &())? else { return Ok(true) };
+    if record::did_of(&actor.name)? == from {
+        return Ok(true);
+    }
     let listed = |list: List| -> Result<bool> { Ok(since(agent, LISTS.get(view, &list.key(from))?).is_some()) };
     if consent.blocked > 0 && listed(List::Blocked)? {
         return Ok(false);
@@ -175,13 +178,6 @@ pub(crate) fn admits(view: &(impl Read + ?Sized), agent: &Agent, own: Did, from:
                 || pins::is_pinned(view, from)?
         }
     })
-}
-
-/// The agent of this actor, when it is active and `from` may write to it.
-pub(crate) fn reached(turn: &Turn<'_>, from: Did) -> Result<Option<Agent>> {
-    let Some(agent) = record::active(turn)? else { return Ok(None) };
-    let own = record::did_of(&turn.actor().name)?;
-    Ok(if admits(turn, &agent, own, from)? { Some(agent) } else { None })
 }
 
 /// Remembers that this agent wrote to `to`.
@@ -407,11 +403,7 @@ impl Query for ReadPeer {
 
     fn run(self, view: &View<'_>) -> Result<Option<Public>> {
         let Some(agent) = record::active(view)? else { return Ok(None) };
-        let own = record::did_of(&view.actor().name)?;
-        if !admits(view, &agent, own, self.by)? {
-            return Ok(None);
-        }
-        record::public(view, agent).map(Some)
+        if admits(view, view.actor(), &agent, self.by)? { record::public(view, agent).map(Some) } else { Ok(None) }
     }
 }
 

@@ -176,12 +176,14 @@ impl Operation for Append {
     type Reply = Appended;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Appended> {
-        record::active(turn)?.ok_or_else(append_error)?;
+        let recipient = record::active(turn)?.ok_or_else(append_error)?;
         // What was accepted once was accepted, whatever the recipient said since (ruling foundation-relay 16).
         if let Some(repeat) = self.repeat(turn)? {
             return Ok(repeat);
         }
-        let recipient = consent::reached(turn, self.from)?.ok_or_else(append_error)?;
+        if !consent::admits(turn, turn.actor(), &recipient, self.from)? {
+            return Err(append_error());
+        }
         if self.expected_version.is_some_and(|version| version != recipient.keys.version) {
             return Ok(Appended::KeysChanged);
         }

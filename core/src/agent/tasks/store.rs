@@ -131,11 +131,13 @@ impl Operation for Put {
     type Reply = Option<Head>;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Option<Head>> {
-        record::active(turn)?.ok_or_else(wire::unknown_agent)?;
+        let agent = record::active(turn)?.ok_or_else(wire::unknown_agent)?;
         if let Some(head) = find(turn, self.local)? {
             return if head.from == self.from { Ok(Some(head.at(turn.now))) } else { Err(unknown_task()) };
         }
-        let agent = consent::reached(turn, self.from)?.ok_or_else(wire::unknown_agent)?;
+        if !consent::admits(turn, turn.actor(), &agent, self.from)? {
+            return Err(wire::unknown_agent());
+        }
         if self.expected_version.is_some_and(|version| version != agent.keys.version) {
             return Ok(None);
         }
