@@ -41,10 +41,27 @@ pub struct Append {
     pub expected_version: Option<u64>,
     /// The envelope carries the ML-KEM ciphertext of a session.
     pub opens_session: bool,
-    /// The sender was seen to hold its signing key before (ruling foundation-relay 11).
-    pub proved: bool,
+    pub origin: Origin,
     /// The sender's generation of keys that this message proved to be its own.
     pub proves: Option<u64>,
+}
+
+/// What is known of a sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// It was seen to hold its signing key before (ruling foundation-relay 11).
+    Proved,
+    /// It has an API key here and no more.
+    Unproved,
+    /// Another relay speaks for it. It has no actor here, and shares the tenth of the unproved.
+    Elsewhere,
+}
+
+impl Origin {
+    /// Of an agent that has an API key here.
+    pub fn of(proved: bool) -> Origin {
+        if proved { Origin::Proved } else { Origin::Unproved }
+    }
 }
 
 /// What became of it.
@@ -107,7 +124,7 @@ impl Append {
     /// senders, if this is one of them.
     fn count(&self, turn: &mut Turn<'_>, mut sender: Sender, size: u64) -> Result<(Sender, Unproved)> {
         let was_unproved = sender.unproved;
-        sender.unproved = !self.proved;
+        sender.unproved = self.origin != Origin::Proved;
         let mut unproved = Unproved::default();
         if was_unproved || sender.unproved {
             unproved = UNPROVED.get(turn, &())?.unwrap_or_default();
@@ -163,7 +180,7 @@ impl Append {
     /// Lets the sender remember whom it wrote to: it knows that agent now (ruling foundation-relay 39).
     fn introduce(&self, turn: &mut Turn<'_>) -> Result<()> {
         let to = record::did_of(&turn.actor().name)?;
-        if to == self.from {
+        if to == self.from || self.origin == Origin::Elsewhere {
             return Ok(());
         }
         turn.send(crate::crypto::encoding::actor_id(&self.from), &Wrote { to })
