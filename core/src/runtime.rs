@@ -146,6 +146,8 @@ pub struct Environment {
     pub buckets: Buckets,
     /// Usage counters of agents that wait to be written; [`crate::agent::usage::flush`] writes them.
     pub usage: crate::agent::usage::Usage,
+    /// Requests that wait for a message.
+    pub polls: crate::agent::poll::Polls,
     /// The search index as decoded last, and vectors of words.
     pub search: crate::incidents::search::Shared,
     /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::http::Cx::kept`].
@@ -165,6 +167,7 @@ impl Environment {
             secrets,
             buckets: Buckets::default(),
             usage: Default::default(),
+            polls: Default::default(),
             search: Default::default(),
             pages: Default::default(),
             deployment,

@@ -4,7 +4,8 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents` and `--agents` measure other things. The result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
+//! `taskset` is there. `--large`, `--incidents`, `--agents` and `--mailbox` measure other things. The result is
+//! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
 mod bare;
@@ -15,6 +16,7 @@ mod incidents;
 mod large;
 mod load;
 mod machine;
+mod mailbox;
 mod report;
 mod service;
 
@@ -55,6 +57,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--agents") {
         return measure_agents(&args);
     }
+    if args.iter().any(|arg| arg == "--mailbox") {
+        return measure_mailbox(&args);
+    }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });
     // Before the generator is pinned: a start may use every core, as it does for anybody.
@@ -68,18 +73,18 @@ fn main() {
     if !quick {
         // The parts of the other benches stay.
         let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
-        let others = PARTS.map(|heading| part(&before, heading));
+        let others = HEADINGS.map(|heading| part(&before, heading));
         std::fs::write(RESULTS, text + &others.concat()).unwrap();
     }
 }
 
-/// Headings of what the other benches leave.
-const PARTS: [&str; 3] = [agents::HEADING, incidents::HEADING, large::HEADING];
+/// What the other benches write their results under.
+const HEADINGS: [&str; 4] = [agents::HEADING, incidents::HEADING, large::HEADING, mailbox::HEADING];
 
 /// The part of the results under a heading, up to the next bench's.
 fn part<'a>(results: &'a str, heading: &str) -> &'a str {
     let Some(at) = results.find(heading) else { return "" };
-    let next = PARTS.iter().filter_map(|other| results.find(other));
+    let next = HEADINGS.iter().filter_map(|other| results.find(other));
     let end = next.filter(|other| *other > at).min().unwrap_or(results.len());
     &results[at..end]
 }
@@ -87,8 +92,8 @@ fn part<'a>(results: &'a str, heading: &str) -> &'a str {
 /// Puts a part in the place of the earlier one.
 fn write_part(heading: &str, text: &str) {
     let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
-    let first = PARTS.iter().filter_map(|other| before.find(other)).min().unwrap_or(before.len());
-    let parts = PARTS.map(|other| if other == heading { text } else { part(&before, other) });
+    let first = HEADINGS.iter().filter_map(|other| before.find(other)).min().unwrap_or(before.len());
+    let parts = HEADINGS.map(|other| if other == heading { text } else { part(&before, other) });
     std::fs::write(RESULTS, before[..first].to_owned() + &parts.concat()).unwrap();
 }
 
@@ -119,6 +124,19 @@ fn measure_incidents(args: &[String]) {
     println!("{text}");
     if number == incidents::INCIDENTS {
         write_part(incidents::HEADING, &text);
+    }
+}
+
+fn measure_mailbox(args: &[String]) {
+    let given = args.iter().position(|arg| arg == "--number").and_then(|at| args.get(at + 1));
+    let number = given.map_or(mailbox::MESSAGES, |number| number.parse().unwrap());
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = mailbox::run(folder.path(), number, &cores);
+    let text = mailbox::render(&measured, &machine::describe(&cores));
+    println!("{text}");
+    if number == mailbox::MESSAGES {
+        write_part(mailbox::HEADING, &text);
     }
 }
 

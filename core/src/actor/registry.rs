@@ -47,6 +47,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::usage::ENTRIES,
     crate::agent::mailbox::ENTRIES,
     crate::agent::pins::ENTRIES,
+    crate::agent::consent::ENTRIES,
     crate::agent::memberships::ENTRIES,
     crate::agent::memory::ENTRIES,
     crate::agent::presence::ENTRIES,

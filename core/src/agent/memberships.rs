@@ -134,7 +134,10 @@ impl Operation for Invited {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
+        let agent = record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
+        if !super::consent::admits(turn, turn.actor(), &agent, self.invite.inviter)? {
+            return Err(super::wire::unknown_agent());
+        }
         let Invited { channel, local, channel_name, invite } = self;
         let all = INVITES.scan(turn, &INVITES.range(), Direction::Ascending, MAX_INVITES)?;
         let waits = |other: &StoredInvite| other.status == Status::Pending && other.expires > turn.now;

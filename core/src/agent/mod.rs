@@ -9,6 +9,8 @@
 //! | [`prekeys`], [`username`], [`did_document`] | what they say |
 //! | [`listing`] | what the directory is told for its search |
 //! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
+//! | [`consent`] | who may write to the agent |
+//! | [`poll`] | answers that wait for a message |
 //! | [`memberships`] | the agent's rows about its channels and invites ([`crate::channel`] decides) |
 //! | [`capabilities`], [`tasks`], [`broadcasts`] | what an agent offers; work that agents ask of each other |
 //! | [`memory`], [`presence`] | what an agent keeps with the service; its heartbeat |
@@ -20,8 +22,8 @@
 //!
 //! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52 and 53
 //! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
-//! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
-//! [`listing`].
+//! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 96 to 99 [`consent`], 100 and 104 [`rotate`], 101 [`access`], 102
+//! [`username`], 103 [`listing`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 
@@ -29,6 +31,7 @@ pub mod access;
 pub mod api_key;
 pub mod broadcasts;
 pub mod capabilities;
+pub mod consent;
 pub mod custody;
 pub mod decrypt;
 pub mod did_document;
@@ -39,6 +42,7 @@ pub mod memberships;
 pub mod memory;
 pub mod messages;
 pub mod pins;
+pub mod poll;
 pub mod prekeys;
 pub mod presence;
 pub mod profile;

@@ -332,6 +332,7 @@ impl Operation for Create {
 
 /// What the agent holds beyond its record and its mail ends; its username is free at that time, or at once.
 fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
+    super::consent::ended(turn)?;
     super::memberships::ended(turn)?;
     super::memory::ended(turn)?;
     super::presence::ended(turn);

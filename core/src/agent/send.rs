@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::custody::{self, HeldKeys};
-use super::mailbox::{Append, Appended, Body, Local, append_error};
+use super::mailbox::{Append, Appended, Body, Local, Origin, append_error};
 use super::record::{Credentials, ReadPublic};
 use super::{record, wire};
 use crate::crypto::encoding::{decode_base64, decode_base64_array};
@@ -139,7 +139,7 @@ impl Labels {
         self.content_type.is_none() && self.message_type.is_none()
     }
 
-    fn append(self, local: Local, from: Did, body: Body) -> Append {
+    fn append(self, local: Local, from: Did, body: Body, origin: Origin) -> Append {
         Append {
             local,
             from,
@@ -151,6 +151,7 @@ impl Labels {
             ttl: self.ttl,
             expected_version: None,
             opens_session: false,
+            origin,
             proves: None,
         }
     }
@@ -220,7 +221,7 @@ async fn send(cx: Cx) -> Result<Response> {
         sender_signing: caller.keys.signing,
         sender_encryption: caller.keys.encryption,
     };
-    let mut append = labels.append(Local::default(), from, nothing);
+    let mut append = labels.append(Local::default(), from, nothing, Origin::of(caller.proved));
     for _ in 0..ATTEMPTS {
         let peer = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
         let peer = peer.filter(|peer| peer.active).ok_or_else(append_error)?;
@@ -295,7 +296,8 @@ async fn send_encrypted(cx: Cx) -> Result<Response> {
     let proves = proves(caller, &request, &envelope, &body, cx.now()).then_some(caller.keys.version);
     let local = local_of(&[b"message", &from, &nonce, &body.signature]);
     let opens_session = envelope.pq_ciphertext.is_some();
-    let append = Append { opens_session, proves, ..labels.append(local, from, body) };
+    let origin = Origin::of(caller.proved);
+    let append = Append { opens_session, proves, ..labels.append(local, from, body, origin) };
     let outcome = runtime::call(&*cx.rt, actor.as_str(), &append).await?;
     if matches!(outcome, Appended::Stored { .. }) && !sealed_sender {
         cx.rt.environment().usage.sent(&caller.actor);

@@ -38,6 +38,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::messages::ROUTES,
     crate::agent::verify::ROUTES,
     crate::agent::pins::ROUTES,
+    crate::agent::consent::ROUTES,
     crate::agent::memory::ROUTES,
     crate::agent::presence::ROUTES,
     crate::agent::capabilities::ROUTES,

@@ -10,7 +10,7 @@
 //! | `MESSAGES` | what is delivered, by local id; also remembers exact repeats (ruling foundation-relay 16) |
 //! | `READ`, `UNREAD` | what filters look at, in order; each message has its head in one of the two |
 //! | `UNREAD_FROM`, `THREADS` | indexes (ruling foundation-relay 10) |
-//! | `SENDERS`, `COUNTERS` | use of the quota, unread counts |
+//! | `SENDERS`, `UNPROVED`, `COUNTERS` | use of the quota, unread counts |
 //! | `ENDS`, `GONE` | per-minute buckets of expiry, and of ids to forget (ruling foundation-relay 17) |
 //! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (ruling foundation-relay 3) |
 //! | `BEGINNINGS` | how sessions began that no message was opened of yet |
@@ -31,11 +31,11 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{Entry, Turn, View, operation, query};
 use crate::crypto::hash;
 use crate::directory::Did;
-use crate::kv::{Read, Row, Table};
+use crate::kv::{Read, Row, StoreError, Table};
 use crate::time::{DAY, MINUTE};
 use crate::{Result, Timestamp};
 
-pub use append::{Append, Appended, append_error};
+pub use append::{Append, Appended, Origin, append_error};
 pub use count::{Unread, UnreadCount};
 pub use marks::{Delete, MAX_MARKS, Mark, MarkRead};
 pub use page::{Budget, Filter, Item, Page, ReadPage, page};
@@ -118,8 +118,26 @@ struct Sender {
     messages: u64,
     bytes: u64,
     unread: u64,
+    /// Its last message came before it was seen to hold its signing key: what it has here counts in [`UNPROVED`].
+    unproved: bool,
 }
-impl Row for Sender {}
+impl Row for Sender {
+    const VERSION: u8 = 2;
+    /// The first version did not tell unproved senders from others.
+    fn upgrade(_version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        let (messages, bytes, unread) =
+            postcard::from_bytes(bytes).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+        Ok(Sender { messages, bytes, unread, unproved: false })
+    }
+}
+
+/// What unproved senders hold together (ruling foundation-relay 39).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Unproved {
+    messages: u64,
+    bytes: u64,
+}
+impl Row for Unproved {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counters {
@@ -139,6 +157,7 @@ const COUNTERS: Table<(), Counters> = Table::new(35);
 const UNREAD_FROM: Table<(Did, Timestamp), ()> = Table::new(36);
 const SENDERS: Table<(Did,), Sender> = Table::new(37);
 const THREADS: Table<(Thread, Timestamp), ()> = Table::new(38);
+const UNPROVED: Table<(), Unproved> = Table::new(44);
 /// By the minutes in which messages end and came: the stamp to look from.
 const ENDS: Table<(Timestamp, Timestamp), Timestamp> = Table::new(39);
 const GONE: Table<(Timestamp, Local), Gone> = Table::new(40);
@@ -234,6 +253,12 @@ fn free(turn: &mut Turn<'_>, from: Did, messages: u64, bytes: u64) -> Result<()>
     if let Some(mut sender) = SENDERS.get(turn, &(from,))? {
         sender.messages = sender.messages.saturating_sub(messages);
         sender.bytes = sender.bytes.saturating_sub(bytes);
+        if sender.unproved {
+            let mut unproved = UNPROVED.get(turn, &())?.unwrap_or_default();
+            unproved.messages = unproved.messages.saturating_sub(messages);
+            unproved.bytes = unproved.bytes.saturating_sub(bytes);
+            UNPROVED.put(turn, &(), &unproved)?;
+        }
         match (sender.messages, sender.bytes) {
             (0, 0) => SENDERS.delete(turn, &(from,)),
             _ => SENDERS.put(turn, &(from,), &sender)?,

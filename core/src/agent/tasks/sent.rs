@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Head;
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::mailbox::Local;
-use crate::agent::{broadcasts, record};
+use crate::agent::{broadcasts, consent, record};
 use crate::kv::{Desc, Direction, Range, Table};
 use crate::{Result, Timestamp};
 
@@ -35,9 +35,8 @@ impl Operation for Note {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Note { local, head } = self;
         // A task of an earlier registration is none of the present one's.
-        if record::active(turn)?.is_none_or(|agent| agent.created > head.created) {
-            return Ok(());
-        }
+        let Some(agent) = record::active(turn)?.filter(|agent| agent.created <= head.created) else { return Ok(()) };
+        consent::wrote(turn, &agent, head.to)?;
         if let Some(broadcast) = head.broadcast {
             broadcasts::note(turn, broadcast, &head)?;
         }

@@ -6,7 +6,7 @@ use super::boxed::Boxed;
 use super::{Head, Priority, REMEMBERED, Status, check_move, sent, unknown_task};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::agent::mailbox::Local;
-use crate::agent::{capabilities, record, trust, wire};
+use crate::agent::{capabilities, consent, record, trust, wire};
 use crate::crypto::encoding::actor_id;
 use crate::directory::{Did, fold};
 use crate::kv::{Desc, Direction, Read, Row, Table};
@@ -134,6 +134,9 @@ impl Operation for Put {
         let agent = record::active(turn)?.ok_or_else(wire::unknown_agent)?;
         if let Some(head) = find(turn, self.local)? {
             return if head.from == self.from { Ok(Some(head.at(turn.now))) } else { Err(unknown_task()) };
+        }
+        if !consent::admits(turn, turn.actor(), &agent, self.from)? {
+            return Err(wire::unknown_agent());
         }
         if self.expected_version.is_some_and(|version| version != agent.keys.version) {
             return Ok(None);

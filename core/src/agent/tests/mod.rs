@@ -1,6 +1,7 @@
 //! Whole requests through the router, on a deployment in memory.
 
 mod channels;
+mod consents;
 mod delivery;
 mod identities;
 mod keys;
