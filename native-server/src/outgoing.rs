@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use heliograph_core::actor::ActorId;
-use heliograph_core::{runtime, webhook};
+use heliograph_core::runtime;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::runtime::Native;
 
 /// Requests under way at once. Each takes a thread for as long as its receiver does, at most
-/// [`webhook::TIMEOUT`], and a webhook has one at a time.
+/// [`heliograph_core::webhook::TIMEOUT`], and a webhook has one at a time.
 const AT_ONCE: usize = 256;
 
 /// Makes requests in the order in which they are asked for, for as long as the server runs.

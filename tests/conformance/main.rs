@@ -42,6 +42,7 @@ mod registration;
 mod relay_attest;
 mod relay_capabilities;
 mod relay_channels;
+mod relay_federation;
 mod relay_identity;
 mod relay_memory;
 mod relay_search;
@@ -102,6 +103,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_capabilities", relay_capabilities::CASES),
     ("relay_attest", relay_attest::CASES),
     ("relay_channels", relay_channels::CASES),
+    ("relay_federation", relay_federation::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),

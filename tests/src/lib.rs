@@ -5,6 +5,7 @@
 //! | [`target`] | the three runtimes a conformance test runs on |
 //! | [`client`] | one request, one answer; JSON helpers; event streams |
 //! | [`data`] | real data beside the checkout, and imports of it |
+//! | [`peer`] | another relay as a test plays it, honest or not |
 //! | [`process`] | starting and ending a server that we own |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
@@ -14,6 +15,7 @@
 
 pub mod client;
 pub mod data;
+pub mod peer;
 pub mod process;
 pub mod relay;
 pub mod simulation;

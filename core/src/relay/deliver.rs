@@ -27,7 +27,9 @@ pub const ROUTES: &[Route] = &[Route::post(relay_wire::PATH, handler!(deliver))
     .max_body(MAX_BODY)
     .accepts::<DeliverRequest>()
     .creates::<Delivered>()
-    .summary("A peer brings a message for an agent of this relay, signed in headers; an exact repeat gets the same answer.")];
+    .summary(
+        "A peer brings a message for an agent of this relay, signed in headers; an exact repeat gets the same answer.",
+    )];
 
 /// A message that was taken.
 #[derive(Debug, Serialize, JsonSchema)]

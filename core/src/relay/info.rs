@@ -96,11 +96,7 @@ async fn info(cx: Cx) -> Result<Response> {
             public_key: own.map(|own| encode_base64(&own.public)),
         },
         stats: Stats { agents: None, messages: None },
-        federation: Federation {
-            accepts_peers: !peers.is_empty(),
-            sync_protocol: PROTOCOL,
-            peers: peers.len(),
-        },
+        federation: Federation { accepts_peers: !peers.is_empty(), sync_protocol: PROTOCOL, peers: peers.len() },
     })
 }
 

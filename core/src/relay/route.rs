@@ -154,7 +154,8 @@ async fn elsewhere(cx: &Cx, outgoing: Outgoing) -> Result<Response> {
     let found = find(&*cx.rt, &to, None).await?.ok_or_else(append_error)?;
     // A relay takes nothing from another whose sender it cannot make sure of, so it would only be refused there.
     if !signing::verify(&caller.keys.signing, envelope.as_bytes(), &signature) {
-        let message = "`signature` does not verify; another relay takes only messages whose sender it can make sure of.";
+        let message =
+            "`signature` does not verify; another relay takes only messages whose sender it can make sure of.";
         return Err(Error::bad_request(message));
     }
     let deliver = DeliverRequest {
