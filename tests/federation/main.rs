@@ -20,7 +20,8 @@ struct Relay {
 
 impl Relay {
     fn start(kind: Kind) -> Relay {
-        let target = Target::start(kind, &[("allow_outbound", "127.0.0.0/8"), ("peer_per_second", "20"), ("peer_burst", "100")]);
+        let target =
+            Target::start(kind, &[("allow_outbound", "127.0.0.0/8"), ("peer_per_second", "20"), ("peer_burst", "100")]);
         let client = target.client();
         let (ada, bob) = (SdkAgent::new(&client, Default::default()), Agent::server_side(&client));
         Relay { target, client, ada, bob }
@@ -122,8 +123,9 @@ fn flood(fake: &FakePeer, relays: &[Relay; 3]) {
         for relay in relays {
             let (to, sender) = (look_up(&relay.client, &relay.bob.did), &sender);
             scope.spawn(move || {
-                let answers: Vec<u16> =
-                    (0..200).map(|n| fake.deliver(&relay.client, &sender.letter(&to, &format!("flood {n}"))).status).collect();
+                let answers: Vec<u16> = (0..200)
+                    .map(|n| fake.deliver(&relay.client, &sender.letter(&to, &format!("flood {n}"))).status)
+                    .collect();
                 assert!(answers.iter().all(|status| [201, 429].contains(status)), "{answers:?}");
                 assert!(answers.contains(&429), "a flood has an end");
             });
@@ -151,7 +153,10 @@ fn lies(fake: &FakePeer, relays: &[Relay; 3]) {
     for (from, to) in pairs() {
         let (home, here) = (&relays[from], &relays[to]);
         let found = here.client.get(&format!("/v1/agent/identity/{}", home.ada.agent.did)).expect(200);
-        assert_eq!((text(&found, "relay"), &found["encryption_public_key"]), (home.base(), &json!(base64(&home.ada.sdk.as_peer().encryption_key))));
+        assert_eq!(
+            (text(&found, "relay"), &found["encryption_public_key"]),
+            (home.base(), &json!(base64(&home.ada.sdk.as_peer().encryption_key)))
+        );
         let to = look_up(&here.client, &here.bob.did);
         let mut forged = eve.letter(&to, "forged");
         forged["from"] = json!(home.ada.agent.did);
@@ -161,13 +166,21 @@ fn lies(fake: &FakePeer, relays: &[Relay; 3]) {
         fake.deliver(&here.client, &own.letter(&to, "forged")).expect_error(403, "FORBIDDEN");
         let there = home.ada.sdk.as_peer();
         fake.deliver(&here.client, &eve.letter(&there, "pass it on")).expect_error(404, "NOT_FOUND");
-        here.bob.client.post("/v1/agent/send", &json!({ "to": there.did, "message": "x" })).expect_error(404, "NOT_FOUND");
+        here.bob
+            .client
+            .post("/v1/agent/send", &json!({ "to": there.did, "message": "x" }))
+            .expect_error(404, "NOT_FOUND");
         here.ada.agent.client.post("/v1/agent/send/encrypted", &letter(&there.did, "x")).expect_error(404, "NOT_FOUND");
     }
     for relay in relays {
         relay.client.get(&format!("/v1/agent/identity/{}", nobody.did())).expect_error(404, "NOT_FOUND");
-        let texts: Vec<String> =
-            relay.bob.inbox().iter().map(|item| text(item, "content").to_owned()).filter(|text| text == "forged").collect();
+        let texts: Vec<String> = relay
+            .bob
+            .inbox()
+            .iter()
+            .map(|item| text(item, "content").to_owned())
+            .filter(|text| text == "forged")
+            .collect();
         assert!(texts.is_empty());
     }
 }
@@ -182,7 +195,8 @@ fn answers(relays: &mut [Relay; 3]) {
     for (at, relay) in relays.iter_mut().enumerate() {
         let mut got = relay.ada.texts();
         got.sort();
-        let expected: Vec<String> = (0..3).filter(|from| *from != at).map(|from| format!("again from {from}")).collect();
+        let expected: Vec<String> =
+            (0..3).filter(|from| *from != at).map(|from| format!("again from {from}")).collect();
         assert_eq!(got, expected);
         let peers = relay.client.get("/v1/relay/peers").expect(200);
         assert_eq!(peers["total"], 3);
