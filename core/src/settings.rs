@@ -216,7 +216,7 @@ settings! {
     peer_per_second: u32 = "50";
     /// Messages that a peer may bring at once before the rate counts.
     peer_burst: u32 = "500";
-    /// DIDs per minute and client address that the peers are asked for.
+    /// DIDs per minute that the peers are asked for on behalf of one agent or client address.
     peer_questions_per_minute: u32 = "60";
     /// Memory for database pages, in bytes.
     cache_bytes: u64 = "67108864";

@@ -86,7 +86,6 @@ async fn identity(cx: Cx) -> Result<Response> {
     if cx.flag("local")?.unwrap_or(false) || cx.request.method == Method::HEAD {
         return Err(wire::unknown_agent());
     }
-    let found =
-        Box::pin(relay::find::find(&*cx.rt, &did, Some(&cx.address()))).await?.ok_or_else(wire::unknown_agent)?;
+    let found = Box::pin(relay::find::find(&*cx.rt, &did, &cx.address())).await?.ok_or_else(wire::unknown_agent)?;
     Response::json(&Identity { relay: Some(found.url), ..Identity::try_from(found.public)? })
 }

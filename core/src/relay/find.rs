@@ -50,16 +50,14 @@ enum Said {
 
 /// The agent with this DID at one of the peers. The caller has looked that it is none of ours.
 ///
-/// `client` is whose budget of questions it comes out of; agents have their own for all they do.
-pub async fn find(rt: &dyn Runtime, did: &Did, client: Option<&str>) -> Result<Option<Found>> {
+/// `client` is whose budget of questions it comes out of: an agent, or an address.
+pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Found>> {
     let looked = runtime::query(rt, actor().name, &Look { did: *did }).await?;
     let found = match looked.answer {
         Some(found) => found,
         None if looked.peers.is_empty() => None,
         None => {
-            if let Some(client) = client {
-                within_budget(rt, client)?;
-            }
+            within_budget(rt, client)?;
             if !rt.environment().buckets.take("questions to peers", QUESTIONS, rt.now()).allowed {
                 return Err(Error::unavailable("too many questions to peers"));
             }

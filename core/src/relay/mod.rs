@@ -31,6 +31,9 @@ pub mod send;
 pub mod tally;
 pub mod wire;
 
+#[cfg(test)]
+mod tests;
+
 use crate::actor::{ActorId, Entry, Kind, operation, query};
 use crate::crypto::encoding::actor_id;
 use crate::crypto::hash::sha256;

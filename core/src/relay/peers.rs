@@ -314,11 +314,11 @@ impl Operation for PutPin {
             peer.agents += 1;
             PEERS.put(turn, &(self.peer,), &peer)?;
         }
-        if let Some((left, mut row)) = left.map(|id| Ok::<_, Error>((id, PEERS.get(turn, &(id,))?))).transpose()? {
-            if let Some(row) = &mut row {
-                row.agents = row.agents.saturating_sub(1);
-                PEERS.put(turn, &(left,), row)?;
-            }
+        if let Some(left) = left
+            && let Some(mut row) = PEERS.get(turn, &(left,))?
+        {
+            row.agents = row.agents.saturating_sub(1);
+            PEERS.put(turn, &(left,), &row)?;
         }
         // What was said of it may name another peer now.
         if let Some(answer) = ANSWERS.get(turn, &(self.did,))?

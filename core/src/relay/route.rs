@@ -151,7 +151,7 @@ struct Outgoing {
 async fn elsewhere(cx: &Cx, outgoing: Outgoing) -> Result<Response> {
     let Outgoing { request, labels, signature, envelope, to } = outgoing;
     let caller = cx.caller.agent()?;
-    let found = find(&*cx.rt, &to, None).await?.ok_or_else(append_error)?;
+    let found = find(&*cx.rt, &to, &caller.actor).await?.ok_or_else(append_error)?;
     // A relay takes nothing from another whose sender it cannot make sure of, so it would only be refused there.
     if !signing::verify(&caller.keys.signing, envelope.as_bytes(), &signature) {
         let message =
