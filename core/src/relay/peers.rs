@@ -110,7 +110,9 @@ impl Operation for PutPeer {
             return Err(Error::conflict(format!("The peer {} has this key.", other.url)));
         }
         let known = PEERS.get(turn, &(id,))?;
-        let added = known.as_ref().filter(|peer| peer.removed.is_none()).map_or(turn.now, |peer| peer.added);
+        // Two of one moment have an order too.
+        let last = others.last().map_or(turn.now, |(_, last)| turn.now.max(last.added.plus(1)));
+        let added = known.as_ref().filter(|peer| peer.removed.is_none()).map_or(last, |peer| peer.added);
         let (agents, tally) = known.map_or_else(Default::default, |peer| (peer.agents, peer.tally));
         let peer = Peer { url: self.url, name: self.name, key: self.key, added, removed: None, agents, tally };
         PEERS.put(turn, &(id,), &peer)?;
