@@ -42,6 +42,7 @@ mod registration;
 mod relay_attest;
 mod relay_capabilities;
 mod relay_channels;
+mod relay_deliveries;
 mod relay_federation;
 mod relay_identity;
 mod relay_memory;
@@ -103,6 +104,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_capabilities", relay_capabilities::CASES),
     ("relay_attest", relay_attest::CASES),
     ("relay_channels", relay_channels::CASES),
+    ("relay_deliveries", relay_deliveries::CASES),
     ("relay_federation", relay_federation::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_identity", relay_identity::CASES),
