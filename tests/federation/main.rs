@@ -94,11 +94,11 @@ fn ruling_13_three_relays_exchange_messages_while_a_fourth_lies_and_floods() {
     for (from, answer) in &routed {
         relays[*from].delivered(answer);
     }
-    for to in 0..3 {
+    for (to, relay) in relays.iter_mut().enumerate() {
         let mut expected: Vec<String> =
             (0..3).filter(|from| *from != to).map(|from| format!("from {from} to {to}")).collect();
         expected.sort();
-        let inbox: Vec<Value> = relays[to]
+        let inbox: Vec<Value> = relay
             .bob
             .items("/v1/agent/receive?limit=100")
             .into_iter()
@@ -108,7 +108,7 @@ fn ruling_13_three_relays_exchange_messages_while_a_fourth_lies_and_floods() {
         let mut got: Vec<String> = inbox.iter().map(|item| text(item, "content").to_owned()).collect();
         got.sort();
         assert_eq!(got, expected, "opened by the relay");
-        let mut got = relays[to].ada.texts();
+        let mut got = relay.ada.texts();
         got.sort();
         assert_eq!(got, expected, "opened by the agent");
     }
