@@ -14,6 +14,7 @@
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | [`agent`] | the relay: identity, messages, streams, pins |
 //! | [`directory`] | names of agents |
+//! | [`relay`] | federation: messages from and to other relays |
 //! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
@@ -57,6 +58,7 @@ pub mod measurement;
 pub mod order;
 pub mod outlook;
 pub mod reference;
+pub mod relay;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;

@@ -25,10 +25,10 @@ use crate::deployment;
 use crate::fetch::{self, Incoming, Outgoing};
 use crate::http::Ready;
 use crate::kv::{MemoryStore, Store};
-use crate::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use crate::runtime::{self, BoxFuture, ByteStream, Environment, Runtime};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
-use crate::{Error, Result, Timestamp, webhook};
+use crate::{Error, Result, Timestamp};
 
 /// 2026-01-01T00:00:00Z
 pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
@@ -121,7 +121,7 @@ impl TestRuntime {
         loop {
             let Some((actor, key)) = self.state().outgoing.pop_front() else { return };
             // Whoever asked asks again by timer.
-            let _ = webhook::attempt(self, &actor, &key).await;
+            let _ = runtime::reach_out(self, &actor, &key).await;
         }
     }
 

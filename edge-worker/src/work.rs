@@ -18,7 +18,7 @@ use heliograph_core::documents::{self, Document};
 use heliograph_core::kv::{Batch, Direction, Range, Read};
 use heliograph_core::runtime::BoxFuture;
 use heliograph_core::time::SECOND;
-use heliograph_core::{Error, Result, Timestamp, order, webhook};
+use heliograph_core::{Error, Result, Timestamp, order, runtime};
 
 use crate::kv_documents::Documents;
 use crate::runtime::EdgeRuntime;
@@ -313,7 +313,7 @@ pub fn reach_out(space: &Rc<Space>, key: String) {
         let made = match environment::started(&home.env).await {
             Ok(environment) => {
                 let runtime = EdgeRuntime::shared(home.env.clone(), environment, Some(home.clone()));
-                webhook::attempt(&*runtime, home.actor(), &key).await
+                runtime::reach_out(&*runtime, home.actor(), &key).await
             }
             Err(error) => Err(error),
         };

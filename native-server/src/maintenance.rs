@@ -8,12 +8,11 @@ use bytes::Bytes;
 use futures_util::stream;
 use heliograph_core::actor::{Kind, Query, View, outbox_summary};
 use heliograph_core::agent::reseal::{CountSealed, Counted};
-use heliograph_core::channel;
 use heliograph_core::crypto::sealing::KeyId;
 use heliograph_core::kv::{Range, Read};
 use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
-use heliograph_core::{Error, Result, Timestamp};
+use heliograph_core::{Error, Result, Timestamp, channel, relay};
 use redb::ReadableTableMetadata;
 use tokio::io::AsyncReadExt;
 
@@ -112,6 +111,7 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
                 let sealed = match actor.kind {
                     Kind::Agent => CountSealed { current }.run(&view)?,
                     Kind::Channel => channel::key::counted(&view, current)?,
+                    Kind::Relay => relay::key::counted(&view, current)?,
                     _ => Counted::default(),
                 };
                 info.sealed_values += sealed.all;

@@ -11,11 +11,10 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use heliograph_core::actor::{ActorId, Call, Kind};
 use heliograph_core::agent::reseal::{Progress, reseal};
-use heliograph_core::channel;
 use heliograph_core::deployment::{self, Start};
 use heliograph_core::kv::Range;
 use heliograph_core::runtime::Runtime;
-use heliograph_core::{Error, Result};
+use heliograph_core::{Error, Result, channel, relay};
 use tokio::sync::{Mutex, Notify};
 
 use crate::keyfile;
@@ -121,6 +120,7 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
             .map(|actor| async move {
                 match actor.kind {
                     Kind::Channel => channel::key::reseal(&**native, &actor.name).await,
+                    Kind::Relay => relay::key::reseal(&**native).await,
                     _ => reseal(&**native, &actor.name, usize::MAX).await,
                 }
             })
@@ -137,7 +137,7 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
 }
 
 /// Kinds of actors that hold something sealed.
-const HOLDERS: [Kind; 2] = [Kind::Agent, Kind::Channel];
+const HOLDERS: [Kind; 3] = [Kind::Agent, Kind::Channel, Kind::Relay];
 
 /// The next of them in the file, kind after kind in the order of their names.
 fn holders(store: &Store, after: Option<&ActorId>) -> Result<Vec<ActorId>> {

@@ -43,6 +43,8 @@ mod relay_attest;
 mod relay_capabilities;
 mod relay_channels;
 mod relay_consent;
+mod relay_deliveries;
+mod relay_federation;
 mod relay_identity;
 mod relay_memory;
 mod relay_receive;
@@ -105,6 +107,8 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_attest", relay_attest::CASES),
     ("relay_channels", relay_channels::CASES),
     ("relay_consent", relay_consent::CASES),
+    ("relay_deliveries", relay_deliveries::CASES),
+    ("relay_federation", relay_federation::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_receive", relay_receive::CASES),
     ("relay_identity", relay_identity::CASES),

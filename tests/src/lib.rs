@@ -6,6 +6,7 @@
 //! | [`client`] | one request, one answer; JSON helpers; event streams |
 //! | [`data`] | real data beside the checkout, and imports of it |
 //! | [`listening`] | many agents that listen at once |
+//! | [`peer`] | another relay as a test plays it, honest or not |
 //! | [`process`] | starting and ending a server that we own |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
@@ -16,6 +17,7 @@
 pub mod client;
 pub mod data;
 pub mod listening;
+pub mod peer;
 pub mod process;
 pub mod relay;
 pub mod simulation;

@@ -56,6 +56,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::broadcasts::ENTRIES,
     crate::agent::trust::ENTRIES,
     crate::webhook::ENTRIES,
+    crate::relay::ENTRIES,
     crate::channel::ENTRIES,
     crate::attestation::ENTRIES,
     crate::directory::ENTRIES,

@@ -101,7 +101,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Asks for the request to somebody else that the actor's rows describe under `key`, once the changes are durable
-    /// ([`crate::webhook::attempt`]). It is a wish and may get lost: whoever asks keeps a timer that asks again.
+    /// ([`crate::runtime::reach_out`]). It is a wish and may get lost: whoever asks keeps a timer that asks again.
     pub fn reach_out(&mut self, key: String) {
         self.outgoing.push(key);
     }

@@ -340,6 +340,7 @@ fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     super::tasks::ended(turn)?;
     super::trust::ended(turn)?;
     crate::webhook::ended(turn)?;
+    crate::relay::queue::ended(turn)?;
     prekeys::ended(turn)?;
     username::ended(turn, free_at)
 }

@@ -100,16 +100,17 @@ pub struct Sent {
 }
 
 /// What goes around a message.
-struct Labels {
-    content_type: Option<String>,
-    message_type: Option<String>,
-    thread_id: Option<String>,
-    reply_to: Option<String>,
+pub(crate) struct Labels {
+    pub content_type: Option<String>,
+    pub message_type: Option<String>,
+    pub thread_id: Option<String>,
+    pub reply_to: Option<String>,
     ttl: u32,
 }
 
 impl Labels {
-    fn check(
+    /// Refuses what is too long or out of range.
+    pub fn check(
         content_type: Option<String>,
         message_type: Option<String>,
         thread_id: Option<String>,
@@ -139,7 +140,8 @@ impl Labels {
         self.content_type.is_none() && self.message_type.is_none()
     }
 
-    fn append(self, local: Local, from: Did, body: Body, origin: Origin) -> Append {
+    /// The message with these around it.
+    pub fn append(self, local: Local, from: Did, body: Body, origin: Origin) -> Append {
         Append {
             local,
             from,
@@ -159,7 +161,7 @@ impl Labels {
 
 /// The local part of an id, from what makes a message the same one (ruling foundation-relay 16). The nonce is random,
 /// so an id tells nothing to whoever did not see the message.
-pub(super) fn local_of(parts: &[&[u8]]) -> Local {
+pub(crate) fn local_of(parts: &[&[u8]]) -> Local {
     let mut local = Local::default();
     local.iter_mut().zip(hash::sha256_of(parts)).for_each(|(to, from)| *to = from);
     local

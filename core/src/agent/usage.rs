@@ -90,7 +90,8 @@ pub async fn flush(rt: &dyn Runtime) -> Result<()> {
         result
     };
     let all = stream::iter(usage.take()).map(write).buffer_unordered(AT_ONCE);
-    all.fold(Ok(()), async |sum, result| sum.and(result)).await
+    let written = all.fold(Ok(()), async |sum, result| sum.and(result)).await;
+    written.and(crate::relay::tally::flush(rt).await)
 }
 
 /// Records written at once, so that they share commits.

@@ -74,12 +74,12 @@ fn body(view: &View<'_>, subject: &Subject) -> Result<Option<String>> {
 }
 
 /// Refuses addresses that nothing is sent to: see [`check_url`]; also the deployment's own, which would tell itself.
-pub(super) fn permitted(settings: &Settings, url: &str) -> Result<Networks> {
+pub(crate) fn permitted(settings: &Settings, url: &str) -> Result<Networks> {
     let beyond = Networks::parse(&settings.allow_outbound).unwrap_or_default();
     check_url(url, &beyond)?;
     let host = |url: &str| host_of(url).trim_end_matches('.').to_ascii_lowercase();
     if host(url) == host(&settings.base_url()) && check_url(url, &Networks::default()).is_ok() {
-        return Err(Error::bad_request("`webhook_url` must not lead to this service."));
+        return Err(Error::bad_request("The address must not lead to this service."));
     }
     Ok(beyond)
 }

@@ -62,6 +62,9 @@ pub enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Make, list and end peers: relays that this one exchanges messages with.
+    #[command(subcommand)]
+    Peers(PeersCommand),
     /// Look at, check and copy the data file.
     #[command(subcommand)]
     Db(DbCommand),
@@ -182,6 +185,42 @@ pub enum KeysCommand {
         /// End the earlier keys at once, as when one leaked.
         #[arg(long)]
         revoke: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PeersCommand {
+    /// Make another relay a peer, or change name and key of the peer with this address.
+    Add {
+        /// What its addresses begin with, such as https://relay.example.org.
+        url: String,
+        /// Its key, as `heliograph peers key` prints it there.
+        key: String,
+        /// How it is called here; its host when absent.
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// List peers: id, address, name, status, agents, messages, key.
+    List,
+    /// End a peer at once.
+    Remove {
+        /// Its id or its address.
+        peer: String,
+    },
+    /// Say at which peer an agent is and by which key, as when it rotated its keys.
+    Pin {
+        /// The peer's id or its address.
+        peer: String,
+        /// The agent's DID.
+        did: String,
+        /// Base64 of its Ed25519 key.
+        key: String,
+    },
+    /// Print the key of this relay, for the operators of its peers.
+    Key {
+        /// Make another one first. The peers take nothing more until their operators know it.
+        #[arg(long)]
+        rotate: bool,
     },
 }
 

@@ -8,6 +8,7 @@ mod evaluate;
 mod import;
 mod incidents;
 mod keys;
+mod peers;
 mod serve;
 mod spill;
 mod sweep;
@@ -28,6 +29,7 @@ pub fn main() -> ExitCode {
         Some(Command::Evaluate(command)) => evaluate::run(&cli.common, command),
         Some(Command::Import(command)) => import::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
+        Some(Command::Peers(command)) => peers::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
         Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),

@@ -48,7 +48,7 @@ pub struct Outcome<T = Vec<u8>> {
     pub batch: Batch,
     /// Streams on this actor should look for more, once the batch is durable.
     pub wake: bool,
-    /// Requests to others to make once the batch is durable, by [`crate::webhook::attempt`]; see [`Turn::reach_out`].
+    /// Requests to others to make once the batch is durable, by [`crate::runtime::reach_out`]; see [`Turn::reach_out`].
     pub outgoing: Vec<String>,
     pub due: Due,
 }
