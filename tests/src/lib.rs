@@ -6,6 +6,7 @@
 //! | [`client`] | one request, one answer; JSON helpers; event streams |
 //! | [`data`] | real data beside the checkout, and imports of it |
 //! | [`process`] | starting and ending a server that we own |
+//! | [`questions`] | every public endpoint as readers ask it, for measurements under load |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
 //! | [`source`] | somebody else's server on loopback that a deployment fetches from |
@@ -15,6 +16,7 @@
 pub mod client;
 pub mod data;
 pub mod process;
+pub mod questions;
 pub mod relay;
 pub mod simulation;
 pub mod source;
