@@ -132,7 +132,7 @@ pub fn known(client: &Client, countries: usize, sites: usize, asns: Vec<String>)
         evidence.extend(rows["evidence"].as_array().unwrap().iter().map(|row| word(&row["id"])));
     }
     let now = client.get("/data/incidents/stats").expect(200);
-    let now = word(&now["generated_at"]);
+    let now = word(&now["generated_at_utc"]);
     let day = |n: usize| format!("{}T{:02}:00:00Z", now.get(..10).unwrap_or("2026-01-01"), n);
     Known::from([
         ("country", all().map(|country| country.code.to_owned()).collect()),

@@ -113,7 +113,6 @@ pub const QUESTIONS: &[Question] = &[
     get("GET /v1/accessibility/check", "?domain={site}&country={country}&as_of={time}"),
     get("GET /v1/accessibility/country/{country}/summary", ""),
     get("GET /v1/accessibility/country/{country}/summary", "?format=csv"),
-    get("GET /v1/accessibility/service/{service}", "/v1/accessibility/service/{site}"),
     get("GET /v1/accessibility/service/{service}", "/v1/accessibility/service/{platform}"),
     post("POST /v1/accessibility/batch", BATCH_DOMAINS),
     post("POST /hydra/v1/detect", r#"{"country":"{country}","target":"{site}"}"#),

@@ -211,11 +211,10 @@ impl Query for Select {
     fn run(self, view: &View<'_>) -> Result<Selected> {
         let changed = CLOCK.get(view, &())?.map(|Clock(at)| at);
         let shown = Shown::now(view)?;
-        let found = shown.select(&self.filter);
-        let total = found.len() as u64;
         let offset = usize::try_from(self.offset).unwrap_or(usize::MAX);
-        let mut incidents = Vec::new();
-        for brief in found.into_iter().skip(offset).take(self.limit as usize) {
+        let (page, total) = shown.select(&self.filter, offset, self.limit as usize);
+        let mut incidents = Vec::with_capacity(page.len());
+        for brief in page {
             incidents.extend(INCIDENTS.get(view, &brief.key())?);
         }
         Ok(Selected { incidents, total, changed })

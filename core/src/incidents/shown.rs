@@ -119,8 +119,8 @@ impl Shown {
         })
     }
 
-    /// Those that a filter lets through, newest beginning first.
-    pub fn select(&self, filter: &Filter) -> Vec<&Brief> {
+    /// A page of those that a filter lets through, newest beginning first, and how many there are.
+    pub fn select(&self, filter: &Filter, offset: usize, limit: usize) -> (Vec<&Brief>, u64) {
         let country = filter.country.as_deref().map(str::as_bytes);
         let subject = filter.subject.as_ref().map(|subject| self.marked([Word::Subject(subject.clone())]));
         let topical = filter.topics.as_ref().map(|codes| {
@@ -133,13 +133,20 @@ impl Shown {
                 words.iter().any(|word| marked.get(*word as usize) == Some(&true))
             })
         };
-        let holds = |brief: &&Brief| {
+        let holds = |brief: &Brief| {
             country.is_none_or(|country| country == brief.country)
                 && filter.admits(brief)
                 && has(brief, &subject)
                 && has(brief, &topical)
         };
-        self.briefs.iter().filter(holds).collect()
+        let (mut page, mut found) = (Vec::new(), 0_usize);
+        for brief in self.briefs.iter().filter(|brief| holds(brief)) {
+            if found >= offset && page.len() < limit {
+                page.push(brief);
+            }
+            found += 1;
+        }
+        (page, found as u64)
     }
 
     /// Whether each known word is one of these.
