@@ -54,6 +54,8 @@ struct State {
     closed: bool,
     /// What handlers asked of which actor since [`TestRuntime::calls`] was last read.
     calls: Vec<(ActorId, String)>,
+    /// Operations, timers and documents of actors since [`TestRuntime::deeds`] was last read.
+    deeds: Vec<(ActorId, String)>,
     /// Requests to others that actors asked for.
     outgoing: VecDeque<(ActorId, String)>,
 }
@@ -86,6 +88,7 @@ impl TestRuntime {
             hubs: BTreeMap::new(),
             closed: false,
             calls: Vec::new(),
+            deeds: Vec::new(),
             outgoing: VecDeque::new(),
         };
         let call = Call::operation(deployment::actor().name, &start).unwrap();
@@ -148,6 +151,11 @@ impl TestRuntime {
         std::mem::take(&mut self.state().calls)
     }
 
+    /// What actors did since the last look: names of operations, `timer <key>`, `publish <document>`.
+    pub fn deeds(&self) -> Vec<(ActorId, String)> {
+        std::mem::take(&mut self.state().deeds)
+    }
+
     /// Actors that have rows.
     pub fn actors(&self) -> Vec<ActorId> {
         self.state().spaces.iter().filter(|(_, space)| !space.is_empty()).map(|(actor, _)| actor.clone()).collect()
@@ -180,6 +188,7 @@ impl State {
     }
 
     fn call(&mut self, settings: &Settings, call: &Call) -> Result<Vec<u8>> {
+        self.deeds.push((call.actor.clone(), call.name.clone()));
         let reply = self.step(settings, &call.actor, |space| host::perform(space, call));
         self.work_off(settings, call.actor.clone());
         reply
@@ -198,10 +207,12 @@ impl State {
                     match piece {
                         // A failed timer is put back by its own batch.
                         Work::Timer(key) => {
+                            self.deeds.push((actor.clone(), format!("timer {key}")));
                             let _ = self.step(settings, &actor, |space| host::fire(space, &key));
                         }
                         Work::Deliver(delivery) => actors.push_back(self.deliver(settings, &actor, &delivery)),
                         Work::Publish(key) => {
+                            self.deeds.push((actor.clone(), format!("publish {key}")));
                             if let Ok(Some(document)) = self.step(settings, &actor, |space| host::publish(space, &key))
                             {
                                 self.documents.insert(key, Arc::new(document.into()));
@@ -215,6 +226,7 @@ impl State {
 
     fn deliver(&mut self, settings: &Settings, source: &ActorId, delivery: &Delivery) -> ActorId {
         let target = delivery.call.actor.clone();
+        self.deeds.push((target.clone(), delivery.call.name.clone()));
         let receipt = self.step(settings, &target, |space| host::receive(space, delivery)).unwrap();
         self.step(settings, source, |space| host::settle(space, &target, delivery.sequence, &receipt)).unwrap();
         target

@@ -8,6 +8,7 @@
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
+mod asked;
 mod bare;
 mod disk;
 mod edge;
@@ -97,14 +98,8 @@ fn write_part(heading: &str, text: &str) {
     std::fs::write(RESULTS, before[..first].to_owned() + &parts.concat()).unwrap();
 }
 
-/// What `--number` says.
-fn number(args: &[String]) -> Option<usize> {
-    let given = args.iter().position(|arg| arg == "--number").and_then(|at| args.get(at + 1));
-    given.map(|number| number.parse().unwrap())
-}
-
 fn measure_agents(args: &[String]) {
-    let plan = number(args).map_or(agents::FULL, agents::Plan::small);
+    let plan = given(args, "--number").map_or(agents::FULL, |number| agents::Plan::small(number.parse().unwrap()));
     let cores = machine::pin_generator();
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let measured = agents::run(folder.path(), &plan, &cores);
@@ -116,7 +111,7 @@ fn measure_agents(args: &[String]) {
 }
 
 fn measure_incidents(args: &[String]) {
-    let number = number(args).unwrap_or(incidents::INCIDENTS);
+    let number = given(args, "--number").map_or(incidents::INCIDENTS, |number| number.parse().unwrap());
     let cores = machine::pin_generator();
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let measured = incidents::run(folder.path(), number, &cores, Duration::from_secs(2));
@@ -143,16 +138,21 @@ fn measure_mailbox(args: &[String]) {
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/bench/RESULTS.md");
 
 fn measure_large(args: &[String]) {
-    let given = args.iter().position(|arg| arg == "--rows").and_then(|at| args.get(at + 1));
-    let rows = given.map_or(large::ROWS, |rows| rows.parse().unwrap());
+    let rows = given(args, "--rows").map_or(large::ROWS, |rows| rows.parse().unwrap());
+    let kept = given(args, "--store").map(std::path::Path::new);
     let cores = machine::pin_generator();
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let large = large::run(folder.path(), rows, &cores, Duration::from_secs(2));
+    let large = large::run(folder.path(), kept, rows, &cores, Duration::from_secs(2));
     let text = large::render(&large, &machine::describe(&cores));
     println!("{text}");
-    if rows == large::ROWS {
+    if rows == large::ROWS && kept.is_none() {
         write_part(large::HEADING, &text);
     }
+}
+
+/// What follows an option.
+fn given<'a>(args: &'a [String], option: &str) -> Option<&'a String> {
+    args.iter().position(|arg| arg == option).and_then(|at| args.get(at + 1))
 }
 
 fn interleaved(folder: &std::path::Path, cores: &machine::Cores, window: Duration, rounds: usize) -> Vec<Round> {

@@ -8,6 +8,7 @@
 //! | [`listening`] | many agents that listen at once |
 //! | [`peer`] | another relay as a test plays it, honest or not |
 //! | [`process`] | starting and ending a server that we own |
+//! | [`questions`] | every public endpoint as readers ask it, for measurements under load |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
 //! | [`source`] | somebody else's server on loopback that a deployment fetches from |
@@ -19,6 +20,7 @@ pub mod data;
 pub mod listening;
 pub mod peer;
 pub mod process;
+pub mod questions;
 pub mod relay;
 pub mod simulation;
 pub mod source;

@@ -131,7 +131,7 @@ impl Cx {
         let pages = &self.rt.environment().pages;
         let key = [self.request.path.as_bytes(), b"?", self.request.query.as_bytes(), &period.to_be_bytes()].concat();
         if let Some(body) = pages.get(&key) {
-            return Ok(Response::new(StatusCode::OK, "application/json", body.to_vec()));
+            return Ok(Response::new(StatusCode::OK, "application/json", Bytes::from_owner(body)));
         }
         let response = make.await?;
         if let (StatusCode::OK, Body::Bytes(body)) = (response.status, &response.body) {
