@@ -113,6 +113,7 @@ pub const FAMILIES: &[&[Family]] = &[
     crate::analytics::FAMILIES,
     crate::incidents::FAMILIES,
     crate::directory::leaderboard::FAMILIES,
+    crate::directory::stats::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];

@@ -329,7 +329,7 @@ pub fn usage_changed(space: &Space) {
         return;
     }
     let pending = environment::present().map(|environment| environment.usage.pending(&space.actor().name));
-    if pending.is_some_and(|pending| pending != usage::UsageRow::default()) {
+    if pending.is_some_and(|pending| pending != usage::Since::default()) {
         let due = clock::now().plus(USAGE_PERIOD);
         space.work.usage.set(Some(due));
         space.arm(due);

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::{self, Counts};
 use super::mailbox::Local;
 use super::record;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -91,6 +92,9 @@ impl Operation for Joined {
         record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
         if !room(turn, turn.settings.channels_per_agent)? {
             return Err(full());
+        }
+        if !MEMBERSHIPS.contains(turn, &(self.channel,))? {
+            activity::count(turn, &Counts { channels_joined: 1, ..Counts::default() })?;
         }
         Ok(MEMBERSHIPS.put(turn, &(self.channel,), &Membership { about: self.about, joined: self.joined })?)
     }

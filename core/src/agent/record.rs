@@ -338,6 +338,8 @@ fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     super::capabilities::ended(turn)?;
     super::tasks::ended(turn)?;
     super::trust::ended(turn)?;
+    super::activity::ended(turn)?;
+    super::export::ended(turn)?;
     crate::webhook::ended(turn)?;
     prekeys::ended(turn)?;
     username::ended(turn, free_at)

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Stored, THREADS, UNREAD, UNREAD_FROM, forget, heads,
-    purge, remove, sessions, thread_key,
+    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Stored, THREADS, UNREAD, UNREAD_FROM, count_today,
+    forget, heads, purge, remove, sessions, thread_key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::record::{self, Prove};
@@ -144,6 +144,7 @@ impl Operation for Append {
         let mut counters = self.occupy(turn, head.size)?;
         let stamp = turn.now.max(counters.last.plus(1));
         counters.last = stamp;
+        count_today(turn, &mut counters, 1, 0)?;
         COUNTERS.put(turn, &(), &counters)?;
 
         let expires = stamp.plus(i64::from(self.ttl) * SECOND);

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Head;
 use crate::actor::{Kind, Operation, Turn};
+use crate::agent::activity::{self, Counts};
 use crate::agent::mailbox::Local;
 use crate::agent::{broadcasts, record};
 use crate::kv::{Desc, Direction, Range, Table};
@@ -45,6 +46,7 @@ impl Operation for Note {
             let count = COUNT.get(turn, &())?.unwrap_or_default() + 1;
             COUNT.put(turn, &(), &count)?;
             PLACES.put(turn, &(local,), &head.created)?;
+            activity::count(turn, &Counts { tasks_created: 1, ..Counts::default() })?;
         }
         SENT.put(turn, &(Desc(head.created), local), &head)?;
         if COUNT.get(turn, &())?.unwrap_or_default() > MAX_SENT

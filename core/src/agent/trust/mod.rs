@@ -12,6 +12,7 @@ pub mod routes;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::{self, Counts};
 use super::{listing, record};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::directory::leaderboard::{self, Place, Placed, Unplace};
@@ -166,6 +167,7 @@ const STANDING: Table<(), Standing> = Table::new(88);
 pub const ENTRIES: &[Entry] = &[
     query::<ReadTrust>(),
     operation::<CountAttestation>(),
+    operation::<CountCorroboration>(),
     operation::<Settle>(),
     operation::<Endorse>(),
     operation::<TellTrust>(),
@@ -256,7 +258,32 @@ impl Operation for CountAttestation {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         match record::active(turn)? {
-            Some(agent) if is_of(&agent, self.at) => change(turn, |standing| standing.made += 1),
+            Some(agent) if is_of(&agent, self.at) => {
+                activity::count(turn, &Counts { attestations: 1, ..Counts::default() })?;
+                change(turn, |standing| standing.made += 1)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Another agent corroborated an attestation of this one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountCorroboration {
+    /// When the attestation was made.
+    pub at: Timestamp,
+}
+
+impl Operation for CountCorroboration {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "count_corroboration";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        match record::active(turn)? {
+            Some(agent) if is_of(&agent, self.at) => {
+                activity::count(turn, &Counts { corroborations: 1, ..Counts::default() })
+            }
             _ => Ok(()),
         }
     }
