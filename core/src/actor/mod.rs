@@ -27,6 +27,9 @@ pub use outbox::{Delivery, OutboxSummary, Receipt, summary as outbox_summary};
 pub use registry::{Entry, operation, query};
 pub use turn::{Turn, View};
 
+/// Tables below this number belong to the machinery of actors, the rest to their kind.
+pub const FIRST_OWN_TABLE: u8 = 16;
+
 /// What sort of thing an actor is. The names are part of stored object names: never change one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -47,6 +47,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::usage::ENTRIES,
     crate::agent::activity::ENTRIES,
     crate::agent::export::ENTRIES,
+    crate::agent::moderation::ENTRIES,
     crate::agent::mailbox::ENTRIES,
     crate::agent::pins::ENTRIES,
     crate::agent::memberships::ENTRIES,

@@ -120,6 +120,8 @@ impl Operation for Left {
     }
 }
 
+/// Key of the timer that goes on with leaving channels.
+pub(super) const LEAVING: &str = "leave_channels";
 /// Key of the timer that forgets invites.
 const INVITES_TIMER: &str = "invites";
 
@@ -235,7 +237,7 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp) -> Result<()> {
     }
     invites.iter().for_each(|key| INVITES.delete(turn, key));
     match more {
-        true => turn.schedule("leave_channels", turn.now, &LeaveMore { before }),
+        true => turn.schedule(LEAVING, turn.now, &LeaveMore { before }),
         false => Ok(()),
     }
 }

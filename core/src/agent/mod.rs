@@ -16,12 +16,13 @@
 //! | [`reseal`](mod@reseal) | moving what is sealed under the current master key after a rotation |
 //! | [`trust`] | what an agent's past is worth to others |
 //! | [`usage`], [`activity`], [`stats`] | counters that decide nothing; [`analytics`] shows them |
+//! | [`moderation`] | what an operator can do about an agent |
 //! | [`export`] | all that is kept for an agent |
 //! | [`wire`] | message ids and raw messages |
 //!
 //! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52 and 53
 //! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
-//! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 92 [`stats`], 93 [`activity`], 94 [`export`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
+//! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 92 [`stats`], 93 [`activity`], 94 [`export`], 95 [`moderation`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103
 //! [`listing`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
@@ -42,6 +43,7 @@ pub mod mailbox;
 pub mod memberships;
 pub mod memory;
 pub mod messages;
+pub mod moderation;
 pub mod pins;
 pub mod prekeys;
 pub mod presence;

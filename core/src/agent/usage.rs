@@ -134,7 +134,7 @@ impl Operation for RecordUsage {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let Some(agent) = super::record::active(turn)? else { return Ok(()) };
+        let Some(agent) = super::record::lasting(turn)? else { return Ok(()) };
         let row = USAGE.get(turn, &())?.unwrap_or_default().plus(&self.since.usage);
         USAGE.put(turn, &(), &row)?;
         activity::count(turn, &self.since.counts)?;

@@ -46,6 +46,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::trust::routes::ROUTES,
     crate::agent::analytics::ROUTES,
     crate::agent::export::ROUTES,
+    crate::agent::moderation::ROUTES,
     crate::directory::stats::ROUTES,
     crate::webhook::ROUTES,
     crate::channel::routes::ROUTES,

@@ -21,7 +21,7 @@ pub const MAX_WORK: usize = 500;
 const MACHINERY_TABLES: std::ops::Range<u8> = 2..12;
 
 /// Tables from this number on are the actors' own.
-const OWN_TABLES: std::ops::Range<u8> = 16..u8::MAX;
+const OWN_TABLES: std::ops::RangeInclusive<u8> = super::FIRST_OWN_TABLE..=u8::MAX;
 
 /// Where an operation runs.
 pub struct Space<'a> {

@@ -36,7 +36,7 @@ impl Operation for Note {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Note { local, head } = self;
         // A task of an earlier registration is none of the present one's.
-        if record::active(turn)?.is_none_or(|agent| agent.created > head.created) {
+        if record::lasting(turn)?.is_none_or(|agent| agent.created > head.created) {
             return Ok(());
         }
         if let Some(broadcast) = head.broadcast {

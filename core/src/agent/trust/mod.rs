@@ -216,6 +216,20 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     turn.send(leaderboard::SHARD, &Unplace { did })
 }
 
+/// Takes a suspended agent from the leaderboard.
+pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
+    if STANDING.get(turn, &())?.is_none() {
+        return Ok(());
+    }
+    let did = record::did_of(&turn.actor().name)?;
+    turn.send(leaderboard::SHARD, &Unplace { did })
+}
+
+/// Puts an agent back to its place.
+pub(super) fn show(turn: &mut Turn<'_>) -> Result<()> {
+    TellTrust.run(turn)
+}
+
 /// Whether an attestation of this time, in whole milliseconds, is of this registration and not of one before.
 fn is_of(agent: &record::Agent, at: Timestamp) -> bool {
     agent.created.millis() <= at.millis()
@@ -257,7 +271,7 @@ impl Operation for CountAttestation {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        match record::active(turn)? {
+        match record::lasting(turn)? {
             Some(agent) if is_of(&agent, self.at) => {
                 activity::count(turn, &Counts { attestations: 1, ..Counts::default() })?;
                 change(turn, |standing| standing.made += 1)
@@ -280,7 +294,7 @@ impl Operation for CountCorroboration {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        match record::active(turn)? {
+        match record::lasting(turn)? {
             Some(agent) if is_of(&agent, self.at) => {
                 activity::count(turn, &Counts { corroborations: 1, ..Counts::default() })
             }
@@ -305,7 +319,7 @@ impl Operation for Settle {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        match record::active(turn)? {
+        match record::lasting(turn)? {
             Some(agent) if is_of(&agent, self.at) => change(turn, |standing| match self.agreed {
                 true => {
                     standing.agreed += 1;
