@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{Call, Operation, Query, decode};
+use crate::actor::{ActorId, Call, Operation, Query, decode};
 use crate::documents::{self, Document};
 use crate::http::Ready;
 use crate::limits::Buckets;
@@ -96,6 +96,9 @@ pub trait Runtime: MaybeSend + MaybeSync {
 pub trait Maintenance: MaybeSend + MaybeSync {
     /// Counts what is stored; takes time in proportion to the number of actors.
     fn info(&self) -> BoxFuture<'_, Result<FileInfo>>;
+
+    /// The actors after one, in an order of their own, those of kind `deployment` first; at most so many.
+    fn actors(&self, after: Option<ActorId>, limit: usize) -> BoxFuture<'_, Result<Vec<ActorId>>>;
 
     /// A consistent copy of the data file as of some moment during the call.
     fn backup(&self) -> BoxFuture<'_, Result<FileCopy>>;

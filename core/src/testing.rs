@@ -189,7 +189,7 @@ impl State {
     fn work_off(&mut self, settings: &Settings, first: ActorId) {
         let mut actors = VecDeque::from([first]);
         while let Some(actor) = actors.pop_front() {
-            while let Some(rows) = self.spaces.get(&actor) {
+            while let Some(rows) = self.spaces.get(&actor).filter(|_| !settings.closed) {
                 let work = host::due_work(&actor, rows, self.now).unwrap();
                 if work.is_empty() {
                     break;
@@ -221,7 +221,7 @@ impl State {
     }
 
     fn run_until(&mut self, settings: &Settings, end: Timestamp) {
-        loop {
+        while !settings.closed {
             let due = self.spaces.iter().filter_map(|(actor, rows)| Some((host::next_due(rows).ok()??, actor.clone())));
             let Some((due, actor)) = due.min().filter(|(due, _)| *due <= end) else { break };
             self.now = self.now.max(due);

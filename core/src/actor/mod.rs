@@ -12,6 +12,8 @@ pub mod host;
 pub mod memo;
 mod outbox;
 pub mod registry;
+pub mod rows;
+pub mod schema;
 mod timers;
 mod turn;
 

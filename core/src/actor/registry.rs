@@ -66,6 +66,7 @@ const MODULES: &[&[Entry]] = &[
     crate::directory::leaderboard::ENTRIES,
     crate::directory::stats::ENTRIES,
     crate::deployment::ENTRIES,
+    crate::roster::ENTRIES,
     crate::keys::ENTRIES,
     crate::documents::ENTRIES,
     crate::country::ENTRIES,
@@ -87,9 +88,11 @@ fn index() -> &'static BTreeMap<(Kind, &'static str), Run> {
 }
 
 pub(super) fn find(kind: Kind, name: &str) -> Result<Run> {
+    let general = || super::rows::ENTRIES.iter().find(|(known, _)| *known == name).map(|(_, run)| *run);
     index()
         .get(&(kind, name))
         .copied()
+        .or_else(general)
         .ok_or_else(|| Error::internal(format!("no operation {name} on {}", kind.as_str())))
 }
 

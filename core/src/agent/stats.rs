@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{Agent, USAGE};
+use super::record::{AGENT, Agent, USAGE};
 use crate::actor::Turn;
 use crate::directory::fold;
 use crate::directory::stats::{self, Tell, hour_of};
@@ -23,6 +23,13 @@ struct Told {
 impl Row for Told {}
 
 const TOLD: Table<(), Told> = Table::new(92);
+
+/// Has an agent counted that was registered before agents were.
+pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
+    let Some(agent) = AGENT.get(turn, &())? else { return Ok(()) };
+    let names = agent.capabilities.clone();
+    tell(turn, &agent, Some(&names))
+}
 
 /// Tells what is different. `capabilities` are all names when they may have changed.
 pub(super) fn tell(turn: &mut Turn<'_>, agent: &Agent, capabilities: Option<&[String]>) -> Result<()> {

@@ -23,6 +23,7 @@ pub use router::{Matched, Preflight, answer, preflight, refusal, serve, too_larg
 /// Every route, by resource.
 pub const ROUTES: &[&[Route]] = &[
     crate::admin::ROUTES,
+    crate::moving::ROUTES,
     crate::keys::ROUTES,
     crate::agent::register::ROUTES,
     crate::agent::identity::ROUTES,
