@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agents;
 mod args;
 mod classify;
 mod client;
@@ -8,6 +9,7 @@ mod evaluate;
 mod import;
 mod incidents;
 mod keys;
+mod moving;
 mod serve;
 mod sweep;
 
@@ -29,6 +31,9 @@ pub fn main() -> ExitCode {
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
+        Some(Command::Agents(command)) => agents::run(&cli.common, command),
+        Some(Command::Dump { file }) => moving::dump(&cli.common, file),
+        Some(Command::Load { file, replace }) => moving::load(&cli.common, file, *replace),
         Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),
     };
     match result {
