@@ -109,6 +109,22 @@ impl TestRuntime {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A process that takes over what this one has stored, with other settings.
+    ///
+    /// # Panics
+    /// When a setting does not exist, or the deployment refuses to start.
+    pub fn restarted(&self, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        let new = TestRuntime::start(settings);
+        let mut values = self.state();
+        {
+            let mut state = new.state();
+            state.now = values.now;
+            state.spaces = std::mem::take(&mut values.spaces);
+            state.documents = std::mem::take(&mut values.documents);
+        }
+        new
+    }
+
     /// Moves the clock, doing everything that falls due on the way, at its time.
     pub fn advance(&self, duration: Duration) {
         let mut state = self.state();

@@ -43,7 +43,9 @@ mod relay_attest;
 mod relay_capabilities;
 mod relay_channels;
 mod relay_identity;
+mod relay_life;
 mod relay_memory;
+mod relay_moving;
 mod relay_search;
 mod relay_tasks;
 mod relay_webhooks;
@@ -103,6 +105,8 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_attest", relay_attest::CASES),
     ("relay_channels", relay_channels::CASES),
     ("relay_memory", relay_memory::CASES),
+    ("relay_life", relay_life::CASES),
+    ("relay_moving", relay_moving::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
     ("relay_tasks", relay_tasks::CASES),

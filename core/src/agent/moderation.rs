@@ -195,7 +195,9 @@ impl Operation for Wipe {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        check_reissue(turn).err().ok_or_else(|| Error::internal("an agent that was not erased is to be wiped"))?;
+        if !ERASED.contains(turn, &())? {
+            return Err(Error::internal("an agent that was not erased is to be wiped"));
+        }
         // Channels and requesters are told from rows; they come first.
         for pending in [memberships::LEAVING, tasks::ENDING] {
             if turn.scheduled(pending)?.is_some() {
