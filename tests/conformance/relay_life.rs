@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use heliograph_core::Timestamp;
-use heliograph_core::crypto::client::Options;
+use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Client;
-use heliograph_tests::relay::{Agent, SdkAgent, text, unique};
+use heliograph_tests::relay::{Agent, SdkAgent, seed, text, unique};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -285,7 +285,7 @@ impl Moderated {
     }
 
     fn found(&self) -> bool {
-        let path = format!("/v1/agent/discover?q={}", self.ada.did);
+        let path = format!("/v1/agent/discover?query={}", self.ada.did);
         self.bob.client.get(&path).expect(200)["agents"].as_array().unwrap().len() == 1
     }
 }
@@ -329,10 +329,15 @@ fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
 /// Ruling foundation-relay 11 lets an unproven registration be replaced; a suspended one stays suspended.
 fn a_suspended_agent_cannot_register_itself_free(suite: &Suite) {
     let client = suite.client();
-    let sdk = SdkAgent::new(&client, Options::default());
-    let path = format!("/v1/admin/agents/{}/suspend", sdk.agent.did);
+    let sdk = Sdk::new("svc", seed(), Options::default());
+    let mut unproven = sdk.key_body(None, 1);
+    for member in ["signed_prekey_public", "signed_prekey_signature", "signed_prekey_id"] {
+        unproven.as_object_mut().unwrap().remove(member);
+    }
+    Agent::register(&client, &unproven);
+    let path = format!("/v1/admin/agents/{}/suspend", sdk.did);
     client.admin().post(&path, &json!({})).expect(200);
-    client.post("/v1/agent/register", &sdk.sdk.key_body(None, 2)).expect_error(409, "CONFLICT");
+    client.post("/v1/agent/register", &sdk.key_body(None, 2)).expect_error(409, "CONFLICT");
 }
 
 fn the_streams_of_a_suspended_agent_end(suite: &Suite) {

@@ -177,7 +177,7 @@ impl Scene {
         let task = format!("/v1/agent/tasks/{}", self.task);
         let identity = format!("/v1/agent/identity/{}", self.ada.did);
         let trust = format!("/v1/agent/trust/{}", self.ada.did);
-        let found = format!("/v1/agent/discover?q={}", self.ada.did);
+        let found = format!("/v1/agent/discover?query={}", self.ada.did);
         let asked: Vec<(&Client, &str)> = vec![
             (&self.ada.client, "/v1/agent/profile"),
             (&self.ada.client, "/v1/agent/receive?unread=false"),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::args::Common;
 use super::client::Client;
+use crate::keyfile;
 
 /// Bytes of lines that go in one request, and lines.
 const BATCH_BYTES: usize = 1 << 20;
@@ -145,6 +146,10 @@ fn verify(file: &Path) -> Result<(Header, Totals), String> {
 
 pub fn load(common: &Common, file: &Path, replace: bool) -> Result<(), String> {
     let (header, expected) = verify(file)?;
+    let keys = keyfile::path_for(&common.data);
+    if common.to.is_none() && !keys.exists() {
+        return Err(format!("put the key file of that deployment at {} first", keys.display()));
+    }
     let client = Client::open_closed(common, true)?;
     let Checked { empty } = client.post("/v1/admin/load/check", &Check { header, replace })?;
     let mut lines = Lines::open(file)?;
