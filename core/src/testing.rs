@@ -238,8 +238,10 @@ impl State {
 
     fn run_until(&mut self, settings: &Settings, end: Timestamp) {
         // Closed for changes: time passes, and what is due waits.
-        let open = !settings.closed;
-        while open {
+        loop {
+            if settings.closed {
+                break;
+            }
             let due = self.spaces.iter().filter_map(|(actor, rows)| Some((host::next_due(rows).ok()??, actor.clone())));
             let Some((due, actor)) = due.min().filter(|(due, _)| *due <= end) else { break };
             self.now = self.now.max(due);
