@@ -97,6 +97,9 @@ pub trait Maintenance: MaybeSend + MaybeSync {
     /// Counts what is stored; takes time in proportion to the number of actors.
     fn info(&self) -> BoxFuture<'_, Result<FileInfo>>;
 
+    /// The actors after one, in an order of their own, those of kind `deployment` first; at most so many.
+    fn actors(&self, after: Option<ActorId>, limit: usize) -> BoxFuture<'_, Result<Vec<ActorId>>>;
+
     /// A consistent copy of the data file as of some moment during the call.
     fn backup(&self) -> BoxFuture<'_, Result<FileCopy>>;
 

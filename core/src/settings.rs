@@ -186,6 +186,8 @@ settings! {
     memory_keys: u32 = "100000";
     /// Native: a file of word vectors that joins the search for similar incidents; empty means none.
     vectors_file: String = "";
+    /// Take no changes while the deployment is dumped or loaded: what would write is answered 503, and timers rest.
+    closed: bool = "false";
     /// Seconds between two publications of one document.
     publish_interval: u32 = "10";
     /// Milliseconds a request waits for the first delivery of its effects (ruling foundation-relay 1).

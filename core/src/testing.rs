@@ -112,6 +112,22 @@ impl TestRuntime {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A process that takes over what this one has stored, with other settings.
+    ///
+    /// # Panics
+    /// When a setting does not exist, or the deployment refuses to start.
+    pub fn restarted(&self, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        let new = TestRuntime::start(settings);
+        let mut values = self.state();
+        {
+            let mut state = new.state();
+            state.now = values.now;
+            state.spaces = std::mem::take(&mut values.spaces);
+            state.documents = std::mem::take(&mut values.documents);
+        }
+        new
+    }
+
     /// Moves the clock, doing everything that falls due on the way, at its time.
     pub fn advance(&self, duration: Duration) {
         let mut state = self.state();
@@ -198,7 +214,7 @@ impl State {
     fn work_off(&mut self, settings: &Settings, first: ActorId) {
         let mut actors = VecDeque::from([first]);
         while let Some(actor) = actors.pop_front() {
-            while let Some(rows) = self.spaces.get(&actor) {
+            while let Some(rows) = self.spaces.get(&actor).filter(|_| !settings.closed) {
                 let work = host::due_work(&actor, rows, self.now).unwrap();
                 if work.is_empty() {
                     break;
@@ -233,7 +249,11 @@ impl State {
     }
 
     fn run_until(&mut self, settings: &Settings, end: Timestamp) {
+        // Closed for changes: time passes, and what is due waits.
         loop {
+            if settings.closed {
+                break;
+            }
             let due = self.spaces.iter().filter_map(|(actor, rows)| Some((host::next_due(rows).ok()??, actor.clone())));
             let Some((due, actor)) = due.min().filter(|(due, _)| *due <= end) else { break };
             self.now = self.now.max(due);

@@ -46,8 +46,10 @@ mod relay_consent;
 mod relay_deliveries;
 mod relay_federation;
 mod relay_identity;
+mod relay_life;
 mod relay_memory;
 mod relay_receive;
+mod relay_moving;
 mod relay_search;
 mod relay_tasks;
 mod relay_webhooks;
@@ -111,6 +113,8 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_federation", relay_federation::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_receive", relay_receive::CASES),
+    ("relay_life", relay_life::CASES),
+    ("relay_moving", relay_moving::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
     ("relay_tasks", relay_tasks::CASES),

@@ -12,6 +12,8 @@ pub mod host;
 pub mod memo;
 mod outbox;
 pub mod registry;
+pub mod rows;
+pub mod schema;
 mod timers;
 mod turn;
 
@@ -26,6 +28,9 @@ pub use memo::Memo;
 pub use outbox::{Delivery, OutboxSummary, Receipt, summary as outbox_summary};
 pub use registry::{Entry, operation, query};
 pub use turn::{Turn, View};
+
+/// Tables below this number belong to the machinery of actors, the rest to their kind.
+pub const FIRST_OWN_TABLE: u8 = 16;
 
 /// What sort of thing an actor is. The names are part of stored object names: never change one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

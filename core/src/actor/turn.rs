@@ -112,6 +112,11 @@ impl<'a> Turn<'a> {
         changes.iter().any(|(key, _)| key.first().is_some_and(|table| is_one(*table)))
     }
 
+    /// Rows changed so far.
+    pub(super) fn changes(&self) -> usize {
+        self.overlay.changes().len()
+    }
+
     /// Counts a change of what the actor was told, for [`View::revision`].
     pub(super) fn revise(&mut self) -> Result<()> {
         let revision = REVISION.get(self, &())?.unwrap_or_default();

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::{self, Counts};
 use super::mailbox::Local;
 use super::record;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -92,6 +93,9 @@ impl Operation for Joined {
         if !room(turn, turn.settings.channels_per_agent)? {
             return Err(full());
         }
+        if !MEMBERSHIPS.contains(turn, &(self.channel,))? {
+            activity::count(turn, &Counts { channels_joined: 1, ..Counts::default() })?;
+        }
         Ok(MEMBERSHIPS.put(turn, &(self.channel,), &Membership { about: self.about, joined: self.joined })?)
     }
 }
@@ -116,6 +120,8 @@ impl Operation for Left {
     }
 }
 
+/// Key of the timer that goes on with leaving channels.
+pub(super) const LEAVING: &str = "leave_channels";
 /// Key of the timer that forgets invites.
 const INVITES_TIMER: &str = "invites";
 
@@ -234,7 +240,7 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp) -> Result<()> {
     }
     invites.iter().for_each(|key| INVITES.delete(turn, key));
     match more {
-        true => turn.schedule("leave_channels", turn.now, &LeaveMore { before }),
+        true => turn.schedule(LEAVING, turn.now, &LeaveMore { before }),
         false => Ok(()),
     }
 }

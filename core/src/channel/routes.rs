@@ -432,6 +432,7 @@ async fn post(cx: Cx) -> Result<Response> {
     let sealed = key.seal(&*cx.rt, &wire::message_id(actor, &local), &request.message)?;
     let post = Post { post: StoredPost { local, from, name: own_name(&cx).await?, reply_to, sealed } };
     let stamp = runtime::call(&*cx.rt, actor, &post).await?;
+    cx.rt.environment().usage.posted(&cx.caller.agent()?.actor);
     Response::created(&post_info(cx.settings(), actor, stamp, post.post, request.message))
 }
 

@@ -23,6 +23,7 @@ pub use router::{Matched, Preflight, answer, preflight, refusal, serve, too_larg
 /// Every route, by resource.
 pub const ROUTES: &[&[Route]] = &[
     crate::admin::ROUTES,
+    crate::moving::ROUTES,
     crate::keys::ROUTES,
     crate::agent::register::ROUTES,
     crate::agent::identity::ROUTES,
@@ -45,6 +46,10 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::tasks::routes::ROUTES,
     crate::agent::broadcasts::ROUTES,
     crate::agent::trust::routes::ROUTES,
+    crate::agent::analytics::ROUTES,
+    crate::agent::export::ROUTES,
+    crate::agent::moderation::ROUTES,
+    crate::directory::stats::ROUTES,
     crate::webhook::ROUTES,
     crate::relay::info::ROUTES,
     crate::relay::route::ROUTES,

@@ -29,7 +29,8 @@ use std::time::Duration;
 use crate::time::{DAY, MINUTE};
 
 pub use queue::{
-    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Subject, Tried, ended, enqueue, reseal, sealed,
+    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Subject, Tried, ended, enqueue, reseal, resume,
+    sealed,
 };
 pub use routes::ROUTES;
 pub(crate) use send::permitted;

@@ -46,6 +46,10 @@ impl Query for Next {
     type Reply = Option<Job>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Job>> {
+        // Of a suspended agent nothing is told.
+        if record::active(view)?.is_none() {
+            return Ok(None);
+        }
         let Some((hook, delivery, until, row)) = queue::under_way(view, self.hook)? else { return Ok(None) };
         let body = body(view, &row.subject)?;
         Ok(Some(Job { url: hook.url, sealed: hook.sealed, delivery, body, until }))

@@ -68,6 +68,23 @@ pub enum Command {
     /// Look at, check and copy the data file.
     #[command(subcommand)]
     Db(DbCommand),
+    /// Suspend, restore and erase agents.
+    #[command(subcommand)]
+    Agents(AgentsCommand),
+    /// Write the whole deployment to a file of JSON lines, to be loaded into another one, here or on the edge. A server
+    /// (--to) must run with the setting `closed`.
+    Dump {
+        /// The dump; must not exist yet.
+        file: PathBuf,
+    },
+    /// Take what `dump` wrote. The master keys of that deployment must be here already. A server (--to) must run with the
+    /// setting `closed`.
+    Load {
+        file: PathBuf,
+        /// Load into a deployment that is not empty: actors of the dump replace those there, others stay.
+        #[arg(long)]
+        replace: bool,
+    },
     /// Compute verdicts again.
     #[command(subcommand)]
     Verdicts(VerdictsCommand),
@@ -221,6 +238,28 @@ pub enum PeersCommand {
         /// Make another one first. The peers take nothing more until their operators know it.
         #[arg(long)]
         rotate: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// Print DID, state, since when, and the reason.
+    Show { did: String },
+    /// Suspend an agent: its key opens nothing, and nobody finds it or can write to it. All it has stays.
+    Suspend {
+        did: String,
+        /// For operators.
+        #[arg(long, default_value = "")]
+        reason: String,
+    },
+    /// End a suspension.
+    Restore { did: String },
+    /// Erase an agent for ever. Nobody gets its DID again; its names are free after 30 days.
+    Erase {
+        did: String,
+        /// Do it.
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agents;
 mod args;
 mod classify;
 mod client;
@@ -9,6 +10,7 @@ mod import;
 mod incidents;
 mod keys;
 mod peers;
+mod moving;
 mod serve;
 mod spill;
 mod sweep;
@@ -32,6 +34,9 @@ pub fn main() -> ExitCode {
         Some(Command::Peers(command)) => peers::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
+        Some(Command::Agents(command)) => agents::run(&cli.common, command),
+        Some(Command::Dump { file }) => moving::dump(&cli.common, file),
+        Some(Command::Load { file, replace }) => moving::load(&cli.common, file, *replace),
         Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),
     };
     match result {

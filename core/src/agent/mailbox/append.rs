@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Sender, Stored, THREADS, UNPROVED, UNREAD, UNREAD_FROM,
-    Unproved, forget, heads, purge, remove, sessions, thread_key,
+    Unproved, count_today, forget, heads, purge, remove, sessions, thread_key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::consent::{self, Wrote};
@@ -208,6 +208,7 @@ impl Operation for Append {
         let mut counters = self.occupy(turn, head.size)?;
         let stamp = turn.now.max(counters.last.plus(1));
         counters.last = stamp;
+        count_today(turn, &mut counters, 1, 0)?;
         COUNTERS.put(turn, &(), &counters)?;
 
         let expires = stamp.plus(i64::from(self.ttl) * SECOND);

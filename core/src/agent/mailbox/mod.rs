@@ -28,10 +28,11 @@ mod sessions;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::{self, Counts};
 use crate::actor::{Entry, Turn, View, operation, query};
 use crate::crypto::hash;
 use crate::directory::Did;
-use crate::kv::{Read, Row, StoreError, Table};
+use crate::kv::{self, Read, Row, StoreError, Table};
 use crate::time::{DAY, MINUTE};
 use crate::{Result, Timestamp};
 
@@ -145,8 +146,54 @@ struct Counters {
     messages: u64,
     bytes: u64,
     unread: u64,
+    /// The day, since 1970, that the rest counts; see [`super::activity`].
+    day: u32,
+    received: u64,
+    read: u64,
 }
-impl Row for Counters {}
+
+impl Row for Counters {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `day`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0; 3])
+    }
+}
+
+/// Counts arrivals and first readings of today. A day that is over moves to its own row.
+fn count_today(turn: &mut Turn<'_>, counters: &mut Counters, received: u64, read: u64) -> Result<()> {
+    let today = activity::day_of(turn.now);
+    if counters.day != today {
+        activity::add(turn, counters.day.max(1), &counters.today())?;
+        (counters.day, counters.received, counters.read) = (today, 0, 0);
+    }
+    counters.received += received;
+    counters.read += read;
+    Ok(())
+}
+
+impl Counters {
+    fn today(&self) -> Counts {
+        Counts { received: self.received, read: self.read, ..Counts::default() }
+    }
+}
+
+/// What is counted of the last day on which something arrived or was read, and which day that is.
+pub(super) fn today(view: &(impl Read + ?Sized)) -> Result<(u32, Counts)> {
+    let counters = COUNTERS.get(view, &())?.unwrap_or_default();
+    Ok((counters.day, counters.today()))
+}
+
+/// Forgets what [`today`] tells.
+pub(super) fn forget_today(turn: &mut Turn<'_>) -> Result<()> {
+    match COUNTERS.get(turn, &())? {
+        Some(counters) if counters.day > 0 => {
+            Ok(COUNTERS.put(turn, &(), &Counters { day: 0, received: 0, read: 0, ..counters })?)
+        }
+        _ => Ok(()),
+    }
+}
 
 type Thread = [u8; 16];
 

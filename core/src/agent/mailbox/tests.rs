@@ -83,7 +83,13 @@ fn fill() -> MemoryStore {
         let sender = Sender { messages: 1, bytes: 1, unread, unproved: false };
         SENDERS.put(&mut rows, &([from as u8; 16],), &sender).unwrap();
     }
-    let counters = Counters { last: Timestamp(COUNT), messages: COUNT as u64, bytes: 0, unread: COUNT as u64 / 100 };
+    let counters = Counters {
+        last: Timestamp(COUNT),
+        messages: COUNT as u64,
+        bytes: 0,
+        unread: COUNT as u64 / 100,
+        ..Counters::default()
+    };
     COUNTERS.put(&mut rows, &(), &counters).unwrap();
     let batch = rows.into_batch();
     let mut store = MemoryStore::default();

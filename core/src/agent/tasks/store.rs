@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::boxed::Boxed;
 use super::{Head, Priority, REMEMBERED, Status, check_move, sent, unknown_task};
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::agent::activity::{self, Counts};
 use crate::agent::mailbox::Local;
 use crate::agent::{capabilities, consent, record, trust, wire};
 use crate::crypto::encoding::actor_id;
@@ -175,6 +176,7 @@ impl Operation for Put {
             capabilities::count(turn, capability, None)?;
         }
         put(turn, self.local, None, &head)?;
+        activity::count(turn, &Counts { tasks_received: 1, ..Counts::default() })?;
         Ok(Some(head))
     }
 }
@@ -206,6 +208,9 @@ impl Operation for Patch {
         if let Some(status) = self.status {
             check_move(head.status, status, part)?;
             head.status = status;
+            if status == Status::Completed {
+                activity::count(turn, &Counts { tasks_completed: 1, ..Counts::default() })?;
+            }
         }
         if let Some(output) = &self.output {
             OUTPUTS.put(turn, &(self.local,), output)?;
