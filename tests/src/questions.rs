@@ -213,7 +213,7 @@ const APART: &[(&str, &str)] = &[
 
 /// Whether a route is public and of the intelligence side.
 fn is_public(route: &Route) -> bool {
-    let relay = ["/v1/agent/", "/.well-known/"].iter().any(|prefix| route.path.starts_with(prefix));
+    let relay = ["/v1/agent/", "/v1/relay/", "/.well-known/"].iter().any(|prefix| route.path.starts_with(prefix));
     matches!(route.auth, Auth::None | Auth::Key) && !relay
 }
 
