@@ -11,5 +11,8 @@ pub fn bench(args: &[&str]) -> Result<()> {
     }
     // The programs that are measured, beside the bench.
     run("build", cargo().args(["build", "--locked", "--release", "--package", "heliograph", "--package", "xtask"]))?;
-    run("benches", cargo().args(["bench", "--locked", "--package", "heliograph-tests", "--"]).args(args))
+    run(
+        "benches",
+        cargo().args(["bench", "--locked", "--package", "heliograph-tests", "--bench", "bench", "--"]).args(args),
+    )
 }
