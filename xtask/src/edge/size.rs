@@ -9,8 +9,8 @@ use crate::edge::build::{Bundle, MODULES};
 use crate::project::read;
 use crate::run::Result;
 
-/// Largest bundle, in bytes of gzip. The platform's own limit is 3 MB on the free plan.
-const LIMIT: usize = 2_000_000;
+/// Largest bundle, in bytes of gzip: a little under what the platform takes on its free plan, 3 MB.
+const LIMIT: usize = 2_900_000;
 
 /// Prints the sizes and fails above the limit.
 pub fn size() -> Result<()> {
