@@ -52,6 +52,7 @@ mod relay_moving;
 mod relay_receive;
 mod relay_search;
 mod relay_tasks;
+mod relay_transport;
 mod relay_webhooks;
 mod routes;
 mod sources;
@@ -118,6 +119,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
     ("relay_tasks", relay_tasks::CASES),
+    ("relay_transport", relay_transport::CASES),
     ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
