@@ -48,8 +48,8 @@ mod relay_federation;
 mod relay_identity;
 mod relay_life;
 mod relay_memory;
-mod relay_receive;
 mod relay_moving;
+mod relay_receive;
 mod relay_search;
 mod relay_tasks;
 mod relay_webhooks;
@@ -58,6 +58,7 @@ mod sources;
 mod streams;
 mod sweeps;
 mod targets;
+mod unknowns;
 mod websockets;
 mod wire;
 
@@ -124,6 +125,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),
     ("targets", targets::CASES),
+    ("unknowns", unknowns::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];
