@@ -59,6 +59,7 @@ mod sources;
 mod streams;
 mod sweeps;
 mod targets;
+mod unknowns;
 mod websockets;
 mod wire;
 
@@ -126,6 +127,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),
     ("targets", targets::CASES),
+    ("unknowns", unknowns::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];

@@ -60,6 +60,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<operate::Operate>(),
     operation::<Forget>(),
     operation::<search::Learn>(),
+    operation::<record::Ended>(),
+    query::<query::Count>(),
     query::<query::Many>(),
     query::<query::Domains>(),
     query::<query::LastChange>(),

@@ -178,6 +178,20 @@ impl Query for Domains {
     }
 }
 
+/// How many incidents are shown.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Count;
+
+impl Query for Count {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "count";
+    type Reply = u64;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        Ok(Shown::now(view)?.len() as u64)
+    }
+}
+
 /// A page of the shown incidents that a filter lets through, newest beginning first. The default is the first page of
 /// all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

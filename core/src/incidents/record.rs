@@ -185,7 +185,34 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
     let (country, year, sequence) = key(&incident.id);
     VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;
     replace(turn, before.as_ref(), &incident)?;
+    if let Some(end) = incident.end().filter(|end| *end > incident.updated) {
+        turn.schedule(&format!("end {}", incident.id), end, &Ended { id: incident.id.clone() })?;
+    }
     Ok(incident)
+}
+
+/// The end that an incident was given lies behind: what was active is resolved, in a version of its own, so that lists,
+/// pages and the delta hear of it. Changes nothing where the end was moved or taken back meanwhile.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ended {
+    pub id: ReadableId,
+}
+
+impl Operation for Ended {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "ended";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(incident) = INCIDENTS.get(turn, &key(&self.id))? else { return Ok(()) };
+        let over = incident.end().is_some_and(|end| end <= turn.now);
+        let then = Incident { updated: turn.now.max(incident.updated), ..incident.clone() };
+        if !over || !incident.is_shown() || then.status() == incident.status() {
+            return Ok(());
+        }
+        let next = Incident { change: Change::measured(Action::Amended), ..incident.clone() };
+        save(turn, Some(incident), next).map(|_| ())
+    }
 }
 
 /// Stores an incident under every order that it is found by.
@@ -213,7 +240,8 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
 
 /// What the pages of the country say of an incident: nothing when it is over, withdrawn or only suspected.
 fn active(incident: &Incident) -> Option<Active> {
-    let goes_on = incident.is_shown() && incident.status() == Status::Active && incident.end().is_none();
+    let ahead = incident.end().is_none_or(|end| end > incident.updated);
+    let goes_on = incident.is_shown() && incident.status() == Status::Active && ahead;
     goes_on.then(|| Active {
         title: title(incident),
         severity: incident.severity(),

@@ -250,3 +250,75 @@ fn ruling_intelligence_35_a_removed_source_leaves_nothing_of_what_was_measured()
     let back = find(&runtime, "KE-2025-0001").unwrap();
     assert!(back.is_shown() && back.draft.sources == ["ioda"], "{back:?}");
 }
+
+/// Issue: an incident is active until it ends, also where the end was told before: when its time comes, lists, feeds, pages
+/// of the country and readers of the delta hear of it without anybody doing anything.
+#[test]
+fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
+    let ahead = START.plus(3 * DAY);
+    let until = |end| operate::Deed::Amend(Box::new(Overrides { end: Some(end), ..Overrides::default() }));
+    operate(&runtime, "KE-2025-0001", until(ahead));
+    operate(&runtime, "KE-2025-0002", until(ahead));
+    let announced = find(&runtime, "KE-2025-0001").unwrap();
+    assert_eq!((announced.status(), announced.version), (Status::Active, 2));
+    assert!(sentence(&announced).contains(" is blocked "), "{}", sentence(&announced));
+    operate(&runtime, "KE-2025-0002", until(ahead.plus(10 * DAY)));
+    let seen_so_far = changes(&runtime, crate::Timestamp::MIN, 10).next;
+    runtime.advance(std::time::Duration::from_secs(3 * 86_400 + 60));
+    let over = find(&runtime, "KE-2025-0001").unwrap();
+    assert_eq!((over.status(), over.version, over.end()), (Status::Resolved, 3, Some(ahead)));
+    assert!(over.updated >= ahead && over.change.by.is_none());
+    assert!(sentence(&over).contains(" was blocked "), "{}", sentence(&over));
+    let told: Vec<u32> = changes(&runtime, seen_so_far, 10).incidents.iter().map(|i| i.id.sequence).collect();
+    assert_eq!(told, [1], "only what ended changed");
+    let later = find(&runtime, "KE-2025-0002").unwrap();
+    assert_eq!((later.status(), later.version), (Status::Active, 3), "its end was moved");
+}
+
+/// A report may name several services: the title names them, and no one of them stands for the others.
+#[test]
+fn a_title_names_every_service_or_says_how_many_more() {
+    let runtime = TestRuntime::start(&[]);
+    let of = |services: &[&str]| Draft {
+        subject: services[0].into(),
+        services: services.iter().map(|service| (*service).to_owned()).collect(),
+        domains: Vec::new(),
+        ..draft(10)
+    };
+    for (services, title, verb) in [
+        (&["signal"][..], "Signal blocked in Kenya", "Signal is blocked in Kenya"),
+        (&["reddit", "signal"], "Reddit and Signal blocked in Kenya", "Reddit and Signal are blocked in Kenya"),
+        (
+            &["reddit", "signal", "tiktok"],
+            "Reddit, Signal and TikTok blocked in Kenya",
+            "Reddit, Signal and TikTok are blocked",
+        ),
+        (
+            &["facebook", "reddit", "signal", "tiktok"],
+            "Facebook, Reddit and 2 more services blocked in Kenya",
+            "Facebook, Reddit and 2 more services are blocked",
+        ),
+    ] {
+        report(&runtime, vec![seen(1, of(services))]);
+        let incident = find(&runtime, "KE-2025-0001").unwrap();
+        assert_eq!(text::title(&incident), title);
+        assert!(sentence(&incident).starts_with(verb), "{}", sentence(&incident));
+    }
+}
+
+/// What nobody measured is not told as the number 0.
+#[test]
+fn a_report_of_what_was_not_measured_has_no_zeros() {
+    let runtime = TestRuntime::start(&[]);
+    let told = Draft { networks_tested: 0, measurements: 0, ..draft(10) };
+    report(&runtime, vec![seen(1, told)]);
+    let incident = find(&runtime, "KE-2025-0001").unwrap();
+    let settings = crate::settings::Settings::default();
+    let text = report::report(report::Format::Markdown, &incident, &[], &settings);
+    assert!(
+        text.contains("| Networks affected | not measured |") && text.contains("| Measurements | none |"),
+        "{text}"
+    );
+}

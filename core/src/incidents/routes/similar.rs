@@ -10,8 +10,8 @@ use crate::incidents::actor;
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::MAX_AGE;
 use crate::incidents::model::IncidentType;
-use crate::incidents::query::{LastChange, Many};
-use crate::incidents::search::index::Entry;
+use crate::incidents::query::{Count, LastChange, Many};
+use crate::incidents::search::index::{Entry, MAX_DOCUMENTS};
 use crate::incidents::search::rank::{Method, search};
 use crate::incidents::search::{self, snippet};
 use crate::{Error, Result, licence, runtime};
@@ -82,6 +82,9 @@ pub struct SimilarBody {
     /// Incidents that can be found, and when they were indexed.
     pub indexed: usize,
     pub indexed_at: String,
+    /// What cannot be found, where the index holds fewer incidents than there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     pub license: String,
 }
 
@@ -136,6 +139,16 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<Response> {
     cx.kept_by(&key, MAX_AGE, page).await
 }
 
+/// What an index that is full does not hold.
+fn left_out(incidents: u64) -> Option<String> {
+    (incidents > MAX_DOCUMENTS as u64).then(|| {
+        format!(
+            "Only the {MAX_DOCUMENTS} incidents that began last can be found, of {incidents}; /data/incidents and \
+             /data/incidents/export have all."
+        )
+    })
+}
+
 async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filters) -> Result<SimilarBody> {
     let shared = &cx.rt.environment().search;
     let index = shared.index(document)?;
@@ -175,7 +188,12 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
             incident: body,
         });
     }
+    let note = match index.entries.len() {
+        MAX_DOCUMENTS => left_out(runtime::query(&*cx.rt, actor().name, &Count).await?),
+        _ => None,
+    };
     Ok(SimilarBody {
+        note,
         query,
         k,
         count: results.len(),
