@@ -179,7 +179,7 @@ impl Query for Detect {
             }
             let surroundings = match &mut surroundings {
                 Some(known) => known,
-                none => none.insert(Surroundings::at(view, at)?),
+                none => none.insert(Surroundings::kept(view, at)?),
             };
             let answer = detect(view, subject, surroundings, self.explain)?;
             if !self.explain {

@@ -243,7 +243,7 @@ impl Query for History {
         let at = self.at.unwrap_or(view.now);
         let last = at.day();
         let from = Timestamp((last + 1 - i64::from(self.days)).max(0) * DAY);
-        let surroundings = Surroundings::at(view, at)?;
+        let surroundings = Surroundings::kept(view, at)?;
         let mut days: BTreeMap<u32, HistoryDay> = BTreeMap::new();
         // One test measures several roles.
         let mut identities: BTreeMap<u32, Distinct> = BTreeMap::new();

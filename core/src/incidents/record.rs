@@ -12,6 +12,7 @@ use super::tables::{
     SEQUENCES, Sequence, VERSIONS, key,
 };
 use super::text::{INTERNET, title};
+use super::written;
 use crate::actor::{Kind, Operation, Turn};
 use crate::country::{Active, SetActive};
 use crate::world::Outage;
@@ -28,7 +29,7 @@ pub struct Report {
     pub merged_into: Option<u64>,
 }
 
-/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and twelve more, and an
+/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and thirteen more, and an
 /// operation at most 1,000 (ruling foundation-relay 19).
 pub const MAX_REPORTS: usize = 10;
 
@@ -231,6 +232,7 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
         BY_COUNTRY.put(turn, &(country, incident.start(), year, sequence), &line)?;
     }
     INCIDENTS.put(turn, &key(&incident.id), incident)?;
+    written::keep(turn, incident)?;
     let active = active(incident);
     if before.and_then(self::active) != active {
         turn.send(incident.id.country.clone(), &SetActive { id: incident.id.clone(), active })?;

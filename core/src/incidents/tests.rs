@@ -322,3 +322,95 @@ fn a_report_of_what_was_not_measured_has_no_zeros() {
         "{text}"
     );
 }
+
+fn listing(runtime: &TestRuntime) -> Vec<written::Written> {
+    let asked = super::query::Listing(Select { limit: 100, ..Select::default() });
+    crate::runtime::query(runtime, &actor().name, &asked).now_or_never().unwrap().unwrap().incidents
+}
+
+/// What is written when an incident changes is what it is, whoever changed it, and whatever address answers later.
+#[test]
+fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
+    let runtime = TestRuntime::start(&[("public_url", "https://one.example")]);
+    let held = |runtime: &TestRuntime| {
+        let rows = [listing(runtime), changes(runtime, crate::Timestamp::MIN, 100).incidents];
+        assert_eq!(rows.each_ref().map(Vec::len), [2, 3]);
+        for row in rows.into_iter().flatten() {
+            let find = Find { id: row.id.to_string(), follow: false };
+            let incident = query(runtime, &actor().name, &find).now_or_never().unwrap().unwrap().unwrap();
+            let settings = &crate::runtime::Runtime::environment(runtime).settings;
+            let body = IncidentBody::new(&incident, settings);
+            assert_eq!(row.json, serde_json::to_string(&body).unwrap());
+            assert_eq!(
+                (&row.licence, &row.summary, &row.description),
+                (&body.license, &body.summary, &body.description)
+            );
+            assert_eq!((row.created, row.updated), (incident.created, incident.updated));
+            assert_eq!(
+                (row.is_shown(), row.merged, row.retracted),
+                (incident.is_shown(), body.merged_into.is_some(), false)
+            );
+        }
+    };
+    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50)), seen(3, draft(10))]);
+    let description = "\"description\":\"none\" ".repeat(40);
+    let patch = Overrides { title: Some("\"A\"}".into()), description: Some(description), ..Overrides::default() };
+    operate(&runtime, "KE-2025-0001", operate::Deed::Amend(Box::new(patch)));
+    operate(&runtime, "KE-2025-0003", operate::Deed::Merge("KE-2025-0001".into()));
+    held(&runtime);
+    let moved = runtime.restarted(&[("public_url", "https://two.example")]);
+    held(&moved);
+    assert!(listing(&moved)[0].json.contains("https://two.example/"));
+    report(&moved, vec![seen(2, draft(51))]);
+    held(&moved);
+}
+
+#[test]
+fn a_long_description_ends_in_what_a_search_finds_and_nothing_else_does() {
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90))]);
+    let description = "é\"\\ \"description\":\"x\" ".repeat(50);
+    let patch = Overrides { description: Some(description.clone()), ..Overrides::default() };
+    operate(&runtime, "KE-2025-0001", operate::Deed::Amend(Box::new(patch)));
+    let row = listing(&runtime).remove(0);
+    let value = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+    let mut expected = value(&row.json);
+    expected["description"] = description.chars().take(500).collect::<String>().into();
+    assert_eq!(value(&row.json_with_description_of(500).unwrap()), expected);
+    assert_eq!(row.json_with_description_of(50_000).unwrap(), row.json);
+}
+
+/// A file keeps texts that an earlier program wrote. Whoever makes this fail raises `written::MANNER` together with it.
+#[test]
+fn another_way_to_write_incidents_has_another_number() {
+    use sha2::{Digest, Sha256};
+    let runtime = TestRuntime::start(&[]);
+    let network = |asn: u32| AffectedNetwork {
+        name: Some("One".into()),
+        first: Some(START.plus(-90 * DAY)),
+        last: Some(START.plus(-80 * DAY)),
+        blocked: 3,
+        votes: 4,
+        asn,
+    };
+    let full = Draft {
+        services: vec!["telegram".into()],
+        networks: vec![network(64_496), network(64_497)],
+        areas: vec!["Coast".into()],
+        occasion: Some("exams".into()),
+        pattern: Some("intermittent".into()),
+        schedule: Some("weekdays 04-14 UTC".into()),
+        end: Some(START.plus(-80 * DAY)),
+        ..draft(0)
+    };
+    let kinds = [IncidentType::Disruption, IncidentType::Mixed];
+    let others = kinds.map(|kind| Draft { kind, subject: INTERNET.into(), end_unknown: true, ..full.clone() });
+    let [disruption, mixed] = others;
+    let suspected = Draft { status: Status::Suspected, networks_tested: 0, methods: Vec::new(), ..draft(50) };
+    report(&runtime, vec![seen(1, full), seen(2, disruption), seen(3, mixed), seen(4, suspected), seen(5, draft(9))]);
+    operate(&runtime, "KE-2025-0005", operate::Deed::Retract);
+    let mut digest = Sha256::new();
+    changes(&runtime, crate::Timestamp::MIN, 100).incidents.iter().for_each(|row| digest.update(&row.json));
+    let digest = crate::crypto::encoding::encode_hex(&digest.finalize());
+    assert_eq!((written::MANNER, &digest[..16]), (1, "c8eaa4af0fd21b7e"));
+}
