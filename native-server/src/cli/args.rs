@@ -59,6 +59,8 @@ pub enum Command {
     Classify(Classify),
     /// Say how well the classifier does on labelled measurements.
     Evaluate(Evaluate),
+    /// Test the shutdown forecast on past years: trained on what was known before each, tested on it.
+    Backtest(Backtest),
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -150,6 +152,19 @@ pub struct Evaluate {
     /// Files of labels, one JSON object a line with `label` and `measurement`, plain or gzip.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
+    /// Print every number as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Backtest {
+    /// First year that is tested.
+    #[arg(long, value_name = "YEAR")]
+    pub from: i64,
+    /// Last year that is tested. Stands in place of the address that other commands take.
+    #[arg(long, id = "to", value_name = "YEAR", required = true)]
+    pub last: Option<String>,
     /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,

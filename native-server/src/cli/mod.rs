@@ -1,6 +1,7 @@
 //! The command line.
 
 mod args;
+mod backtest;
 mod classify;
 mod client;
 mod db;
@@ -26,6 +27,7 @@ pub fn main() -> ExitCode {
         Some(Command::Classify(command)) => classify::run(&cli.common, command),
         Some(Command::Evaluate(command)) => evaluate::run(&cli.common, command),
         Some(Command::Import(command)) => import::run(&cli.common, command),
+        Some(Command::Backtest(command)) => backtest::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
