@@ -17,6 +17,9 @@ pub const GAMMA: f64 = 0.02;
 /// Least cases of a class before its sets mean anything.
 pub const LEAST_CASES: usize = 30;
 
+/// Most scores of a class that are kept: quantiles are told to a thousandth.
+const MOST_SCORES: usize = 2_000;
+
 /// The state of one class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Class {
@@ -33,6 +36,7 @@ impl Class {
     /// From probabilities that earlier cases gave their own class, in any order.
     pub fn new(mut scores: Vec<f64>) -> Class {
         scores.sort_unstable_by(f64::total_cmp);
+        let scores = thinned(scores);
         Class { alpha: TARGET_MISS, scores, judged: 0, missed: 0 }
     }
 
@@ -57,7 +61,7 @@ impl Class {
     /// Takes newer cases in place of the earlier ones; alpha stays.
     pub fn renew(&mut self, mut scores: Vec<f64>) {
         scores.sort_unstable_by(f64::total_cmp);
-        self.scores = scores;
+        self.scores = thinned(scores);
     }
 
     /// Learns how many cases of the class ended (on one day) and how many of them their sets had missed.
@@ -129,6 +133,12 @@ impl Conformal {
         self.event.learn(events.0, events.1);
         self.quiet.learn(quiets.0, quiets.1);
     }
+}
+
+/// As many of sorted scores as are kept, evenly taken.
+fn thinned(sorted: Vec<f64>) -> Vec<f64> {
+    let every = sorted.len().div_ceil(MOST_SCORES).max(1);
+    sorted.into_iter().skip(every / 2).step_by(every).collect()
 }
 
 /// What forecasts of either class gave their own class.

@@ -1,6 +1,8 @@
 //! What a forecast looks at. Every feature is a function of starts up to the last day that was known, and of the dates
 //! that are asked about: nothing of the future can enter.
 
+use serde::{Deserialize, Serialize};
+
 use super::history::{HALF_LIVES, History};
 
 /// How many there are.
@@ -27,7 +29,7 @@ pub struct Question {
 }
 
 /// A family of features: what its contribution is called, and described as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Family {
     Recent,
     LongRun,

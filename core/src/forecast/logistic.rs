@@ -90,9 +90,20 @@ pub struct Logistic {
     /// Change of the log odds per standard deviation.
     pub weights: Vec<f64>,
     pub scales: Vec<Scale>,
+    /// Covariance of intercept and weights, by rows: the inverse of the curvature.
+    pub covariance: Vec<f64>,
 }
 
 impl Logistic {
+    /// Standard error of the log odds of a row.
+    pub fn error(&self, features: &[f64]) -> f64 {
+        let standardised = self.scales.iter().zip(features).map(|(scale, value)| scale.apply(*value));
+        let row: Vec<f64> = std::iter::once(1.0).chain(standardised).collect();
+        let lines = self.covariance.chunks_exact(row.len()).zip(&row);
+        let dot = |line: &[f64]| line.iter().zip(&row).map(|(cell, value)| cell * value).sum::<f64>();
+        lines.map(|(line, value)| value * dot(line)).sum::<f64>().max(0.0).sqrt()
+    }
+
     /// What each feature adds to the log odds, against its mean.
     pub fn contributions(&self, features: &[f64]) -> Vec<f64> {
         let standardised = self.scales.iter().zip(features).map(|(scale, value)| scale.apply(*value));
@@ -148,8 +159,11 @@ pub fn fit(sample: &Sample, ridge: f64) -> Option<Logistic> {
             break;
         }
     }
+    let width = beta.len();
+    let unit = |at: usize| (0..width).map(|place| f64::from(u8::from(place == at))).collect();
+    let lines: Option<Vec<Vec<f64>>> = (0..width).map(|at| solve(state.curvature.clone(), unit(at), width)).collect();
     let (intercept, weights) = beta.split_first()?;
-    Some(Logistic { intercept: *intercept, weights: weights.to_vec(), scales })
+    Some(Logistic { intercept: *intercept, weights: weights.to_vec(), scales, covariance: lines?.concat() })
 }
 
 /// The penalised log likelihood at a point, with its gradient and the negative of its second derivatives.

@@ -9,6 +9,8 @@
 //! | `logistic`, `isotonic`, `conformal` | the estimators |
 //! | `metrics` | how well probabilities fit |
 //! | `model` | what is learned, forecasts, the reasons in words |
+//! | `store` | models, forecasts and changes, kept by the world; the daily schedule |
+//! | `routes` | the endpoints |
 //! | `backtest` | rolling origin by year, with the weak figures beside the strong ones |
 
 pub mod backtest;
@@ -20,3 +22,11 @@ pub mod logistic;
 pub mod metrics;
 mod model;
 pub mod panel;
+mod routes;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use routes::ROUTES;
+pub(crate) use routes::{Ahead, ahead};
+pub use store::{ENTRIES, soon};

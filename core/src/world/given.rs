@@ -12,7 +12,7 @@ use crate::event::{Cause, Event, EventKind, Scope};
 use crate::kv::{Direction, Row, StoreError, Table, decode_row};
 use crate::measurement::ImportCounts;
 use crate::time::{DAY, MINUTE};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, forecast};
 
 /// (country, source code, id) of every event.
 const MARKS: Table<(String, u8, String), EventMark> = Table::new(50);
@@ -109,6 +109,9 @@ impl Operation for GivenEvents {
         if self.source == Source::AccessNow.code() {
             shutdowns::soon(turn)?;
         }
+        if !self.marks.is_empty() {
+            forecast::soon(turn)?;
+        }
         for (id, mark) in self.marks {
             MARKS.put(turn, &(self.country.clone(), self.source, id), &mark)?;
         }
@@ -138,6 +141,9 @@ impl Operation for ForgetGiven {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if !self.ids.is_empty() {
+            forecast::soon(turn)?;
+        }
         for id in self.ids {
             MARKS.delete(turn, &(self.country.clone(), self.source, id));
         }

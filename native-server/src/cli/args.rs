@@ -163,7 +163,7 @@ pub struct Backtest {
     #[arg(long, value_name = "YEAR")]
     pub from: i64,
     /// Last year that is tested. Stands in place of the address that other commands take.
-    #[arg(long, id = "to", value_name = "YEAR", required = true)]
+    #[arg(long = "to", id = "to", value_name = "YEAR", required = true)]
     pub last: Option<String>,
     /// Print every number as JSON.
     #[arg(long)]
