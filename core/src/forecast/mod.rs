@@ -27,6 +27,6 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use routes::ROUTES;
 pub(crate) use routes::{Ahead, ahead};
+pub use routes::{ROUTES, RollbackRequest, ToldBody};
 pub use store::{ENTRIES, soon};

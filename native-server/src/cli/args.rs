@@ -61,6 +61,9 @@ pub enum Command {
     Evaluate(Evaluate),
     /// Test the shutdown forecast on past years: trained on what was known before each, tested on it.
     Backtest(Backtest),
+    /// Learn, list and take back forecast models.
+    #[command(subcommand)]
+    Forecast(ForecastCommand),
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -168,6 +171,23 @@ pub struct Backtest {
     /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ForecastCommand {
+    /// Learn a model now. It is served only when it is better on a temporal hold-out.
+    Train,
+    /// List what was served, newest first: version, time of training, reason.
+    Models,
+    /// Serve an earlier model again.
+    Rollback {
+        /// Number of the model; the one before the served one without it.
+        #[arg(long)]
+        number: Option<u32>,
+        /// Stands in the changelog.
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -6,6 +6,7 @@ mod classify;
 mod client;
 mod db;
 mod evaluate;
+mod forecast;
 mod import;
 mod incidents;
 mod keys;
@@ -28,6 +29,7 @@ pub fn main() -> ExitCode {
         Some(Command::Evaluate(command)) => evaluate::run(&cli.common, command),
         Some(Command::Import(command)) => import::run(&cli.common, command),
         Some(Command::Backtest(command)) => backtest::run(&cli.common, command),
+        Some(Command::Forecast(command)) => forecast::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
