@@ -14,6 +14,7 @@
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | [`agent`] | the relay: identity, messages, streams, pins |
 //! | [`directory`] | names of agents |
+//! | [`relay`] | federation: messages from and to other relays |
 //! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
@@ -55,9 +56,12 @@ pub mod kv;
 pub mod licence;
 pub mod limits;
 pub mod measurement;
+pub mod moving;
 pub mod order;
 pub mod outlook;
 pub mod reference;
+pub mod relay;
+pub mod roster;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;

@@ -12,6 +12,8 @@ pub mod host;
 pub mod memo;
 mod outbox;
 pub mod registry;
+pub mod rows;
+pub mod schema;
 mod timers;
 mod turn;
 
@@ -26,6 +28,9 @@ pub use memo::Memo;
 pub use outbox::{Delivery, OutboxSummary, Receipt, summary as outbox_summary};
 pub use registry::{Entry, operation, query};
 pub use turn::{Turn, View};
+
+/// Tables below this number belong to the machinery of actors, the rest to their kind.
+pub const FIRST_OWN_TABLE: u8 = 16;
 
 /// What sort of thing an actor is. The names are part of stored object names: never change one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -51,10 +56,12 @@ pub enum Kind {
     Channel,
     /// Sixteen shards by country: attestations and votes.
     Attestation,
+    /// One: peers of the relay, what they said, its own key.
+    Relay,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -65,6 +72,7 @@ impl Kind {
         Kind::Incidents,
         Kind::Channel,
         Kind::Attestation,
+        Kind::Relay,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -79,6 +87,7 @@ impl Kind {
             Kind::Incidents => "incidents",
             Kind::Channel => "channel",
             Kind::Attestation => "attestation",
+            Kind::Relay => "relay",
         }
     }
 
@@ -209,7 +218,8 @@ mod tests {
                 "deployment/x",
                 "incidents/x",
                 "channel/x",
-                "attestation/x"
+                "attestation/x",
+                "relay/x"
             ]
         );
         for name in names {

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agents;
 mod args;
 mod backtest;
 mod classify;
@@ -10,7 +11,10 @@ mod forecast;
 mod import;
 mod incidents;
 mod keys;
+mod peers;
+mod moving;
 mod serve;
+mod spill;
 mod sweep;
 
 use std::process::ExitCode;
@@ -31,8 +35,12 @@ pub fn main() -> ExitCode {
         Some(Command::Backtest(command)) => backtest::run(&cli.common, command),
         Some(Command::Forecast(command)) => forecast::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
+        Some(Command::Peers(command)) => peers::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
+        Some(Command::Agents(command)) => agents::run(&cli.common, command),
+        Some(Command::Dump { file }) => moving::dump(&cli.common, file),
+        Some(Command::Load { file, replace }) => moving::load(&cli.common, file, *replace),
         Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),
     };
     match result {
