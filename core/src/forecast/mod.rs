@@ -10,10 +10,11 @@
 //! | `metrics` | how well probabilities fit |
 //! | `model` | what is learned, forecasts, the reasons in words |
 //! | `store` | models, forecasts and changes, kept by the world; the daily schedule |
-//! | `routes` | the endpoints |
+//! | `routes`, `changelog` | the endpoints |
 //! | `backtest` | rolling origin by year, with the weak figures beside the strong ones |
 
 pub mod backtest;
+mod changelog;
 pub mod conformal;
 mod features;
 pub mod history;
@@ -27,6 +28,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use changelog::{RollbackRequest, ToldBody};
+pub use routes::ROUTES;
 pub(crate) use routes::{Ahead, ahead};
-pub use routes::{ROUTES, RollbackRequest, ToldBody};
 pub use store::{ENTRIES, soon};

@@ -78,81 +78,81 @@ pub fn delay(history: &History, today: i32) -> i32 {
     if late <= FRESH_DAYS { 0 } else { late }
 }
 
+/// The days that a candidate is judged on: the last year for a first model or another delay. A served model of the same
+/// delay is judged on days that neither has seen; the candidate had the earlier half of what is new to learn from.
+fn held_out_days(until: i32, delay: i32, served: Option<&Model>) -> Result<(i32, i32), String> {
+    let to = until - Horizon::WEEK.days;
+    match served.filter(|served| (served.delay - delay).abs() <= FRESH_DAYS) {
+        None => Ok((to - HOLD_OUT + 1, to)),
+        Some(served) if to - served.until < LEAST_UNSEEN => {
+            Err(format!("the history is hardly newer than that of {}", served.version()))
+        }
+        Some(served) => Ok((served.until + (to - served.until) / 2, to)),
+    }
+}
+
+/// Judges a candidate that has not seen the days `from` to `to` on them; with what its forecasts came to.
+fn hold_out(
+    history: &History,
+    (from, to): (i32, i32),
+    knowledge: Knowledge,
+    candidate: &Logistic,
+    served: Option<&Model>,
+) -> (HeldOut, Vec<Outcome>) {
+    let rows = || (from..=to).flat_map(|day| countries().map(move |country| (country, day)));
+    let judged = |forecast: &dyn Fn(Question) -> f64| -> Vec<Outcome> {
+        let outcome = |(country, day)| Outcome {
+            probability: forecast(question(country, day, Horizon::WEEK, knowledge)),
+            happened: label(history, country, day, Horizon::WEEK),
+        };
+        rows().map(outcome).collect()
+    };
+    let by = |model: &Logistic, asked: Question| model.probability(&features(history, asked));
+    let outcomes = judged(&|asked| by(candidate, asked));
+    let quiet = rows().zip(&outcomes).filter(|((country, day), _)| history.starts(*country, day - 29, *day) == 0.0);
+    let quiet: Vec<Outcome> = quiet.map(|(_, outcome)| *outcome).collect();
+    let served = served.and_then(|served| served.horizons.get(1));
+    let held_out = HeldOut {
+        from,
+        to,
+        candidate: figures(&outcomes),
+        hard: figures(&quiet),
+        served: served.map(|old| figures(&judged(&|asked| by(old, asked)))),
+        country_rate: figures(&judged(&|asked| poisson(history, asked))),
+    };
+    (held_out, outcomes)
+}
+
 /// Learns a model and says whether it may be served.
 ///
 /// # Errors
 ///
 /// Why it may not, in a sentence.
 pub fn learn(history: &History, now: Timestamp, number: u32, served: Option<&Model>) -> Result<Model, String> {
+    const TOO_LITTLE: &str = "too little history to learn from";
     let today = i32::try_from(now.day()).unwrap_or(i32::MAX);
     let until = history.newest().ok_or("there is no history")?;
     let delay = delay(history, today);
     let knowledge = Knowledge::Days(delay);
-    let to = until - Horizon::WEEK.days;
-    // A served model of the same delay is judged on days that neither has seen; the candidate had the earlier half of
-    // what is new to learn from.
-    let same = served.filter(|served| (served.delay - delay).abs() <= FRESH_DAYS);
-    let from = match same {
-        None => to - HOLD_OUT + 1,
-        Some(served) if to - served.until < LEAST_UNSEEN => {
-            return Err(format!("the history is hardly newer than that of {}", served.version()));
-        }
-        Some(served) => served.until + (to - served.until) / 2,
-    };
-    let (week, _) = train(history, from - 1, Horizon::WEEK, knowledge).ok_or("too little history to learn from")?;
-    let rows = || (from..=to).flat_map(|day| countries().map(move |country| (country, day)));
-    let judged = |forecast: &dyn Fn(Question) -> f64, pass: &dyn Fn(usize, i32) -> bool| -> Vec<Outcome> {
-        let rows = rows().filter(|(country, day)| pass(*country, *day));
-        rows.map(|(country, day)| Outcome {
-            probability: forecast(question(country, day, Horizon::WEEK, knowledge)),
-            happened: label(history, country, day, Horizon::WEEK),
-        })
-        .collect()
-    };
-    let all = |_, _| true;
-    let quiet = |country, day| history.starts(country, day - 29, day) == 0.0;
-    let by = |model: &Logistic, asked: Question| model.probability(&features(history, asked));
-    let outcomes = judged(&|asked| by(&week, asked), &all);
-    let held_out = HeldOut {
-        from,
-        to,
-        candidate: figures(&outcomes),
-        hard: figures(&judged(&|asked| by(&week, asked), &quiet)),
-        served: served
-            .and_then(|served| served.horizons.get(1))
-            .map(|old| figures(&judged(&|asked| by(old, asked), &all))),
-        country_rate: figures(&judged(&|asked| poisson(history, asked), &all)),
-    };
+    let days = held_out_days(until, delay, served)?;
+    let (candidate, _) = train(history, days.0 - 1, Horizon::WEEK, knowledge).ok_or(TOO_LITTLE)?;
+    let (held_out, outcomes) = hold_out(history, days, knowledge, &candidate, served);
     let rival = held_out.served.as_ref().unwrap_or(&held_out.country_rate);
-    if held_out.candidate.brier.zip(rival.brier).is_none_or(|(new, old)| new >= old) {
-        let brier = |figures: &Figures| figures.brier.unwrap_or_default();
-        return Err(format!(
-            "on the hold-out its Brier score is {:.6}, no better than {:.6}",
-            brier(&held_out.candidate),
-            brier(rival)
-        ));
+    let (new, old) = held_out.candidate.brier.zip(rival.brier).ok_or(TOO_LITTLE)?;
+    if new >= old {
+        return Err(format!("on the hold-out its Brier score is {new:.6}, no better than {old:.6}"));
     }
     let mut horizons = Vec::new();
-    let (mut seen, mut positives) = (0, 0);
+    let (mut rows, mut positives) = (0, 0);
     for horizon in Horizon::ALL {
-        let (model, sample) = train(history, until, horizon, knowledge).ok_or("too little history to learn from")?;
+        let (model, sample) = train(history, until, horizon, knowledge).ok_or(TOO_LITTLE)?;
         if horizon == Horizon::WEEK {
-            (seen, positives) = (sample.total() as u64, sample.positives() as u64);
+            (rows, positives) = (sample.total() as u64, sample.positives() as u64);
         }
         horizons.push(model);
     }
-    Ok(Model {
-        number,
-        trained: now,
-        until,
-        delay,
-        starts: history.total() as u64,
-        rows: seen,
-        positives,
-        horizons,
-        held_out,
-        sets: Conformal::new(outcomes),
-    })
+    let (starts, sets) = (history.total() as u64, Conformal::new(outcomes));
+    Ok(Model { number, trained: now, until, delay, starts, rows, positives, horizons, held_out, sets })
 }
 
 /// The risk by the rate of the country alone.

@@ -175,24 +175,8 @@ async fn predict(cx: Cx) -> Result<Response> {
         (_, None) => None,
     };
     let trend = looked.as_ref().and_then(|looked| level::trend_delta(&looked.days));
-    // A model is learned for countries, not for what is blocked there.
-    let learned = match subject {
-        None => Box::pin(forecast::ahead(&cx, &code, horizon)).await?,
-        Some(_) => None,
-    };
-    let (risk, model_version, license) = match learned {
-        Some(ahead) => {
-            let factor = |(name, weight, description)| risk::Factor { name, weight, description };
-            let factors = ahead.factors.into_iter().map(factor).collect();
-            let Ahead { daily, confidence, caveats, .. } = ahead;
-            (Risk { daily, confidence, factors, caveats }, ahead.version, ahead.license)
-        }
-        None => {
-            let risk = Box::pin(estimate(&cx, &code, subject.as_ref(), looked.as_ref(), trend, horizon)).await?;
-            let license = looked.map_or(starter::LICENCE.to_owned(), |looked| strictest(&looked.summary.sources));
-            (risk, MODEL.version.to_owned(), license)
-        }
-    };
+    let (risk, model_version, license) =
+        Box::pin(learned_or_base(&cx, &code, subject.as_ref(), looked.as_ref(), trend, horizon)).await?;
     let daily = days(&risk, cx.now());
     let probability = daily.last().map_or(0.0, |day| day.cumulative);
     Response::uncached(&PredictBody {
@@ -214,6 +198,29 @@ async fn predict(cx: Cx) -> Result<Response> {
         caveats: risk.caveats,
         license,
     })
+}
+
+/// The learned forecast of a country as a whole, else the base rate; with the version and the licence. A model is learned
+/// for countries, not for what is blocked there.
+async fn learned_or_base(
+    cx: &Cx,
+    country: &str,
+    subject: Option<&Subject>,
+    looked: Option<&Looked>,
+    trend: Option<f64>,
+    horizon: u32,
+) -> Result<(Risk, String, String)> {
+    if subject.is_none()
+        && let Some(ahead) = forecast::ahead(cx, country, horizon).await?
+    {
+        let Ahead { daily, factors, confidence, version, caveats, license } = ahead;
+        let factor = |(name, weight, description)| risk::Factor { name, weight, description };
+        let factors = factors.into_iter().map(factor).collect();
+        return Ok((Risk { daily, confidence, factors, caveats }, version, license));
+    }
+    let risk = estimate(cx, country, subject, looked, trend, horizon).await?;
+    let license = looked.map_or(starter::LICENCE.to_owned(), |looked| strictest(&looked.summary.sources));
+    Ok((risk, MODEL.version.to_owned(), license))
 }
 
 /// Gathers what is known and asks the source of risk.
