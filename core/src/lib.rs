@@ -47,6 +47,7 @@ pub mod documents;
 pub mod error;
 pub mod event;
 pub mod fetch;
+pub mod forecast;
 pub mod http;
 pub mod import;
 pub mod incidents;

@@ -21,6 +21,7 @@ mod country;
 mod detect;
 mod domain;
 mod fetching;
+mod forecasts;
 mod imports;
 mod incidents;
 mod incidents_feeds;
@@ -89,6 +90,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("detect", detect::CASES),
     ("domain", domain::CASES),
     ("fetching", fetching::CASES),
+    ("forecasts", forecasts::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
     ("incidents_feeds", incidents_feeds::CASES),

@@ -77,6 +77,7 @@ const MODULES: &[&[Entry]] = &[
     crate::reference::ENTRIES,
     crate::incidents::ENTRIES,
     crate::outlook::ENTRIES,
+    crate::forecast::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

@@ -62,6 +62,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::incidents::ROUTES,
     crate::claims::ROUTES,
     crate::outlook::ROUTES,
+    crate::forecast::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];
