@@ -15,6 +15,7 @@
 //! | [`agent`] | the relay: identity, messages, streams, pins |
 //! | [`directory`] | names of agents |
 //! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
+//! | [`ledger`] | credit: wallets, transfers, escrow |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
@@ -51,6 +52,7 @@ pub mod import;
 pub mod incidents;
 pub mod keys;
 pub mod kv;
+pub mod ledger;
 pub mod licence;
 pub mod limits;
 pub mod measurement;

@@ -51,10 +51,12 @@ pub enum Kind {
     Channel,
     /// Sixteen shards by country: attestations and votes.
     Attestation,
+    /// One: wallets, transfers, escrows.
+    Ledger,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 10] = [
+    pub const ALL: [Kind; 11] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -65,6 +67,7 @@ impl Kind {
         Kind::Incidents,
         Kind::Channel,
         Kind::Attestation,
+        Kind::Ledger,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -79,6 +82,7 @@ impl Kind {
             Kind::Incidents => "incidents",
             Kind::Channel => "channel",
             Kind::Attestation => "attestation",
+            Kind::Ledger => "ledger",
         }
     }
 
@@ -209,7 +213,8 @@ mod tests {
                 "deployment/x",
                 "incidents/x",
                 "channel/x",
-                "attestation/x"
+                "attestation/x",
+                "ledger/x"
             ]
         );
         for name in names {

@@ -57,6 +57,7 @@ const MODULES: &[&[Entry]] = &[
     crate::webhook::ENTRIES,
     crate::channel::ENTRIES,
     crate::attestation::ENTRIES,
+    crate::ledger::ENTRIES,
     crate::directory::ENTRIES,
     crate::directory::search::ENTRIES,
     crate::directory::capabilities::ENTRIES,

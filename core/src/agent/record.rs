@@ -326,6 +326,9 @@ impl Operation for Create {
         };
         AGENT.put(turn, &(), &agent)?;
         listing::changed(turn, &agent)?;
+        if version > 1 {
+            rotate::tell_ledger(turn, &agent)?;
+        }
         Ok(turn.now)
     }
 }
@@ -442,6 +445,7 @@ impl Operation for Deactivate {
         AGENT.put(turn, &(), &agent)?;
         ended(turn, free_at)?;
         listing::changed(turn, &agent)?;
+        rotate::tell_ledger(turn, &agent)?;
         turn.wake();
         Ok(turn.now)
     }

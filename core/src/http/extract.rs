@@ -42,6 +42,11 @@ impl Cx {
         self.rt.now()
     }
 
+    /// The settings as they are for this request: what a proxy passes on comes from the world (ruling ledger 20).
+    pub fn figures(&self) -> &Settings {
+        auth::figures(self.rt.environment(), &self.request).0
+    }
+
     /// The client's address, as the name of a bucket.
     pub fn address(&self) -> String {
         auth::address(&self.request)

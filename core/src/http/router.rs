@@ -96,7 +96,7 @@ impl Matched {
     }
 
     fn is_open(&self) -> bool {
-        self.route.auth != Auth::Admin
+        !is_operators(self.route)
     }
 }
 
@@ -154,8 +154,13 @@ pub fn refusal(error: Error) -> Response {
     response
 }
 
+/// Whether no page of any origin may use it (ruling foundation-relay 30).
+fn is_operators(route: &Route) -> bool {
+    matches!(route.auth, Auth::Admin | Auth::SignedAdmin)
+}
+
 fn is_open(methods: &Methods) -> bool {
-    methods.iter().any(|route| route.auth != Auth::Admin)
+    methods.iter().any(|route| !is_operators(route))
 }
 
 /// A body of a media type the route does not read. An empty body has no type, whatever the header says.
@@ -249,6 +254,7 @@ pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
 pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFuture<'static, Response> {
     Box::pin(async move {
         let (head, open, Matched { route, params }) = (request.method == Method::HEAD, matched.is_open(), matched);
+        let brand = route.dress.map(|dress| (dress, rt.environment().settings.brand.clone()));
         let mut response = match auth::admit(&*rt, route, &request).await {
             Err(refusal) => *refusal,
             Ok(Admitted { caller, budget }) => {
@@ -264,6 +270,9 @@ pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFu
                 response
             }
         };
+        if let Some((dress, brand)) = brand {
+            dress(&mut response, &brand);
+        }
         cors(&mut response, open);
         if head {
             without_body(&mut response);

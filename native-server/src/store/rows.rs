@@ -29,6 +29,7 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Incidents => 8,
         Kind::Channel => 9,
         Kind::Attestation => 10,
+        Kind::Ledger => 11,
     }
 }
 

@@ -1,0 +1,58 @@
+//! The credit ledger: wallets, signed transfers, escrow, a one-time grant, and what operators may do.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`json`] | strict JSON and the canonical bytes that are signed |
+//! | [`envelope`] | what can be signed, member by member |
+//! | [`reason`] | why something is refused |
+//! | [`rows`] | what is kept, ids |
+//! | [`book`] | the open books: wallets, order of events, caps, the clock of deadlines |
+//! | [`submit`] | the one operation that takes signed envelopes |
+//! | [`pay`], [`escrow`], [`admin`] | transfers and the faucet; escrows; operators |
+//! | [`keys`] | whose key counts, as agents tell; wallets |
+//! | [`sweep`] | what happens by time |
+//! | [`reads`], [`routes`] | questions, endpoints |
+//!
+//! All of it is one actor. A transfer touches two wallets, an escrow three rows and a clock: in one actor each is one atomic
+//! batch, and that money neither comes nor goes is a property of single operations.
+
+pub mod admin;
+pub mod book;
+pub mod envelope;
+pub mod escrow;
+pub mod json;
+pub mod keys;
+pub mod pay;
+pub mod reads;
+pub mod reason;
+pub mod routes;
+pub mod rows;
+pub mod submit;
+pub mod sweep;
+
+#[cfg(test)]
+mod tests;
+
+use crate::actor::{Entry, operation, query};
+
+/// The name of the one ledger.
+pub const ACTOR: &str = "main";
+
+pub const ENTRIES: &[Entry] = &[
+    query::<submit::Prepare>(),
+    operation::<submit::Submit>(),
+    operation::<keys::SetKey>(),
+    operation::<keys::MakeWallet>(),
+    query::<keys::Standing>(),
+    query::<keys::ReadWallet>(),
+    operation::<sweep::Sweep>(),
+    query::<admin::FindKey>(),
+    query::<admin::ReadKeys>(),
+    operation::<admin::SetAdminKey>(),
+    operation::<admin::Direct>(),
+    query::<reads::ReadTransfer>(),
+    query::<reads::ReadEscrow>(),
+    query::<reads::History>(),
+    query::<reads::EscrowHistory>(),
+    query::<reads::ReadHealth>(),
+];

@@ -1,0 +1,2 @@
+//! Tests of the ledger.
+mod vectors;
