@@ -14,6 +14,7 @@
 
 pub mod client;
 pub mod data;
+pub mod ledger;
 pub mod process;
 pub mod relay;
 pub mod simulation;

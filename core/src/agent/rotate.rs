@@ -162,7 +162,8 @@ pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, a
     let end = rt.now().plus(LEDGER_PATIENCE);
     loop {
         let stands = runtime::query(rt, ledger::ACTOR, &Standing { name: name.clone() }).await?;
-        let heard = |key: &ledger::rows::KeyRow| key.version > version || (key.version == version && key.active == active);
+        let heard =
+            |key: &ledger::rows::KeyRow| key.version > version || (key.version == version && key.active == active);
         if stands.key.as_ref().is_some_and(heard) {
             return Ok(stands);
         }

@@ -92,7 +92,10 @@ impl Fields {
         Some(match action {
             "grant" => {
                 let amount = Micro::try_from(self.integer("amount_micro")?).ok()?;
-                Wish::Grant { name: self.name(brand)?, amount: Some(amount).filter(|amount| (1..=MAX_AMOUNT).contains(amount))? }
+                Wish::Grant {
+                    name: self.name(brand)?,
+                    amount: Some(amount).filter(|amount| (1..=MAX_AMOUNT).contains(amount))?,
+                }
             }
             "freeze" => Wish::Freeze { name: self.name(brand)?, frozen: self.flag("frozen")? },
             "cap" => Wish::Cap {
@@ -203,7 +206,9 @@ impl Operation for SetAdminKey {
         let keys = ADMIN_KEYS.scan(books.space, &ADMIN_KEYS.range(), Direction::Ascending, MAX_KEYS)?;
         match &known {
             None if !self.active => return Err(Error::not_found("There is no such admin key.")),
-            None if keys.len() == MAX_KEYS => return Err(Error::conflict("There are as many admin keys as there can be.")),
+            None if keys.len() == MAX_KEYS => {
+                return Err(Error::conflict("There are as many admin keys as there can be."));
+            }
             _ => {}
         }
         let since = books.stamp();
@@ -243,7 +248,8 @@ impl Operation for Direct {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Directed> {
         let settings = turn.settings;
-        let action = Action::read(&settings.brand, &self.signed.canonical).ok_or_else(|| Error::internal("no action"))?;
+        let action =
+            Action::read(&settings.brand, &self.signed.canonical).ok_or_else(|| Error::internal("no action"))?;
         let mut books = Books::of(turn)?;
         let directed = match direct(&mut books, &self, &action) {
             Ok(directed) => directed,

@@ -7,7 +7,8 @@
 use super::envelope::MAX_DID;
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{
-    AUDIT, AuditRow, BOOK, BURNT, BURNT_UNTIL, Book, DUE, FAUCET_UNTIL, IDLE, Id, MINUTES, Micro, Name, OUT, Signed, WALLETS, Wallet,
+    AUDIT, AuditRow, BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, Id, MINUTES, Micro, Name, OUT,
+    Signed, WALLETS, Wallet,
 };
 use crate::actor::Turn;
 use crate::kv::{Desc, Direction, Read, Write};
@@ -37,7 +38,7 @@ pub fn did_of(brand: &str, name: &str) -> String {
 }
 
 /// The minute of a time, counted from the epoch.
-fn minute(at: Timestamp) -> u32 {
+pub fn minute(at: Timestamp) -> u32 {
     u32::try_from(at.0.div_euclid(MINUTE)).unwrap_or_default()
 }
 
@@ -96,8 +97,8 @@ impl<'a> Books<'a> {
         self.now.plus(-self.frozen_for())
     }
 
-    /// Counts a settled transfer.
-    pub fn count(&mut self, at: Timestamp) -> Result<()> {
+    /// The counts of the minute of an event.
+    pub fn counts(&mut self, at: Timestamp) -> Result<&mut Counts> {
         let minute = minute(at);
         if minute != self.book.minute {
             if self.book.counts != Default::default() {
@@ -106,7 +107,20 @@ impl<'a> Books<'a> {
             self.book.minute = minute;
             self.book.counts = Default::default();
         }
-        self.book.counts.transfers += 1;
+        Ok(&mut self.book.counts)
+    }
+
+    /// Something happened with the money of a wallet: it moves from the minute it was last seen in to this one, so that the
+    /// wallets of all minutes of a day are those that were active in it.
+    fn seen(&mut self, wallet: &mut Wallet, at: Timestamp) -> Result<()> {
+        self.counts(at)?.wallets += 1;
+        let before = std::mem::replace(&mut wallet.seen, minute(at));
+        if before == wallet.seen {
+            self.book.counts.wallets = self.book.counts.wallets.saturating_sub(1);
+        } else if let Some(mut counts) = MINUTES.get(self.space, &(before,))? {
+            counts.wallets = counts.wallets.saturating_sub(1);
+            MINUTES.put(self.space, &(before,), &counts)?;
+        }
         Ok(())
     }
 
@@ -129,6 +143,7 @@ impl<'a> Books<'a> {
             allowlist: None,
             flow: Vec::new(),
             lasting,
+            seen: 0,
             created: at,
             updated: at,
         };
@@ -152,10 +167,16 @@ impl<'a> Books<'a> {
     }
 
     /// Changes a wallet that must be there.
-    pub fn change(&mut self, name: &str, at: Timestamp, change: impl FnOnce(&mut Wallet) -> Result<()>) -> Result<Wallet> {
+    pub fn change(
+        &mut self,
+        name: &str,
+        at: Timestamp,
+        change: impl FnOnce(&mut Wallet) -> Result<()>,
+    ) -> Result<Wallet> {
         let mut wallet = self.wallet(name)?.ok_or_else(|| Error::internal(format!("no wallet {name}")))?;
         change(&mut wallet)?;
         wallet.updated = at;
+        self.seen(&mut wallet, at)?;
         self.put(name, &wallet)?;
         Ok(wallet)
     }
@@ -199,7 +220,14 @@ impl<'a> Books<'a> {
     }
 
     /// Writes down that `amount` left a wallet, or 0 for what was refused.
-    pub fn left(&mut self, name: &str, at: Timestamp, wallet: &mut Wallet, outflow: super::rows::Outflow) -> Result<()> {
+    pub fn left(
+        &mut self,
+        name: &str,
+        at: Timestamp,
+        wallet: &mut Wallet,
+        outflow: super::rows::Outflow,
+    ) -> Result<()> {
+        self.seen(wallet, at)?;
         let first = minute(self.now.plus(-DAY));
         wallet.flow.retain(|(minute, _)| *minute >= first);
         match wallet.flow.last_mut() {
@@ -226,7 +254,14 @@ impl<'a> Books<'a> {
     }
 
     /// What an operator signed, done.
-    pub fn audit_signed(&mut self, keyid: &str, action: &str, subject: &str, amount: Micro, signed: &Signed) -> Result<()> {
+    pub fn audit_signed(
+        &mut self,
+        keyid: &str,
+        action: &str,
+        subject: &str,
+        amount: Micro,
+        signed: &Signed,
+    ) -> Result<()> {
         self.audit(AuditRow {
             actor: format!("admin:{keyid}"),
             action: action.to_owned(),
@@ -251,7 +286,8 @@ pub fn frozen_for(book: &Book, now: Timestamp) -> i64 {
 pub fn spent(space: &(impl Read + ?Sized), now: Timestamp, name: &str, wallet: &Wallet) -> Result<Micro> {
     let start = now.plus(-DAY);
     let first = minute(start);
-    let sum = wallet.flow.iter().filter(|(minute, _)| *minute >= first).try_fold(0, |sum, (_, part)| plus(sum, *part))?;
+    let sum =
+        wallet.flow.iter().filter(|(minute, _)| *minute >= first).try_fold(0, |sum, (_, part)| plus(sum, *part))?;
     if !wallet.flow.iter().any(|(minute, _)| *minute == first) {
         return Ok(sum);
     }

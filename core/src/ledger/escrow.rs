@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{self, Books, minus, name_of, plus};
 use super::envelope::{Close, Open, SKEW};
+use super::hire::{self, HireState};
 use super::reason::{Reason, Ruled, ensure};
+use super::receipt::{self, ReceiptState};
 use super::rows::{
-    Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, Id, Micro, Outflow, Ref, Signed, Space, id, parse_id,
+    Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, Id, Micro, Outflow, Ref, Signed, Space, Wallet, id, parse_id,
 };
 use super::submit::{Done, Submission};
-use crate::kv::{Desc, Read};
-use crate::time::{DAY, MINUTE};
+use crate::kv::Desc;
+use crate::time::DAY;
 use crate::{Result, Timestamp};
 
 /// Longest an escrow holds, in microseconds (spec ledger 9.5).
 pub const MAX_HOLD: i64 = 7 * DAY;
-/// When what could not happen is tried again, in microseconds.
-const RETRY: i64 = 5 * MINUTE;
 
 /// An escrow with the balances after what was done to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,14 +60,8 @@ pub fn open(books: &mut Books<'_>, by: &Submission<'_>, open: &Open) -> Ruled<Do
     ensure(open.deadline.since(books.now) <= MAX_HOLD + SKEW, Reason::EscrowDeadlineExceedsMax)?;
     let id = id(Space::Escrow, by.signer, &open.nonce);
     ensure(!ESCROWS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
-    let mut sender = books.payer(by.signer, to, amount, false)?;
-
+    let sender = books.payer(by.signer, to, amount, false)?;
     let at = books.stamp();
-    sender.balance = minus(sender.balance, amount)?;
-    sender.locked = plus(sender.locked, amount)?;
-    sender.updated = at;
-    books.left(by.signer, at, &mut sender, Outflow { id, escrow: true, amount })?;
-    books.put(by.signer, &sender)?;
     let escrow = Escrow {
         from: by.signer.to_owned(),
         to: to.to_owned(),
@@ -77,15 +71,27 @@ pub fn open(books: &mut Books<'_>, by: &Submission<'_>, open: &Open) -> Ruled<Do
         state: EscrowState::Open,
         reason: None,
         open: by.signed.clone(),
+        hire: None,
         opened: at,
         deadline: open.deadline,
         frozen_before: books.frozen_for(),
         closed: None,
     };
-    ESCROWS.put(books.space, &(id,), &escrow)?;
-    ESCROWS_TO.put(books.space, &(to.to_owned(), Desc(at)), &Ref(id))?;
-    DUE.put(books.space, &(escrow.due(), id), &())?;
+    lock(books, id, sender, &escrow)?;
     Ok(Done::Escrow(Box::new(stand(books, id, escrow)?)))
+}
+
+/// Sets the money of a new escrow aside.
+pub fn lock(books: &mut Books<'_>, id: Id, mut sender: Wallet, escrow: &Escrow) -> Result<()> {
+    let (amount, at, from) = (escrow.amount, escrow.opened, escrow.from.as_str());
+    sender.balance = minus(sender.balance, amount)?;
+    sender.locked = plus(sender.locked, amount)?;
+    sender.updated = at;
+    books.left(from, at, &mut sender, Outflow { id, escrow: true, amount })?;
+    books.put(from, &sender)?;
+    ESCROWS.put(books.space, &(id,), escrow)?;
+    ESCROWS_TO.put(books.space, &(escrow.to.clone(), Desc(at)), &Ref(id))?;
+    Ok(DUE.put(books.space, &(escrow.due(), id), &())?)
 }
 
 /// Releases or refunds by the sender.
@@ -94,10 +100,18 @@ pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled
     let escrow = up_to_date(books, &id)?.ok_or(Reason::EscrowNotFound)?;
     ensure(escrow.from == by.signer, Reason::EscrowSignerNotAuthorized)?;
     ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
-    let frozen = books.wallet(&escrow.from)?.is_some_and(|wallet| wallet.frozen);
+    let frozen = is_frozen(books, &escrow.from)?;
     // Money may go back to a frozen wallet, never out of it (conflict C-18). Past its deadline it is held for an admin.
     ensure(!(close.release && frozen), Reason::SenderFrozen)?;
     ensure(close.release || escrow.due() >= books.clock(), Reason::EscrowNotOpen)?;
+    if !close.release {
+        // Whoever has read the delivered work cannot take the money back without a word (ruling ledger 3).
+        match receipt::current(books.space, &id)?.map(|(_, receipt)| receipt.state) {
+            Some(ReceiptState::Pending) => return Err(Reason::ClaimPending.into()),
+            Some(ReceiptState::Accepted) => return Err(Reason::EscrowNotOpen.into()),
+            _ => {}
+        }
+    }
     let state = if close.release { EscrowState::Released } else { EscrowState::Refunded };
     let end = End { state, actor: by.signer.to_owned(), reason: close.reason.clone(), signed: Some(by.signed.clone()) };
     let escrow = finish(books, &id, escrow, end)?;
@@ -105,7 +119,14 @@ pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled
 }
 
 /// Releases or refunds by an admin, whatever holds it.
-pub fn force(books: &mut Books<'_>, id: &Id, keyid: &str, release: bool, reason: Option<String>, signed: &Signed) -> Ruled<Stand> {
+pub fn force(
+    books: &mut Books<'_>,
+    id: &Id,
+    keyid: &str,
+    release: bool,
+    reason: Option<String>,
+    signed: &Signed,
+) -> Ruled<Stand> {
     let escrow = up_to_date(books, id)?.ok_or(Reason::EscrowNotFound)?;
     ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
     let state = if release { EscrowState::Released } else { EscrowState::Refunded };
@@ -115,15 +136,15 @@ pub fn force(books: &mut Books<'_>, id: &Id, keyid: &str, release: bool, reason:
 }
 
 /// How an escrow ends, and by whom.
-struct End {
-    state: EscrowState,
-    actor: String,
-    reason: Option<String>,
-    signed: Option<Signed>,
+pub struct End {
+    pub state: EscrowState,
+    pub actor: String,
+    pub reason: Option<String>,
+    pub signed: Option<Signed>,
 }
 
 /// Moves the money of an open escrow to where its end says. The only way out of the state `open`.
-fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> Result<Escrow> {
+pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> Result<Escrow> {
     let at = books.stamp();
     let amount = escrow.amount;
     let back = end.state != EscrowState::Released;
@@ -143,34 +164,38 @@ fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> Resul
     escrow.reason = end.reason;
     escrow.closed = Some(Closed { at, actor: end.actor, signed: end.signed });
     ESCROWS.put(books.space, &(*id,), &escrow)?;
+    if let Some(hire) = &escrow.hire {
+        // Paid is completed, whoever paid; money that went back ends a hire nobody accepted.
+        let state = if back { HireState::Expired } else { HireState::Completed };
+        hire::advance(books, hire, state, at, None)?;
+    }
     Ok(escrow)
 }
 
-/// The escrow after what is due has happened.
+/// The escrow after what is due has happened: to its receipt first, so that a silent requester pays as promised (ruling
+/// ledger 3). One whose receipt was accepted never expires; its release is tried again.
 pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Escrow>> {
     let Some(escrow) = ESCROWS.get(books.space, &(*id,))? else { return Ok(None) };
-    if !is_over(books.space, books.is_frozen(), books.clock(), &escrow)? {
+    if books.is_frozen() || escrow.state != EscrowState::Open {
+        return Ok(Some(escrow));
+    }
+    if let Some((receipt_id, receipt)) = receipt::current(books.space, id)? {
+        let receipt = receipt::fall_due(books, &receipt_id, receipt)?;
+        if receipt.state == ReceiptState::Accepted {
+            if !receipt.released {
+                receipt::retry(books, &receipt_id, receipt)?;
+            }
+            return Ok(ESCROWS.get(books.space, &(*id,))?);
+        }
+    }
+    if escrow.due() >= books.clock() || is_frozen(books, &escrow.from)? {
         return Ok(Some(escrow));
     }
     let end = End { state: EscrowState::Expired, actor: "system:expire".to_owned(), reason: None, signed: None };
     finish(books, id, escrow, end).map(Some)
 }
 
-/// Whether time has ended an escrow that still says it is open. One of a frozen sender is held (ruling ledger 7).
-fn is_over(space: &(impl Read + ?Sized), frozen: bool, clock: Timestamp, escrow: &Escrow) -> Result<bool> {
-    if frozen || escrow.state != EscrowState::Open || escrow.due() >= clock {
-        return Ok(false);
-    }
-    let sender = super::rows::WALLETS.get(space, &book::key(&escrow.from))?;
-    Ok(sender.is_some_and(|wallet| !wallet.frozen))
-}
-
-/// Does what is due for one entry of [`DUE`]; whether the escrow ended. What cannot happen now is looked at again later.
-pub fn fall_due(books: &mut Books<'_>, due: Timestamp, id: Id) -> Result<bool> {
-    let ended = up_to_date(books, &id)?.is_none_or(|escrow| escrow.state != EscrowState::Open);
-    DUE.delete(books.space, &(due, id));
-    if !ended {
-        DUE.put(books.space, &(books.clock().plus(RETRY), id), &())?;
-    }
-    Ok(ended)
+/// Whether a wallet may not pay: what it set aside is held meanwhile (ruling ledger 7).
+pub fn is_frozen(books: &Books<'_>, name: &str) -> Result<bool> {
+    Ok(books.wallet(name)?.is_some_and(|wallet| wallet.frozen))
 }

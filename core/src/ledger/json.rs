@@ -274,13 +274,15 @@ fn integer(negative: bool, digits: &str, exponent: i64, fraction: usize) -> Json
     if significant.is_empty() {
         return Json::Integer(0);
     }
-    let shift = i64::try_from(zeros).unwrap_or(i64::MAX / 4) + exponent - i64::try_from(fraction).unwrap_or(i64::MAX / 4);
+    let shift =
+        i64::try_from(zeros).unwrap_or(i64::MAX / 4) + exponent - i64::try_from(fraction).unwrap_or(i64::MAX / 4);
     let Ok(shift) = usize::try_from(shift) else { return Json::Inexact };
     if significant.len().saturating_add(shift) > MAX_DIGITS {
         return Json::Inexact;
     }
     let text = format!("{significant}{}", "0".repeat(shift));
-    match text.parse::<u64>().ok().filter(|number| *number <= MAX_INTEGER).and_then(|number| i64::try_from(number).ok()) {
+    match text.parse::<u64>().ok().filter(|number| *number <= MAX_INTEGER).and_then(|number| i64::try_from(number).ok())
+    {
         Some(number) => Json::Integer(if negative { -number } else { number }),
         None => Json::Inexact,
     }
@@ -312,7 +314,10 @@ mod tests {
 
     #[test]
     fn members_that_are_null_go_at_every_depth_and_nulls_in_lists_stay() {
-        assert_eq!(canonical(r#"{"a":null,"b":{"c":null,"d":[null,{"e":null}]}}"#).unwrap(), r#"{"b":{"d":[null,{}]}}"#);
+        assert_eq!(
+            canonical(r#"{"a":null,"b":{"c":null,"d":[null,{"e":null}]}}"#).unwrap(),
+            r#"{"b":{"d":[null,{}]}}"#
+        );
     }
 
     #[test]
@@ -336,7 +341,8 @@ mod tests {
     /// Ruling ledger 26.
     #[test]
     fn ruling_26_numbers_without_a_single_meaning_have_no_form() {
-        for text in ["1.5", "1e-1", "9007199254740992", "9007199254740991.5", "1e16", "1e400", "1e99999999999999999999"] {
+        for text in ["1.5", "1e-1", "9007199254740992", "9007199254740991.5", "1e16", "1e400", "1e99999999999999999999"]
+        {
             assert_eq!(parse(text.as_bytes(), 1), Some(Json::Inexact), "{text}");
             assert_eq!(canonical(text), None);
         }
@@ -380,10 +386,30 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_refused() {
-        for text in
-            ["", " ", "{", "}", "[1,]", "{,}", "{\"a\"}", "{\"a\":}", "{a:1}", "'a'", "\"a", "\"\t\"", "nul", "truex", "1 2",
-             "[1 2]", "{\"a\":1,}", "\"\\x\"", "\"\\u12\"", "\"\\u+123\"", "\u{feff}1", "/**/1"]
-        {
+        for text in [
+            "",
+            " ",
+            "{",
+            "}",
+            "[1,]",
+            "{,}",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{a:1}",
+            "'a'",
+            "\"a",
+            "\"\t\"",
+            "nul",
+            "truex",
+            "1 2",
+            "[1 2]",
+            "{\"a\":1,}",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"\\u+123\"",
+            "\u{feff}1",
+            "/**/1",
+        ] {
             assert_eq!(parse(text.as_bytes(), MAX_DEPTH), None, "{text}");
         }
         assert_eq!(parse(b"\"\xff\"", 1), None);

@@ -45,6 +45,9 @@ impl Operation for SetKey {
             active: self.active,
         };
         KEYS.put(books.space, &key(&self.name), &row)?;
+        if !self.active {
+            super::listing::pause_all(&mut books, &self.name)?;
+        }
         if !self.current && self.active && wallet.is_some_and(|wallet| !wallet.frozen) {
             let at = books.stamp();
             books.change(&self.name, at, |wallet| {

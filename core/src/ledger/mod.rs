@@ -9,6 +9,8 @@
 //! | [`book`] | the open books: wallets, order of events, caps, the clock of deadlines |
 //! | [`submit`] | the one operation that takes signed envelopes |
 //! | [`pay`], [`escrow`], [`admin`] | transfers and the faucet; escrows; operators |
+//! | [`listing`], [`hire`], [`receipt`] | what providers offer, hires, claims of work and what requesters say |
+//! | [`tally`], [`market`] | counts of each agent's past, questions about the market |
 //! | [`keys`] | whose key counts, as agents tell; wallets |
 //! | [`sweep`] | what happens by time |
 //! | [`reads`], [`routes`] | questions, endpoints |
@@ -18,17 +20,24 @@
 
 pub mod admin;
 pub mod book;
+#[cfg(any(test, feature = "conformance"))]
+pub mod client;
 pub mod envelope;
 pub mod escrow;
+pub mod hire;
 pub mod json;
 pub mod keys;
+pub mod listing;
+pub mod market;
 pub mod pay;
 pub mod reads;
 pub mod reason;
+pub mod receipt;
 pub mod routes;
 pub mod rows;
 pub mod submit;
 pub mod sweep;
+pub mod tally;
 
 #[cfg(test)]
 mod tests;
@@ -55,4 +64,13 @@ pub const ENTRIES: &[Entry] = &[
     query::<reads::History>(),
     query::<reads::EscrowHistory>(),
     query::<reads::ReadHealth>(),
+    query::<market::Search>(),
+    query::<market::ReadListing>(),
+    query::<market::ListingsOf>(),
+    query::<market::ReadHire>(),
+    query::<market::HiresOf>(),
+    query::<market::ReadReceipt>(),
+    query::<market::ReceiptsOf>(),
+    query::<market::ReadTrust>(),
+    query::<market::ReadStats>(),
 ];

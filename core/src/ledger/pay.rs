@@ -4,8 +4,8 @@ use super::book::{Books, amount, minus, name_of};
 use super::envelope::{Faucet, Transfer};
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{
-    AuditRow, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, IN, Id, Micro, OUT, Outcome, Outflow, Ref, Space,
-    TRANSFERS, TransferRow, id,
+    AuditRow, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, IN, Id, Micro, OUT, Outcome, Outflow, Ref,
+    Space, TRANSFERS, TransferRow, id,
 };
 use super::submit::{Done, Submission};
 use crate::kv::{Desc, Direction};
@@ -37,7 +37,7 @@ pub fn transfer(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer)
     let outcome = Outcome::Settled { sender: sender.balance, recipient: recipient.balance };
     let row = TransferRow { signed: by.signed.clone(), at, outcome };
     TRANSFERS.put(books.space, &(id,), &row)?;
-    books.count(at)?;
+    books.counts(at)?.transfers += 1;
     Ok(Done::Transfer(id, Box::new(row)))
 }
 
@@ -124,4 +124,3 @@ pub fn reason(refusal: Refusal) -> Result<Reason> {
         Refusal::Fault(error) => Err(error),
     }
 }
-

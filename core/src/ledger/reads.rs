@@ -4,12 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{self, Books};
 use super::escrow;
-use super::rows::{
-    ADMIN_KEYS, ESCROWS, ESCROWS_TO, Escrow, IN, Id, MINUTES, Name, OUT, Outflow, Ref, TRANSFERS, TransferRow,
-};
+use super::rows::{ADMIN_KEYS, ESCROWS_TO, Escrow, IN, Id, Name, OUT, Outflow, Ref, TRANSFERS, TransferRow};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Desc, Direction, Overlay, Read, Table};
-use crate::time::{DAY, MINUTE};
+use crate::time::DAY;
 use crate::{Result, Timestamp};
 
 /// Rows that one page looks at, at most.
@@ -78,7 +76,8 @@ impl Query for History {
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let list = List { name: self.name, before: self.before, limit: self.limit as usize };
         let (times, next) = list.merge(view, Some(false), Some(&IN))?;
-        let rows = times.into_iter().map(|(_, id)| Ok((id, TRANSFERS.get(view, &(id,))?))).collect::<Result<Vec<_>>>()?;
+        let rows =
+            times.into_iter().map(|(_, id)| Ok((id, TRANSFERS.get(view, &(id,))?))).collect::<Result<Vec<_>>>()?;
         Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
     }
 }
@@ -186,15 +185,12 @@ impl Query for ReadHealth {
 
     fn run(self, view: &View<'_>) -> Result<HealthView> {
         let book = book::read(view)?;
-        let first = u32::try_from(view.now.plus(-DAY).0.div_euclid(MINUTE)).unwrap_or_default();
-        let minutes = MINUTES.scan(view, &MINUTES.between(&(first,), &(u32::MAX,)), Direction::Ascending, 1_500)?;
-        let current = if book.minute >= first { book.counts.transfers } else { 0 };
         let keys = ADMIN_KEYS.scan(view, &ADMIN_KEYS.range(), Direction::Ascending, 1_000)?;
         Ok(HealthView {
             frozen: book.frozen_since.is_some(),
             faucet_disabled: book.faucet_disabled,
             wallets: book.wallets,
-            transfers_24h: current + minutes.iter().map(|(_, counts)| counts.transfers).sum::<u64>(),
+            transfers_24h: super::market::counts(view, &book, DAY)?.transfers,
             admin_keys: keys.into_iter().filter(|(_, key)| key.active).map(|((keyid,), _)| keyid).collect(),
         })
     }

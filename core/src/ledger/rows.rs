@@ -3,7 +3,8 @@
 //! Table numbers: 16 [`BOOK`], 17 [`WALLETS`], 18 [`KEYS`], 19 [`TRANSFERS`], 20 [`OUT`], 21 [`IN`], 22 [`ESCROWS`], 23
 //! [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28 [`FAUCET_BY_ADDRESS`], 29 [`AUDIT`], 30
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
-//! [`FAUCET_UNTIL`].
+//! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39 to 42 and 47 [`super::listing`], 43 to 46 and 48
+//! [`super::hire`], 49 [`super::tally`].
 
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +107,7 @@ pub struct Book {
     /// The minute that is being counted; earlier ones are in [`MINUTES`].
     pub minute: u32,
     pub counts: Counts,
+    pub market: super::tally::Market,
 }
 impl Row for Book {}
 
@@ -113,6 +115,11 @@ impl Row for Book {}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub transfers: u64,
+    pub hires: u64,
+    /// What completed hires paid.
+    pub value: Micro,
+    /// Wallets of which nothing happened since.
+    pub wallets: u64,
 }
 impl Row for Counts {}
 
@@ -132,6 +139,8 @@ pub struct Wallet {
     pub flow: Vec<(u32, Micro)>,
     /// It held credit once, or its DID was registered when it was made: it is never removed.
     pub lasting: bool,
+    /// The minute in which something last happened with its money; 0 for never.
+    pub seen: u32,
     pub created: Timestamp,
     pub updated: Timestamp,
 }
@@ -168,7 +177,10 @@ impl Row for TransferRow {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     /// With the balances after it, so that the first answer can be given again.
-    Settled { sender: Micro, recipient: Micro },
+    Settled {
+        sender: Micro,
+        recipient: Micro,
+    },
     Failed(Reason),
 }
 
@@ -204,6 +216,8 @@ pub struct Escrow {
     /// Why it was given back, in the words of whoever did.
     pub reason: Option<String>,
     pub open: Signed,
+    /// The hire that it pays.
+    pub hire: Option<Id>,
     pub opened: Timestamp,
     pub deadline: Timestamp,
     /// How long the system had been frozen when it was opened: its clock stands still in a freeze (ruling ledger 7).

@@ -11,8 +11,8 @@ use super::book::{Books, name_of};
 use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
 use super::pay::{self, Claimant};
 use super::reason::{Reason, Refusal, Ruled, ensure};
-use super::rows::{Escrow, Id, KEYS, KeyRow, Micro, Name, Signed, Space, TransferRow, id};
-use super::{escrow, sweep};
+use super::rows::{Id, KEYS, KeyRow, Micro, Name, Signed, Space, TransferRow, id};
+use super::{escrow, hire, listing, receipt, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::{Error, Result, Timestamp};
 
@@ -78,6 +78,9 @@ pub enum Answer {
 pub enum Done {
     Transfer(Id, Box<TransferRow>),
     Escrow(Box<escrow::Stand>),
+    Listing(Id, Box<listing::Listing>, bool),
+    Hire(Id, Box<hire::Hire>),
+    Receipt(Id, Box<receipt::Receipt>),
     Grant { balance: Micro, at: Timestamp },
 }
 
@@ -94,10 +97,7 @@ pub struct Submission<'a> {
 impl Submission<'_> {
     /// Whether `name` is an active agent.
     pub fn knows(&self, books: &Books<'_>, name: &str) -> Result<bool> {
-        Ok(match KEYS.get(books.space, &(name.to_owned(),))? {
-            Some(row) => row.active,
-            None => self.other.is_some_and(|other| other.name == name && other.row.active),
-        })
+        is_active(books, self.other, name)
     }
 
     /// Until when the envelope could be sent again (ruling ledger 13).
@@ -112,6 +112,25 @@ pub fn window(now: Timestamp, common: &Common) -> Ruled<()> {
     ensure(now <= expires && expires > issued, Reason::EnvelopeExpired)?;
     ensure(now >= issued.plus(-SKEW), Reason::EnvelopeNotYetValid)?;
     ensure(expires.since(issued) <= MAX_WINDOW, Reason::EnvelopeWindowTooLong)
+}
+
+impl Submit {
+    /// For claims the requester is looked at before the window (spec ledger 10.3).
+    fn claims_of_nobody(&self, books: &Books<'_>, brand: &str, envelope: &Envelope) -> Result<bool> {
+        let Content::Claim(claim) = &envelope.content else { return Ok(false) };
+        match name_of(brand, &claim.requester) {
+            Some(name) => Ok(!is_active(books, self.other.as_ref(), name)?),
+            None => Ok(true),
+        }
+    }
+}
+
+/// Whether `name` is an active agent, by the ledger's row or by what its agent told.
+fn is_active(books: &Books<'_>, told: Option<&Known>, name: &str) -> Result<bool> {
+    Ok(match KEYS.get(books.space, &(name.to_owned(),))? {
+        Some(row) => row.active,
+        None => told.is_some_and(|told| told.name == name && told.row.active),
+    })
 }
 
 impl Operation for Submit {
@@ -131,7 +150,9 @@ impl Operation for Submit {
         match KEYS.get(books.space, &name)? {
             Some(row) if row != self.signer.row => return Ok(Answer::Reverify),
             known => {
-                if let Err(refusal) = window(books.now, &envelope.common) {
+                if let Err(refusal) = window(books.now, &envelope.common)
+                    && !self.claims_of_nobody(&books, brand, &envelope)?
+                {
                     return Ok(Answer::Refused(pay::reason(refusal)?, None));
                 }
                 if known.is_none() {
@@ -159,9 +180,13 @@ fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claim
         Content::Transfer(transfer) => pay::transfer(books, by, transfer),
         Content::Open(open) => escrow::open(books, by, open),
         Content::Close(close) => escrow::close(books, by, close),
+        Content::List(list) => listing::list(books, by, list),
+        Content::Hire(wanted) => hire::hire(books, by, wanted),
+        Content::Claim(claim) => receipt::claim(books, by, claim),
+        Content::Acceptance(acceptance) => receipt::accept(books, by, acceptance),
         Content::Faucet(_) if !pay::faucet_is_open(books, claimant) => Err(Reason::FaucetDisabled.into()),
         Content::Faucet(faucet) => pay::faucet(books, by, faucet, claimant),
-        _ => Err(Reason::InvalidEnvelope.into()),
+        Content::Read(_) => Err(Reason::InvalidEnvelope.into()),
     };
     match result {
         Ok(done) => Ok(Answer::Done(done)),

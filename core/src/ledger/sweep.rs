@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key};
 use super::escrow;
+use super::receipt::{self, RECEIPTS, ReceiptState};
 use super::rows::{
-    BURNT, BURNT_UNTIL, DUE, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, MINUTES, WALLETS,
+    BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, MINUTES, WALLETS,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::{Direction, Key, Row, Table};
@@ -15,10 +16,12 @@ use crate::{Result, Timestamp};
 
 /// Key of the timer.
 const TIMER: &str = "sweep";
-/// Escrows that one run ends; each changes up to six rows.
-const ESCROWS_AT_ONCE: usize = 100;
+/// Escrows that one run ends; each changes up to some twenty rows, of hire, listing and tallies too.
+const ESCROWS_AT_ONCE: usize = 20;
 /// Other rows of each kind that one run takes off.
-const ROWS_AT_ONCE: usize = 60;
+const ROWS_AT_ONCE: usize = 50;
+/// When what could not happen is tried again, in microseconds.
+const RETRY: i64 = 5 * MINUTE;
 /// How late it may be, in microseconds: operations do what is due by themselves, so nobody waits for the timer, and one
 /// run serves all that falls into this time.
 const SLACK: i64 = SECOND;
@@ -41,6 +44,9 @@ pub struct Sweep;
 pub struct Swept {
     /// The system is frozen: nothing was done (conflict C-30).
     pub frozen: bool,
+    pub accepted: u64,
+    pub expired: u64,
+    pub released: u64,
     pub escrows_expired: u64,
     /// More is due than one run does.
     pub more: bool,
@@ -59,7 +65,7 @@ impl Operation for Sweep {
             let due = DUE.scan(books.space, &over, Direction::Ascending, ESCROWS_AT_ONCE)?;
             swept.more = due.len() == ESCROWS_AT_ONCE;
             for ((due, id), ()) in due {
-                swept.escrows_expired += u64::from(escrow::fall_due(&mut books, due, id)?);
+                fall_due(&mut books, due, id, &mut swept)?;
             }
         }
         tidy(&mut books)?;
@@ -67,6 +73,28 @@ impl Operation for Sweep {
         plan(turn, due)?;
         Ok(swept)
     }
+}
+
+/// Does what is due for one entry of [`DUE`], an escrow's or a receipt's. What cannot happen now is looked at again later.
+fn fall_due(books: &mut Books<'_>, due: Timestamp, id: Id, swept: &mut Swept) -> Result<()> {
+    DUE.delete(books.space, &(due, id));
+    if let Some(before) = RECEIPTS.get(books.space, &(id,))? {
+        let after = receipt::up_to_date(books, &id)?;
+        if let Some(after) = after.filter(|after| after.state != before.state) {
+            swept.accepted += u64::from(after.state == ReceiptState::Accepted);
+            swept.expired += u64::from(after.state == ReceiptState::Expired);
+            swept.released += u64::from(after.released);
+        }
+        return Ok(());
+    }
+    match escrow::up_to_date(books, &id)? {
+        Some(escrow) if escrow.state == EscrowState::Open => {
+            DUE.put(books.space, &(books.clock().plus(RETRY), id), &())?;
+        }
+        Some(escrow) => swept.escrows_expired += u64::from(escrow.state == EscrowState::Expired),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Takes rows off that say nothing any more.

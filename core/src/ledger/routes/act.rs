@@ -9,6 +9,7 @@ use crate::crypto::encoding::{actor_id, decode_base64, encode_hex, parse_did};
 use crate::crypto::hash::sha256;
 use crate::crypto::signing;
 use crate::http::{Cx, Response};
+use crate::ledger::ACTOR;
 use crate::ledger::book::{did_of, name_of};
 use crate::ledger::envelope::{Content, Envelope};
 use crate::ledger::json::{self, Json, Members};
@@ -16,7 +17,6 @@ use crate::ledger::pay::Claimant;
 use crate::ledger::reason::{Reason, Refusal, Ruled, ensure};
 use crate::ledger::rows::{Id, KeyRow, Name, id_text};
 use crate::ledger::submit::{Answer, Done, Known, Prepare, Submit};
-use crate::ledger::ACTOR;
 use crate::limits::Rate;
 use crate::runtime;
 use crate::{Error, Result};
@@ -172,7 +172,9 @@ impl Act {
             let signature = self.verified(&key)?;
             within_budget(cx, &name)?;
             let other = match &other {
-                Some(other) => known(cx, other, keys.next().flatten()).await?.map(|row| Known { name: other.clone(), row }),
+                Some(other) => {
+                    known(cx, other, keys.next().flatten()).await?.map(|row| Known { name: other.clone(), row })
+                }
                 None => None,
             };
             let submit = Submit {

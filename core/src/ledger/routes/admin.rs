@@ -212,8 +212,8 @@ async fn set_key(cx: Cx) -> Result<Response> {
     let given: NewKey = cx.json()?;
     let key = decode_base64_array("public_key", &given.public_key)?;
     signing::validate_signing_key("public_key", &key)?;
-    let role = Role::parse(&given.role)
-        .ok_or_else(|| Error::bad_request("`role` must be all, grant, freeze or cap."))?;
+    let role =
+        Role::parse(&given.role).ok_or_else(|| Error::bad_request("`role` must be all, grant, freeze or cap."))?;
     let active = given.active.unwrap_or(true);
     runtime::call(&*cx.rt, ACTOR, &SetAdminKey { key, role, active }).await?;
     let entry = KeyEntry { keyid: keyid(&key), public_key: given.public_key, role: role.as_str(), active, since: None };

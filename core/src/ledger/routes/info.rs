@@ -126,7 +126,8 @@ fn endpoints() -> Vec<Endpoint> {
 async fn manifest(cx: Cx) -> Result<Response> {
     let settings = cx.settings();
     let base = settings.base_url();
-    let tool = |(name, params): &(&'static str, &'static str)| Tool { name, params: params.split_whitespace().collect() };
+    let tool =
+        |(name, params): &(&'static str, &'static str)| Tool { name, params: params.split_whitespace().collect() };
     let manifest = Manifest {
         schema: schema(&cx, "manifest"),
         service: "Heliograph credit ledger",

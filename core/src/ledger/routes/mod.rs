@@ -4,8 +4,11 @@ mod act;
 pub mod admin;
 pub mod escrows;
 pub mod info;
+pub mod market;
 pub mod payments;
 mod proof;
+pub mod receipts;
+pub mod stats;
 
 use http::StatusCode;
 use serde_json::{Value, json};

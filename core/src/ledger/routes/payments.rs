@@ -223,7 +223,8 @@ fn body(cx: &Cx, id: &Id, row: &TransferRow, texts: bool) -> Result<TransferBody
 }
 
 async fn transfer(cx: Cx) -> Result<Response> {
-    let read = act::members(&cx).and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Transfer(_))));
+    let read = act::members(&cx)
+        .and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Transfer(_))));
     let Some(act) = read else { return failed(&cx, Reason::InvalidEnvelope, None, None) };
     let hash = act.hash;
     match act.submit(&cx, None).await {
@@ -333,7 +334,8 @@ fn claimant(cx: &Cx) -> Claimant {
 }
 
 async fn faucet(cx: Cx) -> Result<Response> {
-    let read = act::members(&cx).and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Faucet(_))));
+    let read =
+        act::members(&cx).and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Faucet(_))));
     let Some(act) = read else { return refused(&cx, Reason::InvalidEnvelope.into()) };
     let did = act.envelope.signer().to_owned();
     match act.submit(&cx, Some(claimant(&cx))).await {

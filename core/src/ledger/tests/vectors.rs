@@ -113,7 +113,9 @@ fn recorded_envelopes_are_read_by_their_own_brand_alone() {
 /// Ruling ledger 26: an unknown member is refused, one that is null was never there.
 #[test]
 fn ruling_26_a_member_too_much_too_little_or_of_another_type_is_no_envelope() {
-    for vector in vectors().into_iter().filter(|vector| vector.brand == "svc" && !["V9", "V10"].contains(&&*vector.name)) {
+    for vector in
+        vectors().into_iter().filter(|vector| vector.brand == "svc" && !["V9", "V10"].contains(&&*vector.name))
+    {
         let Some(Json::Object(members)) = json::parse(&vector.read(), json::MAX_DEPTH) else { panic!() };
         assert!(Envelope::of("svc", members.clone()).is_some());
         let mut more = members.clone();
