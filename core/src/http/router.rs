@@ -96,7 +96,7 @@ impl Matched {
     }
 
     fn is_open(&self) -> bool {
-        !is_operators(self.route)
+        self.route.auth != Auth::Admin
     }
 }
 
@@ -154,13 +154,8 @@ pub fn refusal(error: Error) -> Response {
     response
 }
 
-/// Whether no page of any origin may use it (ruling foundation-relay 30).
-fn is_operators(route: &Route) -> bool {
-    matches!(route.auth, Auth::Admin | Auth::SignedAdmin)
-}
-
 fn is_open(methods: &Methods) -> bool {
-    methods.iter().any(|route| !is_operators(route))
+    methods.iter().any(|route| route.auth != Auth::Admin)
 }
 
 /// A body of a media type the route does not read. An empty body has no type, whatever the header says.

@@ -4,8 +4,8 @@ use super::book::{Books, amount, minus, name_of};
 use super::envelope::{Faucet, Transfer};
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{
-    AuditRow, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, IN, Id, Micro, OUT, Outcome, Outflow, Ref,
-    Space, TRANSFERS, TransferRow, id,
+    AuditRow, Book, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, IN, Id, Micro, OUT, Outcome, Outflow,
+    Ref, Space, TRANSFERS, TransferRow, id,
 };
 use super::submit::{Done, Submission};
 use crate::kv::{Desc, Direction};
@@ -111,10 +111,17 @@ pub fn faucet(books: &mut Books<'_>, by: &Submission<'_>, faucet: &Faucet, claim
     Ok(Done::Grant { balance: wallet.balance, at })
 }
 
-/// Whether the faucet gives to anybody now.
-pub fn faucet_is_open(books: &Books<'_>, claimant: &Claimant) -> bool {
-    let grants = if books.book.faucet_day == books.now.day() { books.book.faucet_grants } else { 0 };
-    !books.book.faucet_disabled && grants < claimant.per_day
+/// Grants of the faucet on the day of `now`; `None` while it is switched off.
+pub fn grants_today(book: &Book, now: Timestamp) -> Option<u32> {
+    let grants = if book.faucet_day == now.day() { book.faucet_grants } else { 0 };
+    (!book.faucet_disabled).then_some(grants)
+}
+
+impl Claimant {
+    /// Whether the faucet gives to anybody, after so many grants of today.
+    pub fn finds_open(&self, grants: Option<u32>) -> bool {
+        grants.is_some_and(|grants| grants < self.per_day)
+    }
 }
 
 /// A refusal as a reason, or the fault.

@@ -33,6 +33,8 @@ pub struct Prepare {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     pub frozen: bool,
+    /// Grants of the faucet today; `None` while it is switched off.
+    pub grants: Option<u32>,
     /// `None`: the agent must be asked.
     pub keys: Vec<Option<KeyRow>>,
 }
@@ -43,9 +45,11 @@ impl Query for Prepare {
     type Reply = Prepared;
 
     fn run(self, view: &View<'_>) -> Result<Prepared> {
-        let frozen = super::book::read(view)?.frozen_since.is_some();
+        let book = super::book::read(view)?;
+        let frozen = book.frozen_since.is_some();
+        let grants = pay::grants_today(&book, view.now);
         let keys = self.names.into_iter().map(|name| Ok(KEYS.get(view, &(name,))?)).collect::<Result<_>>()?;
-        Ok(Prepared { frozen, keys })
+        Ok(Prepared { frozen, grants, keys })
     }
 }
 
@@ -184,7 +188,9 @@ fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claim
         Content::Hire(wanted) => hire::hire(books, by, wanted),
         Content::Claim(claim) => receipt::claim(books, by, claim),
         Content::Acceptance(acceptance) => receipt::accept(books, by, acceptance),
-        Content::Faucet(_) if !pay::faucet_is_open(books, claimant) => Err(Reason::FaucetDisabled.into()),
+        Content::Faucet(_) if !claimant.finds_open(pay::grants_today(&books.book, books.now)) => {
+            Err(Reason::FaucetDisabled.into())
+        }
         Content::Faucet(faucet) => pay::faucet(books, by, faucet, claimant),
         Content::Read(_) => Err(Reason::InvalidEnvelope.into()),
     };

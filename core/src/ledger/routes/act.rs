@@ -166,6 +166,8 @@ impl Act {
             let names: Vec<Name> = [Some(name.clone()), other.clone()].into_iter().flatten().collect();
             let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names }).await?;
             ensure(!prepared.frozen, Reason::SystemFrozen)?;
+            let open = claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
+            ensure(open, Reason::FaucetDisabled)?;
             let mut keys = prepared.keys.into_iter();
             let row = known(cx, &name, keys.next().flatten()).await?.ok_or(unknown)?;
             let key = row.in_force().ok_or(unknown)?;

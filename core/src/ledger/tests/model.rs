@@ -3,7 +3,7 @@
 //! `HELIOGRAPH_LEDGER_STEPS=10000000 cargo test -p heliograph-core --release --lib ledger::tests::model` is the long form;
 //! `HELIOGRAPH_LEDGER_SEED=7` replays one. Signatures are checked before operations, so none is made here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -14,11 +14,12 @@ use crate::kv::{Direction, MemoryStore, Store};
 use crate::ledger::admin::{Direct, Directed, SetAdminKey, keyid};
 use crate::ledger::book;
 use crate::ledger::client::Signer;
+use crate::ledger::envelope::{Content, Envelope};
 use crate::ledger::escrow::MAX_HOLD;
 use crate::ledger::hire::{HIRES, HireState};
 use crate::ledger::pay::{Claimant, GRANT};
 use crate::ledger::receipt::{RECEIPTS, ReceiptState};
-use crate::ledger::rows::{ESCROWS, EscrowState, Id, KeyRow, Role, Signed, WALLETS, id_text};
+use crate::ledger::rows::{ESCROWS, EscrowState, Id, KeyRow, Role, Signed, WALLETS, Wallet, id_text};
 use crate::ledger::submit::{Answer, Done, Known, Submit};
 use crate::ledger::sweep::Sweep;
 use crate::settings::Settings;
@@ -32,6 +33,7 @@ const ADMIN: [u8; 32] = [3; 32];
 /// What the rules say, kept without looking at the ledger's rows.
 #[derive(Default)]
 struct Money {
+    daily_cap: Option<u64>,
     balance: u64,
     locked: u64,
     /// Times and amounts of what left.
@@ -54,6 +56,8 @@ struct Model {
     receipts: Vec<(Id, usize)>,
     listings: Vec<(Id, usize)>,
     sent: Vec<Submit>,
+    /// Transfers and escrows that there are.
+    settled: BTreeSet<Id>,
     nonce: u64,
     done: u64,
     refused: BTreeMap<&'static str, u64>,
@@ -76,6 +80,7 @@ impl Model {
             receipts: Vec::new(),
             listings: Vec::new(),
             sent: Vec::new(),
+            settled: BTreeSet::new(),
             nonce: 0,
             done: 0,
             refused: BTreeMap::new(),
@@ -114,7 +119,7 @@ impl Model {
         }
     }
 
-    fn submit(&mut self, by: usize, other: Option<usize>, schema: &str, members: serde_json::Value) -> Answer {
+    fn submit(&mut self, by: usize, other: Option<usize>, schema: &str, members: serde_json::Value) {
         let envelope = self.agents[by].envelope(schema, self.now, members);
         let known = |name: String| {
             let row = KeyRow { version: 1, key: Some([1; 32]), active: true };
@@ -128,17 +133,56 @@ impl Model {
             claimant: Some(Claimant { addresses: Vec::new(), per_address: 3, per_day: 1_000 }),
         };
         self.sent.push(submit.clone());
-        self.send(&submit)
+        self.send(&submit);
     }
 
-    fn send(&mut self, submit: &Submit) -> Answer {
-        let answer = self.run(submit);
-        match &answer {
-            Answer::Done(_) => self.done += 1,
+    fn send(&mut self, submit: &Submit) {
+        let envelope = Envelope::read("svc", &submit.canonical).unwrap();
+        let agent = |did: &str| self.agents.iter().position(|agent| agent.did == did).unwrap();
+        let (by, other) = (agent(envelope.signer()), envelope.other().map(agent));
+        match self.run(submit) {
+            Answer::Done(done) => {
+                self.done += 1;
+                self.follow_done(done, by, other);
+            }
             Answer::Refused(reason, _) => *self.refused.entry(reason.as_str()).or_default() += 1,
             Answer::Reverify => panic!("no key ever changes here"),
         }
-        answer
+    }
+
+    /// What was done, once each, whoever sent it how often.
+    fn follow_done(&mut self, done: Done, by: usize, other: Option<usize>) {
+        match done {
+            Done::Transfer(id, row) => {
+                assert!(self.settled.insert(id), "settled twice");
+                let Some(Content::Transfer(transfer)) =
+                    Envelope::read("svc", &row.signed.canonical).map(|envelope| envelope.content)
+                else {
+                    panic!("no transfer")
+                };
+                let amount = u64::try_from(transfer.amount).unwrap();
+                self.leave(by, row.at, amount);
+                self.money[other.unwrap()].balance += amount;
+            }
+            Done::Escrow(stand) if stand.escrow.closed.is_none() => {
+                self.lock(stand.id, by, other.unwrap(), stand.escrow.amount, stand.escrow.opened);
+            }
+            Done::Hire(_, hire) => self.lock(hire.escrow, by, other.unwrap(), hire.price, hire.created),
+            Done::Grant { .. } => {
+                self.money[by].balance += GRANT;
+                self.supply += GRANT;
+            }
+            Done::Receipt(id, receipt) if receipt.answer.is_none() => self.receipts.push((id, other.unwrap())),
+            Done::Listing(id, ..) if !self.listings.contains(&(id, by)) => self.listings.push((id, by)),
+            Done::Escrow(_) | Done::Receipt(..) | Done::Listing(..) => {}
+        }
+    }
+
+    fn lock(&mut self, id: Id, from: usize, to: usize, amount: u64, at: Timestamp) {
+        assert!(self.settled.insert(id), "opened twice");
+        self.leave(from, at, amount);
+        self.money[from].locked += amount;
+        self.open.insert(id, (from, to, amount));
     }
 
     fn nonce(&mut self) -> String {
@@ -163,11 +207,7 @@ impl Model {
         let (from, to, amount, nonce) = (self.agent(), self.agent(), self.amount(), self.nonce());
         let members =
             json!({ "from_did": self.did(from), "to_did": self.did(to), "amount_micro": amount, "nonce": nonce });
-        let answer = self.submit(from, Some(to), "credit-transfer", members);
-        if let Answer::Done(Done::Transfer(_, row)) = answer {
-            self.leave(from, row.at, amount);
-            self.money[to].balance += amount;
-        }
+        self.submit(from, Some(to), "credit-transfer", members);
     }
 
     /// Money leaves a wallet. That it may, the model decides by itself.
@@ -177,7 +217,7 @@ impl Model {
         assert!(amount > 0 && amount <= money.balance && amount <= book::PER_TX_CAP);
         money.out.retain(|(at, _)| *at >= now.plus(-3 * DAY));
         let spent: u64 = money.out.iter().filter(|(at, _)| *at >= now.plus(-DAY)).map(|(_, amount)| amount).sum();
-        assert!(spent + amount <= book::DAILY_CAP);
+        assert!(spent + amount <= money.daily_cap.unwrap_or(book::DAILY_CAP));
         money.balance -= amount;
         money.out.push((at, amount));
     }
@@ -189,11 +229,7 @@ impl Model {
         let deadline = self.now.plus(hold).to_micros_text();
         let members = json!({ "from_did": self.did(from), "to_did": self.did(to), "amount_micro": amount, "nonce": nonce,
             "deadline_at": deadline });
-        if let Answer::Done(Done::Escrow(stand)) = self.submit(from, Some(to), "escrow-open", members) {
-            self.leave(from, stand.escrow.opened, amount);
-            self.money[from].locked += amount;
-            self.open.insert(stand.id, (from, to, amount));
-        }
+        self.submit(from, Some(to), "escrow-open", members);
     }
 
     /// Some escrow, mostly an open one; its sender.
@@ -218,9 +254,7 @@ impl Model {
         let members = json!({ "task_id": "t", "from_did": self.did(from), "to_did": self.did(by), "nonce": nonce,
             "work_hash": "00".repeat(32), "acceptance_deadline_at": deadline, "auto_accept_on_timeout": auto,
             "escrow_id": id_text(&id) });
-        if let Answer::Done(Done::Receipt(id, _)) = self.submit(by, Some(from), "work-claim", members) {
-            self.receipts.push((id, from));
-        }
+        self.submit(by, Some(from), "work-claim", members);
     }
 
     fn accept(&mut self) {
@@ -245,11 +279,7 @@ impl Model {
         let members = json!({ "provider_did": self.did(by), "capability": slug, "name": "n", "description": "",
             "price_per_call_micro": price, "unit": "call", "sla_deadline_hours": 1, "active": self.below(9) > 0,
             "nonce": nonce });
-        if let Answer::Done(Done::Listing(id, ..)) = self.submit(by, None, "capability-list", members)
-            && !self.listings.contains(&(id, by))
-        {
-            self.listings.push((id, by));
-        }
+        self.submit(by, None, "capability-list", members);
     }
 
     fn hire(&mut self) {
@@ -262,24 +292,17 @@ impl Model {
         let members = json!({ "capability_id": id_text(&listing), "capability": row.capability,
             "requester_did": self.did(from), "provider_did": self.did(to), "price_micro": row.price, "task_id": "t",
             "delivery_deadline_hours": 1 + self.below(170), "nonce": nonce });
-        if let Answer::Done(Done::Hire(_, hire)) = self.submit(from, Some(to), "hire-request", members) {
-            self.leave(from, hire.created, hire.price);
-            self.money[from].locked += hire.price;
-            self.open.insert(hire.escrow, (from, to, hire.price));
-        }
+        self.submit(from, Some(to), "hire-request", members);
     }
 
     fn faucet(&mut self) {
         let (by, nonce) = (self.agent(), self.nonce());
         let members = json!({ "did": self.did(by), "nonce": nonce });
-        if let Answer::Done(Done::Grant { .. }) = self.submit(by, None, "pay-faucet", members) {
-            self.money[by].balance += GRANT;
-            self.supply += GRANT;
-        }
+        self.submit(by, None, "pay-faucet", members);
     }
 
     fn admin(&mut self) {
-        let (agent, nonce, kind) = (self.agent(), self.nonce(), self.below(10));
+        let (agent, nonce, kind) = (self.agent(), self.nonce(), self.below(12));
         let until = self.now.plus(MINUTE).to_micros_text();
         let mut body = json!({ "schema": "svc-pay-admin-action/v1", "audience": "x", "action_nonce": nonce,
             "issued_at": self.now.to_micros_text(), "valid_until_ts": until });
@@ -288,6 +311,7 @@ impl Model {
             0..=3 => json!({ "action": "grant", "did": self.did(agent), "amount_micro": amount }),
             4 | 5 => json!({ "action": "freeze", "did": self.did(agent), "frozen": kind == 4 && self.below(3) == 0 }),
             6 | 7 => json!({ "action": "freeze_all", "frozen": kind == 6 && self.below(3) == 0 }),
+            10 | 11 => json!({ "action": "cap", "did": self.did(agent), "daily_cap_micro": amount / 2 }),
             _ => match self.some_escrow() {
                 Some((id, ..)) => {
                     let action = if kind == 8 { "escrow_release" } else { "escrow_refund" };
@@ -302,6 +326,9 @@ impl Model {
         if kind <= 3 && matches!(directed, Directed::Wallet { .. }) {
             self.money[agent].balance += amount;
             self.supply += amount;
+        }
+        if kind >= 10 && matches!(directed, Directed::Wallet { .. }) {
+            self.money[agent].daily_cap = Some(amount / 2);
         }
     }
 
@@ -333,8 +360,7 @@ impl Model {
             94..=96 => {
                 let place = self.sent.len().saturating_sub(1 + self.below(30) as usize);
                 if let Some(again) = self.sent.get(place).cloned() {
-                    let answer = self.send(&again);
-                    assert!(!matches!(answer, Answer::Done(Done::Transfer(..) | Done::Hire(..) | Done::Grant { .. })));
+                    self.send(&again);
                 }
             }
             _ => {
@@ -347,9 +373,16 @@ impl Model {
         self.check();
     }
 
-    /// Escrows end in many ways; by how they ended the model moves their money.
+    fn wallet(&self, agent: usize) -> Option<Wallet> {
+        WALLETS.get(&self.store, &(self.name(agent),)).unwrap()
+    }
+
+    /// Escrows end in many ways; by how they ended the model moves their money. Each end changes what is locked.
     fn follow(&mut self) {
-        let ended = self.open.keys().copied().filter_map(|id| {
+        let locked: Vec<u64> = (0..AGENTS).map(|agent| self.wallet(agent).map_or(0, |wallet| wallet.locked)).collect();
+        let changed = |from: usize| locked[from] != self.money[from].locked;
+        let ended = self.open.iter().filter(|(_, (from, ..))| changed(*from)).filter_map(|(id, _)| {
+            let id = *id;
             let state = ESCROWS.get(&self.store, &(id,)).unwrap().unwrap().state;
             (state != EscrowState::Open).then_some((id, state))
         });
@@ -366,7 +399,7 @@ impl Model {
         self.open.values().for_each(|(from, _, amount)| locked[*from] += amount);
         let mut sum = 0;
         for (agent, money) in self.money.iter().enumerate() {
-            let wallet = WALLETS.get(&self.store, &(self.name(agent),)).unwrap();
+            let wallet = self.wallet(agent);
             let found = wallet.as_ref().map_or((0, 0), |wallet| (wallet.balance, wallet.locked));
             assert_eq!(found, (money.balance, money.locked), "wallet {agent}");
             assert_eq!(money.locked, locked[agent], "locked of {agent}");

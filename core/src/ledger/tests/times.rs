@@ -43,7 +43,7 @@ fn t2_outside_the_window_the_outcome_is_exactly_one_of_three_and_nothing_is_burn
             assert_eq!(answer.get("transfer_id"), None);
         }
     }
-    assert_eq!(world.money(&b), (4, 0));
+    assert_eq!(world.money(&b), (3, 0));
 }
 
 /// Ruling ledger 16 and spec ledger T5, 24.6: what left counts while it is not older than 24 hours, to the millisecond.
