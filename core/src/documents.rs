@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::actor::{ActorId, Entry, Kind, Query, Turn, View, query};
 use crate::http::Ready;
-use crate::kv::{Direction, Read, Row, Table};
+use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
@@ -113,6 +113,7 @@ pub const FAMILIES: &[&[Family]] = &[
     crate::analytics::FAMILIES,
     crate::incidents::FAMILIES,
     crate::directory::leaderboard::FAMILIES,
+    crate::directory::stats::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];
@@ -162,6 +163,19 @@ pub(crate) fn mark(turn: &mut Turn<'_>, key: &str) -> Result<()> {
     BY_DUE.put(turn, &(due, key.to_owned()), &())?;
     STATE.put(turn, &(key.to_owned(),), &state)?;
     Ok(())
+}
+
+/// Marks the document whose row of [`STATE`] has this key; another key means nothing. A family that no longer is one is
+/// passed over.
+pub(crate) fn publish_again(turn: &mut Turn<'_>, row: &[u8]) -> Result<()> {
+    if !STATE.range().contains(row) {
+        return Ok(());
+    }
+    let Some((key,)) = row.get(1..).and_then(<(String,)>::read_key) else { return Ok(()) };
+    match family(&key) {
+        Ok(_) => mark(turn, &key),
+        Err(_) => Ok(()),
+    }
 }
 
 pub(crate) fn earliest(view: &(impl Read + ?Sized)) -> Result<Option<Timestamp>> {

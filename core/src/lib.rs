@@ -14,6 +14,7 @@
 //! | [`keys`] | API keys, tiers, sign-up |
 //! | [`agent`] | the relay: identity, messages, streams, pins |
 //! | [`directory`] | names of agents |
+//! | [`relay`] | federation: messages from and to other relays |
 //! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
 //! | [`ledger`] | credit: wallets, transfers, escrow |
 //! | [`measurement`] | formats of measurement sources and their importers |
@@ -56,9 +57,12 @@ pub mod ledger;
 pub mod licence;
 pub mod limits;
 pub mod measurement;
+pub mod moving;
 pub mod order;
 pub mod outlook;
 pub mod reference;
+pub mod relay;
+pub mod roster;
 pub mod runtime;
 pub mod secrets;
 pub mod settings;

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{Call, Operation, Query, decode};
+use crate::actor::{ActorId, Call, Operation, Query, decode};
 use crate::documents::{self, Document};
 use crate::http::Ready;
 use crate::limits::Buckets;
@@ -97,6 +97,9 @@ pub trait Maintenance: MaybeSend + MaybeSync {
     /// Counts what is stored; takes time in proportion to the number of actors.
     fn info(&self) -> BoxFuture<'_, Result<FileInfo>>;
 
+    /// The actors after one, in an order of their own, those of kind `deployment` first; at most so many.
+    fn actors(&self, after: Option<ActorId>, limit: usize) -> BoxFuture<'_, Result<Vec<ActorId>>>;
+
     /// A consistent copy of the data file as of some moment during the call.
     fn backup(&self) -> BoxFuture<'_, Result<FileCopy>>;
 
@@ -146,6 +149,10 @@ pub struct Environment {
     pub buckets: Buckets,
     /// Usage counters of agents that wait to be written; [`crate::agent::usage::flush`] writes them.
     pub usage: crate::agent::usage::Usage,
+    /// Requests that wait for a message.
+    pub polls: crate::agent::poll::Polls,
+    /// What happened with peers and waits to be written; written with `usage`.
+    pub relay: crate::relay::Tallies,
     /// The search index as decoded last, and vectors of words.
     pub search: crate::incidents::search::Shared,
     /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::http::Cx::kept`].
@@ -165,6 +172,8 @@ impl Environment {
             secrets,
             buckets: Buckets::default(),
             usage: Default::default(),
+            polls: Default::default(),
+            relay: Default::default(),
             search: Default::default(),
             pages: Default::default(),
             deployment,
@@ -219,6 +228,15 @@ pub async fn retry_unavailable<T, F: Future<Output = Result<T>>>(
             }
             result => return result,
         }
+    }
+}
+
+/// Makes the request to somebody else that an actor asked for under `key` ([`crate::actor::Turn::reach_out`]), and records
+/// what came of it. An error means that nothing was recorded; the actor's timer asks again.
+pub async fn reach_out(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()> {
+    match key.strip_prefix(crate::relay::queue::WISH) {
+        Some(lane) => Box::pin(crate::relay::send::attempt(rt, actor, lane)).await,
+        None => Box::pin(crate::webhook::attempt(rt, actor, key)).await,
     }
 }
 

@@ -196,6 +196,8 @@ settings! {
     memory_keys: u32 = "100000";
     /// Native: a file of word vectors that joins the search for similar incidents; empty means none.
     vectors_file: String = "";
+    /// Take no changes while the deployment is dumped or loaded: what would write is answered 503, and timers rest.
+    closed: bool = "false";
     /// Seconds between two publications of one document.
     publish_interval: u32 = "10";
     /// Milliseconds a request waits for the first delivery of its effects (ruling foundation-relay 1).
@@ -220,8 +222,14 @@ settings! {
     fetch_ioda_url: String = "https://api.ioda.inetintel.cc.gatech.edu/v2";
     /// Fetch over plain HTTP and from private addresses too, such as a mirror in the own network.
     fetch_private: bool = "false";
-    /// Networks that webhooks may go to beyond the open Internet, by comma, also over plain HTTP: `127.0.0.0/8,::1/128`.
+    /// Networks that webhooks and deliveries to peers may go to beyond the open Internet, by comma, also over plain HTTP: `127.0.0.0/8,::1/128`.
     allow_outbound: String = "";
+    /// Messages per second that a peer may bring.
+    peer_per_second: u32 = "50";
+    /// Messages that a peer may bring at once before the rate counts.
+    peer_burst: u32 = "500";
+    /// DIDs per minute that the peers are asked for on behalf of one agent or client address.
+    peer_questions_per_minute: u32 = "60";
     /// Memory for database pages, in bytes.
     cache_bytes: u64 = "67108864";
     /// Write one line per request to standard error.

@@ -25,10 +25,10 @@ use crate::deployment;
 use crate::fetch::{self, Incoming, Outgoing};
 use crate::http::Ready;
 use crate::kv::{MemoryStore, Store};
-use crate::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use crate::runtime::{self, BoxFuture, ByteStream, Environment, Runtime};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
-use crate::{Error, Result, Timestamp, webhook};
+use crate::{Error, Result, Timestamp};
 
 /// 2026-01-01T00:00:00Z
 pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
@@ -54,6 +54,8 @@ struct State {
     closed: bool,
     /// What handlers asked of which actor since [`TestRuntime::calls`] was last read.
     calls: Vec<(ActorId, String)>,
+    /// Operations, timers and documents of actors since [`TestRuntime::deeds`] was last read.
+    deeds: Vec<(ActorId, String)>,
     /// Requests to others that actors asked for.
     outgoing: VecDeque<(ActorId, String)>,
 }
@@ -86,6 +88,7 @@ impl TestRuntime {
             hubs: BTreeMap::new(),
             closed: false,
             calls: Vec::new(),
+            deeds: Vec::new(),
             outgoing: VecDeque::new(),
         };
         let call = Call::operation(deployment::actor().name, &start).unwrap();
@@ -109,6 +112,22 @@ impl TestRuntime {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A process that takes over what this one has stored, with other settings.
+    ///
+    /// # Panics
+    /// When a setting does not exist, or the deployment refuses to start.
+    pub fn restarted(&self, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        let new = TestRuntime::start(settings);
+        let mut values = self.state();
+        {
+            let mut state = new.state();
+            state.now = values.now;
+            state.spaces = std::mem::take(&mut values.spaces);
+            state.documents = std::mem::take(&mut values.documents);
+        }
+        new
+    }
+
     /// Moves the clock, doing everything that falls due on the way, at its time.
     pub fn advance(&self, duration: Duration) {
         let mut state = self.state();
@@ -121,7 +140,7 @@ impl TestRuntime {
         loop {
             let Some((actor, key)) = self.state().outgoing.pop_front() else { return };
             // Whoever asked asks again by timer.
-            let _ = webhook::attempt(self, &actor, &key).await;
+            let _ = runtime::reach_out(self, &actor, &key).await;
         }
     }
 
@@ -146,6 +165,11 @@ impl TestRuntime {
     /// The operations and queries of handlers since the last look.
     pub fn calls(&self) -> Vec<(ActorId, String)> {
         std::mem::take(&mut self.state().calls)
+    }
+
+    /// What actors did since the last look: names of operations, `timer <key>`, `publish <document>`.
+    pub fn deeds(&self) -> Vec<(ActorId, String)> {
+        std::mem::take(&mut self.state().deeds)
     }
 
     /// Actors that have rows.
@@ -180,6 +204,7 @@ impl State {
     }
 
     fn call(&mut self, settings: &Settings, call: &Call) -> Result<Vec<u8>> {
+        self.deeds.push((call.actor.clone(), call.name.clone()));
         let reply = self.step(settings, &call.actor, |space| host::perform(space, call));
         self.work_off(settings, call.actor.clone());
         reply
@@ -189,7 +214,7 @@ impl State {
     fn work_off(&mut self, settings: &Settings, first: ActorId) {
         let mut actors = VecDeque::from([first]);
         while let Some(actor) = actors.pop_front() {
-            while let Some(rows) = self.spaces.get(&actor) {
+            while let Some(rows) = self.spaces.get(&actor).filter(|_| !settings.closed) {
                 let work = host::due_work(&actor, rows, self.now).unwrap();
                 if work.is_empty() {
                     break;
@@ -198,10 +223,12 @@ impl State {
                     match piece {
                         // A failed timer is put back by its own batch.
                         Work::Timer(key) => {
+                            self.deeds.push((actor.clone(), format!("timer {key}")));
                             let _ = self.step(settings, &actor, |space| host::fire(space, &key));
                         }
                         Work::Deliver(delivery) => actors.push_back(self.deliver(settings, &actor, &delivery)),
                         Work::Publish(key) => {
+                            self.deeds.push((actor.clone(), format!("publish {key}")));
                             if let Ok(Some(document)) = self.step(settings, &actor, |space| host::publish(space, &key))
                             {
                                 self.documents.insert(key, Arc::new(document.into()));
@@ -215,13 +242,18 @@ impl State {
 
     fn deliver(&mut self, settings: &Settings, source: &ActorId, delivery: &Delivery) -> ActorId {
         let target = delivery.call.actor.clone();
+        self.deeds.push((target.clone(), delivery.call.name.clone()));
         let receipt = self.step(settings, &target, |space| host::receive(space, delivery)).unwrap();
         self.step(settings, source, |space| host::settle(space, &target, delivery.sequence, &receipt)).unwrap();
         target
     }
 
     fn run_until(&mut self, settings: &Settings, end: Timestamp) {
+        // Closed for changes: time passes, and what is due waits.
         loop {
+            if settings.closed {
+                break;
+            }
             let due = self.spaces.iter().filter_map(|(actor, rows)| Some((host::next_due(rows).ok()??, actor.clone())));
             let Some((due, actor)) = due.min().filter(|(due, _)| *due <= end) else { break };
             self.now = self.now.max(due);

@@ -96,9 +96,14 @@ impl Space {
         self.commit(&outcome.batch)?;
         let busy = match outcome.due {
             Due::At(due) => {
-                let busy = due <= now;
+                let closed = work::is_closed(self);
+                let busy = due <= now && !closed;
                 // What is due now is done right after this turn; the alarm stands in when that does not happen.
-                self.arm(if busy { now.plus(work::STAND_IN) } else { due });
+                self.arm(match (busy, closed) {
+                    (true, _) => now.plus(work::STAND_IN),
+                    (false, true) => due.max(now.plus(work::CLOSED)),
+                    (false, false) => due,
+                });
                 busy
             }
             Due::Unchanged | Due::Never => false,
@@ -153,7 +158,10 @@ impl Space {
         let rows = host::next_due(&self.sqlite)?;
         let documents = work::next_document(self)?;
         let usage = self.work.usage_due();
-        Ok([rows, documents, usage].into_iter().flatten().min())
+        let next = [rows, documents, usage].into_iter().flatten().min();
+        // While closed nothing is done; the alarm looks once a minute whether that is over.
+        let closed = clock::now().plus(work::CLOSED);
+        Ok(if work::is_closed(self) { next.map(|due| due.max(closed)) } else { next })
     }
 
     /// The alarm has fired and is no more.

@@ -18,7 +18,7 @@ use heliograph_core::documents::{self, Document};
 use heliograph_core::kv::{Batch, Direction, Range, Read};
 use heliograph_core::runtime::BoxFuture;
 use heliograph_core::time::SECOND;
-use heliograph_core::{Error, Result, Timestamp, order, webhook};
+use heliograph_core::{Error, Result, Timestamp, order, runtime};
 
 use crate::kv_documents::Documents;
 use crate::runtime::EdgeRuntime;
@@ -27,6 +27,9 @@ use crate::{clock, environment, errand};
 
 /// How long after its due time the alarm takes up work that should have been done at once, in microseconds.
 pub const STAND_IN: i64 = 2 * SECOND;
+
+/// How often the alarm of an object looks whether a closed deployment is open again, in microseconds.
+pub const CLOSED: i64 = 60 * SECOND;
 
 /// Longest that an alarm handler waits for its work.
 const ALARM_PATIENCE: Duration = Duration::from_secs(20);
@@ -87,6 +90,9 @@ pub async fn first_attempt(space: &Rc<Space>) {
 
 /// The alarm's work. Never fails: what could not be done is due again, and the alarm set for it.
 pub async fn alarm(space: &Rc<Space>) {
+    if is_closed(space) {
+        return space.rearm();
+    }
     let now = clock::now();
     if space.work.usage.get().is_some_and(|due| due <= now) {
         space.work.usage.set(None);
@@ -126,6 +132,9 @@ pub fn start(space: &Rc<Space>) {
 }
 
 fn due(space: &Space) -> Vec<host::Work> {
+    if is_closed(space) {
+        return Vec::new();
+    }
     host::due_work(space.actor(), space.rows(), clock::now()).unwrap_or_else(|error| {
         worker::console_error!("{}: cannot read what is due: {error}", space.actor());
         Vec::new()
@@ -295,8 +304,13 @@ fn unstored(space: &Space, limit: usize) -> Result<Vec<String>> {
     Ok(rows.into_iter().filter_map(key).collect())
 }
 
+/// Closed for changes: what is due waits until the deployment is open again.
+pub fn is_closed(space: &Space) -> bool {
+    environment::settings(&space.env).is_ok_and(|settings| settings.closed)
+}
+
 fn documents_due(space: &Space) -> bool {
-    matches!(next_document(space), Ok(Some(due)) if due <= clock::now())
+    !is_closed(space) && matches!(next_document(space), Ok(Some(due)) if due <= clock::now())
 }
 
 /// When a document that KV may not have is to be stored again.
@@ -313,7 +327,7 @@ pub fn reach_out(space: &Rc<Space>, key: String) {
         let made = match environment::started(&home.env).await {
             Ok(environment) => {
                 let runtime = EdgeRuntime::shared(home.env.clone(), environment, Some(home.clone()));
-                webhook::attempt(&*runtime, home.actor(), &key).await
+                runtime::reach_out(&*runtime, home.actor(), &key).await
             }
             Err(error) => Err(error),
         };
@@ -329,7 +343,7 @@ pub fn usage_changed(space: &Space) {
         return;
     }
     let pending = environment::present().map(|environment| environment.usage.pending(&space.actor().name));
-    if pending.is_some_and(|pending| pending != usage::UsageRow::default()) {
+    if pending.is_some_and(|pending| pending != usage::Since::default()) {
         let due = clock::now().plus(USAGE_PERIOD);
         space.work.usage.set(Some(due));
         space.arm(due);

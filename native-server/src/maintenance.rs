@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use heliograph_core::actor::{Kind, Query, View, outbox_summary};
+use heliograph_core::actor::{ActorId, Kind, Query, View, outbox_summary};
 use heliograph_core::agent::reseal::{CountSealed, Counted};
-use heliograph_core::channel;
 use heliograph_core::crypto::sealing::KeyId;
 use heliograph_core::kv::{Range, Read};
 use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
-use heliograph_core::{Error, Result, Timestamp};
+use heliograph_core::{Error, Result, Timestamp, channel, relay};
 use redb::ReadableTableMetadata;
 use tokio::io::AsyncReadExt;
 
@@ -33,6 +32,12 @@ impl Maintenance for Native {
         let resealing = self.rotation.is_running();
         let work = tokio::task::spawn_blocking(move || info(&store, &settings, current));
         Box::pin(async move { Ok(FileInfo { resealing, ..work.await.map_err(Error::internal)?? }) })
+    }
+
+    fn actors(&self, after: Option<ActorId>, limit: usize) -> BoxFuture<'_, Result<Vec<ActorId>>> {
+        let store = self.store.clone();
+        let work = tokio::task::spawn_blocking(move || actors(&store, after.as_ref(), limit));
+        Box::pin(async move { work.await.map_err(Error::internal)? })
     }
 
     fn rotate_master(&self) -> BoxFuture<'_, Result<()>> {
@@ -89,6 +94,18 @@ async fn send(draft: Draft) -> Result<FileCopy> {
     Ok(FileCopy { bytes, stream: Box::pin(stream) })
 }
 
+/// Every kind in the order in which a dump has them: what tells of the deployment comes first.
+fn kinds() -> impl Iterator<Item = Kind> {
+    let others = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Deployment);
+    std::iter::once(Kind::Deployment).chain(others)
+}
+
+/// The actors in the file after one.
+fn actors(store: &Store, after: Option<&ActorId>, limit: usize) -> Result<Vec<ActorId>> {
+    let kinds = kinds().skip_while(|kind| after.is_some_and(|after| after.kind != *kind));
+    store::actors_of(store, kinds, after, limit)
+}
+
 /// Counts actors, their outboxes and what they have sealed, in short snapshots.
 fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> {
     let bytes = std::fs::metadata(store.path()).map_or(0, |meta| meta.len());
@@ -112,6 +129,7 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
                 let sealed = match actor.kind {
                     Kind::Agent => CountSealed { current }.run(&view)?,
                     Kind::Channel => channel::key::counted(&view, current)?,
+                    Kind::Relay => relay::key::counted(&view, current)?,
                     _ => Counted::default(),
                 };
                 info.sealed_values += sealed.all;

@@ -1,16 +1,16 @@
-//! The task that makes the requests actors ask for: deliveries of webhooks.
+//! The task that makes the requests actors ask for: deliveries of webhooks, and to peers.
 
 use std::sync::Arc;
 
 use heliograph_core::actor::ActorId;
-use heliograph_core::webhook;
+use heliograph_core::runtime;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::runtime::Native;
 
 /// Requests under way at once. Each takes a thread for as long as its receiver does, at most
-/// [`webhook::TIMEOUT`], and a webhook has one at a time.
+/// [`heliograph_core::webhook::TIMEOUT`], and a webhook has one at a time.
 const AT_ONCE: usize = 256;
 
 /// Makes requests in the order in which they are asked for, for as long as the server runs.
@@ -20,7 +20,7 @@ pub async fn run(native: Arc<Native>, mut asked: UnboundedReceiver<(ActorId, Str
         let Ok(place) = room.clone().acquire_owned().await else { return };
         let native = native.clone();
         tokio::spawn(async move {
-            if let Err(error) = webhook::attempt(&*native, &actor, &key).await {
+            if let Err(error) = runtime::reach_out(&*native, &actor, &key).await {
                 eprintln!("warning: a delivery of {actor} is tried again later: {error}");
             }
             drop(place);

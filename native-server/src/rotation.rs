@@ -11,16 +11,14 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use heliograph_core::actor::{ActorId, Call, Kind};
 use heliograph_core::agent::reseal::{Progress, reseal};
-use heliograph_core::channel;
 use heliograph_core::deployment::{self, Start};
-use heliograph_core::kv::Range;
 use heliograph_core::runtime::Runtime;
-use heliograph_core::{Error, Result};
+use heliograph_core::{Error, Result, channel, relay};
 use tokio::sync::{Mutex, Notify};
 
 use crate::keyfile;
 use crate::runtime::Native;
-use crate::store::{self, ROWS, Store};
+use crate::store::{self, Store};
 
 /// Actors taken up at once; their changes share commits.
 const BATCH: usize = 32;
@@ -121,6 +119,7 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
             .map(|actor| async move {
                 match actor.kind {
                     Kind::Channel => channel::key::reseal(&**native, &actor.name).await,
+                    Kind::Relay => relay::key::reseal(&**native).await,
                     _ => reseal(&**native, &actor.name, usize::MAX).await,
                 }
             })
@@ -137,29 +136,10 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
 }
 
 /// Kinds of actors that hold something sealed.
-const HOLDERS: [Kind; 2] = [Kind::Agent, Kind::Channel];
+const HOLDERS: [Kind; 3] = [Kind::Agent, Kind::Channel, Kind::Relay];
 
 /// The next of them in the file, kind after kind in the order of their names.
 fn holders(store: &Store, after: Option<&ActorId>) -> Result<Vec<ActorId>> {
-    let beyond = |actor: &ActorId| Range::prefix(&store::prefix(actor)).end;
-    store.read(|snapshot| {
-        let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
-        let mut found = Vec::new();
-        for kind in HOLDERS.into_iter().skip_while(|kind| after.is_some_and(|after| after.kind != *kind)) {
-            let first = || Some(vec![store::code(kind)]);
-            let mut start = after.filter(|after| after.kind == kind).map_or_else(first, beyond);
-            while let Some(from) = start.take().filter(|_| found.len() < BATCH) {
-                let mut rows = table.range::<&[u8]>(from.as_slice()..).map_err(Error::unavailable)?;
-                let Some(row) = rows.next() else { break };
-                let (key, _) = row.map_err(Error::unavailable)?;
-                let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
-                if actor.kind != kind {
-                    break;
-                }
-                start = beyond(&actor);
-                found.push(actor);
-            }
-        }
-        Ok(found)
-    })
+    let kinds = HOLDERS.into_iter().skip_while(|kind| after.is_some_and(|after| after.kind != *kind));
+    store::actors_of(store, kinds, after, BATCH)
 }

@@ -1,11 +1,22 @@
-//! The yardstick of reads: the smallest JSON handler that axum can serve, in a process of its own, on the runtime that the
-//! server runs on (tokio's default, a worker per core): so that the ratio is of handlers, not of schedulers.
+//! The yardsticks: the smallest JSON handler and the smallest echo over server-sent events that axum can serve, in a
+//! process of their own, on the runtime that the server runs on (tokio's default, a worker per core): so that the ratio is
+//! of handlers, not of schedulers.
 
+use std::collections::HashMap;
+use std::convert::Infallible;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::sse::{Event, Sse};
+use axum::routing::{get, post};
 use axum::serve::ListenerExt;
-use axum::{Json, Router, routing::get};
+use axum::{Json, Router};
+use futures_util::stream::{self, Stream};
 use heliograph_tests::process::Server;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::machine::Cores;
 
@@ -29,8 +40,41 @@ pub fn serve() {
         println!("listening on http://{}", listener.local_addr().unwrap());
         let hello = || async { Json(Hello { message: "Hello, World!" }) };
         let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
-        axum::serve(listener, Router::new().route("/", get(hello))).await.unwrap();
+        let router = Router::new().route("/", get(hello)).merge(echo());
+        axum::serve(listener, router).await.unwrap();
     });
+}
+
+/// Who listens, by number, and how many messages came.
+#[derive(Default)]
+struct Echo {
+    listeners: Mutex<HashMap<usize, UnboundedSender<Event>>>,
+    messages: AtomicU64,
+}
+
+/// `GET /listen/{n}` streams what `POST /send/{n}` brings; nothing is stored, and nobody is asked who he is.
+fn echo() -> Router {
+    let router = Router::new().route("/listen/{n}", get(listen)).route("/send/{n}", post(send));
+    router.with_state(Arc::new(Echo::default()))
+}
+
+async fn listen(
+    State(echo): State<Arc<Echo>>,
+    Path(number): Path<usize>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let (sender, receiver) = unbounded_channel();
+    echo.listeners.lock().unwrap().insert(number, sender);
+    Sse::new(stream::unfold(receiver, async |mut receiver| Some((Ok(receiver.recv().await?), receiver))))
+}
+
+async fn send(State(echo): State<Arc<Echo>>, Path(number): Path<usize>, body: String) -> StatusCode {
+    let id = echo.messages.fetch_add(1, Ordering::Relaxed).to_string();
+    let listeners = echo.listeners.lock().unwrap();
+    let event = Event::default().event("message").data(body).id(id);
+    match listeners.get(&number).map(|listener| listener.send(event)) {
+        Some(Ok(())) => StatusCode::CREATED,
+        _ => StatusCode::NOT_FOUND,
+    }
 }
 
 /// A program pinned by `taskset` where that is there.

@@ -2,8 +2,10 @@
 //!
 //! Five million observation rows over 180 countries, 2,000 sites and 3,000 networks, in the order of time as dumps come,
 //! and as uneven as measurements are: a few countries, sites and networks give most of them. They are written to a file
-//! row by row, imported by the command line into a new data file, and served; every public GET endpoint is then asked at
-//! 32 connections. `--rows N` takes another number of rows.
+//! row by row, imported by the command line into a new data file, and served, with incidents of
+//! [`crate::incidents`] beside what the rows show; every public endpoint is then asked at 32 connections. `--rows N` takes
+//! another number of rows, `--store FILE` keeps the data file or takes it from an earlier run, and
+//! `HELIOGRAPH_BENCH_ONLY=text` asks only questions whose name has the text in it.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -17,19 +19,21 @@ use heliograph_core::starter::Country;
 use heliograph_core::time::Timestamp;
 use heliograph_tests::client::Client;
 use heliograph_tests::process::{Server, built};
+use heliograph_tests::questions::QUESTIONS;
 use heliograph_tests::simulation::Dice;
 use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
 use heliograph_tests::target::ADMIN_KEY;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{load, machine, service};
+use crate::asked::{self, Measured};
+use crate::incidents::{self, INCIDENTS};
+use crate::{machine, service};
 
 pub const ROWS: u64 = 5_000_000;
 const COUNTRIES: usize = 180;
 const SITES: usize = 2_000;
 const NETWORKS: usize = 3_000;
 const DAYS: i64 = 30;
-const CONNECTIONS: usize = 32;
 /// First of the numbers kept for private networks (RFC 6996).
 const FIRST_ASN: u32 = 4_200_000_000;
 
@@ -51,7 +55,7 @@ pub struct Large {
     pub import_cpu: Option<f64>,
     /// Until the server had computed everything that an import leads to; `None` when that took too long.
     pub settled_seconds: Option<f64>,
-    pub endpoints: Vec<(String, load::Outcome)>,
+    pub questions: Vec<Measured>,
 }
 
 /// A number below `n`; small ones are more likely, the first percent of them holds a tenth.
@@ -105,26 +109,45 @@ fn generate(out: &mut impl Write, rows: u64, end: Timestamp) -> std::io::Result<
     Ok(aggregates.len())
 }
 
-pub fn run(folder: &Path, rows: u64, cores: &machine::Cores, window: Duration) -> Large {
-    let (csv, store) = (folder.join("large.csv"), folder.join("large.redb"));
+/// `kept` is a data file of an earlier run that is asked again, or that this run leaves behind.
+pub fn run(folder: &Path, kept: Option<&Path>, rows: u64, cores: &machine::Cores, window: Duration) -> Large {
+    let store = kept.map_or_else(|| folder.join("large.redb"), Path::to_owned);
+    let (aggregates, import) = match store.exists() {
+        true => (0, Imported { seconds: f64::NAN, cpu: None, peak: None }),
+        false => generate_and_import(folder, &store, rows),
+    };
+    let imported = machine::file_size(&store);
+    let server = Server::start(command(&store, cores));
+    let client = Client::http(&server.base);
+    import_categories(&client);
+    let settled_seconds = settle(&client, rows);
+    eprintln!("settled: {settled_seconds:?}");
+    if client.get("/data/incidents").expect(200)["total"].as_u64() < Some(INCIDENTS as u64) {
+        incidents::fill(&client, INCIDENTS);
+    }
+    incidents::indexed(&client, INCIDENTS);
+    let asns = (0..NETWORKS).map(|network| format!("AS{}", FIRST_ASN as usize + network)).collect();
+    let known = asked::known(&client, COUNTRIES, SITES, measured(&client, asns));
+    let questions = asked::run(&server, QUESTIONS.iter(), &known, window);
+    let resident = machine::resident_memory(server.id());
+    let peak = [import.peak, machine::peak_memory(server.id())];
+    server.stop();
+    let file = [imported, machine::file_size(&store)];
+    let (import_seconds, import_cpu) = (import.seconds, import.cpu);
+    Large { rows, aggregates, import_seconds, import_cpu, peak, resident, file, settled_seconds, questions }
+}
+
+fn generate_and_import(folder: &Path, store: &Path, rows: u64) -> (usize, Imported) {
+    let csv = folder.join("large.csv");
     eprintln!("writing {rows} rows");
     let mut out = BufWriter::with_capacity(1 << 20, File::create(&csv).unwrap());
     let aggregates = generate(&mut out, rows, service::now()).unwrap();
     out.flush().unwrap();
     eprintln!("importing");
-    let Imported { seconds: import_seconds, cpu: import_cpu, peak: import_peak } = import(&csv, &store);
+    let imported = import(&csv, store);
     std::fs::remove_file(&csv).unwrap();
-    let imported = machine::file_size(&store);
-    eprintln!("imported in {import_seconds:.1} s, {import_cpu:?} s of CPU, {} MB; serving", imported.on_disk >> 20);
-    let server = Server::start(command(&store, cores));
-    let settled_seconds = settle(&Client::http(&server.base), rows);
-    eprintln!("settled: {settled_seconds:?}");
-    let endpoints = endpoints(&server, window);
-    let resident = machine::resident_memory(server.id());
-    let peak = [import_peak, machine::peak_memory(server.id())];
-    server.stop();
-    let file = [imported, machine::file_size(&store)];
-    Large { rows, aggregates, import_seconds, import_cpu, peak, resident, file, settled_seconds, endpoints }
+    eprintln!("imported in {:.1} s, {:?} s of CPU", imported.seconds, imported.cpu);
+    (aggregates, imported)
 }
 
 /// What an import took.
@@ -184,80 +207,21 @@ fn settle(client: &Client, rows: u64) -> Option<f64> {
     None
 }
 
-/// Paths of the public GET endpoints, asked in turn for several countries, sites and networks.
-fn paths() -> Vec<(&'static str, Vec<String>)> {
-    let codes: Vec<&str> = Country::all().iter().map(|country| country.code).take(COUNTRIES).collect();
-    let some = |step: usize| codes.iter().step_by(step).copied();
-    let sites = || (0..SITES).step_by(97);
-    let one = |path: &'static str| (path, vec![path.to_owned()]);
-    let by_country = |path: &'static str| (path, some(9).map(|code| path.replace("{country}", code)).collect());
-    let by_site = |path: &'static str| {
-        (path, sites().map(|site| path.replace("{domain}", &format!("site-{site}.example"))).collect())
-    };
-    vec![
-        one("/data/censorship-index.json"),
-        one("/data/censorship-index.csv"),
-        one("/v1/censorship-index"),
-        one("/data/methodology"),
-        one("/data/incidents"),
-        one("/health"),
-        by_country("/v1/censorship-index/{country}"),
-        by_country("/data/country/{country}"),
-        by_country("/data/country/{country}/isps"),
-        by_country("/v1/accessibility/country/{country}/summary"),
-        by_country("/v1/accessibility/check?domain=site-31.example&country={country}"),
-        by_site("/data/domain/{domain}"),
-        by_site("/data/domain/{domain}/history"),
-        by_site("/v1/accessibility/service/{domain}"),
-        one("/hydra/v1/scores"),
-        by_country("/hydra/v1/threat-level/{country}?includeHistory=true"),
-        one("/hydra/v1/model/info"),
-    ]
+/// Those of the networks that something is measured on.
+fn measured(client: &Client, mut asns: Vec<String>) -> Vec<String> {
+    asns.retain(|asn| client.get(&format!("/v1/isp/{asn}/profile")).status == 200);
+    asns
 }
 
-fn endpoints(server: &Server, window: Duration) -> Vec<(String, load::Outcome)> {
-    let client = Client::http(&server.base);
-    let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);
-    let key = key["api_key"].as_str().unwrap().to_owned();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let run = |name: &str, plan: &load::Plan| {
-        // Once without counting.
-        runtime.block_on(load::run(&server.base, CONNECTIONS, window / 2, plan, 1));
-        let outcome = runtime.block_on(load::run(&server.base, CONNECTIONS, window, plan, 2));
-        eprintln!("{name}: {:.0}/s, p99 {:.2} ms", outcome.rate, f64::from(outcome.p99) / 1e3);
-        (name.to_owned(), outcome)
-    };
-    let measure = |(name, paths): (&str, Vec<String>)| {
-        let first = client.key(&key).get(&paths[0]);
-        if first.status != 200 {
-            eprintln!("{name}: answers {}, not measured", first.status);
-            return None;
-        }
-        let plan = load::Plan::gets(&server.base, &paths, &[("x-api-key", &key)]);
-        Some(run(name, &plan))
-    };
-    let mut all: Vec<_> = paths().into_iter().filter_map(measure).collect();
-    for (name, path, bodies) in posts() {
-        all.push(run(name, &load::Plan::posts(&server.base, path, &[("x-api-key", &key)], bodies.into_iter())));
+/// A test list with a category for every site, as deployments have one.
+fn import_categories(client: &Client) {
+    let mut list = "url,category_code,category_description,date_added,source,notes\n".to_owned();
+    for site in 0..SITES {
+        let category = asked::CATEGORIES[site % asked::CATEGORIES.len()];
+        writeln!(list, "https://site-{site}.example/,{category},,2020-01-01,bench,").unwrap();
     }
-    all
-}
-
-/// Questions with a body: name, path, bodies in turn.
-fn posts() -> Vec<(&'static str, &'static str, Vec<String>)> {
-    let codes = || Country::all().iter().map(|country| country.code).take(COUNTRIES).step_by(9);
-    let site = |number: usize| format!("site-{number}.example");
-    let detect = codes().flat_map(|code| {
-        (0..SITES).step_by(97).map(move |number| json!({ "country": code, "target": site(number) }).to_string())
-    });
-    let batch = codes().map(|code| {
-        let targets: Vec<String> = (0..SITES).step_by(SITES / 50).map(site).collect();
-        json!({ "country": code, "targets": targets }).to_string()
-    });
-    vec![
-        ("POST /hydra/v1/detect", "/hydra/v1/detect", detect.collect()),
-        ("POST /hydra/v1/detect/batch, 50 targets", "/hydra/v1/detect/batch", batch.collect()),
-    ]
+    let path = "/v1/admin/import/test-list?list=global";
+    assert_eq!(client.admin().send("POST", path, Some("text/csv"), list.as_bytes()).status, 200);
 }
 
 /// Where this part stands in `RESULTS.md`; the rest of the file is the other bench's.
@@ -295,18 +259,12 @@ pub fn render(large: &Large, machine: &[String]) -> String {
     row("peak memory of the import, MB", "< 400", mb(large.peak[0]), |v| v < 400.0);
     row("peak memory of the server, MB", "< 400", mb(large.peak[1]), |v| v < 400.0);
     row("memory of the server at the end, MB", "< 400", mb(large.resident), |v| v < 400.0);
-    let slowest = large.endpoints.iter().map(|(_, outcome)| f64::from(outcome.p99) / 1e3).reduce(f64::max);
-    row("p99 of the slowest endpoint, 32 connections, ms", "< 20", slowest, |v| v < 20.0);
     let settled = large.settled_seconds.map_or("not reached".to_owned(), |seconds| format!("{seconds:.0} s"));
     // Of all threads; the writer alone takes most of it, so halving it says nothing of two cores.
     let cpu = large.import_cpu.map_or("not measured".to_owned(), |seconds| format!("{seconds:.0} s"));
     writeln!(out, "\nCPU time of the import, all threads: {cpu}.").unwrap();
     writeln!(out, "\nAll verdicts and rankings after the import, computed by a server on one core: {settled}.\n")
         .unwrap();
-    out.push_str("| Endpoint, 32 connections | per second | p50, ms | p99, ms |\n|---|---|---|---|\n");
-    for (name, outcome) in &large.endpoints {
-        let ms = |us: u32| f64::from(us) / 1e3;
-        writeln!(out, "| `{name}` | {:.0} | {:.2} | {:.2} |", outcome.rate, ms(outcome.p50), ms(outcome.p99)).unwrap();
-    }
+    out.push_str(&asked::render(&large.questions));
     out
 }

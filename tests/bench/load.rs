@@ -3,8 +3,10 @@
 //! It runs on one thread and touches each request as little as it can: requests are written before the run, and only
 //! the few bytes that must differ are replaced.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use heliograph_tests::questions::Asked;
 use heliograph_tests::simulation::Dice;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -13,6 +15,7 @@ use tokio::net::TcpStream;
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome {
     pub connections: usize,
+    pub answers: usize,
     /// Answers per second.
     pub rate: f64,
     /// Microseconds from the first byte sent to the last byte read.
@@ -35,10 +38,11 @@ impl Plan {
         Plan { requests: vec![request(base, "GET", path, headers, "")], fresh: Vec::new(), own: false, status: b"200" }
     }
 
-    /// Several paths in turn.
-    pub fn gets(base: &str, paths: &[String], headers: &[(&str, &str)]) -> Plan {
-        let requests = paths.iter().map(|path| request(base, "GET", path, headers, "")).collect();
-        Plan { requests, fresh: Vec::new(), own: false, status: b"200" }
+    /// The requests in turn: GET, or POST where there is a body.
+    pub fn mixed(base: &str, all: &[Asked], headers: &[(&str, &str)]) -> Plan {
+        let method = |body: &str| if body.is_empty() { "GET" } else { "POST" };
+        let one = |asked: &Asked| request(base, method(&asked.body), &asked.path, headers, &asked.body);
+        Plan { requests: all.iter().map(one).collect(), fresh: Vec::new(), own: false, status: b"200" }
     }
 
     /// As [`Plan::get`], expecting 304.
@@ -84,40 +88,64 @@ fn placeholders(request: &[u8]) -> Vec<std::ops::Range<usize>> {
     ranges
 }
 
+/// When a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    After(Duration),
+    /// When each request was sent once.
+    Asked,
+}
+
 /// Drives `connections` connections for `window`.
 pub async fn run(base: &str, connections: usize, window: Duration, plan: &Plan, seed: u64) -> Outcome {
+    run_until(base, connections, Ends::After(window), plan, seed).await
+}
+
+pub async fn run_until(base: &str, connections: usize, ends: Ends, plan: &Plan, seed: u64) -> Outcome {
     let address = base.trim_start_matches("http://");
     let start = Instant::now();
-    let end = start + window;
+    let sent = Cell::new(0);
     let clients = (0..connections).map(|number| {
         let random = Dice::new(seed * 1_000 + number as u64 + 1);
-        connection(address, plan, number, random, end)
+        let more = || match ends {
+            Ends::After(window) => start.elapsed() < window,
+            Ends::Asked => sent.get() < plan.requests.len(),
+        };
+        connection(address, plan, number, random, &sent, more)
     });
     let mut latencies = futures_util::future::join_all(clients).await.concat();
     let took = start.elapsed().as_secs_f64();
     latencies.sort_unstable();
-    assert!(!latencies.is_empty(), "no answer within {window:?}");
-    let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize];
-    Outcome { connections, rate: latencies.len() as f64 / took, p50: at(0.5), p99: at(0.99) }
+    assert!(!latencies.is_empty(), "no answer");
+    let answers = latencies.len();
+    let at = |share: f64| latencies[((answers - 1) as f64 * share) as usize];
+    Outcome { connections, answers, rate: answers as f64 / took, p50: at(0.5), p99: at(0.99) }
 }
 
-async fn connection(address: &str, plan: &Plan, number: usize, mut random: Dice, end: Instant) -> Vec<u32> {
+/// `sent` counts the requests of all connections.
+async fn connection(
+    address: &str,
+    plan: &Plan,
+    number: usize,
+    mut random: Dice,
+    sent: &Cell<usize>,
+    more: impl Fn() -> bool,
+) -> Vec<u32> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.set_nodelay(true).unwrap();
     let mut own = plan.requests[number % plan.requests.len()].clone();
     let fresh = if plan.own { placeholders(&own) } else { plan.fresh.clone() };
-    let mut next = number;
     let mut answer = Vec::with_capacity(64 << 10);
     let mut latencies = Vec::with_capacity(1 << 16);
-    while Instant::now() < end {
+    while more() {
+        let next = sent.replace(sent.get() + 1);
         let request: &[u8] = if plan.own {
             for place in &fresh {
                 own[place.clone()].fill_with(|| DIGITS[random.draw() as usize >> 58 & 63]);
             }
             &own
         } else {
-            next += 1;
             &plan.requests[next % plan.requests.len()]
         };
         let before = Instant::now();

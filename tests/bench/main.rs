@@ -4,8 +4,11 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large` and `--incidents` measure other things. The result is `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
+//! `taskset` is there. `--large`, `--incidents`, `--agents` and `--mailbox` measure other things. The result is
+//! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
+mod agents;
+mod asked;
 mod bare;
 mod disk;
 mod edge;
@@ -14,6 +17,7 @@ mod incidents;
 mod large;
 mod load;
 mod machine;
+mod mailbox;
 mod report;
 mod service;
 
@@ -51,6 +55,12 @@ fn main() {
     if args.iter().any(|arg| arg == "--incidents") {
         return measure_incidents(&args);
     }
+    if args.iter().any(|arg| arg == "--agents") {
+        return measure_agents(&args);
+    }
+    if args.iter().any(|arg| arg == "--mailbox") {
+        return measure_mailbox(&args);
+    }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });
     // Before the generator is pinned: a start may use every core, as it does for anybody.
@@ -64,15 +74,18 @@ fn main() {
     if !quick {
         // The parts of the other benches stay.
         let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
-        let others = [incidents::HEADING, large::HEADING].map(|heading| part(&before, heading));
+        let others = HEADINGS.map(|heading| part(&before, heading));
         std::fs::write(RESULTS, text + &others.concat()).unwrap();
     }
 }
 
+/// What the other benches write their results under.
+const HEADINGS: [&str; 4] = [agents::HEADING, incidents::HEADING, large::HEADING, mailbox::HEADING];
+
 /// The part of the results under a heading, up to the next bench's.
 fn part<'a>(results: &'a str, heading: &str) -> &'a str {
     let Some(at) = results.find(heading) else { return "" };
-    let next = [incidents::HEADING, large::HEADING].iter().filter_map(|other| results.find(other));
+    let next = HEADINGS.iter().filter_map(|other| results.find(other));
     let end = next.filter(|other| *other > at).min().unwrap_or(results.len());
     &results[at..end]
 }
@@ -80,15 +93,25 @@ fn part<'a>(results: &'a str, heading: &str) -> &'a str {
 /// Puts a part in the place of the earlier one.
 fn write_part(heading: &str, text: &str) {
     let before = std::fs::read_to_string(RESULTS).unwrap_or_default();
-    let parts = [incidents::HEADING, large::HEADING];
-    let first = parts.iter().filter_map(|other| before.find(other)).min().unwrap_or(before.len());
-    let parts = parts.map(|other| if other == heading { text } else { part(&before, other) });
+    let first = HEADINGS.iter().filter_map(|other| before.find(other)).min().unwrap_or(before.len());
+    let parts = HEADINGS.map(|other| if other == heading { text } else { part(&before, other) });
     std::fs::write(RESULTS, before[..first].to_owned() + &parts.concat()).unwrap();
 }
 
+fn measure_agents(args: &[String]) {
+    let plan = given(args, "--number").map_or(agents::FULL, |number| agents::Plan::small(number.parse().unwrap()));
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = agents::run(folder.path(), &plan, &cores);
+    let text = agents::render(&plan, &measured, &machine::describe(&cores));
+    println!("{text}");
+    if plan == agents::FULL {
+        write_part(agents::HEADING, &text);
+    }
+}
+
 fn measure_incidents(args: &[String]) {
-    let given = args.iter().position(|arg| arg == "--number").and_then(|at| args.get(at + 1));
-    let number = given.map_or(incidents::INCIDENTS, |number| number.parse().unwrap());
+    let number = given(args, "--number").map_or(incidents::INCIDENTS, |number| number.parse().unwrap());
     let cores = machine::pin_generator();
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let measured = incidents::run(folder.path(), number, &cores, Duration::from_secs(2));
@@ -99,19 +122,37 @@ fn measure_incidents(args: &[String]) {
     }
 }
 
+fn measure_mailbox(args: &[String]) {
+    let given = args.iter().position(|arg| arg == "--number").and_then(|at| args.get(at + 1));
+    let number = given.map_or(mailbox::MESSAGES, |number| number.parse().unwrap());
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = mailbox::run(folder.path(), number, &cores);
+    let text = mailbox::render(&measured, &machine::describe(&cores));
+    println!("{text}");
+    if number == mailbox::MESSAGES {
+        write_part(mailbox::HEADING, &text);
+    }
+}
+
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/bench/RESULTS.md");
 
 fn measure_large(args: &[String]) {
-    let given = args.iter().position(|arg| arg == "--rows").and_then(|at| args.get(at + 1));
-    let rows = given.map_or(large::ROWS, |rows| rows.parse().unwrap());
+    let rows = given(args, "--rows").map_or(large::ROWS, |rows| rows.parse().unwrap());
+    let kept = given(args, "--store").map(std::path::Path::new);
     let cores = machine::pin_generator();
     let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let large = large::run(folder.path(), rows, &cores, Duration::from_secs(2));
+    let large = large::run(folder.path(), kept, rows, &cores, Duration::from_secs(2));
     let text = large::render(&large, &machine::describe(&cores));
     println!("{text}");
-    if rows == large::ROWS {
+    if rows == large::ROWS && kept.is_none() {
         write_part(large::HEADING, &text);
     }
+}
+
+/// What follows an option.
+fn given<'a>(args: &'a [String], option: &str) -> Option<&'a String> {
+    args.iter().position(|arg| arg == option).and_then(|at| args.get(at + 1))
 }
 
 fn interleaved(folder: &std::path::Path, cores: &machine::Cores, window: Duration, rounds: usize) -> Vec<Round> {

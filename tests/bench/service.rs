@@ -1,6 +1,7 @@
 //! The native server as it is measured: generous budgets, no access log, data and agents in place.
 
 use std::path::Path;
+use std::process::Command;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -54,20 +55,7 @@ pub struct Service {
 
 impl Service {
     pub fn start(data: &Path, cores: &Cores) -> Service {
-        let mut command = cores.server(&built("heliograph"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
-        for (name, value) in [
-            ("ADMIN_KEY", ADMIN_KEY),
-            ("ACCESS_LOG", "false"),
-            ("AGENT_PER_SECOND", "10000000"),
-            ("AGENT_BURST", "100000000"),
-            ("MAILBOX_MESSAGES", "100000000"),
-            ("MAILBOX_BYTES", "1000000000000"),
-            ("REGISTRATIONS_PER_HOUR", "1000000"),
-        ] {
-            command.env(format!("HELIOGRAPH_{name}"), value);
-        }
-        let server = Server::start(command);
+        let server = Server::start(command(data, cores));
         let client = Client::http(&server.base);
         let set = dataset(ROWS, now());
         data::import(&client.admin(), "ooni-observations", "", set.text.as_bytes());
@@ -122,6 +110,24 @@ impl Service {
         });
         Plan::own_posts(&self.base, "/v1/agent/send/encrypted", all)
     }
+}
+
+/// The server on this data file.
+pub fn command(data: &Path, cores: &Cores) -> Command {
+    let mut command = cores.server(&built("heliograph"));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    for (name, value) in [
+        ("ADMIN_KEY", ADMIN_KEY),
+        ("ACCESS_LOG", "false"),
+        ("AGENT_PER_SECOND", "10000000"),
+        ("AGENT_BURST", "100000000"),
+        ("MAILBOX_MESSAGES", "100000000"),
+        ("MAILBOX_BYTES", "1000000000000"),
+        ("REGISTRATIONS_PER_HOUR", "1000000"),
+    ] {
+        command.env(format!("HELIOGRAPH_{name}"), value);
+    }
+    command
 }
 
 fn register(client: &Client) -> (String, String) {

@@ -46,8 +46,14 @@ mod registration;
 mod relay_attest;
 mod relay_capabilities;
 mod relay_channels;
+mod relay_consent;
+mod relay_deliveries;
+mod relay_federation;
 mod relay_identity;
+mod relay_life;
 mod relay_memory;
+mod relay_moving;
+mod relay_receive;
 mod relay_search;
 mod relay_tasks;
 mod relay_webhooks;
@@ -110,7 +116,13 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_capabilities", relay_capabilities::CASES),
     ("relay_attest", relay_attest::CASES),
     ("relay_channels", relay_channels::CASES),
+    ("relay_consent", relay_consent::CASES),
+    ("relay_deliveries", relay_deliveries::CASES),
+    ("relay_federation", relay_federation::CASES),
     ("relay_memory", relay_memory::CASES),
+    ("relay_receive", relay_receive::CASES),
+    ("relay_life", relay_life::CASES),
+    ("relay_moving", relay_moving::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
     ("relay_tasks", relay_tasks::CASES),

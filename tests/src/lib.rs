@@ -5,7 +5,10 @@
 //! | [`target`] | the three runtimes a conformance test runs on |
 //! | [`client`] | one request, one answer; JSON helpers; event streams |
 //! | [`data`] | real data beside the checkout, and imports of it |
+//! | [`listening`] | many agents that listen at once |
+//! | [`peer`] | another relay as a test plays it, honest or not |
 //! | [`process`] | starting and ending a server that we own |
+//! | [`questions`] | every public endpoint as readers ask it, for measurements under load |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
 //! | [`source`] | somebody else's server on loopback that a deployment fetches from |
@@ -15,7 +18,10 @@
 pub mod client;
 pub mod data;
 pub mod ledger;
+pub mod listening;
+pub mod peer;
 pub mod process;
+pub mod questions;
 pub mod relay;
 pub mod simulation;
 pub mod source;

@@ -174,6 +174,11 @@ impl SdkAgent {
         SdkAgent { agent, sdk }
     }
 
+    /// What such an agent registers with, of one that nobody else is.
+    pub fn keys(options: Options) -> Value {
+        Sdk::new("svc", seed(), options).key_body(None, 1)
+    }
+
     /// What the directory says of somebody.
     #[track_caller]
     pub fn look_up(&self, did: &str) -> Peer {

@@ -121,6 +121,8 @@ struct State {
     parcels: Vec<Parcel>,
     documents: BTreeMap<String, Arc<Ready>>,
     woken: BTreeSet<ActorId>,
+    /// Actors that are sending: each shell sends a message once at a time, and what comes meanwhile waits.
+    sending: BTreeSet<ActorId>,
 }
 
 /// The simulated deployment.
@@ -147,6 +149,7 @@ impl Simulation {
             parcels: Vec::new(),
             documents: BTreeMap::new(),
             woken: BTreeSet::new(),
+            sending: BTreeSet::new(),
         };
         Arc::new(Simulation {
             state: Mutex::new(state),
@@ -284,6 +287,9 @@ impl State {
     fn dispatch(&mut self, actor: &ActorId, settings: &Settings) {
         let Some(store) = self.stores.get(actor) else { return };
         let work = host::due_work(actor, store, self.now).unwrap();
+        if !self.sending.insert(actor.clone()) {
+            return;
+        }
         for piece in work {
             match piece {
                 Work::Deliver(delivery) => {
@@ -301,6 +307,7 @@ impl State {
                 Work::Timer(_) => {}
             }
         }
+        self.sending.remove(actor);
     }
 
     fn work(&mut self, actor: &ActorId, settings: &Settings) {

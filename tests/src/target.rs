@@ -56,7 +56,7 @@ const SETTINGS: &[(&str, &str)] = &[
 
 enum Running {
     Memory(Arc<TestRuntime>),
-    Process { server: Server, _dir: TempDir },
+    Process { server: Server, dir: TempDir },
 }
 
 /// A runtime with a fresh deployment.
@@ -65,21 +65,62 @@ pub struct Target {
     running: Running,
 }
 
+/// The master key of every deployment under test: the same one, so that what one has sealed another can open.
+const MASTER_KEY: [u8; 32] = [0x2a; 32];
+
+fn with_suite<'a>(settings: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    SETTINGS.iter().chain(settings).copied().collect()
+}
+
 impl Target {
     /// Starts a deployment with the suite's settings and these on top.
     pub fn start(kind: Kind, settings: &[(&str, &str)]) -> Target {
-        let all: Vec<(&str, &str)> = SETTINGS.iter().chain(settings).copied().collect();
+        let all = with_suite(settings);
         let dir = TempDir::new().unwrap();
+        if kind != Kind::Memory {
+            Target::write_keys(&dir);
+        }
+        Target::run(kind, dir, &all)
+    }
+
+    /// A native deployment on a copy of this data file.
+    pub fn on_file(data: &[u8], settings: &[(&str, &str)]) -> Target {
+        let dir = TempDir::new().unwrap();
+        Target::write_keys(&dir);
+        std::fs::write(dir.path().join("data.redb"), data).unwrap();
+        Target::run(Kind::Native, dir, &with_suite(settings))
+    }
+
+    /// The key file of a data file, and the secret of an edge server, that would be made at the first start.
+    fn write_keys(dir: &TempDir) {
+        let hex: String = MASTER_KEY.iter().map(|byte| format!("{byte:02x}")).collect();
+        let keys = format!("heliograph-keys 1\nmaster {hex}\nadmin {ADMIN_KEY}\n");
+        std::fs::write(dir.path().join("data.redb.key"), keys).unwrap();
+        std::fs::write(dir.path().join("master.key"), hex).unwrap();
+    }
+
+    /// Ends the deployment as an operator does, and starts it again on what it stored.
+    pub fn restart(self, settings: &[(&str, &str)]) -> Target {
+        let all = with_suite(settings);
+        match self.running {
+            Running::Memory(runtime) => Target::in_memory(runtime.restarted(&all)),
+            Running::Process { server, dir } => {
+                server.stop();
+                Target::run(self.kind, dir, &all)
+            }
+        }
+    }
+
+    fn in_memory(runtime: Arc<TestRuntime>) -> Target {
+        runtime.connect(Box::new(source::send));
+        Target { kind: Kind::Memory, running: Running::Memory(runtime) }
+    }
+
+    fn run(kind: Kind, dir: TempDir, all: &[(&str, &str)]) -> Target {
         let running = match kind {
-            Kind::Memory => {
-                let runtime = TestRuntime::start(&all);
-                runtime.connect(Box::new(source::send));
-                Running::Memory(runtime)
-            }
-            Kind::Native => {
-                Running::Process { server: process::native(&dir.path().join("data.redb"), &all), _dir: dir }
-            }
-            Kind::Edge => Running::Process { server: process::edge(dir.path(), &all), _dir: dir },
+            Kind::Memory => return Target::in_memory(TestRuntime::start(all)),
+            Kind::Native => Running::Process { server: process::native(&dir.path().join("data.redb"), all), dir },
+            Kind::Edge => Running::Process { server: process::edge(dir.path(), all), dir },
         };
         Target { kind, running }
     }

@@ -23,10 +23,13 @@ cargo xtask <task>
   check                 formatting, clippy (warnings are errors), wasm build of core, licences
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
   sim [ARGS...]         the deterministic simulation
-  bench [--large]       the measurements of tests/bench; with --large those of five million rows
+  bench [--large | --incidents | --agents | --mailbox]
+                        the measurements of tests/bench; those of five million rows, 20,000 incidents, 10,000 listeners,
+                        a full mailbox
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker
+  edge steps [--rows N] CPU and memory of the Worker's events while a large country is imported
   edge serve [--listen 127.0.0.1:8788] [--state DIR]
                         run the bundle under workerd; prints `listening on http://<addr>` when it answers
                         (--probe: the bundle with routes that test the runtime)
@@ -52,6 +55,7 @@ fn dispatch(args: &[&str]) -> Result<()> {
         ["bench", rest @ ..] => bench::bench(rest),
         ["edge", "build"] => edge::build::build(),
         ["edge", "start"] => edge::start::start(),
+        ["edge", "steps", options @ ..] => edge::steps::steps(options),
         ["edge", "size"] => edge::size::size(),
         ["edge", "serve", options @ ..] => edge::serve::serve(options),
         ["edge", "dry-run"] => edge::dry_run::dry_run(),

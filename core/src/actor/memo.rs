@@ -1,15 +1,24 @@
 //! Answers that were computed lately: a query that costs much and is asked often keeps its answer under a key that names
 //! all it depends on. A revision is a part of it, so nothing is ever invalidated, only forgotten.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::Result;
 
 /// Most bytes of keys and answers that are kept.
 const MAX_BYTES: usize = 8 << 20;
 
 /// Answers by key, bounded. One per runtime; on the edge one per object.
 #[derive(Debug, Default)]
-pub struct Memo(Mutex<Generations>);
+pub struct Memo {
+    answers: Mutex<Generations>,
+    lists: Mutex<HashMap<&'static str, List>>,
+}
+
+/// What it depends on, and what it is.
+type List = (Vec<u8>, Arc<dyn Any + Send + Sync>);
 
 /// What was asked for since the last turn, and before. What is not asked for in a whole generation is forgotten.
 #[derive(Debug, Default)]
@@ -22,7 +31,27 @@ struct Generations {
 
 impl Memo {
     fn generations(&self) -> MutexGuard<'_, Generations> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is made of many rows and asked in many ways, in the form that answers need: one value per name, that of the last
+    /// key. It must be a function of the key alone. Whoever comes while it is made waits for it: many would make the same.
+    pub fn list<T: Any + Send + Sync>(
+        &self,
+        name: &'static str,
+        key: Vec<u8>,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<Arc<T>> {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, list)) = lists.get(name)
+            && *known == key
+            && let Ok(list) = list.clone().downcast::<T>()
+        {
+            return Ok(list);
+        }
+        let list = Arc::new(make()?);
+        lists.insert(name, (key, list.clone()));
+        Ok(list)
     }
 
     /// The answer under a key.
@@ -59,6 +88,23 @@ impl Generations {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_is_made_once_for_each_key_and_a_failure_keeps_nothing() {
+        let memo = Memo::default();
+        let made = std::cell::Cell::new(0);
+        let get = |key: u8| {
+            let list = memo.list("list", vec![key], || {
+                made.set(made.get() + 1);
+                Ok(u32::from(key) * 2)
+            });
+            *list.unwrap()
+        };
+        assert_eq!([get(1), get(1), get(2), get(2), get(1)], [2, 2, 4, 4, 2]);
+        assert_eq!(made.get(), 3, "the last key is kept");
+        assert!(memo.list::<u32>("list", vec![7], || Err(crate::Error::internal("no"))).is_err());
+        assert_eq!((get(1), made.get()), (2, 3));
+    }
 
     #[test]
     fn memory_is_bounded_and_what_is_asked_for_stays() {

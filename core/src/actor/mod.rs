@@ -12,6 +12,8 @@ pub mod host;
 pub mod memo;
 mod outbox;
 pub mod registry;
+pub mod rows;
+pub mod schema;
 mod timers;
 mod turn;
 
@@ -26,6 +28,9 @@ pub use memo::Memo;
 pub use outbox::{Delivery, OutboxSummary, Receipt, summary as outbox_summary};
 pub use registry::{Entry, operation, query};
 pub use turn::{Turn, View};
+
+/// Tables below this number belong to the machinery of actors, the rest to their kind.
+pub const FIRST_OWN_TABLE: u8 = 16;
 
 /// What sort of thing an actor is. The names are part of stored object names: never change one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -51,12 +56,14 @@ pub enum Kind {
     Channel,
     /// Sixteen shards by country: attestations and votes.
     Attestation,
+    /// One: peers of the relay, what they said, its own key.
+    Relay,
     /// One: wallets, transfers, escrows.
     Ledger,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -67,6 +74,7 @@ impl Kind {
         Kind::Incidents,
         Kind::Channel,
         Kind::Attestation,
+        Kind::Relay,
         Kind::Ledger,
     ];
 
@@ -82,6 +90,7 @@ impl Kind {
             Kind::Incidents => "incidents",
             Kind::Channel => "channel",
             Kind::Attestation => "attestation",
+            Kind::Relay => "relay",
             Kind::Ledger => "ledger",
         }
     }
@@ -214,6 +223,7 @@ mod tests {
                 "incidents/x",
                 "channel/x",
                 "attestation/x",
+                "relay/x",
                 "ledger/x"
             ]
         );

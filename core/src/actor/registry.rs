@@ -45,8 +45,12 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::listing::ENTRIES,
     crate::agent::reseal::ENTRIES,
     crate::agent::usage::ENTRIES,
+    crate::agent::activity::ENTRIES,
+    crate::agent::export::ENTRIES,
+    crate::agent::moderation::ENTRIES,
     crate::agent::mailbox::ENTRIES,
     crate::agent::pins::ENTRIES,
+    crate::agent::consent::ENTRIES,
     crate::agent::memberships::ENTRIES,
     crate::agent::memory::ENTRIES,
     crate::agent::presence::ENTRIES,
@@ -55,6 +59,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::broadcasts::ENTRIES,
     crate::agent::trust::ENTRIES,
     crate::webhook::ENTRIES,
+    crate::relay::ENTRIES,
     crate::channel::ENTRIES,
     crate::attestation::ENTRIES,
     crate::ledger::ENTRIES,
@@ -62,7 +67,9 @@ const MODULES: &[&[Entry]] = &[
     crate::directory::search::ENTRIES,
     crate::directory::capabilities::ENTRIES,
     crate::directory::leaderboard::ENTRIES,
+    crate::directory::stats::ENTRIES,
     crate::deployment::ENTRIES,
+    crate::roster::ENTRIES,
     crate::keys::ENTRIES,
     crate::documents::ENTRIES,
     crate::country::ENTRIES,
@@ -84,9 +91,11 @@ fn index() -> &'static BTreeMap<(Kind, &'static str), Run> {
 }
 
 pub(super) fn find(kind: Kind, name: &str) -> Result<Run> {
+    let general = || super::rows::ENTRIES.iter().find(|(known, _)| *known == name).map(|(_, run)| *run);
     index()
         .get(&(kind, name))
         .copied()
+        .or_else(general)
         .ok_or_else(|| Error::internal(format!("no operation {name} on {}", kind.as_str())))
 }
 

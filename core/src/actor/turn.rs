@@ -101,7 +101,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Asks for the request to somebody else that the actor's rows describe under `key`, once the changes are durable
-    /// ([`crate::webhook::attempt`]). It is a wish and may get lost: whoever asks keeps a timer that asks again.
+    /// ([`crate::runtime::reach_out`]). It is a wish and may get lost: whoever asks keeps a timer that asks again.
     pub fn reach_out(&mut self, key: String) {
         self.outgoing.push(key);
     }
@@ -110,6 +110,11 @@ impl<'a> Turn<'a> {
     pub(super) fn touched(&self, is_one: impl Fn(u8) -> bool) -> bool {
         let changes = self.overlay.changes();
         changes.iter().any(|(key, _)| key.first().is_some_and(|table| is_one(*table)))
+    }
+
+    /// Rows changed so far.
+    pub(super) fn changes(&self) -> usize {
+        self.overlay.changes().len()
     }
 
     /// Counts a change of what the actor was told, for [`View::revision`].

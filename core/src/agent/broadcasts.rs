@@ -2,10 +2,12 @@
 //! reach their assignees as effects, under ids minted here, and their progress comes back as effects (ruling
 //! foundation-relay 1).
 
+use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::consent::ReadPeer;
 use super::mailbox::Local;
 use super::tasks::boxed::{self, Boxed, Content, Given};
 use super::tasks::routes::{expires_in, new_local};
@@ -380,14 +382,21 @@ fn info(actor: &str, local: &Local, broadcast: Broadcast) -> BroadcastInfo {
     }
 }
 
-/// The agents that have the capability, the most trusted ones first; never the caller.
+/// The agents that have the capability and take tasks from the caller, the most trusted ones first; never the caller.
 async fn capable(cx: &Cx, own: Did, capability: &str, least: u8, max: u32) -> Result<Vec<(Did, search::Listed)>> {
     let capability = Some(capability.to_owned());
     let find = search::Find { sought: Sought::Everybody, capability, limit: max as usize + 1, after: None };
     let mut found = runtime::query(&*cx.rt, search::shard(&own), &find).await?.agents;
     found.retain(|(did, listed)| *did != own && listed.rank >= least);
     found.truncate(max as usize);
-    Ok(found)
+    let asked = found.iter().map(|(did, _)| runtime::query(&*cx.rt, actor_id(did), &ReadPeer { by: own }));
+    let peers = join_all(asked).await;
+    let mut taking = Vec::new();
+    for (agent, peer) in found.into_iter().zip(peers) {
+        // One that refuses the caller does not exist for it (ruling foundation-relay 39).
+        taking.extend(peer?.map(|_| agent));
+    }
+    Ok(taking)
 }
 
 async fn create(cx: Cx) -> Result<Response> {

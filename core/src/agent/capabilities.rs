@@ -130,6 +130,16 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     turn.cancel(TELL)
 }
 
+/// Takes all capabilities from the search while the agent is suspended; [`tell`] puts them back.
+pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
+    let did = record::did_of(&turn.actor().name)?;
+    for (local, capability) in all(turn)? {
+        CAPABILITIES.put(turn, &(local,), &Capability { told: None, ..capability })?;
+        turn.send(search::shard(&did), &index::Unlist { did, local })?;
+    }
+    Ok(())
+}
+
 fn take_back(turn: &mut Turn<'_>, local: Local, capability: &Capability) -> Result<()> {
     CAPABILITIES.delete(turn, &(local,));
     NAMES.delete(turn, &(fold(&capability.name),));

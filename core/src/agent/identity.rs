@@ -1,18 +1,20 @@
 //! `GET /v1/agent/identity/{did}` (interface 4.7; spec relay 2.3).
 
+use http::Method;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::record::{Public, ReadPublic, SignedPrekey};
 use super::wire;
-use crate::crypto::encoding::encode_base64;
-use crate::http::{Cx, Response, Route, handler};
-use crate::{Error, Result, runtime};
+use crate::crypto::encoding::{self, encode_base64};
+use crate::http::{Cx, Param, Response, Route, handler};
+use crate::{Error, Result, relay, runtime};
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/agent/identity/{did}", handler!(identity))
+    .params(&[Param::optional("local", "`true`: do not ask the peers of this relay.")])
     .returns::<Identity>()
-    .summary("Public keys and description of an agent.")];
+    .summary("Public keys and description of an agent, here or at a peer of this relay.")];
 
 /// What anybody may know of an agent.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,10 +34,13 @@ pub struct Identity {
     /// `active` or `inactive`; nobody can write to an inactive agent.
     pub status: &'static str,
     pub created_at: String,
+    /// The address of the agent's relay, where that is a peer of this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay: Option<String>,
 }
 
 /// A signed prekey.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Prekey {
     pub public_key: String,
     pub signature: String,
@@ -67,12 +72,20 @@ impl TryFrom<Public> for Identity {
             metadata: RawValue::from_string(public.metadata).map_err(Error::internal)?,
             status: if public.active { "active" } else { "inactive" },
             created_at: public.created.to_string(),
+            relay: None,
         })
     }
 }
 
 async fn identity(cx: Cx) -> Result<Response> {
-    let actor = wire::known_actor(cx.settings(), cx.path("did")?)?;
-    let public = runtime::query(&*cx.rt, actor, &ReadPublic).await?.ok_or_else(wire::unknown_agent)?;
-    Response::json(&Identity::try_from(public)?)
+    let did = encoding::parse_did(&cx.settings().brand, cx.path("did")?).map_err(|_| wire::unknown_agent())?;
+    if let Some(public) = runtime::query(&*cx.rt, encoding::actor_id(&did), &ReadPublic).await? {
+        return Response::json(&Identity::try_from(public)?);
+    }
+    // What is asked by a peer is asked no further, and a HEAD writes nothing (rulings foundation-relay 13 and 21).
+    if cx.flag("local")?.unwrap_or(false) || cx.request.method == Method::HEAD {
+        return Err(wire::unknown_agent());
+    }
+    let found = Box::pin(relay::find::find(&*cx.rt, &did, &cx.address())).await?.ok_or_else(wire::unknown_agent)?;
+    Response::json(&Identity { relay: Some(found.url), ..Identity::try_from(found.public)? })
 }

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::capabilities;
 use super::record::{self, Agent};
+use super::{capabilities, stats};
 use crate::actor::{Entry, Kind, Operation, Turn, operation};
 use crate::directory::fold;
 use crate::directory::search::{self, Listed};
@@ -36,6 +36,7 @@ pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
     let did = record::did_of(&turn.actor().name)?;
     let shard = search::shard(&did);
     if !agent.is_active() {
+        stats::tell(turn, agent, None)?;
         return turn.send(shard, &search::Unlist { did });
     }
     let mut rank = 0;
@@ -54,6 +55,7 @@ pub(super) fn changed(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
             names.push(name);
         }
     }
+    stats::tell(turn, agent, Some(&names))?;
     let listed = Listed {
         name: agent.name.clone(),
         capabilities: names,

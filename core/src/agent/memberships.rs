@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::{self, Counts};
 use super::mailbox::Local;
 use super::record;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -92,6 +93,9 @@ impl Operation for Joined {
         if !room(turn, turn.settings.channels_per_agent)? {
             return Err(full());
         }
+        if !MEMBERSHIPS.contains(turn, &(self.channel,))? {
+            activity::count(turn, &Counts { channels_joined: 1, ..Counts::default() })?;
+        }
         Ok(MEMBERSHIPS.put(turn, &(self.channel,), &Membership { about: self.about, joined: self.joined })?)
     }
 }
@@ -116,6 +120,8 @@ impl Operation for Left {
     }
 }
 
+/// Key of the timer that goes on with leaving channels.
+pub(super) const LEAVING: &str = "leave_channels";
 /// Key of the timer that forgets invites.
 const INVITES_TIMER: &str = "invites";
 
@@ -134,7 +140,10 @@ impl Operation for Invited {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
+        let agent = record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
+        if !super::consent::admits(turn, turn.actor(), &agent, self.invite.inviter)? {
+            return Err(super::wire::unknown_agent());
+        }
         let Invited { channel, local, channel_name, invite } = self;
         let all = INVITES.scan(turn, &INVITES.range(), Direction::Ascending, MAX_INVITES)?;
         let waits = |other: &StoredInvite| other.status == Status::Pending && other.expires > turn.now;
@@ -231,7 +240,7 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp) -> Result<()> {
     }
     invites.iter().for_each(|key| INVITES.delete(turn, key));
     match more {
-        true => turn.schedule("leave_channels", turn.now, &LeaveMore { before }),
+        true => turn.schedule(LEAVING, turn.now, &LeaveMore { before }),
         false => Ok(()),
     }
 }

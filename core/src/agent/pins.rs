@@ -12,7 +12,7 @@ use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::{encoding, hash};
 use crate::directory::Did;
 use crate::http::{Cx, Param, Response, Route, handler};
-use crate::kv::{Direction, Row, Table};
+use crate::kv::{Direction, Read, Row, Table};
 use crate::{Error, Result, Timestamp, runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -82,6 +82,11 @@ pub(super) fn forget_all(turn: &mut Turn<'_>) -> Result<()> {
     COUNT.put(turn, &(), &left)?;
     dropped.into_iter().for_each(|(key, _)| PINS.delete(turn, &key));
     Ok(())
+}
+
+/// Whether the agent pinned this peer, whatever its keys are now.
+pub(super) fn is_pinned(view: &(impl Read + ?Sized), peer: Did) -> Result<bool> {
+    Ok(PINS.contains(view, &(peer,))?)
 }
 
 /// Pins a peer's keys, or notes what they are now.

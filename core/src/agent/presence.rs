@@ -140,7 +140,7 @@ async fn ping(cx: Cx) -> Result<Response> {
         name,
         status: if shown { "online" } else { "hidden" },
         uptime: Uptime { days: up / DAY, hours: up % DAY / HOUR },
-        message_count: stored.plus(&cx.rt.environment().usage.pending(&caller.actor)).messages,
+        message_count: stored.plus(&cx.rt.environment().usage.pending(&caller.actor).usage).messages,
         server_time: now.to_string(),
     })
 }

@@ -74,7 +74,7 @@ pub struct Deactivated {
 
 fn profile(cx: &Cx, own: Own) -> Result<Response> {
     let caller = cx.caller.agent()?;
-    let usage = own.usage.plus(&cx.rt.environment().usage.pending(&caller.actor));
+    let usage = own.usage.plus(&cx.rt.environment().usage.pending(&caller.actor).usage);
     Response::json(&Profile {
         identity: Identity::try_from(own.public)?,
         client_side: caller.client_side,

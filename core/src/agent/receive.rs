@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use super::mailbox::{Budget, Filter, Page, ReadPage};
 use super::stream::{CONNECT_PATIENCE, Framing, Open, cursor};
 use super::wire::{self, RawMessage};
-use super::{decrypt, websocket};
+use super::{decrypt, poll, websocket};
 use crate::crypto::encoding;
 use crate::http::{Body, Cx, Limit, Param, Response, Route, handler};
-use crate::{Error, Result, runtime};
+use crate::{Error, Result, Timestamp, runtime};
 
 const FILTERS: &[Param] = &[
     Param::optional("since", "Only messages after this time; the `timestamp` of the last one seen."),
@@ -21,6 +21,10 @@ const FILTERS: &[Param] = &[
     Param::optional("content_type", "Content type."),
     Param::optional("unread", "`false` for read messages too."),
     Param::optional("message_type", "Message type."),
+    Param::optional(
+        "wait",
+        "Extension: seconds to wait for a message when there is none, at most 25; without it the answer comes at once.",
+    ),
 ];
 
 pub const ROUTES: &[Route] = &[
@@ -83,14 +87,14 @@ fn limit(cx: &Cx) -> Result<u32> {
     cx.count("limit", LIMIT.0, LIMIT.1)
 }
 
-/// Reads what the query asks for.
+/// Reads what the query asks for, and waits for it where the client wants that.
 async fn read(cx: &Cx, limit: u32) -> Result<ReadPage> {
     let from = match cx.query("from")? {
         None => None,
         // A text that is no DID of ours has sent nothing.
         Some(did) => match encoding::parse_did(&cx.settings().brand, &did) {
             Ok(did) => Some(did),
-            Err(_) => return Ok(ReadPage { items: Vec::new(), has_more: false, reached: None }),
+            Err(_) => return Ok(ReadPage::empty(None, Timestamp::MIN)),
         },
     };
     let filter = Filter {
@@ -102,7 +106,13 @@ async fn read(cx: &Cx, limit: u32) -> Result<ReadPage> {
         unread: cx.flag("unread")?.unwrap_or(true),
     };
     let budget = Budget { messages: limit as usize, bytes: PAGE_BYTES as u64 * 3 / 4 };
-    runtime::query(&*cx.rt, cx.caller.agent()?.actor.clone(), &Page { filter, budget }).await
+    let wait = cx.offset("wait")?.min(poll::MAX_WAIT);
+    let ask = Page { filter, budget };
+    let page = runtime::query(&*cx.rt, cx.caller.agent()?.actor.as_str(), &ask).await?;
+    if wait == 0 || !page.items.is_empty() || page.has_more {
+        return Ok(page);
+    }
+    poll::wait(cx, &ask, page, wait).await
 }
 
 async fn receive_raw(cx: Cx) -> Result<Response> {

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
+use super::moderation::{self, Suspended};
 use super::usage::UsageRow;
 use super::{access, listing, pins, prekeys, rotate, username};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding;
 use crate::directory::{self, Did};
-use crate::kv::{Direction, Read, Row, Table};
+use crate::kv::{self, Direction, Read, Row, StoreError, Table};
 use crate::{Error, Result, Timestamp};
 
 /// A prekey signed by the identity.
@@ -62,12 +63,22 @@ pub(crate) struct Agent {
     pub signed_prekey: Option<SignedPrekey>,
     /// SHA-256 of the secret in the agent's API key.
     pub api_key_hash: [u8; 32],
+    /// By the operator; to others it is as if it were deactivated.
+    pub suspended: Option<Suspended>,
 }
-impl Row for Agent {}
+
+impl Row for Agent {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `suspended`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0])
+    }
+}
 
 impl Agent {
     pub fn is_active(&self) -> bool {
-        self.deactivated.is_none()
+        self.deactivated.is_none() && self.suspended.is_none()
     }
 }
 
@@ -90,6 +101,11 @@ pub const ENTRIES: &[Entry] = &[
 /// The record while the agent is active.
 pub(crate) fn active(view: &(impl Read + ?Sized)) -> Result<Option<Agent>> {
     Ok(AGENT.get(view, &())?.filter(Agent::is_active))
+}
+
+/// The record while the agent is active or will be again: what becomes of what it began is for such a one too.
+pub(super) fn lasting(view: &(impl Read + ?Sized)) -> Result<Option<Agent>> {
+    Ok(AGENT.get(view, &())?.filter(|agent| agent.deactivated.is_none()))
 }
 
 /// The 16 bytes an agent actor is named by.
@@ -270,6 +286,9 @@ pub struct Create {
 impl Create {
     /// Whether this registration may take the place of an earlier one of the same DID (ruling foundation-relay 11).
     fn replaces(&self, view: &impl Read, earlier: &Agent) -> Result<bool> {
+        if earlier.suspended.is_some() {
+            return Ok(false);
+        }
         Ok(match (earlier.proved, earlier.is_active()) {
             (true, _) => false,
             (false, false) => true,
@@ -287,6 +306,7 @@ impl Operation for Create {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
         let did = did_of(&turn.actor().name)?;
+        moderation::check_reissue(turn)?;
         let mut version = 1;
         if let Some(earlier) = AGENT.get(turn, &())? {
             if !self.replaces(turn, &earlier)? {
@@ -323,6 +343,7 @@ impl Operation for Create {
             keys,
             signed_prekey: self.signed_prekey,
             api_key_hash: self.api_key_hash,
+            suspended: None,
         };
         AGENT.put(turn, &(), &agent)?;
         listing::changed(turn, &agent)?;
@@ -335,13 +356,17 @@ impl Operation for Create {
 
 /// What the agent holds beyond its record and its mail ends; its username is free at that time, or at once.
 fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
+    super::consent::ended(turn)?;
     super::memberships::ended(turn)?;
     super::memory::ended(turn)?;
     super::presence::ended(turn);
     super::capabilities::ended(turn)?;
     super::tasks::ended(turn)?;
     super::trust::ended(turn)?;
+    super::activity::ended(turn)?;
+    super::export::ended(turn)?;
     crate::webhook::ended(turn)?;
+    crate::relay::queue::ended(turn)?;
     prekeys::ended(turn)?;
     username::ended(turn, free_at)
 }
@@ -435,20 +460,26 @@ impl Operation for Deactivate {
     type Reply = Timestamp;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
-        let mut agent = active(turn)?.ok_or_else(gone)?;
-        let free_at = Some(turn.now.plus(directory::QUARANTINE));
-        if let Some(name) = agent.name.clone() {
-            let did = did_of(&turn.actor().name)?;
-            turn.send(directory::shard(&name), &directory::Release { name, did, free_at })?;
-        }
-        agent.deactivated = Some(turn.now);
-        AGENT.put(turn, &(), &agent)?;
-        ended(turn, free_at)?;
-        listing::changed(turn, &agent)?;
-        rotate::tell_ledger(turn, &agent)?;
-        turn.wake();
+        let agent = active(turn)?.ok_or_else(gone)?;
+        end(turn, agent)?;
         Ok(turn.now)
     }
+}
+
+/// Ends a registration: its names are free after 30 days, and what it holds goes.
+pub(super) fn end(turn: &mut Turn<'_>, mut agent: Agent) -> Result<()> {
+    let free_at = Some(turn.now.plus(directory::QUARANTINE));
+    if let Some(name) = agent.name.clone() {
+        let did = did_of(&turn.actor().name)?;
+        turn.send(directory::shard(&name), &directory::Release { name, did, free_at })?;
+    }
+    agent.deactivated = Some(turn.now);
+    AGENT.put(turn, &(), &agent)?;
+    ended(turn, free_at)?;
+    listing::changed(turn, &agent)?;
+    rotate::tell_ledger(turn, &agent)?;
+    turn.wake();
+    Ok(())
 }
 
 /// Records that the holder of this registration's API key holds its signing key too (ruling foundation-relay 11).

@@ -129,7 +129,8 @@ pub struct LedgerKey {
 fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
     let proved = proved_key(view, agent)?;
     let current = proved == agent.keys.signing;
-    Ok(LedgerKey { version: agent.keys.version, proved, current, active: agent.is_active() })
+    // A suspended agent keeps its key here: what stops its money is a freeze, which operators sign for.
+    Ok(LedgerKey { version: agent.keys.version, proved, current, active: agent.deactivated.is_none() })
 }
 
 /// [`LedgerKey`]; `None` when there is no such agent.

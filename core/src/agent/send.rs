@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::custody::{self, HeldKeys};
-use super::mailbox::{Append, Appended, Body, Local, append_error};
+use super::mailbox::{Append, Appended, Body, Local, Origin, append_error};
 use super::record::{Credentials, ReadPublic};
 use super::{record, wire};
 use crate::crypto::encoding::{decode_base64, decode_base64_array};
@@ -100,16 +100,17 @@ pub struct Sent {
 }
 
 /// What goes around a message.
-struct Labels {
-    content_type: Option<String>,
-    message_type: Option<String>,
-    thread_id: Option<String>,
-    reply_to: Option<String>,
+pub(crate) struct Labels {
+    pub content_type: Option<String>,
+    pub message_type: Option<String>,
+    pub thread_id: Option<String>,
+    pub reply_to: Option<String>,
     ttl: u32,
 }
 
 impl Labels {
-    fn check(
+    /// Refuses what is too long or out of range.
+    pub fn check(
         content_type: Option<String>,
         message_type: Option<String>,
         thread_id: Option<String>,
@@ -139,7 +140,8 @@ impl Labels {
         self.content_type.is_none() && self.message_type.is_none()
     }
 
-    fn append(self, local: Local, from: Did, body: Body) -> Append {
+    /// The message with these around it.
+    pub fn append(self, local: Local, from: Did, body: Body, origin: Origin) -> Append {
         Append {
             local,
             from,
@@ -151,6 +153,7 @@ impl Labels {
             ttl: self.ttl,
             expected_version: None,
             opens_session: false,
+            origin,
             proves: None,
         }
     }
@@ -158,7 +161,7 @@ impl Labels {
 
 /// The local part of an id, from what makes a message the same one (ruling foundation-relay 16). The nonce is random,
 /// so an id tells nothing to whoever did not see the message.
-pub(super) fn local_of(parts: &[&[u8]]) -> Local {
+pub(crate) fn local_of(parts: &[&[u8]]) -> Local {
     let mut local = Local::default();
     local.iter_mut().zip(hash::sha256_of(parts)).for_each(|(to, from)| *to = from);
     local
@@ -220,7 +223,7 @@ async fn send(cx: Cx) -> Result<Response> {
         sender_signing: caller.keys.signing,
         sender_encryption: caller.keys.encryption,
     };
-    let mut append = labels.append(Local::default(), from, nothing);
+    let mut append = labels.append(Local::default(), from, nothing, Origin::of(caller.proved));
     for _ in 0..ATTEMPTS {
         let peer = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
         let peer = peer.filter(|peer| peer.active).ok_or_else(append_error)?;
@@ -295,7 +298,8 @@ async fn send_encrypted(cx: Cx) -> Result<Response> {
     let proves = proves(caller, &request, &envelope, &body, cx.now()).then_some(caller.keys.version);
     let local = local_of(&[b"message", &from, &nonce, &body.signature]);
     let opens_session = envelope.pq_ciphertext.is_some();
-    let append = Append { opens_session, proves, ..labels.append(local, from, body) };
+    let origin = Origin::of(caller.proved);
+    let append = Append { opens_session, proves, ..labels.append(local, from, body, origin) };
     let outcome = runtime::call(&*cx.rt, actor.as_str(), &append).await?;
     if matches!(outcome, Appended::Stored { .. }) && !sealed_sender {
         cx.rt.environment().usage.sent(&caller.actor);

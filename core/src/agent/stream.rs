@@ -170,7 +170,7 @@ impl Stream {
             Some(did) => match encoding::parse_did(&view.settings.brand, did) {
                 Ok(did) => Some(did),
                 // A text that is no DID of ours never sends anything.
-                Err(_) => return Ok(ReadPage { items: Vec::new(), has_more: false, reached: self.open.after }),
+                Err(_) => return Ok(ReadPage::empty(self.open.after, Timestamp::MIN)),
             },
         };
         let filter = Filter { after: self.open.after, from, unread: true, ..Filter::default() };
@@ -217,4 +217,4 @@ struct Frame<'a> {
 }
 
 /// Existing clients reconnect half a second after this event and the close that follows it (spec relay 5.7).
-const RECONNECT: &[u8] = b"event: reconnect\ndata: {}\n\n";
+pub(super) const RECONNECT: &[u8] = b"event: reconnect\ndata: {}\n\n";

@@ -9,7 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::stream::{self, StreamExt};
 use serde::{Deserialize, Serialize};
 
+use super::activity::{self, Counts};
 use super::record::USAGE;
+use super::stats;
 use crate::actor::{Entry, Kind, Operation, Turn, operation};
 use crate::kv::Row;
 use crate::runtime::{self, Runtime};
@@ -34,17 +36,31 @@ impl UsageRow {
     }
 }
 
+/// What happened and is not written yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Since {
+    pub usage: UsageRow,
+    /// What [`activity`] does not count itself.
+    pub counts: Counts,
+}
+
+impl Since {
+    fn plus(&self, other: &Since) -> Since {
+        Since { usage: self.usage.plus(&other.usage), counts: self.counts.plus(&other.counts) }
+    }
+}
+
 /// Agents that are remembered between two flushes; more are not counted until the next one.
 const MAX_AGENTS: usize = 1_000_000;
 
 /// What happened since the last flush, by agent actor.
 #[derive(Debug, Default)]
 pub struct Usage {
-    agents: Mutex<HashMap<String, UsageRow>>,
+    agents: Mutex<HashMap<String, Since>>,
 }
 
 impl Usage {
-    fn change(&self, actor: &str, change: impl FnOnce(&mut UsageRow)) {
+    fn change(&self, actor: &str, change: impl FnOnce(&mut Since)) {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(row) = agents.get_mut(actor) {
             change(row);
@@ -55,33 +71,41 @@ impl Usage {
 
     /// An authenticated request.
     pub fn seen(&self, actor: &str, now: Timestamp) {
-        self.change(actor, |row| row.last_seen = row.last_seen.max(Some(now)));
+        self.change(actor, |since| since.usage.last_seen = since.usage.last_seen.max(Some(now)));
     }
 
     /// A message sent under the agent's own name.
     pub fn sent(&self, actor: &str) {
-        self.change(actor, |row| row.messages = row.messages.saturating_add(1));
+        self.change(actor, |since| {
+            since.usage.messages = since.usage.messages.saturating_add(1);
+            since.counts.sent += 1;
+        });
+    }
+
+    /// A post in a channel.
+    pub fn posted(&self, actor: &str) {
+        self.change(actor, |since| since.counts.channel_posts += 1);
     }
 
     /// What is not written yet.
-    pub fn pending(&self, actor: &str) -> UsageRow {
+    pub fn pending(&self, actor: &str) -> Since {
         let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.get(actor).cloned().unwrap_or_default()
     }
 
-    fn take(&self) -> HashMap<String, UsageRow> {
+    fn take(&self) -> HashMap<String, Since> {
         std::mem::take(&mut *self.agents.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn put_back(&self, actor: &str, earlier: &UsageRow) {
-        self.change(actor, |row| *row = row.plus(earlier));
+    fn put_back(&self, actor: &str, earlier: &Since) {
+        self.change(actor, |since| *since = since.plus(earlier));
     }
 }
 
 /// Writes what happened since the last flush. What could not be written stays for the next one.
 pub async fn flush(rt: &dyn Runtime) -> Result<()> {
     let usage = &rt.environment().usage;
-    let write = async |(actor, since): (String, UsageRow)| {
+    let write = async |(actor, since): (String, Since)| {
         let record = RecordUsage { since };
         let result = runtime::call(rt, actor.as_str(), &record).await;
         if result.is_err() {
@@ -90,7 +114,8 @@ pub async fn flush(rt: &dyn Runtime) -> Result<()> {
         result
     };
     let all = stream::iter(usage.take()).map(write).buffer_unordered(AT_ONCE);
-    all.fold(Ok(()), async |sum, result| sum.and(result)).await
+    let written = all.fold(Ok(()), async |sum, result| sum.and(result)).await;
+    written.and(crate::relay::tally::flush(rt).await)
 }
 
 /// Records written at once, so that they share commits.
@@ -101,7 +126,7 @@ pub const ENTRIES: &[Entry] = &[operation::<RecordUsage>()];
 /// Adds to the stored counters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RecordUsage {
-    pub since: UsageRow,
+    pub since: Since,
 }
 
 impl Operation for RecordUsage {
@@ -110,10 +135,10 @@ impl Operation for RecordUsage {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        if super::record::active(turn)?.is_none() {
-            return Ok(());
-        }
-        let row = USAGE.get(turn, &())?.unwrap_or_default().plus(&self.since);
-        Ok(USAGE.put(turn, &(), &row)?)
+        let Some(agent) = super::record::lasting(turn)? else { return Ok(()) };
+        let row = USAGE.get(turn, &())?.unwrap_or_default().plus(&self.since.usage);
+        USAGE.put(turn, &(), &row)?;
+        activity::count(turn, &self.since.counts)?;
+        stats::tell(turn, &agent, None)
     }
 }

@@ -200,7 +200,7 @@ async fn read(cx: Cx) -> Result<Response> {
     let own = runtime::query(&*cx.rt, actor.as_str(), &ReadProfile).await?.ok_or_else(unknown)?;
     let mut last_seen = None;
     if cx.recognized().await?.is_some_and(|caller| caller.actor == actor) {
-        let usage = own.usage.plus(&cx.rt.environment().usage.pending(&actor));
+        let usage = own.usage.plus(&cx.rt.environment().usage.pending(&actor).usage);
         last_seen = usage.last_seen.map(|seen| seen.to_string());
     }
     let did = wire::did_text(cx.settings(), &did);

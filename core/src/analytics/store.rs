@@ -52,6 +52,8 @@ const WORST: Table<(u32, u32, String), ()> = Table::new(34);
 const CATEGORIES: Table<(String, String), String> = Table::new(35);
 /// Platforms of target lists.
 const PLATFORMS: Table<(), Platforms> = Table::new(37);
+/// Changes of [`CATEGORIES`] so far.
+const CATEGORIES_CHANGED: Table<(), u64> = Table::new(28);
 /// When the pairs of countries were published last.
 const PAIRS_AT: Table<(), Timestamp> = Table::new(36);
 
@@ -307,11 +309,12 @@ impl Operation for DropCategories {
         for (key, _) in &rows {
             CATEGORIES.delete(turn, key);
         }
+        recategorise_soon(turn)?;
         if rows.len() == CATEGORIES_AT_ONCE {
             let now = turn.now;
             return turn.schedule("drop_categories", now, &DropCategories);
         }
-        recategorise_soon(turn)
+        Ok(())
     }
 }
 
@@ -344,6 +347,8 @@ pub fn all_platforms(view: &View<'_>) -> Result<Vec<Tracked>> {
 }
 
 fn recategorise_soon(turn: &mut Turn<'_>) -> Result<()> {
+    let changes = CATEGORIES_CHANGED.get(turn, &())?.unwrap_or_default();
+    CATEGORIES_CHANGED.put(turn, &(), &(changes + 1))?;
     let due = turn.now.plus(i64::from(turn.settings.publish_interval) * SECOND);
     turn.schedule("recategorise", due, &Recategorise { after: None })
 }
@@ -414,6 +419,20 @@ impl Query for FactsAt {
     }
 }
 
+/// The categories that imported lists give, by domain.
+fn imported(view: &View<'_>) -> Result<BTreeMap<String, String>> {
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    CATEGORIES.visit(view, CATEGORIES.range(), Direction::Ascending, |(domain, list), code| {
+        // In the order of names, the first stands, but for the global one.
+        match list == GLOBAL {
+            true => drop(known.insert(domain, code)),
+            false => drop(known.entry(domain).or_insert(code)),
+        }
+        Ok(true)
+    })?;
+    Ok(known)
+}
+
 /// The categories of some domains, beside them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CategoriesOf {
@@ -426,7 +445,15 @@ impl Query for CategoriesOf {
     type Reply = Vec<Option<String>>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        self.domains.iter().map(|domain| category(view, domain)).collect()
+        let Some(memo) = view.memo() else {
+            return self.domains.iter().map(|domain| category(view, domain)).collect();
+        };
+        let key = encode(&CATEGORIES_CHANGED.get(view, &())?)?;
+        let known = memo.list("categories", key, || imported(view))?;
+        let one = |domain: &String| {
+            known.get(domain).cloned().or_else(|| starter::basket::category(domain).map(str::to_owned))
+        };
+        Ok(self.domains.iter().map(one).collect())
     }
 }
 

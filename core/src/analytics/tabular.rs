@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::reports::{MAX_AGE, csv};
 use crate::http::{Body, Cx, Response};
 use crate::time::SECOND;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, runtime};
 
 /// What of a JSON answer its CSV holds.
 pub struct Tabular {
@@ -44,6 +44,25 @@ pub fn send(cx: &Cx, table: &Tabular, about: &str, json: Response) -> Result<Res
         Some(_) => Ok(response.with(CACHE_CONTROL, "no-store")),
         None => cx.tagged(response, MAX_AGE),
     }
+}
+
+/// A published JSON document of the present, or its table as CSV; about the past what `past` makes.
+pub async fn published(
+    cx: &Cx,
+    table: &Tabular,
+    about: &str,
+    key: &str,
+    past: impl Future<Output = Result<Response>>,
+) -> Result<Response> {
+    let csv = wants_csv(cx)?;
+    if cx.time("as_of")?.is_some() {
+        return send(cx, table, about, past.await?);
+    }
+    if !csv {
+        return cx.document(key).await;
+    }
+    let document = runtime::document(&*cx.rt, key).await?;
+    send(cx, table, about, Response::new(StatusCode::OK, "application/json", document.body().clone()))
 }
 
 fn as_csv(table: &Tabular, about: &str, json: &Response) -> Result<Response> {

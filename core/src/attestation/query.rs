@@ -29,6 +29,8 @@ pub struct Wanted {
     pub min_consensus: f64,
     /// Made later.
     pub since: Option<Timestamp>,
+    /// Made earlier.
+    pub before: Option<Timestamp>,
 }
 
 impl Wanted {
@@ -40,6 +42,7 @@ impl Wanted {
             && self.agent.is_none_or(|agent| agent == attestation.author)
             && attestation.consensus() >= self.min_consensus
             && self.since.is_none_or(|since| attestation.created > since)
+            && self.before.is_none_or(|before| attestation.created < before)
     }
 
     /// Visits what is wanted, newest first, inside the narrowest index, until `visit` answers `false`.

@@ -6,7 +6,7 @@ use super::{Attestation, MAX_VOTES, PER_DAY, Vote, Votes, unknown};
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::mailbox::Local;
 use crate::agent::record::Prove;
-use crate::agent::trust::CountAttestation;
+use crate::agent::trust::{CountAttestation, CountCorroboration};
 use crate::agent::wire;
 use crate::country::attested::SetAttested;
 use crate::crypto::encoding::actor_id;
@@ -133,6 +133,8 @@ impl Operation for CastVote {
             true => {
                 *corroborations += 1;
                 *corroborated += vote.weight;
+                let author = actor_id(&attestation.author);
+                turn.send(author, &CountCorroboration { at: attestation.created })?;
             }
             false => {
                 *refutations += 1;

@@ -465,6 +465,20 @@ async fn list(cx: Cx) -> Result<Response> {
     Response::json(&List { count: attestations.len(), attestations })
 }
 
+/// Attestations of one shard that an export holds.
+const EXPORTED: u32 = 50;
+
+/// The newest of those wanted in a shard, and the `before` of what follows.
+pub async fn shown(cx: &Cx, shard: &str, wanted: Wanted) -> Result<(Vec<Box<RawValue>>, Option<Timestamp>)> {
+    let page = runtime::query(&*cx.rt, shard, &Find { wanted, limit: EXPORTED }).await?;
+    let next = page.last().filter(|_| page.len() == EXPORTED as usize).map(|(_, last)| last.created);
+    let shown = |(local, attestation)| {
+        let item = item(cx.settings(), shard, &local, attestation)?;
+        serde_json::value::to_raw_value(&item).map_err(Error::internal)
+    };
+    Ok((page.into_iter().map(shown).collect::<Result<_>>()?, next))
+}
+
 async fn consensus(cx: Cx) -> Result<Response> {
     let (wanted, actors) = wanted(&cx)?;
     let asked = Agreements { wanted };

@@ -49,6 +49,7 @@ pub struct HourCount {
 pub struct Span {
     pub asn: u32,
     /// Where its sums stand after the block.
+    #[serde(with = "quiet")]
     pub cusum: Cusum,
     /// Episodes that end in the block.
     pub ended: Vec<Episode>,
@@ -63,6 +64,21 @@ pub struct Span {
     pub sources: BTreeSet<u8>,
 }
 
+/// Most sums stand where they began, and are then one byte.
+mod quiet {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Cusum;
+
+    pub fn serialize<S: Serializer>(cusum: &Cusum, serializer: S) -> Result<S::Ok, S::Error> {
+        Some(cusum).filter(|cusum| **cusum != Cusum::default()).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cusum, D::Error> {
+        Option::deserialize(deserializer).map(Option::unwrap_or_default)
+    }
+}
+
 /// All networks in one block of a series.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
@@ -74,7 +90,9 @@ pub struct Block {
     /// Share of failures in other countries at the same time, percent (ruling intelligence 22).
     pub elsewhere: u8,
 }
-impl Row for Block {}
+impl Row for Block {
+    const VERSION: u8 = 2;
+}
 
 impl Block {
     /// Where the sums of a network stand after this block.

@@ -10,11 +10,10 @@ use super::listing::{self, Find, Listed, Wanted};
 use super::posts::{Post, ReadPosts, StoredPost};
 use super::record::{Admission, Create, Join, Leave, Look, Seen};
 use super::{About, Activity, ChannelId, Role, unknown_channel};
-use crate::agent::custody;
 use crate::agent::mailbox::Local;
 use crate::agent::memberships::{HasRoom, MAX_INVITES, ReadInvites, ReadMemberships, ReceivedInvite};
 use crate::agent::record::{ReadPublic, did_of};
-use crate::agent::wire;
+use crate::agent::{consent, custody, wire};
 use crate::crypto::encoding::{actor_id, parse_actor_id};
 use crate::directory::{Did, fold};
 use crate::http::{Cx, Param, Response, Route, handler};
@@ -433,6 +432,7 @@ async fn post(cx: Cx) -> Result<Response> {
     let sealed = key.seal(&*cx.rt, &wire::message_id(actor, &local), &request.message)?;
     let post = Post { post: StoredPost { local, from, name: own_name(&cx).await?, reply_to, sealed } };
     let stamp = runtime::call(&*cx.rt, actor, &post).await?;
+    cx.rt.environment().usage.posted(&cx.caller.agent()?.actor);
     Response::created(&post_info(cx.settings(), actor, stamp, post.post, request.message))
 }
 
@@ -464,8 +464,7 @@ async fn invite(cx: Cx) -> Result<Response> {
     // The channel is looked at first, so that who may not invite learns nothing of the invited.
     runtime::query(&*cx.rt, actor, &Look { did: inviter }).await?;
     let invitee = wire::known_actor(cx.settings(), &invited)?;
-    let known = runtime::query(&*cx.rt, invitee.as_str(), &ReadPublic).await?.filter(|public| public.active);
-    known.ok_or_else(wire::unknown_agent)?;
+    consent::peer(&cx, &invitee).await?;
     let ask = Invite {
         local: custody::local(&*cx.rt),
         inviter,

@@ -4,25 +4,34 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::active::{ActiveBody, active, outage};
+use super::routes;
 use super::summary::{self, strictest};
 use crate::actor::{Kind, View};
 use crate::documents::{Family, Rendered};
+use crate::starter::Country;
 use crate::world::index::level;
 use crate::world::{
     self, ComponentBody, CountrySummary, LICENSE, OoniBody, Outage, SourceLicense, components, ooni, outage_status,
     source_licenses,
 };
-use crate::{Result, Timestamp};
+use crate::{Error, Result, Timestamp};
 
 /// Keys of the two families, before the code.
 pub const COUNTRY: &str = "data/country/";
 pub const OVERVIEW: &str = "v1/censorship-index/";
+
+/// Keys of the two that are tables, before the code: `/data/country/{code}/isps` and
+/// `/v1/accessibility/country/{code}/summary`. They rest on the verdicts of all targets.
+pub const ISPS: &str = "data/isps/";
+pub const ACCESSIBILITY: &str = "v1/accessibility/";
 
 const MAX_AGE: u32 = 60;
 
 pub const FAMILIES: &[Family] = &[
     Family { prefix: COUNTRY, owner: Kind::Country, max_age: MAX_AGE, render: render_country },
     Family { prefix: OVERVIEW, owner: Kind::Country, max_age: MAX_AGE, render: render_overview },
+    Family { prefix: ISPS, owner: Kind::Country, max_age: MAX_AGE, render: render_isps },
+    Family { prefix: ACCESSIBILITY, owner: Kind::Country, max_age: MAX_AGE, render: render_accessibility },
 ];
 
 fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
@@ -38,6 +47,20 @@ fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
     body.active_incidents = Some(active(view)?);
     body.status = outage(view)?.map_or(body.status, Outage::as_str);
     Rendered::json(&body)
+}
+
+fn render_isps(view: &View<'_>, code: &str) -> Result<Rendered> {
+    let (rows, summary) = (summary::latest(view)?, summary::summary(view, None)?);
+    Rendered::json(&routes::isps_body(known(code)?, &rows, &summary, view.now, None))
+}
+
+fn render_accessibility(view: &View<'_>, code: &str) -> Result<Rendered> {
+    let (rows, summary) = (summary::latest(view)?, summary::summary(view, None)?);
+    Rendered::json(&routes::summary_body(known(code)?, &rows, &summary, view.now, None))
+}
+
+fn known(code: &str) -> Result<&'static Country> {
+    Country::by_code(code).ok_or_else(|| Error::internal(format!("{code} is no country")))
 }
 
 /// `/data/country/{code}`

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::fold::needs_peers;
-use super::packed::{CellKey, Records};
+use super::packed::{self, CellKey, Cells, PartKey};
 use super::refresh;
-use super::rollup::DayRow;
 use super::tables::{
     AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE,
     ROLLED, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
@@ -16,12 +15,12 @@ use super::tables::{
 use super::{Source, changes, day_counts, documents, events};
 use crate::actor::{Kind, Operation, Turn};
 use crate::incidents;
-use crate::kv::{Direction, Key, Read, Row, Table};
+use crate::kv::{Direction, Read};
+use crate::measurement::ENTRY_LEN;
 use crate::world::{self, Forget, ForgetGiven, Swept, Task, Unlisted};
 use crate::{Result, outlook};
 
-/// Rows of entries looked at in one step. Each may delete up to a handful of rows, so that a step stays under what an
-/// operation may change.
+/// Rolled-up cells read at a time.
 const ROWS_AT_ONCE: usize = 60;
 /// Changes after which a step ends early.
 const MAX_CHANGES: usize = 350;
@@ -105,7 +104,10 @@ impl Operation for DropSource {
 #[derive(Default)]
 struct Step {
     removed: u64,
+    /// Rows changed at most.
     changes: usize,
+    /// Of the cell before.
+    last_day: Option<u32>,
     targets: BTreeMap<String, u64>,
     networks: BTreeMap<u32, (u64, u8)>,
 }
@@ -113,44 +115,73 @@ struct Step {
 impl Step {
     /// Removes the next cells of a source; true when none is left.
     fn run(&mut self, turn: &mut Turn<'_>, source: u8) -> Result<bool> {
-        let entries = |records: &Records| records.measurements() as u64;
-        Ok(self.table(turn, source, &ENTRIES, |key| &key.3, |key| (key.0, key.1, key.2, key.3), entries)?
-            && self.table(turn, source, &ROLLED, |key| &key.3, |key| key, DayRow::measurements)?)
+        Ok(self.entries(turn, source)? && self.rolled(turn, source)?)
     }
 
-    fn table<K: Key + Clone, V: Row>(
-        &mut self,
-        turn: &mut Turn<'_>,
-        source: u8,
-        table: &Table<K, V>,
-        source_of: impl Fn(&K) -> &u8,
-        cell_of: impl Fn(K) -> CellKey,
-        measurements: impl Fn(&V) -> u64,
-    ) -> Result<bool> {
-        let mut range = table.range();
+    fn entries(&mut self, turn: &mut Turn<'_>, source: u8) -> Result<bool> {
+        let mut range = ENTRIES.range();
+        while let Some((key, cells)) = ENTRIES.first(turn, &range)? {
+            let of_block = ENTRIES.prefix(&(key.0.clone(), key.1, key.2));
+            if key.2 != source {
+                range.start = of_block.end.unwrap_or_default();
+                continue;
+            }
+            if cells.is_mark() {
+                range.start = ENTRIES.prefix(&key).end.unwrap_or_default();
+                continue;
+            }
+            let left = self.row(turn, &key, &cells)?;
+            packed::shrink(&ENTRIES, turn, &key, left)?;
+            if self.changes >= MAX_CHANGES {
+                return Ok(false);
+            }
+            // The rest of the block may be kept otherwise now.
+            range.start = of_block.start;
+        }
+        Ok(true)
+    }
+
+    /// Removes cells of a row as far as a step may; what is left of it.
+    fn row(&mut self, turn: &mut Turn<'_>, key: &PartKey, cells: &Cells) -> Result<Vec<u8>> {
+        let mut left = Vec::new();
+        for kept in cells.walk(key.1) {
+            let kept = kept?;
+            if self.changes >= MAX_CHANGES {
+                kept.write(&mut left);
+                continue;
+            }
+            let entries = kept.entries.len() / ENTRY_LEN;
+            self.cell(turn, (key.0.clone(), kept.day, kept.asn, key.2), entries as u64)?;
+        }
+        Ok(left)
+    }
+
+    fn rolled(&mut self, turn: &mut Turn<'_>, source: u8) -> Result<bool> {
+        let mut range = ROLLED.range();
         loop {
-            let rows = table.scan(turn, &range, Direction::Ascending, ROWS_AT_ONCE)?;
-            let last = rows.last().map(|(key, _)| key.clone());
+            let rows = ROLLED.scan(turn, &range, Direction::Ascending, ROWS_AT_ONCE)?;
+            // Rows of other sources stay and are passed over.
+            let Some((last, _)) = rows.last() else { return Ok(true) };
+            range = ROLLED.after(range, last);
             for (key, row) in rows {
-                if *source_of(&key) == source {
-                    table.delete(turn, &key);
-                    self.cell(turn, cell_of(key), measurements(&row))?;
+                if key.3 == source {
+                    ROLLED.delete(turn, &key);
+                    self.cell(turn, key, row.measurements())?;
                 }
                 if self.changes >= MAX_CHANGES {
                     return Ok(false);
                 }
-            }
-            match last {
-                // Rows of other sources stay and are passed over.
-                Some(last) => range.start = table.prefix(&last).end.unwrap_or_default(),
-                None => return Ok(true),
             }
         }
     }
 
     fn cell(&mut self, turn: &mut Turn<'_>, cell: CellKey, entries: u64) -> Result<()> {
         let (target, day, asn, source) = cell.clone();
-        self.changes += 9;
+        // Rows of a target, of a day of it, and of the cell.
+        let new_target = !self.targets.contains_key(&target);
+        let new_day = new_target || self.last_day != Some(day);
+        self.last_day = Some(day);
+        self.changes += if new_target { 8 } else { 0 } + if new_day { 3 } else { 0 } + 3;
         // Source rows that say nothing of any target.
         if target.is_empty() {
             return Ok(());
@@ -162,7 +193,7 @@ impl Step {
         }
         QUEUE.put(turn, &(target.clone(),), &())?;
         changes::measured(turn, &target, (day, day))?;
-        changes::forget(turn, (day, asn, source))?;
+        changes::forget(turn, (day, source))?;
         self.removed += entries;
         *self.targets.entry(target).or_default() += entries;
         self.networks.entry(asn).or_insert((0, source)).0 += entries;
@@ -204,10 +235,10 @@ impl Step {
 
 /// First and last day on which a target is measured.
 fn days(view: &impl Read, target: &(String,)) -> Result<Option<(u32, u32)>> {
-    let (entries, rolled) = (ENTRIES.prefix(target), ROLLED.prefix(target));
-    let first =
-        [ENTRIES.first(view, &entries)?.map(|(key, _)| key.1), ROLLED.first(view, &rolled)?.map(|(key, _)| key.1)];
-    let last = [ENTRIES.last(view, &entries)?.map(|(key, _)| key.1), ROLLED.last(view, &rolled)?.map(|(key, _)| key.1)];
+    let rolled = ROLLED.prefix(target);
+    let first = [packed::first_day(&ENTRIES, view, &target.0, 0)?, ROLLED.first(view, &rolled)?.map(|(key, _)| key.1)];
+    let last =
+        [packed::last_day(&ENTRIES, view, &target.0, u32::MAX)?, ROLLED.last(view, &rolled)?.map(|(key, _)| key.1)];
     Ok(first.into_iter().flatten().min().zip(last.into_iter().flatten().max()))
 }
 

@@ -117,7 +117,6 @@ pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Resu
     })?;
     let inside = |hour: i64| hour * HOUR > from.0 - HOUR && hour * HOUR < to.0;
     seen.retain(|seen: &Seen| inside(seen.session.hour));
-    let rolled = seen.len();
     packed::visit_days(&ENTRIES, view, key, (first, last), |day, asn, source, records| {
         for bytes in records.chunks_exact(ENTRY_LEN) {
             let Some(entry) = bytes.try_into().ok().and_then(Entry::decode) else { continue };
@@ -135,9 +134,9 @@ pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Resu
             seen.push(Seen { identity, source, day, primary: entry.primary, session });
         }
     })?;
-    if (1..seen.len()).contains(&rolled) {
-        // Late measurements of rolled-up days among others.
-        seen.sort_by_key(|seen| seen.day);
+    // Several sources, or late measurements of rolled-up days.
+    if !seen.is_sorted_by_key(|seen| seen.day) {
+        seen.sort_by_key(|seen| (seen.day, seen.session.asn, seen.source));
     }
     Ok(seen)
 }
@@ -371,7 +370,7 @@ fn newest(view: &impl Read, key: &str, at: Timestamp, recent: &[Seen]) -> Result
     let mut end = u32::try_from(at.day()).unwrap_or(0).saturating_add(1);
     loop {
         let (from, to) = ((key.to_owned(), 0u32), (key.to_owned(), end));
-        let entries = ENTRIES.last(view, &ENTRIES.between(&from, &to))?.map(|((_, day, ..), _)| day);
+        let entries = packed::last_day(&ENTRIES, view, key, end)?;
         let rolled = ROLLED.last(view, &ROLLED.between(&from, &to))?.map(|((_, day, ..), _)| day);
         let Some(day) = entries.max(rolled) else { return Ok(None) };
         let midnight = Timestamp(i64::from(day) * DAY);

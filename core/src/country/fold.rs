@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::changes;
-use super::packed::{self, CellKey, HASH_LEN, Records};
+use super::packed::{self, CellKey, HASH_LEN, Kept, Loaded};
 use super::rollup::{self, PREFIX_LEN, Prefix};
 use super::tables::{
     ENTRIES, EPOCHS, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, QUEUE, ROLLED, RULES_VERSION, SOURCES, SourceRow,
@@ -21,8 +21,11 @@ use crate::{Error, Result, Timestamp, starter};
 /// Bytes of an entry that identify its measurement.
 const IDENTITY_LEN: usize = 8;
 
-/// Rows an operation may change, less what the operation itself adds (country, timers, messages).
-pub const MAX_COST: usize = 950;
+/// Rows that one fold may change, were every block of cells one row (`packed`).
+pub const MAX_COST: usize = 750;
+/// Rows more than one for each block: a fold that meets blocks which are kept in several rows, or become so, leaves the
+/// cells behind them to the next. With [`MAX_COST`] this leaves room for timers and messages.
+const MORE_ROWS: usize = 150;
 
 /// What one chunk of an import says of one (target, day, network, source).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,11 +52,41 @@ impl Cell {
     fn key(&self) -> CellKey {
         (self.target.clone(), self.day, self.asn, self.source)
     }
+
+    /// Adds what another part of the same import says of the same cell; how many of its source rows were known.
+    pub fn join(&mut self, more: Cell) -> u64 {
+        let (entries, _) = packed::unite(&self.entries, &more.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
+        let owned = |cell: &Cell| -> Vec<u8> {
+            let rows = cell.rows.chunks_exact(HASH_LEN).zip(cell.owners.chunks_exact(PREFIX_LEN));
+            rows.flat_map(|(row, owner)| [row, owner].concat()).collect()
+        };
+        // Where two rows share a hash the smaller owner stays, whatever comes first.
+        let least = |a: &[u8], b: &[u8], out: &mut Vec<u8>| out.extend_from_slice(a.min(b));
+        let (rows, repeats) = packed::unite(&owned(self), &owned(&more), HASH_LEN + PREFIX_LEN, HASH_LEN, least);
+        self.entries = entries;
+        self.rows.clear();
+        self.owners.clear();
+        for (row, owner) in rows.chunks_exact(HASH_LEN + PREFIX_LEN).filter_map(|both| both.split_at_checked(HASH_LEN))
+        {
+            self.rows.extend_from_slice(row);
+            self.owners.extend_from_slice(owner);
+        }
+        let mut witnesses = Witnesses(std::mem::take(&mut self.witnesses));
+        more.witnesses.into_iter().for_each(|witness| witnesses.add(witness));
+        self.witnesses = witnesses.0;
+        repeats
+    }
+
+    /// Where it stands in a fold.
+    pub fn place(&self) -> (&str, u8, u32, u32) {
+        (&self.target, self.source, self.day, self.asn)
+    }
 }
 
 /// Adds measurements of this country.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Fold {
+    /// By target, source, day and network, each once.
     pub cells: Vec<Cell>,
     /// Removals of the source when the import began.
     pub epoch: u64,
@@ -62,6 +95,8 @@ pub struct Fold {
 /// What a fold found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoldReport {
+    /// So many of the first cells were folded; the rest must be sent again.
+    pub cells: usize,
     /// Measurements (per target) that were not known.
     pub new: u64,
     /// Measurements that were known; their evidence was united.
@@ -70,10 +105,27 @@ pub struct FoldReport {
     pub repeats: u64,
 }
 
+impl FoldReport {
+    /// Adds the report of further cells.
+    pub fn add(&mut self, more: &FoldReport) {
+        self.cells += more.cells;
+        self.new += more.new;
+        self.known += more.known;
+        self.repeats += more.repeats;
+    }
+
+    fn count(&mut self, change: &Change) {
+        self.cells += 1;
+        self.new += change.new;
+        self.known += change.known;
+        self.repeats += change.repeats;
+    }
+}
+
 /// The effect of one cell.
 struct Change {
-    /// What the cell holds now, when that is something else than before.
-    records: Option<Records>,
+    /// Whether the cell holds something else than before.
+    stored: bool,
     witnesses: Option<Witnesses>,
     /// Whether its entries are others.
     altered: bool,
@@ -138,36 +190,51 @@ impl<'a> Fresh<'a> {
     }
 }
 
-fn change(view: &impl Read, now: Timestamp, cell: &Cell) -> Result<Change> {
-    let key = cell.key();
+/// What is known united with more; the latter as it is when nothing is known.
+fn united<'a>(
+    known: &[u8],
+    more: &'a [u8],
+    width: usize,
+    key: usize,
+    join: impl FnMut(&[u8], &[u8], &mut Vec<u8>),
+) -> (Cow<'a, [u8]>, u64) {
+    if known.is_empty() {
+        return (Cow::Borrowed(more), 0);
+    }
+    let (all, repeats) = packed::unite(known, more, width, key, join);
+    (Cow::Owned(all), repeats)
+}
+
+/// Folds one cell into what is kept of it, and writes what is then kept.
+fn change(view: &impl Read, now: Timestamp, cell: &Cell, before: &Kept<'_>, out: &mut Vec<u8>) -> Result<Change> {
     let fresh = Fresh::of(view, now, cell)?;
-    let before = packed::load(&ENTRIES, view, &key)?;
-    let (entries, known) = packed::unite(&before.entries, &fresh.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
+    let (entries, known) = united(before.entries, &fresh.entries, ENTRY_LEN, IDENTITY_LEN, join_entries);
     let (rows, repeats) =
-        packed::unite(&before.rows, &fresh.rows, HASH_LEN, HASH_LEN, |hash, _, out| out.extend_from_slice(hash));
+        united(before.rows, &fresh.rows, HASH_LEN, HASH_LEN, |hash, _, out| out.extend_from_slice(hash));
+    Kept { day: cell.day, asn: cell.asn, entries: &entries, rows: &rows }.write(out);
     let new_rows = ((rows.len() - before.rows.len()) / HASH_LEN) as u64;
     let mut witnesses = None;
     if !cell.witnesses.is_empty() {
-        let kept = WITNESSES.get(view, &key)?.unwrap_or_default();
+        let kept = WITNESSES.get(view, &cell.key())?.unwrap_or_default();
         let mut after = kept.clone();
         for witness in &cell.witnesses {
             after.add(witness.clone());
         }
         witnesses = (after != kept).then_some(after);
     }
-    let altered = entries != before.entries;
+    let altered = *entries != *before.entries;
     let mut hours = [0; 24];
     if altered {
         count_hours(&entries, 1, &mut hours);
-        count_hours(&before.entries, -1, &mut hours);
+        count_hours(before.entries, -1, &mut hours);
     }
     Ok(Change {
         hours,
         altered,
         new: ((entries.len() - before.entries.len()) / ENTRY_LEN) as u64,
         // A merge never takes the mark away.
-        counted: Entry::primaries(&entries).saturating_sub(Entry::primaries(&before.entries)),
-        records: (altered || new_rows > 0).then_some(Records { entries, rows }),
+        counted: Entry::primaries(&entries).saturating_sub(Entry::primaries(before.entries)),
+        stored: altered || new_rows > 0,
         witnesses,
         known: known + fresh.known,
         new_rows,
@@ -175,9 +242,71 @@ fn change(view: &impl Read, now: Timestamp, cell: &Cell) -> Result<Change> {
     })
 }
 
+/// The first cells of a fold that are kept together, folded.
+struct Unit<'a> {
+    cells: &'a [Cell],
+    /// One for each cell.
+    changes: Vec<Change>,
+    known: Loaded,
+    /// All cells that are kept together, as they are now.
+    now: Vec<u8>,
+}
+
+impl<'a> Unit<'a> {
+    fn of(view: &impl Read, now: Timestamp, rest: &'a [Cell]) -> Result<Option<Unit<'a>>> {
+        let Some(first) = rest.first() else { return Ok(None) };
+        let known = packed::load(&ENTRIES, view, (&first.target, first.source), first.day)?;
+        let together =
+            |cell: &&Cell| cell.target == first.target && cell.source == first.source && known.speaks_of(cell.day);
+        let cells = rest.get(..rest.iter().take_while(together).count()).unwrap_or_default();
+        let mut unit = Unit { cells, changes: Vec::with_capacity(cells.len()), now: Vec::new(), known };
+        let added: usize = cells.iter().map(|cell| cell.entries.len() + cell.rows.len() + 16).sum();
+        let mut all = Vec::with_capacity(unit.known.bytes() + added);
+        let mut kept = unit.known.walk();
+        let mut next = kept.next().transpose()?;
+        for cell in cells {
+            let place = (cell.day, cell.asn);
+            while let Some(before) = next.filter(|before| before.place() < place) {
+                before.write(&mut all);
+                next = kept.next().transpose()?;
+            }
+            let before = match next.filter(|before| before.place() == place) {
+                Some(before) => {
+                    next = kept.next().transpose()?;
+                    before
+                }
+                None => Kept { day: cell.day, asn: cell.asn, entries: &[], rows: &[] },
+            };
+            unit.changes.push(change(view, now, cell, &before, &mut all)?);
+        }
+        while let Some(before) = next {
+            before.write(&mut all);
+            next = kept.next().transpose()?;
+        }
+        unit.now = all;
+        Ok(Some(unit))
+    }
+
+    /// Each cell with its change.
+    fn changes(&self) -> impl Iterator<Item = (&'a Cell, &Change)> {
+        self.cells.iter().zip(&self.changes)
+    }
+
+    /// The rows to store, none when nothing changed.
+    fn rows(&mut self) -> Result<Vec<(packed::PartKey, packed::Cells)>> {
+        match self.cells.first().filter(|_| self.changes.iter().any(|change| change.stored)) {
+            Some(first) => Ok(self.known.rows(&first.target, first.source, std::mem::take(&mut self.now))?),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
 impl Fold {
     /// Refuses what no importer of this version writes.
     fn check(&self) -> Result<()> {
+        if !self.cells.is_sorted_by(|a, b| a.place() < b.place()) {
+            return Err(Error::internal("the cells to fold are not in order"));
+        }
         for cell in &self.cells {
             let sorted = |bytes: &[u8], width: usize, key: usize| {
                 bytes.len().is_multiple_of(width)
@@ -202,29 +331,31 @@ impl Fold {
 
 /// Sums over the cells of one operation.
 #[derive(Default)]
-struct Totals {
+struct Totals<'a> {
     /// New measurements, first and last day.
-    targets: BTreeMap<String, (u64, u32, u32)>,
+    targets: BTreeMap<&'a str, (u64, u32, u32)>,
     /// New measurements, first day by source.
     networks: BTreeMap<u32, (u64, BTreeMap<u8, u32>)>,
     sources: BTreeMap<u8, SourceRow>,
     oldest: Option<u32>,
     /// First and last day that changed.
-    changed: BTreeMap<String, (u32, u32)>,
-    peers: BTreeSet<(String, u32)>,
-    /// Measurements more than before by day, network, source and hour.
-    volume: BTreeMap<(u32, u32, u8), [i64; 24]>,
+    changed: BTreeMap<&'a str, (u32, u32)>,
+    /// Whether the target of the latest cells does; cells come by target.
+    needs_peers: bool,
+    peers: BTreeSet<(&'a str, u32)>,
+    /// Measurements more than before by day and source, network, and hour.
+    volumes: BTreeMap<(u32, u8), BTreeMap<u32, [i64; 24]>>,
 }
 
-impl Totals {
-    fn add(&mut self, cell: &Cell, change: &Change) {
+impl<'a> Totals<'a> {
+    fn add(&mut self, cell: &'a Cell, change: &Change) {
         let source =
             self.sources.entry(cell.source).or_insert(SourceRow { last_hour: i64::MIN, ..SourceRow::default() });
         source.entries += change.new;
         source.measurements += change.counted;
         source.rows += change.new_rows;
         if change.new > 0 {
-            let target = self.targets.entry(cell.target.clone()).or_insert((0, u32::MAX, 0));
+            let target = self.targets.entry(cell.target.as_str()).or_insert((0, u32::MAX, 0));
             *target = (target.0 + change.new, target.1.min(cell.day), target.2.max(cell.day));
             let (entries, firsts) = self.networks.entry(cell.asn).or_default();
             *entries += change.new;
@@ -232,15 +363,18 @@ impl Totals {
             source.last_hour = source.last_hour.max(last_hour(cell));
         }
         if change.hours != [0; 24] {
-            let volume = self.volume.entry((cell.day, cell.asn, cell.source)).or_default();
+            let volume = self.volumes.entry((cell.day, cell.source)).or_default().entry(cell.asn).or_default();
             volume.iter_mut().zip(change.hours).for_each(|(sum, more)| *sum += more);
         }
         if change.altered {
             self.oldest = Some(self.oldest.map_or(cell.day, |oldest| oldest.min(cell.day)));
-            let days = self.changed.entry(cell.target.clone()).or_insert((cell.day, cell.day));
+            let days = self.changed.entry(cell.target.as_str()).or_insert_with(|| {
+                self.needs_peers = needs_peers(&cell.target);
+                (cell.day, cell.day)
+            });
             *days = (days.0.min(cell.day), days.1.max(cell.day));
-            if needs_peers(&cell.target) {
-                self.peers.insert((cell.target.clone(), cell.day));
+            if self.needs_peers {
+                self.peers.insert((&cell.target, cell.day));
             }
         }
     }
@@ -269,18 +403,22 @@ impl Operation for Fold {
         }
         let mut report = FoldReport::default();
         let mut totals = Totals::default();
-        for cell in &self.cells {
-            let change = change(turn, turn.now, cell)?;
-            report.new += change.new;
-            report.known += change.known;
-            report.repeats += change.repeats;
-            totals.add(cell, &change);
-            let key = cell.key();
-            if let Some(records) = &change.records {
-                packed::store(&ENTRIES, turn, &key, records)?;
+        let mut more_rows = 0;
+        while let Some(mut unit) = Unit::of(turn, turn.now, self.cells.get(report.cells..).unwrap_or_default())? {
+            let rows = unit.rows()?;
+            more_rows += rows.len().saturating_sub(1);
+            if more_rows > MORE_ROWS && report.cells > 0 {
+                break;
             }
-            if let Some(witnesses) = &change.witnesses {
-                WITNESSES.put(turn, &key, witnesses)?;
+            for (key, cells) in &rows {
+                ENTRIES.put(turn, key, cells)?;
+            }
+            for (cell, change) in unit.changes() {
+                report.count(change);
+                totals.add(cell, change);
+                if let Some(witnesses) = &change.witnesses {
+                    WITNESSES.put(turn, &cell.key(), witnesses)?;
+                }
             }
         }
         record(turn, totals)?;
@@ -288,9 +426,9 @@ impl Operation for Fold {
     }
 }
 
-fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
+fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
     for (target, (new, first, last)) in totals.targets {
-        let key = (target,);
+        let key = (target.to_owned(),);
         let mut row = TARGETS.get(turn, &key)?.unwrap_or_default();
         row.first_day = if row.entries == 0 { first } else { row.first_day.min(first) };
         row.last_day = row.last_day.max(last);
@@ -323,14 +461,17 @@ fn record(turn: &mut Turn<'_>, totals: Totals) -> Result<()> {
         }
     }
     for (target, days) in &totals.changed {
-        QUEUE.put(turn, &(target.clone(),), &())?;
+        let key = ((*target).to_owned(),);
+        if !QUEUE.contains(turn, &key)? {
+            QUEUE.put(turn, &key, &())?;
+        }
         changes::measured(turn, target, *days)?;
     }
-    for (key, hours) in totals.volume {
-        changes::heard(turn, key, &hours)?;
+    for (key, networks) in &totals.volumes {
+        changes::heard(turn, *key, networks)?;
     }
-    for peers in totals.peers {
-        PEERS_CHANGED.put(turn, &peers, &())?;
+    for (target, day) in totals.peers {
+        PEERS_CHANGED.put(turn, &(target.to_owned(), day), &())?;
     }
     if META.get(turn, &())?.is_none() && !totals.changed.is_empty() {
         META.put(turn, &(), &Meta { rules_version: RULES_VERSION })?;
@@ -359,11 +500,8 @@ impl Query for FoldPreview {
     fn run(self, view: &View<'_>) -> Result<FoldReport> {
         self.0.check()?;
         let mut report = FoldReport::default();
-        for cell in &self.0.cells {
-            let change = change(view, view.now, cell)?;
-            report.new += change.new;
-            report.known += change.known;
-            report.repeats += change.repeats;
+        while let Some(unit) = Unit::of(view, view.now, self.0.cells.get(report.cells..).unwrap_or_default())? {
+            unit.changes().for_each(|(_, change)| report.count(change));
         }
         Ok(report)
     }

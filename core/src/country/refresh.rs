@@ -57,7 +57,8 @@ impl Operation for Refresh {
         let country = turn.actor().name.clone();
         let mut summary = None;
         // A country that nothing was measured in has no summary.
-        if !more && SOURCES.first(turn, &SOURCES.range())?.is_none() {
+        let nothing = !more && SOURCES.first(turn, &SOURCES.range())?.is_none();
+        if nothing {
             analytics::tell_nothing(turn)?;
         } else if !more {
             let rows = summary::latest(&turn.view())?;
@@ -72,6 +73,11 @@ impl Operation for Refresh {
                     turn.publish(&format!("{family}{country}"))?;
                 }
                 summary = Some(now);
+            }
+        }
+        if nothing || summary.is_some() || !changed.is_empty() {
+            for family in [documents::ISPS, documents::ACCESSIBILITY] {
+                turn.publish(&format!("{family}{country}"))?;
             }
         }
         if summary.is_some() || !changed.is_empty() {

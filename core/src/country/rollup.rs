@@ -15,7 +15,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{self, Seen};
-use super::packed::{self, CellKey, PartKey, Records};
+use super::packed::{self, BLOCK_DAYS, CellKey, Cells, PartKey};
 use super::tables::{ENTRIES, ROLLED, RULES_VERSION, TARGETS};
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::{Direction, Row};
@@ -214,36 +214,57 @@ struct Step {
 }
 
 impl Step {
+    fn is_full(&self) -> bool {
+        self.cells >= CELLS_AT_ONCE || self.measurements >= MEASUREMENTS_AT_ONCE
+    }
+
     /// Rolls up the cells of a target; the day at which to go on when there was more than a step may do.
     fn target(&mut self, turn: &mut Turn<'_>, target: &str, days: Range<u32>) -> Result<Option<u32>> {
-        let mut range = ENTRIES.between(&(target.to_owned(), days.start), &(target.to_owned(), days.end));
-        loop {
-            let room = CELLS_AT_ONCE - self.cells.min(CELLS_AT_ONCE);
-            let rows = ENTRIES.scan(turn, &range, Direction::Ascending, room.clamp(1, 8))?;
-            let Some((last, _)) = rows.last().cloned() else { return Ok(None) };
-            for (key, records) in rows {
-                if self.cells >= CELLS_AT_ONCE || self.measurements >= MEASUREMENTS_AT_ONCE {
-                    return Ok(Some(key.1));
-                }
-                self.cells += 1;
-                self.measurements += records.measurements();
-                roll_up(turn, key, &records)?;
+        let (from, end) = (days.start / BLOCK_DAYS, days.end.div_ceil(BLOCK_DAYS));
+        let mut range = ENTRIES.between(&(target.to_owned(), from), &(target.to_owned(), end));
+        while let Some((key, cells)) = ENTRIES.first(turn, &range)? {
+            let (_, block, source, day, part) = key;
+            if part > 0 {
+                // A day in parts may not fit into one row: it stays.
+                range.start = ENTRIES.prefix(&(target.to_owned(), block, source, day)).end.unwrap_or_default();
+                continue;
             }
-            range.start = ENTRIES.prefix(&last).end.unwrap_or_default();
+            range.start = ENTRIES.prefix(&key).end.unwrap_or_default();
+            if let Some(left) = self.row(turn, &key, &cells, days.end)? {
+                packed::shrink(&ENTRIES, turn, &key, left)?;
+                // The rest of the block may be kept otherwise now.
+                range.start = ENTRIES.prefix(&(target.to_owned(), block, source)).start;
+            }
+            if self.is_full() {
+                // Of another source there may be earlier days.
+                return Ok(Some(block.saturating_mul(BLOCK_DAYS)));
+            }
         }
+        Ok(None)
     }
-}
 
-fn roll_up(turn: &mut Turn<'_>, key: PartKey, records: &Records) -> Result<()> {
-    let (target, day, asn, source, part) = key.clone();
-    let decode = |bytes: &[u8]| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode);
-    let entries: Option<Vec<Entry>> = records.entries.chunks_exact(ENTRY_LEN).map(decode).collect();
-    // A cell in parts may not fit into one row, and what a later version wrote cannot be judged here: both stay.
-    let Some(entries) = entries.filter(|_| part == 0 && !records.is_empty()) else { return Ok(()) };
-    let cell: CellKey = (target, day, asn, source);
-    let mut row = ROLLED.get(turn, &cell)?.unwrap_or_default();
-    row.add(&entries);
-    ROLLED.put(turn, &cell, &row)?;
-    ENTRIES.delete(turn, &key);
-    Ok(())
+    /// Rolls up the cells of a row before `end`; what is left of it when that is less.
+    fn row(&mut self, turn: &mut Turn<'_>, key: &PartKey, cells: &Cells, end: u32) -> Result<Option<Vec<u8>>> {
+        let (mut left, mut less) = (Vec::new(), false);
+        for kept in cells.walk(key.1) {
+            let kept = kept?;
+            let decode = |bytes: &[u8]| <&[u8; ENTRY_LEN]>::try_from(bytes).ok().and_then(Entry::decode);
+            let old = kept.day < end && !self.is_full();
+            // What a later version wrote cannot be judged here: it stays.
+            let entries: Option<Vec<Entry>> =
+                old.then(|| kept.entries.chunks_exact(ENTRY_LEN).map(decode).collect()).flatten();
+            let Some(entries) = entries else {
+                kept.write(&mut left);
+                continue;
+            };
+            let cell: CellKey = (key.0.clone(), kept.day, kept.asn, key.2);
+            let mut row = ROLLED.get(turn, &cell)?.unwrap_or_default();
+            row.add(&entries);
+            ROLLED.put(turn, &cell, &row)?;
+            self.cells += 1;
+            self.measurements += entries.len();
+            less = true;
+        }
+        Ok(less.then_some(left))
+    }
 }

@@ -16,8 +16,8 @@ use super::rollup::DayRow;
 use crate::Timestamp;
 use crate::kv::{Row, Table};
 
-/// Entries of one (target, day, network, source), and hashes of the source rows whose first target it is. Rows that say
-/// nothing of any target stand under the empty one.
+/// Entries of each (target, day, network, source), and hashes of the source rows whose first target it is, many cells to a
+/// row. Source rows that say nothing of any target stand under the empty one.
 pub const ENTRIES: PackedTable = Table::new(16);
 /// At most [`MAX_WITNESSES`] witnesses of a cell, sorted by identity.
 pub const WITNESSES: Table<(String, u32, u32, u8), Witnesses> = Table::new(18);
@@ -249,9 +249,20 @@ pub struct VerdictRow {
     pub summary: crate::world::TargetSummary,
 }
 impl Row for VerdictRow {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
+}
 
-    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
-        crate::world::without_details(bytes)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::{decode_row, encode_row};
+
+    #[test]
+    fn a_row_of_version_1_is_read_without_the_list_that_came_later() {
+        let now = Catalogue { global: vec!["example.org".to_owned()], ..Catalogue::default() };
+        let mut bytes = encode_row(&now).unwrap();
+        assert_eq!((bytes[0], bytes.pop()), (2, Some(0)));
+        bytes[0] = 1;
+        assert_eq!(decode_row::<Catalogue>(&bytes).unwrap(), now);
     }
 }

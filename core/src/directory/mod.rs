@@ -6,13 +6,15 @@
 //! confirms lapses by itself.
 //!
 //! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint; [`capabilities`] finds what they offer.
-//! [`leaderboard`] orders them by trust.
-//! Table numbers: 16 and 17 names, 18 to 21 [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`].
+//! [`leaderboard`] orders them by trust; [`stats`] counts them.
+//! Table numbers: 16 and 17 names, 18 to 21 [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`],
+//! 46 to 49 [`stats`].
 
 pub mod capabilities;
 pub mod discover;
 pub mod leaderboard;
 pub mod search;
+pub mod stats;
 
 use serde::{Deserialize, Serialize};
 

@@ -70,6 +70,14 @@ fn find(method: &Method, path: &str) -> Found {
     }
 }
 
+/// The route of a GET of this path, for answers made of others.
+pub(super) fn readable(path: &str) -> Option<(&'static Route, Params)> {
+    match find(&Method::GET, path) {
+        Found::Route(Matched { route, params }) if !route.effectful => Some((route, params)),
+        _ => None,
+    }
+}
+
 /// The route of a request, looked up once.
 pub struct Matched {
     route: &'static Route,

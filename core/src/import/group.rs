@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::country::{Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, Source, WitnessRow, Witnesses, prefix};
+use crate::country::{
+    BLOCK_DAYS, Cell, Fold, MAX_COST, MAX_WITNESSES, Prefix, Source, WitnessRow, Witnesses, needs_peers, prefix,
+};
 use crate::measurement::{ENTRY_LEN, Entry, Parsed, TargetKey, Witness};
 use crate::order;
 use crate::time::HOUR;
@@ -182,79 +184,99 @@ impl Sorted {
         self.countries.keys().copied()
     }
 
-    /// The folds of a country, none over what one operation may change.
-    pub fn folds(&self, country: [u8; 2], source: Source, epoch: u64) -> Vec<Fold> {
-        let Some(gathered) = self.countries.get(&country) else { return Vec::new() };
-        let mut entries = gathered.entries.chunk_by(|a, b| a.0 == b.0).peekable();
-        let mut rows = gathered.rows.chunk_by(|a, b| a.0 == b.0).peekable();
-        let mut folds =
-            Folds { epoch, done: Vec::new(), fold: Fold { epoch, ..Fold::default() }, cost: Cost::default() };
-        loop {
+    /// The cells of a country in the order in which they are folded.
+    pub fn cells(&self, country: [u8; 2], source: Source) -> impl Iterator<Item = Cell> {
+        let gathered = self.countries.get(&country);
+        let mut entries = gathered.map_or(&[][..], |all| &all.entries).chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut rows = gathered.map_or(&[][..], |all| &all.rows).chunk_by(|a, b| a.0 == b.0).peekable();
+        std::iter::from_fn(move || {
             let of_entries = entries.peek().and_then(|cell| cell.first()).map(|(place, _)| *place);
             let of_rows = rows.peek().and_then(|cell| cell.first()).map(|(place, ..)| *place);
-            let Some(place) = of_entries.into_iter().chain(of_rows).min() else { return folds.finish() };
+            let place = of_entries.into_iter().chain(of_rows).min()?;
             let entries = entries.next_if(|_| of_entries == Some(place)).unwrap_or_default();
             let rows = rows.next_if(|_| of_rows == Some(place)).unwrap_or_default();
             let (target, day, asn) = place;
-            folds.add(Cell {
+            let witnesses = gathered.and_then(|all| all.witnesses.get(&place));
+            Some(Cell {
                 target: self.targets.get(target as usize).map(|name| name.as_str().to_owned()).unwrap_or_default(),
                 day,
                 asn,
                 source: source.code(),
                 entries: entries.iter().flat_map(|(_, entry)| entry).copied().collect(),
                 rows: rows.iter().flat_map(|(_, row, _)| row).copied().collect(),
-                witnesses: gathered.witnesses.get(&place).map(|known| known.0.clone()).unwrap_or_default(),
+                witnesses: witnesses.map(|known| known.0.clone()).unwrap_or_default(),
                 owners: rows.iter().flat_map(|(.., owner)| owner).copied().collect(),
-            });
-        }
+            })
+        })
+    }
+
+    /// The folds of a country, none over what one operation may change.
+    pub fn folds(&self, country: [u8; 2], source: Source, epoch: u64) -> Vec<Fold> {
+        let mut folds = Folds::new(epoch);
+        let mut done: Vec<Fold> = self.cells(country, source).filter_map(|cell| folds.add(cell)).collect();
+        done.extend(folds.finish());
+        done
     }
 }
 
-/// Rows that an operation may change: up to two per cell, three per target, one per (target, day), one per network and two
-/// per (day, network).
+/// Most bytes of entries and hashes in one operation, so that it holds the writer shortly.
+const MAX_BYTES: usize = 256 << 10;
+
+/// Rows that an operation may change: three per target, one per block of cells, one per cell with witnesses, one per
+/// (target, day) whose peers change, one per network, and two per day.
 #[derive(Default)]
 struct Cost {
     rows: usize,
+    bytes: usize,
+    peers: bool,
     networks: HashSet<u32>,
-    days: HashSet<(u32, u32)>,
+    days: HashSet<u32>,
 }
 
 impl Cost {
     fn add(&mut self, last: Option<&Cell>, cell: &Cell) {
         let same_target = last.is_some_and(|last| last.target == cell.target);
-        let same_day = same_target && last.is_some_and(|last| last.day == cell.day);
-        self.rows += 1 + usize::from(!cell.witnesses.is_empty());
-        self.rows += if same_target { 0 } else { 3 } + usize::from(!same_day);
-        self.rows +=
-            usize::from(self.networks.insert(cell.asn)) + 2 * usize::from(self.days.insert((cell.day, cell.asn)));
+        let same = |unit: u32| same_target && last.is_some_and(|last| last.day / unit == cell.day / unit);
+        if !same_target {
+            self.rows += 3;
+            self.peers = needs_peers(&cell.target);
+        }
+        self.rows += usize::from(!same(BLOCK_DAYS)) + usize::from(self.peers && !same(1));
+        self.rows += usize::from(!cell.witnesses.is_empty());
+        self.rows += usize::from(self.networks.insert(cell.asn)) + 2 * usize::from(self.days.insert(cell.day));
+        self.bytes += cell.entries.len() + cell.rows.len();
     }
 }
 
 /// Cuts the cells of one country, in the order of targets and days, into operations by the rows they can change.
-struct Folds {
-    epoch: u64,
-    done: Vec<Fold>,
+pub struct Folds {
     fold: Fold,
     cost: Cost,
 }
 
 impl Folds {
-    fn add(&mut self, cell: Cell) {
+    /// `epoch`: see [`Fold::epoch`].
+    pub fn new(epoch: u64) -> Folds {
+        Folds { fold: Fold { epoch, ..Fold::default() }, cost: Cost::default() }
+    }
+
+    /// Adds a cell; the operation of those before it when that is full.
+    pub fn add(&mut self, cell: Cell) -> Option<Fold> {
         self.cost.add(self.fold.cells.last(), &cell);
-        if self.cost.rows > MAX_COST {
-            let next = Fold { epoch: self.epoch, ..Fold::default() };
-            self.done.push(std::mem::replace(&mut self.fold, next));
-            self.cost = Cost::default();
+        let full = self.cost.rows > MAX_COST || self.cost.bytes > MAX_BYTES;
+        let done = if full { self.finish() } else { None };
+        if done.is_some() {
             self.cost.add(None, &cell);
         }
         self.fold.cells.push(cell);
+        done
     }
 
-    fn finish(mut self) -> Vec<Fold> {
-        if !self.fold.cells.is_empty() {
-            self.done.push(self.fold);
-        }
-        self.done
+    /// The operation of the cells that are left.
+    pub fn finish(&mut self) -> Option<Fold> {
+        let next = Fold { epoch: self.fold.epoch, ..Fold::default() };
+        self.cost = Cost::default();
+        Some(std::mem::replace(&mut self.fold, next)).filter(|fold| !fold.cells.is_empty())
     }
 }
 

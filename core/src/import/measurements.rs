@@ -1,10 +1,12 @@
 //! Imports of measurements: parse, group, fold by country.
 
-use std::io::BufRead;
+use std::collections::BTreeSet;
+use std::io::{self, BufRead};
 
 use futures_util::StreamExt;
 
 use super::group::{Groups, Sorted};
+use super::runs::{self, Merge};
 use super::{CountryResult, ImportKind, Importer, Options, Summary};
 use crate::country::{Fold, FoldPreview, FoldReport, Source};
 use crate::measurement::types::Rejection;
@@ -84,6 +86,29 @@ pub struct Ready {
     sorted: Sorted,
 }
 
+impl Ready {
+    /// Writes a run, to be merged with others of the same import ([`Importer::store_runs`]).
+    pub fn write(self, kind: ImportKind, runs: &mut RunCounts, out: &mut impl io::Write) -> io::Result<()> {
+        runs::write(&self.sorted, source(kind), out)?;
+        runs.0.add(&self.counts());
+        Ok(())
+    }
+
+    fn counts(&self) -> ImportCounts {
+        let mut counts = self.counts.clone();
+        counts.move_to_duplicate(self.sorted.repeats);
+        counts
+    }
+}
+
+/// What was read into sorted runs.
+#[derive(Default)]
+pub struct RunCounts(ImportCounts);
+
+fn source(kind: ImportKind) -> Source {
+    kind.source().unwrap_or(Source::Ooni)
+}
+
 pub(super) fn parse(
     kind: ImportKind,
     reader: &mut dyn BufRead,
@@ -133,8 +158,7 @@ pub(crate) fn refuse(error: ImportError) -> Error {
 
 pub(super) async fn fold(rt: &dyn Runtime, importer: &Importer, ready: &Ready, width: Width) -> Result<Summary> {
     let mut summary = Summary::new(importer);
-    let mut counts = ready.counts.clone();
-    counts.move_to_duplicate(ready.sorted.repeats);
+    let mut counts = ready.counts();
     let work = ready.sorted.countries().map(|code| one(rt, importer, &ready.sorted, code, width.folds));
     let mut results = futures_util::stream::iter(work).buffer_unordered(width.countries);
     let mut removed = None;
@@ -161,8 +185,8 @@ async fn one(
     code: [u8; 2],
     at_once: usize,
 ) -> (String, Result<CountryResult>, u64) {
-    let country = String::from_utf8_lossy(&code).into_owned();
-    let folds = sorted.folds(code, importer.kind.source().unwrap_or(Source::Ooni), importer.epoch);
+    let country = text(code);
+    let folds = sorted.folds(code, source(importer.kind), importer.epoch);
     let mut result = CountryResult::default();
     let mut repeats = 0;
     let work = folds.into_iter().map(|fold| send(rt, &country, fold, importer.options.dry_run));
@@ -170,8 +194,7 @@ async fn one(
     while let Some(report) = reports.next().await {
         match report {
             Ok(report) => {
-                result.new += report.new;
-                result.known += report.known;
+                result.count(&report);
                 repeats += report.repeats;
             }
             Err(error) if error.code == ErrorCode::Conflict => {
@@ -179,7 +202,7 @@ async fn one(
                 return (country, Err(error), repeats);
             }
             Err(error) => {
-                result.error = Some(format!("{}: {}", error.code.as_str(), error.message));
+                result.fail(&error);
                 break;
             }
         }
@@ -188,9 +211,78 @@ async fn one(
     (country, Ok(result), repeats)
 }
 
-async fn send(rt: &dyn Runtime, country: &str, fold: Fold, dry_run: bool) -> Result<FoldReport> {
-    match dry_run {
-        true => runtime::query(rt, country, &FoldPreview(fold)).await,
-        false => runtime::call(rt, country, &fold).await,
+/// Folds sorted runs, all of them in one order; failures as in [`fold`].
+pub(super) async fn fold_runs<R: io::Read>(
+    rt: &dyn Runtime,
+    importer: &Importer,
+    counts: &RunCounts,
+    mut merge: Merge<R>,
+) -> Result<Summary> {
+    let mut summary = Summary::new(importer);
+    let mut counts = counts.0.clone();
+    let mut failed: BTreeSet<[u8; 2]> = BTreeSet::new();
+    let mut under_way = futures_util::stream::FuturesUnordered::new();
+    loop {
+        while under_way.len() < RUN_FOLDS
+            && let Some((code, fold)) = merge.next_fold().map_err(Error::internal)?
+        {
+            if !failed.contains(&code) {
+                under_way.push(async move { (code, send(rt, &text(code), fold, importer.options.dry_run).await) });
+            }
+        }
+        let Some((code, report)) = under_way.next().await else { break };
+        let result = summary.countries.entry(text(code)).or_default();
+        match report {
+            Ok(report) => {
+                result.count(&report);
+                counts.move_to_duplicate(report.repeats);
+            }
+            Err(error) if error.code == ErrorCode::Conflict => return Err(error),
+            Err(error) => {
+                result.fail(&error);
+                failed.insert(code);
+            }
+        }
+    }
+    counts.move_to_duplicate(merge.repeats);
+    summary.complete = failed.is_empty();
+    summary.counts = counts;
+    Ok(summary)
+}
+
+/// Folds of merged runs under way at one time.
+const RUN_FOLDS: usize = 12;
+
+fn text(code: [u8; 2]) -> String {
+    String::from_utf8_lossy(&code).into_owned()
+}
+
+impl CountryResult {
+    fn count(&mut self, report: &FoldReport) {
+        self.new += report.new;
+        self.known += report.known;
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.error = Some(format!("{}: {}", error.code.as_str(), error.message));
+    }
+}
+
+/// Sends a fold until all its cells are folded.
+async fn send(rt: &dyn Runtime, country: &str, mut fold: Fold, dry_run: bool) -> Result<FoldReport> {
+    if dry_run {
+        return runtime::query(rt, country, &FoldPreview(fold)).await;
+    }
+    let mut all = FoldReport::default();
+    loop {
+        let report = runtime::call(rt, country, &fold).await?;
+        all.add(&report);
+        if report.cells >= fold.cells.len() {
+            return Ok(all);
+        }
+        if report.cells == 0 {
+            return Err(Error::internal("a fold that folds nothing"));
+        }
+        fold.cells.drain(..report.cells);
     }
 }

@@ -1,7 +1,8 @@
 //! Imports: a stream of any supported kind goes, chunk by chunk, to the actors that keep it.
 //!
 //! The same functions serve the operator's endpoint (one chunk per request) and the command line (a whole file): read a
-//! self-contained [`chunk`], parse it, [`group`] what it says by country and cell, fold. Memory is bounded by the chunk.
+//! self-contained [`chunk`], parse it, [`group`] what it says by country and cell, fold. Memory is bounded by the chunk; a
+//! file on the command line is sorted outside memory first ([`runs`]), so that each row is written once.
 //! Everything is idempotent: a chunk that failed half-way is sent again whole (ruling foundation-relay 22).
 
 pub mod chunk;
@@ -11,11 +12,13 @@ mod lists;
 mod measurements;
 pub(crate) mod removal;
 mod reported;
+pub(crate) mod runs;
 
 pub use chunk::{Chunker, Cut};
 pub use http::ROUTES;
 pub(crate) use measurements::refuse;
-pub use measurements::{Batch, Ready};
+pub use measurements::{Batch, Ready, RunCounts};
+use runs::Merge;
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -315,6 +318,21 @@ impl Importer {
     /// Stores what was read; what [`Importer::chunk`] does with each chunk.
     pub async fn store(&self, rt: &dyn Runtime, ready: &Ready) -> Result<Summary> {
         let done = measurements::fold(rt, self, ready, measurements::WIDE).await;
+        if !self.options.dry_run {
+            self.note(rt, &done).await?;
+        }
+        done
+    }
+
+    /// Stores sorted runs ([`Ready::write`]).
+    pub async fn store_runs<R: std::io::Read>(
+        &self,
+        rt: &dyn Runtime,
+        counts: &RunCounts,
+        runs: Vec<R>,
+    ) -> Result<Summary> {
+        let merge = Merge::new(runs, self.epoch).map_err(Error::internal)?;
+        let done = measurements::fold_runs(rt, self, counts, merge).await;
         if !self.options.dry_run {
             self.note(rt, &done).await?;
         }

@@ -11,6 +11,7 @@
 //! | `record` | a country reports; ids, versions, order of changes |
 //! | `operate`, `disputes` | what operators do, and what readers ask them to do |
 //! | `forget` | removing a source |
+//! | `shown` | all of them in memory, for filters |
 //! | `query` | one incident, pages, changes since a time |
 //! | `text`, `schedule` | titles and sentences |
 //! | `body` | an incident as clients read it |
@@ -32,6 +33,7 @@ mod report;
 mod routes;
 mod schedule;
 pub mod search;
+mod shown;
 mod stats;
 mod tables;
 #[cfg(test)]

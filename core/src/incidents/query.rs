@@ -1,17 +1,15 @@
 //! Reading incidents.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::documents::DEFAULT_LIMIT;
 use super::model::{EvidenceRow, Incident, IncidentType, ReadableId, Severity, Status};
+use super::shown::{Brief, Shown};
 use super::tables::{
     BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdKey, IdRow, Line,
     VERSIONS, key,
 };
-use crate::actor::{Kind, Query, View, encode};
+use crate::actor::{Kind, Query, View};
 use crate::kv::{Direction, StoreError};
 use crate::{Result, Timestamp};
 
@@ -145,27 +143,30 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether it lets an incident through, but for the words: topics and subject.
+    pub(super) fn admits(&self, brief: &Brief) -> bool {
+        self.status.as_ref().is_none_or(|wanted| wanted.contains(&brief.status))
+            && self.kind.is_none_or(|kind| brief.kind == kind)
+            && self.severity.is_none_or(|severity| brief.severity >= severity)
+            && self.citable.is_none_or(|citable| brief.citable == citable)
+            && usize::from(brief.sources) >= self.min_sources
+            && self.since.is_none_or(|since| brief.end.is_none_or(|end| end >= since))
+            && self.until.is_none_or(|until| brief.start <= until)
+    }
+
     fn holds(&self, start: Timestamp, line: &Line) -> bool {
-        self.status.as_ref().is_none_or(|wanted| wanted.contains(&line.status))
-            && self.kind.is_none_or(|kind| line.kind == kind)
-            && self.severity.is_none_or(|severity| line.severity >= severity)
+        self.admits(&Brief::new(start, line))
             && self.topics.as_ref().is_none_or(|codes| {
                 codes.iter().any(|code| line.topics.contains(code))
                     || line.subjects.iter().any(|subject| self.listed.binary_search(subject).is_ok())
             })
-            && self.citable.is_none_or(|citable| line.citable == citable)
-            && line.sources.len() >= self.min_sources
             && self.subject.as_ref().is_none_or(|subject| line.subjects.contains(subject))
-            && self.since.is_none_or(|since| line.end.is_none_or(|end| end >= since))
-            && self.until.is_none_or(|until| start <= until)
     }
 }
 
-/// The different domains of shown incidents, of one country or of all; sorted.
+/// The different domains of shown incidents, sorted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Domains {
-    pub country: Option<String>,
-}
+pub struct Domains;
 
 impl Query for Domains {
     const ACTOR: Kind = Kind::Incidents;
@@ -173,12 +174,7 @@ impl Query for Domains {
     type Reply = Vec<String>;
 
     fn run(self, view: &View<'_>) -> Result<Vec<String>> {
-        let mut domains = BTreeSet::new();
-        lines(view, self.country.as_deref(), |_, (_, line)| {
-            domains.extend(line.subjects.into_iter().filter(|subject| subject.contains('.')));
-            Ok(true)
-        })?;
-        Ok(domains.into_iter().collect())
+        Ok(Shown::now(view)?.domains().cloned().collect())
     }
 }
 
@@ -214,55 +210,14 @@ impl Query for Select {
 
     fn run(self, view: &View<'_>) -> Result<Selected> {
         let changed = CLOCK.get(view, &())?.map(|Clock(at)| at);
-        let ids = self.filter.ids(view, changed)?;
-        let ids = ids.chunks_exact(PACKED);
-        let total = ids.len() as u64;
+        let shown = Shown::now(view)?;
         let offset = usize::try_from(self.offset).unwrap_or(usize::MAX);
-        let mut incidents = Vec::new();
-        for id in ids.skip(offset).take(self.limit as usize) {
-            incidents.extend(unpack(id).map(|key| INCIDENTS.get(view, &key)).transpose()?.flatten());
+        let (page, total) = shown.select(&self.filter, offset, self.limit as usize);
+        let mut incidents = Vec::with_capacity(page.len());
+        for brief in page {
+            incidents.extend(INCIDENTS.get(view, &brief.key())?);
         }
         Ok(Selected { incidents, total, changed })
-    }
-}
-
-/// Bytes of an id in a kept list: two letters, the year and the sequence.
-const PACKED: usize = 8;
-
-fn pack(ids: &mut Vec<u8>, (country, year, sequence): &IdKey) {
-    let mut letters = [0; 2];
-    letters.iter_mut().zip(country.bytes()).for_each(|(to, from)| *to = from);
-    ids.extend(letters);
-    ids.extend((*year as u16).to_be_bytes());
-    ids.extend(sequence.to_be_bytes());
-}
-
-fn unpack(id: &[u8]) -> Option<IdKey> {
-    let (letters, rest) = id.split_first_chunk::<2>()?;
-    let (year, sequence) = rest.split_first_chunk::<2>()?;
-    let country = std::str::from_utf8(letters).ok()?.to_owned();
-    Some((country, u32::from(u16::from_be_bytes(*year)), u32::from_be_bytes(sequence.try_into().ok()?)))
-}
-
-impl Filter {
-    /// The ids of all that it lets through, newest beginning first, [`PACKED`] bytes each. Looking at every line is most of
-    /// the work of a page, so the list is kept until something changes.
-    fn ids(&self, view: &View<'_>, changed: Option<Timestamp>) -> Result<Arc<[u8]>> {
-        let key = encode(&("incidents", changed, self))?;
-        if let Some(kept) = view.memo().and_then(|memo| memo.get(&key)) {
-            return Ok(kept);
-        }
-        let mut ids = Vec::new();
-        lines(view, self.country.as_deref(), |key, (start, line)| {
-            if self.holds(start, &line) {
-                pack(&mut ids, &key);
-            }
-            Ok(true)
-        })?;
-        if let Some(memo) = view.memo() {
-            memo.put(key, ids.clone());
-        }
-        Ok(ids.into())
     }
 }
 

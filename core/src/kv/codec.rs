@@ -76,16 +76,21 @@ impl<const N: usize> KeyPart for [u8; N] {
     }
 }
 
+fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    out.reserve(bytes.len() + 16);
+    for (number, run) in bytes.split(|byte| *byte == 0).enumerate() {
+        if number > 0 {
+            out.extend_from_slice(&[0, 0xFF]);
+        }
+        out.extend_from_slice(run);
+    }
+    out.extend_from_slice(&[0, 1]);
+}
+
 /// Variable length: 0x00 is written as 0x00 0xFF, the end as 0x00 0x01, so that a prefix sorts before what it begins.
 impl KeyPart for Vec<u8> {
     fn write(&self, out: &mut Vec<u8>) {
-        for byte in self {
-            out.push(*byte);
-            if *byte == 0 {
-                out.push(0xFF);
-            }
-        }
-        out.extend_from_slice(&[0, 1]);
+        write_bytes(self, out);
     }
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let mut value = Vec::new();
@@ -109,7 +114,7 @@ impl KeyPart for Vec<u8> {
 
 impl KeyPart for String {
     fn write(&self, out: &mut Vec<u8>) {
-        self.as_bytes().to_vec().write(out);
+        write_bytes(self.as_bytes(), out);
     }
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         String::from_utf8(Vec::read(bytes)?).ok()

@@ -11,6 +11,7 @@ pub mod codec;
 pub mod conformance;
 #[cfg(any(test, feature = "conformance"))]
 pub mod fault;
+pub mod float;
 mod memory;
 mod overlay;
 mod table;
@@ -19,7 +20,7 @@ pub use batch::{Batch, Change};
 pub use codec::{Desc, Key, KeyPart};
 pub use memory::MemoryStore;
 pub use overlay::Overlay;
-pub use table::{Row, Table, decode_row, encode_row};
+pub use table::{Row, Table, appended, decode_row, encode_row};
 
 /// Largest value a backend must take, in bytes. Durable Object SQLite allows 2 MB for a row
 /// (developers.cloudflare.com/durable-objects/platform/limits); the rest is room for the key.

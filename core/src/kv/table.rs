@@ -26,6 +26,15 @@ impl Row for String {}
 impl Row for Vec<u8> {}
 impl Row for crate::Timestamp {}
 
+/// For [`Row::upgrade`]: version `before` is the present shape without members at its end, whose bytes are `missing`.
+pub fn appended<V: Row>(version: u8, before: u8, bytes: &[u8], missing: &[u8]) -> Result<V, StoreError> {
+    if version != before {
+        return Err(StoreError::Corrupt(format!("{} has no version {version}", std::any::type_name::<V>())));
+    }
+    let whole = [bytes, missing].concat();
+    postcard::from_bytes(&whole).map_err(|error| undecodable(std::any::type_name::<V>(), &error))
+}
+
 /// The stored bytes of a row.
 pub fn encode_row<V: Row>(value: &V) -> Result<Vec<u8>, StoreError> {
     postcard::to_extend(value, vec![V::VERSION]).map_err(|error| unencodable(&error))

@@ -29,9 +29,11 @@ use std::time::Duration;
 use crate::time::{DAY, MINUTE};
 
 pub use queue::{
-    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Subject, Tried, ended, enqueue, reseal, sealed,
+    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Subject, Tried, ended, enqueue, reseal, resume,
+    sealed,
 };
 pub use routes::ROUTES;
+pub(crate) use send::permitted;
 pub use send::{Job, Next, PURPOSE, attempt};
 
 /// Waits before attempts after the first, in microseconds from the beginning of the attempt before (interface section 6).

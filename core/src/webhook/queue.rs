@@ -181,6 +181,14 @@ pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Goes on with what waited while the agent was suspended.
+pub fn resume(turn: &mut Turn<'_>) -> Result<()> {
+    for (id, _) in all(turn)? {
+        tend_at(turn, id, turn.now)?;
+    }
+    Ok(())
+}
+
 /// Forgets a webhook; what waits for it is swept away by its timer, bounded work a turn.
 fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     HOOKS.delete(turn, &(id,));
@@ -264,6 +272,10 @@ impl Operation for Tend {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let id = self.hook;
         let hook = HOOKS.get(turn, &(id,))?;
+        if hook.is_some() && crate::agent::record::active(turn)?.is_none() {
+            // Suspended: nothing goes out, and what waits for it waits until [`resume`].
+            return Ok(());
+        }
         if let Some(hook) = hook.clone().filter(|hook| hook.disabled.is_none()) {
             return go_on(turn, id, hook);
         }

@@ -46,6 +46,10 @@ impl Query for Next {
     type Reply = Option<Job>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Job>> {
+        // Of a suspended agent nothing is told.
+        if record::active(view)?.is_none() {
+            return Ok(None);
+        }
         let Some((hook, delivery, until, row)) = queue::under_way(view, self.hook)? else { return Ok(None) };
         let body = body(view, &row.subject)?;
         Ok(Some(Job { url: hook.url, sealed: hook.sealed, delivery, body, until }))
@@ -74,12 +78,12 @@ fn body(view: &View<'_>, subject: &Subject) -> Result<Option<String>> {
 }
 
 /// Refuses addresses that nothing is sent to: see [`check_url`]; also the deployment's own, which would tell itself.
-pub(super) fn permitted(settings: &Settings, url: &str) -> Result<Networks> {
+pub(crate) fn permitted(settings: &Settings, url: &str) -> Result<Networks> {
     let beyond = Networks::parse(&settings.allow_outbound).unwrap_or_default();
     check_url(url, &beyond)?;
     let host = |url: &str| host_of(url).trim_end_matches('.').to_ascii_lowercase();
     if host(url) == host(&settings.base_url()) && check_url(url, &Networks::default()).is_ok() {
-        return Err(Error::bad_request("`webhook_url` must not lead to this service."));
+        return Err(Error::bad_request("The address must not lead to this service."));
     }
     Ok(beyond)
 }

@@ -77,6 +77,7 @@ pub fn actor() -> ActorId {
 pub struct NetworkSummary {
     pub asn: u32,
     pub name: Option<String>,
+    #[serde(with = "crate::kv::float")]
     pub block_rate: f64,
     pub measurements: u32,
     /// Those of them that are counted at this target, and at no other.
@@ -100,6 +101,7 @@ pub struct TargetSummary {
     pub target: String,
     pub state: State,
     pub basis: String,
+    #[serde(with = "crate::kv::float")]
     pub confidence: f64,
     /// Measurements inside the age limit.
     pub evidence: u32,
@@ -107,6 +109,7 @@ pub struct TargetSummary {
     pub counted: u32,
     /// The same of the last seven days.
     pub of_week: u32,
+    #[serde(with = "crate::kv::float")]
     pub blocked_weight: f64,
     pub networks_blocked: u32,
     pub networks_tested: u32,
@@ -117,18 +120,14 @@ pub struct TargetSummary {
     pub last_checked: Timestamp,
     pub failure_rate: Option<f64>,
     pub sources: Vec<String>,
-    /// Beside `networks`; empty in rows of version 1. Stays the last member: see [`without_details`].
+    /// Beside `networks`.
     pub details: Vec<NetworkDetail>,
 }
 impl Row for TargetSummary {
-    const VERSION: u8 = 2;
-
-    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        without_details(bytes)
-    }
+    const VERSION: u8 = 3;
 }
 
-/// Reads a row of version 1 that ends before a list (of a [`TargetSummary`], say): an empty list is one zero byte.
+/// Reads a row of version 1 that ends before a list: an empty list is one zero byte.
 pub(crate) fn without_details<V: Row>(bytes: &[u8]) -> Result<V, StoreError> {
     let mut current = vec![V::VERSION];
     current.extend_from_slice(bytes);
@@ -342,48 +341,4 @@ impl Query for Overview {
 fn summaries(view: &View<'_>) -> Result<Vec<CountrySummary>> {
     let rows = COUNTRIES.scan(view, &COUNTRIES.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|(_, summary)| summary).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kv::encode_row;
-
-    /// A file of an earlier version must not lose its verdicts.
-    #[test]
-    fn a_summary_of_version_1_is_read_without_details() {
-        let network = NetworkSummary {
-            asn: 64_500,
-            name: Some("Network".to_owned()),
-            block_rate: 0.5,
-            measurements: 4,
-            counted: 3,
-            blocked: 2,
-            state: State::Blocked,
-        };
-        let now = TargetSummary {
-            target: "example.org".to_owned(),
-            state: State::Blocked,
-            basis: "measured".to_owned(),
-            confidence: 0.9,
-            evidence: 4,
-            counted: 3,
-            of_week: 1,
-            blocked_weight: 1.0,
-            networks_blocked: 1,
-            networks_tested: 1,
-            methods: vec!["tls-reset".to_owned()],
-            technique: None,
-            networks: vec![network],
-            last_checked: Timestamp::from_seconds(1_700_000_000),
-            failure_rate: Some(0.5),
-            sources: vec!["ooni".to_owned()],
-            details: Vec::new(),
-        };
-        let mut bytes = encode_row(&now).unwrap();
-        assert_eq!((bytes[0], bytes.pop()), (2, Some(0)));
-        bytes[0] = 1;
-        assert_eq!(decode_row::<TargetSummary>(&bytes).unwrap(), now);
-        assert_eq!(now.detailed().map(|(network, detail)| (network.asn, detail)).collect::<Vec<_>>(), [(64_500, None)]);
-    }
 }

@@ -62,9 +62,29 @@ pub enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Make, list and end peers: relays that this one exchanges messages with.
+    #[command(subcommand)]
+    Peers(PeersCommand),
     /// Look at, check and copy the data file.
     #[command(subcommand)]
     Db(DbCommand),
+    /// Suspend, restore and erase agents.
+    #[command(subcommand)]
+    Agents(AgentsCommand),
+    /// Write the whole deployment to a file of JSON lines, to be loaded into another one, here or on the edge. A server
+    /// (--to) must run with the setting `closed`.
+    Dump {
+        /// The dump; must not exist yet.
+        file: PathBuf,
+    },
+    /// Take what `dump` wrote. The master keys of that deployment must be here already. A server (--to) must run with the
+    /// setting `closed`.
+    Load {
+        file: PathBuf,
+        /// Load into a deployment that is not empty: actors of the dump replace those there, others stay.
+        #[arg(long)]
+        replace: bool,
+    },
     /// Compute verdicts again.
     #[command(subcommand)]
     Verdicts(VerdictsCommand),
@@ -182,6 +202,64 @@ pub enum KeysCommand {
         /// End the earlier keys at once, as when one leaked.
         #[arg(long)]
         revoke: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PeersCommand {
+    /// Make another relay a peer, or change name and key of the peer with this address.
+    Add {
+        /// What its addresses begin with, such as https://relay.example.org.
+        url: String,
+        /// Its key, as `heliograph peers key` prints it there.
+        key: String,
+        /// How it is called here; its host when absent.
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// List peers: id, address, name, status, agents, messages, key.
+    List,
+    /// End a peer at once.
+    Remove {
+        /// Its id or its address.
+        peer: String,
+    },
+    /// Say at which peer an agent is and by which key, as when it rotated its keys.
+    Pin {
+        /// The peer's id or its address.
+        peer: String,
+        /// The agent's DID.
+        did: String,
+        /// Base64 of its Ed25519 key.
+        key: String,
+    },
+    /// Print the key of this relay, for the operators of its peers.
+    Key {
+        /// Make another one first. The peers take nothing more until their operators know it.
+        #[arg(long)]
+        rotate: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AgentsCommand {
+    /// Print DID, state, since when, and the reason.
+    Show { did: String },
+    /// Suspend an agent: its key opens nothing, and nobody finds it or can write to it. All it has stays.
+    Suspend {
+        did: String,
+        /// For operators.
+        #[arg(long, default_value = "")]
+        reason: String,
+    },
+    /// End a suspension.
+    Restore { did: String },
+    /// Erase an agent for ever. Nobody gets its DID again; its names are free after 30 days.
+    Erase {
+        did: String,
+        /// Do it.
+        #[arg(long)]
+        yes: bool,
     },
 }
 

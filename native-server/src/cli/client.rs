@@ -63,12 +63,21 @@ impl Client {
     pub fn open(common: &Common, create: bool) -> Result<Client, String> {
         match &common.to {
             Some(url) => Client::there(common, url),
-            None => Client::here(common, create),
+            None => Client::here(common, create, false),
         }
     }
 
-    fn here(common: &Common, create: bool) -> Result<Client, String> {
-        let settings = common.config()?.settings;
+    /// The same, with a data file closed for changes while it is moved. A server must have been started so.
+    pub fn open_closed(common: &Common, create: bool) -> Result<Client, String> {
+        match &common.to {
+            Some(url) => Client::there(common, url),
+            None => Client::here(common, create, true),
+        }
+    }
+
+    fn here(common: &Common, create: bool, closed: bool) -> Result<Client, String> {
+        let mut settings = common.config()?.settings;
+        settings.closed |= closed;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()

@@ -19,18 +19,20 @@ use http::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::args::{Common, Import};
 use super::client::Client;
+use super::spill::Spill;
 
 /// Bytes of one chunk sent to a server; its route reads four times as many, which leaves room for a long last line.
 const PIECE: usize = MAX_CHUNK / 4;
 /// Chunks under way at one time in this process: one is read while others are parsed and stored.
 const IN_FLIGHT: usize = 3;
-/// Measurements that are stored together in this process: the more, the fewer pages of the file are written for each. Two
-/// batches and their cells take some 100 MB.
+/// Measurements of one sorted run; two of them take some 60 MB.
 const BATCH: usize = 400_000;
+/// Runs that are merged at most. They take some 2 GB of disk, and an import that breaks off loses no more.
+const RUNS: usize = 40;
 /// How often a chunk is sent before the import gives up, with growing pauses between.
 const ATTEMPTS: u32 = 6;
 
@@ -49,7 +51,7 @@ pub fn run(common: &Common, import: &Import) -> Result<(), String> {
     let kind = ImportKind::parse(&import.kind).ok_or("no such kind")?;
     let empty = Summary { kind: import.kind.clone(), dry_run: import.dry_run, complete: true, ..Summary::default() };
     let mut report = Report { files: import.files.len(), unreadable: BTreeMap::new(), summary: empty };
-    let mut doors = Doors { client: &client, import, kind, importer: None };
+    let mut doors = Doors { client: &client, import, data: &common.data, kind, importer: None };
     for file in &import.files {
         match one_file(&mut doors, file, &mut report.summary) {
             Ok(()) => {}
@@ -91,6 +93,7 @@ fn refused(code: ErrorCode, message: String) -> Failure {
 struct Doors<'a> {
     client: &'a Client,
     import: &'a Import,
+    data: &'a Path,
     kind: ImportKind,
     /// Of this process: it has the fingerprints, which are fetched once; with the list that it enters.
     importer: Option<(Option<String>, Arc<Importer>)>,
@@ -138,7 +141,7 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(
     };
     if let Some((runtime, rt)) = doors.client.deployment() {
         let importer = doors.importer(&*rt, list)?;
-        runtime.block_on(here(&rt, &importer, &mut chunks, &mut done))?;
+        runtime.block_on(here(&rt, &importer, (doors.kind, doors.data), &mut chunks, &mut done))?;
     } else {
         there(doors, list.as_deref(), &mut chunks, &mut done)?;
     }
@@ -150,6 +153,7 @@ fn one_file(doors: &mut Doors<'_>, file: &Path, total: &mut Summary) -> Result<(
 enum Piece {
     Chunk(Vec<u8>),
     Ready(Box<Ready>),
+    Runs(Spill),
 }
 
 /// What became of a chunk.
@@ -159,16 +163,17 @@ enum Handled {
     Gathered(Batch),
 }
 
-/// Imports chunks in this process, some at a time: their order changes nothing. Measurements are gathered while others are
-/// stored.
+/// Imports chunks in this process, some at a time: their order changes nothing. Measurements are gathered; what is more
+/// than a batch is written to sorted runs, and these are stored together.
 async fn here(
     rt: &Arc<dyn Runtime>,
     importer: &Arc<Importer>,
+    (kind, data): (ImportKind, &Path),
     chunks: &mut Chunker<'_>,
     done: &mut impl FnMut(Summary),
 ) -> Result<(), Failure> {
     let mut handling: JoinSet<Result<Handled, Failure>> = JoinSet::new();
-    let mut storing: JoinSet<Result<Summary, Failure>> = JoinSet::new();
+    let mut writing: Option<Writing> = None;
     let (mut batch, mut damage, mut ended) = (Batch::default(), None, false);
     loop {
         while !ended && handling.len() < IN_FLIGHT {
@@ -190,32 +195,45 @@ async fn here(
             None => {}
         }
         let last = ended && handling.is_empty();
-        if batch.len() >= BATCH || (last && !batch.is_empty()) {
-            // One at a time is stored, so that memory stays bounded.
-            stored(&mut storing, done).await?;
-            let (rt, importer, batch) = (rt.clone(), importer.clone(), std::mem::take(&mut batch));
-            storing.spawn(async move { store(&*rt, &importer, &Piece::Ready(Box::new(batch.ready()))).await });
+        if !last && batch.len() >= BATCH {
+            let mut spill = written(writing.take(), data).await?;
+            if spill.len() >= RUNS {
+                done(store(&**rt, importer, &Piece::Runs(spill)).await?);
+                spill = written(None, data).await?;
+            }
+            writing = Some(write(spill, kind, std::mem::take(&mut batch)));
         }
         if last {
-            stored(&mut storing, done).await?;
+            let piece = match writing {
+                None if batch.is_empty() => None,
+                None => Some(Piece::Ready(Box::new(batch.ready()))),
+                Some(_) => {
+                    let spill = written(writing, data).await?;
+                    Some(Piece::Runs(written(Some(write(spill, kind, batch)), data).await?))
+                }
+            };
+            if let Some(piece) = piece {
+                done(store(&**rt, importer, &piece).await?);
+            }
             return damage.map_or(Ok(()), Err);
         }
     }
 }
 
-/// Waits for what is being stored.
-async fn stored(
-    storing: &mut JoinSet<Result<Summary, Failure>>,
-    done: &mut impl FnMut(Summary),
-) -> Result<(), Failure> {
-    match storing.join_next().await {
-        None => Ok(()),
-        Some(Ok(summary)) => {
-            done(summary?);
-            Ok(())
-        }
-        Some(Err(error)) => Err(Failure::Refused(error.to_string())),
-    }
+/// A run being sorted and written, while the next is read.
+type Writing = JoinHandle<std::io::Result<Spill>>;
+
+fn write(mut spill: Spill, kind: ImportKind, batch: Batch) -> Writing {
+    tokio::task::spawn_blocking(move || spill.write(kind, batch.ready()).map(|()| spill))
+}
+
+/// The runs when all are written; without any, new ones.
+async fn written(writing: Option<Writing>, data: &Path) -> Result<Spill, Failure> {
+    let spill = match writing {
+        Some(writing) => writing.await.map_err(|error| Failure::Refused(error.to_string()))?,
+        None => Spill::beside(data),
+    };
+    spill.map_err(|error| Failure::Refused(format!("what was read cannot be kept: {error}")))
 }
 
 async fn handle(rt: &dyn Runtime, importer: &Importer, chunk: Vec<u8>) -> Result<Handled, Failure> {
@@ -233,6 +251,7 @@ async fn attempt(rt: &dyn Runtime, importer: &Importer, piece: &Piece) -> Result
     let summary = match piece {
         Piece::Chunk(chunk) => importer.chunk(rt, chunk).await,
         Piece::Ready(ready) => importer.store(rt, ready).await,
+        Piece::Runs(runs) => importer.store_runs(rt, &runs.counts, runs.runs()).await,
     };
     summary.map_err(failure)
 }

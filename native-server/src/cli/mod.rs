@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agents;
 mod args;
 mod classify;
 mod client;
@@ -8,7 +9,10 @@ mod evaluate;
 mod import;
 mod incidents;
 mod keys;
+mod moving;
+mod peers;
 mod serve;
+mod spill;
 mod sweep;
 
 use std::process::ExitCode;
@@ -27,8 +31,12 @@ pub fn main() -> ExitCode {
         Some(Command::Evaluate(command)) => evaluate::run(&cli.common, command),
         Some(Command::Import(command)) => import::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
+        Some(Command::Peers(command)) => peers::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
+        Some(Command::Agents(command)) => agents::run(&cli.common, command),
+        Some(Command::Dump { file }) => moving::dump(&cli.common, file),
+        Some(Command::Load { file, replace }) => moving::load(&cli.common, file, *replace),
         Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),
     };
     match result {

@@ -21,8 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use heliograph_core::actor::ActorId;
+use heliograph_core::actor::{ActorId, Kind};
 use heliograph_core::documents::Document;
+use heliograph_core::kv::Range;
 use heliograph_core::{Error, Result, Timestamp, actor};
 use redb::backends::FileBackend;
 use redb::{
@@ -176,6 +177,37 @@ impl Store {
         let database = self.database.into_inner().unwrap_or_else(PoisonError::into_inner);
         database.ok_or("closed")?.check_integrity().map_err(|error| error.to_string())
     }
+}
+
+/// Actors of these kinds, one kind after the other in the order of their names, from the first kind's one after `after` on
+/// when that is of it; at most `limit`.
+pub fn actors_of(
+    store: &Store,
+    kinds: impl Iterator<Item = Kind>,
+    after: Option<&ActorId>,
+    limit: usize,
+) -> Result<Vec<ActorId>> {
+    let beyond = |actor: &ActorId| Range::prefix(&prefix(actor)).end;
+    store.read(|snapshot| {
+        let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
+        let mut found = Vec::new();
+        for kind in kinds {
+            let first = || Some(vec![code(kind)]);
+            let mut start = after.filter(|after| after.kind == kind).map_or_else(first, beyond);
+            while let Some(from) = start.take().filter(|_| found.len() < limit) {
+                let mut rows = table.range::<&[u8]>(from.as_slice()..).map_err(Error::unavailable)?;
+                let Some(row) = rows.next() else { break };
+                let (key, _) = row.map_err(Error::unavailable)?;
+                let actor = actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
+                if actor.kind != kind {
+                    break;
+                }
+                start = beyond(&actor);
+                found.push(actor);
+            }
+        }
+        Ok(found)
+    })
 }
 
 /// The `rows` table in a snapshot.

@@ -1,10 +1,11 @@
 //! The rows of one actor inside the table of all rows.
 
+use std::iter::Peekable;
 use std::ops::Bound;
 
 use heliograph_core::actor::{ActorId, Kind};
 use heliograph_core::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, StoreError};
-use redb::{ReadableTable, StorageError};
+use redb::{CursorError, ReadableTable, StorageError};
 
 /// The bytes before every key of an actor: a byte for its kind, and its name in the key codec of the core, whose end mark
 /// keeps one actor's rows together and in the order of their keys. Every row pays for these bytes, so they are few.
@@ -29,7 +30,8 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Incidents => 8,
         Kind::Channel => 9,
         Kind::Attestation => 10,
-        Kind::Ledger => 11,
+        Kind::Relay => 11,
+        Kind::Ledger => 12,
     }
 }
 
@@ -100,28 +102,61 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
     }
 }
 
+type Table<'t> = redb::Table<'t, &'static [u8], &'static [u8]>;
+
+/// Changes of a batch from which on runs of new rows are looked for.
+const LARGE: usize = 64;
+
 /// Applies a batch to the rows of one actor inside a write transaction; `seen` gets every full key that changed.
+///
+/// Runs of new rows go in through a cursor, which fills pages to their end: inserted one by one in ascending order they
+/// would leave every page half empty.
 pub fn apply(
-    table: &mut redb::Table<'_, &'static [u8], &'static [u8]>,
+    table: &mut Table<'_>,
     prefix: &[u8],
     batch: Batch,
     mut seen: impl FnMut(&[u8]),
 ) -> Result<(), StorageError> {
     let mut full = prefix.to_vec();
-    for (key, change) in batch {
+    let large = batch.len() >= LARGE;
+    let mut changes = batch.into_iter().peekable();
+    while let Some((key, change)) = changes.next() {
         full.truncate(prefix.len());
         full.extend_from_slice(&key);
-        match change {
-            Change::Put(value) => {
-                table.insert(full.as_slice(), value.as_slice())?;
-            }
+        let new = match change {
+            Change::Put(value) => table.insert(full.as_slice(), value.as_slice())?.is_none(),
             Change::Delete => {
                 table.remove(full.as_slice())?;
+                false
             }
-        }
+        };
         seen(&full);
+        if new && large {
+            insert_run(table, (&mut full, prefix.len()), &mut changes, &mut seen)?;
+        }
     }
     Ok(())
+}
+
+/// Inserts the next changes while they are new rows with none between them.
+fn insert_run(
+    table: &mut Table<'_>,
+    (full, prefix): (&mut Vec<u8>, usize),
+    changes: &mut Peekable<impl Iterator<Item = (Vec<u8>, Change)>>,
+    seen: &mut impl FnMut(&[u8]),
+) -> Result<(), StorageError> {
+    let mut cursor = table.lower_bound_mut(Bound::Excluded(full.as_slice()))?;
+    while let Some((key, Change::Put(value))) = changes.peek() {
+        full.truncate(prefix);
+        full.extend_from_slice(key);
+        match cursor.insert_before(full.as_slice(), value.as_slice()) {
+            Ok(()) => seen(full),
+            Err(CursorError::Storage(error)) => return Err(error),
+            Err(_) => break,
+        }
+        changes.next();
+    }
+    cursor.close()
 }
 
 #[cfg(test)]
@@ -139,5 +174,44 @@ mod tests {
         }
         assert_eq!(actor_of(&[0, b'a', 0, 1]), None);
         assert_eq!(prefix(&ActorId::new(Kind::Country, "KE")), [4, b'K', b'E', 0, 1]);
+    }
+
+    const TABLE: redb::TableDefinition<'static, &[u8], &[u8]> = redb::TableDefinition::new("rows");
+
+    #[test]
+    fn a_large_batch_changes_what_its_changes_would_one_by_one() {
+        let backend = redb::backends::InMemoryBackend::new();
+        let database = redb::Database::builder().create_with_backend(backend).unwrap();
+        let transaction = database.begin_write().unwrap();
+        let mut table = transaction.open_table(TABLE).unwrap();
+        let mut model = std::collections::BTreeMap::new();
+        table.insert(b"another".as_slice(), b"row".as_slice()).unwrap();
+        table.insert(b"pz".as_slice(), b"row".as_slice()).unwrap();
+        // Runs of new rows, between and before known ones, broken by changed and deleted ones.
+        let mut state = 7_u32;
+        for round in 0..40_u8 {
+            let mut batch = Batch::default();
+            for _ in 0..200 {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let key = (state >> 19).to_be_bytes().to_vec();
+                if state.is_multiple_of(7) {
+                    model.remove(&key);
+                    batch.delete(key);
+                } else {
+                    let value = vec![round; (state >> 8) as usize % 300];
+                    model.insert(key.clone(), value.clone());
+                    batch.put(key, value);
+                }
+            }
+            let expected: Vec<Vec<u8>> =
+                batch.clone().into_iter().map(|(key, _)| [b"p".as_slice(), &key].concat()).collect();
+            let mut seen = Vec::new();
+            apply(&mut table, b"p", batch, |key| seen.push(key.to_vec())).unwrap();
+            assert_eq!(seen, expected);
+            let rows = Rows::new(&table, b"p").scan(&Range::all(), Direction::Ascending, usize::MAX).unwrap();
+            let known: Vec<Pair> = rows.into_iter().filter(|(key, _)| key != b"z").collect();
+            assert_eq!(known, model.clone().into_iter().collect::<Vec<_>>());
+        }
+        assert_eq!(table.get(b"another".as_slice()).unwrap().unwrap().value(), b"row");
     }
 }

@@ -160,12 +160,13 @@ type Parcel = (StreamId, Emission);
 async fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut Inlets) -> Result<Option<Timestamp>> {
     loop {
         let mut parcels: Vec<Parcel> = Vec::new();
+        let now = clock::now();
         let next = streams.store.read_actor(agent, |rows| {
-            let view = View::new(agent, rows, clock::now(), &streams.settings);
+            let view = View::new(agent, rows, now, &streams.settings);
             let ready = |id: StreamId| inlets.iter().any(|(known, inlet)| *known == id && inlet.is_ready());
             hub.turn(&view, &mut { ready }, &mut |id, emission| parcels.push((id, emission)))
         });
-        let more = parcels.iter().any(|(_, emission)| matches!(emission, Emission::Page(_)));
+        let paged = parcels.iter().any(|(_, emission)| matches!(emission, Emission::Page(_)));
         for (id, emission) in parcels {
             hand_over(inlets, id, emission);
             // The scheduler runs the connection it woke last first. Giving way here lets each connection write before
@@ -173,7 +174,8 @@ async fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut In
             tokio::task::yield_now().await;
         }
         let next = next?;
-        if !more {
+        // After its last page a stream is not read again: what came meanwhile left a wake with the notifier.
+        if !paged || next.is_none_or(|next| next > now) {
             return Ok(next);
         }
     }

@@ -199,7 +199,7 @@ impl<'t> Commit<'t> {
 
     /// Whether an actor touched here has work at once.
     fn is_due(&self, actor: &ActorId) -> bool {
-        matches!(self.dues.get(actor), Some(Some(due)) if *due <= clock::now())
+        !self.settings.closed && matches!(self.dues.get(actor), Some(Some(due)) if *due <= clock::now())
     }
 
     fn work_of(&self, actor: &ActorId) -> Result<Vec<Work>> {
@@ -251,6 +251,9 @@ impl<'t> Commit<'t> {
         penalties: &mut HashMap<ActorId, (u32, Timestamp)>,
         until: Instant,
     ) -> Result<bool, Fault> {
+        if self.settings.closed {
+            return Ok(false);
+        }
         self.flush(penalties)?;
         let now = clock::now();
         let Some((due, name)) = self.earliest()? else { return Ok(false) };
@@ -375,7 +378,8 @@ impl<'t> Commit<'t> {
     /// Closes the tables. The second part says whether there is anything to commit.
     pub(super) fn finish(mut self, penalties: &HashMap<ActorId, (u32, Timestamp)>) -> Result<(Done, bool), Fault> {
         self.flush(penalties)?;
-        self.done.next_due = self.earliest()?.map(|(due, _)| due);
+        // Closed for changes: what is due waits for the next start.
+        self.done.next_due = self.earliest()?.map(|(due, _)| due).filter(|_| !self.settings.closed);
         Ok((self.done, self.written))
     }
 }

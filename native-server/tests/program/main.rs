@@ -1,6 +1,8 @@
 //! The program as a user runs it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[cfg(unix)]
+mod descriptors;
 mod incidents;
 
 use std::io::{BufRead, BufReader, Read};
@@ -52,13 +54,18 @@ impl Server {
 
     fn start_with(data: &Path, arguments: &[&str]) -> Server {
         let mut command = heliograph(data);
-        let mut child = command
+        let child = command
             .args(arguments)
             .args(["--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        Server::of(child)
+    }
+
+    /// The server in this process, once it says that it listens.
+    fn of(mut child: Child) -> Server {
         let mut rest = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         rest.read_line(&mut line).unwrap();

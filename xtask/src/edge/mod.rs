@@ -6,5 +6,6 @@ pub mod serve;
 pub mod size;
 pub mod start;
 pub mod state;
+pub mod steps;
 pub mod workerd;
 pub mod wrangler_toml;

@@ -27,12 +27,14 @@ pub struct Options {
     pub bundle: Bundle,
     /// Time between two calls of the scheduled handler.
     pub cron: Duration,
+    /// Whether the Worker says when each event begins and ends ([`crate::edge::steps`]).
+    pub steps: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let listen = SocketAddr::from(([127, 0, 0, 1], 8788));
-        Options { listen, state: None, bundle: Bundle::Worker, cron: CRON_PERIOD }
+        Options { listen, state: None, bundle: Bundle::Worker, cron: CRON_PERIOD, steps: false }
     }
 }
 
@@ -96,7 +98,7 @@ pub fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
         let address = if listen.port() == 0 { free_port(listen)? } else { listen };
         let environment = environment(state, &settings.variables, address)?;
         let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
-        configure(state, options.bundle, &settings, address, &names)?;
+        configure(state, options, &settings, address, &names)?;
         let process = Process::start(&state.path("run"), &environment)?;
         if let Some(ports) = process.ports(START_TIMEOUT)? {
             return Ok((process, ports));
@@ -130,7 +132,7 @@ fn is_setting(name: &str) -> bool {
     name.strip_prefix("HELIOGRAPH_").is_some_and(|rest| !rest.is_empty() && rest.chars().all(word))
 }
 
-fn wait_until_it_answers(address: SocketAddr) -> Result<()> {
+pub fn wait_until_it_answers(address: SocketAddr) -> Result<()> {
     let deadline = Instant::now() + START_TIMEOUT;
     while Instant::now() < deadline {
         match request(address, "GET", "/healthz") {

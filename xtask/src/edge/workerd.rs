@@ -9,8 +9,10 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::edge::build::{Bundle, MODULES};
+use crate::edge::build::MODULES;
+use crate::edge::serve::Options;
 use crate::edge::state::State;
+use crate::edge::steps;
 use crate::edge::wrangler_toml::WranglerToml;
 use crate::project::{read, root, write};
 use crate::run::Result;
@@ -26,19 +28,19 @@ const SUPERVISOR: &str = r#""$@" </dev/null & child=$!; exec >/dev/null; while r
 /// Writes the configuration and the modules into the state's `run` folder.
 pub fn configure(
     state: &State,
-    bundle: Bundle,
+    options: &Options,
     settings: &WranglerToml,
     listen: SocketAddr,
     names: &[&str],
 ) -> Result<()> {
     let run = state.path("run");
     for module in MODULES {
-        write(&run.join(module), read(&bundle.folder().join(module))?)?;
+        write(&run.join(module), read(&options.bundle.folder().join(module))?)?;
     }
-    for module in ["kv.mjs", "cron.mjs"] {
+    for module in ["kv.mjs", "cron.mjs", "steps.mjs"] {
         write(&run.join(module), read(&root().join("edge-worker/local").join(module))?)?;
     }
-    write(&run.join("config.capnp"), config(state, settings, listen, names)?)
+    write(&run.join("config.capnp"), config(state, settings, listen, names, options.steps)?)
 }
 
 /// The same for a Worker of one line of JavaScript, to compare with. Its second socket only completes the pair.
@@ -63,7 +65,9 @@ const main :Workerd.Worker = (
     )
 }
 
-fn config(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str]) -> Result<String> {
+fn config(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str], steps: bool) -> Result<String> {
+    // The first module is the main one.
+    let steps = if steps { "(name = \"steps.mjs\", esModule = embed \"steps.mjs\"),\n    " } else { "" };
     let date = &settings.compatibility_date;
     let mut bindings = String::new();
     for name in names {
@@ -89,7 +93,7 @@ const config :Workerd.Config = (
 );
 const main :Workerd.Worker = (
   modules = [
-    (name = "guard.mjs", esModule = embed "guard.mjs"),
+    {steps}(name = "guard.mjs", esModule = embed "guard.mjs"),
     (name = "index.js", esModule = embed "index.js"),
     (name = "index_bg.wasm", wasm = embed "index_bg.wasm"),
   ],
@@ -193,6 +197,20 @@ impl Process {
             Err(RecvTimeoutError::Disconnected) => return false,
         }
         true
+    }
+
+    /// The next line of its output; `None` when there is none for `duration`.
+    pub fn line(&self, duration: Duration) -> Result<Option<String>> {
+        match self.lines.recv_timeout(duration) {
+            Ok(line) => Ok(Some(line)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err("workerd ended by itself".into()),
+        }
+    }
+
+    /// The id of workerd itself.
+    pub fn workerd(&self) -> Result<u32> {
+        steps::child(self.supervisor.id())
     }
 
     /// Asks it to end, then kills it.

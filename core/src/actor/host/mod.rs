@@ -2,7 +2,7 @@
 //! what the outcome names (move messages, wake streams, store a document).
 
 use super::registry::{self, Run};
-use super::{ActorId, Call, Delivery, Receipt, Turn, View, outbox, timers};
+use super::{ActorId, Call, Delivery, Receipt, Turn, View, outbox, rows, schema, timers};
 use crate::documents::{self, Document};
 use crate::kv::{Batch, Read};
 use crate::settings::Settings;
@@ -21,7 +21,7 @@ pub const MAX_WORK: usize = 500;
 const MACHINERY_TABLES: std::ops::Range<u8> = 2..12;
 
 /// Tables from this number on are the actors' own.
-const OWN_TABLES: std::ops::Range<u8> = 16..u8::MAX;
+const OWN_TABLES: std::ops::RangeInclusive<u8> = super::FIRST_OWN_TABLE..=u8::MAX;
 
 /// Where an operation runs.
 pub struct Space<'a> {
@@ -48,7 +48,7 @@ pub struct Outcome<T = Vec<u8>> {
     pub batch: Batch,
     /// Streams on this actor should look for more, once the batch is durable.
     pub wake: bool,
-    /// Requests to others to make once the batch is durable, by [`crate::webhook::attempt`]; see [`Turn::reach_out`].
+    /// Requests to others to make once the batch is durable, by [`crate::runtime::reach_out`]; see [`Turn::reach_out`].
     pub outgoing: Vec<String>,
     pub due: Due,
 }
@@ -85,13 +85,20 @@ pub enum Work {
 
 /// Runs an operation.
 pub fn perform(space: &Space<'_>, call: &Call) -> Outcome {
-    run(space, |turn| dispatch(call, turn))
+    // What moves a deployment takes rows as they are, of whatever version.
+    let mode = match rows::moves(&call.name) {
+        true => Mode::Moving,
+        false if rows::may_begin(call) => Mode::Beginning,
+        false => Mode::Usual,
+    };
+    run_as(space, mode, |turn| dispatch(call, turn))
 }
 
 /// Runs a query; nothing changes.
 pub fn answer(view: &View<'_>, call: &Call) -> Result<Vec<u8>> {
     match registry::find(call.actor.kind, &call.name)? {
-        Run::Query(query) => query(&call.arguments, view),
+        Run::Query(query) if rows::moves(&call.name) => query(&call.arguments, view),
+        Run::Query(query) => schema::shown(view, |view| query(&call.arguments, view)),
         Run::Operation(_) => Err(Error::internal(format!("{} is an operation, not a query", call.name))),
     }
 }
@@ -183,12 +190,37 @@ fn nested(turn: &mut Turn<'_>, call: &Call) -> Result<()> {
     dispatch(call, turn).map(|_| ())
 }
 
+/// What a run may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Usual,
+    /// Also while the deployment is closed for changes.
+    Beginning,
+    /// The same, and rows stay of the version that they are of.
+    Moving,
+}
+
 fn run<T>(space: &Space<'_>, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Outcome<T> {
+    run_as(space, Mode::Usual, body)
+}
+
+fn run_as<T>(space: &Space<'_>, mode: Mode, body: impl FnOnce(&mut Turn<'_>) -> Result<T>) -> Outcome<T> {
     let mut turn = Turn::new(space.actor, space.rows, space.now, space.seed, space.settings);
-    let value = match body(&mut turn) {
+    let ran = match mode {
+        Mode::Moving => body(&mut turn),
+        _ => schema::begin(&mut turn).and_then(|found| {
+            let value = body(&mut turn)?;
+            schema::end(&mut turn, found)?;
+            Ok(value)
+        }),
+    };
+    let value = match ran {
         Ok(value) => value,
         Err(error) => return Outcome::failed(error),
     };
+    if mode == Mode::Usual && space.settings.closed && turn.changes() > 0 {
+        return Outcome::failed(rows::closed());
+    }
     let kind = turn.actor().kind;
     if kind.counts_revisions()
         && turn.touched(|table| OWN_TABLES.contains(&table) && !kind.is_derived(table))

@@ -116,6 +116,15 @@ impl Operation for PanicLater {
     }
 }
 
+/// For tests of migrations: the counter of an earlier version counted in hundreds.
+#[cfg(test)]
+pub(in crate::actor) fn migrate(turn: &mut Turn<'_>) -> Result<()> {
+    match COUNT.get(turn, &())? {
+        Some(count) => Ok(COUNT.put(turn, &(), &(count * 100))?),
+        None => Ok(()),
+    }
+}
+
 /// The counter and the log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Read;

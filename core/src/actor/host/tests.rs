@@ -210,3 +210,68 @@ fn calls_that_nobody_serves_or_cannot_be_read_are_our_fault_not_a_panic() {
     }
     let _ = Panic;
 }
+
+/// Rows of before they had a version.
+fn earlier(counter: &mut Counter) {
+    let mut batch = Batch::default();
+    batch.put(vec![200], crate::kv::encode_row(&5_u64).unwrap());
+    counter.store.apply(batch).unwrap();
+}
+
+/// Ruling foundation-relay 40.
+#[test]
+fn ruling_40_rows_of_an_earlier_version_are_brought_to_the_present_one_exactly_once() {
+    let (mut world, mut a, _) = World::new();
+    earlier(&mut a);
+    assert_eq!(schema::SCHEMA.get(&a.store, &()).unwrap(), None);
+    let failed = world.perform(&mut a, &add(1, Some(ErrorCode::Conflict)));
+    assert!(failed.is_err(), "what stops the operation stops the migration");
+    assert_eq!(schema::SCHEMA.get(&a.store, &()).unwrap(), None);
+    assert_eq!(world.perform(&mut a, &add(1, None)).unwrap(), 501);
+    assert_eq!(world.perform(&mut a, &add(1, None)).unwrap(), 502);
+    assert_eq!(schema::SCHEMA.get(&a.store, &()).unwrap(), Some(schema::VERSION));
+}
+
+/// Ruling foundation-relay 40.
+#[test]
+fn ruling_40_a_query_that_comes_before_the_first_operation_sees_the_present_shape() {
+    let (world, mut a, _) = World::new();
+    earlier(&mut a);
+    let call = Call::query("a", &ReadProbe).unwrap();
+    let ask = |a: &Counter| {
+        let view = View::new(&a.id, &a.store, world.now, &world.settings);
+        decode::<(u64, Vec<String>)>(&answer(&view, &call).unwrap()).unwrap().0
+    };
+    assert_eq!((ask(&a), ask(&a)), (500, 500));
+    assert_eq!(a.store.len(), 1, "nothing was stored");
+}
+
+/// Ruling foundation-relay 40.
+#[test]
+fn ruling_40_rows_of_a_newer_version_are_left_alone() {
+    let (mut world, mut a, mut b) = World::new();
+    let mut batch = Batch::default();
+    batch.put(vec![14], crate::kv::encode_row(&(schema::VERSION + 1)).unwrap());
+    b.store.apply(batch).unwrap();
+    let before = b.store.clone().scan(&crate::kv::Range::all(), crate::kv::Direction::Ascending, 9).unwrap();
+    let error = world.perform(&mut b, &add(1, None)).unwrap_err();
+    assert!(error.message.contains("newer version"), "{error}");
+    // A message to it is kept until somebody can take it, never refused for good.
+    world.perform(&mut a, &Forward { to: "b".into(), count: 1, fail: None }).unwrap();
+    world.carry(&mut a, &mut b);
+    let view = View::new(&a.id, &a.store, world.now, &world.settings);
+    assert_eq!(outbox_summary(&view).unwrap().waiting, 1);
+    assert_eq!(b.store.scan(&crate::kv::Range::all(), crate::kv::Direction::Ascending, 9).unwrap(), before);
+}
+
+#[test]
+fn a_closed_deployment_changes_nothing() {
+    let (mut world, mut a, mut b) = World::new();
+    world.perform(&mut a, &Forward { to: "b".into(), count: 1, fail: None }).unwrap();
+    world.settings.closed = true;
+    assert_eq!(world.perform(&mut a, &add(1, None)).unwrap_err().code, ErrorCode::Unavailable);
+    let delivery = world.deliveries(&a).pop().unwrap();
+    let receipt = world.on(&mut b, |space| receive(space, &delivery)).reply.unwrap();
+    assert!(matches!(receipt, Receipt::Retry(_)));
+    assert!(b.store.is_empty());
+}

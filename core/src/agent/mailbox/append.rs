@@ -3,16 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Stored, THREADS, UNREAD, UNREAD_FROM, forget, heads,
-    purge, remove, sessions, thread_key,
+    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Sender, Stored, THREADS, UNPROVED, UNREAD, UNREAD_FROM,
+    Unproved, count_today, forget, heads, purge, remove, sessions, thread_key,
 };
 use crate::actor::{Kind, Operation, Turn};
+use crate::agent::consent::{self, Wrote};
 use crate::agent::record::{self, Prove};
 use crate::directory::Did;
 use crate::time::SECOND;
 use crate::{Error, ErrorCode, Result, Timestamp, webhook};
 
-/// Shares of a mailbox: one sender may fill at most a tenth (ruling foundation-relay 10).
+/// Shares of a mailbox: one sender may fill at most a tenth (ruling foundation-relay 10), and so may all together that
+/// were not seen to hold their signing keys (ruling foundation-relay 39).
 const SENDER_SHARE: u64 = 10;
 /// One part in so many is kept free for first messages of hybrid sessions, since losing one of those silences its
 /// whole session (ruling foundation-relay 2).
@@ -39,8 +41,27 @@ pub struct Append {
     pub expected_version: Option<u64>,
     /// The envelope carries the ML-KEM ciphertext of a session.
     pub opens_session: bool,
+    pub origin: Origin,
     /// The sender's generation of keys that this message proved to be its own.
     pub proves: Option<u64>,
+}
+
+/// What is known of a sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// It was seen to hold its signing key before (ruling foundation-relay 11).
+    Proved,
+    /// It has an API key here and no more.
+    Unproved,
+    /// Another relay speaks for it. It has no actor here, and shares the tenth of the unproved.
+    Elsewhere,
+}
+
+impl Origin {
+    /// Of an agent that has an API key here.
+    pub fn of(proved: bool) -> Origin {
+        if proved { Origin::Proved } else { Origin::Unproved }
+    }
 }
 
 /// What became of it.
@@ -59,7 +80,7 @@ pub enum Appended {
     KeysChanged,
 }
 
-/// The answer to a recipient that does not exist or no longer does.
+/// The answer to a recipient that does not exist, no longer does, or refuses the sender.
 pub fn append_error() -> Error {
     Error::not_found("There is no such recipient.")
 }
@@ -99,12 +120,43 @@ impl Append {
         Ok(None)
     }
 
+    /// Counts the message among what its sender has in the mailbox. Says how much that is, and the same of all unproved
+    /// senders, if this is one of them.
+    fn count(&self, turn: &mut Turn<'_>, mut sender: Sender, size: u64) -> Result<(Sender, Unproved)> {
+        let was_unproved = sender.unproved;
+        sender.unproved = self.origin != Origin::Proved;
+        let mut unproved = Unproved::default();
+        if was_unproved || sender.unproved {
+            unproved = UNPROVED.get(turn, &())?.unwrap_or_default();
+        }
+        if was_unproved {
+            unproved.messages = unproved.messages.saturating_sub(sender.messages);
+            unproved.bytes = unproved.bytes.saturating_sub(sender.bytes);
+        }
+        sender.messages += 1;
+        sender.bytes += size;
+        sender.unread += 1;
+        if sender.unproved {
+            unproved.messages += sender.messages;
+            unproved.bytes += sender.bytes;
+        }
+        if was_unproved || sender.unproved {
+            UNPROVED.put(turn, &(), &unproved)?;
+        }
+        SENDERS.put(turn, &(self.from,), &sender)?;
+        Ok(if sender.unproved { (sender, unproved) } else { (sender, Unproved::default()) })
+    }
+
     /// Adds to the counters, or refuses for lack of room.
     fn occupy(&self, turn: &mut Turn<'_>, size: u64) -> Result<Counters> {
         let limit =
             |whole: u64| if self.opens_session { whole } else { whole - whole.div_ceil(HEADROOM).min(whole / 2) };
         let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
-        let mut sender = SENDERS.get(turn, &(self.from,))?.unwrap_or_default();
+        let sender = SENDERS.get(turn, &(self.from,))?;
+        if sender.is_none() {
+            self.introduce(turn)?;
+        }
+        let (sender, unproved) = self.count(turn, sender.unwrap_or_default(), size)?;
         let full = |messages: u64, bytes: u64, share: u64| {
             messages > limit((turn.settings.mailbox_messages / share).max(1))
                 || bytes > limit((turn.settings.mailbox_bytes / share).max(1))
@@ -112,9 +164,6 @@ impl Append {
         counters.messages += 1;
         counters.bytes += size;
         counters.unread += 1;
-        sender.messages += 1;
-        sender.bytes += size;
-        sender.unread += 1;
         let refuse = |message: &'static str| Error::new(ErrorCode::MailboxFull, message).retry_after(FULL_RETRY);
         if full(counters.messages, counters.bytes, 1) {
             return Err(refuse("The recipient's mailbox is full; retry later."));
@@ -122,8 +171,19 @@ impl Append {
         if full(sender.messages, sender.bytes, SENDER_SHARE) {
             return Err(refuse("Your share of the recipient's mailbox is full; retry later."));
         }
-        SENDERS.put(turn, &(self.from,), &sender)?;
+        if full(unproved.messages, unproved.bytes, SENDER_SHARE) {
+            return Err(refuse("The share of the recipient's mailbox for senders that proved no key is full."));
+        }
         Ok(counters)
+    }
+
+    /// Lets the sender remember whom it wrote to: it knows that agent now (ruling foundation-relay 39).
+    fn introduce(&self, turn: &mut Turn<'_>) -> Result<()> {
+        let to = record::did_of(&turn.actor().name)?;
+        if to == self.from || self.origin == Origin::Elsewhere {
+            return Ok(());
+        }
+        turn.send(crate::crypto::encoding::actor_id(&self.from), &Wrote { to })
     }
 }
 
@@ -134,8 +194,12 @@ impl Operation for Append {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Appended> {
         let recipient = record::active(turn)?.ok_or_else(append_error)?;
+        // What was accepted once was accepted, whatever the recipient said since (ruling foundation-relay 16).
         if let Some(repeat) = self.repeat(turn)? {
             return Ok(repeat);
+        }
+        if !consent::admits(turn, turn.actor(), &recipient, self.from)? {
+            return Err(append_error());
         }
         if self.expected_version.is_some_and(|version| version != recipient.keys.version) {
             return Ok(Appended::KeysChanged);
@@ -144,6 +208,7 @@ impl Operation for Append {
         let mut counters = self.occupy(turn, head.size)?;
         let stamp = turn.now.max(counters.last.plus(1));
         counters.last = stamp;
+        count_today(turn, &mut counters, 1, 0)?;
         COUNTERS.put(turn, &(), &counters)?;
 
         let expires = stamp.plus(i64::from(self.ttl) * SECOND);

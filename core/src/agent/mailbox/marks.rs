@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Local, READ, find, leave_unread, remove};
+use super::{COUNTERS, Local, READ, count_today, find, leave_unread, remove};
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::record;
 use crate::directory::Did;
@@ -44,6 +44,9 @@ fn mark(turn: &mut Turn<'_>, local: &Local) -> Result<Option<Mark>> {
         return Ok(Some(Mark { read_at, already: true }));
     }
     leave_unread(turn, stamp, head.from)?;
+    let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
+    count_today(turn, &mut counters, 0, 1)?;
+    COUNTERS.put(turn, &(), &counters)?;
     head.read_at = Some(turn.now);
     READ.put(turn, &(stamp,), &head)?;
     Ok(Some(Mark { read_at: turn.now, already: false }))

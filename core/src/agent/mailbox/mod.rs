@@ -10,7 +10,7 @@
 //! | `MESSAGES` | what is delivered, by local id; also remembers exact repeats (ruling foundation-relay 16) |
 //! | `READ`, `UNREAD` | what filters look at, in order; each message has its head in one of the two |
 //! | `UNREAD_FROM`, `THREADS` | indexes (ruling foundation-relay 10) |
-//! | `SENDERS`, `COUNTERS` | use of the quota, unread counts |
+//! | `SENDERS`, `UNPROVED`, `COUNTERS` | use of the quota, unread counts |
 //! | `ENDS`, `GONE` | per-minute buckets of expiry, and of ids to forget (ruling foundation-relay 17) |
 //! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (ruling foundation-relay 3) |
 //! | `BEGINNINGS` | how sessions began that no message was opened of yet |
@@ -28,14 +28,15 @@ mod sessions;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::{self, Counts};
 use crate::actor::{Entry, Turn, View, operation, query};
 use crate::crypto::hash;
 use crate::directory::Did;
-use crate::kv::{Read, Row, Table};
+use crate::kv::{self, Read, Row, StoreError, Table};
 use crate::time::{DAY, MINUTE};
 use crate::{Result, Timestamp};
 
-pub use append::{Append, Appended, append_error};
+pub use append::{Append, Appended, Origin, append_error};
 pub use count::{Unread, UnreadCount};
 pub use marks::{Delete, MAX_MARKS, Mark, MarkRead};
 pub use page::{Budget, Filter, Item, Page, ReadPage, page};
@@ -118,8 +119,26 @@ struct Sender {
     messages: u64,
     bytes: u64,
     unread: u64,
+    /// Its last message came before it was seen to hold its signing key: what it has here counts in [`UNPROVED`].
+    unproved: bool,
 }
-impl Row for Sender {}
+impl Row for Sender {
+    const VERSION: u8 = 2;
+    /// The first version did not tell unproved senders from others.
+    fn upgrade(_version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        let (messages, bytes, unread) =
+            postcard::from_bytes(bytes).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+        Ok(Sender { messages, bytes, unread, unproved: false })
+    }
+}
+
+/// What unproved senders hold together (ruling foundation-relay 39).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Unproved {
+    messages: u64,
+    bytes: u64,
+}
+impl Row for Unproved {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counters {
@@ -127,8 +146,54 @@ struct Counters {
     messages: u64,
     bytes: u64,
     unread: u64,
+    /// The day, since 1970, that the rest counts; see [`super::activity`].
+    day: u32,
+    received: u64,
+    read: u64,
 }
-impl Row for Counters {}
+
+impl Row for Counters {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `day`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0; 3])
+    }
+}
+
+/// Counts arrivals and first readings of today. A day that is over moves to its own row.
+fn count_today(turn: &mut Turn<'_>, counters: &mut Counters, received: u64, read: u64) -> Result<()> {
+    let today = activity::day_of(turn.now);
+    if counters.day != today {
+        activity::add(turn, counters.day.max(1), &counters.today())?;
+        (counters.day, counters.received, counters.read) = (today, 0, 0);
+    }
+    counters.received += received;
+    counters.read += read;
+    Ok(())
+}
+
+impl Counters {
+    fn today(&self) -> Counts {
+        Counts { received: self.received, read: self.read, ..Counts::default() }
+    }
+}
+
+/// What is counted of the last day on which something arrived or was read, and which day that is.
+pub(super) fn today(view: &(impl Read + ?Sized)) -> Result<(u32, Counts)> {
+    let counters = COUNTERS.get(view, &())?.unwrap_or_default();
+    Ok((counters.day, counters.today()))
+}
+
+/// Forgets what [`today`] tells.
+pub(super) fn forget_today(turn: &mut Turn<'_>) -> Result<()> {
+    match COUNTERS.get(turn, &())? {
+        Some(counters) if counters.day > 0 => {
+            Ok(COUNTERS.put(turn, &(), &Counters { day: 0, received: 0, read: 0, ..counters })?)
+        }
+        _ => Ok(()),
+    }
+}
 
 type Thread = [u8; 16];
 
@@ -139,6 +204,7 @@ const COUNTERS: Table<(), Counters> = Table::new(35);
 const UNREAD_FROM: Table<(Did, Timestamp), ()> = Table::new(36);
 const SENDERS: Table<(Did,), Sender> = Table::new(37);
 const THREADS: Table<(Thread, Timestamp), ()> = Table::new(38);
+const UNPROVED: Table<(), Unproved> = Table::new(44);
 /// By the minutes in which messages end and came: the stamp to look from.
 const ENDS: Table<(Timestamp, Timestamp), Timestamp> = Table::new(39);
 const GONE: Table<(Timestamp, Local), Gone> = Table::new(40);
@@ -234,6 +300,12 @@ fn free(turn: &mut Turn<'_>, from: Did, messages: u64, bytes: u64) -> Result<()>
     if let Some(mut sender) = SENDERS.get(turn, &(from,))? {
         sender.messages = sender.messages.saturating_sub(messages);
         sender.bytes = sender.bytes.saturating_sub(bytes);
+        if sender.unproved {
+            let mut unproved = UNPROVED.get(turn, &())?.unwrap_or_default();
+            unproved.messages = unproved.messages.saturating_sub(messages);
+            unproved.bytes = unproved.bytes.saturating_sub(bytes);
+            UNPROVED.put(turn, &(), &unproved)?;
+        }
         match (sender.messages, sender.bytes) {
             (0, 0) => SENDERS.delete(turn, &(from,)),
             _ => SENDERS.put(turn, &(from,), &sender)?,

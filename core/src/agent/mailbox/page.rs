@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Body, COUNTERS, Head, MESSAGES, SENDERS, THREADS, UNREAD_FROM, heads, thread_key};
+use super::{Body, COUNTERS, Counters, Head, MESSAGES, SENDERS, THREADS, UNREAD_FROM, heads, thread_key};
 use crate::actor::{Kind, Query, View};
 use crate::directory::Did;
 use crate::kv::Direction;
@@ -70,6 +70,15 @@ pub struct ReadPage {
     pub has_more: bool,
     /// Everything up to here was looked at: what to read after to go on.
     pub reached: Option<Timestamp>,
+    /// The stamp of the last message that ever came: what comes later has a later one.
+    pub newest: Timestamp,
+}
+
+impl ReadPage {
+    /// No message.
+    pub fn empty(reached: Option<Timestamp>, newest: Timestamp) -> ReadPage {
+        ReadPage { items: Vec::new(), has_more: false, reached, newest }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,8 +90,7 @@ enum Index {
 }
 
 /// The index with the fewest rows to walk.
-fn narrowest(view: &View<'_>, filter: &Filter) -> Result<Index> {
-    let counters = COUNTERS.get(view, &())?.unwrap_or_default();
+fn narrowest(view: &View<'_>, filter: &Filter, counters: &Counters) -> Result<Index> {
     let mut best = (counters.messages, Index::All);
     let mut weigh = |rows: u64, index: Index| {
         if rows < best.0 || best.1 == Index::All {
@@ -130,8 +138,9 @@ fn chunk(
 
 /// Reads a page.
 pub fn page(view: &View<'_>, filter: &Filter, budget: Budget) -> Result<ReadPage> {
-    let index = narrowest(view, filter)?;
-    let mut found = ReadPage { items: Vec::new(), has_more: false, reached: filter.after };
+    let counters = COUNTERS.get(view, &())?.unwrap_or_default();
+    let index = narrowest(view, filter, &counters)?;
+    let mut found = ReadPage::empty(filter.after, counters.last);
     let (mut bytes, mut walked) = (0u64, 0usize);
     // Most pages are small: begin with what is asked for and one more.
     let mut step = budget.messages.saturating_add(1).min(CHUNK);

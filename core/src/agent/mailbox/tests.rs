@@ -80,10 +80,16 @@ fn fill() -> MemoryStore {
         MESSAGES.put(&mut rows, &(head.local,), &stored).unwrap();
     }
     for (from, unread) in unread_from.into_iter().enumerate() {
-        let sender = Sender { messages: 1, bytes: 1, unread };
+        let sender = Sender { messages: 1, bytes: 1, unread, unproved: false };
         SENDERS.put(&mut rows, &([from as u8; 16],), &sender).unwrap();
     }
-    let counters = Counters { last: Timestamp(COUNT), messages: COUNT as u64, bytes: 0, unread: COUNT as u64 / 100 };
+    let counters = Counters {
+        last: Timestamp(COUNT),
+        messages: COUNT as u64,
+        bytes: 0,
+        unread: COUNT as u64 / 100,
+        ..Counters::default()
+    };
     COUNTERS.put(&mut rows, &(), &counters).unwrap();
     let batch = rows.into_batch();
     let mut store = MemoryStore::default();
@@ -210,7 +216,9 @@ fn a_purge_of_messages_that_came_in_minutes_of_their_own_changes_at_most_500_row
         let stamp = Timestamp(n * MINUTE);
         let head = Head { expires: stamp.plus(1), read_at: None, from: [n as u8; 16], ..head(n) };
         UNREAD.put(&mut space, &(stamp,), &head).unwrap();
-        SENDERS.put(&mut space, &(head.from,), &Sender { messages: 2, bytes: 1_000, unread: 2 }).unwrap();
+        SENDERS
+            .put(&mut space, &(head.from,), &Sender { messages: 2, bytes: 1_000, unread: 2, unproved: false })
+            .unwrap();
         ENDS.put(&mut space, &(bucket(head.expires), bucket(stamp)), &stamp).unwrap();
     }
     let batch = space.into_batch();

@@ -190,14 +190,14 @@ pub fn unknown_task() -> Error {
 }
 
 /// Key of the timer that does what [`ended`] asks for.
-const END: &str = "end_tasks";
+pub(super) const ENDING: &str = "end_tasks";
 
 /// Ends what the agent holds of tasks and broadcasts, for a registration that ends or gives way to another: tasks that it
 /// was to do fail, and everything is forgotten, piece by piece and by timer.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     // A burst is stamped a little ahead of the clock.
     let before = store::latest(turn)?.max(turn.now);
-    turn.schedule(END, turn.now, &End { before })
+    turn.schedule(ENDING, turn.now, &End { before })
 }
 
 /// One piece of what [`ended`] asks for.
@@ -217,7 +217,7 @@ impl Operation for End {
         let before = record::active(turn)?.map_or(Timestamp(i64::MAX), |_| self.before);
         let more = [store::end(turn, before)?, sent::end(turn, before)?, super::broadcasts::end(turn, before)?]
             .contains(&true);
-        if more { turn.schedule(END, turn.now, &self) } else { Ok(()) }
+        if more { turn.schedule(ENDING, turn.now, &self) } else { Ok(()) }
     }
 }
 

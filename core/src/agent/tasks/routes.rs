@@ -8,10 +8,10 @@ use super::boxed::{self, Boxed, Content, Given, Opener};
 use super::store::{List, Look, Patch, Put, Whole};
 use super::{Head, Priority, Status, unknown_task};
 use crate::agent::mailbox::Local;
-use crate::agent::record::{self, Credentials, Public, ReadPublic};
+use crate::agent::record::{self, Credentials, ReadPublic};
 use crate::agent::send::{ATTEMPTS, idempotency_key, local_of};
 use crate::agent::trust::ReadTrust;
-use crate::agent::{capabilities, custody, wire};
+use crate::agent::{capabilities, consent, custody, wire};
 use crate::crypto::encoding::{actor_id, encode_base64};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::{Error, Result, runtime};
@@ -211,12 +211,6 @@ pub fn new_local(cx: &Cx, caller: &Credentials, what: &str, to: &str) -> Result<
     })
 }
 
-/// An active agent, or 404.
-async fn peer(cx: &Cx, actor: &str) -> Result<Public> {
-    let known = runtime::query(&*cx.rt, actor, &ReadPublic).await?;
-    known.filter(|known| known.active).ok_or_else(wire::unknown_agent)
-}
-
 async fn create(cx: Cx) -> Result<Response> {
     let request: TaskRequest = cx.json()?;
     let caller = cx.caller.agent()?;
@@ -242,7 +236,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let keys = if let Content::Plain(_) = content { Some(boxed::held(&cx, caller)?) } else { None };
     let actor = wire::known_actor(cx.settings(), &request.to)?;
     for _ in 0..ATTEMPTS {
-        let peer = peer(&cx, &actor).await?;
+        let peer = consent::peer(&cx, &actor).await?;
         put.input = match (&content, &keys) {
             (Content::Plain(text), Some(keys)) => {
                 put.expected_version = Some(peer.version);

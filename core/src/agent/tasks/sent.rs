@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Head;
 use crate::actor::{Kind, Operation, Turn};
+use crate::agent::activity::{self, Counts};
 use crate::agent::mailbox::Local;
-use crate::agent::{broadcasts, record};
+use crate::agent::{broadcasts, consent, record};
 use crate::kv::{Desc, Direction, Range, Table};
 use crate::{Result, Timestamp};
 
@@ -35,9 +36,9 @@ impl Operation for Note {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Note { local, head } = self;
         // A task of an earlier registration is none of the present one's.
-        if record::active(turn)?.is_none_or(|agent| agent.created > head.created) {
-            return Ok(());
-        }
+        let agent = record::lasting(turn)?.filter(|agent| agent.created <= head.created);
+        let Some(agent) = agent else { return Ok(()) };
+        consent::wrote(turn, &agent, head.to)?;
         if let Some(broadcast) = head.broadcast {
             broadcasts::note(turn, broadcast, &head)?;
         }
@@ -45,6 +46,7 @@ impl Operation for Note {
             let count = COUNT.get(turn, &())?.unwrap_or_default() + 1;
             COUNT.put(turn, &(), &count)?;
             PLACES.put(turn, &(local,), &head.created)?;
+            activity::count(turn, &Counts { tasks_created: 1, ..Counts::default() })?;
         }
         SENT.put(turn, &(Desc(head.created), local), &head)?;
         if COUNT.get(turn, &())?.unwrap_or_default() > MAX_SENT

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::boxed::Boxed;
 use super::{Head, Priority, REMEMBERED, Status, check_move, sent, unknown_task};
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::agent::activity::{self, Counts};
 use crate::agent::mailbox::Local;
-use crate::agent::{capabilities, record, trust, wire};
+use crate::agent::{capabilities, consent, record, trust, wire};
 use crate::crypto::encoding::actor_id;
 use crate::directory::{Did, fold};
 use crate::kv::{Desc, Direction, Read, Row, Table};
@@ -135,6 +136,9 @@ impl Operation for Put {
         if let Some(head) = find(turn, self.local)? {
             return if head.from == self.from { Ok(Some(head.at(turn.now))) } else { Err(unknown_task()) };
         }
+        if !consent::admits(turn, turn.actor(), &agent, self.from)? {
+            return Err(wire::unknown_agent());
+        }
         if self.expected_version.is_some_and(|version| version != agent.keys.version) {
             return Ok(None);
         }
@@ -172,6 +176,7 @@ impl Operation for Put {
             capabilities::count(turn, capability, None)?;
         }
         put(turn, self.local, None, &head)?;
+        activity::count(turn, &Counts { tasks_received: 1, ..Counts::default() })?;
         Ok(Some(head))
     }
 }
@@ -203,6 +208,9 @@ impl Operation for Patch {
         if let Some(status) = self.status {
             check_move(head.status, status, part)?;
             head.status = status;
+            if status == Status::Completed {
+                activity::count(turn, &Counts { tasks_completed: 1, ..Counts::default() })?;
+            }
         }
         if let Some(output) = &self.output {
             OUTPUTS.put(turn, &(self.local,), output)?;

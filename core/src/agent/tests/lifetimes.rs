@@ -213,7 +213,7 @@ fn ruling_foundation_relay_2_an_encrypted_send_over_budget_waits_and_is_never_42
 /// Ruling foundation-relay 1.
 #[test]
 fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
-    use crate::agent::mailbox::{Append, Appended, Body};
+    use crate::agent::mailbox::{Append, Appended, Body, Origin};
     let world = World::new();
     let bob = world.server_agent("Bob");
     let name = crate::agent::wire::actor_of(&crate::settings::Settings::default(), &bob.did).unwrap();
@@ -236,6 +236,7 @@ fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
         ttl: 60,
         expected_version: Some(0),
         opens_session: false,
+        origin: Origin::Elsewhere,
         proves: None,
     };
     let run =
@@ -243,7 +244,9 @@ fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
     assert_eq!(run(&append), Appended::KeysChanged);
     assert!(world.messages(&bob, "").is_empty());
     let right = Append { expected_version: Some(1), ..append };
+    let actors = world.rt.actors();
     assert!(matches!(run(&right), Appended::Stored { .. }));
+    assert_eq!(world.rt.actors(), actors, "a sender of another relay gets no actor here (ruling 5)");
     assert!(matches!(run(&right), Appended::Repeated { .. }));
 }
 

@@ -1,6 +1,7 @@
 //! Whole requests through the router, on a deployment in memory.
 
 mod channels;
+mod consents;
 mod delivery;
 mod identities;
 mod keys;
@@ -89,8 +90,15 @@ impl World {
 
     fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let response = self.response(method, path, headers, body);
-        let Body::Bytes(bytes) = &response.body else { panic!("{path} answered with a stream") };
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(bytes).unwrap() };
+        let bytes = match response.body {
+            Body::Bytes(bytes) => bytes.to_vec(),
+            // An export ends by itself; a stream of events would not.
+            Body::Stream(pieces) => {
+                let pieces = pieces.collect::<Vec<Bytes>>().now_or_never();
+                pieces.unwrap_or_else(|| panic!("{path} answered with an endless stream")).concat()
+            }
+        };
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
         Answer { status: response.status.as_u16(), headers: response.headers, body }
     }
 

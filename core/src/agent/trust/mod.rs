@@ -12,6 +12,7 @@ pub mod routes;
 
 use serde::{Deserialize, Serialize};
 
+use super::activity::{self, Counts};
 use super::{listing, record};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::directory::leaderboard::{self, Place, Placed, Unplace};
@@ -166,6 +167,7 @@ const STANDING: Table<(), Standing> = Table::new(88);
 pub const ENTRIES: &[Entry] = &[
     query::<ReadTrust>(),
     operation::<CountAttestation>(),
+    operation::<CountCorroboration>(),
     operation::<Settle>(),
     operation::<Endorse>(),
     operation::<TellTrust>(),
@@ -214,6 +216,20 @@ pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     turn.send(leaderboard::SHARD, &Unplace { did })
 }
 
+/// Takes a suspended agent from the leaderboard.
+pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
+    if STANDING.get(turn, &())?.is_none() {
+        return Ok(());
+    }
+    let did = record::did_of(&turn.actor().name)?;
+    turn.send(leaderboard::SHARD, &Unplace { did })
+}
+
+/// Puts an agent back to its place.
+pub(super) fn show(turn: &mut Turn<'_>) -> Result<()> {
+    TellTrust.run(turn)
+}
+
 /// Whether an attestation of this time, in whole milliseconds, is of this registration and not of one before.
 fn is_of(agent: &record::Agent, at: Timestamp) -> bool {
     agent.created.millis() <= at.millis()
@@ -255,8 +271,33 @@ impl Operation for CountAttestation {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        match record::active(turn)? {
-            Some(agent) if is_of(&agent, self.at) => change(turn, |standing| standing.made += 1),
+        match record::lasting(turn)? {
+            Some(agent) if is_of(&agent, self.at) => {
+                activity::count(turn, &Counts { attestations: 1, ..Counts::default() })?;
+                change(turn, |standing| standing.made += 1)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Another agent corroborated an attestation of this one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountCorroboration {
+    /// When the attestation was made.
+    pub at: Timestamp,
+}
+
+impl Operation for CountCorroboration {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "count_corroboration";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        match record::lasting(turn)? {
+            Some(agent) if is_of(&agent, self.at) => {
+                activity::count(turn, &Counts { corroborations: 1, ..Counts::default() })
+            }
             _ => Ok(()),
         }
     }
@@ -278,7 +319,7 @@ impl Operation for Settle {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        match record::active(turn)? {
+        match record::lasting(turn)? {
             Some(agent) if is_of(&agent, self.at) => change(turn, |standing| match self.agreed {
                 true => {
                     standing.agreed += 1;

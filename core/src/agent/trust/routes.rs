@@ -116,7 +116,7 @@ async fn read(cx: Cx) -> Result<Response> {
     if cx.recognized().await?.is_some_and(|caller| caller.actor == actor)
         && let Some(own) = runtime::query(&*cx.rt, actor.as_str(), &ReadProfile).await?
     {
-        messages = Some(own.usage.plus(&cx.rt.environment().usage.pending(&actor)).messages);
+        messages = Some(own.usage.plus(&cx.rt.environment().usage.pending(&actor).usage).messages);
     }
     Response::json(&trust(did, known, messages))
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::evidence::{self, Surroundings};
 use super::super::fold::needs_peers;
-use super::super::instrument;
 use super::super::tables::{ENTRIES, ROLLED};
+use super::super::{instrument, packed};
 use super::Spread;
 use super::tables::{BLOCKS, Broken, CONTROL, Days};
 use crate::Result;
@@ -82,7 +82,7 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
     let day = from.saturating_mul(BLOCK_DAYS);
     let (start, end) = ((target.to_owned(), day), (target.to_owned(), u32::MAX));
     let rows = BLOCKS.between(&(target.to_owned(), from), &(target.to_owned(), u32::MAX));
-    let entry = ENTRIES.first(turn, &ENTRIES.between(&start, &end))?.map(|((_, day, ..), _)| day);
+    let entry = packed::first_day(&ENTRIES, turn, target, day)?;
     let rolled = ROLLED.first(turn, &ROLLED.between(&start, &end))?.map(|((_, day, ..), _)| day);
     let row = BLOCKS.first(turn, &rows)?.map(|((_, block), _)| block);
     Ok([entry.map(block_of), rolled.map(block_of), row].into_iter().flatten().min())

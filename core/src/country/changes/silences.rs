@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::super::tables::NETWORKS;
-use super::tables::{Days, Hours, SILENCES, SilenceRow, VOLUME_DAYS, VOLUMES, WORK, Work};
+use super::tables::{Days, SILENCES, SilenceRow, VOLUME_DAYS, VOLUMES, WORK, Work};
 use super::{combine_again, soon};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::change::combine::Silence;
@@ -30,20 +30,18 @@ const SEARCH_INTERVALS: i64 = 360;
 /// A country that was lately measured is listened to this often.
 const LISTEN: i64 = 6 * HOUR;
 
-/// Counts measurements of (day, network, source): how many more there are by hour than before.
-pub fn heard(turn: &mut Turn<'_>, key: (u32, u32, u8), more: &[i64; 24]) -> Result<()> {
-    let Hours(mut hours) = VOLUMES.get(turn, &key)?.unwrap_or_default();
-    for (count, more) in hours.iter_mut().zip(more) {
-        *count = u32::try_from((i64::from(*count) + more).max(0)).unwrap_or(u32::MAX);
-    }
-    VOLUMES.put(turn, &key, &Hours(hours))?;
-    Ok(VOLUME_DAYS.put(turn, &(key.0,), &())?)
+/// Counts measurements of a day and source: how many more there are by network and hour than before.
+pub fn heard(turn: &mut Turn<'_>, (day, source): (u32, u8), more: &BTreeMap<u32, [i64; 24]>) -> Result<()> {
+    let mut volumes = VOLUMES.get(turn, &(day, source))?.unwrap_or_default();
+    more.iter().for_each(|(asn, hours)| volumes.add(*asn, hours));
+    VOLUMES.put(turn, &(day, source), &volumes)?;
+    Ok(VOLUME_DAYS.put(turn, &(day,), &())?)
 }
 
-/// A source was removed from (day, network, source).
-pub fn forget(turn: &mut Turn<'_>, key: (u32, u32, u8)) -> Result<()> {
-    VOLUMES.delete(turn, &key);
-    Ok(VOLUME_DAYS.put(turn, &(key.0,), &())?)
+/// A source was removed from a day.
+pub fn forget(turn: &mut Turn<'_>, (day, source): (u32, u8)) -> Result<()> {
+    VOLUMES.delete(turn, &(day, source));
+    Ok(VOLUME_DAYS.put(turn, &(day,), &())?)
 }
 
 /// Measurements of each source up to a time, by the source's code, with the hour of the newest since the epoch.
@@ -51,8 +49,8 @@ pub fn heard_until(view: &View<'_>, at: Timestamp) -> Result<BTreeMap<u8, (u64, 
     let last = at.hour();
     let mut found: BTreeMap<u8, (u64, i64)> = BTreeMap::new();
     let days = VOLUMES.between(&(), &(u32::try_from(at.day() + 1).unwrap_or(0),));
-    VOLUMES.visit(view, days, Direction::Ascending, |(day, _, source), Hours(hours)| {
-        for (hour, count) in (i64::from(day) * 24..=last).zip(hours).filter(|(_, count)| *count > 0) {
+    VOLUMES.visit(view, days, Direction::Ascending, |(day, source), volumes| {
+        for (hour, count) in (i64::from(day) * 24..=last).zip(volumes.sum()).filter(|(_, count)| *count > 0) {
             let sum = found.entry(source).or_default();
             *sum = (sum.0 + u64::from(count), sum.1.max(hour));
         }
@@ -101,9 +99,8 @@ fn report(turn: &mut Turn<'_>) -> Result<bool> {
         VOLUME_DAYS.delete(turn, &(*day,));
         let mut sums: BTreeMap<u8, [u32; 24]> =
             super::super::Source::ALL.iter().map(|source| (source.code(), [0; 24])).collect();
-        VOLUMES.visit(turn, VOLUMES.prefix(&(*day,)), Direction::Ascending, |(_, _, source), Hours(hours)| {
-            let sum = sums.entry(source).or_insert([0; 24]);
-            sum.iter_mut().zip(hours).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        VOLUMES.visit(turn, VOLUMES.prefix(&(*day,)), Direction::Ascending, |(_, source), volumes| {
+            sums.insert(source, volumes.sum());
             Ok(true)
         })?;
         days.extend(sums.into_iter().map(|(source, hours)| (source, *day, hours)));
@@ -122,25 +119,18 @@ fn load(turn: &Turn<'_>, first: i64, last: i64) -> Result<BTreeMap<u8, Vec<Volum
     let day = |day: i64| u32::try_from(day.max(0)).unwrap_or(0);
     let mut sources: BTreeMap<u8, BTreeMap<u32, Volume>> = BTreeMap::new();
     let first = first.max(0);
-    VOLUMES.visit(
-        turn,
-        VOLUMES.between(&(day(first),), &(day(last),)),
-        Direction::Ascending,
-        |(day, asn, source), Hours(hours)| {
-            // Measurements whose network is withheld are of no network.
-            if asn != 0 {
-                let volume = sources.entry(source).or_default().entry(asn).or_insert_with(|| Volume {
-                    asn,
-                    first,
-                    ..Volume::default()
-                });
-                let at = usize::try_from(i64::from(day) - first).unwrap_or(0);
-                volume.days.resize(at, [0; 24]);
-                volume.days.push(hours);
-            }
-            Ok(true)
-        },
-    )?;
+    let days = VOLUMES.between(&(day(first),), &(day(last),));
+    VOLUMES.visit(turn, days, Direction::Ascending, |(day, source), volumes| {
+        let at = usize::try_from(i64::from(day) - first).unwrap_or(0);
+        // Measurements whose network is withheld are of no network.
+        for (asn, hours) in volumes.0.into_iter().filter(|(asn, _)| *asn != 0) {
+            let new = || Volume { asn, first, ..Volume::default() };
+            let volume = sources.entry(source).or_default().entry(asn).or_insert_with(new);
+            volume.days.resize(at, [0; 24]);
+            volume.days.push(hours);
+        }
+        Ok(true)
+    })?;
     let mut out = BTreeMap::new();
     for (source, volumes) in sources {
         let mut weighed = Vec::with_capacity(volumes.len());

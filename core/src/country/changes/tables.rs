@@ -8,6 +8,7 @@ use crate::Timestamp;
 use crate::change::combine::Silence;
 use crate::change::merge::Found;
 use crate::change::series::Block;
+use crate::change::volume::Day;
 use crate::kv::{Row, Table};
 use crate::world::Elsewhere;
 
@@ -73,16 +74,46 @@ pub struct Reported {
 }
 impl Row for Reported {}
 
-/// Measurements of a network and source by hour of a day. Days come first: they are always read over all networks.
-pub const VOLUMES: Table<(u32, u32, u8), Hours> = Table::new(47);
+/// Measurements of the networks by hour, by day and source.
+pub const VOLUMES: Table<(u32, u8), Volumes> = Table::new(47);
 /// Silences, by source and start (hours since the epoch).
 pub const SILENCES: Table<(u8, i64), SilenceRow> = Table::new(48);
 /// Days whose volume changed.
 pub const VOLUME_DAYS: Table<(u32,), ()> = Table::new(49);
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hours(pub [u32; 24]);
-impl Row for Hours {}
+/// Counts by hour of each network with any, in the order of networks (0 = withheld). One row for all: they are always read
+/// together, and a fold meets most networks of a country on every day.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Volumes(pub Vec<(u32, Day)>);
+impl Row for Volumes {
+    const VERSION: u8 = 2;
+}
+
+impl Volumes {
+    /// Adds how many more measurements of a network there are by hour than before.
+    pub fn add(&mut self, asn: u32, more: &[i64; 24]) {
+        let at = match self.0.binary_search_by_key(&asn, |(known, _)| *known) {
+            Ok(at) => at,
+            Err(at) => {
+                self.0.insert(at, (asn, Day::default()));
+                at
+            }
+        };
+        let counts = self.0.get_mut(at).map(|(_, hours)| hours.iter_mut()).into_iter().flatten();
+        for (count, more) in counts.zip(more) {
+            *count = u32::try_from((i64::from(*count) + more).max(0)).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// Counts by hour over all networks.
+    pub fn sum(&self) -> Day {
+        let mut sum = Day::default();
+        for (_, hours) in &self.0 {
+            sum.iter_mut().zip(hours).for_each(|(sum, count)| *sum = sum.saturating_add(*count));
+        }
+        sum
+    }
+}
 
 /// A silence and what the world says of its source in other countries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

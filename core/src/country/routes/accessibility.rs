@@ -11,8 +11,9 @@ use super::input;
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
 use crate::http::{Cx, Response};
-use crate::world::{self, ListedBy, TargetRows, TargetSummary};
-use crate::{Error, Result, Timestamp, order, reference, runtime};
+use crate::starter::Country;
+use crate::world::{self, CountrySummary, ListedBy, TargetRows, TargetSummary};
+use crate::{Error, Result, Timestamp, country, order, reference, runtime};
 
 /// Countries asked at one time.
 pub const AT_ONCE: usize = 6;
@@ -192,14 +193,26 @@ const SUMMARY_TABLE: Tabular =
 
 pub async fn summary(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "country")?;
-    tabular::send(&cx, &SUMMARY_TABLE, country.code, cx.kept(summary_page(&cx)).await?)
+    let key = [country::documents::ACCESSIBILITY, country.code].concat();
+    tabular::published(&cx, &SUMMARY_TABLE, country.code, &key, summary_then(&cx, country)).await
 }
 
-async fn summary_page(cx: &Cx) -> Result<Response> {
-    let country = input::path_country(cx, "country")?;
+/// About the past.
+async fn summary_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     let at = cx.time("as_of")?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
+    Response::json(&summary_body(country, &rows, &overall, cx.now(), at))
+}
+
+/// What of a country can be reached, by the verdicts of its targets.
+pub(in crate::country) fn summary_body(
+    country: &'static Country,
+    rows: &[TargetSummary],
+    overall: &CountrySummary,
+    now: Timestamp,
+    at: Option<Timestamp>,
+) -> SummaryBody {
     let checked: Vec<&TargetSummary> = rows.iter().filter(|row| row.evidence > 0).collect();
     let mut blocked: Vec<&&TargetSummary> = checked.iter().filter(|row| row.is_measured_block()).collect();
     let accessible = checked.iter().filter(|row| row.state == State::Accessible).count();
@@ -208,7 +221,7 @@ async fn summary_page(cx: &Cx) -> Result<Response> {
     order::sort_by(&mut blocked, |a, b| {
         b.blocked_weight.total_cmp(&a.blocked_weight).then(b.evidence.cmp(&a.evidence))
     });
-    Response::json(&SummaryBody {
+    SummaryBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
         total_domains_checked: checked.len(),
@@ -218,7 +231,7 @@ async fn summary_page(cx: &Cx) -> Result<Response> {
         unknown_count: checked.len() - decided,
         block_rate: if decided == 0 { 0.0 } else { round(blocked_count as f64 / decided as f64) },
         measurements: overall.recent,
-        last_updated: overall.newest.unwrap_or_else(|| tabular::generated(cx, at)).to_string(),
+        last_updated: overall.newest.unwrap_or(now).to_string(),
         top_blocked: blocked
             .into_iter()
             .take(TOP)
@@ -231,7 +244,7 @@ async fn summary_page(cx: &Cx) -> Result<Response> {
         sources: overall.sources.iter().map(|source| source.source.clone()).collect(),
         license: crate::country::strictest(&overall.sources),
         as_of: at.map(|at| at.to_string()),
-    })
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -269,19 +282,29 @@ pub struct ServiceBody {
     as_of: Option<String>,
 }
 
-/// Countries that have measured a subject, and those with a list or a starter fact that names it.
-pub async fn countries_of(cx: &Cx, subject: &Subject) -> Result<Vec<String>> {
+/// What the world knows of a subject.
+pub struct Known {
+    /// Countries that have measured it, and those with a list or a starter fact that names it.
+    pub codes: Vec<String>,
+    /// Those of them with a list that names it.
+    pub listed: Vec<String>,
+    /// The latest rows: (country, row).
+    pub rows: Vec<(String, TargetSummary)>,
+}
+
+pub async fn known_of(cx: &Cx, subject: &Subject) -> Result<Known> {
     let targets: Vec<String> = subject.roles.iter().map(|role| role.key.clone()).collect();
     let listing = ListedBy { targets: targets.clone() };
     let listed = runtime::query(&*cx.rt, world::actor().name, &listing).await?;
     let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
-    let mut codes: BTreeSet<String> = order::gather(rows.into_iter().map(|(country, _)| country).chain(listed));
+    let mut codes: BTreeSet<String> =
+        order::gather(rows.iter().map(|(country, _)| country.clone()).chain(listed.iter().cloned()));
     for country in crate::starter::Country::all() {
         if crate::starter::known_blocks::find(country.code, &subject.name).is_some() {
             codes.insert(country.code.to_owned());
         }
     }
-    Ok(codes.into_iter().collect())
+    Ok(Known { codes: codes.into_iter().collect(), listed, rows })
 }
 
 /// Asks several countries about one subject.
@@ -332,7 +355,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
         return Err(not_found());
     }
     let at = cx.time("as_of")?;
-    let codes = countries_of(cx, &subject).await?;
+    let codes = known_of(cx, &subject).await?.codes;
     let answers = ask_all(cx, &subject, codes, at).await?;
     let now = tabular::generated(cx, at).to_string();
     let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));

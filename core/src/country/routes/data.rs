@@ -13,7 +13,8 @@ use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
 use crate::reference::{self, Interested};
-use crate::world::{self, Countries, CountrySummary};
+use crate::starter::Country;
+use crate::world::{self, Countries, CountrySummary, TargetSummary};
 use crate::{Result, Timestamp, country, order, runtime};
 
 /// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
@@ -183,16 +184,28 @@ const ISPS_TABLE: Tabular = Tabular {
 
 pub async fn isps(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "code")?;
-    tabular::send(&cx, &ISPS_TABLE, country.code, cx.kept(isps_page(&cx)).await?)
+    let key = [country::documents::ISPS, country.code].concat();
+    tabular::published(&cx, &ISPS_TABLE, country.code, &key, isps_then(&cx, country)).await
 }
 
-async fn isps_page(cx: &Cx) -> Result<Response> {
-    let country = input::path_country(cx, "code")?;
+/// About the past.
+async fn isps_then(cx: &Cx, country: &'static Country) -> Result<Response> {
     let at = cx.time("as_of")?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
+    Response::json(&isps_body(country, &rows, &overall, cx.now(), at))
+}
+
+/// The networks of a country by the verdicts of its targets.
+pub(in crate::country) fn isps_body(
+    country: &'static Country,
+    rows: &[TargetSummary],
+    overall: &CountrySummary,
+    now: Timestamp,
+    at: Option<Timestamp>,
+) -> IspsBody {
     let mut networks: BTreeMap<u32, Found> = BTreeMap::new();
-    for row in &rows {
+    for row in rows {
         for network in &row.networks {
             let entry = networks.entry(network.asn).or_default();
             entry.0 = entry.0.take().or_else(|| network.name.clone());
@@ -210,13 +223,13 @@ async fn isps_page(cx: &Cx) -> Result<Response> {
     order::sort_by(&mut isps, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     let count = |level: &str| isps.iter().filter(|isp| isp.threat_level == level).count();
     let average = isps.iter().map(|isp| isp.block_rate).sum::<f64>() / isps.len().max(1) as f64;
-    Response::json(&IspsBody {
+    IspsBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
         // The present page is as old as its summary, where there is one; any other is computed now.
         generated: match (at, overall.total) {
             (None, 1..) => overall.at,
-            _ => tabular::generated(cx, at),
+            _ => now,
         }
         .to_string(),
         period: "30 days (messaging services 14 days)".to_owned(),
@@ -231,7 +244,7 @@ async fn isps_page(cx: &Cx) -> Result<Response> {
         license: country::strictest(&overall.sources),
         isps,
         as_of: at.map(|at| at.to_string()),
-    })
+    }
 }
 
 fn isp(asn: u32, (name, measurements, domains): Found) -> IspRow {

@@ -6,14 +6,16 @@ use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::accessibility::{AT_ONCE, ask_all, countries_of};
+use super::accessibility::{AT_ONCE, Known, ask_all, known_of};
 use super::detect::{Question, StatusCounts, license};
 use super::input;
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{Detection, Explanation, History, HistoryDay, NetworkAnswer, State, Subject, round, sentence};
+use crate::country::{
+    Detection, Explanation, History, HistoryDay, NetworkAnswer, Source, State, Subject, round, sentence,
+};
 use crate::http::{Cx, Response};
 use crate::time::DAY;
-use crate::world::{self, ListedBy, TargetRows};
+use crate::world::TargetSummary;
 use crate::{Result, Timestamp, reference, runtime, starter};
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -105,8 +107,8 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     let subject = subject(cx).await?;
     let at = cx.time("as_of")?;
     let explain = cx.flag("explain")?.unwrap_or(false);
-    let (codes, elsewhere, mut blocking) = suspects(cx, &subject, at).await?;
-    let mut answers = ask_all(cx, &subject, codes, at).await?;
+    let Survey { suspects, elsewhere, mut blocking, .. } = survey(cx, &subject, at).await?;
+    let mut answers = ask_all(cx, &subject, suspects, at).await?;
     let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     counts.accessible += elsewhere.accessible;
     counts.unknown += elsewhere.unknown;
@@ -139,37 +141,53 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     })
 }
 
-/// The countries that may block a subject, what the others say by the latest summaries, and how many networks block in
-/// those. Only the past is asked
-/// everywhere: a popular site is measured in every country, and blocked in few.
-async fn suspects(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<(Vec<String>, StatusCounts, usize)> {
-    let codes = countries_of(cx, subject).await?;
-    let mut elsewhere = StatusCounts::default();
+/// What is known of a subject without asking every country: a popular site is measured in every country, and blocked in
+/// few. Only the past is asked everywhere.
+#[derive(Default)]
+struct Survey {
+    /// All that have something to say.
+    codes: Vec<String>,
+    /// Those of them that may block it.
+    suspects: Vec<String>,
+    /// What the others say by their latest summaries.
+    elsewhere: StatusCounts,
+    /// Networks that block in those.
+    blocking: usize,
+    /// Licences of what those rest on.
+    licences: BTreeSet<String>,
+}
+
+async fn survey(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<Survey> {
+    let Known { codes, listed, rows } = known_of(cx, subject).await?;
     if at.is_some() {
-        return Ok((codes, elsewhere, 0));
+        return Ok(Survey { suspects: codes.clone(), codes, ..Survey::default() });
     }
-    let targets: Vec<String> = subject.roles.iter().filter(|r| r.essential).map(|role| role.key.clone()).collect();
-    let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
-    let listing = ListedBy { targets: subject.roles.iter().map(|role| role.key.clone()).collect() };
-    let listed = runtime::query(&*cx.rt, world::actor().name, &listing).await?;
-    let (mut suspects, mut blocking) = (Vec::new(), 0);
-    for code in codes {
-        let states = || rows.iter().filter(|(country, _)| *country == code).map(|(_, row)| row.state);
-        let documented = starter::known_blocks::find(&code, &subject.name).is_some();
-        if documented || listed.contains(&code) || states().any(|state| state == State::Blocked) {
-            suspects.push(code);
+    let mut survey = Survey::default();
+    let essential = |target: &str| subject.roles.iter().any(|role| role.essential && role.key == target);
+    let mut by_country: BTreeMap<&str, Vec<&TargetSummary>> = BTreeMap::new();
+    for (country, row) in rows.iter().filter(|(_, row)| essential(&row.target)) {
+        by_country.entry(country).or_default().push(row);
+    }
+    for code in &codes {
+        let rows = by_country.get(code.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let documented = starter::known_blocks::find(code, &subject.name).is_some();
+        if documented || listed.contains(code) || rows.iter().any(|row| row.state == State::Blocked) {
+            survey.suspects.push(code.clone());
             continue;
         }
-        let networks = rows.iter().filter(|(country, _)| *country == code).flat_map(|(_, row)| &row.networks);
+        let networks = rows.iter().flat_map(|row| &row.networks);
         let blocked = networks.filter(|network| network.asn != 0 && network.state == State::Blocked);
-        blocking += blocked.map(|network| network.asn).collect::<BTreeSet<_>>().len();
-        if states().any(|state| state == State::Accessible) {
-            elsewhere.accessible += 1;
+        survey.blocking += blocked.map(|network| network.asn).collect::<BTreeSet<_>>().len();
+        let sources = rows.iter().flat_map(|row| &row.sources).filter_map(|id| Source::by_id(id));
+        survey.licences.extend(sources.map(|source| source.licence_under(cx.settings()).to_owned()));
+        if rows.iter().any(|row| row.state == State::Accessible) {
+            survey.elsewhere.accessible += 1;
         } else {
-            elsewhere.unknown += 1;
+            survey.elsewhere.unknown += 1;
         }
     }
-    Ok((suspects, elsewhere, blocking))
+    survey.codes = codes;
+    Ok(survey)
 }
 
 fn blocking_networks(answer: &Detection) -> impl Iterator<Item = &NetworkAnswer> {
@@ -255,13 +273,19 @@ async fn history_page(cx: &Cx) -> Result<Response> {
     let subject = subject(cx).await?;
     let days = cx.count("days", 30, 365)?;
     let at = cx.time("as_of")?;
-    let codes = match cx.query("country")? {
-        Some(country) => input::country(&country)?.map(|country| vec![country.code.to_owned()]).unwrap_or_default(),
-        None => countries_of(cx, &subject).await?,
+    let Survey { codes, suspects, elsewhere, licences, .. } = match cx.query("country")? {
+        Some(country) => {
+            let one = input::country(&country)?.map(|country| vec![country.code.to_owned()]).unwrap_or_default();
+            Survey { codes: one.clone(), suspects: one, ..Survey::default() }
+        }
+        None => survey(cx, &subject, at).await?,
     };
-    let answers = ask_all(cx, &subject, codes.clone(), at).await?;
-    let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
-    let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
+    let answers = ask_all(cx, &subject, suspects, at).await?;
+    let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
+    counts.accessible += elsewhere.accessible;
+    counts.unknown += elsewhere.unknown;
+    let mut licences: Vec<String> = licences.into_iter().collect();
+    licences.extend(answers.iter().flat_map(|(_, answer)| answer.licences.clone()));
     let blocking: Vec<String> = answers
         .iter()
         .filter(|(_, answer)| answer.state == State::Blocked)

@@ -11,8 +11,10 @@ pub(crate) mod input;
 mod sources;
 
 pub(crate) use accessibility::AT_ONCE;
+pub(super) use accessibility::summary_body;
 pub use admin::SweepBody;
 pub use classify::{ClassifyResult, classify_one};
+pub(super) use data::isps_body;
 pub(crate) use data::measured;
 
 use crate::analytics::FORMAT;

@@ -104,6 +104,8 @@ fn ruling_foundation_relay_25_measurements_that_agree_later_anchor_the_first_who
         server.attest(&first, "domain-blocked", domain);
         server.attest(&first, "domain-blocked", domain);
     }
+    // Of two at one instant, the ids would say which came first.
+    server.0.advance(Duration::from_secs(1));
     server.attest(&second, "domain-blocked", "a.org");
     server.attest(&wrong, "service-accessible", "a.org");
     server.days(2);

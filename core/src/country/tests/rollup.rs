@@ -6,7 +6,7 @@ use http::Method;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::rows::{fold, parsed, stored};
+use super::rows::{cells, fold, parsed, reset, stored};
 use super::{ADMIN, HEADER, Server, rows, shared};
 use crate::Timestamp;
 use crate::actor::host::{self, Space};
@@ -91,7 +91,7 @@ fn ruling_intelligence_10_no_answer_about_any_time_changes_when_measurements_are
     let targets = ["example.org", "telegram", "telegram.org"];
     let ask = || answers(&server, "IT", &targets, &moments);
     let before = ask();
-    let (entries, _) = table(&server, "IT", ENTRIES);
+    let entries = cells(&server.0.rows(&ActorId::new(Kind::Country, "IT")));
     assert!(entries > 20 && table(&server, "IT", ROLLED).0 == 0);
     assert!(before.iter().any(|answer| answer["status"] == "blocked"));
     advance(&server, 9);
@@ -196,9 +196,12 @@ fn rulings_intelligence_10_35_a_removed_source_takes_its_counts_with_it() {
 
 /// Rolls up a country in memory whose clock stands in 2027, so that what [`parsed`] makes is old; how many steps it took.
 fn roll_up(store: &mut MemoryStore) -> usize {
+    roll_up_at(store, Timestamp(1_800_000_000_000_000))
+}
+
+fn roll_up_at(store: &mut MemoryStore, now: Timestamp) -> usize {
     let actor = ActorId::new(Kind::Country, "KE");
     let settings = Settings::default();
-    let now = Timestamp(1_800_000_000_000_000);
     let run = |store: &mut MemoryStore, work: &dyn Fn(&Space<'_>) -> crate::kv::Batch| {
         let batch = work(&Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings });
         store.apply(batch).unwrap();
@@ -226,30 +229,44 @@ fn roll_up(store: &mut MemoryStore) -> usize {
 /// any size is done in steps.
 #[test]
 fn rulings_intelligence_10_relay_19_a_rollup_goes_in_bounded_steps() {
-    let measurement = |n: u32| crate::measurement::Parsed {
-        country: *b"KE",
-        asn: Some(n % 7),
-        time: Timestamp(1_700_000_000_000_000).plus(i64::from(n % 40) * DAY),
-        identity: [n.to_be_bytes(), n.to_be_bytes()].concat().try_into().unwrap(),
-        form: crate::measurement::Form::Raw,
-        vote_key: 0,
-        row_hash: n,
-        contributions: vec![crate::measurement::Contribution {
-            target: crate::measurement::TargetKey::from_host(&format!("site{}.org", n % 450)).unwrap(),
-            outcome: crate::measurement::Outcome::Judged(crate::measurement::Judgement {
-                rule: crate::verdict::RuleId::TlsReset,
-                technique: None,
-            }),
-        }],
-        primary: Some(0),
-        witness: crate::measurement::Witness::Uid(format!("uid-{n}")),
-    };
+    let measurement = |n: u32| reset(n % 450, n % 7, n % 40, n);
     let many: Vec<_> = (0..3_000).map(measurement).collect();
     let mut store = MemoryStore::default();
     fold(&mut store, &many);
     assert!(roll_up(&mut store) > 20);
     let left = stored(&store).iter().filter(|(key, _)| key[0] == ENTRIES).count();
     assert_eq!(left, 0);
+}
+
+/// Rulings intelligence 10 and 15: days that grow old are taken out of a month, and what is left of it, large or small, is
+/// kept as if it had never been more.
+#[test]
+fn rulings_intelligence_10_15_what_a_rollup_leaves_of_a_month_is_kept_as_if_it_were_all() {
+    // A month in one row of more cells than a step takes, and one whose days have rows of their own.
+    let small = (0..1_200).map(|n| reset(n % 2, n / 40, n % 40, n));
+    let large = (2_000..8_000u32).map(|n| reset(99, 5, n % 40, n.wrapping_mul(2_654_435_761)));
+    let all: Vec<_> = small.chain(large).collect();
+    let begin = Timestamp(1_700_000_000_000_000);
+    for days in [5, 12, 36] {
+        let border = begin.plus(days * DAY);
+        let now = Timestamp(border.day() * DAY).plus(crate::country::rollup::ROLL_UP_AFTER);
+        let (old, young): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|row| row.time.day() < border.day());
+        let [mut both, mut only_old, mut only_young] = [&all, &old, &young].map(|rows| {
+            let mut store = MemoryStore::default();
+            fold(&mut store, rows);
+            store
+        });
+        assert!(roll_up_at(&mut both, now) > 1);
+        roll_up_at(&mut only_old, now);
+        let of = |store: &MemoryStore, table: u8| {
+            stored(store).into_iter().filter(|(key, _)| key[0] == table).collect::<Vec<_>>()
+        };
+        assert!(of(&both, ENTRIES) == of(&only_young, ENTRIES), "{days} days");
+        assert!(of(&only_old, ENTRIES).is_empty());
+        assert!(of(&both, ROLLED) == of(&only_old, ROLLED), "{days} days");
+        roll_up_at(&mut only_young, now);
+        assert!(of(&only_young, ROLLED).is_empty());
+    }
 }
 
 proptest! {

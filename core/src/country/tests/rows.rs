@@ -5,11 +5,13 @@ use proptest::prelude::*;
 use super::{HEADER, Server, rows, shared};
 use crate::Timestamp;
 use crate::actor::host::{self, Space};
-use crate::actor::{ActorId, Call, Kind};
-use crate::country::Source;
+use crate::actor::{self, ActorId, Call, Kind};
+use crate::country::packed::Cells;
+use crate::country::{Fold, FoldReport, Source};
 use crate::import::group::Groups;
+use crate::import::runs::{self, Merge};
 use crate::import::{ImportKind, Options};
-use crate::kv::{Direction, MemoryStore, Range, Read, Store};
+use crate::kv::{Direction, MemoryStore, Range, Read, Store, decode_row};
 use crate::measurement::outcome::{EndpointSet, Judgement, flag};
 use crate::measurement::{Contribution, Form, Outcome, Parsed, TargetKey, Witness};
 use crate::settings::Settings;
@@ -48,21 +50,65 @@ pub fn parsed(measurements: u8) -> impl Strategy<Value = Parsed> {
     )
 }
 
-pub fn fold(store: &mut MemoryStore, chunk: &[Parsed]) {
+/// Folds rows as an import does; in how many operations.
+pub fn fold(store: &mut MemoryStore, chunk: &[Parsed]) -> usize {
+    apply(store, grouped(chunk).folds(Source::Ooni, 0).into_values().flatten())
+}
+
+fn grouped(chunk: &[Parsed]) -> Groups {
     let mut groups = Groups::default();
-    for parsed in chunk {
-        groups.add(parsed.clone());
+    chunk.iter().for_each(|parsed| groups.add(parsed.clone()));
+    groups
+}
+
+/// Folds rows as an import larger than memory does; how many exact repeats were met.
+fn fold_runs(store: &mut MemoryStore, chunks: &[&[Parsed]]) -> u64 {
+    let mut repeats = 0;
+    let mut runs = Vec::new();
+    for chunk in chunks {
+        let sorted = grouped(chunk).sorted();
+        repeats += sorted.repeats;
+        let mut run = Vec::new();
+        runs::write(&sorted, Source::Ooni, &mut run).unwrap();
+        runs.push(run);
     }
-    for fold in groups.folds(Source::Ooni, 0).into_values().flatten() {
-        let actor = ActorId::new(Kind::Country, "KE");
-        let settings = Settings::default();
-        let call = Call::operation("KE", &fold).unwrap();
-        let now = Timestamp(1_800_000_000_000_000);
-        let outcome =
-            host::perform(&Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings }, &call);
-        outcome.reply.unwrap();
-        store.apply(outcome.batch).unwrap();
+    let mut merge = Merge::new(runs.iter().map(Vec::as_slice).collect(), 0).unwrap();
+    let folds = std::iter::from_fn(|| merge.next_fold().unwrap());
+    apply(
+        store,
+        folds.map(|(country, fold)| {
+            assert_eq!(country, *b"KE");
+            fold
+        }),
+    );
+    repeats + merge.repeats
+}
+
+/// Applies folds; in how many operations.
+fn apply(store: &mut MemoryStore, folds: impl Iterator<Item = Fold>) -> usize {
+    let mut operations = 0;
+    for mut fold in folds {
+        while !fold.cells.is_empty() {
+            let actor = ActorId::new(Kind::Country, "KE");
+            let settings = Settings::default();
+            let call = Call::operation("KE", &fold).unwrap();
+            let now = Timestamp(1_800_000_000_000_000);
+            let outcome =
+                host::perform(&Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings }, &call);
+            let report: FoldReport = actor::decode(&outcome.reply.unwrap()).unwrap();
+            store.apply(outcome.batch).unwrap();
+            assert!(report.cells > 0);
+            fold.cells.drain(..report.cells);
+            operations += 1;
+        }
     }
+    operations
+}
+
+/// Cells in the rows that keep measurements.
+pub fn cells(rows: &[(Vec<u8>, Vec<u8>)]) -> usize {
+    let rows = rows.iter().filter(|(key, _)| key[0] == 16);
+    rows.map(|(_, value)| decode_row::<Cells>(value).unwrap().walk(0).map(Result::unwrap).count()).sum()
 }
 
 /// Everything but the outbox, whose messages are numbered.
@@ -100,6 +146,11 @@ proptest! {
         fold(&mut other, b);
         fold(&mut other, &distinct[repeat.index(distinct.len())..]);
         prop_assert_eq!(stored(&once), stored(&other));
+
+        let mut merged = MemoryStore::default();
+        let repeats = fold_runs(&mut merged, &[b, a, &distinct[repeat.index(distinct.len())..]]);
+        prop_assert_eq!(stored(&once), stored(&merged));
+        prop_assert_eq!(repeats as usize, distinct.len() - repeat.index(distinct.len()));
     }
 }
 
@@ -191,30 +242,49 @@ fn a_dry_run_counts_and_changes_nothing_and_a_retry_of_a_chunk_is_a_no_op() {
     assert_eq!((&dry["accepted"], &dry["duplicate"]), (&0.into(), &6.into()), "{dry}");
 }
 
+/// One measurement of a site that resets.
+pub fn reset(site: u32, asn: u32, day: u32, n: u32) -> Parsed {
+    Parsed {
+        country: *b"KE",
+        asn: Some(asn),
+        time: Timestamp(1_700_000_000_000_000).plus(i64::from(day) * crate::time::DAY),
+        identity: [n.to_be_bytes(), n.to_be_bytes()].concat().try_into().unwrap(),
+        form: Form::Raw,
+        vote_key: 0,
+        row_hash: n,
+        contributions: vec![Contribution {
+            target: TargetKey::from_host(&format!("site{site}.org")).unwrap(),
+            outcome: Outcome::Judged(Judgement { rule: RuleId::TlsReset, technique: None }),
+        }],
+        primary: Some(0),
+        witness: Witness::Uid(format!("uid-{n}")),
+    }
+}
+
 /// Ruling foundation-relay 19.
 #[test]
 fn ruling_foundation_relay_19_no_fold_changes_more_rows_than_an_operation_may() {
     let mut store = MemoryStore::default();
-    let many: Vec<Parsed> = (0..3_000u32)
-        .map(|n| Parsed {
-            country: *b"KE",
-            asn: Some(n % 700),
-            time: Timestamp(1_700_000_000_000_000).plus(i64::from(n % 40) * crate::time::DAY),
-            identity: [n.to_be_bytes(), n.to_be_bytes()].concat().try_into().unwrap(),
-            form: Form::Raw,
-            vote_key: 0,
-            row_hash: n,
-            contributions: vec![Contribution {
-                target: TargetKey::from_host(&format!("site{}.org", n % 900)).unwrap(),
-                outcome: Outcome::Judged(Judgement { rule: RuleId::TlsReset, technique: None }),
-            }],
-            primary: Some(0),
-            witness: Witness::Uid(format!("uid-{n}")),
-        })
-        .collect();
+    let many: Vec<Parsed> = (0..3_000).map(|n| reset(n % 900, n % 700, n % 40, n)).collect();
     // The host refuses an operation over the limit, and `fold` unwraps.
     fold(&mut store, &many);
-    let entries =
-        store.scan(&Range { start: vec![16], end: Some(vec![17]) }, Direction::Ascending, usize::MAX).unwrap();
-    assert!(entries.len() > 2_900, "{}", entries.len());
+    assert!(cells(&stored(&store)) > 2_900);
+}
+
+/// Rulings foundation-relay 19 and intelligence 15.
+#[test]
+fn rulings_relay_19_intelligence_15_many_months_that_outgrow_their_row_at_once_take_several_operations() {
+    // Twenty sites on 31 days of one block (19,680 is its first), just under what a row takes, then over it.
+    let measurement = |n: u32| reset(n % 20, 7, 5 + n / 20 % 31, n.wrapping_mul(2_654_435_761));
+    let (first, then): (Vec<_>, Vec<_>) =
+        ((0..44_000).map(measurement).collect(), (44_000..48_000).map(measurement).collect());
+    let mut steps = MemoryStore::default();
+    fold(&mut steps, &first);
+    let rows = |store: &MemoryStore| stored(store).into_iter().filter(|(key, _)| key[0] == 16).collect::<Vec<_>>();
+    assert_eq!(rows(&steps).len(), 20);
+    assert!(fold(&mut steps, &then) > 4, "each operation may add some rows only");
+    assert_eq!(rows(&steps).len(), 20 * (1 + 31));
+    let mut once = MemoryStore::default();
+    fold(&mut once, &[then, first].concat());
+    assert!(stored(&once) == stored(&steps));
 }

@@ -68,7 +68,7 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
     };
     let topics = cx.query("topic")?.map(|topic| codes(&topic));
     let listed = match &topics {
-        Some(codes) => listed(cx, country.clone(), codes).await?,
+        Some(codes) => listed(cx, codes).await?,
         None => Vec::new(),
     };
     Ok(Filter {
@@ -92,11 +92,11 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
 }
 
 /// Domains of incidents that imported lists put under one of these categories: the world knows the lists.
-async fn listed(cx: &Cx, country: Option<String>, codes: &[String]) -> Result<Vec<String>> {
+async fn listed(cx: &Cx, codes: &[String]) -> Result<Vec<String>> {
     if codes.is_empty() {
         return Ok(Vec::new());
     }
-    let mut domains = runtime::query(&*cx.rt, actor().name, &Domains { country }).await?;
+    let mut domains = runtime::query(&*cx.rt, actor().name, &Domains).await?;
     let found = runtime::query(&*cx.rt, world::actor().name, &CategoriesOf { domains: domains.clone() }).await?;
     let mut found = found.into_iter();
     domains.retain(|_| found.next().flatten().is_some_and(|code| codes.contains(&code)));

@@ -1,0 +1,229 @@
+//! `heliograph dump` and `heliograph load`.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use heliograph_core::moving::{ActorRows, Check, Checked, DumpPage, FORMAT, Header, Load, Loaded, Next, Totals};
+use serde::{Deserialize, Serialize};
+
+use super::args::Common;
+use super::client::Client;
+use crate::keyfile;
+
+/// Bytes of lines that go in one request, and lines.
+const BATCH_BYTES: usize = 1 << 20;
+const BATCH_LINES: usize = 32;
+
+/// The last line.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct End {
+    end: Totals,
+}
+
+pub fn dump(common: &Common, file: &Path) -> Result<(), String> {
+    let client = Client::open_closed(common, false)?;
+    let header: Header = client.get("/v1/admin/dump/header")?;
+    let refuse = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let target = options.open(file).map_err(refuse)?;
+    let written = write(&client, &header, &target);
+    let written = written.and_then(|totals| target.sync_all().map(|()| totals).map_err(refuse));
+    if written.is_err() {
+        // The error is what the caller needs to know.
+        let _ = std::fs::remove_file(file);
+    }
+    let totals = written?;
+    println!("{} ({} actors, {} rows)", file.display(), totals.actors, totals.rows);
+    eprintln!(
+        "what is sealed stays sealed: loading needs the master keys of this deployment, in its key file or its secrets"
+    );
+    Ok(())
+}
+
+fn write(client: &Client, header: &Header, target: &File) -> Result<Totals, String> {
+    let mut out = BufWriter::new(target);
+    put(&mut out, header)?;
+    let mut totals = Totals::default();
+    pages(client, |line| {
+        totals.count(&line).map_err(|error| error.to_string())?;
+        put(&mut out, &line)
+    })?;
+    put(&mut out, &End { end: totals })?;
+    out.flush().map_err(|error| error.to_string())?;
+    Ok(totals)
+}
+
+fn put(out: &mut impl Write, line: &impl Serialize) -> Result<(), String> {
+    serde_json::to_writer(&mut *out, line).map_err(|error| error.to_string())?;
+    out.write_all(b"\n").map_err(|error| error.to_string())
+}
+
+/// Visits every line that a dump of this deployment has.
+fn pages(client: &Client, mut visit: impl FnMut(ActorRows) -> Result<(), String>) -> Result<(), String> {
+    let mut query = String::new();
+    loop {
+        let page: DumpPage = client.get(&format!("/v1/admin/dump{query}"))?;
+        page.lines.into_iter().try_for_each(&mut visit)?;
+        let Some(Next { actor, row }) = page.next else { return Ok(()) };
+        query = format!("?actor={}", encoded(&actor));
+        if let Some(row) = row {
+            query.push_str(&format!("&row={}", encoded(&row)));
+        }
+    }
+}
+
+fn encoded(text: &str) -> String {
+    let keep = |byte: u8| byte.is_ascii_alphanumeric();
+    text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+}
+
+/// The lines of a dump, each with its number.
+struct Lines {
+    reader: BufReader<File>,
+    number: u64,
+}
+
+impl Lines {
+    fn open(file: &Path) -> Result<Lines, String> {
+        let opened = File::open(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(Lines { reader: BufReader::new(opened), number: 0 })
+    }
+
+    /// The next line; `None` at the end of the file.
+    fn next(&mut self) -> Result<Option<String>, String> {
+        let mut line = String::new();
+        self.number += 1;
+        let read = self.reader.read_line(&mut line).map_err(|error| format!("line {}: {error}", self.number))?;
+        Ok((read > 0).then_some(line))
+    }
+
+    fn header(&mut self) -> Result<Header, String> {
+        /// Whatever its version has besides.
+        #[derive(Deserialize)]
+        struct Version {
+            heliograph_dump: u32,
+        }
+        let line = self.next()?.unwrap_or_default();
+        let version: Version = serde_json::from_str(&line).map_err(|_| "the file is no dump".to_owned())?;
+        if version.heliograph_dump != FORMAT {
+            return Err(format!(
+                "the dump has version {} of the format; this program knows {FORMAT}",
+                version.heliograph_dump
+            ));
+        }
+        serde_json::from_str(&line).map_err(|error| format!("line 1: {error}"))
+    }
+
+    /// The next rows, or what the last line says.
+    fn rows(&mut self) -> Result<Result<(ActorRows, usize), Totals>, String> {
+        let line = self.next()?.ok_or("the dump has no last line: it is not whole")?;
+        if let Ok(End { end }) = serde_json::from_str(&line) {
+            return Ok(Err(end));
+        }
+        let rows = serde_json::from_str(&line).map_err(|error| format!("line {}: {error}", self.number))?;
+        Ok(Ok((rows, line.len())))
+    }
+}
+
+/// Reads a whole dump and compares it with its last line, before anything of it goes anywhere.
+fn verify(file: &Path) -> Result<(Header, Totals), String> {
+    let mut lines = Lines::open(file)?;
+    let header = lines.header()?;
+    let mut counted = Totals::default();
+    loop {
+        match lines.rows()? {
+            Ok((rows, _)) => counted.count(&rows).map_err(|error| format!("line {}: {error}", lines.number))?,
+            Err(end) if end == counted && lines.next()?.is_none() => return Ok((header, end)),
+            Err(end) => return Err(format!("the dump says it has {end:?} and has {counted:?}: it is damaged")),
+        }
+    }
+}
+
+pub fn load(common: &Common, file: &Path, replace: bool) -> Result<(), String> {
+    let (header, expected) = verify(file)?;
+    let keys = keyfile::path_for(&common.data);
+    if common.to.is_none() && !keys.exists() {
+        return Err(format!("put the key file of that deployment at {} first", keys.display()));
+    }
+    let client = Client::open_closed(common, true)?;
+    let Checked { empty } = client.post("/v1/admin/load/check", &Check { header, replace })?;
+    let mut lines = Lines::open(file)?;
+    lines.header()?;
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    loop {
+        let next = lines.rows()?;
+        let full = bytes >= BATCH_BYTES || batch.len() >= BATCH_LINES;
+        if full || next.is_err() {
+            send(&client, std::mem::take(&mut batch))?;
+            bytes = 0;
+        }
+        let Ok((rows, length)) = next else { break };
+        bytes += length;
+        batch.push(rows);
+    }
+    let found = count(&client, file)?;
+    if found != expected {
+        return Err(format!("the dump has {expected:?}, and {found:?} of it are here now; load it again"));
+    }
+    println!("loaded {} actors, {} rows", found.actors, found.rows);
+    if !empty {
+        eprintln!("actors that are not in the dump stayed as they were");
+    }
+    eprintln!("now start the deployment anew without the setting `closed`");
+    Ok(())
+}
+
+fn send(client: &Client, lines: Vec<ActorRows>) -> Result<(), String> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let (count, rows) = (lines.len() as u64, lines.iter().map(|line| line.rows.len() as u64).sum::<u64>());
+    let done: Loaded = client.post("/v1/admin/load", &Load { lines })?;
+    if (done.lines, done.rows) != (count, rows) {
+        return Err(format!("{} of {rows} rows were taken", done.rows));
+    }
+    Ok(())
+}
+
+/// What is here of the actors of a dump.
+fn count(client: &Client, file: &Path) -> Result<Totals, String> {
+    let mut lines = Lines::open(file)?;
+    lines.header()?;
+    let mut loaded = HashSet::new();
+    while let Ok((rows, _)) = lines.rows()? {
+        loaded.insert(rows.actor);
+    }
+    // Rows of the list of actors come together with those that were listed before.
+    let mut found = Totals::default();
+    let mut listed = 0;
+    pages(client, |line| {
+        if loaded.contains(&line.actor) {
+            let mut one = Totals::default();
+            one.count(&line).map_err(|error| error.to_string())?;
+            match line.actor.as_str() {
+                ROSTER => listed += one.rows,
+                _ => found.rows += one.rows,
+            }
+            found.actors += one.actors;
+        }
+        Ok(())
+    })?;
+    let mut lines = Lines::open(file)?;
+    lines.header()?;
+    let mut wanted = Totals::default();
+    while let Ok((rows, _)) = lines.rows()? {
+        if rows.actor == ROSTER {
+            wanted.count(&rows).map_err(|error| error.to_string())?;
+        }
+    }
+    found.rows += listed.min(wanted.rows);
+    Ok(found)
+}
+
+/// The list of actors grows with a load, by those of earlier versions that were on none.
+const ROSTER: &str = "deployment/roster";

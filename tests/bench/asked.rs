@@ -1,0 +1,184 @@
+//! Every question of a list at 32 connections: first as nobody asked it before, then again and again.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use heliograph_core::starter::Country;
+use heliograph_tests::client::Client;
+use heliograph_tests::process::Server;
+use heliograph_tests::questions::{Known, Question};
+use serde_json::{Value, json};
+
+use crate::{load, machine};
+
+const CONNECTIONS: usize = 32;
+/// Milliseconds (issue: cost).
+const TARGET: f64 = 20.0;
+
+/// What one question cost.
+#[derive(Debug)]
+pub struct Measured {
+    pub name: String,
+    /// Different requests that were sent.
+    pub different: usize,
+    /// Bytes of the longest answer of a few.
+    pub bytes: usize,
+    /// Each request once, in a server where nobody asked it before.
+    pub first: load::Outcome,
+    pub again: load::Outcome,
+    /// CPU of the server per request, in microseconds; `None` where it is not known.
+    pub cpu: [Option<f64>; 2],
+}
+
+impl Measured {
+    fn slowest(&self) -> f64 {
+        f64::from(self.first.p99.max(self.again.p99)) / 1e3
+    }
+}
+
+/// Asks the questions that `chosen` names (parts of their names, none for all), for `window` each.
+pub fn run(
+    server: &Server,
+    questions: impl Iterator<Item = &'static Question>,
+    known: &Known,
+    window: Duration,
+) -> Vec<Measured> {
+    let client = Client::http(&server.base);
+    let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);
+    let key = key["api_key"].as_str().unwrap().to_owned();
+    let chosen = std::env::var("HELIOGRAPH_BENCH_ONLY").unwrap_or_default();
+    questions
+        .filter(|question| question.name().contains(&chosen))
+        .map(|question| one(server, &key, question, known, window))
+        .collect()
+}
+
+fn one(server: &Server, key: &str, question: &Question, known: &Known, window: Duration) -> Measured {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let requests = question.requests(known);
+    assert!(!requests.is_empty(), "{}: nothing to ask", question.name());
+    let headers = [("x-api-key", key)];
+    let plan = load::Plan::mixed(&server.base, &requests, &headers);
+    let timed = |ends: load::Ends| {
+        let before = machine::cpu_seconds(server.id());
+        let outcome = runtime.block_on(load::run_until(&server.base, CONNECTIONS, ends, &plan, 1));
+        let cpu = machine::cpu_seconds(server.id()).zip(before).map(|(after, before)| after - before);
+        (outcome, cpu.map(|seconds| seconds * 1e6 / outcome.answers as f64))
+    };
+    let (first, first_cpu) = timed(load::Ends::Asked);
+    let (again, again_cpu) = timed(load::Ends::After(window));
+    let client = Client::http(&server.base).key(key);
+    let answer = |asked: &heliograph_tests::questions::Asked| match asked.body.is_empty() {
+        true => client.get(&asked.path),
+        false => client.post(&asked.path, &serde_json::from_str::<Value>(&asked.body).unwrap()),
+    };
+    let bytes = requests.iter().take(20).map(|asked| answer(asked).body.len()).max().unwrap_or(0);
+    let measured =
+        Measured { name: question.name(), different: requests.len(), bytes, first, again, cpu: [first_cpu, again_cpu] };
+    eprintln!("{}", line(&measured));
+    measured
+}
+
+fn line(measured: &Measured) -> String {
+    let Measured { name, different, bytes, first, again, cpu } = measured;
+    let ms = |us: u32| f64::from(us) / 1e3;
+    let [first_cpu, again_cpu] = cpu.map(|us| us.map_or("?".to_owned(), |us| format!("{us:.0}")));
+    // A pipe would end the cell.
+    format!(
+        "| `{}` | {different} | {:.1} | {first_cpu} | {:.2} | {:.2} | {:.0} | {again_cpu} | {:.2} | {:.2} |",
+        name.replace('|', "\\|"),
+        *bytes as f64 / 1e3,
+        ms(first.p50),
+        ms(first.p99),
+        again.rate,
+        ms(again.p50),
+        ms(again.p99),
+    )
+}
+
+/// The table, below how many keep what is promised.
+pub fn render(all: &[Measured]) -> String {
+    let mut out = String::new();
+    let late: Vec<&Measured> = all.iter().filter(|measured| measured.slowest() >= TARGET).collect();
+    let slowest = all.iter().map(Measured::slowest).fold(0.0, f64::max);
+    writeln!(
+        out,
+        "\np99 of every public endpoint at {CONNECTIONS} connections, target < {TARGET} ms: slowest {slowest:.1} ms; {} of \
+         {} above.\n\n\"First\": each request once, as nobody asked it before. CPU is that of the server, in \
+         microseconds per request, times in ms.\n",
+        late.len(),
+        all.len()
+    )
+    .unwrap();
+    out.push_str("| Question | different | kB | first: CPU | p50 | p99 | again: per second | CPU | p50 | p99 |\n");
+    out.push_str("|---|---|---|---|---|---|---|---|---|---|\n");
+    all.iter().for_each(|measured| writeln!(out, "{}", line(measured)).unwrap());
+    out
+}
+
+/// What the questions can name in a deployment of [`crate::large`] and [`crate::incidents`].
+pub fn known(client: &Client, countries: usize, sites: usize, asns: Vec<String>) -> Known {
+    let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let numbers = |range: std::ops::RangeInclusive<usize>| range.map(|n| n.to_string()).collect::<Vec<String>>();
+    let all = || Country::all().iter().take(countries);
+    let mut incidents = Vec::new();
+    let mut evidence = Vec::new();
+    for page in 0..8 {
+        let rows = client.get(&format!("/data/incidents?limit=200&offset={}", page * 200)).expect(200);
+        incidents.extend(rows["incidents"].as_array().unwrap().iter().map(|row| word(&row["readableId"])));
+    }
+    for id in incidents.iter().step_by(8) {
+        let rows = client.get(&format!("/data/incidents/{id}/evidence")).expect(200);
+        evidence.extend(rows["evidence"].as_array().unwrap().iter().map(|row| word(&row["id"])));
+    }
+    let now = client.get("/data/incidents/stats").expect(200);
+    let now = word(&now["generated_at_utc"]);
+    let day = |n: usize| format!("{}T{:02}:00:00Z", now.get(..10).unwrap_or("2026-01-01"), n);
+    Known::from([
+        ("country", all().map(|country| country.code.to_owned()).collect()),
+        ("place", all().map(|country| country.name.to_owned()).collect()),
+        ("site", (0..sites).map(|n| format!("site-{n}.example")).collect()),
+        ("platform", text(&["telegram", "whatsapp", "signal", "youtube", "facebook", "x", "instagram", "tiktok"])),
+        ("category", text(&CATEGORIES)),
+        ("topic", text(&["news", "lgbtq", "human-rights", "gambling", "media", "circumvention"])),
+        ("asn", asns),
+        ("limit", numbers(1..=200)),
+        ("offset", numbers(0..=15_000)),
+        ("number", numbers(0..=900)),
+        ("day", (1..=28).map(|n| format!("{n:02}")).collect()),
+        ("month", text(&["January", "March", "May", "June", "August", "November"])),
+        ("year", numbers(2016..=2025)),
+        ("time", (0..24).map(day).collect()),
+        ("status", text(&["active", "resolved", "suspected", "confirmed"])),
+        ("severity", text(&["low", "medium", "high", "critical"])),
+        (
+            "occasion",
+            crate::incidents::OCCASIONS.iter().map(|text| text.replace(' ', "+").replace(',', "%2C")).collect(),
+        ),
+        ("incident", incidents),
+        ("evidence", evidence),
+        ("late_cursor", vec![late_cursor(client)]),
+        ("cursor", numbers(2_000..=2_020).into_iter().map(|year| format!("{year}-01-01")).collect()),
+    ])
+}
+
+/// Categories of the sites in turn.
+pub const CATEGORIES: [&str; 8] = ["NEWS", "POLR", "HUMR", "LGBT", "GMB", "COMT", "GRP", "CULTR"];
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// A cursor that 20 changes came after.
+fn late_cursor(client: &Client) -> String {
+    let mut cursor = "2000-01-01".to_owned();
+    loop {
+        let next = client.get(&format!("/data/incidents/delta?since={cursor}&limit=1000")).expect(200);
+        if next["has_more"] == false {
+            let rows = next["incidents"].as_array().unwrap();
+            let before = rows.len().saturating_sub(20);
+            return rows.get(before).map_or(cursor, |row| word(&row["updatedAt"]));
+        }
+        cursor = word(&next["next_since"]);
+    }
+}
