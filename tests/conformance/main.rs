@@ -31,6 +31,10 @@ mod index;
 mod interop;
 mod keys;
 mod layouts;
+mod ledger_escrows;
+mod ledger_market;
+mod ledger_operators;
+mod ledger_payments;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -100,6 +104,10 @@ const MODULES: &[(&str, &[Case])] = &[
     ("interop", interop::CASES),
     ("keys", keys::CASES),
     ("layouts", layouts::CASES),
+    ("ledger_escrows", ledger_escrows::CASES),
+    ("ledger_market", ledger_market::CASES),
+    ("ledger_operators", ledger_operators::CASES),
+    ("ledger_payments", ledger_payments::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
