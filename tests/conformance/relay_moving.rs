@@ -220,7 +220,7 @@ impl Scene {
             (client, &trust),
             (client, &found),
             (client, "/v1/relay/peers"),
-            (client, "/v1/incidents"),
+            (client, "/data/incidents/KE-2023-0001"),
             (client, "/v1/agent/attestations/consensus?country=KE"),
         ];
         let mut answers: Vec<(String, Value)> = Vec::new();
@@ -230,6 +230,10 @@ impl Scene {
                 if let Some(object) = answer.as_object_mut() {
                     object.remove(volatile);
                 }
+            }
+            // Links name the address, which is another one.
+            if let Some(base) = client.base() {
+                answer = serde_json::from_str(&answer.to_string().replace(base, "")).unwrap();
             }
             answers.push((path.to_owned(), answer));
         }
