@@ -290,12 +290,15 @@ impl Moderated {
     }
 }
 
+/// A path, and the body for an agent.
+type Way<'a> = (&'a str, fn(&str) -> Value);
+
 /// Every way to an agent that is suspended or erased answers like the one to an agent that never was, to the letter.
 #[track_caller]
 fn nobody_reaches(did: &str, by: &Agent) {
     let channel = by.client.post("/v1/agent/channels", &json!({ "name": format!("n-{}", unique()) })).expect(201);
     let invite = format!("/v1/agent/channels/{}/invite", text(&channel, "id"));
-    let ways: [(&str, fn(&str) -> Value); 5] = [
+    let ways: [Way<'_>; 5] = [
         ("/v1/agent/send", |to| json!({ "to": to, "message": "x" })),
         ("/v1/agent/send/encrypted", |to| letter(to, "x")),
         ("/v1/relay/route", |to| letter(to, "x")),

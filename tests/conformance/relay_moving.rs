@@ -172,6 +172,10 @@ fn scene(client: &Client) -> Scene {
     let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "research", "label": "moves" })).expect(201);
     let list = "/v1/admin/import/blocklist?country=ET&list_kind=court&date=2026-01-02";
     client.admin().send("POST", list, Some("text/plain"), b"blocked.example.org\n").expect(200);
+    let signature = json!({ "fingerprint": "b_nat_tr_order", "pattern": "closed by order" }).to_string() + "\n";
+    let list = "/v1/admin/import/fingerprints?list=blockpage_signatures";
+    client.admin().send("POST", list, None, signature.as_bytes()).expect(200);
+    crate::incidents::with_three(client);
     Scene { ada, bob, sdk, channel, task, key: text(&key, "api_key").to_owned() }
 }
 
@@ -216,8 +220,8 @@ impl Scene {
             (client, &trust),
             (client, &found),
             (client, "/v1/relay/peers"),
+            (client, "/data/incidents/KE-2023-0001"),
             (client, "/v1/agent/attestations/consensus?country=KE"),
-            (client, "/v1/agent/trust/leaderboard"),
         ];
         let mut answers: Vec<(String, Value)> = Vec::new();
         for (caller, path) in asked {
@@ -227,15 +231,16 @@ impl Scene {
                     object.remove(volatile);
                 }
             }
+            // Links name the address, which is another one.
+            if let Some(base) = client.base() {
+                answer = serde_json::from_str(&answer.to_string().replace(base, "")).unwrap();
+            }
             answers.push((path.to_owned(), answer));
         }
         let keys = client.admin().get("/v1/admin/keys").expect(200);
         answers.push(("keys".to_owned(), keys));
         let relay = client.get("/v1/relay/info").expect(200);
-        answers.push((
-            "relay".to_owned(),
-            json!([relay["relay"]["public_key"], relay["federation"], relay["stats"]["agents"]]),
-        ));
+        answers.push(("relay".to_owned(), json!([relay["relay"]["public_key"], relay["federation"]])));
         let detected = client
             .key(&self.key)
             .post("/hydra/v1/detect", &json!({ "country": "ET", "target": "blocked.example.org" }));

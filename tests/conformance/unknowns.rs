@@ -13,7 +13,6 @@ cases![
     every_endpoint_with_an_unknown_name_says_so,
     every_endpoint_that_takes_such_a_name_is_tried,
     bodies_with_unknown_names_are_answered_unknown,
-    accessibility_has_200_requests_a_minute,
 ];
 
 /// What comes back.
@@ -140,12 +139,4 @@ fn bodies_with_unknown_names_are_answered_unknown(suite: &Suite) {
         (&json!("insufficient_data"), &Value::Null),
         "{claim}"
     );
-}
-
-/// Interface section 8: the figure itself; that it is kept is tested with a smaller one.
-fn accessibility_has_200_requests_a_minute(suite: &Suite) {
-    let target = suite.fresh(&[]);
-    let answer = target.client().get("/v1/accessibility/check?domain=a.example&country=SE");
-    assert_eq!(answer.header("x-ratelimit-limit"), Some("200"), "{:?}", answer.headers);
-    assert_eq!(answer.header("x-ratelimit-remaining"), Some("199"), "{:?}", answer.headers);
 }
