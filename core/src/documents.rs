@@ -81,8 +81,12 @@ pub struct Rendered {
 
 impl Rendered {
     pub fn json(value: &impl Serialize) -> Result<Self> {
-        let body = serde_json::to_vec(value).map_err(Error::internal)?;
-        Ok(Rendered { content_type: JSON, body, disposition: None })
+        Ok(Rendered::json_text(serde_json::to_vec(value).map_err(Error::internal)?))
+    }
+
+    /// What is JSON already.
+    pub fn json_text(body: Vec<u8>) -> Self {
+        Rendered { content_type: JSON, body, disposition: None }
     }
 
     pub fn csv(body: Vec<u8>, file: &str) -> Self {

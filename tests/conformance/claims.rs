@@ -12,6 +12,8 @@ cases![
     a_claim_answers_every_member_that_a_client_reads,
     a_claim_about_a_documented_block_is_likely_and_never_more,
     ruling_34_nothing_about_a_country_and_period_is_no_data,
+    what_was_measured_long_ago_is_said_to_be,
+    the_reason_tells_of_the_incident_that_decides,
     a_sentence_that_cannot_be_checked_says_what_it_lacks,
     a_claim_is_required_and_bounded,
 ];
@@ -121,4 +123,29 @@ fn a_claim_is_required_and_bounded(suite: &Suite) {
     let longest = "x".repeat(2_000);
     assert_eq!(verify(&client, &longest)["verdict"], "insufficient_data");
     client.post("/verify-claim", &json!({ "claim": format!("{longest}x") })).expect_error(400, "BAD_REQUEST");
+}
+
+/// Ruling intelligence 11: old measurements decide nothing about today, and the answer does not deny that they exist.
+fn what_was_measured_long_ago_is_said_to_be(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let body = verify(&client, &format!("{SITE} is blocked in Finland"));
+    assert_eq!(body["verdict"], "no_data", "{body}");
+    assert!(body["reason"].as_str().unwrap().contains("last measured on"), "{body}");
+}
+
+/// A number and a sentence about two different incidents would explain nothing.
+fn the_reason_tells_of_the_incident_that_decides(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    for (start, end, confidence, services) in
+        [("2021-02-04", "2021-03-04", 0.9, "facebook.com"), ("2021-06-01", "2021-06-20", 0.6, "facebook.com")]
+    {
+        let mut incident = crate::incidents::site("MM", services, start);
+        incident["end"] = json!(end);
+        incident["confidence"] = json!(confidence);
+        crate::incidents::create(&client, &incident);
+    }
+    let body = verify(&client, "Facebook was blocked in Myanmar in 2021");
+    assert_eq!((&body["verdict"], &body["confidence"]), (&json!("confirmed"), &json!(0.9)), "{body}");
+    assert!(body["reason"].as_str().unwrap().contains("4 Feb 2021"), "{body}");
 }

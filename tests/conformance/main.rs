@@ -52,12 +52,14 @@ mod relay_moving;
 mod relay_receive;
 mod relay_search;
 mod relay_tasks;
+mod relay_transport;
 mod relay_webhooks;
 mod routes;
 mod sources;
 mod streams;
 mod sweeps;
 mod targets;
+mod unknowns;
 mod websockets;
 mod wire;
 
@@ -118,12 +120,14 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_identity", relay_identity::CASES),
     ("relay_search", relay_search::CASES),
     ("relay_tasks", relay_tasks::CASES),
+    ("relay_transport", relay_transport::CASES),
     ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),
     ("targets", targets::CASES),
+    ("unknowns", unknowns::CASES),
     ("websockets", websockets::CASES),
     ("wire", wire::CASES),
 ];

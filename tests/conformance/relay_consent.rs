@@ -14,6 +14,7 @@ cases![
     ruling_39_a_refused_sender_gets_the_answer_of_an_unknown_recipient,
     ruling_39_a_blocked_agent_reaches_nothing_and_is_told_nothing,
     ruling_39_known_are_the_pinned_the_written_to_and_the_allowed,
+    ruling_39_a_pinned_agent_with_other_keys_is_not_known,
     ruling_39_listed_lets_only_the_list_in,
     ruling_39_a_sealed_message_is_judged_by_who_sends_it,
     ruling_39_an_agent_always_reaches_itself,
@@ -132,6 +133,22 @@ fn ruling_39_known_are_the_pinned_the_written_to_and_the_allowed(suite: &Suite) 
     // An answer in a conversation that the reader opens may come, be it by its own encryption.
     encrypted(&reader, &stranger.did).expect(201);
     encrypted(&stranger, &reader.did).expect(201);
+}
+
+/// A pin is of keys: whoever has others by now may be somebody else (spec relay 12), until the reader decides.
+fn ruling_39_a_pinned_agent_with_other_keys_is_not_known(suite: &Suite) {
+    let [reader, pinned] = agents(suite);
+    reader.client.post("/v1/agent/keys/pin", &json!({ "did": pinned.did })).expect(200);
+    accept_from(&reader, "known");
+    send(&pinned, &reader.did).expect(201);
+    pinned.client.post("/v1/agent/rotate-keys", &json!({})).expect(200);
+    for (name, way) in WAYS {
+        assert_eq!(way(&pinned, &reader.did).status, 404, "{name}");
+    }
+    put(&reader, "allowed", &pinned.did);
+    for (name, way) in WAYS {
+        assert_eq!(way(&pinned, &reader.did).status, 201, "{name}");
+    }
 }
 
 fn ruling_39_listed_lets_only_the_list_in(suite: &Suite) {

@@ -14,8 +14,10 @@ use crate::{Suite, cases};
 
 cases![
     minimum_fields_of_relay_info_and_peers_are_there,
+    relay_info_counts_agents,
     ruling_21_head_makes_no_key,
     a_routed_message_for_an_agent_here_arrives_as_any_other,
+    ruling_38_routed_text_that_begins_with_v_arrives_whole,
     a_routed_message_that_is_repeated_is_one_message,
     malformed_messages_are_not_routed,
     the_operator_makes_lists_and_ends_peers,
@@ -77,7 +79,7 @@ fn minimum_fields_of_relay_info_and_peers_are_there(suite: &Suite) {
         assert!(info["relay"][name].is_string(), "{name} of {info}");
     }
     assert!(info["relay"]["features"].as_array().unwrap().iter().all(Value::is_string));
-    assert!(info["stats"].get("agents").is_some() && info["stats"].get("messages").is_some(), "{info}");
+    assert_eq!(info["stats"], json!({ "agents": 0, "messages": 0 }));
     assert_eq!(info["federation"]["accepts_peers"], false);
     assert!(info["federation"]["sync_protocol"].is_string());
     assert_eq!(client.get("/v1/relay/info").expect(200), info, "the key is made once");
@@ -94,6 +96,25 @@ fn minimum_fields_of_relay_info_and_peers_are_there(suite: &Suite) {
             "messages_routed": 0,
         })
     );
+}
+
+/// Spec relay 15: the sums are those of `GET /v1/agent/stats`. Messages follow with the usage of a minute (ruling
+/// foundation-relay 26), which another test looks at.
+fn relay_info_counts_agents(suite: &Suite) {
+    let (_target, client) = fresh(suite);
+    let (_ada, bob) = (Agent::server_side(&client), Agent::server_side(&client));
+    let counted = |agents: u64| {
+        for _ in 0..200 {
+            if client.get("/v1/relay/info").expect(200)["stats"]["agents"] == agents {
+                return;
+            }
+            client.wait(Duration::from_millis(50));
+        }
+        panic!("{}", client.get("/v1/relay/info").text());
+    };
+    counted(2);
+    bob.client.delete("/v1/agent/deactivate").expect(200);
+    counted(1);
 }
 
 /// Ruling foundation-relay 21: HEAD never runs what writes.
@@ -131,6 +152,22 @@ fn a_routed_message_for_an_agent_here_arrives_as_any_other(suite: &Suite) {
     let got = carol.inbox().remove(0);
     assert_eq!((&got["content"], &got["signature_valid"]), (&json!("Grüße"), &json!(true)));
     assert_eq!((&got["content_type"], &got["thread_id"]), (&json!("text/markdown"), &json!("t-1")));
+}
+
+/// Spec relay 4.11, ruling foundation-relay 38: clients route text in a plain box without a header before it, and no first
+/// letter may cost it anything.
+fn ruling_38_routed_text_that_begins_with_v_arrives_whole(suite: &Suite) {
+    let client = suite.client();
+    let (ada, bob) = (sdk(&client), Agent::server_side(&client));
+    let texts = ["V", "Vab", "Viva", "Very well, at ten.", "V\u{1}\u{2}\u{3}x", "V\u{1}\u{0}\u{0}"];
+    for text in texts {
+        let body = route_body(&ada.sdk, &look_up(&client, &bob.did), text);
+        ada.agent.client.post("/v1/relay/route", &body).expect(201);
+    }
+    let got: Vec<Value> = bob.inbox();
+    let contents: Vec<&str> = got.iter().map(|message| text(message, "content")).collect();
+    assert_eq!(contents, texts);
+    assert!(got.iter().all(|message| message["decrypted"] == true && message["signature_valid"] == true));
 }
 
 fn a_routed_message_that_is_repeated_is_one_message(suite: &Suite) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use heliograph_core::Timestamp;
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Client;
-use heliograph_tests::relay::{Agent, SdkAgent, seed, text, unique};
+use heliograph_tests::relay::{Agent, SdkAgent, base58, letter, seed, text, unique};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -290,6 +290,29 @@ impl Moderated {
     }
 }
 
+/// A path, and the body for an agent.
+type Way<'a> = (&'a str, fn(&str) -> Value);
+
+/// Every way to an agent that is suspended or erased answers like the one to an agent that never was, to the letter.
+#[track_caller]
+fn nobody_reaches(did: &str, by: &Agent) {
+    let channel = by.client.post("/v1/agent/channels", &json!({ "name": format!("n-{}", unique()) })).expect(201);
+    let invite = format!("/v1/agent/channels/{}/invite", text(&channel, "id"));
+    let ways: [Way<'_>; 5] = [
+        ("/v1/agent/send", |to| json!({ "to": to, "message": "x" })),
+        ("/v1/agent/send/encrypted", |to| letter(to, "x")),
+        ("/v1/relay/route", |to| letter(to, "x")),
+        ("/v1/agent/tasks", |to| json!({ "to": to, "input": "x" })),
+        (&invite, |to| json!({ "did": to })),
+    ];
+    let nobody = format!("did:svc:{}", base58(&seed()[..16]));
+    for (path, body) in ways {
+        let refused = by.client.post(path, &body(did));
+        refused.expect_error(404, "NOT_FOUND");
+        assert_eq!(refused.text(), by.client.post(path, &body(&nobody)).text(), "{path}");
+    }
+}
+
 /// Ruling foundation-relay 40.
 fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     let client = suite.client();
@@ -308,8 +331,7 @@ fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     ada.client.get("/v1/agent/profile").expect_error(401, "UNAUTHORIZED");
     let identity = client.get(&format!("/v1/agent/identity/{}", ada.did)).expect(200);
     assert_eq!(identity["status"], "inactive");
-    let said = json!({ "to": ada.did, "message": "x" });
-    bob.client.post("/v1/agent/send", &said).expect_error(404, "NOT_FOUND");
+    nobody_reaches(&ada.did, bob);
     until(&client, || (!scene.found() && !offers()).then_some(()));
     client.get(&format!("/v1/agent/prekeys/{}", ada.did)).expect_error(404, "NOT_FOUND");
 
@@ -378,8 +400,7 @@ fn an_erased_agent_leaves_nothing_but_its_did(suite: &Suite) {
     for path in ["identity", "trust", "prekeys", "ping"] {
         client.get(&format!("/v1/agent/{path}/{}", ada.did)).expect_error(404, "NOT_FOUND");
     }
-    let said = json!({ "to": ada.did, "message": "x" });
-    bob.client.post("/v1/agent/send", &said).expect_error(404, "NOT_FOUND");
+    nobody_reaches(&ada.did, bob);
     until(&client, || (members() == 1).then_some(()));
     until(&client, || {
         let requested = bob.client.get("/v1/agent/tasks?role=requester").expect(200);

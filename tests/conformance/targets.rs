@@ -87,6 +87,8 @@ fn check_known(client: &Client) {
     assert_eq!(incident["affectedServices"], json!(["hub"]), "{incident}");
     assert_eq!(incident["affectedDomains"], json!(["hub.example"]), "{incident}");
     wait(client, "/data/incidents?country=NO", titled("Hub blocked in Norway"));
+    let claim = client.post("/verify-claim", &json!({ "claim": "The Hub is blocked in Norway" })).expect(200);
+    assert_eq!((&claim["verdict"], &claim["parsed"]["service"]), (&json!("confirmed"), &json!("hub")), "{claim}");
 }
 
 fn a_target_list_adds_a_platform_to_every_answer_and_its_removal_takes_it_out(suite: &Suite) {

@@ -1,5 +1,5 @@
 // An agent with its own keys, and one whose keys the service holds, over plain HTTP.
-import { MODE, b64, decrypt, encrypt, startSession, unb64, utf8 } from './formats.mjs';
+import { MODE, b64, decrypt, encrypt, hex, startSession, unb64, utf8 } from './formats.mjs';
 
 /** A request; throws with the body unless the answer has a status of 2xx. */
 export const call = async (base, method, path, { key, body } = {}) => {
@@ -46,6 +46,18 @@ export class ClientSide {
     if (!this.sessions.has(name)) this.sessions.set(name, await startSession(this.crypto, this, peer, mode));
     const body = encrypt(this.crypto, this.sessions.get(name), this, peer, message);
     return call(this.base, 'POST', '/v1/agent/send/encrypted', { key: this.key, body });
+  }
+
+  /** Routes a plain NaCl box without any header; the text that is signed does not travel. */
+  async route(to, message) {
+    const { crypto } = this;
+    const peer = await lookUp(this.base, to);
+    const nonce = b64(crypto.random(24));
+    const ciphertext = b64(crypto.seal(utf8(message), unb64(nonce), crypto.shared(peer.encryption, this.box.secret)));
+    const ciphertext_hash = hex(crypto.sha256(utf8(ciphertext)));
+    const signed = JSON.stringify({ from: this.did, to, nonce, ciphertext_hash });
+    const signature = b64(crypto.sign(utf8(signed), this.signing.secret));
+    return call(this.base, 'POST', '/v1/relay/route', { key: this.key, body: { to, ciphertext, nonce, signature } });
   }
 
   /** States something, signed over the text that goes out. */

@@ -60,6 +60,19 @@ for (const [fromName, from] of Object.entries(kinds)) {
   }
 }
 
+// What the service writes is a box as well; this is the other direction.
+for (const fromName of [nacl.name, noble.name]) {
+  for (const [toName, to] of Object.entries(kinds)) {
+    await check(`a plain box by ${fromName} opens for ${toName}`, async () => {
+      const [a, b] = [await kinds[fromName](), await to()];
+      // Clients take text that begins with V for a header; the service does not.
+      const texts = ['box', 'é \u{1F980}', ...(toName === 'service' ? ['Viva', 'V\u0000 \u{1F980}'] : [])];
+      for (const text of texts) await a.route(b.did, text);
+      assert.deepEqual(await b.receive(), heard(texts, a.did));
+    });
+  }
+}
+
 for (const [fromName, from] of Object.entries(kinds)) {
   for (const [toName, to] of Object.entries(kinds)) {
     await check(`a task from ${fromName} to ${toName}`, async () => {

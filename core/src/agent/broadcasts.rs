@@ -389,7 +389,8 @@ async fn capable(cx: &Cx, own: Did, capability: &str, least: u8, max: u32) -> Re
     let mut found = runtime::query(&*cx.rt, search::shard(&own), &find).await?.agents;
     found.retain(|(did, listed)| *did != own && listed.rank >= least);
     found.truncate(max as usize);
-    let asked = found.iter().map(|(did, _)| runtime::query(&*cx.rt, actor_id(did), &ReadPeer { by: own }));
+    let caller = ReadPeer::by(cx)?;
+    let asked = found.iter().map(|(did, _)| runtime::query(&*cx.rt, actor_id(did), &caller));
     let peers = join_all(asked).await;
     let mut taking = Vec::new();
     for (agent, peer) in found.into_iter().zip(peers) {

@@ -4,14 +4,15 @@
 //! those on its own list, may reach it. Whoever it refuses gets the answer of an agent that does not exist, for messages,
 //! tasks, broadcasts and invites alike. The actor that is asked decides, in the operation that would store the thing.
 //!
-//! An agent knows whom it pinned and whom it wrote to or asked a task. The latter is a row here, which follows by effect
-//! from the first message that a mailbox has of it.
+//! An agent knows whom it pinned, as long as that one has the keys of then, and whom it wrote to or asked a task. The
+//! latter is a row here, which follows by effect from the first message that a mailbox has of it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pins::{self, Prints};
 use super::record::{self, AGENT, Agent, Public};
-use super::{pins, wire};
+use super::wire;
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding;
 use crate::directory::Did;
@@ -71,7 +72,7 @@ const BATCH: usize = 60;
 pub enum Senders {
     #[default]
     Everyone,
-    /// Whom the agent pinned, wrote to, or allowed.
+    /// Whom the agent pinned with the keys it still has, wrote to, or allowed.
     Known,
     /// Whom the agent allowed.
     Listed,
@@ -159,8 +160,14 @@ fn since(agent: &Agent, row: Option<Timestamp>) -> Option<Timestamp> {
     row.filter(|since| *since >= agent.created)
 }
 
-/// Whether `from` may write to the agent of this actor.
-pub(crate) fn admits(view: &(impl Read + ?Sized), actor: &ActorId, agent: &Agent, from: Did) -> Result<bool> {
+/// Whether `from` may write to the agent of this actor. `keys` are the sender's present ones, where they are at hand.
+pub(crate) fn admits(
+    view: &(impl Read + ?Sized),
+    actor: &ActorId,
+    agent: &Agent,
+    from: Did,
+    keys: Option<Prints>,
+) -> Result<bool> {
     let Some(consent) = CONSENT.get(view, &())? else { return Ok(true) };
     if record::did_of(&actor.name)? == from {
         return Ok(true);
@@ -175,7 +182,7 @@ pub(crate) fn admits(view: &(impl Read + ?Sized), actor: &ActorId, agent: &Agent
         Senders::Known => {
             listed(List::Allowed)?
                 || since(agent, CONTACTS.get(view, &(from,))?).is_some()
-                || pins::is_pinned(view, from)?
+                || pins::is_verified(view, from, keys)?
         }
     })
 }
@@ -394,6 +401,16 @@ impl Query for ReadList {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadPeer {
     pub by: Did,
+    pub keys: Prints,
+}
+
+impl ReadPeer {
+    /// Asks for the calling agent.
+    pub(crate) fn by(cx: &Cx) -> Result<ReadPeer> {
+        let caller = cx.caller.agent()?;
+        let keys = Prints::of(&caller.keys.signing, &caller.keys.encryption);
+        Ok(ReadPeer { by: record::did_of(&caller.actor)?, keys })
+    }
 }
 
 impl Query for ReadPeer {
@@ -403,20 +420,20 @@ impl Query for ReadPeer {
 
     fn run(self, view: &View<'_>) -> Result<Option<Public>> {
         let Some(agent) = record::active(view)? else { return Ok(None) };
-        if admits(view, view.actor(), &agent, self.by)? { record::public(view, agent).map(Some) } else { Ok(None) }
+        let admitted = admits(view, view.actor(), &agent, self.by, Some(self.keys))?;
+        if admitted { record::public(view, agent).map(Some) } else { Ok(None) }
     }
 }
 
 /// An active agent that takes something of the caller, or the 404 of an unknown one.
 pub(crate) async fn peer(cx: &Cx, actor: &str) -> Result<Public> {
-    let by = record::did_of(&cx.caller.agent()?.actor)?;
-    runtime::query(&*cx.rt, actor, &ReadPeer { by }).await?.ok_or_else(wire::unknown_agent)
+    runtime::query(&*cx.rt, actor, &ReadPeer::by(cx)?).await?.ok_or_else(wire::unknown_agent)
 }
 
 /// Who may write.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ConsentInfo {
-    /// `everyone` but the blocked; `known`: whom the agent pinned, wrote to, asked a task, or allowed; `listed`: whom it
+    /// `everyone` but the blocked; `known`: whom the agent pinned (while it keeps its keys), wrote to, asked a task, or allowed; `listed`: whom it
     /// allowed.
     pub accept_from: &'static str,
     pub blocked_count: u64,

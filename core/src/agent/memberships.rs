@@ -141,7 +141,7 @@ impl Operation for Invited {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let agent = record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
-        if !super::consent::admits(turn, turn.actor(), &agent, self.invite.inviter)? {
+        if !super::consent::admits(turn, turn.actor(), &agent, self.invite.inviter, None)? {
             return Err(super::wire::unknown_agent());
         }
         let Invited { channel, local, channel_name, invite } = self;

@@ -65,9 +65,14 @@ const ERASED_TABLE: u8 = 95;
 pub const ENTRIES: &[Entry] =
     &[operation::<Suspend>(), operation::<Restore>(), operation::<Erase>(), operation::<Wipe>(), query::<ReadState>()];
 
+/// Whether the agent was erased. Whatever could still write its rows asks, or something would be left for good.
+pub(super) fn is_erased(view: &(impl Read + ?Sized)) -> Result<bool> {
+    Ok(ERASED.contains(view, &())?)
+}
+
 /// Refuses a registration of a DID that was erased: 409.
 pub(super) fn check_reissue(view: &(impl Read + ?Sized)) -> Result<()> {
-    match ERASED.contains(view, &())? {
+    match is_erased(view)? {
         true => Err(Error::conflict("The agent with this identity was erased; its DID is not given out again.")),
         false => Ok(()),
     }

@@ -6,8 +6,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::record::ReadPublic;
-use super::wire;
+use super::record::{self, ReadPublic};
+use super::{moderation, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::{encoding, hash};
 use crate::directory::Did;
@@ -50,6 +50,13 @@ pub struct Prints {
     pub encryption: [u8; 32],
 }
 
+impl Prints {
+    /// Of an Ed25519 and an X25519 public key.
+    pub fn of(signing: &[u8; 32], encryption: &[u8; 32]) -> Prints {
+        Prints { signing: hash::sha256(signing), encryption: hash::sha256(encryption) }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
     /// The peer's name at the last look.
@@ -84,9 +91,10 @@ pub(super) fn forget_all(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the agent pinned this peer, whatever its keys are now.
-pub(super) fn is_pinned(view: &(impl Read + ?Sized), peer: Did) -> Result<bool> {
-    Ok(PINS.contains(view, &(peer,))?)
+/// Whether the agent pinned this peer and it has the keys of that time: whoever has others may be somebody else. Without
+/// its present keys those of the last look count.
+pub(super) fn is_verified(view: &(impl Read + ?Sized), peer: Did, present: Option<Prints>) -> Result<bool> {
+    Ok(PINS.get(view, &(peer,))?.is_some_and(|pin| pin.pinned == present.unwrap_or(pin.current)))
 }
 
 /// Pins a peer's keys, or notes what they are now.
@@ -103,6 +111,9 @@ impl Operation for PutPin {
     type Reply = Pin;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Pin> {
+        if moderation::is_erased(turn)? {
+            return Err(record::gone());
+        }
         let mut pin = match PINS.get(turn, &(self.peer,))? {
             Some(pin) => pin,
             None => {
@@ -219,7 +230,7 @@ pub struct PinCheck {
 async fn look(cx: &Cx, actor: &str) -> Result<Option<(Option<String>, Prints)>> {
     let public = runtime::query(&*cx.rt, actor, &ReadPublic).await?;
     Ok(public.map(|public| {
-        let prints = Prints { signing: hash::sha256(&public.signing), encryption: hash::sha256(&public.encryption) };
+        let prints = Prints::of(&public.signing, &public.encryption);
         (public.name, prints)
     }))
 }
@@ -228,7 +239,7 @@ async fn pin(cx: Cx) -> Result<Response> {
     let request: PinRequest = cx.json()?;
     let peer_actor = wire::known_actor(cx.settings(), &request.did)?;
     let (name, current) = look(&cx, &peer_actor).await?.ok_or_else(wire::unknown_agent)?;
-    let put = PutPin { peer: super::record::did_of(&peer_actor)?, name, current };
+    let put = PutPin { peer: record::did_of(&peer_actor)?, name, current };
     let pin = runtime::call(&*cx.rt, cx.caller.agent()?.actor.clone(), &put).await?;
     let key_changed = pin.status() == CHANGED;
     Response::json(&PinResponse {
@@ -274,7 +285,7 @@ async fn verify(cx: Cx) -> Result<Response> {
         last_verified: None,
     };
     let Some(peer_actor) = wire::actor_of(cx.settings(), &did) else { return Response::json(&not_pinned) };
-    let peer = super::record::did_of(&peer_actor)?;
+    let peer = record::did_of(&peer_actor)?;
     let pin = runtime::query(&*cx.rt, cx.caller.agent()?.actor.clone(), &ReadPin { peer }).await?;
     let Some(pin) = pin else { return Response::json(&not_pinned) };
     let current = look(&cx, &peer_actor).await?.map(|(_, current)| current);

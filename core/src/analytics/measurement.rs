@@ -176,7 +176,7 @@ pub struct IntentBody {
 pub fn intent_profile(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     let mut countries: Vec<Intent> = chosen(asked, world).into_iter().filter(|f| f.recent > 0).map(intent).collect();
     if let Some(code) = asked.parameter.filter(|_| countries.is_empty()) {
-        return Err(Error::not_found(format!("Nothing is measured in {code}.")));
+        return Err(Error::not_found(super::reports::nothing_in_window(&format!("in {code}"))));
     }
     countries.sort_by(|a, b| b.n_confirmed_domains.cmp(&a.n_confirmed_domains).then(a.country.cmp(&b.country)));
     let columns = &[

@@ -192,8 +192,15 @@ pub fn caveat(text: &str) -> String {
 }
 
 /// Why an answer is empty.
-pub const NOTHING: &str = "Nothing is measured inside the window. Import measurements: `heliograph import \
-    ooni-observations <file>`.";
+pub const NOTHING: &str = "Nothing is measured inside the window. Older measurements are asked for with `as_of`; newer ones \
+    are imported: `heliograph import ooni-observations <file>`.";
+
+/// As [`NOTHING`], where the answer is about one thing and there is none.
+pub fn nothing_in_window(place: &str) -> String {
+    format!(
+        "Nothing was measured {place} in the {WINDOW_DAYS} days before this answer; `as_of` asks about another time."
+    )
+}
 
 /// A body of the measurement group with what stands around it; or its table as CSV.
 pub fn snake<T: Serialize>(
@@ -284,7 +291,7 @@ fn tabulate(asked: &Asked<'_>, table: &Table, license: &str, answer: serde_json:
 }
 
 /// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence. Lists are joined with `;`, of objects each
-/// member is `name=value`.
+/// member is `name=value`, joined with `;` or, in a list, with a space.
 pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(columns.iter().copied().chain(["license"])).map_err(Error::internal)?;
@@ -302,17 +309,31 @@ fn cell(value: &Value) -> String {
         // A spreadsheet would run a text that begins like a formula; names of networks are anybody's.
         Value::String(text) if text.starts_with(['=', '+', '-', '@']) => format!("'{text}"),
         Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(cell).collect::<Vec<_>>().join(";"),
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| format!("{name}={}", cell(value))).collect::<Vec<_>>().join(";")
+        Value::Array(values) => {
+            let one = |value: &Value| value.as_object().map_or_else(|| cell(value), |object| members(object, " "));
+            values.iter().map(one).collect::<Vec<_>>().join(";")
         }
+        Value::Object(object) => members(object, ";"),
         other => other.to_string(),
     }
+}
+
+fn members(object: &serde_json::Map<String, Value>, separator: &str) -> String {
+    object.iter().map(|(name, value)| format!("{name}={}", cell(value))).collect::<Vec<_>>().join(separator)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where `;` parts both the objects of a list and their members, nobody can tell them apart.
+    #[test]
+    fn objects_in_a_list_stay_apart() {
+        let rows =
+            [serde_json::json!({ "top": [{ "domain": "a.example", "n": 1 }, { "domain": "b.example", "n": 2 }] })];
+        let text = String::from_utf8(csv(&["top"], &rows, "CC0").unwrap()).unwrap();
+        assert_eq!(text, "top,license\ndomain=a.example n=1;domain=b.example n=2,CC0\n");
+    }
 
     #[test]
     fn a_csv_has_the_named_columns_and_quotes_what_would_break_a_row() {

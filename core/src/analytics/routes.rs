@@ -295,8 +295,8 @@ pub async fn isp_profile(cx: Cx) -> Result<Response> {
     let asn = isps::number(cx.path("asn")?)?;
     let (sources, found) = Box::pin(places(&cx, &[asn])).await?;
     let places: Vec<&Placed> = found.iter().collect();
-    let body =
-        isps::profile(&places, true).ok_or_else(|| Error::not_found(format!("Nothing is measured on AS{asn}.")))?;
+    let nothing = || Error::not_found(reports::nothing_in_window(&format!("on AS{asn}")));
+    let body = isps::profile(&places, true).ok_or_else(nothing)?;
     let label = format!("AS{asn}");
     let asked = Asked { name: "isp", parameter: Some(&label), csv: wants_csv(&cx)? };
     networks(&cx, &asked, sources, &isps::PROFILE_TABLE, body)

@@ -20,6 +20,7 @@ use super::merge::Found;
 use super::series::techniques;
 use crate::event::{Event, EventKind, Scope};
 use crate::kv::Row;
+use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::verdict::national;
 
@@ -116,10 +117,15 @@ fn is_connectivity(event: &Event) -> bool {
     }
 }
 
-/// The incidents, in the order of their beginning.
-pub fn combine<'a>(measured: &'a [Measured], silences: &'a [Silence], events: &'a [Event]) -> Vec<Combined<'a>> {
+/// The incidents, in the order of their beginning; `listed` are the platforms of target lists.
+pub fn combine<'a>(
+    measured: &'a [Measured],
+    silences: &'a [Silence],
+    events: &'a [Event],
+    listed: &'a [Tracked],
+) -> Vec<Combined<'a>> {
     let mut all = similar(measured);
-    let reported = about_services(&mut all, events.iter().filter(|event| !is_connectivity(event)).collect());
+    let reported = about_services(&mut all, events.iter().filter(|event| !is_connectivity(event)).collect(), listed);
     all.extend(reported);
     all.extend(connectivity(silences, events.iter().filter(|event| is_connectivity(event)).collect()));
     all.sort_by(|a, b| a.hours().cmp(&b.hours()).then_with(|| a.subject.cmp(&b.subject)));
@@ -168,17 +174,29 @@ fn similar(measured: &[Measured]) -> Vec<Combined<'_>> {
     all
 }
 
-/// The subject that a source's name of a service means.
-fn service(name: &str) -> &str {
-    Platform::by_slug(name).or_else(|| Platform::by_domain(name)).map_or(name, |platform| platform.slug)
+/// The subject that a source's name of a service means: a platform of the project, else one of a target list.
+fn service<'n>(name: &'n str, listed: &'n [Tracked]) -> &'n str {
+    match Platform::by_slug(name).or_else(|| Platform::by_domain(name)) {
+        Some(platform) => platform.slug,
+        None => tracked(name, listed).map_or(name, |platform| &platform.slug),
+    }
+}
+
+/// The platform of a target list that a slug or a host means.
+pub fn tracked<'n>(name: &str, listed: &'n [Tracked]) -> Option<&'n Tracked> {
+    listed.iter().find(|platform| platform.slug == name || platform.has(name))
 }
 
 /// Gives each report to the measured events that it overlaps; what is left is grouped.
-fn about_services<'a>(all: &mut [Combined<'a>], mut events: Vec<&'a Event>) -> Vec<Combined<'a>> {
+fn about_services<'a>(
+    all: &mut [Combined<'a>],
+    mut events: Vec<&'a Event>,
+    listed: &'a [Tracked],
+) -> Vec<Combined<'a>> {
     sort(&mut events);
     let mut rest: Vec<Combined<'a>> = Vec::new();
     for event in events {
-        let services: BTreeSet<&str> = event.services.iter().map(|name| service(name)).collect();
+        let services: BTreeSet<&str> = event.services.iter().map(|name| service(name, listed)).collect();
         let hours = interval(event);
         let mut known = false;
         for one in all.iter_mut() {

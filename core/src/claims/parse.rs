@@ -6,6 +6,7 @@ use super::subjects::{Topic, topics};
 use super::when::{When, when};
 use super::words::split;
 use crate::Timestamp;
+use crate::reference::Tracked;
 use crate::starter::Country;
 
 /// What a sentence claims.
@@ -23,13 +24,13 @@ pub struct Claim {
     pub past: bool,
 }
 
-/// Reads a claim as somebody says it at `now`.
-pub fn parse(text: &str, now: Timestamp) -> Claim {
+/// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
+pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
     let words = split(text);
     let mentions = places::mentions(&words);
     let country = places::choose(&mentions);
     let taken = |at: usize| mentions.iter().any(|m: &Mention| (m.at..m.at + m.length).contains(&at));
-    let topics = topics(&words, taken);
+    let topics = topics(&words, listed, taken);
     let mut others: Vec<&'static str> = mentions.iter().map(|mention| mention.code).collect();
     others.retain(|code| country.is_some_and(|country| country.code != *code));
     others.dedup();
@@ -56,7 +57,7 @@ mod tests {
         let text = include_str!("expected.tsv");
         let mut count = 0;
         for [claim, country, topic, when, stance] in starter::rows::<5>(text) {
-            let read = parse(claim, now);
+            let read = parse(claim, now, &[]);
             let some = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
             let found = [
                 some(read.country.map_or("", |country| country.code)),

@@ -1,5 +1,7 @@
 //! `POST /verify-claim` (interface 4.1, spec intelligence 2.8).
 
+use std::cmp::Ordering;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +10,8 @@ use super::gather::{self, Found, Period};
 use super::parse::{Claim, parse};
 use crate::country::{Detection, State, plain_date, sentence};
 use crate::http::{Cx, Response, Route, handler};
-use crate::incidents::{self, EvidenceOf, IncidentBody};
+use crate::incidents::{self, EvidenceOf, Incident, IncidentBody, Status};
+use crate::reference::{self, ListedPlatforms};
 use crate::{Error, Result, licence, runtime};
 
 /// Most characters of a claim. Our choice: a long paragraph.
@@ -145,7 +148,8 @@ async fn verify(cx: Cx) -> Result<Response> {
     if text.chars().count() > MOST_CHARACTERS {
         return Err(Error::bad_request(format!("`claim` takes at most {MOST_CHARACTERS} characters.")));
     }
-    let claim = parse(text, cx.now());
+    let listed = runtime::query(&*cx.rt, reference::actor().name, &ListedPlatforms).await?;
+    let claim = parse(text, cx.now(), &listed);
     let found = check(&cx, &claim).await?;
     let parts: Vec<Judgement> = found.iter().map(|found| found.judgement).collect();
     let overall = together(&parts);
@@ -242,7 +246,9 @@ fn reason(claim: &Claim, found: &Found, now: crate::Timestamp) -> String {
         _ => fallback.to_owned(),
     };
     match found.judgement.why {
-        Why::Incident | Why::Suspected => found.incidents.first().map(incidents::sentence).unwrap_or_default(),
+        why @ (Why::Incident | Why::Suspected) => {
+            deciding(found, why == Why::Suspected).map(incidents::sentence).unwrap_or_default()
+        }
         Why::Ended if claim.when.is_some() => {
             format!("{name} was blocked in {country} before, and not any more{when} or within days after it.")
         }
@@ -250,8 +256,25 @@ fn reason(claim: &Claim, found: &Found, now: crate::Timestamp) -> String {
         Why::Blocked | Why::Accessible | Why::Partly | Why::Listed => measured(""),
         Why::OtherKind => format!("Interference with {name} is known in {country}{when}, but not as throttling."),
         Why::TooLittle => format!("There are measurements of {name} in {country}{when}, too few to decide."),
-        Why::Nothing => format!("Nothing is measured or recorded about {name} in {country}{when}."),
+        Why::Nothing => match &found.detection {
+            // Measured, and too long ago to speak for today.
+            Some((_, detection)) if claim.when.is_none() && detection.stale_since.is_some() => {
+                sentence(detection, country)
+            }
+            _ => format!("Nothing is measured or recorded about {name} in {country}{when}."),
+        },
     }
+}
+
+/// The incident whose confidence the answer gives; of equal ones that about the topic itself, then the newest.
+fn deciding(found: &Found, suspected: bool) -> Option<&Incident> {
+    let of_kind = found.incidents.iter().filter(|incident| (incident.status() == Status::Suspected) == suspected);
+    let about = |incident: &Incident| incident.draft.subject == found.topic.name();
+    of_kind.reduce(|best, next| match next.confidence().total_cmp(&best.confidence()) {
+        Ordering::Greater => next,
+        Ordering::Equal if about(next) && !about(best) => next,
+        _ => best,
+    })
 }
 
 async fn evidence(cx: &Cx, claim: &Claim, found: &[Found]) -> Result<Vec<EvidenceBody>> {

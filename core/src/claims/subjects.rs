@@ -4,6 +4,7 @@ use super::words::{Lazy, Phrases, Word};
 use crate::country::Subject;
 use crate::incidents::INTERNET;
 use crate::order;
+use crate::reference::{self, Tracked};
 use crate::starter::{self, Platform};
 
 const BRANDS: &str = include_str!("brands.tsv");
@@ -95,13 +96,30 @@ fn connectivity() -> &'static Phrases<bool> {
     })
 }
 
-/// Everything that a sentence names, in its order, each once. Connectivity counts when nothing else is named.
-pub fn topics(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Topic> {
+/// Words of the sentence that name platforms of target lists, with the platform. A list may call one by an ordinary word, so
+/// the name counts only when written like one.
+fn listed_names<'l>(words: &[Word<'_>], listed: &'l [Tracked]) -> Vec<(usize, &'l Tracked)> {
+    let of = |(number, platform): (usize, &Tracked)| {
+        [platform.label.clone(), reference::label(&platform.slug)].map(|name| (name, number))
+    };
+    let names = Phrases::new(listed.iter().enumerate().flat_map(of));
+    let found = names.all(words).into_iter().filter(|(at, ..)| words.get(*at).is_some_and(Word::is_capital));
+    found.filter_map(|(at, _, number)| Some((at, listed.get(number)?))).collect()
+}
+
+/// Everything that a sentence names, in its order, each once; `listed` are the platforms of target lists. Connectivity
+/// counts when nothing else is named.
+pub fn topics(words: &[Word<'_>], listed: &[Tracked], taken: impl Fn(usize) -> bool) -> Vec<Topic> {
     let mut found: Vec<(usize, Topic)> = Vec::new();
+    for (at, platform) in listed_names(words, listed) {
+        if !taken(at) {
+            found.push((at, Topic::Subject(platform.subject())));
+        }
+    }
     let mut add = |at: usize, name: &str| {
         if let Ok(subject) = Subject::parse(name) {
             let topic = Topic::Subject(subject);
-            if !found.iter().any(|(_, known)| *known == topic) {
+            if !found.iter().any(|(known_at, known)| *known_at == at || *known == topic) {
                 found.push((at, topic));
             }
         }
@@ -144,7 +162,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<String> {
-        topics(&split(text), |_| false).iter().map(|topic| topic.name().to_owned()).collect()
+        topics(&split(text), &[], |_| false).iter().map(|topic| topic.name().to_owned()).collect()
     }
 
     #[test]
@@ -174,6 +192,27 @@ mod tests {
         ] {
             assert_eq!(names(text), expected, "{text}");
         }
+    }
+
+    /// A platform of a target list is named like those of the project; an ordinary word is none.
+    #[test]
+    fn platforms_of_target_lists_are_named_too() {
+        let role = |key: &str| crate::country::Role { key: key.to_owned(), essential: true };
+        let tracked = |slug: &str, label: &str, key: &str| Tracked {
+            slug: slug.to_owned(),
+            label: label.to_owned(),
+            roles: vec![role(key)],
+        };
+        let listed = [tracked("hub", "The Hub", "hub.example"), tracked("github", "Github", "github.com")];
+        let named = |text: &str| -> Vec<String> {
+            topics(&split(text), &listed, |_| false).iter().map(|topic| topic.name().to_owned()).collect()
+        };
+        assert_eq!(named("The Hub is blocked"), ["hub"]);
+        assert_eq!(named("Hub and Telegram are blocked"), ["hub", "telegram"]);
+        assert_eq!(named("GitHub is blocked"), ["github"], "and not the host alone");
+        assert_eq!(named("a hub of trade, and Telegram"), ["telegram"]);
+        let Some(Topic::Subject(subject)) = topics(&split("Hub"), &listed, |_| false).pop() else { panic!() };
+        assert_eq!(subject.roles, [role("hub.example")]);
     }
 
     #[test]

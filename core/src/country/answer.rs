@@ -11,7 +11,7 @@ use super::distinct::Distinct;
 use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
 use super::subject::Subject;
-use super::tables::LISTED;
+use super::tables::{LISTED, LISTED_SINCE};
 use crate::actor::{Kind, Query, View, decode, encode};
 use crate::import::ListKind;
 use crate::kv::Direction;
@@ -73,6 +73,9 @@ pub struct Listing {
     pub date: String,
     /// Where a documented block is documented.
     pub source: Option<String>,
+    /// Since when the list has it, where the list says so.
+    #[serde(default)]
+    pub since: Option<String>,
 }
 
 /// One network of a subject.
@@ -176,7 +179,7 @@ impl Query for Detect {
             }
             let surroundings = match &mut surroundings {
                 Some(known) => known,
-                none => none.insert(Surroundings::at(view, at)?),
+                none => none.insert(Surroundings::kept(view, at)?),
             };
             let answer = detect(view, subject, surroundings, self.explain)?;
             if !self.explain {
@@ -280,7 +283,8 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
 
 /// Four decimals: more would pretend a precision that votes do not have.
 pub fn round(value: f64) -> f64 {
-    (value * 10_000.0).round() / 10_000.0
+    // The sum of nothing is -0.0; adding 0 makes it plain.
+    (value * 10_000.0).round() / 10_000.0 + 0.0
 }
 
 /// The licences of the rows behind an answer, the strictest last.
@@ -418,11 +422,15 @@ fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<(ListE
     for role in hosts {
         let rows =
             LISTED.scan(view, &LISTED.prefix(&(role.key.clone(),)), Direction::Ascending, ListKind::ALL.len())?;
-        for ((_, kind), date) in rows {
-            let Some(kind) = ListKind::from_code(kind).filter(|_| date <= at) else { continue };
-            let entry = ListEntry { kind: weight_of(kind), date };
+        for ((_, code), date) in rows {
+            let since = LISTED_SINCE.get(view, &(role.key.clone(), code))?;
+            // A list says since when it has an entry: from then on it had it, and at its own date it still did.
+            let (from, date) = (since.unwrap_or(date), date.max(since.unwrap_or(date)));
+            let Some(kind) = ListKind::from_code(code).filter(|_| from <= at) else { continue };
+            let entry = ListEntry { kind: weight_of(kind), date: date.min(at) };
             if !found.iter().any(|(known, _)| *known == entry) {
-                found.push((entry, listing(kind.as_str(), date, None)));
+                let listing = listing(kind.as_str(), entry.date, None);
+                found.push((entry, Listing { since: since.map(|since| since.to_date_text()), ..listing }));
             }
         }
     }
@@ -430,7 +438,7 @@ fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<(ListE
 }
 
 fn listing(kind: &str, date: Timestamp, source: Option<String>) -> Listing {
-    Listing { kind: kind.to_owned(), date: date.to_date_text(), source }
+    Listing { kind: kind.to_owned(), date: date.to_date_text(), source, since: None }
 }
 
 fn weight_of(kind: ListKind) -> national::ListKind {

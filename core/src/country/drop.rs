@@ -9,8 +9,8 @@ use super::fold::needs_peers;
 use super::packed::{self, CellKey, Cells, PartKey};
 use super::refresh;
 use super::tables::{
-    AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED, PRIORS, QUEUE,
-    ROLLED, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
+    AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED,
+    PRIORS, QUEUE, ROLLED, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
 use super::{Source, changes, day_counts, documents, events};
 use crate::actor::{Kind, Operation, Turn};
@@ -262,6 +262,7 @@ impl Operation for DropLists {
         let mut domains = BTreeSet::new();
         for ((domain, kind), _) in &rows {
             LISTED.delete(turn, &(domain.clone(), *kind));
+            LISTED_SINCE.delete(turn, &(domain.clone(), *kind));
             if TARGETS.contains(turn, &(domain.clone(),))? {
                 QUEUE.put(turn, &(domain.clone(),), &())?;
             }

@@ -10,7 +10,7 @@ use super::packed;
 use super::rollup::{self, Prefix};
 use super::subject::is_messaging;
 use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, NetworkRow, OUTSIDE, PRIORS, ROLLED, TARGETS};
-use crate::actor::View;
+use crate::actor::{View, decode, encode};
 use crate::kv::{Direction, Read};
 use crate::measurement::{ENTRY_LEN, Entry};
 use crate::time::{DAY, HOUR};
@@ -163,6 +163,21 @@ impl Surroundings {
         let enough = counts.into_iter().filter(|(_, (_, all))| *all >= 5);
         surroundings.control =
             order::gather(enough.map(|(asn, (failed, all))| (asn, f64::from(failed) / f64::from(all))));
+        Ok(surroundings)
+    }
+
+    /// The same, of what was kept of an earlier question of this hour: reading control sites is most of what a question
+    /// about a site with few measurements costs.
+    pub fn kept(view: &View<'_>, at: Timestamp) -> Result<Surroundings> {
+        let Some(memo) = view.memo() else { return Surroundings::at(view, at) };
+        // Measurements are told apart by the hour; a full hour stands between two.
+        let whole = at.0.rem_euclid(HOUR) == 0;
+        let key = encode(&("surroundings", &view.actor().name, view.revision()?, at.hour(), whole))?;
+        if let Some(control) = memo.get(&key) {
+            return Ok(Surroundings { at, control: decode(&control)?, networks: RefCell::default() });
+        }
+        let surroundings = Surroundings::at(view, at)?;
+        memo.put(key, encode(&surroundings.control)?);
         Ok(surroundings)
     }
 

@@ -2,20 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{EPOCHS, LISTED, LISTS, LISTS_EPOCH};
+use super::tables::{EPOCHS, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::import::{ListKind, removal};
 use crate::kv::Read;
 use crate::world::{self, ListedIn};
 use crate::{Result, Timestamp};
 
-/// Enters domains of a list. Per domain and kind the newest date stays, so order and repeats change nothing.
+/// Enters domains of a list. Per domain and kind the newest date of a list stays, and the earliest that a row gives; so
+/// order and repeats change nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AddListed {
     pub kind: u8,
     pub date: Timestamp,
-    /// Distinct keys in normal form.
-    pub domains: Vec<String>,
+    /// Distinct keys in normal form, each with the day since which the list has it, where it says so.
+    pub domains: Vec<(String, Option<Timestamp>)>,
     /// Removals of block lists when the import began.
     pub epoch: u64,
 }
@@ -28,7 +29,7 @@ impl AddListed {
 
 impl Operation for AddListed {
     const ACTOR: Kind = Kind::Country;
-    const NAME: &'static str = "add_listed";
+    const NAME: &'static str = "add_listed_since";
     /// How many were listed under this kind before.
     type Reply = u64;
 
@@ -36,7 +37,13 @@ impl Operation for AddListed {
         removal::check(self.epoch, EPOCHS.get(turn, &(LISTS_EPOCH,))?.unwrap_or_default())?;
         let (mut known, mut changed, mut entered) = (0, false, Vec::new());
         let mut row = LISTS.get(turn, &(self.kind,))?.unwrap_or_default();
-        for domain in &self.domains {
+        for (domain, since) in &self.domains {
+            if let Some(since) = since {
+                let at = (domain.clone(), self.kind);
+                if LISTED_SINCE.get(turn, &at)?.is_none_or(|known| known > *since) {
+                    LISTED_SINCE.put(turn, &at, since)?;
+                }
+            }
             match self.is_known(turn, domain)? {
                 Some(date) => {
                     known += 1;
@@ -70,12 +77,12 @@ pub struct ListedPreview(pub AddListed);
 
 impl Query for ListedPreview {
     const ACTOR: Kind = Kind::Country;
-    const NAME: &'static str = "listed_preview";
+    const NAME: &'static str = "listed_preview_since";
     type Reply = u64;
 
     fn run(self, view: &View<'_>) -> Result<u64> {
         let mut known = 0;
-        for domain in &self.0.domains {
+        for (domain, _) in &self.0.domains {
             known += u64::from(self.0.is_known(view, domain)?.is_some());
         }
         Ok(known)

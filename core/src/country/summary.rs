@@ -108,7 +108,13 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         blocked: blocks.iter().map(|row| row.target.clone()).collect(),
         services: services(&blocks, &catalogue.platforms),
         methods,
-        newest: rows.iter().filter(|row| row.basis == "measured" || row.evidence > 0).map(|row| row.last_checked).max(),
+        // Where all measurements have aged out, no verdict counts any; what there was is still known (ruling intelligence 11).
+        newest: rows
+            .iter()
+            .filter(|row| row.basis == "measured" || row.evidence > 0)
+            .map(|row| row.last_checked)
+            .max()
+            .or_else(|| sources.iter().filter(|source| source.rows > 0).map(|source| source.last_seen).max()),
         index: index::compute(&inputs),
         sources,
     })
@@ -237,7 +243,7 @@ impl Query for History {
         let at = self.at.unwrap_or(view.now);
         let last = at.day();
         let from = Timestamp((last + 1 - i64::from(self.days)).max(0) * DAY);
-        let surroundings = Surroundings::at(view, at)?;
+        let surroundings = Surroundings::kept(view, at)?;
         let mut days: BTreeMap<u32, HistoryDay> = BTreeMap::new();
         // One test measures several roles.
         let mut identities: BTreeMap<u32, Distinct> = BTreeMap::new();

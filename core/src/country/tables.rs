@@ -32,6 +32,8 @@ pub const VERDICTS: Table<(String,), VerdictRow> = Table::new(23);
 pub const AGEING: Table<(Timestamp, String), ()> = Table::new(24);
 /// Entries of imported block lists of this country: newest date per domain and kind.
 pub const LISTED: Table<(String, u8), Timestamp> = Table::new(25);
+/// Since when a list has an entry, where its row says so: the earliest that was said.
+pub const LISTED_SINCE: Table<(String, u8), Timestamp> = Table::new(57);
 /// (target, day) whose successes other countries may need as control and do not know yet.
 pub const PEERS_CHANGED: Table<(String, u32), ()> = Table::new(26);
 /// Successes in other countries, by (target, day).

@@ -9,6 +9,9 @@ pub const MAGIC: u8 = 0x56;
 /// Header of everything the server makes: no flag, no step (ruling foundation-relay 38).
 pub const PLAIN_HEADER: [u8; 4] = [MAGIC, 0, 0, 0];
 
+/// Every bit that has a meaning in the flag byte.
+const ALL_FLAGS: u8 = 0x3f;
+
 /// The flag byte of the header.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
@@ -60,8 +63,8 @@ pub fn padded_len(content: usize) -> usize {
     content.saturating_add(2).next_power_of_two().max(256)
 }
 
-/// Reads a plaintext. Without a header all of it is the content; a plaintext that happens to begin with `56` cannot be
-/// told from one with a header, which is why everything made here has one.
+/// Reads the plaintext of a message of a session, which clients give a header. Without one all of it is the content; one
+/// that happens to begin with `56` cannot be told from one with a header, which is why everything made here has one.
 pub fn read(plaintext: &[u8]) -> Result<Payload, CryptoError> {
     let Some(([MAGIC, flags, _, _], rest)) = plaintext.split_first_chunk::<4>() else {
         return Ok(Payload { content: text(plaintext), flags: Flags(0), sealed: None });
@@ -74,6 +77,17 @@ pub fn read(plaintext: &[u8]) -> Result<Payload, CryptoError> {
         return Ok(Payload { content, flags, sealed: Some(sealed) });
     }
     Ok(Payload { content: text(content), flags, sealed: None })
+}
+
+/// Reads the plaintext of a plain box, which clients make with a header or without (spec relay 4.11, 4.14). A box has no
+/// step and there are six flags, so only `56`, a byte below `40` and two zeros are a header, and only if what follows is
+/// as the flags say; text that begins with `V` goes on otherwise and is content as it is (ruling foundation-relay 38).
+pub fn read_box(plaintext: &[u8]) -> Payload {
+    let headed = matches!(plaintext, [MAGIC, ..=ALL_FLAGS, 0, 0, ..]);
+    match read(plaintext) {
+        Ok(payload) if headed => payload,
+        _ => Payload { content: text(plaintext), flags: Flags(0), sealed: None },
+    }
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -126,6 +140,24 @@ mod tests {
             let payload = read(plain.as_bytes()).unwrap();
             assert_eq!((payload.content.as_str(), payload.sealed), (plain, None));
         }
+    }
+
+    /// Ruling foundation-relay 38, spec relay 4.11: no text loses anything in a plain box, with a header or without.
+    #[test]
+    fn ruling_foundation_relay_38_text_of_a_plain_box_that_begins_with_v_is_whole() {
+        for plain in
+            ["", "V", "Vab", "Viva", "Venga ya!", "V\u{1}\u{0}x", "V\u{40}\u{0}\u{0}x", "V\u{1}\u{0}\u{0}\u{0}"]
+        {
+            let payload = read_box(plain.as_bytes());
+            assert_eq!((payload.content.as_str(), payload.flags), (plain, Flags(0)), "without a header");
+            let payload = read_box(&[&PLAIN_HEADER, plain.as_bytes()].concat());
+            assert_eq!((payload.content.as_str(), payload.sealed), (plain, None), "with one");
+        }
+        let padded = read_box(&[MAGIC, Flags::PADDED, 0, 0, 0, 1, b'a', b'b']);
+        assert_eq!((padded.content.as_str(), padded.flags), ("a", Flags(Flags::PADDED)));
+        let sealed =
+            read_box(&[&header(Flags(Flags::SEALED), 0)[..], b"{\"v\":3,\"from\":\"x\",\"msg\":\"m\"}"].concat());
+        assert_eq!(sealed.sealed.map(|sealed| sealed.from).as_deref(), Some("x"));
     }
 
     #[test]

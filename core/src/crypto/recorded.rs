@@ -41,6 +41,10 @@ fn ruling_foundation_relay_36_recorded_boxes_of_tweetnacl_and_pynacl_are_byte_id
             assert_eq!(boxes::shared_key(&alice_public, &bob), Ok(precomputed));
             let (nonce, message) = (hex(vector, "nonce"), hex_vec(vector, "message"));
             assert_eq!(boxes::box_seal(&bob_public, &alice, &nonce, &message).unwrap(), hex_vec(vector, "box"));
+            // A box is a secretbox under the precomputed key.
+            let key = boxes::shared_key(&bob_public, &alice).unwrap();
+            assert_eq!(boxes::secretbox_seal(&key, &nonce, &message).unwrap(), hex_vec(vector, "box"));
+            assert_eq!(*boxes::secretbox_open(&key, &nonce, &hex_vec(vector, "box")).unwrap(), message);
             let opened = boxes::box_open(&alice_public, &bob, &nonce, &hex_vec(vector, "box")).unwrap();
             assert_eq!(*opened, message);
         }

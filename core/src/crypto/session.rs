@@ -196,12 +196,12 @@ pub fn open_later(
         nonce: encoding::decode_base64_array("nonce", message.nonce)?,
         bytes: encoding::decode_base64("ciphertext", message.ciphertext)?,
     };
-    let (plaintext, row) = match (envelope.ratchet_step, session_label(&envelope)?) {
+    let (payload, row) = match (envelope.ratchet_step, session_label(&envelope)?) {
         (Some(step), Some(label)) => {
             let pq = envelope.pq_ciphertext.as_deref();
             let pq = pq.map(|text| encoding::decode_base64("pq_ciphertext", text)).transpose()?;
             let attempt = Attempt { sealed: &sealed, step, label, pq: pq.as_deref(), sender, recipient };
-            match (attempt.open(row), opening.filter(|_| pq.is_none())) {
+            let (plaintext, row) = match (attempt.open(row), opening.filter(|_| pq.is_none())) {
                 (Err(failure), Some(opening)) => {
                     let keys = std::slice::from_ref(&opening.sender_encryption);
                     let sender = SenderKeys { earlier_encryption: keys, ..*sender };
@@ -209,11 +209,11 @@ pub fn open_later(
                     later.open(row).map_err(|_| failure)?
                 }
                 (opened, _) => opened?,
-            }
+            };
+            (payload::read(&plaintext)?, row)
         }
-        _ => (open_box(&sealed, sender, recipient)?, None),
+        _ => (payload::read_box(&open_box(&sealed, sender, recipient)?), None),
     };
-    let payload = payload::read(&plaintext)?;
     let (signature_mode, signature_valid) = check_signature(message, &envelope, sender, recipient);
     Ok(Opened {
         content: payload.content,

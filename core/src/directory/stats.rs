@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::leaderboard::SHARD;
-use crate::actor::{Entry, Kind, Operation, Turn, View, operation};
+use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::documents::{Family, Rendered};
 use crate::http::{Cx, Response, Route, handler};
 use crate::kv::{Desc, Direction, Row, Table};
@@ -34,12 +34,15 @@ pub const ROUTES: &[Route] = &[Route::get("/v1/agent/stats", handler!(read))
     .returns::<Stats>()
     .summary("Numbers over all agents; a minute or two late.")];
 
-pub const ENTRIES: &[Entry] = &[operation::<Tell>(), operation::<Turned>()];
+pub const ENTRIES: &[Entry] = &[operation::<Tell>(), operation::<Turned>(), query::<ReadTotals>()];
 
+/// Sums over all agents, a minute or two late.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Totals {
-    agents: u64,
-    messages: u64,
+pub struct Totals {
+    /// Active ones.
+    pub agents: u64,
+    /// Ever sent under an agent's own name.
+    pub messages: u64,
 }
 impl Row for Totals {}
 
@@ -100,6 +103,20 @@ impl Operation for Tell {
         }
         turn.publish(DOCUMENT)?;
         go_on(turn)
+    }
+}
+
+/// The sums, for `GET /v1/relay/info`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadTotals;
+
+impl Query for ReadTotals {
+    const ACTOR: Kind = Kind::Directory;
+    const NAME: &'static str = "totals";
+    type Reply = Totals;
+
+    fn run(self, view: &View<'_>) -> Result<Totals> {
+        Ok(TOTALS.get(view, &())?.unwrap_or_default())
     }
 }
 
@@ -193,7 +210,7 @@ fn stats(view: &View<'_>) -> Result<Stats> {
             version: env!("CARGO_PKG_VERSION"),
             encryption: "X25519 and XSalsa20-Poly1305, hybrid with ML-KEM-768 between agents that keep their own keys",
             signing: "Ed25519",
-            identity: format!("did:{}: and base64url of the first 16 bytes of the signing key", view.settings.brand),
+            identity: format!("did:{}: and base58 of the first 16 bytes of the first Ed25519 key", view.settings.brand),
         },
         stats: Numbers {
             total_agents: agents,

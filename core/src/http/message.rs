@@ -76,6 +76,11 @@ impl Response {
         Response::json_with(StatusCode::OK, value)
     }
 
+    /// 200 with what is JSON already.
+    pub fn json_text(body: Vec<u8>) -> Self {
+        Response::new(StatusCode::OK, "application/json", body)
+    }
+
     /// 200 with JSON about the past, which is computed anew for every request and not to be kept.
     pub fn uncached(value: &impl Serialize) -> Result<Self> {
         Ok(Response::json(value)?.with(header::CACHE_CONTROL, "no-store"))

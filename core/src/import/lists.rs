@@ -12,15 +12,16 @@ use crate::reference::{self, AddFingerprints, AddList, AddNetworks, AddTargets, 
 use crate::runtime::{self, Runtime};
 use crate::{ErrorCode, Result, Timestamp};
 
-/// Domains of a block list per operation: one row each.
-const LISTED_AT_ONCE: usize = 900;
+/// Domains of a block list per operation: two rows each at most.
+const LISTED_AT_ONCE: usize = 450;
 /// Networks per operation, which bounds the message, and rows they may fall into.
 const NETWORKS_AT_ONCE: usize = 10_000;
 const BLOCKS_AT_ONCE: usize = 900;
 
 pub(super) enum Rows {
     Fingerprints(BTreeSet<String>),
-    Listed(BTreeSet<String>),
+    /// With the date that a row gives its domain.
+    Listed(BTreeMap<String, Option<Timestamp>>),
     Sites(BTreeMap<String, String>),
     Networks(BTreeMap<u32, NetworkEntry>),
     Targets(TargetList),
@@ -38,8 +39,21 @@ pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64, list
             (counts, Rows::Fingerprints(lines))
         }
         ImportKind::Blocklist => {
-            let mut domains = BTreeSet::new();
-            let counts = blocklist::import(reader, limit, &mut |target| domains.insert(target.as_str().to_owned()));
+            let mut domains: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
+            let counts = blocklist::import(reader, limit, &mut |target, since| {
+                match domains.entry(target.as_str().to_owned()) {
+                    Entry::Vacant(place) => {
+                        place.insert(since);
+                        true
+                    }
+                    // The earliest of its dates, whatever the order of the rows.
+                    Entry::Occupied(mut known) => {
+                        let first = known.get().iter().chain(&since).min().copied();
+                        known.insert(first);
+                        false
+                    }
+                }
+            });
             (counts.map_err(refuse)?, Rows::Listed(domains))
         }
         ImportKind::TestList => {
@@ -133,14 +147,14 @@ async fn keep<O: crate::actor::Operation<Reply = Known>>(rt: &dyn Runtime, opera
 async fn listed(
     rt: &dyn Runtime,
     importer: &Importer,
-    domains: BTreeSet<String>,
+    domains: BTreeMap<String, Option<Timestamp>>,
     summary: &mut Summary,
 ) -> Result<u64> {
     let Importer { options, epoch, .. } = importer;
     let country = options.country.clone().unwrap_or_default();
     let date = options.date.unwrap_or_else(|| Timestamp(rt.now().day() * crate::time::DAY));
     let mut result = CountryResult::default();
-    let domains: Vec<String> = domains.into_iter().collect();
+    let domains: Vec<(String, Option<Timestamp>)> = domains.into_iter().collect();
     for part in domains.chunks(LISTED_AT_ONCE) {
         let kind = options.list_kind.unwrap_or(ListKind::Community) as u8;
         let add = AddListed { kind, date, domains: part.to_vec(), epoch: *epoch };

@@ -4,12 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::body::IncidentBody;
-use super::query::{Select, Selected};
+use super::query::{Listed, Listing, Select};
 use super::stats::stats;
-use super::{feeds, search};
+use super::{feeds, search, written};
 use crate::actor::{Kind, Query, Turn, View};
 use crate::documents::{Family, Rendered};
-use crate::settings::Settings;
 use crate::time::SECOND;
 use crate::{Result, Timestamp, licence};
 
@@ -27,7 +26,8 @@ pub const DEFAULT_LIMIT: u32 = 50;
 pub const FAMILIES: &[Family] = &[
     family(LIST, |view, _| {
         let first = Select::default();
-        Rendered::json(&ListBody::new(&first, first.clone().run(view)?, view.settings, view.now))
+        let found = Listing(first.clone()).run(view)?;
+        Ok(Rendered::json_text(list(&first, &found, view.now)?))
     }),
     family(STATS, |view, _| Rendered::json(&stats(view)?)),
     family(RSS, |view, _| feeds::rss(view)),
@@ -76,21 +76,20 @@ pub struct ListBody {
     pub license: String,
 }
 
-impl ListBody {
-    pub fn new(asked: &Select, found: Selected, settings: &Settings, now: Timestamp) -> ListBody {
-        let incidents: Vec<IncidentBody> =
-            found.incidents.iter().map(|incident| IncidentBody::new(incident, settings)).collect();
-        let end = asked.offset.saturating_add(incidents.len() as u64);
-        ListBody {
-            total: found.total,
-            count: incidents.len(),
-            limit: asked.limit,
-            offset: asked.offset,
-            next_offset: (end < found.total && !incidents.is_empty()).then_some(end),
-            dataset_version: dataset_version(found.changed, now),
-            generated_at_utc: now.to_string(),
-            license: licence::effective(incidents.iter().map(|incident| incident.license.as_str())),
-            incidents,
-        }
-    }
+/// The JSON of a [`ListBody`].
+pub fn list(asked: &Select, found: &Listed, now: Timestamp) -> Result<Vec<u8>> {
+    let incidents = &found.incidents;
+    let end = asked.offset.saturating_add(incidents.len() as u64);
+    let page = ListBody {
+        incidents: Vec::new(),
+        total: found.total,
+        count: incidents.len(),
+        limit: asked.limit,
+        offset: asked.offset,
+        next_offset: (end < found.total && !incidents.is_empty()).then_some(end),
+        dataset_version: dataset_version(found.changed, now),
+        generated_at_utc: now.to_string(),
+        license: licence::effective(incidents.iter().map(|incident| incident.licence.as_str())),
+    };
+    written::fill(&page, "incidents", incidents.iter().map(|incident| [&incident.json]))
 }

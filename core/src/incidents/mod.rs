@@ -12,6 +12,7 @@
 //! | `operate`, `disputes` | what operators do, and what readers ask them to do |
 //! | `forget` | removing a source |
 //! | `shown` | all of them in memory, for filters |
+//! | `written` | each as answers have it |
 //! | `query` | one incident, pages, changes since a time |
 //! | `text`, `schedule` | titles and sentences |
 //! | `body` | an incident as clients read it |
@@ -39,6 +40,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
+mod written;
 
 pub use body::IncidentBody;
 pub use documents::FAMILIES;
@@ -60,6 +62,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<operate::Operate>(),
     operation::<Forget>(),
     operation::<search::Learn>(),
+    operation::<record::Ended>(),
+    query::<query::Count>(),
     query::<query::Many>(),
     query::<query::Domains>(),
     query::<query::LastChange>(),
@@ -68,6 +72,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<disputes::Disputes>(),
     query::<Find>(),
     query::<Select>(),
+    query::<query::Listing>(),
     query::<query::Page>(),
     query::<query::EvidenceById>(),
     query::<operate::Versions>(),

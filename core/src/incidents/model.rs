@@ -336,9 +336,10 @@ impl Incident {
         self.overrides.severity.unwrap_or(self.draft.severity)
     }
 
-    /// The operator's word; else that of the data, but what an operator says has ended does not go on.
+    /// The operator's word; else that of the data, but what is said to have ended does not go on. An end that lies ahead
+    /// makes a version of its own when its time has come ([`super::record::Ended`]).
     pub fn status(&self) -> Status {
-        let ended = self.overrides.end.is_some_and(|end| end <= self.updated);
+        let ended = self.end().is_some_and(|end| end <= self.updated);
         self.overrides.status.unwrap_or(match self.draft.status {
             Status::Active if ended => Status::Resolved,
             status => status,

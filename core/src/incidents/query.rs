@@ -9,6 +9,7 @@ use super::tables::{
     BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdKey, IdRow, Line,
     VERSIONS, key,
 };
+use super::written::{self, Written};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Direction, StoreError};
 use crate::{Result, Timestamp};
@@ -178,6 +179,20 @@ impl Query for Domains {
     }
 }
 
+/// How many incidents are shown.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Count;
+
+impl Query for Count {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "count";
+    type Reply = u64;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        Ok(Shown::now(view)?.len() as u64)
+    }
+}
+
 /// A page of the shown incidents that a filter lets through, newest beginning first. The default is the first page of
 /// all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -209,15 +224,48 @@ impl Query for Select {
     type Reply = Selected;
 
     fn run(self, view: &View<'_>) -> Result<Selected> {
+        let (page, total, changed) = self.keys(view)?;
+        let mut incidents = Vec::with_capacity(page.len());
+        for key in page {
+            incidents.extend(INCIDENTS.get(view, &key)?);
+        }
+        Ok(Selected { incidents, total, changed })
+    }
+}
+
+impl Select {
+    /// Where the incidents of the page are, how many there are in all, and when anything was changed last.
+    fn keys(&self, view: &View<'_>) -> Result<(Vec<IdKey>, u64, Option<Timestamp>)> {
         let changed = CLOCK.get(view, &())?.map(|Clock(at)| at);
         let shown = Shown::now(view)?;
         let offset = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let (page, total) = shown.select(&self.filter, offset, self.limit as usize);
-        let mut incidents = Vec::with_capacity(page.len());
-        for brief in page {
-            incidents.extend(INCIDENTS.get(view, &brief.key())?);
-        }
-        Ok(Selected { incidents, total, changed })
+        Ok((page.into_iter().map(Brief::key).collect(), total, changed))
+    }
+}
+
+/// The same as answers have it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Listing(pub Select);
+
+/// Such a page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Listed {
+    pub incidents: Vec<Written>,
+    /// All that the filter lets through.
+    pub total: u64,
+    /// When anything was changed last.
+    pub changed: Option<Timestamp>,
+}
+
+impl Query for Listing {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "listing";
+    type Reply = Listed;
+
+    fn run(self, view: &View<'_>) -> Result<Listed> {
+        let (page, total, changed) = self.0.keys(view)?;
+        Ok(Listed { incidents: written::read(view, page)?, total, changed })
     }
 }
 
@@ -231,7 +279,7 @@ pub struct Changes {
 /// A page of changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Changed {
-    pub incidents: Vec<Incident>,
+    pub incidents: Vec<Written>,
     /// Ask again from here: the newest change of the page, or `since` when nothing changed.
     pub next: Timestamp,
     pub more: bool,
@@ -249,11 +297,8 @@ impl Query for Changes {
         let more = keys.len() > limit;
         keys.truncate(limit);
         let next = keys.last().map_or(self.since, |((updated, ..), ())| *updated);
-        let mut incidents = Vec::with_capacity(keys.len());
-        for ((_, country, year, sequence), ()) in keys {
-            incidents.extend(INCIDENTS.get(view, &(country, year, sequence))?);
-        }
-        Ok(Changed { incidents, next, more })
+        let keys = keys.into_iter().map(|((_, country, year, sequence), ())| (country, year, sequence));
+        Ok(Changed { incidents: written::read(view, keys)?, next, more })
     }
 }
 
@@ -339,7 +384,7 @@ impl Query for Page {
     }
 }
 
-/// Incidents by their readable ids, in that order.
+/// Incidents by their ids, in that order, as answers have them; unknown ones are left out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Many {
     pub ids: Vec<String>,
@@ -347,14 +392,10 @@ pub struct Many {
 
 impl Query for Many {
     const ACTOR: Kind = Kind::Incidents;
-    const NAME: &'static str = "many";
-    type Reply = Vec<Option<Incident>>;
+    const NAME: &'static str = "written";
+    type Reply = Vec<Written>;
 
-    fn run(self, view: &View<'_>) -> Result<Vec<Option<Incident>>> {
-        let one = |id: &String| match ReadableId::parse(id) {
-            Some(id) => Ok(INCIDENTS.get(view, &key(&id))?),
-            None => Ok(None),
-        };
-        self.ids.iter().map(one).collect()
+    fn run(self, view: &View<'_>) -> Result<Vec<Written>> {
+        written::read(view, self.ids.iter().filter_map(|id| Some(key(&ReadableId::parse(id)?))))
     }
 }

@@ -12,6 +12,7 @@ use super::tables::{
     SEQUENCES, Sequence, VERSIONS, key,
 };
 use super::text::{INTERNET, title};
+use super::written;
 use crate::actor::{Kind, Operation, Turn};
 use crate::country::{Active, SetActive};
 use crate::world::Outage;
@@ -28,7 +29,7 @@ pub struct Report {
     pub merged_into: Option<u64>,
 }
 
-/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and twelve more, and an
+/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and thirteen more, and an
 /// operation at most 1,000 (ruling foundation-relay 19).
 pub const MAX_REPORTS: usize = 10;
 
@@ -185,7 +186,34 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
     let (country, year, sequence) = key(&incident.id);
     VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;
     replace(turn, before.as_ref(), &incident)?;
+    if let Some(end) = incident.end().filter(|end| *end > incident.updated) {
+        turn.schedule(&format!("end {}", incident.id), end, &Ended { id: incident.id.clone() })?;
+    }
     Ok(incident)
+}
+
+/// The end that an incident was given lies behind: what was active is resolved, in a version of its own, so that lists,
+/// pages and the delta hear of it. Changes nothing where the end was moved or taken back meanwhile.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ended {
+    pub id: ReadableId,
+}
+
+impl Operation for Ended {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "ended";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(incident) = INCIDENTS.get(turn, &key(&self.id))? else { return Ok(()) };
+        let over = incident.end().is_some_and(|end| end <= turn.now);
+        let then = Incident { updated: turn.now.max(incident.updated), ..incident.clone() };
+        if !over || !incident.is_shown() || then.status() == incident.status() {
+            return Ok(());
+        }
+        let next = Incident { change: Change::measured(Action::Amended), ..incident.clone() };
+        save(turn, Some(incident), next).map(|_| ())
+    }
 }
 
 /// Stores an incident under every order that it is found by.
@@ -204,6 +232,7 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
         BY_COUNTRY.put(turn, &(country, incident.start(), year, sequence), &line)?;
     }
     INCIDENTS.put(turn, &key(&incident.id), incident)?;
+    written::keep(turn, incident)?;
     let active = active(incident);
     if before.and_then(self::active) != active {
         turn.send(incident.id.country.clone(), &SetActive { id: incident.id.clone(), active })?;
@@ -213,7 +242,8 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
 
 /// What the pages of the country say of an incident: nothing when it is over, withdrawn or only suspected.
 fn active(incident: &Incident) -> Option<Active> {
-    let goes_on = incident.is_shown() && incident.status() == Status::Active && incident.end().is_none();
+    let ahead = incident.end().is_none_or(|end| end > incident.updated);
+    let goes_on = incident.is_shown() && incident.status() == Status::Active && ahead;
     goes_on.then(|| Active {
         title: title(incident),
         severity: incident.severity(),

@@ -117,6 +117,8 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
     };
     let percent = format!("{:.0}%", body.confidence * 100.0);
     let networks = match body.networks_tested {
+        // Others reported it, and some of them name networks.
+        0 if body.networks_blocked == 0 => "not measured".to_owned(),
         0 => body.networks_blocked.to_string(),
         tested => format!("{} of {tested}", body.networks_blocked),
     };
@@ -139,7 +141,10 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
         ("Known to have begun", delay(incident.draft.declared, incident.start(), "start")),
         ("Known to be over", delay(incident.draft.resolved, incident.end().unwrap_or(incident.start()), "end")),
         ("Networks affected", networks),
-        ("Measurements", body.measurement_count.to_string()),
+        (
+            "Measurements",
+            if body.measurement_count == 0 { "none".to_owned() } else { body.measurement_count.to_string() },
+        ),
         ("Sources", list(&body.sources)),
         ("Citable as censorship", if body.citable { "yes" } else { "no" }.to_owned()),
         ("Version", format!("{} of {}", body.version, date(&body.updated_at))),

@@ -111,6 +111,11 @@ impl Shown {
         Ok(shown)
     }
 
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.briefs.len()
+    }
+
     /// Different domains, sorted.
     pub fn domains(&self) -> impl Iterator<Item = &String> {
         self.known.iter().filter_map(|word| match word {

@@ -250,3 +250,167 @@ fn ruling_intelligence_35_a_removed_source_leaves_nothing_of_what_was_measured()
     let back = find(&runtime, "KE-2025-0001").unwrap();
     assert!(back.is_shown() && back.draft.sources == ["ioda"], "{back:?}");
 }
+
+/// Issue: an incident is active until it ends, also where the end was told before: when its time comes, lists, feeds, pages
+/// of the country and readers of the delta hear of it without anybody doing anything.
+#[test]
+fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
+    let ahead = START.plus(3 * DAY);
+    let until = |end| operate::Deed::Amend(Box::new(Overrides { end: Some(end), ..Overrides::default() }));
+    operate(&runtime, "KE-2025-0001", until(ahead));
+    operate(&runtime, "KE-2025-0002", until(ahead));
+    let announced = find(&runtime, "KE-2025-0001").unwrap();
+    assert_eq!((announced.status(), announced.version), (Status::Active, 2));
+    assert!(sentence(&announced).contains(" is blocked "), "{}", sentence(&announced));
+    operate(&runtime, "KE-2025-0002", until(ahead.plus(10 * DAY)));
+    let seen_so_far = changes(&runtime, crate::Timestamp::MIN, 10).next;
+    runtime.advance(std::time::Duration::from_secs(3 * 86_400 + 60));
+    let over = find(&runtime, "KE-2025-0001").unwrap();
+    assert_eq!((over.status(), over.version, over.end()), (Status::Resolved, 3, Some(ahead)));
+    assert!(over.updated >= ahead && over.change.by.is_none());
+    assert!(sentence(&over).contains(" was blocked "), "{}", sentence(&over));
+    let told: Vec<u32> = changes(&runtime, seen_so_far, 10).incidents.iter().map(|i| i.id.sequence).collect();
+    assert_eq!(told, [1], "only what ended changed");
+    let later = find(&runtime, "KE-2025-0002").unwrap();
+    assert_eq!((later.status(), later.version), (Status::Active, 3), "its end was moved");
+}
+
+/// A report may name several services: the title names them, and no one of them stands for the others.
+#[test]
+fn a_title_names_every_service_or_says_how_many_more() {
+    let runtime = TestRuntime::start(&[]);
+    let of = |services: &[&str]| Draft {
+        subject: services[0].into(),
+        services: services.iter().map(|service| (*service).to_owned()).collect(),
+        domains: Vec::new(),
+        ..draft(10)
+    };
+    for (services, title, verb) in [
+        (&["signal"][..], "Signal blocked in Kenya", "Signal is blocked in Kenya"),
+        (&["reddit", "signal"], "Reddit and Signal blocked in Kenya", "Reddit and Signal are blocked in Kenya"),
+        (
+            &["reddit", "signal", "tiktok"],
+            "Reddit, Signal and TikTok blocked in Kenya",
+            "Reddit, Signal and TikTok are blocked",
+        ),
+        (
+            &["facebook", "reddit", "signal", "tiktok"],
+            "Facebook, Reddit and 2 more services blocked in Kenya",
+            "Facebook, Reddit and 2 more services are blocked",
+        ),
+    ] {
+        report(&runtime, vec![seen(1, of(services))]);
+        let incident = find(&runtime, "KE-2025-0001").unwrap();
+        assert_eq!(text::title(&incident), title);
+        assert!(sentence(&incident).starts_with(verb), "{}", sentence(&incident));
+    }
+}
+
+/// What nobody measured is not told as the number 0.
+#[test]
+fn a_report_of_what_was_not_measured_has_no_zeros() {
+    let runtime = TestRuntime::start(&[]);
+    let told = Draft { networks_tested: 0, measurements: 0, ..draft(10) };
+    report(&runtime, vec![seen(1, told)]);
+    let incident = find(&runtime, "KE-2025-0001").unwrap();
+    let settings = crate::settings::Settings::default();
+    let text = report::report(report::Format::Markdown, &incident, &[], &settings);
+    assert!(
+        text.contains("| Networks affected | not measured |") && text.contains("| Measurements | none |"),
+        "{text}"
+    );
+}
+
+fn listing(runtime: &TestRuntime) -> Vec<written::Written> {
+    let asked = super::query::Listing(Select { limit: 100, ..Select::default() });
+    crate::runtime::query(runtime, &actor().name, &asked).now_or_never().unwrap().unwrap().incidents
+}
+
+/// What is written when an incident changes is what it is, whoever changed it, and whatever address answers later.
+#[test]
+fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
+    let runtime = TestRuntime::start(&[("public_url", "https://one.example")]);
+    let held = |runtime: &TestRuntime| {
+        let rows = [listing(runtime), changes(runtime, crate::Timestamp::MIN, 100).incidents];
+        assert_eq!(rows.each_ref().map(Vec::len), [2, 3]);
+        for row in rows.into_iter().flatten() {
+            let find = Find { id: row.id.to_string(), follow: false };
+            let incident = query(runtime, &actor().name, &find).now_or_never().unwrap().unwrap().unwrap();
+            let settings = &crate::runtime::Runtime::environment(runtime).settings;
+            let body = IncidentBody::new(&incident, settings);
+            assert_eq!(row.json, serde_json::to_string(&body).unwrap());
+            assert_eq!(
+                (&row.licence, &row.summary, &row.description),
+                (&body.license, &body.summary, &body.description)
+            );
+            assert_eq!((row.created, row.updated), (incident.created, incident.updated));
+            assert_eq!(
+                (row.is_shown(), row.merged, row.retracted),
+                (incident.is_shown(), body.merged_into.is_some(), false)
+            );
+        }
+    };
+    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50)), seen(3, draft(10))]);
+    let description = "\"description\":\"none\" ".repeat(40);
+    let patch = Overrides { title: Some("\"A\"}".into()), description: Some(description), ..Overrides::default() };
+    operate(&runtime, "KE-2025-0001", operate::Deed::Amend(Box::new(patch)));
+    operate(&runtime, "KE-2025-0003", operate::Deed::Merge("KE-2025-0001".into()));
+    held(&runtime);
+    let moved = runtime.restarted(&[("public_url", "https://two.example")]);
+    held(&moved);
+    assert!(listing(&moved)[0].json.contains("https://two.example/"));
+    report(&moved, vec![seen(2, draft(51))]);
+    held(&moved);
+}
+
+#[test]
+fn a_long_description_ends_in_what_a_search_finds_and_nothing_else_does() {
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90))]);
+    let description = "é\"\\ \"description\":\"x\" ".repeat(50);
+    let patch = Overrides { description: Some(description.clone()), ..Overrides::default() };
+    operate(&runtime, "KE-2025-0001", operate::Deed::Amend(Box::new(patch)));
+    let row = listing(&runtime).remove(0);
+    let value = |json: &str| serde_json::from_str::<serde_json::Value>(json).unwrap();
+    let mut expected = value(&row.json);
+    expected["description"] = description.chars().take(500).collect::<String>().into();
+    assert_eq!(value(&row.json_with_description_of(500).unwrap()), expected);
+    assert_eq!(row.json_with_description_of(50_000).unwrap(), row.json);
+}
+
+/// A file keeps texts that an earlier program wrote. Whoever makes this fail raises `written::MANNER` together with it.
+#[test]
+fn another_way_to_write_incidents_has_another_number() {
+    use sha2::{Digest, Sha256};
+    let runtime = TestRuntime::start(&[]);
+    let network = |asn: u32| AffectedNetwork {
+        name: Some("One".into()),
+        first: Some(START.plus(-90 * DAY)),
+        last: Some(START.plus(-80 * DAY)),
+        blocked: 3,
+        votes: 4,
+        asn,
+    };
+    let full = Draft {
+        services: vec!["telegram".into()],
+        networks: vec![network(64_496), network(64_497)],
+        areas: vec!["Coast".into()],
+        occasion: Some("exams".into()),
+        pattern: Some("intermittent".into()),
+        schedule: Some("weekdays 04-14 UTC".into()),
+        end: Some(START.plus(-80 * DAY)),
+        ..draft(0)
+    };
+    let kinds = [IncidentType::Disruption, IncidentType::Mixed];
+    let others = kinds.map(|kind| Draft { kind, subject: INTERNET.into(), end_unknown: true, ..full.clone() });
+    let [disruption, mixed] = others;
+    let suspected = Draft { status: Status::Suspected, networks_tested: 0, methods: Vec::new(), ..draft(50) };
+    report(&runtime, vec![seen(1, full), seen(2, disruption), seen(3, mixed), seen(4, suspected), seen(5, draft(9))]);
+    operate(&runtime, "KE-2025-0005", operate::Deed::Retract);
+    let mut digest = Sha256::new();
+    changes(&runtime, crate::Timestamp::MIN, 100).incidents.iter().for_each(|row| digest.update(&row.json));
+    let digest = crate::crypto::encoding::encode_hex(&digest.finalize());
+    assert_eq!((written::MANNER, &digest[..16]), (1, "c833ece13067626f"));
+}

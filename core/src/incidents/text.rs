@@ -40,11 +40,30 @@ pub fn title(incident: &Incident) -> String {
         return title.clone();
     }
     let suspected = if incident.status() == Status::Suspected { " (suspected)" } else { "" };
-    let name = match incident.draft.subject.as_str() {
-        INTERNET => "Internet".to_owned(),
-        subject => label(subject),
-    };
-    format!("{name} {} in {}{suspected}", deed(incident), place(incident))
+    format!("{} {} in {}{suspected}", name(incident, "Internet").0, deed(incident), place(incident))
+}
+
+/// Most services that are named one by one.
+const MOST_NAMED: usize = 3;
+
+/// What the incident is about, and whether that is more than one thing: a report may name several services, and none of them
+/// may stand for the others.
+fn name(incident: &Incident, internet: &str) -> (String, bool) {
+    let draft = &incident.draft;
+    if draft.subject == INTERNET {
+        return (internet.to_owned(), false);
+    }
+    let others = draft.services.iter().filter(|service| **service != draft.subject);
+    let mut names: Vec<String> = std::iter::once(&draft.subject).chain(others).map(|subject| label(subject)).collect();
+    if names.len() > MOST_NAMED {
+        let more = names.len() - (MOST_NAMED - 1);
+        names.truncate(MOST_NAMED - 1);
+        names.push(format!("{more} more services"));
+    }
+    match names.pop() {
+        Some(last) if !names.is_empty() => (format!("{} and {last}", names.join(", ")), true),
+        last => (last.unwrap_or_default(), false),
+    }
 }
 
 /// The country, and the areas when they are few.
@@ -61,15 +80,15 @@ fn place(incident: &Incident) -> String {
 /// to 24 Nov 2023, weekdays 07-17 local time."
 pub fn sentence(incident: &Incident) -> String {
     let draft = &incident.draft;
-    let name = match draft.subject.as_str() {
-        INTERNET => "Internet access".to_owned(),
-        subject => label(subject),
-    };
-    let ended = incident.status() == Status::Resolved || incident.end().is_some();
-    let was = match (ended, incident.status()) {
-        (_, Status::Suspected) => "was possibly",
-        (true, _) => "was",
-        (false, _) => "is",
+    let (name, several) = name(incident, "Internet access");
+    let ended = incident.status() == Status::Resolved || incident.end().is_some_and(|end| end <= incident.updated);
+    let was = match (ended, incident.status(), several) {
+        (_, Status::Suspected, false) => "was possibly",
+        (_, Status::Suspected, true) => "were possibly",
+        (true, _, false) => "was",
+        (true, _, true) => "were",
+        (false, _, false) => "is",
+        (false, _, true) => "are",
     };
     let mut text = format!("{name} {was} {} in {}", deed(incident), place(incident));
     let networks = draft.networks.len();

@@ -1,7 +1,7 @@
 //! Block lists: plain hosts, AutoProxy rules, CSV with a `domain` column.
 //!
 //! Only what names a whole domain becomes an entry. Rules about URLs, keywords, wildcards, top-level domains, patterns
-//! and exceptions are counted `not_a_domain` (ruling intelligence 28).
+//! and exceptions are counted `not_a_domain` (ruling intelligence 28). A CSV may say in a column since when each is listed.
 
 use std::io::BufRead;
 
@@ -10,21 +10,22 @@ use csv::ReaderBuilder;
 use super::domain::{TargetKey, host_of};
 use super::input::{each_line, strip_bom};
 use super::types::{ImportCounts, ImportError, Rejection};
+use crate::Timestamp;
 
 const NOT_A_DOMAIN: Rejection = Rejection::Unsupported("not_a_domain");
 
-/// Reads one list; `sink` answers whether the domain was new.
+/// Reads one list; `sink` takes a domain with the date that its row gives it, and answers whether the domain was new.
 pub fn import(
     reader: &mut dyn BufRead,
     limit: u64,
-    sink: &mut dyn FnMut(TargetKey) -> bool,
+    sink: &mut dyn FnMut(TargetKey, Option<Timestamp>) -> bool,
 ) -> Result<ImportCounts, ImportError> {
     let mut layout = Layout::Unknown;
     each_line(reader, limit, &mut |counts, line| {
         let Ok(text) = std::str::from_utf8(line) else { return counts.reject(Rejection::Refused("not_utf8")) };
         match layout.read(text.trim()) {
             Ok(None) => {}
-            Ok(Some(target)) if sink(target.clone()) => counts.accepted += 1,
+            Ok(Some((target, since))) if sink(target.clone(), since) => counts.accepted += 1,
             Ok(Some(_)) => counts.duplicate += 1,
             Err(rejection) => counts.reject(rejection),
         }
@@ -36,8 +37,8 @@ enum Layout {
     Unknown,
     Plain,
     AutoProxy,
-    /// The position of the domain column, and what separates columns.
-    Csv(usize, u8),
+    /// The position of the domain column, that of the date if there is one, and what separates columns.
+    Csv(usize, Option<usize>, u8),
 }
 
 /// Whether a first line says how the rest is to be read.
@@ -48,9 +49,23 @@ pub fn is_header(line: &[u8]) -> bool {
 /// What a column with the entries is called.
 const COLUMNS: [&str; 8] = ["domain", "domains", "domain_name", "host", "hostname", "url", "site", "fqdn"];
 
+/// What a column with the day since which an entry is listed is called.
+const DATES: [&str; 10] = [
+    "date",
+    "since",
+    "date_blocked",
+    "blocked_date",
+    "blocked_on",
+    "block_date",
+    "date_added",
+    "listed_on",
+    "added",
+    "decision_date",
+];
+
 impl Layout {
-    /// Reads one line: an entry, nothing (comment, header, blank), or why not.
-    fn read(&mut self, line: &str) -> Result<Option<TargetKey>, Rejection> {
+    /// Reads one line: an entry with its date, nothing (comment, header, blank), or why not.
+    fn read(&mut self, line: &str) -> Result<Option<(TargetKey, Option<Timestamp>)>, Rejection> {
         if line.is_empty() {
             return Ok(None);
         }
@@ -63,13 +78,17 @@ impl Layout {
                 return Ok(None);
             }
         }
+        let undated = |target: Option<TargetKey>| target.map(|target| (target, None));
         match self {
-            Layout::AutoProxy => autoproxy(line),
-            Layout::Csv(column, separator) => {
-                let field = fields(line, *separator).into_iter().nth(*column).ok_or(Rejection::Refused("bad_row"))?;
-                plain(field.trim())
+            Layout::AutoProxy => autoproxy(line).map(undated),
+            Layout::Csv(column, date, separator) => {
+                let fields = fields(line, *separator);
+                let field = fields.get(*column).ok_or(Rejection::Refused("bad_row"))?;
+                // A date that cannot be read is not guessed: the entry is as old as its list.
+                let since = date.and_then(|at| fields.get(at)).and_then(|text| Timestamp::parse(text.trim()));
+                Ok(plain(field.trim())?.map(|target| (target, since)))
             }
-            Layout::Plain | Layout::Unknown => plain(line),
+            Layout::Plain | Layout::Unknown => plain(line).map(undated),
         }
     }
 
@@ -79,9 +98,11 @@ impl Layout {
         }
         for separator in [b',', b';', b'\t'] {
             let names = fields(line, separator);
-            let named = |name: &String| COLUMNS.contains(&name.trim().to_ascii_lowercase().as_str());
-            if let Some(column) = names.iter().position(named) {
-                return Layout::Csv(column, separator);
+            let find = |known: &[&str]| {
+                names.iter().position(|name| known.contains(&name.trim().to_ascii_lowercase().as_str()))
+            };
+            if let Some(column) = find(&COLUMNS) {
+                return Layout::Csv(column, find(&DATES), separator);
             }
         }
         Layout::Plain

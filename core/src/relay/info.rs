@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::peers::{List, Peer};
 use super::{PeerId, actor, key};
 use crate::crypto::encoding::encode_base64;
+use crate::directory::stats::{self, ReadTotals};
 use crate::http::{Cx, Response, Route, handler};
 use crate::{Result, runtime};
 
@@ -60,11 +61,13 @@ pub struct About {
     pub public_key: Option<String>,
 }
 
-/// Sums; null where this deployment does not count.
+/// Sums over the agents of this relay, as `GET /v1/agent/stats` has them; a minute or two late.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Stats {
-    pub agents: Option<u64>,
-    pub messages: Option<u64>,
+    /// Active ones.
+    pub agents: u64,
+    /// Ever sent under an agent's own name.
+    pub messages: u64,
 }
 
 /// How it deals with others.
@@ -83,6 +86,7 @@ async fn info(cx: Cx) -> Result<Response> {
         true => runtime::query(&*cx.rt, actor().name, &key::ReadKey).await?,
         false => Some(key::own(&*cx.rt, false).await?),
     };
+    let totals = runtime::query(&*cx.rt, stats::ACTOR, &ReadTotals).await?;
     let settings = cx.settings();
     Response::json(&Info {
         relay: About {
@@ -95,7 +99,7 @@ async fn info(cx: Cx) -> Result<Response> {
             features: FEATURES,
             public_key: own.map(|own| encode_base64(&own.public)),
         },
-        stats: Stats { agents: None, messages: None },
+        stats: Stats { agents: totals.agents, messages: totals.messages },
         federation: Federation { accepts_peers: !peers.is_empty(), sync_protocol: PROTOCOL, peers: peers.len() },
     })
 }

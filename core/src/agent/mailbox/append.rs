@@ -8,6 +8,7 @@ use super::{
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::consent::{self, Wrote};
+use crate::agent::pins::Prints;
 use crate::agent::record::{self, Prove};
 use crate::directory::Did;
 use crate::time::SECOND;
@@ -198,7 +199,8 @@ impl Operation for Append {
         if let Some(repeat) = self.repeat(turn)? {
             return Ok(repeat);
         }
-        if !consent::admits(turn, turn.actor(), &recipient, self.from)? {
+        let keys = Prints::of(&self.body.sender_signing, &self.body.sender_encryption);
+        if !consent::admits(turn, turn.actor(), &recipient, self.from, Some(keys))? {
             return Err(append_error());
         }
         if self.expected_version.is_some_and(|version| version != recipient.keys.version) {

@@ -124,11 +124,9 @@ struct Sender {
 }
 impl Row for Sender {
     const VERSION: u8 = 2;
-    /// The first version did not tell unproved senders from others.
-    fn upgrade(_version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        let (messages, bytes, unread) =
-            postcard::from_bytes(bytes).map_err(|error| StoreError::Corrupt(error.to_string()))?;
-        Ok(Sender { messages, bytes, unread, unproved: false })
+    /// Version 1 ended before `unproved`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0])
     }
 }
 

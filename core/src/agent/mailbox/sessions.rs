@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Body;
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::agent::moderation;
 use crate::crypto::envelope::Envelope;
 use crate::crypto::session::{Opening, SessionLabel};
 use crate::directory::Did;
@@ -152,6 +153,10 @@ impl Operation for StoreSessions {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        // Erased meanwhile: nothing may come back.
+        if moderation::is_erased(turn)? {
+            return Ok(());
+        }
         let day = turn.now.day();
         for StoredSession { key, sealed, stamp } in self.sessions {
             if let Some(known) = SESSIONS.get(turn, &key)? {

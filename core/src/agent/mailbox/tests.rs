@@ -270,6 +270,20 @@ fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
     assert_eq!(days.len(), latest.len());
 }
 
+/// Ruling foundation-relay 40: a sender's row of version 1 did not tell whether it was proved; it counts among the unproved
+/// with its next message, with all that it has here, and with what it has no more it leaves them again.
+#[test]
+fn ruling_foundation_relay_40_a_senders_row_of_the_first_version_is_read() {
+    let first = [&[1_u8][..], &postcard::to_allocvec(&(300_u64, 70_000_u64, 2_u64)).unwrap()].concat();
+    let read: Sender = kv::decode_row(&first).unwrap();
+    assert_eq!(read, Sender { messages: 300, bytes: 70_000, unread: 2, unproved: false });
+    let now = Sender { unproved: true, ..read };
+    assert_eq!(kv::decode_row::<Sender>(&kv::encode_row(&now).unwrap()).unwrap(), now);
+    for broken in [&first[..2], &[3, 1, 1, 1], &[]] {
+        assert!(kv::decode_row::<Sender>(broken).is_err());
+    }
+}
+
 #[test]
 fn stored_shapes_are_pinned() {
     use crate::kv::encode_row;

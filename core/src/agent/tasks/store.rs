@@ -136,7 +136,7 @@ impl Operation for Put {
         if let Some(head) = find(turn, self.local)? {
             return if head.from == self.from { Ok(Some(head.at(turn.now))) } else { Err(unknown_task()) };
         }
-        if !consent::admits(turn, turn.actor(), &agent, self.from)? {
+        if !consent::admits(turn, turn.actor(), &agent, self.from, None)? {
             return Err(wire::unknown_agent());
         }
         if self.expected_version.is_some_and(|version| version != agent.keys.version) {

@@ -3,6 +3,7 @@
 mod channels;
 mod consents;
 mod delivery;
+mod erasing;
 mod identities;
 mod keys;
 mod lifetimes;

@@ -64,3 +64,19 @@ fn ruling_foundation_relay_27_presence_can_be_switched_off_in_the_profile() {
     world.call("DELETE", "/v1/agent/deactivate", &ada.key, Value::Null).expect(200);
     hidden();
 }
+
+/// Spec relay 15, ruling foundation-relay 26: `relay/info` and `agent/stats` know the sums that agents told.
+#[test]
+fn relay_info_and_stats_count_agents_and_the_messages_they_sent() {
+    let world = World::patient();
+    let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
+    (0..3).for_each(|n| drop(world.send(&ada, &bob.did, &n.to_string())));
+    world.send(&bob, &ada.did, "back");
+    crate::agent::usage::flush(&*world.rt).now_or_never().unwrap().unwrap();
+    world.wait(61);
+    let info = world.get("/v1/relay/info", "").expect(200);
+    assert_eq!(info["stats"], json!({ "agents": 2, "messages": 4 }));
+    let stats = world.get("/v1/agent/stats", "").expect(200);
+    assert_eq!((&stats["stats"]["total_agents"], &stats["stats"]["total_messages"]), (&json!(2), &json!(4)));
+    assert!(stats["relay"]["identity"].as_str().unwrap().contains("base58"), "spec relay 2.1");
+}

@@ -147,7 +147,8 @@ impl Standing {
         share(agreed, agreed + f64::from(self.wrong))
     }
 
-    /// Nothing measures how reliable an agent's messages are, so this is the mean of the prior.
+    /// Neutral, for every agent: the relay takes a message or refuses it at once, which is no merit of the sender; reading
+    /// is the reader's own affair, and mail that nobody asked for could lower it. So this is the mean of the prior.
     pub fn message_reliability(&self) -> f64 {
         share(0.0, 0.0)
     }

@@ -78,7 +78,8 @@ pub struct Trust {
 /// Sources of trust that are not there.
 const NOTES: [&str; 2] = [
     "Escrows do not count: this service has no credit ledger yet.",
-    "message_reliability is 0.5 for every agent: nothing measures it.",
+    "message_reliability is 0.5 for every agent: whether mail was delivered says nothing about its sender, and whether \
+     it was read is the reader's own affair.",
 ];
 
 fn trust(did: String, known: Trusted, messages_sent: Option<u64>) -> Trust {

@@ -6,7 +6,7 @@ use super::super::Source;
 use super::super::answer::round;
 use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
 use crate::actor::View;
-use crate::change::combine::{Combined, INTERNET, Measured, is_national};
+use crate::change::combine::{Combined, INTERNET, Measured, is_national, tracked};
 use crate::change::constants::{
     CONFIDENCE_NETWORKS, CONFIDENCE_SINGLE, CRITICAL_WEIGHT, HIGH_NETWORKS, HIGH_WEIGHT, MEDIUM_NETWORKS,
 };
@@ -80,7 +80,8 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         subject: one.subject.clone(),
         kind: kind(one),
         severity: severity(one, weight, &networks),
-        status: status(one, end, sources.len(), networks.len()),
+        // An announced end lies ahead: until then it goes on.
+        status: status(one, end.filter(|end| *end <= view.now), sources.len(), networks.len()),
         confidence: round(confidence(one, sources.len(), networks.len())),
         start,
         end,
@@ -258,12 +259,18 @@ pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
 
 fn services(one: &Combined<'_>, listed: &[Tracked]) -> Vec<String> {
     let named = one.events.iter().filter(|_| one.measured.is_empty()).flat_map(|event| &event.services);
-    let named = named.filter_map(|name| Platform::by_slug(name).or_else(|| Platform::by_domain(name)));
+    let (mut own_named, mut listed_named) = (Vec::new(), Vec::new());
+    for name in named {
+        match Platform::by_slug(name).or_else(|| Platform::by_domain(name)) {
+            Some(platform) => own_named.push(platform),
+            None => listed_named.extend(tracked(name, listed).map(|platform| platform.slug.clone())),
+        }
+    }
     let measured = one.measured.iter().filter_map(|measured| Platform::by_slug(&measured.subject));
-    let own = named.chain(measured).map(|platform| platform.slug.to_owned());
+    let own = own_named.into_iter().chain(measured).map(|platform| platform.slug.to_owned());
     let is_listed = |subject: &&String| listed.iter().any(|platform| platform.slug == **subject);
     let imported = one.measured.iter().map(|measured| &measured.subject).filter(is_listed).cloned();
-    own.chain(imported).collect::<BTreeSet<_>>().into_iter().collect()
+    own.chain(imported).chain(listed_named).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn domains(one: &Combined<'_>) -> Vec<String> {

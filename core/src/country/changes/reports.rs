@@ -65,7 +65,8 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
         .map(|(_, told)| told.event)
         .collect();
     let silences = silences::told(turn)?;
-    let found = combine(&measured, &silences, &events);
+    let listed = crate::country::listed(turn)?;
+    let found = combine(&measured, &silences, &events, &listed);
     let known: BTreeMap<u64, Reported> = REPORTED
         .scan(turn, &REPORTED.range(), Direction::Ascending, usize::MAX)?
         .into_iter()

@@ -93,7 +93,7 @@ fn drafts(measured: &[Measured], silences: &[Silence], events: &[Event]) -> Vec<
     let mut reversed: Vec<Event> = events.to_vec();
     reversed.reverse();
     let make = |events: &[Event]| -> Vec<Draft> {
-        combine(measured, silences, events).iter().map(|one| draft::draft(&view, one).unwrap()).collect()
+        combine(measured, silences, events, &[]).iter().map(|one| draft::draft(&view, one).unwrap()).collect()
     };
     let drafts = make(events);
     assert_eq!(drafts, make(&reversed), "ruling intelligence 15: the order of reports does not matter");

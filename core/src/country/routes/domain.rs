@@ -155,6 +155,20 @@ struct Survey {
     blocking: usize,
     /// Licences of what those rest on.
     licences: BTreeSet<String>,
+    /// When each was measured last; empty where it was not looked at.
+    measured: BTreeMap<String, Timestamp>,
+}
+
+impl Survey {
+    /// Countries that may have measurements of these last days: one that was measured last before them has none. What a
+    /// list says is dated by the list, so where one may, the country is asked.
+    fn measured_within(&self, days: u32, now: Timestamp) -> Vec<String> {
+        let from = now.day() + 1 - i64::from(days);
+        let within = |code: &&String| {
+            self.measured.get(*code).is_some_and(|last| last.day() >= from) || self.suspects.contains(code)
+        };
+        self.codes.iter().filter(within).cloned().collect()
+    }
 }
 
 async fn survey(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<Survey> {
@@ -185,6 +199,9 @@ async fn survey(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<Sur
         } else {
             survey.elsewhere.unknown += 1;
         }
+    }
+    for (country, rows) in by_country {
+        survey.measured.extend(rows.iter().map(|row| row.last_checked).max().map(|last| (country.to_owned(), last)));
     }
     survey.codes = codes;
     Ok(survey)
@@ -273,13 +290,20 @@ async fn history_page(cx: &Cx) -> Result<Response> {
     let subject = subject(cx).await?;
     let days = cx.count("days", 30, 365)?;
     let at = cx.time("as_of")?;
-    let Survey { codes, suspects, elsewhere, licences, .. } = match cx.query("country")? {
+    let country = cx.query("country")?;
+    let everywhere = country.is_none();
+    let survey = match country {
         Some(country) => {
             let one = input::country(&country)?.map(|country| vec![country.code.to_owned()]).unwrap_or_default();
             Survey { codes: one.clone(), suspects: one, ..Survey::default() }
         }
         None => survey(cx, &subject, at).await?,
     };
+    let measured = match everywhere && at.is_none() {
+        true => survey.measured_within(days, cx.now()),
+        false => survey.codes.clone(),
+    };
+    let Survey { suspects, elsewhere, licences, .. } = survey;
     let answers = ask_all(cx, &subject, suspects, at).await?;
     let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     counts.accessible += elsewhere.accessible;
@@ -291,7 +315,7 @@ async fn history_page(cx: &Cx) -> Result<Response> {
         .filter(|(_, answer)| answer.state == State::Blocked)
         .map(|(question, _)| question.code.clone())
         .collect();
-    let histories = histories(cx, &subject, codes, days, at).await?;
+    let histories = histories(cx, &subject, measured, days, at).await?;
     let ever = histories.iter().filter(|(_, days)| days.iter().any(|day| day.status == State::Blocked)).count();
     let timeline = timeline(histories);
     Response::json(&HistoryBody {

@@ -138,6 +138,36 @@ fn ruling_intelligence_28_lists_speak_by_kind_and_age_and_measurements_win() {
     assert_eq!((&before["status"], &before["listed"]), (&"unknown".into(), &false.into()), "{before}");
 }
 
+/// Issue: country block lists with dates. The date of a row is since when; that of the list is until when it is vouched for.
+#[test]
+fn ruling_intelligence_28_each_entry_of_a_list_keeps_its_own_date() {
+    let server = Server::start();
+    let text = "domain;authority;blocked_on\nold.org;x;2015-03-01\nnew.org;x;2025-05-20\nwhenever.org;x;spring\n\
+        old.org;x;2016-01-01\n";
+    list(&server, ListKind::Official, "2025-06-01", text);
+    let at = |target: &str, time: &str| {
+        let answer = server.detect("IT", target, Some(time));
+        (answer["status"].as_str().unwrap().to_owned(), answer["lists"][0]["since"].clone())
+    };
+    let blocked = |since: Value| ("blocked".to_owned(), since);
+    let unknown = || ("unknown".to_owned(), Value::Null);
+    assert_eq!(at("old.org", "2026-01-01"), blocked("2015-03-01".into()), "in force since long ago is in force");
+    assert_eq!(at("old.org", "2019-01-01"), blocked("2015-03-01".into()));
+    assert_eq!(at("old.org", "2015-02-28"), unknown());
+    assert_eq!(at("new.org", "2025-05-21"), blocked("2025-05-20".into()));
+    assert_eq!(at("new.org", "2025-05-19"), unknown());
+    assert_eq!(at("whenever.org", "2026-01-01"), blocked(Value::Null), "a date that cannot be read is not guessed");
+    assert_eq!(at("whenever.org", "2025-05-31"), unknown());
+    let now = server.detect("IT", "old.org", None);
+    assert_eq!(
+        (&now["lastChecked"], &now["lists"][0]["date"]),
+        (&"2025-06-01T00:00:00.000Z".into(), &"2025-06-01".into())
+    );
+    // A later list without dates takes none away.
+    list(&server, ListKind::Official, "2025-09-01", "old.org\n");
+    assert_eq!(at("old.org", "2019-01-01"), blocked("2015-03-01".into()));
+}
+
 #[test]
 fn ruling_intelligence_28_starter_facts_answer_at_first_start_until_they_are_old() {
     let server = Server::start();
@@ -296,4 +326,18 @@ fn ruling_intelligence_33_a_well_measured_country_has_a_score_from_the_imported_
     let index = server.ok("/data/censorship-index.json");
     assert_eq!((&index["countries"][0]["code"], &index["countries"][0]["score"]), (&"IT".into(), &score.into()));
     assert!(index["countries"][0]["confidenceInterval"].is_array());
+}
+
+/// Ruling intelligence 11: a page without recent data says until when there were any, and nothing claims to be of today.
+#[test]
+fn ruling_intelligence_11_a_page_without_recent_data_says_since_when() {
+    let server = server(&[rows("IT", 1, "example.org", "2025-06-01", 0..8, true)]);
+    server.0.advance(std::time::Duration::from_secs(2 * 86_400));
+    server.settle();
+    let page = server.ok("/data/country/IT");
+    assert_eq!(page["data"]["lastChecked"], "2025-06-01T07:00:00.000Z", "{page}");
+    assert_eq!(page["staleSince"], "2025-07-01T07:00:00.000Z", "{page}");
+    assert_eq!(page["ooni"]["lastUpdated"], "2025-06-01T07:00:00.000Z", "{page}");
+    let then = server.ok("/data/country/IT?as_of=2025-06-02");
+    assert!(then.get("staleSince").is_none() && then["data"]["domainsBlocked"] == 1, "{then}");
 }

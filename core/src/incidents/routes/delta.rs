@@ -8,9 +8,12 @@ use crate::incidents::actor;
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{dataset_version, generated};
 use crate::incidents::query::{Changes, LastChange};
+use crate::incidents::written::{self, Written};
 use crate::{Error, Result, Timestamp, licence, runtime};
 
-/// Most rows of an answer; `has_more` says whether to ask again at once.
+/// Rows of an answer unless asked otherwise, and at most; `has_more` says whether to ask again at once. Our choice: as
+/// many as a page of the list has, so that one reader's answer does not hold up the others'.
+const DEFAULT_ROWS: u32 = 200;
 const MAX_ROWS: u32 = 1_000;
 
 /// An incident that changed.
@@ -39,7 +42,7 @@ pub struct DeltaBody {
 
 pub async fn delta(cx: Cx) -> Result<Response> {
     let since = cx.time("since")?.ok_or_else(|| Error::bad_request("Query parameter `since` is required."))?;
-    let limit = cx.count("limit", MAX_ROWS, MAX_ROWS)?;
+    let limit = cx.count("limit", DEFAULT_ROWS, MAX_ROWS)?;
     let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
     let at = generated(cx.now(), changed);
     cx.kept_by(&("delta", changed, at, since, limit), 0, page(&cx, since, limit, at)).await
@@ -48,25 +51,23 @@ pub async fn delta(cx: Cx) -> Result<Response> {
 async fn page(cx: &Cx, since: Timestamp, limit: u32, at: Timestamp) -> Result<Response> {
     let found = runtime::query(&*cx.rt, actor().name, &Changes { since, limit }).await?;
     let newest = found.incidents.last().map(|incident| incident.updated);
-    let row = |incident: &crate::incidents::Incident| ChangedBody {
-        change: match (incident.merged_into(), incident.retracted()) {
-            (Some(_), _) => "merged",
-            (None, Some(_)) => "retracted",
-            (None, None) if incident.created > since => "created",
-            (None, None) => "updated",
-        },
-        incident: IncidentBody::new(incident, cx.settings()),
+    let change = |incident: &Written| match (incident.merged, incident.retracted) {
+        (true, _) => "merged",
+        (false, true) => "retracted",
+        (false, false) if incident.created > since => "created",
+        (false, false) => "updated",
     };
-    let incidents: Vec<ChangedBody> = found.incidents.iter().map(row).collect();
     let body = DeltaBody {
         since: since.to_micros_text(),
-        count: incidents.len(),
+        count: found.incidents.len(),
         next_since: found.next.to_micros_text(),
         has_more: found.more,
         dataset_version: dataset_version(newest, at),
         generated_at_utc: at.to_string(),
-        license: licence::effective(incidents.iter().map(|row| row.incident.license.as_str())),
-        incidents,
+        license: licence::effective(found.incidents.iter().map(|incident| incident.licence.as_str())),
+        incidents: Vec::new(),
     };
-    Response::json(&body)
+    let rows = found.incidents.iter();
+    let rows = rows.map(|incident| [written::open(&incident.json), ",\"change\":\"", change(incident), "\"}"]);
+    Ok(Response::json_text(written::fill(&body, "incidents", rows)?))
 }

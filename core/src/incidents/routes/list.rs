@@ -5,9 +5,9 @@ use crate::analytics::CategoriesOf;
 use crate::country::routes::input;
 use crate::http::{Cx, Param, Response};
 use crate::incidents::actor;
-use crate::incidents::documents::{self, DEFAULT_LIMIT, ListBody, generated};
+use crate::incidents::documents::{self, DEFAULT_LIMIT, generated};
 use crate::incidents::model::{IncidentType, Severity, Status};
-use crate::incidents::query::{Domains, Filter, LastChange, Select};
+use crate::incidents::query::{Domains, Filter, LastChange, Listing, Select};
 use crate::starter::categories;
 use crate::{Error, Result, reference, runtime, world};
 
@@ -42,8 +42,8 @@ pub async fn list(cx: Cx) -> Result<Response> {
     let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
     let at = generated(cx.now(), changed);
     let page = async {
-        let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
-        Response::json(&ListBody::new(&asked, found, cx.settings(), at))
+        let found = runtime::query(&*cx.rt, actor().name, &Listing(asked.clone())).await?;
+        Ok(Response::json_text(documents::list(&asked, &found, at)?))
     };
     cx.kept_by(&("incidents", changed, at, &asked), documents::MAX_AGE, page).await
 }

@@ -1,5 +1,7 @@
 //! `GET` and `POST /v1/incidents/similar`
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +12,12 @@ use crate::incidents::actor;
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::MAX_AGE;
 use crate::incidents::model::IncidentType;
-use crate::incidents::query::{LastChange, Many};
-use crate::incidents::search::index::Entry;
+use crate::incidents::query::{Count, LastChange, Many};
+use crate::incidents::search::index::{Entry, MAX_DOCUMENTS};
 use crate::incidents::search::rank::{Method, search};
 use crate::incidents::search::{self, snippet};
-use crate::{Error, Result, licence, runtime};
+use crate::incidents::written::{self, Written};
+use crate::{Error, Result, licence, order, runtime};
 
 /// Results unless asked otherwise, and at most (interface section 8).
 const DEFAULT_K: u32 = 5;
@@ -61,14 +64,24 @@ pub struct Why {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SimilarResult {
+    #[serde(flatten)]
+    pub hit: HitBody,
+    /// Its description ends after 500 characters.
+    pub incident: IncidentBody,
+}
+
+/// How well an incident fits.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HitBody {
     /// 0 to 1; 1 when every method ranks it first.
     pub score: f64,
     pub why: Why,
     /// At most 240 characters around what was found.
     pub snippet: String,
-    /// Its description ends after 500 characters.
-    pub incident: IncidentBody,
 }
+
+/// Longest description in a result, in characters.
+const MOST_DESCRIPTION: usize = 500;
 
 /// Similar incidents, most similar first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -82,6 +95,9 @@ pub struct SimilarBody {
     /// Incidents that can be found, and when they were indexed.
     pub indexed: usize,
     pub indexed_at: String,
+    /// What cannot be found, where the index holds fewer incidents than there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     pub license: String,
 }
 
@@ -132,11 +148,21 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<Response> {
     let document = runtime::document(&*cx.rt, search::KEY).await?;
     let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
     let key = ("similar", changed, document.etag().to_owned(), query.clone(), k, filters.clone());
-    let page = async { Response::json(&found(cx, &document, query, k, filters).await?) };
+    let page = async { Ok(Response::json_text(found(cx, &document, query, k, filters).await?)) };
     cx.kept_by(&key, MAX_AGE, page).await
 }
 
-async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filters) -> Result<SimilarBody> {
+/// What an index that is full does not hold.
+fn left_out(incidents: u64) -> Option<String> {
+    (incidents > MAX_DOCUMENTS as u64).then(|| {
+        format!(
+            "Only the {MAX_DOCUMENTS} incidents that began last can be found, of {incidents}; /data/incidents and \
+             /data/incidents/export have all."
+        )
+    })
+}
+
+async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filters) -> Result<Vec<u8>> {
     let shared = &cx.rt.environment().search;
     let index = shared.index(document)?;
     let least = filters.min_confidence.unwrap_or(0.0) as f32;
@@ -150,17 +176,17 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
     let known = index.known(&query);
     let ids = hits.iter().filter_map(|hit| index.entries.get(hit.at)).map(|entry| entry.id.clone()).collect();
     let incidents = runtime::query(&*cx.rt, actor().name, &Many { ids }).await?;
+    let incidents: BTreeMap<String, Written> =
+        order::gather(incidents.into_iter().map(|incident| (incident.id.to_string(), incident)));
+    let mut licences = BTreeSet::new();
     let mut results = Vec::with_capacity(hits.len());
-    for (hit, incident) in hits.into_iter().zip(incidents) {
+    for hit in hits {
+        let Some(entry) = index.entries.get(hit.at) else { continue };
         // Withdrawn since it was indexed.
-        let Some(incident) = incident.filter(|incident| incident.is_shown()) else { continue };
+        let Some(incident) = incidents.get(&entry.id).filter(|incident| incident.is_shown()) else { continue };
         let rank = |method| hit.ranks.iter().find(|(known, _)| *known == method).map(|(_, rank)| *rank);
-        let terms = index.entries.get(hit.at).map(|entry| index.shared(entry, &known)).unwrap_or_default();
-        let mut body = IncidentBody::new(&incident, cx.settings());
-        let snippet = snippet(&body, &terms);
-        if let Some((end, _)) = body.description.char_indices().nth(500) {
-            body.description.truncate(end);
-        }
+        let terms = index.shared(entry, &known);
+        let snippet = snippet(&incident.summary, &incident.description, &terms);
         let why = Why {
             terms: terms.into_iter().map(str::to_owned).collect(),
             place: rank(Method::Place).is_some(),
@@ -168,22 +194,27 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
             lsa_rank: rank(Method::Lsa),
             vector_rank: rank(Method::Vectors),
         };
-        results.push(SimilarResult {
-            score: crate::country::round(f64::from(hit.score)),
-            why,
-            snippet,
-            incident: body,
-        });
+        let body = HitBody { score: crate::country::round(f64::from(hit.score)), why, snippet };
+        let body = serde_json::to_string(&body).map_err(Error::internal)?;
+        results.push((body, incident.json_with_description_of(MOST_DESCRIPTION)?));
+        licences.insert(incident.licence.as_str());
     }
-    Ok(SimilarBody {
+    let note = match index.entries.len() {
+        MAX_DOCUMENTS => left_out(runtime::query(&*cx.rt, actor().name, &Count).await?),
+        _ => None,
+    };
+    let page = SimilarBody {
+        note,
         query,
         k,
         count: results.len(),
         model: search::model(shared),
         filters,
-        license: licence::effective(results.iter().map(|result| result.incident.license.as_str())),
-        results,
+        results: Vec::new(),
         indexed: index.entries.len(),
         indexed_at: document.generated().to_string(),
-    })
+        license: licence::effective(licences),
+    };
+    let row = results.iter().map(|(body, incident)| [written::open(body), ",\"incident\":", incident, "}"]);
+    written::fill(&page, "results", row)
 }

@@ -125,12 +125,8 @@ impl Shared {
 }
 
 /// The words of an answer around the first of these, at most 240 characters.
-pub fn snippet(body: &IncidentBody, words: &[&str]) -> String {
-    let whole = if body.description.is_empty() {
-        body.summary.clone()
-    } else {
-        format!("{} {}", body.summary, body.description)
-    };
+pub fn snippet(summary: &str, description: &str, words: &[&str]) -> String {
+    let whole = if description.is_empty() { summary.to_owned() } else { format!("{summary} {description}") };
     let lower = whole.to_lowercase();
     // Lower case may be longer than what it was made of: then the beginning serves.
     let found = words.iter().filter_map(|word| lower.find(word)).min().filter(|_| lower.len() == whole.len());

@@ -16,7 +16,7 @@ fn everything(bytes: &[u8]) {
     let _ = ooni_observations::import(&mut &*bytes, LIMIT, &none, &mut |_| ());
     let _ = ooni_fastpath::import(&mut &*bytes, LIMIT, &mut |_| ());
     let _ = test_list::import(&mut &*bytes, LIMIT, &mut |_| true);
-    let _ = blocklist::import(&mut &*bytes, LIMIT, &mut |_| true);
+    let _ = blocklist::import(&mut &*bytes, LIMIT, &mut |_, _| true);
     let _ = asn::import(&mut &*bytes, LIMIT, &mut |_| true);
     let _ = Fingerprints::default().import(&mut &*bytes, LIMIT);
     let _ = classify(bytes, &none);

@@ -1,0 +1,142 @@
+//! What nobody knows, at every endpoint that takes it: a country, a domain, a network, a platform, an incident (interface
+//! section 7; issue text "unknown country, domain, ASN, platform, incident each tested").
+//!
+//! A name in a path that is none is 404. A question about a name is answered: unknown, or with nothing.
+
+use heliograph_tests::client::Client;
+use serde_json::{Value, json};
+
+use crate::detect::research;
+use crate::{Suite, cases};
+
+cases![
+    every_endpoint_with_an_unknown_name_says_so,
+    every_endpoint_that_takes_such_a_name_is_tried,
+    bodies_with_unknown_names_are_answered_unknown,
+];
+
+/// What comes back.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    Missing,
+    Malformed,
+    /// 200, where the member at this JSON pointer has this value.
+    Says(&'static str, &'static str),
+}
+
+use Wanted::{Malformed, Missing, Says};
+
+/// Route, the parameter that is unknown in it, a request, what comes back.
+const TRIED: &[(&str, &str, &str, Wanted)] = &[
+    ("/data/country/{code}", "code", "/data/country/ZZ", Missing),
+    ("/data/country/{code}/isps", "code", "/data/country/ZZ/isps", Missing),
+    ("/data/domain/{domain}", "domain", "/data/domain/nobody.example", Says("/status", "\"unknown\"")),
+    ("/data/domain/{domain}/history", "domain", "/data/domain/nobody.example/history", Says("/timeline", "[]")),
+    ("/data/domain/{domain}/history", "country", "/data/domain/a.example/history?country=ZZ", Says("/timeline", "[]")),
+    ("/data/dumps", "country", "/data/dumps?country=ZZ", Missing),
+    ("/data/evidence/{id}", "id", "/data/evidence/0123456789abcdef", Missing),
+    ("/data/incidents", "country", "/data/incidents?country=ZZ", Says("/total", "0")),
+    ("/data/incidents", "domain", "/data/incidents?domain=nobody.example", Says("/total", "0")),
+    ("/data/incidents", "service", "/data/incidents?service=friendster", Malformed),
+    ("/data/incidents/export", "country", "/data/incidents/export?country=ZZ", Says("/incidents", "[]")),
+    ("/data/incidents/{id}", "id", "/data/incidents/KE-1999-0001", Missing),
+    ("/data/incidents/{id}", "id", "/data/incidents/0123456789ab", Missing),
+    ("/data/incidents/{id}/evidence", "id", "/data/incidents/KE-1999-0001/evidence", Missing),
+    ("/data/incidents/{id}/report", "id", "/data/incidents/KE-1999-0001/report", Missing),
+    ("/hydra/v1/threat-level/{country}", "country", "/hydra/v1/threat-level/ZZ", Missing),
+    ("/v1/accessibility/check", "country", "/v1/accessibility/check?domain=a.example&country=ZZ", UNKNOWN),
+    ("/v1/accessibility/check", "domain", "/v1/accessibility/check?domain=nobody.example&country=SE", UNKNOWN),
+    ("/v1/accessibility/country/{country}/summary", "country", "/v1/accessibility/country/ZZ/summary", Missing),
+    ("/v1/accessibility/service/{service}", "service", "/v1/accessibility/service/friendster", Missing),
+    ("/v1/censorship-index/{code}", "code", "/v1/censorship-index/ZZ", Missing),
+    ("/v1/incidents/similar", "country", "/v1/incidents/similar?query=x&country=ZZ", Says("/results", "[]")),
+    ("/v1/isp/compare", "asns", "/v1/isp/compare?asns=64510,64511", Says("/missing", "[\"AS64510\",\"AS64511\"]")),
+    ("/v1/isp/index", "country", "/v1/isp/index?country=ZZ", Missing),
+    ("/v1/isp/{asn}/profile", "asn", "/v1/isp/AS64511/profile", Missing),
+    ("/v1/measurement/intent-profile", "country", "/v1/measurement/intent-profile?country=ZZ", Missing),
+    ("/v1/measurement/network-depth", "country", "/v1/measurement/network-depth?country=ZZ", Missing),
+    ("/v1/measurement/techniques", "country", "/v1/measurement/techniques?country=ZZ", Missing),
+    ("/v1/measurement/techniques", "country_code", "/v1/measurement/techniques?country_code=ZZ", Missing),
+    ("/v1/platform/{platform}/risk", "platform", "/v1/platform/myspace/risk", Missing),
+    ("/v1/platform/{platform}/risk/{country}", "platform", "/v1/platform/myspace/risk/SE", Missing),
+    ("/v1/platform/{platform}/risk/{country}", "country", "/v1/platform/telegram/risk/ZZ", Missing),
+    ("/v1/platforms/country/{country}", "country", "/v1/platforms/country/ZZ", Missing),
+    ("/v1/vpn-accessibility", "country", "/v1/vpn-accessibility?country=ZZ", Missing),
+];
+
+const UNKNOWN: Wanted = Says("/status", "\"unknown\"");
+
+fn client(suite: &Suite) -> Client {
+    research(&suite.client())
+}
+
+fn every_endpoint_with_an_unknown_name_says_so(suite: &Suite) {
+    let client = client(suite);
+    for (_, parameter, path, wanted) in TRIED {
+        let answer = client.get(path);
+        match wanted {
+            Missing => {
+                answer.expect_error(404, "NOT_FOUND");
+            }
+            Malformed => {
+                answer.expect_error(400, "BAD_REQUEST");
+            }
+            Says(pointer, value) => {
+                let body = answer.expect(200);
+                let value: Value = serde_json::from_str(value).unwrap();
+                assert_eq!(body.pointer(pointer), Some(&value), "{parameter} of {path}: {body}");
+            }
+        }
+    }
+}
+
+/// A new endpoint that takes such a name needs a row above.
+fn every_endpoint_that_takes_such_a_name_is_tried(suite: &Suite) {
+    let names = ["country", "country_code", "code", "domain", "asn", "asns", "platform", "service", "id"];
+    let groups = ["/data/", "/hydra/", "/v1/accessibility", "/v1/censorship", "/v1/incidents", "/v1/isp"];
+    let more =
+        ["/v1/measurement", "/v1/platform", "/v1/topic", "/v1/vpn", "/v1/forecast", "/v1/elections", "/v1/atlas"];
+    let document = suite.client().get("/openapi.json").expect(200);
+    let mut seen = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let Some(get) = methods.get("get") else { continue };
+        if !groups.iter().chain(&more).any(|group| path.starts_with(group)) {
+            continue;
+        }
+        for parameter in get["parameters"].as_array().into_iter().flatten() {
+            let name = parameter["name"].as_str().unwrap();
+            if names.contains(&name) {
+                seen += 1;
+                let tried = TRIED.iter().any(|(route, known, ..)| route == path && *known == name);
+                assert!(tried, "{path} is not tried with an unknown {name}");
+            }
+        }
+    }
+    assert!(seen >= 30, "{seen}");
+}
+
+fn bodies_with_unknown_names_are_answered_unknown(suite: &Suite) {
+    let client = client(suite);
+    for (country, target) in [("ZZ", "a.example"), ("SE", "nobody.example")] {
+        let one = client.post("/hydra/v1/detect", &json!({ "country": country, "target": target })).expect(200);
+        assert_eq!((&one["status"], &one["confidence"]), (&json!("unknown"), &json!(0.0)), "{one}");
+        let many = json!({ "country": country, "targets": [target] });
+        let many = client.post("/hydra/v1/detect/batch", &many).expect(200);
+        assert_eq!(many["summary"], json!({ "blocked": 0, "accessible": 0, "unknown": 1 }), "{many}");
+        let batch = json!({ "country": country, "domains": [target] });
+        let batch = client.post("/v1/accessibility/batch", &batch).expect(200);
+        assert_eq!(batch["summary"], json!({ "blocked": 0, "accessible": 0, "unknown": 1 }), "{batch}");
+        let ahead = client.post("/hydra/v1/predict", &json!({ "country": country, "target": target })).expect(200);
+        assert_eq!((&ahead["currentStatus"], &ahead["confidence"]), (&json!("unknown"), &json!(0.0)), "{ahead}");
+    }
+    let similar = client.post("/v1/incidents/similar", &json!({ "query": "x", "country": "ZZ" })).expect(200);
+    assert_eq!(similar["results"], json!([]), "{similar}");
+    let dispute = json!({ "reason": "There is no such incident at all." });
+    client.post("/data/incidents/KE-1999-0001/dispute", &dispute).expect_error(404, "NOT_FOUND");
+    let claim = client.post("/verify-claim", &json!({ "claim": "Friendster is blocked in Sweden" })).expect(200);
+    assert_eq!(
+        (&claim["verdict"], &claim["parsed"]["service"]),
+        (&json!("insufficient_data"), &Value::Null),
+        "{claim}"
+    );
+}
