@@ -1,7 +1,7 @@
 //! Federation: relay info, the operator's peers, questions to them, and messages for their agents (spec relay 15; ruling
 //! 13). What peers bring is in `relay_deliveries`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use heliograph_core::crypto::signing;
 use heliograph_tests::client::Client;
@@ -51,24 +51,11 @@ pub(crate) fn sdk(client: &Client) -> SdkAgent {
     SdkAgent::new(client, Default::default())
 }
 
-/// Waits until `done` has something to say.
-#[track_caller]
-fn until<T>(target: &Target, mut done: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        target.reach_out();
-        if let Some(found) = done() {
-            return found;
-        }
-        assert!(Instant::now() < end, "it never came so far");
-    }
-}
-
 /// The state of a message for a peer once it is none of `not`.
 #[track_caller]
 fn settled(target: &Target, agent: &Agent, routed: &Value, done: impl Fn(&Value) -> bool) -> Value {
     let path = format!("/v1/relay/route/{}", text(routed, "id"));
-    until(target, || Some(agent.client.get(&path).expect(200)).filter(|state| done(state)))
+    target.until(|| Some(agent.client.get(&path).expect(200)).filter(|state| done(state)))
 }
 
 /// Spec relay 15, 20.

@@ -40,23 +40,10 @@ fn shown(agent: &Agent) -> Vec<Value> {
     hooks
 }
 
-/// Waits until `done` has something to say.
-#[track_caller]
-fn until<T>(target: &Target, mut done: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        target.reach_out();
-        if let Some(found) = done() {
-            return found;
-        }
-        assert!(Instant::now() < end, "it never came so far");
-    }
-}
-
 /// Waits until so many requests came.
 #[track_caller]
 fn heard(target: &Target, source: &Source, count: usize) -> Vec<Received> {
-    until(target, || (source.heard().len() >= count).then(|| source.heard().iter().map(Received::of).collect()))
+    target.until(|| (source.heard().len() >= count).then(|| source.heard().iter().map(Received::of).collect()))
 }
 
 /// A request as the receiver read it.
@@ -137,7 +124,7 @@ fn a_message_reaches_the_receiver_as_the_raw_object_signed_with_the_secret(suite
     let signed = format!("{}.{}.{}", got.header("webhook-id"), got.header("webhook-timestamp"), got.body);
     verify("webhook-signature", "v1,", unbase64, &unbase64(&secret[6..]), &signed);
     let path = format!("/v1/agent/webhooks/{}/deliveries", text(&made, "id"));
-    let log = until(&target, || bob.client.get(&path).expect(200)["deliveries"].get(0).cloned());
+    let log = target.until(|| bob.client.get(&path).expect(200)["deliveries"].get(0).cloned());
     assert_eq!((&log["delivered"], &log["attempt"], &log["status_code"]), (&json!(true), &json!(1), &json!(200)));
     assert_eq!((&log["event"], &log["delivery_id"]), (&json!("message"), &json!(got.header("webhook-id"))));
 }
@@ -156,7 +143,7 @@ fn every_message_of_a_burst_is_told_once(suite: &Suite) {
     hook(&bob, &source.base);
     let mut sent: Vec<String> = (0..30).map(|n| ada.say(&bob.did, &n.to_string())).collect();
     heard(&target, &source, 30);
-    until(&target, || (shown(&bob)[0]["pending"] == 0).then_some(()));
+    target.until(|| (shown(&bob)[0]["pending"] == 0).then_some(()));
     let mut told: Vec<String> =
         heard(&target, &source, 30).iter().map(|got| text(&got.json()["message"], "id").to_owned()).collect();
     told.sort();
@@ -170,7 +157,7 @@ fn a_failing_receiver_is_shown_and_tried_again_after_two_minutes(suite: &Suite) 
     let made = hook(&bob, &source.base);
     ada.say(&bob.did, "one");
     let path = format!("/v1/agent/webhooks/{}/deliveries", text(&made, "id"));
-    let log = until(&target, || bob.client.get(&path).expect(200)["deliveries"].get(0).cloned());
+    let log = target.until(|| bob.client.get(&path).expect(200)["deliveries"].get(0).cloned());
     let time = |name: &str| heliograph_core::Timestamp::parse(text(&log, name)).unwrap();
     assert_eq!(time("next_attempt_at").since(time("at")), 120_000_000);
     assert_eq!((&log["delivered"], &log["status_code"]), (&json!(false), &json!(500)));
@@ -185,7 +172,7 @@ fn a_redirect_inside_is_not_followed(suite: &Suite) {
     let (target, ada, bob, source) = scene(suite, move |_| response("307 Temporary Redirect", &location, ""));
     hook(&bob, &source.base);
     ada.say(&bob.did, "one");
-    until(&target, || (shown(&bob)[0]["failure_count"] == 1).then_some(()));
+    target.until(|| (shown(&bob)[0]["failure_count"] == 1).then_some(()));
     assert_eq!((source.heard().len(), inner.heard().len()), (1, 0));
 }
 
@@ -198,7 +185,7 @@ fn a_huge_answer_is_not_read(suite: &Suite) {
     let began = Instant::now();
     ada.say(&bob.did, "one");
     heard(&target, &source, 1);
-    until(&target, || (shown(&bob)[0]["pending"] == 0).then_some(()));
+    target.until(|| (shown(&bob)[0]["pending"] == 0).then_some(()));
     assert!(began.elapsed() < Duration::from_secs(14), "its status is enough");
 }
 
@@ -206,7 +193,7 @@ fn a_receiver_that_says_gone_is_switched_off(suite: &Suite) {
     let (target, ada, bob, source) = scene(suite, |_| response("410 Gone", "", ""));
     hook(&bob, &source.base);
     ada.say(&bob.did, "one");
-    until(&target, || (shown(&bob)[0]["enabled"] == false).then_some(()));
+    target.until(|| (shown(&bob)[0]["enabled"] == false).then_some(()));
     ada.say(&bob.did, "two");
     target.reach_out();
     let one = shown(&bob).remove(0);
@@ -234,11 +221,11 @@ fn a_slow_receiver_holds_up_neither_sends_nor_other_receivers(suite: &Suite) {
     assert!(began.elapsed() < Duration::from_secs(4), "sends wait for no receiver");
     let count = |path: &str| source.heard().iter().filter(|got| got.contains(&format!("POST {path} "))).count();
     if suite.kind != heliograph_tests::target::Kind::Memory {
-        until(&target, || (count("/quick") == 5 && count("/carol") == 5).then_some(()));
+        target.until(|| (count("/quick") == 5 && count("/carol") == 5).then_some(()));
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
         assert!(count("/slow") <= 1, "one at a time");
     }
-    until(&target, || (count("/slow") >= 2).then_some(()));
+    target.until(|| (count("/slow") >= 2).then_some(()));
 }
 
 /// Interface section 6.
@@ -253,7 +240,7 @@ fn a_deleted_webhook_and_one_of_an_agent_that_ended_hear_nothing(suite: &Suite) 
     carol.client.get("/v1/agent/webhooks").expect(401);
     ada.say(&bob.did, "one");
     heard(&target, &source, 1);
-    until(&target, || (shown(&bob)[0]["pending"] == 0).then_some(()));
+    target.until(|| (shown(&bob)[0]["pending"] == 0).then_some(()));
     assert!(source.heard().iter().all(|got| got.starts_with("POST /kept ")), "{:?}", source.heard());
 }
 

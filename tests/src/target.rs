@@ -1,7 +1,7 @@
 //! The runtimes a conformance test runs on.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use heliograph_core::fetch;
 use heliograph_core::testing::TestRuntime;
@@ -141,6 +141,19 @@ impl Target {
         match &self.running {
             Running::Memory(runtime) => block_on(runtime.reach_out()),
             Running::Process { .. } => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+
+    /// Waits until `done` has something to say; what the deployment asks others for comes meanwhile.
+    #[track_caller]
+    pub fn until<T>(&self, mut done: impl FnMut() -> Option<T>) -> T {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            self.reach_out();
+            if let Some(found) = done() {
+                return found;
+            }
+            assert!(Instant::now() < end, "it never came so far");
         }
     }
 

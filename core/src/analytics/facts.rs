@@ -164,8 +164,8 @@ pub struct Isp {
 impl Row for Isp {
     const VERSION: u8 = 2;
 
-    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        crate::world::without_details(bytes)
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        crate::kv::appended(version, 1, bytes, &[0])
     }
 }
 

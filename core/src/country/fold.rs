@@ -37,14 +37,14 @@ pub struct Cell {
     pub asn: u32,
     pub source: u8,
     /// Encoded [`Entry`]s, sorted, one per identity.
-    #[serde(with = "packed::compact")]
+    #[serde(with = "crate::kv::bytes")]
     pub entries: Vec<u8>,
     /// Hashes of the source rows whose first target this is, 4 bytes each, sorted, distinct.
-    #[serde(with = "packed::compact")]
+    #[serde(with = "crate::kv::bytes")]
     pub rows: Vec<u8>,
     pub witnesses: Vec<WitnessRow>,
     /// Of each of `rows`, the first bytes of the identity of its measurement.
-    #[serde(with = "packed::compact")]
+    #[serde(with = "crate::kv::bytes")]
     pub owners: Vec<u8>,
 }
 

@@ -44,7 +44,7 @@ const KEY_TAIL: usize = 7;
 /// how many entries and hashes there are (each a varint; left out of a cell with one of each), the entries sorted by
 /// identity, the hashes sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cells(#[serde(with = "compact")] Vec<u8>);
+pub struct Cells(#[serde(with = "crate::kv::bytes")] Vec<u8>);
 
 impl Row for Cells {
     const VERSION: u8 = 2;
@@ -163,35 +163,6 @@ impl<'a> Iterator for Walk<'a> {
 #[cold]
 fn corrupt() -> StoreError {
     StoreError::Corrupt("a row of packed cells is unreadable".into())
-}
-
-/// Serde of a `Vec<u8>` as one run of bytes; in postcard the same bytes as element by element.
-pub mod compact {
-    use serde::{Deserializer, Serializer, de};
-
-    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(bytes)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        struct Visitor;
-        impl de::Visitor<'_> for Visitor {
-            type Value = Vec<u8>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-                Ok(bytes.to_vec())
-            }
-
-            fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
-                Ok(bytes)
-            }
-        }
-        deserializer.deserialize_byte_buf(Visitor)
-    }
 }
 
 /// Table of packed rows.

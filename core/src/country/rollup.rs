@@ -70,7 +70,7 @@ pub struct DayRow {
     /// Sorted; one for each combination of the first four members.
     counts: Vec<Count>,
     /// Hours and identities' first bytes, sorted.
-    #[serde(with = "packed::compact")]
+    #[serde(with = "crate::kv::bytes")]
     known: Vec<u8>,
 }
 impl Row for DayRow {}

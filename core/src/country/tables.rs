@@ -154,8 +154,8 @@ pub struct NetworkRow {
 impl Row for NetworkRow {
     const VERSION: u8 = 2;
 
-    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
-        crate::world::without_details(bytes)
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
+        crate::kv::appended(version, 1, bytes, &[0])
     }
 }
 
@@ -228,8 +228,8 @@ pub struct Catalogue {
 impl Row for Catalogue {
     const VERSION: u8 = 2;
 
-    fn upgrade(_: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
-        crate::world::without_details(bytes)
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
+        crate::kv::appended(version, 1, bytes, &[0])
     }
 }
 

@@ -140,7 +140,8 @@ fn renumbered(numbers: &[u32], number: u32) -> u32 {
     numbers.get(number as usize).copied().unwrap_or(number)
 }
 
-fn text(code: [u8; 2]) -> String {
+/// A country code as it is in names of actors.
+pub(super) fn text(code: [u8; 2]) -> String {
     String::from_utf8_lossy(&code).into_owned()
 }
 

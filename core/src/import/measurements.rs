@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 
 use futures_util::StreamExt;
 
-use super::group::{Groups, Sorted};
+use super::group::{Groups, Sorted, text};
 use super::runs::{self, Merge};
 use super::{CountryResult, ImportKind, Importer, Options, Summary};
 use crate::country::{Fold, FoldPreview, FoldReport, Source};
@@ -252,10 +252,6 @@ pub(super) async fn fold_runs<R: io::Read>(
 
 /// Folds of merged runs under way at one time.
 const RUN_FOLDS: usize = 12;
-
-fn text(code: [u8; 2]) -> String {
-    String::from_utf8_lossy(&code).into_owned()
-}
 
 impl CountryResult {
     fn count(&mut self, report: &FoldReport) {

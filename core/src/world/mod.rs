@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
-use crate::kv::{Direction, Row, StoreError, Table, decode_row};
+use crate::kv::{Direction, Row, Table};
 use crate::{Result, Timestamp, analytics, outlook};
 
 pub const ENTRIES: &[Entry] = &[
@@ -125,14 +125,6 @@ pub struct TargetSummary {
 }
 impl Row for TargetSummary {
     const VERSION: u8 = 3;
-}
-
-/// Reads a row of version 1 that ends before a list: an empty list is one zero byte.
-pub(crate) fn without_details<V: Row>(bytes: &[u8]) -> Result<V, StoreError> {
-    let mut current = vec![V::VERSION];
-    current.extend_from_slice(bytes);
-    current.push(0);
-    decode_row(&current)
 }
 
 impl TargetSummary {

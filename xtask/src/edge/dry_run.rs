@@ -9,8 +9,9 @@ use crate::tools;
 
 pub fn dry_run() -> Result<()> {
     build::build()?;
+    // Not in `build`: a second run would find the module of the first there.
     let mut command = Command::new("node");
-    command.arg(tools::wrangler()?).args(["deploy", "--dry-run", "--outdir", "build/deploy"]).current_dir(root());
+    command.arg(tools::wrangler()?).args(["deploy", "--dry-run", "--outdir", "target/deploy"]).current_dir(root());
     // wrangler runs the build command of wrangler.toml itself: give it the tools that are already here.
     command.env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?).env("ESBUILD_BIN", tools::esbuild()?);
     for (name, value) in [

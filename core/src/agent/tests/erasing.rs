@@ -143,3 +143,18 @@ fn ruling_foundation_relay_40_nothing_of_an_erased_agent_is_left_or_comes_back()
     let timers = world.rt.rows(&actor(&ada)).into_iter().filter(|(key, _)| [2, 6, 7].contains(&key[0])).count();
     assert_eq!(timers, 0, "no timer and nothing to be sent");
 }
+
+/// Ruling foundation-relay 40: the record of an export is kept 30 days, and no row of it longer.
+#[test]
+fn ruling_foundation_relay_40_the_record_of_an_export_is_kept_30_days() {
+    let world = patient();
+    let ada = world.server_agent("Ada");
+    let export = world.raw("POST", "/v1/agent/export", &[("x-agent-key", &ada.key)], b"{}");
+    assert!((200..300).contains(&export.status), "{}", export.body);
+    let known = || world.get("/v1/agent/exports", &ada.key).expect(200)["count"].clone();
+    world.wait(30 * 86_400 - 60);
+    assert_eq!(known(), 1);
+    world.wait(120);
+    assert_eq!(known(), 0);
+    assert!(!tables(&world, &ada).contains(&94));
+}

@@ -4,7 +4,8 @@ use std::sync::{Mutex, Weak};
 use std::time::Duration;
 
 use super::*;
-use crate::actor::{ActorId, Kind};
+use crate::actor::{ActorId, Call, Kind};
+use crate::agent::moderation::{Restore, Suspend};
 use crate::agent::reseal::reseal;
 use crate::agent::wire;
 use crate::crypto::Secret;
@@ -124,6 +125,22 @@ fn a_message_is_told_once_signed_and_never_in_plain() {
     assert!(hmac_sha256_verify(scene.hook["secret"].as_str().unwrap().as_bytes(), &bytes, &tag));
     let shown = scene.shown();
     assert_eq!((&shown["pending"], &shown["failure_count"], &shown["enabled"]), (&json!(0), &json!(0), &json!(true)));
+}
+
+/// Ruling foundation-relay 40: a suspended agent's webhooks say nothing, and go on when it is restored.
+#[test]
+fn ruling_foundation_relay_40_a_suspended_agent_s_webhooks_rest_until_it_is_restored() {
+    let scene = Scene::new(|attempt| Some(if attempt == 0 { 500 } else { 204 }));
+    scene.send("one");
+    scene.work();
+    assert_eq!(scene.got().len(), 1, "it failed once and waits");
+    let call = |asked: crate::Result<Call>| scene.world.rt.call(asked.unwrap()).now_or_never().unwrap().unwrap();
+    call(Call::operation(scene.actor().name, &Suspend { reason: "spam".into() }));
+    scene.minutes(70);
+    assert_eq!(scene.got().len(), 1, "nothing goes out while it is suspended");
+    call(Call::operation(scene.actor().name, &Restore));
+    scene.minutes(70);
+    assert_eq!(scene.got().len(), 2, "what waited goes out once");
 }
 
 fn decode_hex(text: &str) -> Vec<u8> {
