@@ -65,8 +65,9 @@ pub fn first_of_year(year: i64) -> i32 {
 const STRIDE: usize = 3;
 /// Penalty of the fit, for rows [`STRIDE`] days apart.
 const RIDGE: f64 = 300.0;
-/// Least positive rows (each a week with a start) that a model is learned from.
-const LEAST_POSITIVES: f64 = 100.0;
+/// Least positive rows (each with a start in its days) that a model is learned from. Few are enough, because [`RIDGE`]
+/// keeps what they do not show at the base rate; below that a model would be the story of a handful of events.
+const LEAST_POSITIVES: f64 = 30.0;
 
 /// Countries of the panel by their place in `Country::all`.
 pub fn countries() -> impl Iterator<Item = usize> {

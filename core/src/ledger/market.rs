@@ -11,7 +11,7 @@ use super::receipt::{self, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO, Receipt};
 use super::rows::{Counts, Id, MINUTES, Micro, Name, Ref, WALLETS};
 use super::tally::{Market, TALLIES, Tally};
 use crate::actor::{Kind, Query, View};
-use crate::kv::{Desc, Direction, Overlay, Table};
+use crate::kv::{Desc, Direction, Overlay};
 use crate::time::{DAY, HOUR};
 use crate::{Result, Timestamp};
 
@@ -265,8 +265,7 @@ impl Query for ReceiptsOf {
                 found.extend(rows.into_iter().map(|((_, Desc(at)), Ref(id))| (at, id)));
             }
             Whose::Name(name, side) => {
-                let tables: [(Side, &Table<(Name, Desc<Timestamp>), Ref>); 2] =
-                    [(Side::To, &RECEIPTS_FROM), (Side::From, &RECEIPTS_TO)];
+                let tables = [(Side::To, &RECEIPTS_FROM), (Side::From, &RECEIPTS_TO)];
                 for (_, table) in tables.into_iter().filter(|(without, _)| *without != side) {
                     let range = table.between(&(name.clone(), from), &(name.clone(), end));
                     let rows = table.scan(view, &range, Direction::Ascending, limit + 1)?;

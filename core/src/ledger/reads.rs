@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{self, Books};
 use super::escrow;
-use super::rows::{ADMIN_KEYS, ESCROWS_TO, Escrow, IN, Id, Name, OUT, Outflow, Ref, TRANSFERS, TransferRow};
+use super::rows::{ADMIN_KEYS, ByTime, ESCROWS_TO, Escrow, IN, Id, Name, OUT, Outflow, Ref, TRANSFERS, TransferRow};
 use crate::actor::{Kind, Query, View};
-use crate::kv::{Desc, Direction, Overlay, Read, Table};
+use crate::kv::{Desc, Direction, Overlay, Read};
 use crate::time::DAY;
 use crate::{Result, Timestamp};
 
@@ -75,9 +75,9 @@ impl Query for History {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let list = List { name: self.name, before: self.before, limit: self.limit as usize };
-        let (times, next) = list.merge(view, Some(false), Some(&IN))?;
+        let Page { rows: times, next } = list.merge(view, Some(false), Some(&IN))?;
         let rows =
-            times.into_iter().map(|(_, id)| Ok((id, TRANSFERS.get(view, &(id,))?))).collect::<Result<Vec<_>>>()?;
+            times.into_iter().map(|(id, _)| Ok((id, TRANSFERS.get(view, &(id,))?))).collect::<Result<Vec<_>>>()?;
         Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
     }
 }
@@ -107,8 +107,8 @@ impl Query for EscrowHistory {
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let list = List { name: self.name, before: self.before, limit: self.limit as usize };
         let out = (self.side != Side::To).then_some(true);
-        let (times, next) = list.merge(view, out, (self.side != Side::From).then_some(&ESCROWS_TO))?;
-        let rows = times.into_iter().map(|(_, id)| Ok((id, as_of_now(view, &id)?))).collect::<Result<Vec<_>>>()?;
+        let Page { rows: times, next } = list.merge(view, out, (self.side != Side::From).then_some(&ESCROWS_TO))?;
+        let rows = times.into_iter().map(|(id, _)| Ok((id, as_of_now(view, &id)?))).collect::<Result<Vec<_>>>()?;
         Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
     }
 }
@@ -122,12 +122,7 @@ struct List {
 
 impl List {
     /// The newest of what left the wallet (transfers, or escrows) and of what is listed in `other`, with where to go on.
-    fn merge(
-        &self,
-        view: &impl Read,
-        escrows: Option<bool>,
-        other: Option<&Table<(Name, Desc<Timestamp>), Ref>>,
-    ) -> Result<(Vec<(Timestamp, Id)>, Option<Timestamp>)> {
+    fn merge(&self, view: &impl Read, escrows: Option<bool>, other: Option<&ByTime>) -> Result<Page<Timestamp>> {
         let from = Desc(self.before.map_or(Timestamp::MAX, |before| before.plus(-1)));
         let name = self.name.clone();
         // One more than is wanted tells whether there is more.
@@ -159,7 +154,7 @@ impl List {
         let more = found.len() > self.limit;
         found.truncate(self.limit);
         let next = if more { found.last().map(|(at, _)| *at) } else { floor };
-        Ok((found, next))
+        Ok(Page { rows: found.into_iter().map(|(at, id)| (id, at)).collect(), next })
     }
 }
 

@@ -11,7 +11,9 @@ use super::envelope::{Acceptance, Claim, SKEW};
 use super::escrow::{self, End};
 use super::hire::{self, HIRES, HireState};
 use super::reason::{Reason, Ruled, ensure};
-use super::rows::{DUE, ESCROWS, Escrow, EscrowState, Id, Micro, Name, Ref, Signed, Space, id, id_text, parse_id};
+use super::rows::{
+    ByTime, DUE, ESCROWS, Escrow, EscrowState, Id, Micro, Name, Ref, Signed, Space, id, id_text, parse_id,
+};
 use super::submit::{Done, Submission};
 use crate::crypto::encoding::decode_hex_array;
 use crate::kv::{Desc, Read, Row, Table};
@@ -85,8 +87,8 @@ pub struct Answered {
 
 pub const RECEIPTS: Table<(Id,), Receipt> = Table::new(35);
 // Newest first.
-pub const RECEIPTS_FROM: Table<(Name, Desc<Timestamp>), Ref> = Table::new(36);
-pub const RECEIPTS_TO: Table<(Name, Desc<Timestamp>), Ref> = Table::new(37);
+pub const RECEIPTS_FROM: ByTime = Table::new(36);
+pub const RECEIPTS_TO: ByTime = Table::new(37);
 pub const RECEIPTS_OF: Table<(Id, Desc<Timestamp>), Ref> = Table::new(38);
 
 /// The newest claim on an escrow, the only one that may not be over.

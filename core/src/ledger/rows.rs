@@ -306,15 +306,18 @@ impl Role {
     }
 }
 
+/// A list of a name, newest first.
+pub type ByTime = Table<(Name, Desc<Timestamp>), Ref>;
+
 pub const BOOK: Table<(), Book> = Table::new(16);
 pub const WALLETS: Table<(Name,), Wallet> = Table::new(17);
 pub const KEYS: Table<(Name,), KeyRow> = Table::new(18);
 pub const TRANSFERS: Table<(Id,), TransferRow> = Table::new(19);
 // Newest first, by event time.
 pub const OUT: Table<(Name, Desc<Timestamp>), Outflow> = Table::new(20);
-pub const IN: Table<(Name, Desc<Timestamp>), Ref> = Table::new(21);
+pub const IN: ByTime = Table::new(21);
 pub const ESCROWS: Table<(Id,), Escrow> = Table::new(22);
-pub const ESCROWS_TO: Table<(Name, Desc<Timestamp>), Ref> = Table::new(23);
+pub const ESCROWS_TO: ByTime = Table::new(23);
 /// Nonces whose submission left no row of its own, until nobody could send it again.
 pub const BURNT: Table<(Id,), Timestamp> = Table::new(24);
 pub const BURNT_UNTIL: Table<(Timestamp, Id), ()> = Table::new(25);
