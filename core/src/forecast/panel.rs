@@ -65,9 +65,9 @@ pub fn first_of_year(year: i64) -> i32 {
 const STRIDE: usize = 3;
 /// Penalty of the fit, for rows [`STRIDE`] days apart.
 const RIDGE: f64 = 300.0;
-/// Least positive rows (each with a start in its days) that a model is learned from. Few are enough, because [`RIDGE`]
-/// keeps what they do not show at the base rate; below that a model would be the story of a handful of events.
-const LEAST_POSITIVES: f64 = 30.0;
+/// Least positive rows that a model of a week or more is learned from; a shorter horizon has fewer by its nature, since
+/// the rows are [`STRIDE`] days apart and each start is in the labels of fewer of them.
+const LEAST_POSITIVES: f64 = 100.0;
 
 /// Countries of the panel by their place in `Country::all`.
 pub fn countries() -> impl Iterator<Item = usize> {
@@ -115,7 +115,8 @@ pub fn sample(history: &History, until: i32, horizon: Horizon, knowledge: Knowle
 /// Fits a model to everything that was known at the end of `until`; `None` when that is too little.
 pub fn train(history: &History, until: i32, horizon: Horizon, knowledge: Knowledge) -> Option<(Logistic, Sample)> {
     let sample = sample(history, until, horizon, knowledge);
-    if sample.positives() < LEAST_POSITIVES {
+    let part_of_a_week = f64::from(horizon.days.min(Horizon::WEEK.days)) / f64::from(Horizon::WEEK.days);
+    if sample.positives() < LEAST_POSITIVES * part_of_a_week {
         return None;
     }
     Some((logistic::fit(&sample, RIDGE)?, sample))
