@@ -290,7 +290,7 @@ fn receipts_are_listed_by_escrow_and_did(suite: &Suite) {
         assert!(rows.iter().all(|row| row["summary"].is_null()));
         rows.iter().map(|row| row["id"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(list(format!("escrow/{id}")), [linked.clone()]);
+    assert_eq!(list(format!("escrow/{id}")), std::slice::from_ref(&linked));
     let both = [alone, linked];
     for query in ["", "?role=any", "?role=from"] {
         assert_eq!(list(format!("did/{}{query}", a.did())), both);
