@@ -219,8 +219,8 @@ const APART: &[(&str, &str)] = &[
 
 /// Whether a route is public and of the intelligence side.
 fn is_public(route: &Route) -> bool {
-    let relay = ["/v1/agent/", "/v1/relay/", "/.well-known/"].iter().any(|prefix| route.path.starts_with(prefix));
-    matches!(route.auth, Auth::None | Auth::Key) && !relay
+    let others = ["/v1/agent/", "/v1/relay/", "/v1/pay/", "/.well-known/"];
+    matches!(route.auth, Auth::None | Auth::Key) && !others.iter().any(|prefix| route.path.starts_with(prefix))
 }
 
 /// Routes that [`QUESTIONS`] should ask and does not.
