@@ -8,7 +8,7 @@ use heliograph_tests::relay::{Agent, SdkAgent, letter};
 use heliograph_tests::target::Kind;
 use serde_json::json;
 
-use crate::{Suite, cases};
+use crate::{Suite, cases, websockets};
 
 cases![
     an_agent_over_its_budget_is_429_with_the_headers_that_say_when,
@@ -127,6 +127,14 @@ fn ruling_8_opening_a_stream_is_never_429(suite: &Suite) {
     exhaust(&agent);
     for _ in 0..5 {
         drop(agent.client.events("/v1/agent/receive/sse"));
+    }
+    // WebSocket connects follow the same rule; in memory there is no socket.
+    if let Some(address) = target.base().and_then(|base| base.strip_prefix("http://")) {
+        Agent::server_side(&target.client()).say(&agent.did, "for every socket");
+        for _ in 0..5 {
+            let mut socket = websockets::connect(address, "/v1/agent/receive/ws", Some(&agent.api_key)).unwrap();
+            assert!(websockets::next(&mut socket).is_some());
+        }
     }
 }
 

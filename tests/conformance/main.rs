@@ -43,6 +43,7 @@ mod methodology;
 mod outlook;
 mod pins;
 mod rates;
+mod recorded;
 mod registration;
 mod relay_attest;
 mod relay_capabilities;
@@ -51,7 +52,9 @@ mod relay_consent;
 mod relay_deliveries;
 mod relay_federation;
 mod relay_identity;
+mod relay_invites;
 mod relay_life;
+mod relay_lists;
 mod relay_memory;
 mod relay_moving;
 mod relay_receive;
@@ -60,6 +63,7 @@ mod relay_tasks;
 mod relay_transport;
 mod relay_webhooks;
 mod routes;
+mod services;
 mod sources;
 mod streams;
 mod sweeps;
@@ -116,6 +120,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("outlook", outlook::CASES),
     ("pins", pins::CASES),
     ("rates", rates::CASES),
+    ("recorded", recorded::CASES),
     ("registration", registration::CASES),
     ("relay_capabilities", relay_capabilities::CASES),
     ("relay_attest", relay_attest::CASES),
@@ -126,13 +131,16 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_memory", relay_memory::CASES),
     ("relay_receive", relay_receive::CASES),
     ("relay_life", relay_life::CASES),
+    ("relay_lists", relay_lists::CASES),
     ("relay_moving", relay_moving::CASES),
     ("relay_identity", relay_identity::CASES),
+    ("relay_invites", relay_invites::CASES),
     ("relay_search", relay_search::CASES),
     ("relay_tasks", relay_tasks::CASES),
     ("relay_transport", relay_transport::CASES),
     ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
+    ("services", services::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),

@@ -5,13 +5,14 @@ use heliograph_tests::client::Client;
 use heliograph_tests::peer::{FakePeer, Stranger};
 use heliograph_tests::relay::{Agent, base64, look_up, text};
 use heliograph_tests::target::Target;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::relay_federation::{LOOPBACK, fresh, sdk};
 use crate::{Suite, cases};
 
 cases![
     a_delivered_message_shows_as_a_local_one,
+    the_signature_of_an_agent_at_a_peer_can_be_checked,
     ruling_13_an_exact_repeat_gets_the_same_answer,
     ruling_13_another_body_under_the_same_delivery_id_is_refused,
     ruling_13_deliveries_that_are_not_signed_right_are_refused,
@@ -61,6 +62,23 @@ fn a_delivered_message_shows_as_a_local_one(suite: &Suite) {
     assert_eq!(carol.texts(), ["to the SDK"]);
     let shown = client.get("/v1/relay/peers").expect(200)["peers"][0].clone();
     assert_eq!((&shown["messages_routed"], &shown["agents_synced"]), (&json!(2), &json!(1)));
+}
+
+/// Spec relay 5.10, where the sender is not here.
+fn the_signature_of_an_agent_at_a_peer_can_be_checked(suite: &Suite) {
+    let (_target, client, peer, xena, bob) = arrivals(suite);
+    peer.has(&[xena.identity()], 201);
+    peer.deliver(&client, &xena.letter(&look_up(&client, &bob.did), "from afar")).expect(201);
+    let got = bob.inbox().remove(0);
+    let valid = |signature: &Value| {
+        let body = json!({ "envelope": got["envelope"], "signature": signature, "sender_did": got["from"] });
+        let checked = client.post("/v1/agent/verify", &body).expect(200);
+        assert_eq!((&checked["sender_did"], &checked["key_period"]), (&json!(xena.did()), &Value::Null));
+        checked["valid"].clone()
+    };
+    assert_eq!((valid(&got["signature"]), valid(&json!(base64(&[1; 64])))), (json!(true), json!(false)));
+    let nobody = json!({ "envelope": "{}", "signature": got["signature"], "sender_did": Stranger::new().did() });
+    client.post("/v1/agent/verify", &nobody).expect_error(404, "NOT_FOUND");
 }
 
 /// Ruling foundation-relay 13.

@@ -23,6 +23,7 @@ cases![
     the_operator_makes_lists_and_ends_peers,
     peers_inside_or_with_bad_keys_are_refused,
     ruling_13_a_did_unknown_here_is_asked_once_from_each_peer,
+    who_comes_while_a_peer_is_asked_waits_for_that_answer,
     ruling_13_an_answer_holds_five_minutes_also_a_negative_one,
     ruling_13_a_key_that_does_not_give_the_did_is_not_accepted,
     what_no_relay_would_say_of_an_agent_is_not_believed,
@@ -263,6 +264,28 @@ fn ruling_13_a_did_unknown_here_is_asked_once_from_each_peer(suite: &Suite) {
     let ada = Agent::server_side(&client);
     assert!(client.get(&format!("/v1/agent/identity/{}", ada.did)).expect(200).get("relay").is_none());
     assert_eq!(client.get("/v1/relay/peers").expect(200)["peers"][1]["agents_synced"], 1);
+}
+
+/// Ruling foundation-relay 13: asked once, also by many at one moment. In memory everything is asked one after another.
+fn who_comes_while_a_peer_is_asked_waits_for_that_answer(suite: &Suite) {
+    if suite.kind == Kind::Memory {
+        return;
+    }
+    let (_target, client) = fresh(suite);
+    let (peer, xena, nobody) = (FakePeer::start(), Stranger::new(), Stranger::new());
+    peer.befriend(&client);
+    let (did, identity) = (xena.did().to_owned(), xena.identity());
+    peer.answer(move |path| {
+        std::thread::sleep(Duration::from_millis(700));
+        if path.contains(&did) { (200, identity.clone()) } else { (404, json!({})) }
+    });
+    std::thread::scope(|scope| {
+        for (stranger, status) in [(&xena, 200), (&nobody, 404)].repeat(4) {
+            let client = &client;
+            scope.spawn(move || client.get(&format!("/v1/agent/identity/{}", stranger.did())).expect(status));
+        }
+    });
+    assert_eq!((peer.questions(xena.did()), peer.questions(nobody.did())), (1, 1));
 }
 
 /// Ruling foundation-relay 13. Only in memory does time pass as a test wants.

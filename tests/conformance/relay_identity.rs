@@ -215,6 +215,19 @@ fn pins_of_others_report_new_keys(suite: &Suite) {
     assert_eq!(second["key_changed"], true);
     assert_eq!(second["previous_signing_hash"], first["current_signing_hash"]);
     assert_ne!(second["current_signing_hash"], first["current_signing_hash"]);
+    // The warning stays until the agent decides.
+    let decide =
+        |accept: bool| ada.client.post("/v1/agent/keys/pin", &json!({ "did": held.did, "accept": accept })).expect(200);
+    assert_eq!(decide(false), second);
+    let accepted = decide(true);
+    assert_eq!((&accepted["key_changed"], &accepted["warning"]), (&json!(false), &Value::Null));
+    assert_eq!(
+        (&accepted["previous_signing_hash"], &accepted["first_seen"]),
+        (&second["current_signing_hash"], &first["first_seen"])
+    );
+    assert_eq!(pin()["status"], "verified");
+    let check = ada.client.get(&format!("/v1/agent/keys/verify/{}", encode(&held.did))).expect(200);
+    assert_eq!((&check["verified"], &check["warning"]), (&json!(true), &Value::Null));
 }
 
 fn a_rotation_that_does_not_fit_the_agent_is_refused(suite: &Suite) {

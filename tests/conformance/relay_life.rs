@@ -32,18 +32,6 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Looks again until something is there; tells of agents travel by effects.
-#[track_caller]
-fn until<T>(client: &Client, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..200 {
-        if let Some(found) = look() {
-            return found;
-        }
-        client.wait(Duration::from_millis(50));
-    }
-    panic!("it never came");
-}
-
 /// Spec relay 14.1, 20: MCP crashes when an inner object is missing.
 fn minimum_fields_of_analytics_are_there_for_an_agent_that_did_nothing(suite: &Suite) {
     let ada = Agent::register(&suite.client(), &json!({ "name": format!("quiet {}", unique()) }));
@@ -96,14 +84,14 @@ fn analytics_count_what_the_agent_did_and_got(suite: &Suite) {
     let vote = format!("/v1/agent/attestations/{}/corroborate", text(&made, "id"));
     bob.client.post(&vote, &json!({ "vote": "corroborate" })).expect(200);
 
-    let seen = until(&client, || {
+    let seen = client.until(|| {
         let found = ada.client.get("/v1/agent/analytics?period=1d").expect(200);
         let all = found["attestations"] == json!({ "made": 1, "corroborations_received": 1 });
         (all && found["tasks"]["created"] == 2 && found["messaging"]["channels_joined"] == 1).then_some(found)
     });
     assert_eq!(number(&seen["messaging"]["sent"]), 4);
     assert_eq!(number(&seen["messaging"]["received"]), 0);
-    let seen = until(&client, || {
+    let seen = client.until(|| {
         let found = bob.client.get("/v1/agent/analytics?period=all").expect(200);
         (found["messaging"]["channels_joined"] == 1 && found["tasks"]["completed"] == 1).then_some(found)
     });
@@ -147,18 +135,18 @@ fn stats_follow_agents_as_they_come_and_go(suite: &Suite) {
     let stats = || client.get("/v1/agent/stats").expect(200)["stats"].clone();
     let with = |names: &[&str]| Agent::register(&client, &json!({ "capabilities": names }));
     let (ada, bob) = (with(&["Translate", "sum"]), with(&["translate"]));
-    until(&client, || (stats()["total_agents"] == 2).then_some(()));
+    client.until(|| (stats()["total_agents"] == 2).then_some(()));
     assert_eq!(stats()["capabilities"], json!(["translate", "sum"]), "the one that most have comes first");
     bob.client.patch("/v1/agent/profile", &json!({ "capabilities": ["paint"] })).expect(200);
-    until(&client, || (stats()["capabilities"] == json!(["paint", "sum", "translate"])).then_some(()));
+    client.until(|| (stats()["capabilities"] == json!(["paint", "sum", "translate"])).then_some(()));
     bob.client.delete("/v1/agent/deactivate").expect(200);
-    until(&client, || (stats()["total_agents"] == 1).then_some(()));
+    client.until(|| (stats()["total_agents"] == 1).then_some(()));
     assert_eq!(stats()["capabilities"], json!(["sum", "translate"]));
     let admin = client.admin();
     admin.post(&format!("/v1/admin/agents/{}/suspend", ada.did), &json!({})).expect(200);
-    until(&client, || (stats()["total_agents"] == 0).then_some(()));
+    client.until(|| (stats()["total_agents"] == 0).then_some(()));
     admin.post(&format!("/v1/admin/agents/{}/restore", ada.did), &json!({})).expect(200);
-    until(&client, || (stats()["total_agents"] == 1).then_some(()));
+    client.until(|| (stats()["total_agents"] == 1).then_some(()));
     assert_eq!(stats()["capabilities"], json!(["sum", "translate"]));
 }
 
@@ -184,7 +172,7 @@ fn an_export_holds_everything_and_is_on_record(suite: &Suite) {
             .send("PUT", &path, Some("application/json"), json!({ "value": value }).to_string().as_bytes())
             .expect(200);
     }
-    until(&client, || (ada.client.get("/v1/agent/channels?mine=true").expect(200)["count"] == 1).then_some(()));
+    client.until(|| (ada.client.get("/v1/agent/channels?mine=true").expect(200)["count"] == 1).then_some(()));
     // Python sends no body but says that it is JSON.
     let answer = ada.client.send("POST", "/v1/agent/export", Some("application/json"), b"");
     let export = answer.expect(200);
@@ -323,7 +311,7 @@ fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     ada.client.send("PUT", "/v1/agent/memory/n/k", Some("application/json"), br#"{"value":1}"#).expect(200);
     let search = format!("/v1/agent/capabilities/search?name=weaving-{}", ada.did);
     let offers = || client.get(&search).expect(200)["count"] == 1;
-    until(&client, || (scene.found() && offers()).then_some(()));
+    client.until(|| (scene.found() && offers()).then_some(()));
 
     let state = scene.order("suspend");
     assert_eq!((&state["state"], &state["reason"]), (&json!("suspended"), &json!("spam")));
@@ -332,14 +320,14 @@ fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     let identity = client.get(&format!("/v1/agent/identity/{}", ada.did)).expect(200);
     assert_eq!(identity["status"], "inactive");
     nobody_reaches(&ada.did, bob);
-    until(&client, || (!scene.found() && !offers()).then_some(()));
+    client.until(|| (!scene.found() && !offers()).then_some(()));
     client.get(&format!("/v1/agent/prekeys/{}", ada.did)).expect_error(404, "NOT_FOUND");
 
     assert_eq!(scene.order("restore")["state"], "active");
     assert_eq!(ada.inbox()[0]["content"], "before");
     assert_eq!(ada.client.get("/v1/agent/memory/n/k").expect(200)["value"], 1);
     bob.say(&ada.did, "after");
-    until(&client, || (scene.found() && offers()).then_some(()));
+    client.until(|| (scene.found() && offers()).then_some(()));
     assert_eq!(scene.order("restore")["state"], "active", "nothing to end");
     bob.client.delete("/v1/agent/deactivate").expect(200);
     for action in ["suspend", "restore"] {
@@ -388,7 +376,7 @@ fn an_erased_agent_leaves_nothing_but_its_did(suite: &Suite) {
         let mine = bob.client.get("/v1/agent/channels?mine=true").expect(200);
         mine["channels"][0]["member_count"].clone()
     };
-    until(&client, || (members() == 2).then_some(()));
+    client.until(|| (members() == 2).then_some(()));
     let task = json!({ "to": ada.did, "capability": "sum", "input": {} });
     let task = text(&bob.client.post("/v1/agent/tasks", &task).expect(201), "id").to_owned();
 
@@ -401,8 +389,8 @@ fn an_erased_agent_leaves_nothing_but_its_did(suite: &Suite) {
         client.get(&format!("/v1/agent/{path}/{}", ada.did)).expect_error(404, "NOT_FOUND");
     }
     nobody_reaches(&ada.did, bob);
-    until(&client, || (members() == 1).then_some(()));
-    until(&client, || {
+    client.until(|| (members() == 1).then_some(()));
+    client.until(|| {
         let requested = bob.client.get("/v1/agent/tasks?role=requester").expect(200);
         let mine = requested["tasks"].as_array().unwrap().iter().find(|one| one["id"] == json!(task)).cloned();
         mine.is_none_or(|one| one["status"] == "failed").then_some(())

@@ -115,18 +115,6 @@ fn list(agent: &Agent, query: &str) -> Vec<Value> {
     tasks
 }
 
-/// Looks again until `found` holds, as effects of effects may come later.
-#[track_caller]
-fn eventually(suite: &Suite, what: &str, found: impl Fn() -> bool) {
-    for _ in 0..100 {
-        if found() {
-            return;
-        }
-        suite.client().wait(Duration::from_millis(100));
-    }
-    panic!("{what} did not come");
-}
-
 fn a_task_between_agents_of_the_service_is_read_by_both_and_by_nobody_else(suite: &Suite) {
     let [ada, bob, eve] = agents(suite);
     let name = word();
@@ -329,7 +317,7 @@ fn a_repeat_with_an_idempotency_key_is_one_task(suite: &Suite) {
     let body = json!({ "capability": name });
     let first = client.post("/v1/agent/tasks/broadcast", &body).expect(201);
     assert_eq!(client.post("/v1/agent/tasks/broadcast", &body).expect(201), first);
-    eventually(suite, "the task", || list(&bob, "").len() == 2);
+    suite.client().until(|| (list(&bob, "").len() == 2).then_some(()));
 }
 
 fn tasks_are_open_to_both_after_their_keys_rotate(suite: &Suite) {
@@ -351,7 +339,7 @@ fn a_task_fails_when_its_assignee_ends(suite: &Suite) {
     let [ada, bob] = agents(suite);
     let task = ask(&ada, &bob.did, json!({}));
     bob.client.delete("/v1/agent/deactivate").expect(200);
-    eventually(suite, "the end", || list(&ada, "role=requester")[0]["status"] == "failed");
+    suite.client().until(|| (list(&ada, "role=requester")[0]["status"] == "failed").then_some(()));
     step(&ada, &task, "cancelled").expect_error(404, "NOT_FOUND");
     ada.client.post("/v1/agent/tasks", &json!({ "to": bob.did })).expect_error(404, "NOT_FOUND");
 }
@@ -389,13 +377,13 @@ fn ruling_1_a_broadcast_reaches_who_has_the_capability_and_hears_of_the_end(suit
     let reached: Vec<&str> = made["tasks"].as_array().unwrap().iter().map(|task| text(task, "agent_did")).collect();
     assert_eq!(reached.len(), 3);
     assert!([&bob.did, &carl.did, &dora.agent.did].iter().all(|did| reached.contains(&did.as_str())));
-    eventually(suite, "the task", || !list(&bob, "").is_empty() && !list(&dora.agent, "").is_empty());
+    suite.client().until(|| (!list(&bob, "").is_empty() && !list(&dora.agent, "").is_empty()).then_some(()));
     let (of_bob, of_dora) = (list(&bob, "")[0].clone(), list(&dora.agent, "")[0].clone());
     assert_eq!(look(&bob, &of_bob).expect(200)["input"], "all of you");
     let seen = look(&dora.agent, &of_dora).expect(200);
     assert_eq!(dora.open(&identity(suite, &ada.did), &seen, "input"), r#""all of you""#);
     assert_eq!(seen["broadcast_id"], made["broadcast_id"]);
-    eventually(suite, "the summary", || list(&ada, "role=requester").len() == 3);
+    suite.client().until(|| (list(&ada, "role=requester").len() == 3).then_some(()));
 
     step(&bob, &of_bob, "completed").expect(200);
     patch(&ada, &of_bob, json!({ "rating": 3 })).expect(200);
@@ -442,7 +430,7 @@ fn conflict_38_a_broadcast_takes_a_box_that_only_its_sender_opens(suite: &Suite)
     });
     let made = broadcast(&ada.agent, body);
     assert_eq!((&made["priority"], &made["agents_matched"]), (&json!("normal"), &json!(1)));
-    eventually(suite, "the task", || !list(&bob, "").is_empty());
+    suite.client().until(|| (!list(&bob, "").is_empty()).then_some(()));
     let seen = look(&bob, &list(&bob, "")[0]).expect(200);
     assert_eq!((text(&seen, "encrypted_input"), text(&seen, "input_signature")), (sealed.as_str(), signature.as_str()));
     assert!(seen["input"].is_null());

@@ -1,11 +1,13 @@
 //! What every endpoint of the relay shares (spec relay 1): absent and null, large limits, words that win over parameters.
 
 use heliograph_core::crypto::client::Options;
-use heliograph_tests::client::Client;
+use heliograph_core::http::{Auth, BodyKind, Route, routes};
+use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::relay::{Agent, SdkAgent, letter, text, unique};
 use serde_json::{Value, json};
 
 use crate::relay_tasks::agents;
+use crate::routes::sample;
 use crate::{Suite, cases};
 
 cases![
@@ -13,7 +15,10 @@ cases![
     relay_1_1_unknown_parameters_and_empty_queries_do_not_matter,
     relay_18_a_large_limit_is_clamped_and_a_senseless_one_is_400_on_every_list,
     relay_1_5_fixed_segments_win_over_parameters,
+    fact_10_an_empty_body_with_a_json_type_is_no_body_on_any_route,
+    conflict_42_a_key_never_matters_where_none_is_needed,
     relay_1_4_a_status_of_its_own_means_what_clients_take_it_for,
+    conflict_44_what_is_made_is_201_and_the_rest_200,
     conflict_45_the_answer_to_a_deactivation_names_the_agent,
 ];
 
@@ -174,6 +179,47 @@ fn relay_1_5_fixed_segments_win_over_parameters(suite: &Suite) {
     ada.client.get("/v1/agent/tasks/broadcasts/none").expect_error(404, "NOT_FOUND");
 }
 
+fn of_the_relay() -> impl Iterator<Item = &'static Route> {
+    let ours = |route: &&Route| route.path.starts_with("/v1/agent/") || route.path.starts_with("/v1/relay/");
+    routes().filter(ours).filter(|route| !route.path.ends_with("/sse"))
+}
+
+/// Status, code and message of an answer, where it is an error.
+fn judged(answer: &Answer) -> (u16, Option<Value>) {
+    (answer.status, (answer.status >= 400).then(|| answer.json()))
+}
+
+/// Spec relay 0.2: clients send the type of a body that they do not have, with every method.
+fn fact_10_an_empty_body_with_a_json_type_is_no_body_on_any_route(suite: &Suite) {
+    let open = suite.client();
+    for route in of_the_relay() {
+        let (method, path) = (route.method.as_str(), sample(route.path));
+        // Each its own, since some of these requests end the agent.
+        let ask = |media: Option<&str>, body: &[u8]| {
+            let client = if route.auth == Auth::Agent { Agent::server_side(&open).client } else { open.clone() };
+            judged(&client.send(method, &path, media, body))
+        };
+        let empty = ask(Some("application/json"), b"");
+        let usual = if route.body == BodyKind::Json { ask(Some("application/json"), b"{}") } else { ask(None, b"") };
+        assert_eq!(empty, usual, "{method} {path}");
+    }
+}
+
+/// Spec relay 17.42: one client sends its key with everything.
+fn conflict_42_a_key_never_matters_where_none_is_needed(suite: &Suite) {
+    let client = suite.client();
+    for route in of_the_relay().filter(|route| route.auth == Auth::None) {
+        let (method, path) = (route.method.as_str(), sample(route.path));
+        let media = (route.body == BodyKind::Json).then_some("application/json");
+        let body = if media.is_some() { "{}" } else { "" };
+        let ask = |client: &Client| judged(&client.send(method, &path, media, body.as_bytes()));
+        let without = ask(&client);
+        for key in ["nonsense", "", "svc_agent_AAAAAAAAAAAAAAAAAAAAAA_00000000000000000000000000000000"] {
+            assert_eq!(ask(&client.agent(key)), without, "{method} {path} {key}");
+        }
+    }
+}
+
 /// Spec relay 1.2, 1.4: what is absent is 404, nothing answers 204, and every time is ISO 8601 in UTC with milliseconds.
 fn relay_1_4_a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
     let [ada, bob] = agents(suite);
@@ -195,6 +241,32 @@ fn relay_1_4_a_status_of_its_own_means_what_clients_take_it_for(suite: &Suite) {
     {
         let time = time.as_str().unwrap_or_else(|| panic!("{time}"));
         assert_eq!((time.len(), &time[10..11], &time[23..]), (24, "T", "Z"), "{time}");
+    }
+}
+
+/// Spec relay 17.44; interface 4.7, 4.8.
+fn conflict_44_what_is_made_is_201_and_the_rest_200(suite: &Suite) {
+    let mut ada = SdkAgent::new(&suite.client(), Options::default());
+    let client = ada.agent.client.clone();
+    let letter = letter(&ada.agent.did, "x");
+    let id = client.post("/v1/agent/send/encrypted", &letter).expect(201)["id"].clone();
+    client.post("/v1/agent/prekeys", &ada.sdk.prekeys_body(1, 1, 1)).expect(200);
+    ada.sdk.rotate_keys();
+    client.post("/v1/agent/rotate-keys", &ada.sdk.key_body(None, 2)).expect(200);
+    client.post("/v1/agent/ping", &json!({})).expect(200);
+    client.post("/v1/agent/messages/read-batch", &json!({ "message_ids": [id] })).expect(200);
+    let [bob] = agents::<1>(suite);
+    bob.client.post("/v1/agent/send", &json!({ "to": bob.did, "message": "x" })).expect(201);
+    let made = [
+        ("/v1/agent/channels", json!({ "name": format!("made-{}", unique()) })),
+        ("/v1/agent/capabilities", json!({ "name": "made" })),
+        ("/v1/agent/tasks", json!({ "to": bob.did, "input": "x" })),
+        ("/v1/agent/tasks/broadcast", json!({ "capability": "nobody-has-it", "input": "x" })),
+        ("/v1/agent/attestations", json!({ "claim_type": "throttling", "claim_data": { "n": unique() } })),
+        ("/v1/agent/webhooks", json!({ "webhook_url": "https://example.org/hook" })),
+    ];
+    for (path, body) in made {
+        assert_eq!(bob.client.post(path, &body).status, 201, "{path}");
     }
 }
 

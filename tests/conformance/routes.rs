@@ -17,7 +17,7 @@ cases![
 ];
 
 /// A path with every parameter filled in.
-fn sample(path: &str) -> String {
+pub fn sample(path: &str) -> String {
     path.split('/').map(|part| if part.starts_with('{') { "x" } else { part }).collect::<Vec<_>>().join("/")
 }
 

@@ -36,7 +36,7 @@ fn address(suite: &Suite) -> Option<String> {
     address
 }
 
-fn connect(address: &str, path: &str, key: Option<&str>) -> Result<Socket, u16> {
+pub fn connect(address: &str, path: &str, key: Option<&str>) -> Result<Socket, u16> {
     let mut request = format!("ws://{address}{path}").into_client_request().unwrap();
     if let Some(key) = key {
         request.headers_mut().insert("x-agent-key", key.parse().unwrap());
@@ -56,7 +56,7 @@ fn connect(address: &str, path: &str, key: Option<&str>) -> Result<Socket, u16> 
 }
 
 /// The next event; `None` when the server has ended the connection.
-fn next(socket: &mut Socket) -> Option<Value> {
+pub fn next(socket: &mut Socket) -> Option<Value> {
     loop {
         match socket.read() {
             Ok(Message::Text(text)) => return Some(serde_json::from_str(&text).unwrap()),

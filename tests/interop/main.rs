@@ -1,9 +1,11 @@
-//! Agents written in JavaScript on two independent sets of cryptography, against the real servers (`run.mjs`).
+//! Agents written in JavaScript on two independent sets of cryptography, against the real servers (`run.mjs`); and whether
+//! libsodium still makes what was recorded of it.
 
 use std::path::Path;
 use std::process::Command;
 
 use heliograph_tests::target::{Kind, Target};
+use serde_json::Value;
 
 fn run(kind: Kind) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("interop");
@@ -29,5 +31,28 @@ fn agents_on_other_cryptography_are_understood_by_the_worker() {
         run(Kind::Edge);
     } else {
         println!("skipped: HELIOGRAPH_TEST_TARGETS does not name edge");
+    }
+}
+
+/// Ruling foundation-relay 36: PyNaCl runs where there is one; the core is held to what was recorded either way.
+#[test]
+fn ruling_36_what_libsodium_makes_is_what_was_recorded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/nacl");
+    let there = Command::new("python3").args(["-c", "import nacl"]).output().is_ok_and(|found| found.status.success());
+    if !there {
+        println!("skipped: there is no python3 with PyNaCl");
+        return;
+    }
+    for (script, recorded) in [("make.py", "pynacl.json"), ("signatures.py", "signatures.json")] {
+        let made = Command::new("python3").arg(script).current_dir(&folder).output().unwrap();
+        assert!(made.status.success(), "{script}: {}", String::from_utf8_lossy(&made.stderr));
+        let read = |text: &[u8]| {
+            let mut vectors: Value = serde_json::from_slice(text).unwrap();
+            // Another version makes the same.
+            vectors["generator"].take();
+            vectors
+        };
+        let recorded = std::fs::read(folder.join(recorded)).unwrap();
+        assert!(read(&made.stdout) == read(&recorded), "{script} makes something else now");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -117,6 +117,12 @@ impl Client {
             Transport::Memory(runtime) => block_on(runtime.sleep(duration)),
             Transport::Http(..) => std::thread::sleep(duration),
         }
+    }
+
+    /// Looks again until something is there; effects that come later come meanwhile.
+    #[track_caller]
+    pub fn until<T>(&self, look: impl FnMut() -> Option<T>) -> T {
+        until(|| self.wait(Duration::from_millis(50)), look)
     }
 
     /// The same client with one more header on every request.
@@ -275,6 +281,19 @@ impl Client {
                 Events { lines: Lines::Http(BufReader::new(reader)) }
             }
         }
+    }
+}
+
+/// Looks after each pause until something is there, for a minute.
+#[track_caller]
+pub(crate) fn until<T>(mut pause: impl FnMut(), mut look: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + TIMEOUT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < end, "it never came so far");
+        pause();
     }
 }
 

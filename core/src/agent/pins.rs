@@ -1,7 +1,7 @@
 //! Key pins: what an agent remembers of its peers' keys (spec relay 12).
 //!
-//! A pin keeps the keys of the first look. When they change, the old pin stays, so that the warning stays too until
-//! somebody decides.
+//! A pin keeps the keys of the first look. When they change, the old pin stays, so that the warning stays too until its
+//! agent decides: `accept` pins the present ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub const ROUTES: &[Route] = &[
         .agent()
         .accepts::<PinRequest>()
         .returns::<PinResponse>()
-        .summary("Remember a peer's keys, or compare them with those remembered."),
+        .summary("Remember a peer's keys, or compare them with those remembered; `accept` takes new ones."),
     Route::get("/v1/agent/keys/pins", handler!(pins))
         .agent()
         .params(&[Param::optional("status", "`verified` or `changed`.")])
@@ -103,6 +103,8 @@ pub struct PutPin {
     pub peer: Did,
     pub name: Option<String>,
     pub current: Prints,
+    /// The present keys are the pinned ones from now on.
+    pub accept: bool,
 }
 
 impl Operation for PutPin {
@@ -133,6 +135,9 @@ impl Operation for PutPin {
         };
         pin.name = self.name;
         pin.current = self.current;
+        if self.accept {
+            pin.pinned = self.current;
+        }
         if pin.pinned == pin.current {
             pin.last_verified = turn.now;
         }
@@ -176,6 +181,8 @@ impl Query for ReadPin {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PinRequest {
     pub did: String,
+    /// Extension: the agent looked into a change and trusts the peer's present keys; they are pinned from now on.
+    pub accept: Option<bool>,
 }
 
 /// The state of a pin.
@@ -183,7 +190,7 @@ pub struct PinRequest {
 pub struct PinResponse {
     pub did: String,
     pub pinned: bool,
-    /// The peer's keys are not those of the first look; the pin keeps those.
+    /// The peer's keys are not the pinned ones, which stay until the caller accepts others.
     pub key_changed: bool,
     /// `verified` or `changed`.
     pub status: &'static str,
@@ -239,7 +246,8 @@ async fn pin(cx: Cx) -> Result<Response> {
     let request: PinRequest = cx.json()?;
     let peer_actor = wire::known_actor(cx.settings(), &request.did)?;
     let (name, current) = look(&cx, &peer_actor).await?.ok_or_else(wire::unknown_agent)?;
-    let put = PutPin { peer: record::did_of(&peer_actor)?, name, current };
+    let accept = request.accept.unwrap_or(false);
+    let put = PutPin { peer: record::did_of(&peer_actor)?, name, current, accept };
     let pin = runtime::call(&*cx.rt, cx.caller.agent()?.actor.clone(), &put).await?;
     let key_changed = pin.status() == CHANGED;
     Response::json(&PinResponse {

@@ -5,15 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{EarlierKeys, Keys, ReadKeys};
 use super::wire;
-use crate::crypto::encoding::decode_base64;
+use crate::crypto::encoding::{actor_id, decode_base64, parse_did};
 use crate::crypto::signing::{self, SignedBy};
 use crate::http::{Cx, Response, Route, handler};
+use crate::relay::find::find;
 use crate::{Result, runtime};
 
-pub const ROUTES: &[Route] = &[Route::post("/v1/agent/verify", handler!(verify))
-    .accepts::<VerifyRequest>()
-    .returns::<Verified>()
-    .summary("Check an envelope's Ed25519 signature against its sender's present and earlier keys.")];
+pub const ROUTES: &[Route] =
+    &[Route::post("/v1/agent/verify", handler!(verify)).accepts::<VerifyRequest>().returns::<Verified>().summary(
+        "Check an envelope's Ed25519 signature against its sender's present and earlier keys, here or at a peer.",
+    )];
 
 /// A signature to check.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,7 +32,7 @@ pub struct Verified {
     pub valid: bool,
     pub sender_did: String,
     pub verified_at: String,
-    /// When the key that verifies was the sender's; null when none does.
+    /// When the key that verifies was the sender's; null when none does, and of agents at peers of this relay.
     pub key_period: Option<KeyPeriod>,
 }
 
@@ -56,14 +57,23 @@ fn period(signed: SignedBy, current: &Keys, earlier: &[EarlierKeys]) -> Option<K
 async fn verify(cx: Cx) -> Result<Response> {
     let request: VerifyRequest = cx.json()?;
     let signature = decode_base64("signature", &request.signature)?;
-    let actor = wire::known_actor(cx.settings(), &request.sender_did)?;
-    let (current, earlier) = runtime::query(&*cx.rt, actor, &ReadKeys).await?.ok_or_else(wire::unknown_agent)?;
-    let keys: Vec<[u8; 32]> = earlier.iter().map(|earlier| earlier.keys.signing).collect();
-    let signed = signing::verify_envelope(&request.envelope, &signature, &current.signing, &keys);
+    let did = parse_did(&cx.settings().brand, &request.sender_did).map_err(|_| wire::unknown_agent())?;
+    let (signed, key_period) = match runtime::query(&*cx.rt, actor_id(&did), &ReadKeys).await? {
+        Some((current, earlier)) => {
+            let keys: Vec<[u8; 32]> = earlier.iter().map(|earlier| earlier.keys.signing).collect();
+            let signed = signing::verify_envelope(&request.envelope, &signature, &current.signing, &keys);
+            (signed.is_some(), signed.and_then(|signed| period(signed, &current, &earlier)))
+        }
+        // An agent of a peer, whose earlier keys nobody here knows.
+        None => {
+            let found = Box::pin(find(&*cx.rt, &did, &cx.address())).await?.ok_or_else(wire::unknown_agent)?;
+            (signing::verify(&found.public.signing, request.envelope.as_bytes(), &signature), None)
+        }
+    };
     Response::json(&Verified {
-        valid: signed.is_some(),
+        valid: signed,
         sender_did: request.sender_did,
         verified_at: cx.now().to_string(),
-        key_period: signed.and_then(|signed| period(signed, &current, &earlier)),
+        key_period,
     })
 }

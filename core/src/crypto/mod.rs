@@ -36,7 +36,7 @@ pub mod signing;
 #[cfg(test)]
 mod known_answers;
 #[cfg(test)]
-mod recorded;
+pub(crate) mod recorded;
 #[cfg(test)]
 mod session_tests;
 

@@ -172,6 +172,8 @@ mod tests {
         let opened = with(Flags::RATCHETED | Flags::SEALED);
         assert_eq!(opened.content, "m");
         assert_eq!(opened.sealed.unwrap().thread_id.as_deref(), Some("t"));
+        // Conflict 21: the version before reads the same.
+        assert_eq!(read_sealed(inner.replace(":3", ":2").as_bytes()), read_sealed(inner.as_bytes()));
         for not_sealed in [
             "{\"v\":1,\"from\":\"x\",\"msg\":\"\"}",
             "{\"v\":3,\"from\":\"\",\"msg\":\"\"}",

@@ -1,19 +1,24 @@
-//! Vectors recorded from other implementations: NaCl boxes by npm tweetnacl and PyPI PyNaCl, session messages by a
-//! script that knows only the wire contract. How they were made stands beside them in `tests/vectors`.
+//! Vectors recorded from other implementations: NaCl boxes by npm tweetnacl and PyPI PyNaCl, signatures by PyPI PyNaCl,
+//! session messages by a script that knows only the wire contract. How they were made stands beside them in
+//! `tests/vectors`.
 
 use serde_json::Value;
 
 use super::envelope::Envelope;
 use super::session::{self, Incoming, Opened, RecipientKeys, SenderKeys, SessionRow, SignatureMode};
-use super::{Secret, boxes, encoding, hash, kem, payload};
+use super::{Secret, boxes, encoding, envelope, hash, kem, payload, signing};
 
-fn load(file: &str) -> Value {
+pub(crate) fn load(file: &str) -> Value {
     let path = format!("{}/../tests/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap()
+}
+
+fn base64<const N: usize>(value: &Value, name: &str) -> [u8; N] {
+    encoding::decode_base64_array("vector", text(value, name)).unwrap()
 }
 
 fn hex<const N: usize>(value: &Value, name: &str) -> [u8; N] {
@@ -152,5 +157,75 @@ fn recorded_hybrid_messages_do_not_open_without_the_first_one() {
         let case = Recorded::new(case);
         let hybrid = Envelope::parse(text(&case.messages()[0], "envelope")).pq_ciphertext.is_some();
         assert_eq!(case.open(&case.messages()[1], None).is_err(), hybrid, "{}", text(&case.value, "name"));
+    }
+}
+
+/// Ruling foundation-relay 36. Ed25519 is deterministic: libsodium's signatures verify here, and ours are its bytes.
+#[test]
+fn ruling_foundation_relay_36_recorded_signatures_of_pynacl_are_byte_identical() {
+    let vectors = load("nacl/signatures.json");
+    let (alice, bob) = (&vectors["alice"], &vectors["bob"]);
+    let check = |signer: &Value, signed: &[u8], signature: [u8; 64]| {
+        let (seed, public) = (Secret::new(hex(signer, "signing_secret")), base64(signer, "signing_public"));
+        assert_eq!(signing::signing_public_key(&seed), public);
+        assert_eq!(signing::sign(&seed, signed), signature);
+        assert!(signing::verify(&public, signed, &signature));
+        assert!(!signing::verify(&public, &[signed, b" "].concat(), &signature));
+    };
+    for agent in [alice, bob] {
+        check(agent, &base64::<32>(agent, "prekey"), base64(agent, "prekey_signature"));
+        let did = encoding::did_bytes(&base64(agent, "signing_public"));
+        assert_eq!(encoding::did("svc", &did), text(agent, "did"));
+    }
+    let (from, to) = (text(alice, "did"), text(bob, "did"));
+    for message in vectors["messages"].as_array().unwrap() {
+        let (nonce, ciphertext) = (text(message, "nonce"), text(message, "ciphertext"));
+        let signed = text(message, "envelope");
+        let timestamp = envelope::Envelope::parse(signed).timestamp.unwrap();
+        assert_eq!(envelope::rebuild(from, to, &timestamp, nonce, ciphertext), signed);
+        check(alice, signed.as_bytes(), base64(message, "signature"));
+    }
+    for routed in vectors["routed"].as_array().unwrap() {
+        let signed = crate::relay::wire::envelope(from, to, text(routed, "nonce"), text(routed, "ciphertext"));
+        assert_eq!(signed, text(routed, "signed"));
+        check(alice, signed.as_bytes(), base64(routed, "signature"));
+    }
+    for claim in vectors["attestations"].as_array().unwrap() {
+        let signed = ["claim_type", "claim_data", "timestamp"].map(|name| text(claim, name)).concat();
+        check(alice, signed.as_bytes(), base64(claim, "signature"));
+    }
+    for vote in vectors["votes"].as_array().unwrap() {
+        let signed = [text(vote, "id"), text(vote, "vote")].concat();
+        check(bob, signed.as_bytes(), base64(vote, "signature"));
+    }
+}
+
+/// Ruling foundation-relay 36.
+#[test]
+fn ruling_foundation_relay_36_recorded_messages_of_pynacl_open_signed_and_deniable() {
+    let vectors = load("nacl/signatures.json");
+    let (alice, bob) = (&vectors["alice"], &vectors["bob"]);
+    let (signing, encryption) = (base64(alice, "signing_public"), base64(alice, "encryption_public"));
+    let secret = Secret::new(hex(bob, "encryption_secret"));
+    let shared = boxes::shared_key(&encryption, &secret).unwrap();
+    for message in vectors["messages"].as_array().unwrap() {
+        let tag = hash::hmac_sha256(shared.expose(), text(message, "envelope").as_bytes());
+        assert_eq!(tag, base64(message, "deniable"));
+        for (signature, mode) in [("signature", SignatureMode::Ed25519), ("deniable", SignatureMode::Hmac)] {
+            let incoming = Incoming {
+                from: text(alice, "did"),
+                to: text(bob, "did"),
+                ciphertext: text(message, "ciphertext"),
+                nonce: text(message, "nonce"),
+                signature: text(message, signature),
+                envelope: Some(text(message, "envelope")),
+                timestamp: "",
+            };
+            let sender = SenderKeys { signing: &signing, encryption: &encryption, earlier_encryption: &[] };
+            let opened = session::open(&incoming, &sender, &[RecipientKeys { encryption: &secret, kem: None }], None);
+            let opened = opened.unwrap();
+            assert_eq!(opened.content, text(message, "text"));
+            assert_eq!((opened.signature_valid, opened.signature_mode), (true, mode));
+        }
     }
 }

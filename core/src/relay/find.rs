@@ -10,7 +10,7 @@ use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::peers::{Learn, Look, Peer, Pin, is_key_of};
+use super::peers::{Ask, Learn, Look, Looked, Peer, Pin, is_key_of};
 use super::{ANSWERS_HOLD, MAX_PEERS, PeerId, SILENCE_HOLDS, actor};
 use crate::agent::record::{Public, SignedPrekey};
 use crate::agent::{identity, register, wire};
@@ -24,6 +24,10 @@ use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// How long a peer may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long nobody else asks for a DID while one request does; longer than any peer may take.
+const ASKING: Duration = Duration::from_secs(7);
+/// How soon whoever waits for that answer looks for it again.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Most bytes of an answer.
 const MAX_ANSWER: usize = 64 * 1024;
 /// Questions to all peers that a process asks: whoever makes up DIDs must not make this relay a weapon.
@@ -50,33 +54,44 @@ enum Said {
 
 /// The agent with this DID at one of the peers. The caller has looked that it is none of ours.
 ///
-/// `client` is whose budget of questions it comes out of: an agent, or an address.
+/// `client` is whose budget of questions it comes out of: an agent, or an address. Who comes while another asks waits for
+/// that answer.
 pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Found>> {
-    let looked = runtime::query(rt, actor().name, &Look { did: *did }).await?;
-    let found = match looked.answer {
-        Some(found) => found,
-        None if looked.peers.is_empty() => None,
-        None => {
+    let mut looked = look(rt, did).await?;
+    while looked.answer.is_none() && !looked.peers.is_empty() {
+        if !looked.asking {
             within_budget(rt, client)?;
-            if !rt.environment().buckets.take("questions to peers", QUESTIONS, rt.now()).allowed {
-                return Err(Error::unavailable("too many questions to peers"));
+            let until = rt.now().plus(i64::try_from(ASKING.as_micros()).unwrap_or(0));
+            if runtime::call(rt, actor().name, &Ask { did: *did, until }).await? {
+                looked.answer = Some(ask(rt, did, &looked).await?);
+                break;
             }
-            let answers = ask(rt, did, &looked.peers).await;
-            let silent = answers.iter().any(|(_, said)| matches!(said, Said::Nothing));
-            let found = believe(did, answers, looked.pin.as_ref());
-            let holds = if found.is_none() && silent { SILENCE_HOLDS } else { ANSWERS_HOLD };
-            let learn = Learn { did: *did, until: rt.now().plus(holds), found: found.clone() };
-            runtime::call(rt, actor().name, &learn).await?;
-            found
         }
-    };
-    let Some((id, public)) = found else { return Ok(None) };
+        rt.sleep(LOOK_AGAIN).await;
+        looked = look(rt, did).await?;
+    }
+    let Some((id, public)) = looked.answer.flatten() else { return Ok(None) };
     let peer = looked.peers.into_iter().find(|(peer, _)| *peer == id);
     Ok(peer.map(|(peer, row)| Found { peer, url: row.url, public }))
 }
 
+async fn look(rt: &dyn Runtime, did: &Did) -> Result<Looked> {
+    runtime::query(rt, actor().name, &Look { did: *did }).await
+}
+
+/// Asks the peers, and keeps what counts of their answers.
+async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked) -> Result<Option<(PeerId, Public)>> {
+    let answers = answers(rt, did, &looked.peers).await;
+    let silent = answers.iter().any(|(_, said)| matches!(said, Said::Nothing));
+    let found = believe(did, answers, looked.pin.as_ref());
+    let holds = if found.is_none() && silent { SILENCE_HOLDS } else { ANSWERS_HOLD };
+    let learn = Learn { did: *did, until: rt.now().plus(holds), found: found.clone() };
+    runtime::call(rt, actor().name, &learn).await?;
+    Ok(found)
+}
+
 /// Asks all peers at once; the answers in the order of the peers.
-async fn ask(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)]) -> Vec<(PeerId, Said)> {
+async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)]) -> Vec<(PeerId, Said)> {
     let mut work: Vec<BoxFuture<'_, (PeerId, Said)>> = Vec::with_capacity(peers.len());
     for (id, peer) in peers {
         work.push(Box::pin(async move { (*id, said(rt, did, peer).await) }));
@@ -107,11 +122,14 @@ fn within_budget(rt: &dyn Runtime, client: &str) -> Result<()> {
     let environment = rt.environment();
     let rate = Rate::per_minute(environment.settings.peer_questions_per_minute);
     let budget = environment.buckets.take(&format!("questions of {client}"), rate, rt.now());
-    if budget.allowed {
-        return Ok(());
+    if !budget.allowed {
+        let message = "Too many questions for agents of other relays; wait, then retry.";
+        return Err(Error::new(ErrorCode::RateLimited, message).retry_after(budget.retry_after()));
     }
-    let message = "Too many questions for agents of other relays; wait, then retry.";
-    Err(Error::new(ErrorCode::RateLimited, message).retry_after(budget.retry_after()))
+    if !environment.buckets.take("questions to peers", QUESTIONS, rt.now()).allowed {
+        return Err(Error::unavailable("too many questions to peers"));
+    }
+    Ok(())
 }
 
 async fn said(rt: &dyn Runtime, did: &Did, peer: &Peer) -> Said {

@@ -13,7 +13,7 @@ use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::agent::record::Public;
 use crate::crypto::encoding::did_bytes;
 use crate::directory::Did;
-use crate::kv::{Direction, Read, Row, Table};
+use crate::kv::{self, Direction, Read, Row, StoreError, Table};
 use crate::{Error, Result, Timestamp, order};
 
 /// Answers that are kept; the one that ends first gives way.
@@ -55,8 +55,17 @@ impl Row for Pin {}
 struct Answer {
     until: Timestamp,
     found: Option<(PeerId, Public)>,
+    /// They are being asked, at most until then, and said nothing yet.
+    asking: bool,
 }
-impl Row for Answer {}
+impl Row for Answer {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `asking`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0])
+    }
+}
 
 const PEERS: Table<(PeerId,), Peer> = Table::new(17);
 const PINS: Table<(Did,), Pin> = Table::new(18);
@@ -219,6 +228,8 @@ pub struct Looked {
     pub answer: Option<Option<(PeerId, Public)>>,
     pub peers: Vec<(PeerId, Peer)>,
     pub pin: Option<Pin>,
+    /// Somebody is asking them just now.
+    pub asking: bool,
 }
 
 impl Query for Look {
@@ -228,7 +239,9 @@ impl Query for Look {
 
     fn run(self, view: &View<'_>) -> Result<Looked> {
         let answer = ANSWERS.get(view, &(self.did,))?.filter(|answer| answer.until > view.now);
-        Ok(Looked { answer: answer.map(|answer| answer.found), peers: all(view)?, pin: PINS.get(view, &(self.did,))? })
+        let asking = answer.as_ref().is_some_and(|answer| answer.asking);
+        let answer = answer.filter(|answer| !answer.asking).map(|answer| answer.found);
+        Ok(Looked { answer, peers: all(view)?, pin: PINS.get(view, &(self.did,))?, asking })
     }
 }
 
@@ -248,6 +261,29 @@ impl Query for PinOf {
     }
 }
 
+/// Takes it upon the caller to ask the peers for a DID, until it tells what they said ([`Learn`]).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ask {
+    pub did: Did,
+    /// When another may ask, should the caller never tell.
+    pub until: Timestamp,
+}
+
+impl Operation for Ask {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "ask";
+    /// Whether it is the caller's to ask: false while somebody does, or has just been answered.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        if ANSWERS.get(turn, &(self.did,))?.is_some_and(|answer| answer.until > turn.now) {
+            return Ok(false);
+        }
+        keep(turn, self.did, &Answer { until: self.until, found: None, asking: true })?;
+        Ok(true)
+    }
+}
+
 /// Keeps what the peers said, and pins what one of them claimed if nothing is pinned.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Learn {
@@ -263,25 +299,30 @@ impl Operation for Learn {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Learn { did, until, found } = self;
-        if let Some(earlier) = ANSWERS.get(turn, &(did,))? {
-            drop_answer(turn, earlier.until, did)?;
-        }
-        let crowded = ANSWERS_COUNT.get(turn, &())?.unwrap_or(0) >= MAX_ANSWERS;
-        for (at, ((end, old), ())) in
-            ANSWERS_BY_END.scan(turn, &ANSWERS_BY_END.range(), Direction::Ascending, 4)?.into_iter().enumerate()
-        {
-            if end <= turn.now || (crowded && at == 0) {
-                drop_answer(turn, end, old)?;
-            }
-        }
         if let Some((peer, public)) = &found {
             PutPin { did, peer: *peer, signing: public.signing, strong: false }.run(turn)?;
         }
-        ANSWERS.put(turn, &(did,), &Answer { until, found })?;
-        ANSWERS_BY_END.put(turn, &(until, did), &())?;
-        let count = ANSWERS_COUNT.get(turn, &())?.unwrap_or(0);
-        Ok(ANSWERS_COUNT.put(turn, &(), &(count + 1))?)
+        keep(turn, did, &Answer { until, found, asking: false })
     }
+}
+
+/// Keeps an answer in place of an earlier one; some that are over go, and where there are too many the next to end.
+fn keep(turn: &mut Turn<'_>, did: Did, answer: &Answer) -> Result<()> {
+    if let Some(earlier) = ANSWERS.get(turn, &(did,))? {
+        drop_answer(turn, earlier.until, did)?;
+    }
+    let crowded = ANSWERS_COUNT.get(turn, &())?.unwrap_or(0) >= MAX_ANSWERS;
+    for (at, ((end, old), ())) in
+        ANSWERS_BY_END.scan(turn, &ANSWERS_BY_END.range(), Direction::Ascending, 4)?.into_iter().enumerate()
+    {
+        if end <= turn.now || (crowded && at == 0) {
+            drop_answer(turn, end, old)?;
+        }
+    }
+    ANSWERS.put(turn, &(did,), answer)?;
+    ANSWERS_BY_END.put(turn, &(answer.until, did), &())?;
+    let count = ANSWERS_COUNT.get(turn, &())?.unwrap_or(0);
+    Ok(ANSWERS_COUNT.put(turn, &(), &(count + 1))?)
 }
 
 /// Notes at which peer an agent is.

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-use super::peers::{Learn, List, Look, Peer, PinOf, PutPeer, PutPin};
+use super::peers::{Ask, Learn, List, Look, Peer, PinOf, PutPeer, PutPin};
 use super::queue::{Queue, ReadDelivery, State};
 use super::{PATIENCE, PeerId, actor, key};
 use crate::actor::Operation;
@@ -19,7 +19,7 @@ use crate::fetch::Incoming;
 use crate::http::{Body, Request, serve};
 use crate::runtime::{self, Runtime};
 use crate::testing::{START, TestRuntime};
-use crate::time::{DAY, MINUTE};
+use crate::time::{DAY, MINUTE, SECOND};
 use crate::{ErrorCode, Result, Timestamp};
 
 const URL: &str = "https://relay.example.org";
@@ -220,6 +220,24 @@ fn answers_are_bounded_and_end() {
         call(&scene.rt, &Learn { did: did(50_000 + number), until, found: None }).unwrap();
     }
     assert!(scene.rt.rows(&actor()).len() < 20_100);
+}
+
+#[test]
+fn one_request_asks_the_peers_until_it_tells_or_its_time_is_over() {
+    let scene = Scene::new(|_| None);
+    let did = [5; 16];
+    let look = || now(runtime::query(&*scene.rt, actor().name, &Look { did })).unwrap();
+    let ask = || call(&scene.rt, &Ask { did, until: scene.rt.now().plus(7 * SECOND) }).unwrap();
+    assert!(ask());
+    assert!(!ask(), "somebody does");
+    assert_eq!((look().answer, look().asking), (None, true));
+    scene.rt.advance(Duration::from_secs(8));
+    assert_eq!((look().answer, look().asking), (None, false), "it never told");
+    assert!(ask());
+    let found = Some((scene.peer, public([7; 32])));
+    call(&scene.rt, &Learn { did, until: scene.rt.now().plus(MINUTE), found: found.clone() }).unwrap();
+    assert_eq!((look().answer, look().asking), (Some(found), false));
+    assert!(!ask(), "it is known");
 }
 
 fn peers(rt: &TestRuntime) -> Vec<(PeerId, Peer)> {

@@ -169,6 +169,19 @@ mod tests {
 
     const PLAIN: &str = "sha256=80ec8a89ce3cd22133a1066caecb4d04fea7467657c8514d717ec42c38a5c94c";
 
+    /// Ruling foundation-relay 36: what libsodium computes over the same bodies.
+    #[test]
+    fn ruling_foundation_relay_36_recorded_signatures_of_webhooks_are_byte_identical() {
+        let vectors = crate::crypto::recorded::load("nacl/signatures.json");
+        for vector in vectors["webhooks"].as_array().unwrap() {
+            let text = |name: &str| vector[name].as_str().unwrap();
+            let seconds = vector["timestamp"].as_i64().unwrap();
+            let headers = signed("svc", text("secret"), text("id"), seconds, text("body")).unwrap();
+            let header = |name: &str| headers.iter().find(|(known, _)| known == name).unwrap().1.as_str();
+            assert_eq!((header("x-svc-signature"), header("webhook-signature")), (text("plain"), text("standard")));
+        }
+    }
+
     #[test]
     fn nothing_is_sent_to_the_service_itself() {
         let mut settings = Settings::default();

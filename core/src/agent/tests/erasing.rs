@@ -130,7 +130,7 @@ fn ruling_foundation_relay_40_nothing_of_an_erased_agent_is_left_or_comes_back()
     // Requests of its own that had been let in when it was erased.
     let did = parse_did("svc", &bob.did).unwrap();
     let prints = Prints { signing: [1; 32], encryption: [2; 32] };
-    assert!(run(&world, &ada, &PutPin { peer: did, name: None, current: prints }).is_err());
+    assert!(run(&world, &ada, &PutPin { peer: did, name: None, current: prints, accept: false }).is_err());
     let session =
         StoredSession { key: (did, [1; 32]), sealed: vec![1], stamp: crate::runtime::Runtime::now(&*world.rt) };
     run(&world, &ada, &StoreSessions { sessions: vec![session] }).unwrap();
