@@ -118,6 +118,7 @@ pub const FAMILIES: &[&[Family]] = &[
     crate::incidents::FAMILIES,
     crate::directory::leaderboard::FAMILIES,
     crate::directory::stats::FAMILIES,
+    crate::alert::desk::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];
