@@ -271,6 +271,7 @@ render_queries! {
     3 => Deployment;
     4 => Incidents;
     5 => Directory;
+    6 => Alert;
 }
 
 /// The call that renders `key` at its owner.

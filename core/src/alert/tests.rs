@@ -270,6 +270,19 @@ fn ruling_intelligence_16_importing_old_incidents_pages_nobody() {
     assert_eq!(scene.events(), ["incident.created", "incident.created"], "the last two began or ended within the week");
 }
 
+/// Fact that crashes a client: the rate is a number, also before anything was delivered.
+#[test]
+fn countries_are_counted_once_however_many_subscribe() {
+    let scene = Scene::new(|_, _| Some(200));
+    let stats = scene.stats();
+    assert_eq!((&stats["webhookSuccessRate"], &stats["countriesMonitored"]), (&json!(0.0), &json!(0)), "{stats}");
+    for country in ["KE", "KE", "SE"] {
+        scene.subscribe(&scene.key(), json!({ "webhook_url": URL, "country_code": country }));
+    }
+    let stats = scene.stats();
+    assert_eq!((&stats["activeSubscriptions"], &stats["countriesMonitored"]), (&json!(3), &json!(2)), "{stats}");
+}
+
 #[test]
 fn country_and_severity_choose_and_nobody_hears_twice() {
     let scene = Scene::new(|_, _| Some(200));
