@@ -118,6 +118,7 @@ pub const FAMILIES: &[&[Family]] = &[
     crate::incidents::FAMILIES,
     crate::directory::leaderboard::FAMILIES,
     crate::directory::stats::FAMILIES,
+    crate::alert::desk::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];
@@ -270,6 +271,7 @@ render_queries! {
     3 => Deployment;
     4 => Incidents;
     5 => Directory;
+    6 => Alert;
 }
 
 /// The call that renders `key` at its owner.

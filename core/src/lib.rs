@@ -23,6 +23,7 @@
 //! | [`analytics`] | rankings and profiles over all countries |
 //! | [`event`] | outages, shutdowns and blocks that others report |
 //! | [`fetch`] | asking sources with a public interface, off by default |
+//! | [`alert`] | who hears of incidents by webhook |
 //! | [`incidents`] | what happened, from when to when, and how we know |
 //! | [`outlook`] | threat levels, scores, and what may come |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
@@ -35,6 +36,7 @@
 pub mod actor;
 pub mod admin;
 pub mod agent;
+pub mod alert;
 pub mod analytics;
 pub mod attestation;
 pub mod change;

@@ -12,7 +12,7 @@ use heliograph_core::crypto::sealing::KeyId;
 use heliograph_core::kv::{Range, Read};
 use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
-use heliograph_core::{Error, Result, Timestamp, channel, relay};
+use heliograph_core::{Error, Result, Timestamp, alert, channel, relay};
 use redb::ReadableTableMetadata;
 use tokio::io::AsyncReadExt;
 
@@ -130,6 +130,7 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
                     Kind::Agent => CountSealed { current }.run(&view)?,
                     Kind::Channel => channel::key::counted(&view, current)?,
                     Kind::Relay => relay::key::counted(&view, current)?,
+                    Kind::Account => alert::subscription::counted(&view, current)?,
                     _ => Counted::default(),
                 };
                 info.sealed_values += sealed.all;

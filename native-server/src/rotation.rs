@@ -13,7 +13,7 @@ use heliograph_core::actor::{ActorId, Call, Kind};
 use heliograph_core::agent::reseal::{Progress, reseal};
 use heliograph_core::deployment::{self, Start};
 use heliograph_core::runtime::Runtime;
-use heliograph_core::{Error, Result, channel, relay};
+use heliograph_core::{Error, Result, alert, channel, relay};
 use tokio::sync::{Mutex, Notify};
 
 use crate::keyfile;
@@ -84,7 +84,7 @@ pub async fn run(native: Arc<Native>) {
     }
 }
 
-/// Visits all agents and channels until a visit finds nothing to do.
+/// Visits all that hold something until a visit finds nothing to do.
 async fn finish(native: &Arc<Native>) {
     let mut told = false;
     loop {
@@ -106,7 +106,7 @@ async fn finish(native: &Arc<Native>) {
     }
 }
 
-/// One visit to every agent and channel.
+/// One visit to every actor that holds something.
 async fn visit(native: &Arc<Native>) -> Result<Progress> {
     let mut total = Progress { complete: true, ..Progress::default() };
     let mut after = None;
@@ -120,6 +120,7 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
                 match actor.kind {
                     Kind::Channel => channel::key::reseal(&**native, &actor.name).await,
                     Kind::Relay => relay::key::reseal(&**native).await,
+                    Kind::Account => alert::secret::reseal(&**native, &actor.name).await,
                     _ => reseal(&**native, &actor.name, usize::MAX).await,
                 }
             })
@@ -136,7 +137,7 @@ async fn visit(native: &Arc<Native>) -> Result<Progress> {
 }
 
 /// Kinds of actors that hold something sealed.
-const HOLDERS: [Kind; 3] = [Kind::Agent, Kind::Channel, Kind::Relay];
+const HOLDERS: [Kind; 4] = [Kind::Account, Kind::Agent, Kind::Channel, Kind::Relay];
 
 /// The next of them in the file, kind after kind in the order of their names.
 fn holders(store: &Store, after: Option<&ActorId>) -> Result<Vec<ActorId>> {

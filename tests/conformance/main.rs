@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Trial};
 
 mod accessibility;
 mod agents;
+mod alerts;
 mod analytics;
 mod changes;
 mod circumvention;
@@ -89,6 +90,7 @@ macro_rules! cases {
 const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
+    ("alerts", alerts::CASES),
     ("analytics", analytics::CASES),
     ("changes", changes::CASES),
     ("circumvention", circumvention::CASES),

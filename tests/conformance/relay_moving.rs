@@ -171,6 +171,8 @@ fn scene(client: &Client) -> Scene {
     client.admin().post("/v1/admin/peers", &peer).expect(201);
     assert_eq!(bytes(&client.get("/v1/relay/info").expect(200)["relay"]["public_key"]).len(), 32);
     let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "research", "label": "moves" })).expect(201);
+    let hook = json!({ "webhook_url": "https://hooks.example.org/a", "country_code": "KE" });
+    client.key(text(&key, "api_key")).post("/api/alerts/subscribe", &hook).expect(201);
     let list = "/v1/admin/import/blocklist?country=ET&list_kind=court&date=2026-01-02";
     client.admin().send("POST", list, Some("text/plain"), b"blocked.example.org\n").expect(200);
     let signature = json!({ "fingerprint": "b_nat_tr_order", "pattern": "closed by order" }).to_string() + "\n";
@@ -241,6 +243,9 @@ impl Scene {
             }
             answers.push((path.to_owned(), answer));
         }
+        let subscriptions = client.key(&self.key).get("/api/alerts/subscriptions").expect(200);
+        answers.push(("subscriptions".to_owned(), subscriptions));
+        answers.push(("alerts".to_owned(), client.get("/api/alerts/stats").expect(200)));
         let keys = client.admin().get("/v1/admin/keys").expect(200);
         answers.push(("keys".to_owned(), keys));
         let relay = client.get("/v1/relay/info").expect(200);

@@ -27,7 +27,7 @@ cases![
 ];
 
 /// What lets webhooks reach the receivers of these tests.
-const LOOPBACK: &[(&str, &str)] = &[("allow_outbound", "127.0.0.0/8")];
+pub const LOOPBACK: &[(&str, &str)] = &[("allow_outbound", "127.0.0.0/8")];
 
 fn hook(agent: &Agent, url: &str) -> Value {
     agent.client.post("/v1/agent/webhooks", &json!({ "webhook_url": url })).expect(201)
@@ -42,14 +42,14 @@ fn shown(agent: &Agent) -> Vec<Value> {
 
 /// Waits until so many requests came.
 #[track_caller]
-fn heard(target: &Target, source: &Source, count: usize) -> Vec<Received> {
+pub fn heard(target: &Target, source: &Source, count: usize) -> Vec<Received> {
     target.until(|| (source.heard().len() >= count).then(|| source.heard().iter().map(Received::of).collect()))
 }
 
 /// A request as the receiver read it.
-struct Received {
-    head: String,
-    body: String,
+pub struct Received {
+    pub head: String,
+    pub body: String,
 }
 
 impl Received {
@@ -59,12 +59,12 @@ impl Received {
     }
 
     #[track_caller]
-    fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).unwrap_or_else(|| panic!("{name} in {}", self.head)).1
     }
 
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
@@ -77,7 +77,7 @@ fn scene(suite: &Suite, answer: impl Fn(&str) -> String + Send + Sync + 'static)
     (target, ada, bob, Source::start(answer))
 }
 
-fn ok(_: &str) -> String {
+pub fn ok(_: &str) -> String {
     response("200 OK", "", "")
 }
 
@@ -129,12 +129,12 @@ fn a_message_reaches_the_receiver_as_the_raw_object_signed_with_the_secret(suite
     assert_eq!((&log["event"], &log["delivery_id"]), (&json!("message"), &json!(got.header("webhook-id"))));
 }
 
-fn unhex(text: &str) -> Vec<u8> {
+pub fn unhex(text: &str) -> Vec<u8> {
     assert_eq!(text, text.to_ascii_lowercase(), "spec relay 4.15");
     (0..text.len() / 2).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
 }
 
-fn unbase64(text: &str) -> Vec<u8> {
+pub fn unbase64(text: &str) -> Vec<u8> {
     heliograph_tests::relay::bytes(&json!(text))
 }
 

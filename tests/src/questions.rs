@@ -177,6 +177,7 @@ pub const QUESTIONS: &[Question] = &[
     get("GET /data/incidents", "?topic={topic}&limit={limit}"),
     get("GET /data/incidents", "?type=disruption&min_sources=2&offset={offset}"),
     get("GET /data/incidents/stats", ""),
+    get("GET /api/alerts/stats", ""),
     get("GET /v1/censorship-index/incidents/stats", ""),
     get("GET /data/incidents/feed.rss", ""),
     get("GET /data/incidents/feed.atom", ""),
@@ -219,7 +220,7 @@ const APART: &[(&str, &str)] = &[
 
 /// Whether a route is public and of the intelligence side.
 fn is_public(route: &Route) -> bool {
-    let others = ["/v1/agent/", "/v1/relay/", "/v1/pay/", "/.well-known/"];
+    let others = ["/v1/agent/", "/v1/relay/", "/v1/pay/", "/api/alerts/", "/.well-known/"];
     matches!(route.auth, Auth::None | Auth::Key) && !others.iter().any(|prefix| route.path.starts_with(prefix))
 }
 

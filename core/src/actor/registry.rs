@@ -59,6 +59,8 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::broadcasts::ENTRIES,
     crate::agent::trust::ENTRIES,
     crate::webhook::ENTRIES,
+    crate::alert::subscription::ENTRIES,
+    crate::alert::desk::ENTRIES,
     crate::relay::ENTRIES,
     crate::channel::ENTRIES,
     crate::attestation::ENTRIES,

@@ -51,6 +51,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::moderation::ROUTES,
     crate::directory::stats::ROUTES,
     crate::webhook::ROUTES,
+    crate::alert::ROUTES,
     crate::relay::info::ROUTES,
     crate::relay::route::ROUTES,
     crate::relay::deliver::ROUTES,

@@ -42,7 +42,7 @@ mod tests;
 mod text;
 mod written;
 
-pub use body::IncidentBody;
+pub use body::{IncidentBody, permalink};
 pub use documents::FAMILIES;
 pub use forget::Forget;
 pub use model::{
@@ -52,7 +52,7 @@ pub use model::{
 pub use query::{Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report};
 pub use routes::{ROUTES, admin, dispute};
-pub use text::{INTERNET, label, sentence};
+pub use text::{INTERNET, label, sentence, title};
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};
 

@@ -16,7 +16,7 @@ use super::written;
 use crate::actor::{Kind, Operation, Turn};
 use crate::country::{Active, SetActive};
 use crate::world::Outage;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, alert};
 
 /// What became of one event of a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -186,6 +186,7 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
     let (country, year, sequence) = key(&incident.id);
     VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;
     replace(turn, before.as_ref(), &incident)?;
+    alert::news::tell(turn, before.as_ref(), &incident)?;
     if let Some(end) = incident.end().filter(|end| *end > incident.updated) {
         turn.schedule(&format!("end {}", incident.id), end, &Ended { id: incident.id.clone() })?;
     }

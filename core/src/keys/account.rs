@@ -5,8 +5,9 @@ use subtle::ConstantTimeEq;
 
 use super::Tier;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::alert::subscription;
 use crate::deployment::{ListKey, ListedKey};
-use crate::kv::{Row, Table};
+use crate::kv::{Read, Row, Table};
 use crate::{Error, Result, Timestamp};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,9 +70,15 @@ impl Operation for RevokeAccount {
             account.revoked = Some(turn.now);
             ACCOUNT.put(turn, &(), &account)?;
             list(turn, &account)?;
+            subscription::ended(turn)?;
         }
         Ok(())
     }
+}
+
+/// Whether the key of this actor was revoked, or never was.
+pub fn is_revoked(view: &(impl Read + ?Sized)) -> Result<bool> {
+    Ok(ACCOUNT.get(view, &())?.is_none_or(|account| account.revoked.is_some()))
 }
 
 fn list(turn: &mut Turn<'_>, account: &Account) -> Result<()> {

@@ -5,7 +5,7 @@
 mod account;
 mod signup;
 
-pub use account::{Admit, CreateAccount, ENTRIES, RevokeAccount};
+pub use account::{Admit, CreateAccount, ENTRIES, RevokeAccount, is_revoked};
 pub use signup::{ROUTES, SignupResponse, create};
 
 use schemars::JsonSchema;

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `queue` | the rows, and the operations that change them, for actors of any kind |
 //! | `send` | one attempt: payload, signatures, the request |
-//! | [`routes`] | the webhooks of agents |
+//! | [`routes`] | the webhooks of agents; those of keys are in [`crate::alert`] |
 //!
 //! Table numbers: 80 to 83, in every actor that has webhooks.
 
@@ -29,12 +29,12 @@ use std::time::Duration;
 use crate::time::{DAY, MINUTE};
 
 pub use queue::{
-    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Subject, Tried, ended, enqueue, reseal, resume,
-    sealed,
+    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Subject, Tried, all, deliver, ended, enqueue, log,
+    put, read, remove, reseal, resume, sealed,
 };
-pub use routes::ROUTES;
+pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, attempts, short};
 pub(crate) use send::permitted;
-pub use send::{Job, Next, PURPOSE, attempt};
+pub use send::{Job, Next, PURPOSE, SECRET, attempt, owner, post, unsealed};
 
 /// Waits before attempts after the first, in microseconds from the beginning of the attempt before (interface section 6).
 pub const SCHEDULE: [i64; 5] = [2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE, 32 * MINUTE];

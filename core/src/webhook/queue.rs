@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::{MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, PATIENCE, SCHEDULE};
 use crate::actor::{Call, Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
 use crate::agent::{mailbox, record};
+use crate::alert::subscription;
 use crate::crypto::encoding::encode_hex;
+use crate::keys;
 use crate::kv::{Direction, Read, Row, Table};
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
@@ -23,7 +25,7 @@ const SWEEP: usize = 200;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
     pub url: String,
-    /// Names of the events that are told.
+    /// Names of the events that are told; of none in particular for a subscription, which chooses by other things.
     pub events: Vec<String>,
     /// The secret, sealed under the master key for [`super::PURPOSE`].
     #[serde(with = "crate::kv::bytes")]
@@ -42,18 +44,27 @@ pub struct Hook {
 }
 impl Row for Hook {}
 
+impl Hook {
+    pub fn new(url: String, events: Vec<String>, sealed: Vec<u8>, created: Timestamp) -> Hook {
+        Hook { url, events, sealed, created, disabled: None, failures: 0, failing_since: None, waiting: 0, busy: None }
+    }
+}
+
 /// What a delivery tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Subject {
     /// A message came. Its row is read when it is told: one that is gone by then is not.
     Message { local: mailbox::Local, stamp: Timestamp },
+    /// Something that is told as it was when it happened: the name of the event and the whole body.
+    Told { event: String, body: String },
 }
 
 impl Subject {
     /// The name of the event.
-    pub const fn event(&self) -> &'static str {
+    pub fn event(&self) -> &str {
         match self {
             Subject::Message { .. } => "message",
+            Subject::Told { event, .. } => event,
         }
     }
 }
@@ -95,7 +106,7 @@ const DELIVERIES: Table<(Id, Id), Delivery> = Table::new(81);
 const BY_DUE: Table<(Id, Timestamp, Id), ()> = Table::new(82);
 const LOGS: Table<(Id,), Log> = Table::new(83);
 
-/// The operations of agents. An actor of another kind lists the same with its own kind.
+/// The operations of agents, and of keys what their subscriptions are delivered by.
 pub const ENTRIES: &[Entry] = &[
     operation::<Add>(),
     operation::<Remove>(),
@@ -104,11 +115,35 @@ pub const ENTRIES: &[Entry] = &[
     query::<super::Next>(),
     query::<List>(),
     query::<ReadLog>(),
+    Entry { kind: Kind::Account, ..operation::<Tend>() },
+    Entry { kind: Kind::Account, ..operation::<Record>() },
+    Entry { kind: Kind::Account, ..query::<super::Next>() },
 ];
 
-fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(Id, Hook)>> {
-    let rows = HOOKS.scan(view, &HOOKS.range(), Direction::Ascending, MAX_WEBHOOKS)?;
+/// Every webhook of an actor; whoever adds one bounds how many there are.
+pub fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(Id, Hook)>> {
+    let rows = HOOKS.scan(view, &HOOKS.range(), Direction::Ascending, usize::MAX)?;
     Ok(rows.into_iter().map(|((id,), hook)| (id, hook)).collect())
+}
+
+/// One webhook.
+pub fn read(view: &(impl Read + ?Sized), id: Id) -> Result<Option<Hook>> {
+    Ok(HOOKS.get(view, &(id,))?)
+}
+
+/// Stores a webhook as its owner wants it from now on. What waits for one that is switched off is swept away.
+pub fn put(turn: &mut Turn<'_>, id: Id, hook: &Hook) -> Result<()> {
+    HOOKS.put(turn, &(id,), hook)?;
+    if hook.disabled.is_some() { tend_at(turn, id, turn.now) } else { Ok(()) }
+}
+
+/// Whether nothing goes out for this actor now: an agent that is suspended or gone, a key that was revoked.
+pub(super) fn is_silent(view: &View<'_>) -> Result<bool> {
+    match view.actor().kind {
+        Kind::Agent => Ok(record::active(view)?.is_none()),
+        Kind::Account => keys::is_revoked(view),
+        _ => Ok(false),
+    }
 }
 
 /// Where the delivery under way stands; `None` when there is none.
@@ -120,19 +155,27 @@ pub(super) fn under_way(view: &View<'_>, id: Id) -> Result<Option<(Hook, Id, Tim
 
 /// Tells every webhook that wants to know. Constant work: the requests come later.
 pub fn enqueue(turn: &mut Turn<'_>, subject: Subject) -> Result<()> {
-    for (id, mut hook) in all(turn)? {
-        let wanted = hook.events.iter().any(|event| event == subject.event());
-        if hook.disabled.is_some() || !wanted || hook.waiting >= MAX_WAITING {
-            continue;
+    for (id, hook) in all(turn)? {
+        if hook.events.iter().any(|event| event == subject.event()) {
+            let delivery = turn.random();
+            deliver(turn, id, hook, delivery, subject.clone())?;
         }
-        let delivery = turn.random();
-        let row = Delivery { subject: subject.clone(), due: turn.now, attempts: 0 };
-        BY_DUE.put(turn, &(id, row.due, delivery), &())?;
-        DELIVERIES.put(turn, &(id, delivery), &row)?;
-        hook.waiting += 1;
-        go_on(turn, id, hook)?;
     }
     Ok(())
+}
+
+/// Has something told to one webhook, unless it is switched off or too much waits for it already; whether it will be.
+pub fn deliver(turn: &mut Turn<'_>, id: Id, mut hook: Hook, delivery: Id, subject: Subject) -> Result<bool> {
+    let key = (id, delivery);
+    if hook.disabled.is_some() || hook.waiting >= MAX_WAITING || DELIVERIES.contains(turn, &key)? {
+        return Ok(false);
+    }
+    let row = Delivery { subject, due: turn.now, attempts: 0 };
+    BY_DUE.put(turn, &(id, row.due, delivery), &())?;
+    DELIVERIES.put(turn, &key, &row)?;
+    hook.waiting += 1;
+    go_on(turn, id, hook)?;
+    Ok(true)
 }
 
 fn timer(id: &Id) -> String {
@@ -181,7 +224,7 @@ pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Goes on with what waited while the agent was suspended.
+/// Goes on with what waited while nothing was told.
 pub fn resume(turn: &mut Turn<'_>) -> Result<()> {
     for (id, _) in all(turn)? {
         tend_at(turn, id, turn.now)?;
@@ -190,7 +233,7 @@ pub fn resume(turn: &mut Turn<'_>) -> Result<()> {
 }
 
 /// Forgets a webhook; what waits for it is swept away by its timer, bounded work a turn.
-fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
+pub fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     HOOKS.delete(turn, &(id,));
     LOGS.delete(turn, &(id,));
     tend_at(turn, id, turn.now)
@@ -223,16 +266,12 @@ impl Operation for Add {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        if turn.actor().kind == Kind::Agent {
-            record::active(turn)?.ok_or_else(record::gone)?;
-        }
+        record::active(turn)?.ok_or_else(record::gone)?;
         if all(turn)?.len() >= MAX_WEBHOOKS {
             return Err(Error::conflict(format!("There are {MAX_WEBHOOKS} webhooks already; delete one first.")));
         }
         let Add { id, url, events, sealed } = self;
-        let (created, disabled) = (turn.now, None);
-        let hook =
-            Hook { url, events, sealed, created, disabled, failures: 0, failing_since: None, waiting: 0, busy: None };
+        let hook = Hook::new(url, events, sealed, turn.now);
         Ok(HOOKS.put(turn, &(id,), &hook)?)
     }
 }
@@ -272,8 +311,8 @@ impl Operation for Tend {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let id = self.hook;
         let hook = HOOKS.get(turn, &(id,))?;
-        if hook.is_some() && crate::agent::record::active(turn)?.is_none() {
-            // Suspended: nothing goes out, and what waits for it waits until [`resume`].
+        if hook.is_some() && is_silent(&turn.view())? {
+            // What waits for it waits until [`resume`].
             return Ok(());
         }
         if let Some(hook) = hook.clone().filter(|hook| hook.disabled.is_none()) {
@@ -344,11 +383,14 @@ impl Operation for Record {
             }
         }
         if self.outcome != Outcome::Gone {
-            self.log(turn, &row, next)?;
+            let log = self.log(turn, &row, next)?;
+            if turn.actor().kind == Kind::Account {
+                subscription::tried(turn, &self, &row.subject, next.is_none(), &log)?;
+            }
         }
         if hook.disabled.is_some() {
-            HOOKS.put(turn, &(id,), &hook)?;
-            return tend_at(turn, id, turn.now);
+            put(turn, id, &hook)?;
+            return if turn.actor().kind == Kind::Account { subscription::given_up(turn, id) } else { Ok(()) };
         }
         go_on(turn, id, hook)
     }
@@ -377,7 +419,13 @@ impl Record {
         Some(self.began.plus(*wait))
     }
 
-    fn log(&self, turn: &mut Turn<'_>, row: &Delivery, next: Option<Timestamp>) -> Result<()> {
+    /// Whether the receiver took it.
+    pub fn is_delivered(&self) -> bool {
+        matches!(self.outcome, Outcome::Status(200..=299))
+    }
+
+    /// Adds the attempt to the log, which is returned.
+    fn log(&self, turn: &mut Turn<'_>, row: &Delivery, next: Option<Timestamp>) -> Result<Vec<Tried>> {
         let mut log = LOGS.get(turn, &(self.hook,))?.unwrap_or_default();
         if log.0.len() >= MAX_LOG {
             log.0.remove(0);
@@ -394,7 +442,8 @@ impl Record {
             },
             next,
         });
-        Ok(LOGS.put(turn, &(self.hook,), &log)?)
+        LOGS.put(turn, &(self.hook,), &log)?;
+        Ok(log.0)
     }
 }
 
@@ -426,9 +475,14 @@ impl Query for ReadLog {
     type Reply = Option<Vec<Tried>>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        if !HOOKS.contains(view, &(self.id,))? {
-            return Ok(None);
-        }
-        Ok(Some(LOGS.get(view, &(self.id,))?.unwrap_or_default().0))
+        log(view, self.id)
     }
+}
+
+/// The last attempts of a webhook, newest last; `None` when there is no such webhook.
+pub fn log(view: &View<'_>, id: Id) -> Result<Option<Vec<Tried>>> {
+    if !HOOKS.contains(view, &(id,))? {
+        return Ok(None);
+    }
+    Ok(Some(LOGS.get(view, &(id,))?.unwrap_or_default().0))
 }

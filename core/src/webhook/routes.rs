@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::send::{SECRET, owner, permitted};
-use super::{Add, Hook, Id, List, PURPOSE, ReadLog, Remove, Tried};
+use super::{Add, Hook, Id, List, PURPOSE, ReadLog, Remove, SECRET, Tried, owner, permitted};
 use crate::actor::{ActorId, Kind};
 use crate::agent::{custody, wire};
 use crate::crypto::encoding::encode_base64;
@@ -137,7 +136,8 @@ fn unknown() -> Error {
     Error::not_found("There is no such webhook.")
 }
 
-fn short<const N: usize>(random: [u8; 32]) -> [u8; N] {
+/// The first bytes of what is random.
+pub fn short<const N: usize>(random: [u8; 32]) -> [u8; N] {
     let mut id = [0; N];
     id.iter_mut().zip(random).for_each(|(to, from)| *to = from);
     id
@@ -193,6 +193,11 @@ async fn delete(cx: Cx) -> Result<Response> {
 async fn deliveries(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
     let tried = runtime::query(&*cx.rt, actor, &ReadLog { id: own_id(&cx, actor)? }).await?.ok_or_else(unknown)?;
+    Response::json(&attempts(actor, tried))
+}
+
+/// A log as its owner sees it, newest first.
+pub fn attempts(actor: &str, tried: Vec<Tried>) -> DeliveryList {
     let shown = |tried: Tried| DeliveryAttempt {
         delivery_id: wire::message_id(actor, &tried.delivery),
         event: tried.event,
@@ -204,5 +209,5 @@ async fn deliveries(cx: Cx) -> Result<Response> {
         next_attempt_at: tried.next.map(|next| next.to_string()),
     };
     let deliveries: Vec<DeliveryAttempt> = tried.into_iter().rev().map(shown).collect();
-    Response::json(&DeliveryList { count: deliveries.len(), deliveries })
+    DeliveryList { count: deliveries.len(), deliveries }
 }

@@ -143,7 +143,8 @@ impl Drop for WriterThread {
 /// Folding measurements and re-sealing are bulk work; everything that a person or an agent waits for is not.
 fn is_bulk(call: &Call) -> bool {
     matches!(call.actor.kind, Kind::Country | Kind::World | Kind::Reference)
-        || (matches!(call.actor.kind, Kind::Agent | Kind::Channel | Kind::Relay) && call.name == Reseal::NAME)
+        || (matches!(call.actor.kind, Kind::Agent | Kind::Channel | Kind::Relay | Kind::Account)
+            && call.name == Reseal::NAME)
 }
 
 /// The writer dropped a job in a fault: it may or may not have become durable.

@@ -1,0 +1,496 @@
+//! The subscriptions of one API key, in its account actor: a webhook of the queue ([`crate::webhook`]) each, and beside it
+//! what it wants to hear.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::desk::{Delivered, Wants, Wish};
+use super::news::News;
+use super::{MAX_SUBSCRIPTIONS, OVERLAP, actor};
+use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::crypto::sealing::{self, KeyId};
+use crate::incidents::Severity;
+use crate::kv::{Direction, Read, Row, Table};
+use crate::time::MINUTE;
+use crate::webhook::{self, Hook, Id, Record, Subject, Tried};
+use crate::{Error, Result, Timestamp, keys};
+
+pub const ENTRIES: &[Entry] = &[
+    operation::<Subscribe>(),
+    operation::<Alter>(),
+    operation::<Unsubscribe>(),
+    operation::<Rotate>(),
+    operation::<Replay>(),
+    operation::<Hear>(),
+    operation::<TellCounts>(),
+    operation::<Reseal>(),
+    query::<Subscriptions>(),
+    query::<ReadOne>(),
+    query::<ReadLog>(),
+    query::<Holds>(),
+    query::<Sealed>(),
+];
+
+/// Key of the timer that tells the desk what was delivered.
+const COUNTS_TIMER: &str = "alert counts";
+
+/// What a subscription wants, beside its webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscription {
+    /// Every country without one.
+    pub country: Option<String>,
+    pub least: Severity,
+    /// Of the secret, to recognize it as the subscriber key.
+    pub secret_hash: [u8; 32],
+    pub previous: Option<Previous>,
+    /// The last attempt to deliver something.
+    pub tried: Option<(Timestamp, Option<u16>)>,
+    /// Whether it was failures that switched it off.
+    pub failed: bool,
+}
+impl Row for Subscription {}
+
+/// The secret before a rotation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Previous {
+    #[serde(with = "crate::kv::bytes")]
+    pub sealed: Vec<u8>,
+    pub hash: [u8; 32],
+    /// Until when it signs too.
+    pub until: Timestamp,
+}
+
+/// Deliveries that ended since the desk was told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Counts {
+    ended: u32,
+    delivered: u32,
+}
+impl Row for Counts {}
+impl Row for Subject {}
+
+const SUBSCRIPTIONS: Table<(Id,), Subscription> = Table::new(90);
+/// What was told, as long as the log names the delivery: by subscription and delivery.
+const KEPT: Table<(Id, Id), Subject> = Table::new(91);
+const COUNTS: Table<(), Counts> = Table::new(92);
+
+/// A subscription with its webhook.
+pub type Whole = (Id, Hook, Subscription);
+
+fn whole(view: &(impl Read + ?Sized), id: Id) -> Result<Option<Whole>> {
+    let Some(subscription) = SUBSCRIPTIONS.get(view, &(id,))? else { return Ok(None) };
+    Ok(webhook::read(view, id)?.map(|hook| (id, hook, subscription)))
+}
+
+fn all(view: &(impl Read + ?Sized)) -> Result<Vec<Whole>> {
+    let mut found = Vec::new();
+    for ((id,), subscription) in SUBSCRIPTIONS.scan(view, &SUBSCRIPTIONS.range(), Direction::Ascending, usize::MAX)? {
+        if let Some(hook) = webhook::read(view, id)? {
+            found.push((id, hook, subscription));
+        }
+    }
+    Ok(found)
+}
+
+fn unknown() -> Error {
+    Error::not_found("There is no such subscription.")
+}
+
+/// Tells the desk what the subscriptions want together from now on.
+fn tell(turn: &mut Turn<'_>) -> Result<()> {
+    let mut wish = Wish::default();
+    for (_, hook, subscription) in all(turn)? {
+        if hook.disabled.is_some() {
+            wish.failed += u32::from(subscription.failed);
+            continue;
+        }
+        wish.active += 1;
+        match wish.countries.iter_mut().find(|(country, _)| *country == subscription.country) {
+            Some((_, least)) => *least = subscription.least.min(*least),
+            None => wish.countries.push((subscription.country, subscription.least)),
+        }
+    }
+    let account = turn.actor().name.clone();
+    turn.send(actor().name, &Wants { account, wish })
+}
+
+/// Ends all, for a key that is revoked.
+pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
+    let all = all(turn)?;
+    for (id, ..) in &all {
+        remove(turn, *id)?;
+    }
+    if all.is_empty() { Ok(()) } else { tell(turn) }
+}
+
+fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
+    SUBSCRIPTIONS.delete(turn, &(id,));
+    for (key, _) in KEPT.scan(turn, &KEPT.prefix(&(id,)), Direction::Ascending, webhook::MAX_LOG)? {
+        KEPT.delete(turn, &key);
+    }
+    webhook::remove(turn, id)
+}
+
+/// A new subscription.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Subscribe {
+    pub id: Id,
+    pub url: String,
+    pub country: Option<String>,
+    pub least: Severity,
+    pub sealed: Vec<u8>,
+    pub secret_hash: [u8; 32],
+}
+
+impl Operation for Subscribe {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "subscribe";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if keys::is_revoked(turn)? {
+            return Err(Error::unauthorized("The API key is not valid."));
+        }
+        if all(turn)?.len() >= MAX_SUBSCRIPTIONS {
+            return Err(Error::conflict(format!(
+                "This key has {MAX_SUBSCRIPTIONS} subscriptions already; delete one first."
+            )));
+        }
+        let Subscribe { id, url, country, least, sealed, secret_hash } = self;
+        webhook::put(turn, id, &Hook::new(url, Vec::new(), sealed, turn.now))?;
+        let subscription = Subscription { country, least, secret_hash, previous: None, tried: None, failed: false };
+        SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
+        tell(turn)
+    }
+}
+
+/// Changes a subscription; what is `None` stays.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Alter {
+    pub id: Id,
+    /// Switching it on again forgets the failures; what waited when it was switched off is not sent.
+    pub enabled: Option<bool>,
+    pub url: Option<String>,
+    pub country: Option<Option<String>>,
+    pub least: Option<Severity>,
+}
+
+impl Operation for Alter {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "alter_subscription";
+    type Reply = Whole;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Whole> {
+        let (id, mut hook, mut subscription) = whole(turn, self.id)?.ok_or_else(unknown)?;
+        match self.enabled {
+            Some(true) if hook.disabled.is_some() => {
+                (hook.disabled, hook.failures, hook.failing_since) = (None, 0, None);
+                subscription.failed = false;
+            }
+            Some(false) if hook.disabled.is_none() => hook.disabled = Some(turn.now),
+            _ => {}
+        }
+        hook.url = self.url.unwrap_or(hook.url);
+        subscription.country = self.country.unwrap_or(subscription.country);
+        subscription.least = self.least.unwrap_or(subscription.least);
+        webhook::put(turn, id, &hook)?;
+        SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
+        tell(turn)?;
+        Ok((id, hook, subscription))
+    }
+}
+
+/// Deletes a subscription with all that waits for it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Unsubscribe {
+    pub id: Id,
+}
+
+impl Operation for Unsubscribe {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "unsubscribe";
+    /// Whether there was one.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        if !SUBSCRIPTIONS.contains(turn, &(self.id,))? {
+            return Ok(false);
+        }
+        remove(turn, self.id)?;
+        tell(turn)?;
+        Ok(true)
+    }
+}
+
+/// Replaces the secret; the one before signs too for [`OVERLAP`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Rotate {
+    pub id: Id,
+    pub sealed: Vec<u8>,
+    pub secret_hash: [u8; 32],
+}
+
+impl Operation for Rotate {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "rotate_subscription";
+    type Reply = Whole;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Whole> {
+        let (id, mut hook, mut subscription) = whole(turn, self.id)?.ok_or_else(unknown)?;
+        let sealed = std::mem::replace(&mut hook.sealed, self.sealed);
+        let hash = std::mem::replace(&mut subscription.secret_hash, self.secret_hash);
+        subscription.previous = Some(Previous { sealed, hash, until: turn.now.plus(OVERLAP) });
+        webhook::put(turn, id, &hook)?;
+        SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
+        Ok((id, hook, subscription))
+    }
+}
+
+/// Sends again what a delivery of the log said, under its id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Replay {
+    pub id: Id,
+    pub delivery: Id,
+}
+
+impl Operation for Replay {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "replay_delivery";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let (id, hook, _) = whole(turn, self.id)?.ok_or_else(unknown)?;
+        let subject = KEPT
+            .get(turn, &(id, self.delivery))?
+            .ok_or_else(|| Error::not_found("The log has no such delivery that is over."))?;
+        if hook.disabled.is_some() {
+            return Err(Error::conflict("The subscription is switched off; switch it on first."));
+        }
+        match webhook::deliver(turn, id, hook, self.delivery, subject)? {
+            true => Ok(()),
+            false => Err(Error::conflict("This delivery waits already.")),
+        }
+    }
+}
+
+/// Something happened that one of the subscriptions may want to hear of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Hear {
+    pub news: News,
+}
+
+impl Operation for Hear {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "hear";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let News { event, country, severity, body } = self.news;
+        for (id, hook, subscription) in all(turn)? {
+            let here = subscription.country.as_ref().is_none_or(|wanted| *wanted == country);
+            if here && severity >= subscription.least {
+                let delivery = delivery_id(&body, id);
+                let subject = Subject::Told { event: event.as_str().to_owned(), body: body.clone() };
+                webhook::deliver(turn, id, hook, delivery, subject)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The same for the same news of the same subscription, so that a receiver who hears twice can tell.
+fn delivery_id(body: &str, subscription: Id) -> Id {
+    let digest = Sha256::digest([body.as_bytes(), &subscription].concat());
+    webhook::short(digest.into())
+}
+
+/// An attempt to deliver was recorded; `over` when none follows, `log` has the last ones.
+pub fn tried(turn: &mut Turn<'_>, record: &Record, subject: &Subject, over: bool, log: &[Tried]) -> Result<()> {
+    let id = record.hook;
+    let Some((_, _, mut subscription)) = whole(turn, id)? else { return Ok(()) };
+    let status = log.last().and_then(|tried| tried.status);
+    subscription.tried = Some((record.began, status));
+    SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
+    if !over {
+        return Ok(());
+    }
+    KEPT.put(turn, &(id, record.delivery), subject)?;
+    for (key, _) in KEPT.scan(turn, &KEPT.prefix(&(id,)), Direction::Ascending, webhook::MAX_LOG + 1)? {
+        if !log.iter().any(|tried| tried.delivery == key.1) {
+            KEPT.delete(turn, &key);
+        }
+    }
+    let mut counts = COUNTS.get(turn, &())?.unwrap_or_default();
+    counts.ended += 1;
+    counts.delivered += u32::from(record.is_delivered());
+    COUNTS.put(turn, &(), &counts)?;
+    match turn.scheduled(COUNTS_TIMER)? {
+        Some(_) => Ok(()),
+        None => turn.schedule(COUNTS_TIMER, turn.now.plus(MINUTE), &TellCounts),
+    }
+}
+
+/// The queue switched a webhook off.
+pub fn given_up(turn: &mut Turn<'_>, id: Id) -> Result<()> {
+    let Some(mut subscription) = SUBSCRIPTIONS.get(turn, &(id,))? else { return Ok(()) };
+    subscription.failed = true;
+    SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
+    tell(turn)
+}
+
+/// Tells the desk how deliveries ended: at most once a minute, however many there are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TellCounts;
+
+impl Operation for TellCounts {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "tell_alert_counts";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(Counts { ended, delivered }) = COUNTS.get(turn, &())? else { return Ok(()) };
+        COUNTS.delete(turn, &());
+        turn.send(actor().name, &Delivered { ended, delivered })
+    }
+}
+
+/// Every subscription of the key, oldest first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Subscriptions;
+
+impl Query for Subscriptions {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "subscriptions";
+    type Reply = Vec<Whole>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<Whole>> {
+        let mut all = all(view)?;
+        all.sort_by_key(|(id, hook, _)| (hook.created, *id));
+        Ok(all)
+    }
+}
+
+/// One subscription.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadOne {
+    pub id: Id,
+}
+
+impl Query for ReadOne {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "subscription";
+    type Reply = Option<Whole>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Whole>> {
+        whole(view, self.id)
+    }
+}
+
+/// The last attempts of a subscription, newest last; `None` when there is no such subscription.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadLog {
+    pub id: Id,
+}
+
+impl Query for ReadLog {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "subscription_log";
+    type Reply = Option<Vec<Tried>>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        webhook::log(view, self.id)
+    }
+}
+
+/// Whether a secret with this hash is one of the key's subscriptions'.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Holds {
+    pub hash: [u8; 32],
+}
+
+impl Query for Holds {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "holds_secret";
+    type Reply = bool;
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        let mut found = false;
+        for (.., subscription) in all(view)? {
+            let previous = subscription.previous.filter(|previous| previous.until > view.now);
+            for known in [Some(subscription.secret_hash), previous.map(|previous| previous.hash)].into_iter().flatten()
+            {
+                found |= bool::from(known.ct_eq(&self.hash));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The sealed secret before a rotation, as long as it signs too.
+pub fn previous(view: &View<'_>, id: Id) -> Result<Option<Vec<u8>>> {
+    let previous = SUBSCRIPTIONS.get(view, &(id,))?.and_then(|subscription| subscription.previous);
+    Ok(previous.filter(|previous| previous.until > view.now).map(|previous| previous.sealed))
+}
+
+/// Sealed secrets that are not under the master key `current`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sealed {
+    pub current: KeyId,
+}
+
+fn sealed(view: &View<'_>) -> Result<Vec<Vec<u8>>> {
+    let all = all(view)?.into_iter();
+    Ok(all
+        .flat_map(|(_, hook, subscription)| [Some(hook.sealed), subscription.previous.map(|previous| previous.sealed)])
+        .flatten()
+        .collect())
+}
+
+impl Query for Sealed {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "sealed_secrets";
+    type Reply = Vec<Vec<u8>>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let other = |sealed: &Vec<u8>| sealing::key_id(sealed) != Some(self.current);
+        Ok(self::sealed(view)?.into_iter().filter(other).collect())
+    }
+}
+
+/// Counts the sealed secrets of a key, for the operator.
+pub fn counted(view: &View<'_>, current: KeyId) -> Result<crate::agent::reseal::Counted> {
+    let all = sealed(view)?;
+    let earlier = all.iter().filter(|sealed| sealing::key_id(sealed) != Some(current)).count();
+    Ok(crate::agent::reseal::Counted { all: all.len() as u64, earlier: earlier as u64 })
+}
+
+/// Replaces sealed secrets that are still what was read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reseal {
+    /// Old and new.
+    pub values: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Operation for Reseal {
+    const ACTOR: Kind = Kind::Account;
+    /// The name of the operation that moves what agents have sealed: runtimes take all for bulk work.
+    const NAME: &'static str = "reseal";
+    /// How many were replaced.
+    type Reply = u32;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
+        let mut replaced = 0;
+        for (id, _, mut subscription) in all(turn)? {
+            for (old, new) in &self.values {
+                replaced += u32::from(webhook::reseal(turn, id, old, new.clone())?);
+                if let Some(previous) = subscription.previous.as_mut().filter(|previous| previous.sealed == *old) {
+                    previous.sealed.clone_from(new);
+                    SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
+                    replaced += 1;
+                }
+            }
+        }
+        Ok(replaced)
+    }
+}
