@@ -31,7 +31,9 @@ mod tools;
 mod topics;
 
 pub use reports::FAMILIES;
-pub use store::{CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing};
+pub use store::{
+    CategoriesChanged, CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing,
+};
 pub use topics::TOPICS;
 
 use reports::{Answer, CamelAnswer};

@@ -31,6 +31,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<super::rank::SetRank>(),
     query::<FactsAt>(),
     query::<CategoriesOf>(),
+    query::<CategoriesChanged>(),
     query::<IspsOf>(),
     query::<IspsByNumber>(),
     query::<WorstIsps>(),
@@ -454,6 +455,20 @@ impl Query for CategoriesOf {
             known.get(domain).cloned().or_else(|| starter::basket::category(domain).map(str::to_owned))
         };
         Ok(self.domains.iter().map(one).collect())
+    }
+}
+
+/// Another number whenever the category of any domain may be another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CategoriesChanged;
+
+impl Query for CategoriesChanged {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "categories_changed";
+    type Reply = u64;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        Ok(CATEGORIES_CHANGED.get(view, &())?.unwrap_or_default())
     }
 }
 

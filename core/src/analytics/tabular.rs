@@ -4,7 +4,8 @@ use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION};
 use serde_json::{Map, Value};
 
-use super::reports::{MAX_AGE, csv};
+pub use super::reports::MAX_AGE;
+use super::reports::csv;
 use crate::http::{Body, Cx, Response};
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp, runtime};
@@ -69,11 +70,15 @@ fn as_csv(table: &Tabular, about: &str, json: &Response) -> Result<Response> {
     let Body::Bytes(body) = &json.body else { return Err(Error::internal("a stream is no table")) };
     let body: Value = serde_json::from_slice(body).map_err(Error::internal)?;
     let license = body.get("license").and_then(Value::as_str).unwrap_or_default();
-    let text = csv(table.columns, &rows(&body, table), license)?;
+    Ok(csv_answer(table.name, about, csv(table.columns, &rows(&body, table), license)?))
+}
+
+/// A table as a file, named after what it is about.
+pub fn csv_answer(name: &str, about: &str, text: Vec<u8>) -> Response {
     let dash = if about.is_empty() { "" } else { "-" };
     // A role is named with a slash.
-    let name = format!("attachment; filename=\"{}{dash}{}.csv\"", table.name, about.replace('/', "-"));
-    Ok(Response::new(StatusCode::OK, "text/csv; charset=utf-8", text).with(CONTENT_DISPOSITION, &name))
+    let name = format!("attachment; filename=\"{name}{dash}{}.csv\"", about.replace('/', "-"));
+    Response::new(StatusCode::OK, "text/csv; charset=utf-8", text).with(CONTENT_DISPOSITION, &name)
 }
 
 fn rows(body: &Value, table: &Tabular) -> Vec<Value> {
