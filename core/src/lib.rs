@@ -45,6 +45,7 @@ pub mod crypto;
 pub mod deployment;
 pub mod directory;
 pub mod documents;
+pub mod elections;
 pub mod error;
 pub mod event;
 pub mod fetch;

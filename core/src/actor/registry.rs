@@ -79,6 +79,7 @@ const MODULES: &[&[Entry]] = &[
     crate::incidents::ENTRIES,
     crate::outlook::ENTRIES,
     crate::forecast::ENTRIES,
+    crate::elections::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];
