@@ -67,6 +67,7 @@ pub mod relay;
 pub mod roster;
 pub mod runtime;
 pub mod secrets;
+pub mod sentinel;
 pub mod settings;
 pub mod starter;
 #[cfg(any(test, feature = "conformance"))]

@@ -20,6 +20,7 @@ mod classify;
 mod country;
 mod detect;
 mod domain;
+mod elections;
 mod fetching;
 mod forecasts;
 mod imports;
@@ -60,6 +61,7 @@ mod relay_tasks;
 mod relay_transport;
 mod relay_webhooks;
 mod routes;
+mod sentinel;
 mod sources;
 mod streams;
 mod sweeps;
@@ -93,6 +95,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("country", country::CASES),
     ("detect", detect::CASES),
     ("domain", domain::CASES),
+    ("elections", elections::CASES),
     ("fetching", fetching::CASES),
     ("forecasts", forecasts::CASES),
     ("imports", imports::CASES),
@@ -133,6 +136,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_transport", relay_transport::CASES),
     ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
+    ("sentinel", sentinel::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),

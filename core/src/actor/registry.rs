@@ -80,6 +80,7 @@ const MODULES: &[&[Entry]] = &[
     crate::outlook::ENTRIES,
     crate::forecast::ENTRIES,
     crate::elections::ENTRIES,
+    crate::sentinel::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

@@ -123,6 +123,15 @@ impl ElectionType {
     pub const fn is_national(self) -> bool {
         matches!(self, ElectionType::Presidential | ElectionType::Parliamentary)
     }
+
+    /// `high`, `medium` or `low` (spec intelligence 5.13).
+    pub const fn importance(self) -> &'static str {
+        match self {
+            ElectionType::Presidential | ElectionType::Parliamentary => "high",
+            ElectionType::Regional | ElectionType::Referendum => "medium",
+            ElectionType::Local => "low",
+        }
+    }
 }
 
 /// How certain the date is, to its precision.

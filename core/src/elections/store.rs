@@ -12,8 +12,13 @@ use crate::kv::{Direction, Read, Table, Write};
 use crate::reference::Known;
 use crate::{Result, forecast, order};
 
-pub const ENTRIES: &[Entry] =
-    &[operation::<AddElections>(), operation::<DropElections>(), query::<Elections>(), query::<ElectionsEpoch>()];
+pub const ENTRIES: &[Entry] = &[
+    operation::<AddElections>(),
+    operation::<DropElections>(),
+    query::<Elections>(),
+    query::<ElectionsEpoch>(),
+    query::<super::history::Calendar>(),
+];
 
 /// Most rows of one operation.
 pub const AT_ONCE: usize = 500;
