@@ -47,6 +47,7 @@ pub mod crypto;
 pub mod deployment;
 pub mod directory;
 pub mod documents;
+pub mod elections;
 pub mod error;
 pub mod event;
 pub mod fetch;
@@ -68,6 +69,7 @@ pub mod relay;
 pub mod roster;
 pub mod runtime;
 pub mod secrets;
+pub mod sentinel;
 pub mod settings;
 pub mod starter;
 #[cfg(any(test, feature = "conformance"))]

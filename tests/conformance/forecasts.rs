@@ -39,7 +39,7 @@ fn table(client: &Client) -> String {
     out
 }
 
-fn with_history(client: &Client) {
+pub fn with_history(client: &Client) {
     let admin = client.admin();
     data::import(&admin, "shutdowns", "", table(client).as_bytes());
     // Countries tell the world what they were given; a try to learn before that finds no history, or less of it.
@@ -53,7 +53,7 @@ fn with_history(client: &Client) {
     panic!("nothing was learned");
 }
 
-fn learned(suite: &Suite) -> Client {
+pub fn learned(suite: &Suite) -> Client {
     suite.prepared("forecasts", with_history)
 }
 

@@ -21,6 +21,7 @@ mod classify;
 mod country;
 mod detect;
 mod domain;
+mod elections;
 mod fetching;
 mod forecasts;
 mod imports;
@@ -65,6 +66,7 @@ mod relay_transport;
 mod relay_webhooks;
 mod routes;
 mod services;
+mod sentinel;
 mod sources;
 mod streams;
 mod sweeps;
@@ -99,6 +101,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("country", country::CASES),
     ("detect", detect::CASES),
     ("domain", domain::CASES),
+    ("elections", elections::CASES),
     ("fetching", fetching::CASES),
     ("forecasts", forecasts::CASES),
     ("imports", imports::CASES),
@@ -143,6 +146,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_webhooks", relay_webhooks::CASES),
     ("routes", routes::CASES),
     ("services", services::CASES),
+    ("sentinel", sentinel::CASES),
     ("sources", sources::CASES),
     ("streams", streams::CASES),
     ("sweeps", sweeps::CASES),

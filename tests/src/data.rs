@@ -85,7 +85,7 @@ pub fn chunks(text: &[u8], csv: bool, mut size: impl FnMut() -> usize) -> Vec<Ve
 
 /// Whether the kind's files begin with a line of column names.
 pub fn has_header(kind: &str) -> bool {
-    matches!(kind, "ooni-observations" | "test-list" | "fingerprints" | "asn" | "targets")
+    matches!(kind, "ooni-observations" | "test-list" | "fingerprints" | "asn" | "targets" | "elections")
 }
 
 /// Sends one body to the import endpoint of `kind`; `query` begins with `?` or is empty.

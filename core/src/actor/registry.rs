@@ -81,6 +81,8 @@ const MODULES: &[&[Entry]] = &[
     crate::incidents::ENTRIES,
     crate::outlook::ENTRIES,
     crate::forecast::ENTRIES,
+    crate::elections::ENTRIES,
+    crate::sentinel::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

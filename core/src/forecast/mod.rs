@@ -10,10 +10,12 @@
 //! | `metrics` | how well probabilities fit |
 //! | `model` | what is learned, forecasts, the reasons in words |
 //! | `store` | models, forecasts and changes, kept by the world; the daily schedule |
+//! | `candidates` | recent forecasts for reviewers |
 //! | `routes`, `changelog` | the endpoints |
 //! | `backtest` | rolling origin by year, with the weak figures beside the strong ones |
 
 pub mod backtest;
+mod candidates;
 mod changelog;
 pub mod conformal;
 mod features;
@@ -28,6 +30,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use candidates::{Candidate, Candidates, Reviewed};
 pub use changelog::{RollbackRequest, ToldBody};
 pub use routes::ROUTES;
 pub(crate) use routes::{Ahead, ahead};

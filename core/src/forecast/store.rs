@@ -25,7 +25,7 @@ const STATE: Table<(), State> = Table::new(43);
 /// By code.
 const FORECASTS: Table<(String,), Forecast> = Table::new(44);
 /// By day since the epoch: what was forecast then. Never changed afterwards.
-const ISSUED: Table<(u32,), Issued> = Table::new(45);
+pub(super) const ISSUED: Table<(u32,), Issued> = Table::new(45);
 
 /// Models that are kept for a rollback.
 const KEPT_MODELS: usize = 10;
@@ -53,10 +53,10 @@ impl Row for State {}
 
 /// The seven-day risks that were served on a day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Issued {
-    number: u32,
+pub(super) struct Issued {
+    pub number: u32,
     /// By place in the list of countries.
-    risks: Vec<f64>,
+    pub risks: Vec<f64>,
     /// Sets by the same places, as `event` + 2 x `quiet`.
     sets: Vec<u8>,
 }

@@ -71,6 +71,8 @@ pub const ROUTES: &[&[Route]] = &[
     crate::claims::ROUTES,
     crate::outlook::ROUTES,
     crate::forecast::ROUTES,
+    crate::elections::ROUTES,
+    crate::sentinel::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];

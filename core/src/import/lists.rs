@@ -1,16 +1,17 @@
-//! Imports of reference data: test lists, fingerprints, block lists, networks, target lists.
+//! Imports of reference data: test lists, fingerprints, block lists, networks, target lists, elections.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 use super::measurements::refuse;
-use super::{CountryResult, ImportKind, Importer, ListKind, Summary};
+use super::{CountryResult, ImportKind, Importer, ListKind, Options, Summary};
 use crate::country::{AddListed, ListedPreview};
+use crate::elections::{self, AddElections, Election};
 use crate::measurement::{ImportCounts, asn, blocklist, test_list};
 use crate::reference::{self, AddFingerprints, AddList, AddNetworks, AddTargets, Known, NetworkEntry, TargetList};
 use crate::runtime::{self, Runtime};
-use crate::{ErrorCode, Result, Timestamp};
+use crate::{ErrorCode, Result, Timestamp, world};
 
 /// Domains of a block list per operation: two rows each at most.
 const LISTED_AT_ONCE: usize = 450;
@@ -25,6 +26,7 @@ pub(super) enum Rows {
     Sites(BTreeMap<String, String>),
     Networks(BTreeMap<u32, NetworkEntry>),
     Targets(TargetList),
+    Elections(Vec<Election>),
 }
 
 pub(super) struct Chunk {
@@ -32,10 +34,16 @@ pub(super) struct Chunk {
     rows: Rows,
 }
 
-pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64, list: Option<&str>) -> Result<Chunk> {
+pub(super) fn parse(
+    kind: ImportKind,
+    reader: &mut dyn BufRead,
+    limit: u64,
+    options: &Options,
+    now: Timestamp,
+) -> Result<Chunk> {
     let (counts, rows) = match kind {
         ImportKind::Fingerprints => {
-            let (lines, counts) = reference::fingerprint_lines(reader, limit, list)?;
+            let (lines, counts) = reference::fingerprint_lines(reader, limit, options.list.as_deref())?;
             (counts, Rows::Fingerprints(lines))
         }
         ImportKind::Blocklist => {
@@ -79,6 +87,10 @@ pub(super) fn parse(kind: ImportKind, reader: &mut dyn BufRead, limit: u64, list
             let (list, counts) = reference::read_targets(reader, limit)?;
             (counts, Rows::Targets(list))
         }
+        ImportKind::Elections => {
+            let (rows, counts) = elections::read(reader, limit, options.country.as_deref(), now).map_err(refuse)?;
+            (counts, Rows::Elections(rows))
+        }
         _ => {
             let mut networks = BTreeMap::new();
             let counts = asn::import(reader, limit, &mut |network| {
@@ -105,6 +117,14 @@ pub(super) async fn store(rt: &dyn Runtime, importer: &Importer, chunk: Chunk) -
             keep(rt, &add).await?
         }
         Rows::Targets(list) => keep(rt, &AddTargets { list, dry_run, epoch }).await?,
+        Rows::Elections(rows) => {
+            let mut repeats = 0;
+            for part in rows.chunks(elections::AT_ONCE) {
+                let add = AddElections { elections: part.to_vec(), dry_run, epoch };
+                repeats += runtime::call(rt, world::actor().name, &add).await?.known;
+            }
+            repeats
+        }
         Rows::Networks(networks) => {
             let networks: Vec<(u32, NetworkEntry)> = networks.into_iter().collect();
             let mut repeats = 0;

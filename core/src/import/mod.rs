@@ -55,6 +55,8 @@ pub enum ImportKind {
     Asn,
     /// Platforms and their hosts, CSV or separated by tabs.
     Targets,
+    /// Dates of elections, CSV.
+    Elections,
     /// Hyperquack and Satellite lines of Censored Planet, JSON lines.
     CensoredPlanet,
     /// Answers of OONI's aggregation, JSON or CSV.
@@ -70,7 +72,7 @@ pub enum ImportKind {
 }
 
 impl ImportKind {
-    pub const ALL: [ImportKind; 14] = [
+    pub const ALL: [ImportKind; 15] = [
         ImportKind::OoniMeasurements,
         ImportKind::OoniObservations,
         ImportKind::OoniFastpath,
@@ -79,6 +81,7 @@ impl ImportKind {
         ImportKind::Blocklist,
         ImportKind::Asn,
         ImportKind::Targets,
+        ImportKind::Elections,
         ImportKind::CensoredPlanet,
         ImportKind::OoniAggregation,
         ImportKind::Shutdowns,
@@ -98,6 +101,7 @@ impl ImportKind {
             ImportKind::Blocklist => "blocklist",
             ImportKind::Asn => "asn",
             ImportKind::Targets => "targets",
+            ImportKind::Elections => "elections",
             ImportKind::CensoredPlanet => "censored-planet",
             ImportKind::OoniAggregation => "ooni-aggregation",
             ImportKind::Shutdowns => "shutdowns",
@@ -123,7 +127,8 @@ impl ImportKind {
             | ImportKind::Fingerprints
             | ImportKind::Blocklist
             | ImportKind::Asn
-            | ImportKind::Targets => None,
+            | ImportKind::Targets
+            | ImportKind::Elections => None,
         }
     }
 
@@ -376,7 +381,7 @@ impl Importer {
                 reported::store_events(rt, self, source, counts, events).await
             }
             _ => {
-                let parsed = lists::parse(self.kind, &mut reader, limit, self.options.list.as_deref())?;
+                let parsed = lists::parse(self.kind, &mut reader, limit, &self.options, rt.now())?;
                 drop(reader);
                 lists::store(rt, self, parsed).await
             }

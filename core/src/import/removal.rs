@@ -6,6 +6,7 @@
 //! begins while a removal runs.
 
 use super::ImportKind;
+use crate::elections::ElectionsEpoch;
 use crate::reference::{self, Reference, ReferenceEpoch};
 use crate::runtime::{self, Runtime};
 use crate::world::{self, SourceEpoch, Task};
@@ -35,6 +36,7 @@ pub async fn epoch(rt: &dyn Runtime, kind: ImportKind, begun: Option<u64>) -> Re
             ImportKind::Asn => table(Reference::Networks).await?,
             ImportKind::TestList => table(Reference::TestLists).await?,
             ImportKind::Targets => table(Reference::Targets).await?,
+            ImportKind::Elections => runtime::query(rt, world::actor().name, &ElectionsEpoch).await?,
             _ => 0,
         },
     };

@@ -49,7 +49,7 @@ pub use model::{
     Action, AffectedNetwork, Change, Draft, EvidenceRow, Incident, IncidentType, MAX_EVIDENCE, Overrides, ReadableId,
     Severity, Status, hash_id,
 };
-pub use query::{Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
+pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report};
 pub use routes::{ROUTES, admin, dispute};
 pub use text::{INTERNET, label, sentence, title};
@@ -67,6 +67,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<query::Many>(),
     query::<query::Domains>(),
     query::<query::LastChange>(),
+    query::<Beginnings>(),
     operation::<disputes::File>(),
     operation::<disputes::Resolve>(),
     query::<disputes::Disputes>(),

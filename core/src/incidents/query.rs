@@ -107,6 +107,27 @@ pub(super) fn lines(
     Ok(())
 }
 
+/// When the incidents of a country began that may be cited as censorship, newest first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Beginnings {
+    pub country: String,
+}
+
+impl Query for Beginnings {
+    const ACTOR: Kind = Kind::Incidents;
+    const NAME: &'static str = "beginnings";
+    type Reply = Vec<Timestamp>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<Timestamp>> {
+        let mut found = Vec::new();
+        lines(view, Some(&self.country), |_, (start, line)| {
+            found.extend(line.citable.then_some(start));
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+}
+
 /// When anything was changed last: whoever kept an answer asks whether it still holds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LastChange;

@@ -212,6 +212,17 @@ impl ImportCounts {
         self.duplicate += repeats;
     }
 
+    /// Says the line of one that was rejected with its reason: `bad_date (line 7)`.
+    pub fn name_line(&mut self, line: u64, rejection: Rejection) {
+        let (Rejection::Unsupported(reason) | Rejection::Unusable(reason) | Rejection::Refused(reason)) = rejection;
+        match self.reasons.get_mut(reason) {
+            None => return,
+            Some(1) => drop(self.reasons.remove(reason)),
+            Some(count) => *count -= 1,
+        }
+        *self.reasons.entry(format!("{reason} (line {line})")).or_default() += 1;
+    }
+
     /// Lines seen.
     pub fn lines(&self) -> u64 {
         self.accepted + self.duplicate + self.unsupported + self.unusable + self.refused

@@ -9,6 +9,7 @@
 //! | [`basket`] | 60 sites with a category, probed and reported before any list is imported |
 //! | [`signatures`] | block pages and addresses |
 //! | [`categories`] | category codes of the test lists, retired codes, focus groups |
+//! | [`crate::elections::calendar`] | coming elections, CSV like the calendars that are imported |
 //!
 //! The tables are tab-separated text next to the code: a `#` line is a comment, the first other line names the columns,
 //! fields hold no tabs and no quoting. They are parsed once, on first use; every string is borrowed from the binary.
@@ -26,6 +27,7 @@ pub use known_blocks::KnownBlock;
 pub use platforms::Platform;
 pub use signatures::Signature;
 
+use crate::elections::calendar;
 use crate::time::Timestamp;
 
 /// The licence of every row here.
@@ -79,6 +81,7 @@ pub fn sources() -> Vec<StarterSource> {
             signatures.len(),
             signatures.iter().map(|s| s.confirmed_on).max(),
         ),
+        source("starter/elections", "Coming elections", calendar::TEXT, calendar::all().len(), None),
     ]
 }
 

@@ -248,7 +248,7 @@ fn starter_source() -> (&'static str, DataSource) {
     let rows: usize = tables.iter().map(|table| table.rows).sum();
     let body = DataSource {
         name: "Starter facts of this project",
-        kind: "documented blocks, platforms, site basket, block page signatures",
+        kind: "documented blocks, platforms, site basket, block page signatures, coming elections",
         coverage: format!("{rows} rows in {} tables", tables.len()),
         tests: Vec::new(),
         update_frequency: "with each release",

@@ -99,7 +99,7 @@ pub enum Command {
 }
 
 /// What `import` accepts.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 15] = [
     "ooni-measurements",
     "ooni-observations",
     "ooni-fastpath",
@@ -114,10 +114,11 @@ pub const KINDS: [&str; 14] = [
     "blocklist",
     "asn",
     "targets",
+    "elections",
 ];
 
 /// What `db drop-source` accepts.
-pub const SOURCES: [&str; 11] = [
+pub const SOURCES: [&str; 12] = [
     "ooni",
     "ooni-aggregation",
     "censoredplanet",
@@ -129,6 +130,7 @@ pub const SOURCES: [&str; 11] = [
     "asn",
     "test-list",
     "targets",
+    "elections",
 ];
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data::measured;
 use crate::country::Source;
+use crate::elections::DropElections;
 use crate::http::{Cx, Response};
 use crate::reference::{self, DropReference, Reference};
 use crate::runtime;
@@ -48,6 +49,7 @@ fn body(name: &str, sweep: Sweep) -> SweepBody {
 enum Part {
     Everywhere(Task),
     Reference(Reference),
+    Elections,
 }
 
 fn part(name: &str) -> Result<Part> {
@@ -59,6 +61,7 @@ fn part(name: &str) -> Result<Part> {
         "asn" => Ok(Part::Reference(Reference::Networks)),
         "test-list" => Ok(Part::Reference(Reference::TestLists)),
         "targets" => Ok(Part::Reference(Reference::Targets)),
+        "elections" => Ok(Part::Elections),
         "fingerprints" => Err(Error::bad_request(
             "Fingerprints have judged measurements when these were imported; nothing can take that back. Drop `ooni`, \
              and import its measurements again.",
@@ -66,7 +69,10 @@ fn part(name: &str) -> Result<Part> {
         _ => {
             let names: Vec<&str> = Source::ALL.into_iter().map(Source::id).collect();
             let names = names.join(", ");
-            let message = format!("There is no such source; there are {names}, blocklist, asn, test-list and targets.");
+            let message = format!(
+                "There is no such source; there are {names}, blocklist, asn, test-list, \
+                 targets and elections."
+            );
             Err(Error::not_found(message))
         }
     }
@@ -92,6 +98,10 @@ pub async fn drop_source(cx: Cx) -> Result<Response> {
             runtime::call(&*cx.rt, reference::actor().name, &drop).await?;
             Response::json(&body(name, Sweep { started: cx.now(), ..Sweep::default() }))
         }
+        Part::Elections => {
+            let handled = runtime::call(&*cx.rt, world::actor().name, &DropElections).await?;
+            Response::json(&body(name, Sweep { started: cx.now(), handled, ..Sweep::default() }))
+        }
     }
 }
 
@@ -99,7 +109,7 @@ pub async fn dropped(cx: Cx) -> Result<Response> {
     let name = cx.path("name")?;
     match part(name)? {
         Part::Everywhere(task) => state(&cx, name, task).await,
-        Part::Reference(_) => Err(Error::not_found("This source is removed at once.")),
+        Part::Reference(_) | Part::Elections => Err(Error::not_found("This source is removed at once.")),
     }
 }
 

@@ -154,12 +154,13 @@ fn fetching(source: Source, rows: &BTreeMap<String, FetchRow>, enabled: &[Job]) 
 }
 
 /// Lists that an operator imports: id, name, what it is, licence as far as known.
-const LISTS: [(ImportKind, &str, &str, &str); 5] = [
+const LISTS: [(ImportKind, &str, &str, &str); 6] = [
     (ImportKind::TestList, "Test lists", "sites with categories", "CC-BY-NC-SA-4.0"),
     (ImportKind::Fingerprints, "Blocking fingerprints", "texts and addresses of block pages", "NOASSERTION"),
     (ImportKind::Blocklist, "Block lists", "domains that lists name", "NOASSERTION"),
     (ImportKind::Asn, "Network names", "names and addresses of networks", "CC-BY-4.0"),
     (ImportKind::Targets, "Target lists", "platforms and their hosts", "NOASSERTION"),
+    (ImportKind::Elections, "Calendars of elections", "dates of elections", "NOASSERTION"),
 ];
 
 pub async fn sources(cx: Cx) -> Result<Response> {

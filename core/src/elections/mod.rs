@@ -1,0 +1,25 @@
+//! Elections: what is coming, and what happened around earlier ones (interface 4.3, spec intelligence 5.13 and 5.14,
+//! ruling intelligence 38).
+//!
+//! | Module | What |
+//! |---|---|
+//! | `model` | an election: its date to the precision that is known, its status and source |
+//! | `calendar` | coming elections inside the binary (`starter/elections.csv`) |
+//! | `read` | calendars that an operator imports, CSV |
+//! | `history` | what happened around earlier elections |
+//! | `routes` | the endpoints |
+//! | `store` | what is imported, kept by the world; [`dates`] for the forecast |
+
+pub mod calendar;
+mod history;
+mod model;
+mod read;
+mod routes;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use model::{Election, ElectionType, Precision, Status, When};
+pub use read::read;
+pub use routes::ROUTES;
+pub use store::{AT_ONCE, AddElections, DropElections, ENTRIES, Elections, ElectionsEpoch, dates};

@@ -1,0 +1,93 @@
+//! What attribution compares: how much of what was measured in a country on a day says blocked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::actor::{Kind, Query, View};
+use crate::country::{DayCountRows, Source};
+use crate::forecast::history::start;
+use crate::outlook::Scores;
+use crate::world::{EventHistory, index};
+use crate::{Result, order};
+
+/// Least measurements of a day that a share is taken of.
+pub const LEAST: u64 = 10;
+/// Days without a shutdown that make a donor (ruling intelligence 38: 5 years).
+const QUIET_DAYS: i32 = 1_826;
+
+/// Shares of the days `first` to `last`, both counted, on which enough was measured; in days since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Shares {
+    pub first: u32,
+    pub last: u32,
+}
+
+impl Query for Shares {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "blocked_shares";
+    /// Share, 0 to 1, by day.
+    type Reply = BTreeMap<u32, f64>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let rows = DayCountRows { first: self.first, last: self.last }.run(view)?;
+        let mut days: BTreeMap<u32, (bool, u64, u64)> = BTreeMap::new();
+        for (day, part, counts) in rows {
+            let whole = part.is_empty();
+            let sum = days.entry(day).or_default();
+            // A count of the whole day stands before those of its parts.
+            match (whole, sum.0) {
+                (true, _) => *sum = (true, counts.anomalies, counts.measurements),
+                (false, true) => {}
+                (false, false) => *sum = (false, sum.1 + counts.anomalies, sum.2 + counts.measurements),
+            }
+        }
+        let share = |(day, (_, anomalies, all)): (u32, (bool, u64, u64))| {
+            (all >= LEAST).then(|| (day, anomalies.min(all) as f64 / all as f64))
+        };
+        Ok(order::gather(days.into_iter().filter_map(share)))
+    }
+}
+
+/// Countries that a synthetic one may be made of: those that the index calls free, without a shutdown in the five years
+/// before and in the days that are compared (ruling intelligence 38).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Donors {
+    pub country: String,
+    /// Days since the epoch.
+    pub day: i32,
+    /// The last day that is compared.
+    pub last: i32,
+}
+
+/// What [`Donors`] answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DonorList {
+    /// Codes, those with the most measurements first.
+    pub codes: Vec<String>,
+    /// Whether a shutdown table tells who had none.
+    pub table: bool,
+}
+
+impl Query for Donors {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "attribution_donors";
+    type Reply = DonorList;
+
+    fn run(self, view: &View<'_>) -> Result<DonorList> {
+        let marks = EventHistory { country: None }.run(view)?;
+        let table = marks.iter().any(|(_, source, _)| *source == Source::AccessNow.code());
+        let begun = |(country, source, mark): &(String, u8, _)| {
+            let day = start(*source, mark)?.day;
+            (self.day - QUIET_DAYS..=self.last).contains(&day).then(|| country.clone())
+        };
+        let shut: BTreeSet<String> = order::gather(marks.iter().filter_map(begun));
+        let mut rows = Scores.run(view)?;
+        rows.retain(|(country, score)| {
+            let free = score.score.is_some_and(|score| index::level(score).0 == "free");
+            free && *country != self.country && !shut.contains(country)
+        });
+        order::sort_by(&mut rows, |a, b| b.1.samples.cmp(&a.1.samples).then_with(|| a.0.cmp(&b.0)));
+        Ok(DonorList { codes: rows.into_iter().map(|(country, _)| country).collect(), table })
+    }
+}

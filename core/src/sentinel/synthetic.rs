@@ -1,0 +1,140 @@
+//! Synthetic control: what a country would have shown had nothing happened, put together from others (Abadie, Diamond and
+//! Hainmueller 2010), and how often chance alone shows as much.
+//!
+//! Weights are not negative, sum to 1, and minimise the squared difference to the treated unit before the event, plus a
+//! tiny ridge that makes them unique where donors are alike. Everything is deterministic.
+
+/// Of the ridge, against the mean square of the donors.
+const RIDGE: f64 = 1e-6;
+/// What a step must gain at least, against the mean square of the donors.
+const TOLERANCE: f64 = 1e-14;
+const MOST_STEPS: usize = 200_000;
+/// Least error before the event that a ratio is taken against: shares are known to no more digits.
+const LEAST_ERROR: f64 = 1e-4;
+
+/// A unit's outcomes before and after the event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unit {
+    pub before: Vec<f64>,
+    pub after: Vec<f64>,
+}
+
+/// What is found of a treated unit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Control {
+    /// By donor.
+    pub weights: Vec<f64>,
+    /// Root of the mean squared difference before and after the event.
+    pub before_error: f64,
+    pub after_error: f64,
+    /// Means after the event.
+    pub treated: f64,
+    pub synthetic: f64,
+}
+
+impl Control {
+    /// Mean difference after the event.
+    pub fn effect(&self) -> f64 {
+        self.treated - self.synthetic
+    }
+
+    /// How much worse the fit is after the event than before.
+    fn ratio(&self) -> f64 {
+        self.after_error / self.before_error.max(LEAST_ERROR)
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The weights of the donors: by exact steps along the pair of donors that violates optimality the most.
+pub fn weights(treated: &[f64], donors: &[&[f64]]) -> Vec<f64> {
+    let count = donors.len();
+    let scale = donors.iter().map(|donor| dot(donor, donor)).sum::<f64>() / count.max(1) as f64;
+    let scale = if scale > 0.0 { scale } else { 1.0 };
+    let gram: Vec<Vec<f64>> = donors
+        .iter()
+        .enumerate()
+        .map(|(i, a)| {
+            let row = donors.iter().enumerate();
+            row.map(|(j, b)| dot(a, b) + if i == j { RIDGE * scale } else { 0.0 }).collect()
+        })
+        .collect();
+    let mut weights = vec![1.0 / count.max(1) as f64; count];
+    // Half of the gradient.
+    let mut gradient: Vec<f64> =
+        gram.iter().zip(donors).map(|(row, donor)| dot(row, &weights) - dot(donor, treated)).collect();
+    for _ in 0..MOST_STEPS {
+        let lowest = gradient.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+        let filled = gradient.iter().enumerate().zip(&weights).filter(|(_, weight)| **weight > 0.0);
+        let highest = filled.map(|(at, _)| at).max_by(|a, b| a.1.total_cmp(b.1));
+        let (Some((to, least)), Some((from, most))) = (lowest, highest) else { break };
+        let gap = most - least;
+        if to == from || gap <= TOLERANCE * scale {
+            break;
+        }
+        let at = |i: usize, j: usize| gram.get(i).and_then(|row| row.get(j)).copied().unwrap_or_default();
+        let curve = (at(to, to) + at(from, from) - 2.0 * at(to, from)).max(RIDGE * scale);
+        let left = weights.get(from).copied().unwrap_or_default();
+        let step = (gap / curve).min(left);
+        for (index, weight) in weights.iter_mut().enumerate() {
+            if index == to {
+                *weight += step;
+            } else if index == from {
+                // Nothing may be left of it by rounding, or it would be stepped from for ever.
+                *weight = if step >= left { 0.0 } else { *weight - step };
+            }
+        }
+        for (index, value) in gradient.iter_mut().enumerate() {
+            *value += step * (at(index, to) - at(index, from));
+        }
+    }
+    weights
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn error(a: &[f64], b: &[f64]) -> f64 {
+    let squares: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).collect();
+    mean(&squares).sqrt()
+}
+
+/// The synthetic control of a unit. Donors have as many outcomes as it has.
+pub fn control(treated: &Unit, donors: &[&Unit]) -> Control {
+    let before: Vec<&[f64]> = donors.iter().map(|donor| donor.before.as_slice()).collect();
+    let weights = weights(&treated.before, &before);
+    let made = |of: fn(&Unit) -> &[f64], length: usize| -> Vec<f64> {
+        let day = |day: usize| {
+            let values = donors.iter().zip(&weights);
+            values.map(|(donor, weight)| of(donor).get(day).copied().unwrap_or_default() * weight).sum()
+        };
+        (0..length).map(day).collect()
+    };
+    let synthetic_before = made(|unit| &unit.before, treated.before.len());
+    let synthetic_after = made(|unit| &unit.after, treated.after.len());
+    Control {
+        before_error: error(&treated.before, &synthetic_before),
+        after_error: error(&treated.after, &synthetic_after),
+        treated: mean(&treated.after),
+        synthetic: mean(&synthetic_after),
+        weights,
+    }
+}
+
+/// The share of units, the treated one counted, whose fit worsens at least as much when each donor is taken for the treated
+/// one in turn: what chance alone would show. `None` with fewer than two donors.
+pub fn p_value(treated: &Control, donors: &[&Unit]) -> Option<f64> {
+    if donors.len() < 2 {
+        return None;
+    }
+    let placebo = |at: usize, unit: &Unit| {
+        let others = donors.iter().enumerate().filter(|(other, _)| *other != at);
+        let others: Vec<&Unit> = others.map(|(_, unit)| *unit).collect();
+        control(unit, &others).ratio() >= treated.ratio()
+    };
+    let as_much = donors.iter().enumerate().filter(|(at, unit)| placebo(*at, unit)).count();
+    Some((as_much + 1) as f64 / (donors.len() + 1) as f64)
+}
