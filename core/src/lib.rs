@@ -21,6 +21,7 @@
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
 //! | [`analytics`] | rankings and profiles over all countries |
+//! | [`anomaly`], [`classifier`], [`atlas`] | days unlike others, what they look like, scores and networks at risk |
 //! | [`event`] | outages, shutdowns and blocks that others report |
 //! | [`fetch`] | asking sources with a public interface, off by default |
 //! | [`incidents`] | what happened, from when to when, and how we know |
@@ -36,10 +37,13 @@ pub mod actor;
 pub mod admin;
 pub mod agent;
 pub mod analytics;
+pub mod anomaly;
+pub mod atlas;
 pub mod attestation;
 pub mod change;
 pub mod channel;
 pub mod claims;
+pub mod classifier;
 pub mod country;
 pub mod crypto;
 pub mod deployment;

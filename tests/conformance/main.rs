@@ -13,6 +13,7 @@ use libtest_mimic::{Arguments, Trial};
 mod accessibility;
 mod agents;
 mod analytics;
+mod atlas;
 mod changes;
 mod circumvention;
 mod claims;
@@ -86,6 +87,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("accessibility", accessibility::CASES),
     ("agents", agents::CASES),
     ("analytics", analytics::CASES),
+    ("atlas", atlas::CASES),
     ("changes", changes::CASES),
     ("circumvention", circumvention::CASES),
     ("claims", claims::CASES),

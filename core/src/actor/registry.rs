@@ -79,6 +79,8 @@ const MODULES: &[&[Entry]] = &[
     crate::incidents::ENTRIES,
     crate::outlook::ENTRIES,
     crate::forecast::ENTRIES,
+    crate::anomaly::ENTRIES,
+    crate::classifier::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

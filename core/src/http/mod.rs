@@ -70,6 +70,10 @@ pub const ROUTES: &[&[Route]] = &[
     crate::claims::ROUTES,
     crate::outlook::ROUTES,
     crate::forecast::ROUTES,
+    crate::anomaly::ROUTES,
+    crate::classifier::ROUTES,
+    crate::atlas::ROUTES,
+    crate::incidents::topics::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];
