@@ -116,6 +116,8 @@ pub const FAMILIES: &[&[Family]] = &[
     crate::country::FAMILIES,
     crate::analytics::FAMILIES,
     crate::incidents::FAMILIES,
+    crate::incidents::topics::FAMILIES,
+    crate::anomaly::FAMILIES,
     crate::directory::leaderboard::FAMILIES,
     crate::directory::stats::FAMILIES,
     crate::alert::desk::FAMILIES,

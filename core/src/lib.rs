@@ -21,6 +21,7 @@
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
 //! | [`analytics`] | rankings and profiles over all countries |
+//! | [`anomaly`], [`classifier`], [`atlas`] | days unlike others, what they look like, scores and networks at risk |
 //! | [`event`] | outages, shutdowns and blocks that others report |
 //! | [`fetch`] | asking sources with a public interface, off by default |
 //! | [`alert`] | who hears of incidents by webhook |
@@ -38,10 +39,13 @@ pub mod admin;
 pub mod agent;
 pub mod alert;
 pub mod analytics;
+pub mod anomaly;
+pub mod atlas;
 pub mod attestation;
 pub mod change;
 pub mod channel;
 pub mod claims;
+pub mod classifier;
 pub mod country;
 pub mod crypto;
 pub mod deployment;

@@ -14,6 +14,7 @@ mod accessibility;
 mod agents;
 mod alerts;
 mod analytics;
+mod atlas;
 mod changes;
 mod circumvention;
 mod claims;
@@ -94,6 +95,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("agents", agents::CASES),
     ("alerts", alerts::CASES),
     ("analytics", analytics::CASES),
+    ("atlas", atlas::CASES),
     ("changes", changes::CASES),
     ("circumvention", circumvention::CASES),
     ("claims", claims::CASES),

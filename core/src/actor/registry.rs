@@ -83,6 +83,8 @@ const MODULES: &[&[Entry]] = &[
     crate::forecast::ENTRIES,
     crate::elections::ENTRIES,
     crate::sentinel::ENTRIES,
+    crate::anomaly::ENTRIES,
+    crate::classifier::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

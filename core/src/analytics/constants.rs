@@ -9,6 +9,7 @@ macro_rules! constants {
         pub const TABLE: &[(&str, f64)] = &[$((stringify!($name), $name as f64),)+];
     };
 }
+pub(crate) use constants;
 
 constants! {
     /// A domain is nationally blocked when so many networks block it (spec intelligence 0.4).

@@ -18,7 +18,7 @@ use crate::incidents;
 use crate::kv::{Direction, Read};
 use crate::measurement::ENTRY_LEN;
 use crate::world::{self, Forget, ForgetGiven, Swept, Task, Unlisted};
-use crate::{Result, outlook};
+use crate::{Result, anomaly, outlook};
 
 /// Rolled-up cells read at a time.
 const ROWS_AT_ONCE: usize = 60;
@@ -80,6 +80,7 @@ impl Operation for DropSource {
             if SOURCES.first(turn, &SOURCES.range())?.is_none() {
                 META.delete(turn, &());
                 changes::nothing_left(turn)?;
+                anomaly::nothing_left(turn);
                 SUMMARY.delete(turn, &());
                 let forget = Forget { country: country.clone(), targets: BTreeSet::new(), country_too: true };
                 turn.send(world::actor().name, &forget)?;

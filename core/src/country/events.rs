@@ -1,5 +1,7 @@
 //! Events that others report of this country: stored by source and id, told to the world in short.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::tables::{EPOCHS, EVENTS, GIVEN, GivenRow};
@@ -8,7 +10,7 @@ use crate::event::{Event, Reported};
 use crate::import::removal;
 use crate::kv::{Direction, Read};
 use crate::world::{self, EventMark, ForgetGiven, Given, GivenEvents};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, classifier};
 
 /// Most events of one operation: a row each, and one message to the world.
 pub const EVENTS_AT_ONCE: usize = 400;
@@ -24,6 +26,17 @@ pub struct AddEvents {
     pub events: Vec<Reported>,
     /// Removals of the source when the import began.
     pub epoch: u64,
+}
+
+/// Days of these on which a shutdown or an ordered block that others report went on.
+pub(crate) fn ordered_days(view: &View<'_>, first: u32, last: u32) -> Result<BTreeSet<u32>> {
+    let mut days = BTreeSet::new();
+    EVENTS.visit(view, EVENTS.range(), Direction::Ascending, |(source, _), told| {
+        let span = classifier::labelled(source, &EventMark::of(&told.event)).into_iter().flatten();
+        days.extend(span.filter(|day| (first..=last).contains(day)));
+        Ok(true)
+    })?;
+    Ok(days)
 }
 
 /// What became of the events.

@@ -35,3 +35,4 @@ pub use changelog::{RollbackRequest, ToldBody};
 pub use routes::ROUTES;
 pub(crate) use routes::{Ahead, ahead};
 pub use store::{ENTRIES, soon};
+pub(crate) use store::{Forecasts, Served};

@@ -73,6 +73,10 @@ pub const ROUTES: &[&[Route]] = &[
     crate::forecast::ROUTES,
     crate::elections::ROUTES,
     crate::sentinel::ROUTES,
+    crate::anomaly::ROUTES,
+    crate::classifier::ROUTES,
+    crate::atlas::ROUTES,
+    crate::incidents::topics::ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];

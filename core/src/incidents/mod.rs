@@ -18,10 +18,13 @@
 //! | `body` | an incident as clients read it |
 //! | `documents`, `stats`, `feeds` | what many read: the first page, counts, RSS and Atom |
 //! | `search` | similar incidents |
+//! | `topics` | what incidents are about |
+//! | `counts` | by source and by country, for other answers |
 //! | `report` | markdown, BibTeX, RIS |
 //! | `routes` | the endpoints |
 
 mod body;
+mod counts;
 mod disputes;
 mod documents;
 mod feeds;
@@ -40,9 +43,11 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod text;
+pub mod topics;
 mod written;
 
 pub use body::{IncidentBody, permalink};
+pub use counts::{Densities, SourceCounts};
 pub use documents::FAMILIES;
 pub use forget::Forget;
 pub use model::{
@@ -64,6 +69,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<search::Learn>(),
     operation::<record::Ended>(),
     query::<query::Count>(),
+    query::<SourceCounts>(),
+    query::<Densities>(),
     query::<query::Many>(),
     query::<query::Domains>(),
     query::<query::LastChange>(),

@@ -19,7 +19,7 @@ use crate::{Result, Timestamp};
 pub struct Brief {
     pub start: Timestamp,
     pub end: Option<Timestamp>,
-    country: [u8; 2],
+    pub country: [u8; 2],
     year: u16,
     sequence: u32,
     pub kind: IncidentType,
@@ -114,6 +114,11 @@ impl Shown {
     /// How many.
     pub fn len(&self) -> usize {
         self.briefs.len()
+    }
+
+    /// All of them.
+    pub fn briefs(&self) -> impl Iterator<Item = &Brief> {
+        self.briefs.iter()
     }
 
     /// Different domains, sorted.

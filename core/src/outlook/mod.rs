@@ -17,6 +17,7 @@ pub(crate) mod scores;
 
 pub use days::{Look, Looked};
 pub(crate) use level::{RISKS, word};
+pub(crate) use risk::{Known, MODEL, cumulative, estimate};
 pub use routes::ROUTES;
 pub(crate) use routes::base_rate;
 pub use scores::{AnyScore, Scores};

@@ -12,7 +12,7 @@ use crate::event::{Cause, Event, EventKind, Scope};
 use crate::kv::{Direction, Row, StoreError, Table, decode_row};
 use crate::measurement::ImportCounts;
 use crate::time::{DAY, MINUTE};
-use crate::{Result, Timestamp, forecast};
+use crate::{Result, Timestamp, classifier, forecast};
 
 /// (country, source code, id) of every event.
 const MARKS: Table<(String, u8, String), EventMark> = Table::new(50);
@@ -111,6 +111,7 @@ impl Operation for GivenEvents {
         }
         if !self.marks.is_empty() {
             forecast::soon(turn)?;
+            classifier::soon(turn)?;
         }
         for (id, mark) in self.marks {
             MARKS.put(turn, &(self.country.clone(), self.source, id), &mark)?;

@@ -18,7 +18,7 @@ use crate::time::{DAY, HOUR};
 use crate::verdict::constants as c;
 use crate::verdict::posterior::Calibration;
 use crate::verdict::{RULES, Technique};
-use crate::{Timestamp, analytics, change, order, starter};
+use crate::{Timestamp, analytics, anomaly, atlas, change, classifier, order, starter};
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Methodology {
@@ -63,6 +63,10 @@ struct Method {
     changes: BTreeMap<&'static str, f64>,
     /// Every number of the rankings, by name.
     analytics: BTreeMap<&'static str, f64>,
+    /// Every number of the anomaly detectors, of the classifier, and of scores and networks at risk, by name.
+    anomaly: BTreeMap<&'static str, f64>,
+    day_classifier: BTreeMap<&'static str, f64>,
+    atlas: BTreeMap<&'static str, f64>,
     /// Categories of the three focus groups, and of the topics; our judgement.
     focus_groups: BTreeMap<&'static str, Vec<&'static str>>,
     topics: BTreeMap<&'static str, Vec<&'static str>>,
@@ -193,7 +197,10 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
             scoring: scoring(summaries),
             constants: constants(),
             changes: change::constants::TABLE.iter().map(|constant| (constant.name, constant.value)).collect(),
-            analytics: analytics::constants::TABLE.iter().copied().collect(),
+            analytics: order::gather(analytics::constants::TABLE.iter().copied()),
+            anomaly: order::gather(anomaly::constants::TABLE.iter().copied()),
+            day_classifier: order::gather(classifier::constants::TABLE.iter().copied()),
+            atlas: order::gather(atlas::constants::TABLE.iter().copied()),
             focus_groups: BTreeMap::from([
                 ("political_speech", categories::POLITICAL_SPEECH.to_vec()),
                 ("regulated_morality", categories::REGULATED_MORALITY.to_vec()),

@@ -8,10 +8,11 @@ use super::super::evidence::{self, Surroundings};
 use super::super::fold::needs_peers;
 use super::super::tables::{ENTRIES, ROLLED};
 use super::super::{instrument, packed};
-use super::Spread;
 use super::tables::{BLOCKS, Broken, CONTROL, Days};
+use super::{Spread, spread_timer};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
+use crate::anomaly::{self, Tally};
 use crate::change::constants::BLOCK_DAYS;
 use crate::change::series::{Block, advance, block_of, bounds};
 use crate::kv::Direction;
@@ -51,7 +52,9 @@ pub fn recompute(
         let known = BLOCKS.get(turn, &key)?;
         let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?.map(|(_, row)| row);
         let elsewhere = known.as_ref().map_or(0, |known| known.elsewhere);
-        let now = compute(turn, target, block, &before.unwrap_or_default(), elsewhere, room)?;
+        let mut tally = Tally::default();
+        let now = compute(turn, target, block, &before.unwrap_or_default(), elsewhere, (room, &mut tally))?;
+        anomaly::counted(turn, target, block, tally)?;
         let counts = |block: Option<&Block>| block.map_or((0, 0), |block| (block.failed, block.said));
         if counts(known.as_ref()) != counts(now.as_ref()) {
             told.push((target.to_owned(), block, counts(now.as_ref())));
@@ -88,14 +91,15 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
     Ok([entry.map(block_of), rolled.map(block_of), row].into_iter().flatten().min())
 }
 
-/// One block from its measurements and the block before; `None` when nothing was measured in it.
+/// One block from its measurements and the block before; `None` when nothing was measured in it. What they say is counted
+/// by day on the way.
 fn compute(
     turn: &mut Turn<'_>,
     target: &str,
     block: u32,
     before: &Block,
     elsewhere: u8,
-    room: &mut usize,
+    (room, tally): (&mut usize, &mut Tally),
 ) -> Result<Option<Block>> {
     let (start, end) = bounds(block);
     let all = evidence::read(turn, target, start.plus(-DAY), end.plus(DAY))?;
@@ -113,11 +117,13 @@ fn compute(
     let mut networks: BTreeMap<u32, (Vec<Session>, BTreeSet<u8>)> = BTreeMap::new();
     for seen in &own {
         let session = seen.session;
+        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
+        let vote = session.evaluated.with_peers(works);
+        tally.note(seen.day, seen.primary, vote, session.evaluated.technique);
         let Some(asn) = session.asn.filter(|asn| !broken.contains(asn)) else { continue };
         let network = networks.entry(asn).or_default();
         network.0.push(session);
-        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
-        if session.evaluated.with_peers(works) == Vote::Blocked {
+        if vote == Vote::Blocked {
             network.1.insert(seen.source);
         }
     }
@@ -190,7 +196,7 @@ pub fn control_changed(turn: &mut Turn<'_>, days: Days) -> Result<()> {
         if now != before {
             CONTROL.put(turn, &(block,), &now)?;
             let at = turn.now;
-            turn.schedule(&format!("changes_spread/{block}"), at, &Spread { block: Some(block), after: None })?;
+            turn.schedule(&spread_timer(block), at, &Spread { block: Some(block), after: None })?;
         }
     }
     Ok(())

@@ -21,16 +21,16 @@ mod tests;
 
 pub use blocks::SetFailing;
 pub use silences::SetElsewhere;
+pub(crate) use silences::networks_heard;
 pub(super) use silences::{forget, heard, heard_from, heard_until};
 #[cfg(test)]
 pub(super) use tables::FOUND as FOUND_ROWS;
 
 use serde::{Deserialize, Serialize};
 
-use self::tables::{CONTROL, DIRTY, Days, FOUND, SUBJECTS, WORK, Work};
+use self::tables::{BLOCKS, CONTROL, DIRTY, Days, FOUND, SUBJECTS, WORK, Work};
 use super::subject::{Role, Subject};
 use super::tables::TARGETS;
-use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::merge::{self, Series};
 use crate::change::series::bounds;
@@ -39,6 +39,7 @@ use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::SECOND;
 use crate::world::{self, FailingBlocks};
+use crate::{Result, anomaly};
 
 /// Blocks computed in one operation.
 const BLOCKS_AT_ONCE: usize = 60;
@@ -151,6 +152,11 @@ pub(super) fn regroup<'a>(turn: &mut Turn<'_>, platforms: impl Iterator<Item = &
     soon(turn)
 }
 
+/// The timer that marks the targets of a block.
+fn spread_timer(block: u32) -> String {
+    format!("changes_spread/{block}")
+}
+
 /// Marks every target as changed: in one block, or in all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Spread {
@@ -186,7 +192,7 @@ impl Operation for Spread {
         if rows.len() == SPREAD_AT_ONCE {
             let after = rows.last().map(|((target,), _)| target.clone());
             let now = turn.now;
-            let timer = self.block.map_or("changes_spread".to_owned(), |block| format!("changes_spread/{block}"));
+            let timer = self.block.map_or("changes_spread".to_owned(), spread_timer);
             turn.schedule(&timer, now, &Spread { block: self.block, after })?;
         }
         Ok(())
@@ -227,6 +233,14 @@ impl Operation for FindChanges {
 
 /// Brings the blocks of marked targets up to date; true when none is marked any more.
 fn series(turn: &mut Turn<'_>) -> Result<bool> {
+    // Blocks from before there were counts by day are read once more.
+    let measured = TARGETS.first(turn, &TARGETS.range())?.is_some();
+    if measured && anomaly::begins(turn)? && BLOCKS.first(turn, &BLOCKS.range())?.is_some() {
+        let now = turn.now;
+        for block in anomaly::blocks(now) {
+            turn.schedule(&spread_timer(block), now, &Spread { block: Some(block), after: None })?;
+        }
+    }
     let marked = DIRTY.scan(turn, &DIRTY.range(), Direction::Ascending, AT_ONCE + 1)?;
     let more = marked.len() > AT_ONCE;
     let controls = super::evidence::control_sites(turn)?;

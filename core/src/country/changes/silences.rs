@@ -15,7 +15,7 @@ use crate::change::constants::{
 };
 use crate::change::silence::runs;
 use crate::change::volume::Volume;
-use crate::kv::Direction;
+use crate::kv::{Direction, Read};
 use crate::time::{HOUR, SECOND};
 use crate::verdict::constants::MIN_ADDRESSES;
 use crate::world::{self, AskElsewhere, Elsewhere, VolumeDays};
@@ -62,6 +62,17 @@ pub fn heard_from(view: &View<'_>, first: u32, at: Timestamp) -> Result<BTreeMap
         Ok(true)
     })?;
     Ok(found)
+}
+
+/// How many networks were heard of on a day, by any source; withheld ones are none.
+pub(crate) fn networks_heard(view: &impl Read, day: u32) -> Result<u32> {
+    let mut heard = BTreeSet::new();
+    VOLUMES.visit(view, VOLUMES.prefix(&(day,)), Direction::Ascending, |_, volumes| {
+        let measured = volumes.0.iter().filter(|(asn, hours)| *asn != 0 && hours.iter().any(|count| *count > 0));
+        heard.extend(measured.map(|(asn, _)| *asn));
+        Ok(true)
+    })?;
+    Ok(u32::try_from(heard.len()).unwrap_or(u32::MAX))
 }
 
 /// Tells the world the changed volumes and looks for silences around them; true when nothing is left to do.

@@ -4,6 +4,7 @@ mod ageing;
 mod attested;
 mod bounds;
 mod counts;
+mod days;
 mod endpoints;
 mod histories;
 mod incidents;

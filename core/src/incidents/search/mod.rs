@@ -12,6 +12,8 @@ mod tests;
 mod tokens;
 pub mod vectors;
 
+pub(super) use tokens::tokens;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::body::IncidentBody;
 use super::query::{lines, shown};
 use super::tables::SEARCHED;
+use super::topics;
 use crate::actor::{Kind, Operation, Turn, View, decode, encode};
 use crate::documents::Rendered;
 use crate::http::Ready;
@@ -47,7 +50,7 @@ pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
     turn.schedule(TIMER, due, &Learn)
 }
 
-/// Publishes the index.
+/// Publishes the index, and the topics, which read as much.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Learn;
 
@@ -63,7 +66,10 @@ impl Operation for Learn {
             Ok(size < MAX_DOCUMENTS as u64)
         })?;
         SEARCHED.put(turn, &(), &size)?;
-        turn.publish(KEY)
+        for key in [KEY, topics::ALL, topics::INFO] {
+            turn.publish(key)?;
+        }
+        Ok(())
     }
 }
 
@@ -76,7 +82,7 @@ pub(super) fn render(view: &View<'_>) -> Result<Rendered> {
 }
 
 /// What can be found of an incident.
-fn text(body: &IncidentBody) -> Text {
+pub(super) fn text(body: &IncidentBody) -> Text {
     let parts = [
         body.title.as_str(),
         &body.description,

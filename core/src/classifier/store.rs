@@ -1,0 +1,146 @@
+//! The classifier that is served, kept by the world.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::constants::RETRAIN_DAYS;
+use super::train::{Learned, days, labelled, learn};
+use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::anomaly::dbscan::Point;
+use crate::anomaly::{all_days, days_of};
+use crate::kv::{Row, Table};
+use crate::time::{DAY, SECOND};
+use crate::world::EventHistory;
+use crate::{Result, Timestamp, order};
+
+/// Of every version, before its number.
+pub const NAME: &str = "measured-days-logistic";
+const TIMER: &str = "classifier";
+/// Publish intervals from a change to the next try to learn.
+const INTERVALS: i64 = 60;
+
+/// What was last learned, and what came of the last try.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Number of the version; 0 before the first.
+    pub number: u32,
+    pub trained: Timestamp,
+    pub served: Option<Learned>,
+    /// The countries that [`Learned::own`] speaks of, by place.
+    pub countries: Vec<String>,
+    pub tried: Timestamp,
+    /// Why nothing newer is served; empty when it is.
+    pub said: String,
+}
+impl Row for State {}
+
+impl State {
+    pub fn version(&self) -> Option<String> {
+        self.served.as_ref().map(|_| format!("{NAME}/{}", self.number))
+    }
+
+    /// The threshold of a country.
+    pub fn threshold(&self, country: &str) -> Option<f64> {
+        let served = self.served.as_ref()?;
+        let at = self.countries.iter().position(|known| known == country);
+        let own = served.own.iter().find(|(of, _)| Some(*of) == at).map(|(_, threshold)| *threshold);
+        Some(own.unwrap_or(served.threshold))
+    }
+}
+
+/// Of the world actor.
+const STATE: Table<(), State> = Table::new(58);
+
+/// Days or labels changed: learning is tried soon, unless something is served that is young.
+pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
+    let state = STATE.get(turn, &())?.unwrap_or_default();
+    let soon = turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND);
+    let due = match state.served {
+        Some(_) => soon.max(state.tried.plus(RETRAIN_DAYS * DAY)),
+        None => soon,
+    };
+    match turn.scheduled(TIMER)? {
+        Some(waiting) if waiting <= due => Ok(()),
+        _ => turn.schedule(TIMER, due, &Learn),
+    }
+}
+
+/// Learns anew from the days of all countries; what is served stays when the new model may not be.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Learn;
+
+impl Operation for Learn {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "learn_classifier";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let view = turn.view();
+        let known = all_days(&view)?;
+        let countries: Vec<String> = known.iter().map(|(country, _)| country.clone()).collect();
+        let marks = EventHistory { country: None }.run(&view)?;
+        let mut labels: BTreeSet<(String, u32)> = BTreeSet::new();
+        for (country, source, mark) in marks {
+            labels.extend(labelled(source, &mark).into_iter().flatten().map(|day| (country.clone(), day)));
+        }
+        let rows = days(known.iter().map(|(country, days)| (country.as_str(), days.days.as_slice())), &labels);
+        let mut state = STATE.get(turn, &())?.unwrap_or_default();
+        state.tried = turn.now;
+        match learn(&rows) {
+            Ok(mut learned) => {
+                learned.logistic.covariance = Vec::new();
+                let number = state.number + 1;
+                state = State {
+                    number,
+                    trained: turn.now,
+                    served: Some(learned),
+                    countries,
+                    tried: turn.now,
+                    said: String::new(),
+                };
+            }
+            Err(said) => {
+                // What it learned from may have been removed.
+                if known.is_empty() || labels.is_empty() {
+                    state.served = None;
+                }
+                state.said = said;
+            }
+        }
+        Ok(STATE.put(turn, &(), &state)?)
+    }
+}
+
+/// The classifier, and the last day of a country where one is asked about.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Served {
+    pub country: Option<String>,
+}
+
+/// What [`Served`] answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub state: State,
+    /// The newest day with features, and the licence of what it was measured by.
+    pub last: Option<(u32, Point, String)>,
+}
+
+impl Query for Served {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "classifier";
+    type Reply = Answer;
+
+    fn run(self, view: &View<'_>) -> Result<Answer> {
+        let days = self.country.map(|country| days_of(view, &country)).transpose()?.flatten();
+        let last = days.and_then(|days| days.days.last().map(|(day, point)| (*day, *point, days.license.clone())));
+        Ok(Answer { state: STATE.get(view, &())?.unwrap_or_default(), last })
+    }
+}
+
+/// Names with numbers beside them.
+pub fn named(values: impl IntoIterator<Item = f64>) -> std::collections::BTreeMap<&'static str, f64> {
+    order::gather(
+        crate::anomaly::FEATURES.into_iter().zip(values).map(|(name, value)| (name, crate::country::round(value))),
+    )
+}
