@@ -57,7 +57,7 @@ pub use changes::{SetElsewhere, SetFailing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
-pub use dump::{Dump, DumpPage, DumpRow, DumpSpan};
+pub use dump::{Dump, DumpPage, DumpRow, dump_span};
 pub use events::{AddEvents, EVENTS_AT_ONCE, Events, EventsPreview, EventsReport};
 pub(crate) use explain::plain_date;
 pub use explain::{Explanation, sentence};
@@ -113,5 +113,4 @@ pub const ENTRIES: &[Entry] = &[
     query::<Verdicts>(),
     query::<History>(),
     query::<Dump>(),
-    query::<DumpSpan>(),
 ];

@@ -7,6 +7,7 @@ mod counts;
 mod endpoints;
 mod incidents;
 mod kenya;
+mod kept;
 mod one_more;
 mod removals;
 mod reported;
