@@ -205,7 +205,7 @@ impl<'a> View<'a> {
 
     /// The same rows at another time.
     pub fn as_of(&self, now: Timestamp) -> View<'a> {
-        View { now, settings: self.settings, actor: self.actor, base: self.base, memo: self.memo }
+        View { memo: self.memo, ..View::new(self.actor, self.base, now, self.settings) }
     }
 
     /// When the timer under this key is due, if it is set.
