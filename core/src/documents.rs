@@ -2,7 +2,8 @@
 //!
 //! The actor marks a document dirty with [`Turn::publish`](crate::actor::Turn::publish); the runtime renders it at most
 //! once per `publish_interval` and stores it: Workers KV on the edge, a table and memory natively. A reader that finds
-//! none asks the owner to render it, so no key is ever missing (ruling foundation-relay 20).
+//! none asks the owner to render it, so no key is ever missing (ruling foundation-relay 20). What was rendered so is kept
+//! where the owner answers queries, until a row that it may rest on is another ([`kept`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,11 +12,15 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::actor::{ActorId, Entry, Kind, Query, Turn, View, query};
+use crate::actor::{ActorId, Call, Entry, Kind, Query, Turn, View, decode, encode, query};
 use crate::http::Ready;
 use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
+
+pub mod kept;
+
+use kept::Basis;
 
 /// A published body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +120,7 @@ pub const FAMILIES: &[&[Family]] = &[
     crate::world::FAMILIES,
     crate::country::FAMILIES,
     crate::analytics::FAMILIES,
+    crate::analytics::DUMPS,
     crate::incidents::FAMILIES,
     crate::incidents::topics::FAMILIES,
     crate::anomaly::FAMILIES,
@@ -244,19 +250,53 @@ pub struct Render<const KIND: u8> {
     pub key: String,
 }
 
+/// Name of the query. It may take long, unless its reply is [`remembered`].
+pub const RENDER: &str = "render";
+
+/// The reply to a [`RENDER`] call, when it is kept and still the right one.
+pub fn remembered(view: &View<'_>, call: &Call) -> Option<Vec<u8>> {
+    let Render::<0> { key } = decode(&call.arguments).ok()?;
+    let basis = basis(view, &key).ok()??;
+    Some(view.memo()?.documents().get(&key, &basis)?.to_vec())
+}
+
+/// All that the document depends on; `None` where the owner does not count its changes.
+fn basis(view: &View<'_>, key: &str) -> Result<Option<Basis>> {
+    if !view.actor().kind.counts_revisions() {
+        return Ok(None);
+    }
+    let (generation, at) = as_of(view, key)?;
+    Ok(Some(Basis { rows: view.basis()?, generation, at }))
+}
+
+/// The generation and the time that a reader is shown, as if it had been published at the last whole period: readers of one
+/// period get one body and one tag, so that `If-None-Match` works on documents that nothing has published yet.
+fn as_of(view: &View<'_>, key: &str) -> Result<(u64, Timestamp)> {
+    let generation = STATE.get(view, &(key.to_owned(),))?.map_or(0, |state| state.generation);
+    let period = i64::from(family(key)?.0.max_age.max(1)) * SECOND;
+    Ok((generation, Timestamp(view.now.0 - view.now.0.rem_euclid(period))))
+}
+
+/// What [`Render`] replies, encoded.
+fn rendered(view: &View<'_>, key: &str) -> Result<Bytes> {
+    let make = |(generation, at): (u64, Timestamp)| {
+        let document = render(&view.as_of(at), key, generation)?;
+        Ok(Bytes::from(encode(&document)?.into_boxed_slice()))
+    };
+    match (view.memo(), basis(view, key)?) {
+        (Some(memo), Some(basis)) => memo.documents().once(key, &basis, || make((basis.generation, basis.at))),
+        _ => make(as_of(view, key)?),
+    }
+}
+
 macro_rules! render_queries {
     ($($number:literal => $kind:ident;)+) => {
         $(impl Query for Render<$number> {
             const ACTOR: Kind = Kind::$kind;
-            const NAME: &'static str = "render";
+            const NAME: &'static str = RENDER;
             type Reply = Document;
             fn run(self, view: &View<'_>) -> Result<Document> {
-                let generation = STATE.get(view, &(self.key.clone(),))?.map_or(0, |state| state.generation);
-                // As if it had been published at the last whole period: readers of one period get one body and one
-                // tag, so that `If-None-Match` works on documents that nothing has published yet.
-                let period = i64::from(family(&self.key)?.0.max_age.max(1)) * SECOND;
-                let at = Timestamp(view.now.0 - view.now.0.rem_euclid(period));
-                render(&View::new(view.actor(), view, at, view.settings), &self.key, generation)
+                decode(&rendered(view, &self.key)?)
             }
         })+
         pub const ENTRIES: &[Entry] = &[$(query::<Render<$number>>(),)+];
@@ -274,12 +314,8 @@ render_queries! {
 }
 
 /// The call that renders `key` at its owner.
-pub fn render_call(key: &str) -> Result<crate::actor::Call> {
-    Ok(crate::actor::Call {
-        actor: owner(key)?,
-        name: "render".to_owned(),
-        arguments: crate::actor::encode(&Render::<0> { key: key.to_owned() })?,
-    })
+pub fn render_call(key: &str) -> Result<Call> {
+    Ok(Call { actor: owner(key)?, name: RENDER.to_owned(), arguments: encode(&Render::<0> { key: key.to_owned() })? })
 }
 
 /// A document for tests of runtimes.

@@ -8,13 +8,14 @@ use std::time::Duration;
 use fnv::FnvBuildHasher;
 use heliograph_core::actor::{ActorId, Call, Memo, View, host};
 use heliograph_core::agent::stream::Open;
-use heliograph_core::documents::Document;
+use heliograph_core::documents::{self, Document, RENDER};
 use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::http::Ready;
 use heliograph_core::kv::Read;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
@@ -32,6 +33,9 @@ pub struct Native {
     streams: Arc<Streams>,
     pub(crate) rotation: Rotation,
     memo: Arc<Memo>,
+    /// Documents that may be rendered at once, one for each core: more at a time end no sooner, and each holds what it
+    /// reads in memory.
+    rendering: Arc<Semaphore>,
 }
 
 impl Native {
@@ -42,8 +46,9 @@ impl Native {
         documents: Arc<Documents>,
         streams: Arc<Streams>,
     ) -> Self {
-        let (rotation, memo) = (Rotation::default(), Arc::default());
-        Native { store, writer: Arc::new(writer), environment, documents, streams, rotation, memo }
+        let (rotation, memo, writer) = (Rotation::default(), Arc::default(), Arc::new(writer));
+        let rendering = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
+        Native { store, writer, environment, documents, streams, rotation, memo, rendering }
     }
 
     pub fn streams(&self) -> &Arc<Streams> {
@@ -52,6 +57,15 @@ impl Native {
 
     fn answer(&self, call: &Call) -> Result<Vec<u8>> {
         answer(&self.store, &self.environment.settings, &self.memo, call)
+    }
+
+    /// The reply to a call that renders a document, when there is nothing to render.
+    fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
+        let settings = &self.environment.settings;
+        let look = |rows: &dyn Read| {
+            documents::remembered(&View::new(&call.actor, rows, clock::now(), settings).remembering(&self.memo), call)
+        };
+        self.store.read_actor(&call.actor, |rows| Ok(look(rows))).ok().flatten()
     }
 }
 
@@ -67,9 +81,6 @@ pub fn answer(store: &Store, settings: &Settings, memo: &Memo, call: &Call) -> R
         .unwrap_or_else(|_| Err(Error::internal(format!("panic in query {} of {}", call.name, call.actor))))
 }
 
-/// Name of the core's query that renders a whole document, which may take long.
-const RENDER: &str = "render";
-
 impl Runtime for Native {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
         Box::pin(self.writer.call(call))
@@ -80,9 +91,19 @@ impl Runtime for Native {
         if call.name != RENDER {
             return Box::pin(std::future::ready(self.answer(&call)));
         }
+        if let Some(reply) = self.remembered(&call) {
+            return Box::pin(std::future::ready(Ok(reply)));
+        }
         let (store, settings, memo) = (self.store.clone(), self.environment.settings.clone(), self.memo.clone());
-        let work = tokio::task::spawn_blocking(move || answer(&store, &settings, &memo, &call));
-        Box::pin(async move { work.await.unwrap_or_else(|error| Err(Error::internal(error))) })
+        Box::pin(async move {
+            // Nobody closes it. It ends with the work, which goes on when nobody waits for it any more.
+            let one = self.rendering.clone().acquire_owned().await;
+            let work = tokio::task::spawn_blocking(move || {
+                let _one = one;
+                answer(&store, &settings, &memo, &call)
+            });
+            work.await.unwrap_or_else(|error| Err(Error::internal(error)))
+        })
     }
 
     fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use crate::Result;
+use crate::documents::kept::Kept;
 
 /// Most bytes of keys and answers that are kept.
 const MAX_BYTES: usize = 8 << 20;
@@ -17,6 +18,7 @@ const MAX_BYTES: usize = 8 << 20;
 pub struct Memo {
     answers: Mutex<Generations>,
     lists: Mutex<HashMap<&'static str, List>>,
+    documents: Kept,
 }
 
 /// What it depends on, and what it is.
@@ -34,6 +36,11 @@ struct Generations {
 impl Memo {
     fn generations(&self) -> MutexGuard<'_, Generations> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Documents rendered for readers.
+    pub fn documents(&self) -> &Kept {
+        &self.documents
     }
 
     /// What is made of many rows and asked in many ways, in the form that answers need: one value per name, that of the last

@@ -99,15 +99,25 @@ impl Kind {
         }
     }
 
-    /// Whether queries of this kind keep answers ([`memo`]), for which its changes are counted.
+    /// Whether answers of this kind are kept ([`memo`]), for which its changes are counted.
     pub const fn counts_revisions(self) -> bool {
-        matches!(self, Kind::Country)
+        matches!(self, Kind::Country | Kind::World)
     }
 
     /// Whether a table of this kind is made from its others, and no kept answer rests on it: verdicts, summaries, and what
-    /// is still to be done.
+    /// is still to be done. Documents of a country do rest on some ([`View::basis`]); those of the world on none of what
+    /// countries tell each other through it.
     pub const fn is_derived(self, table: u8) -> bool {
-        matches!((self, table), (Kind::Country, 22..=24 | 26 | 31 | 34 | 40..=69))
+        match self {
+            Kind::Country => matches!(table, 22..=24 | 26 | 31 | 34 | 40..=69),
+            Kind::World => matches!(table, 16 | 18..=20 | 22..=24 | 60..=64),
+            _ => false,
+        }
+    }
+
+    /// Whether changes of derived tables are counted too, for documents that rest on them.
+    pub const fn counts_derived(self) -> bool {
+        matches!(self, Kind::Country)
     }
 
     pub fn parse(text: &str) -> Option<Kind> {

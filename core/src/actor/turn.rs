@@ -5,7 +5,7 @@ use std::cell::Cell;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
-use super::{ActorId, Call, Memo, Operation, outbox, timers};
+use super::{ActorId, Call, FIRST_OWN_TABLE, Memo, Operation, outbox, timers};
 use crate::kv::{Direction, Overlay, Pair, Range, Read, StoreError, Table, Write};
 use crate::settings::Settings;
 use crate::{Result, Timestamp};
@@ -119,10 +119,17 @@ impl<'a> Turn<'a> {
         self.overlay.changes().len()
     }
 
-    /// Counts a change of what the actor was told, for [`View::revision`].
+    /// Counts the changes of this run, if its kind counts any, for [`View::revision`] and [`View::basis`].
     pub(super) fn revise(&mut self) -> Result<()> {
-        let revision = REVISION.get(self, &())?.unwrap_or_default();
-        Ok(REVISION.put(self, &(), &(revision + 1))?)
+        let kind = self.actor.kind;
+        let told = |table: u8| table >= FIRST_OWN_TABLE && !kind.is_derived(table);
+        let counter = match () {
+            () if kind.counts_revisions() && self.touched(told) => REVISION,
+            () if kind.counts_derived() && self.touched(|table| kind.is_derived(table)) => DERIVED,
+            () => return Ok(()),
+        };
+        let count = counter.get(self, &())?.unwrap_or_default();
+        Ok(counter.put(self, &(), &(count + 1))?)
     }
 
     pub(super) fn finish(self) -> (crate::kv::Batch, bool, Vec<String>) {
@@ -157,6 +164,9 @@ impl Write for Turn<'_> {
 
 /// How often the actor's own rows were changed, but for those it derived, where its kind counts that ([`super::Kind::counts_revisions`]).
 const REVISION: Table<(), u64> = Table::new(13);
+
+/// How often only rows were changed that it derived, where documents rest on them ([`super::Kind::counts_derived`]).
+const DERIVED: Table<(), u64> = Table::new(15);
 
 /// One run of a query: the actor's rows as of a snapshot.
 pub struct View<'a> {
@@ -246,6 +256,16 @@ impl<'a> View<'a> {
         let revision = REVISION.get(&self.base, &())?.unwrap_or_default();
         self.revision.set(Some(revision));
         Ok(revision)
+    }
+
+    /// Another one whenever a row of the actor is that a document may show.
+    pub fn basis(&self) -> Result<(u64, u64)> {
+        Ok((self.revision()?, DERIVED.get(&self.base, &())?.unwrap_or_default()))
+    }
+
+    /// The same rows at another time.
+    pub fn as_of(&self, now: Timestamp) -> View<'a> {
+        View { memo: self.memo, ..View::new(self.actor, self.base, now, self.settings) }
     }
 
     /// When the timer under this key is due, if it is set.

@@ -15,10 +15,11 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::reports::{MAX_AGE, csv};
+use crate::actor::{Kind, View};
 use crate::country::routes::measured;
-use crate::country::{Dump, DumpPage, DumpRow, DumpSpan, Source};
+use crate::country::{Dump, DumpPage, DumpRow, Source, dump_span};
 use crate::crypto::encoding::encode_hex;
-use crate::documents;
+use crate::documents::{self, Family, Rendered};
 use crate::http::{Body, Cx, Response};
 use crate::runtime::{self, Runtime};
 use crate::starter::Country;
@@ -183,13 +184,22 @@ pub struct DumpsBody {
     license: String,
 }
 
-/// Countries with measurements, or the files of one.
-pub async fn list(cx: Cx) -> Result<Response> {
-    let now = super::tabular::generated(&cx, None);
-    let chosen = super::routes::country(&cx, "country")?;
-    let mut body = DumpsBody {
+/// Beginning of the keys of the lists of a country's files, before its code.
+const PREFIX: &str = "data/dumps/";
+
+pub const FAMILIES: &[Family] = &[Family { prefix: PREFIX, owner: Kind::Country, max_age: MAX_AGE, render }];
+
+fn render(view: &View<'_>, code: &str) -> Result<Rendered> {
+    let country = Country::by_code(code).ok_or_else(|| Error::internal(format!("{code} is no country")))?;
+    let (span, version) = dump_span(view)?;
+    let files = files(country, span, view.now)?;
+    Rendered::json(&DumpsBody { country: Some(country.code), dataset_version: Some(version), files, ..empty(view.now) })
+}
+
+fn empty(now: Timestamp) -> DumpsBody {
+    DumpsBody {
         generated_at: now.to_string(),
-        country: chosen.map(|country| country.code),
+        country: None,
         dataset_version: None,
         countries: Vec::new(),
         files: Vec::new(),
@@ -197,18 +207,17 @@ pub async fn list(cx: Cx) -> Result<Response> {
         caveat: "Counts of measurements, not of people; rows carry the licence of their source. A month between the \
             first and the last one may be empty.",
         license: "per row".to_owned(),
-    };
-    match chosen {
-        None => {
-            let known = measured(&cx).await?;
-            body.countries = known.iter().filter_map(|code| Country::by_code(code)).map(listed).collect();
-        }
-        Some(country) => {
-            let (span, version) = runtime::query(&*cx.rt, country.code, &DumpSpan).await?;
-            body.dataset_version = Some(version);
-            body.files = files(country, span, now)?;
-        }
     }
+}
+
+/// Countries with measurements, or the files of one.
+pub async fn list(cx: Cx) -> Result<Response> {
+    if let Some(country) = super::routes::country(&cx, "country")? {
+        return cx.document(&[PREFIX, country.code].concat()).await;
+    }
+    let known = measured(&cx).await?;
+    let countries = known.iter().filter_map(|code| Country::by_code(code)).map(listed).collect();
+    let body = DumpsBody { countries, ..empty(super::tabular::generated(&cx, None)) };
     cx.tagged(Response::json(&body)?, MAX_AGE)
 }
 

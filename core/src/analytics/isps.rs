@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::constants as c;
 use super::facts::Isp;
-use super::reports::{Asked, Table, World, camel};
+use super::reports::{Asked, Table, WORST_DEFAULT, World, camel};
 use super::store::Placed;
 use crate::country::round;
 use crate::documents::Rendered;
@@ -193,8 +193,15 @@ pub fn worst(limit: u32, isps: &[(String, Isp)]) -> WorstBody {
     }
 }
 
+/// How many networks a list has that this parameter asks for.
+pub fn limit(parameter: Option<&str>) -> u32 {
+    parameter.and_then(|limit| limit.parse().ok()).unwrap_or(WORST_DEFAULT)
+}
+
 pub fn worst_report(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
-    camel(asked, world.stamp(), CAVEAT, &TABLE, worst(super::reports::WORST_DEFAULT, &world.worst))
+    let limit = limit(asked.parameter);
+    let isps = world.worst.get(..usize::try_from(limit).unwrap_or(usize::MAX)).unwrap_or(&world.worst);
+    camel(asked, world.stamp(), CAVEAT, &TABLE, worst(limit, isps))
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::coblocking::{self, Pair};
 use super::constants as c;
 use super::facts::{Block, Facts, focus_shares};
-use super::reports::{Asked, Table, World, snake};
+use super::reports::{Asked, CO_BLOCKING, Table, World, snake};
+use super::tabular::Tabular;
 use crate::country::round;
 use crate::documents::Rendered;
 use crate::starter::Country;
@@ -279,11 +280,12 @@ pub struct CoBlockingBody {
     pairs: Vec<Pair>,
 }
 
-pub fn co_blocking(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
-    let (mut pairs, tests) = coblocking::pairs(&world.sites);
-    let (n_pairs, n_significant) = (pairs.len(), pairs.iter().filter(|pair| pair.significant).count());
-    pairs.truncate(MOST_ROWS);
-    let columns = &[
+/// The table of the pairs. About the present it is made of what is published: to compare every pair takes long.
+pub const PAIRS: Tabular = Tabular {
+    name: CO_BLOCKING,
+    list: "pairs",
+    inner: None,
+    columns: &[
         "rank",
         "country_a",
         "country_b",
@@ -297,7 +299,13 @@ pub fn co_blocking(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         "q_value",
         "significant",
         "example_domains",
-    ];
+    ],
+};
+
+pub fn co_blocking(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
+    let (mut pairs, tests) = coblocking::pairs(&world.sites);
+    let (n_pairs, n_significant) = (pairs.len(), pairs.iter().filter(|pair| pair.significant).count());
+    pairs.truncate(MOST_ROWS);
     let body = CoBlockingBody {
         n_pairs,
         n_pairs_tested: tests,
@@ -308,7 +316,8 @@ pub fn co_blocking(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     };
     let caveat = "Only domains tested in both countries are compared. `expected` is what each domain's own rate and each \
         country's total lead to; a shared list says that two countries block alike, not why.";
-    snake(asked, world, caveat, &Table { list: "pairs", columns }, body)
+    let Tabular { list, columns, .. } = PAIRS;
+    snake(asked, world, caveat, &Table { list, columns }, body)
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

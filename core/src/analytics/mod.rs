@@ -30,6 +30,7 @@ pub mod tabular;
 mod tools;
 mod topics;
 
+pub use dumps::FAMILIES as DUMPS;
 pub use reports::FAMILIES;
 pub use store::{
     CategoriesChanged, CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing,

@@ -2,7 +2,7 @@
 //!
 //! A report is known by a name, at most one parameter, and its format; `analytics/<name>[/<parameter>][.csv]` is also
 //! the name of the document. Those without parameter are published when facts change, the others are rendered at their
-//! first reading in a period, from the same rows.
+//! first reading in a period, from the same rows, and kept until one of those changes.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub const MAX_AGE: u32 = 60;
 
 pub const CO_BLOCKING: &str = "co-blocking";
 pub const WORST: &str = "worst";
-/// Networks in the list of the worst, unless asked otherwise.
+/// Networks in the list of the worst, unless its parameter is another number.
 pub const WORST_DEFAULT: u32 = 20;
 
 /// What is rendered anew whenever facts change.
@@ -58,7 +58,7 @@ fn render(view: &View<'_>, rest: &str) -> Result<Rendered> {
         facts: store::all_facts(view)?,
         sites: if name == CO_BLOCKING { store::all_sites(view)? } else { Vec::new() },
         platforms: store::all_platforms(view)?,
-        worst: if name == WORST { store::worst(view, WORST_DEFAULT)? } else { Vec::new() },
+        worst: if name == WORST { store::worst(view, isps::limit(parameter))? } else { Vec::new() },
         at: view.now,
         generated: view.now,
         as_of: None,

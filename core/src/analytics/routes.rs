@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::facts::{Facts, Isp, Site, categorise};
 use super::reports::{self, Asked, MAX_AGE, Stamp, Table, World};
-use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed, WorstIsps};
-use super::tabular::{generated, wants_csv};
+use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed};
+use super::tabular::{self, generated, wants_csv};
 use super::{constants, isps, measurement, platforms, tools, topics};
 use crate::country::Detect;
 use crate::country::routes::{AT_ONCE, input, measured};
@@ -115,6 +115,10 @@ pub async fn category_leaders(cx: Cx) -> Result<Response> {
 }
 
 pub async fn co_blocking(cx: Cx) -> Result<Response> {
+    if wants_csv(&cx)? && cx.time("as_of")?.is_none() {
+        let key = reports::key(reports::CO_BLOCKING, None, false);
+        return tabular::of_document(&cx, &measurement::PAIRS, "", &key).await;
+    }
     report(&cx, reports::CO_BLOCKING, None).await
 }
 
@@ -304,20 +308,8 @@ pub async fn isp_profile(cx: Cx) -> Result<Response> {
 
 pub async fn isp_worst(cx: Cx) -> Result<Response> {
     let limit = cx.count("limit", reports::WORST_DEFAULT, WORST_MOST)?;
-    let at = cx.time("as_of")?;
-    if limit == reports::WORST_DEFAULT && at.is_none() {
-        return report(&cx, reports::WORST, None).await;
-    }
-    let (sources, mut worst) = match at {
-        None => runtime::query(&*cx.rt, world::actor().name, &WorstIsps { limit }).await?,
-        Some(at) => {
-            let world = Box::pin(past(&cx, at)).await?;
-            (world.facts.into_iter().flat_map(|facts| facts.sources).collect(), world.worst)
-        }
-    };
-    worst.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let asked = Asked { name: reports::WORST, parameter: None, csv: wants_csv(&cx)? };
-    networks(&cx, &asked, sources, &isps::TABLE, isps::worst(limit, &worst))
+    let limit = (limit != reports::WORST_DEFAULT).then(|| limit.to_string());
+    report(&cx, reports::WORST, limit.as_deref()).await
 }
 
 pub async fn isp_compare(cx: Cx) -> Result<Response> {

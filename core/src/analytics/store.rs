@@ -34,7 +34,6 @@ pub const ENTRIES: &[Entry] = &[
     query::<CategoriesChanged>(),
     query::<IspsOf>(),
     query::<IspsByNumber>(),
-    query::<WorstIsps>(),
 ];
 
 /// The decided domains of a country.
@@ -548,24 +547,6 @@ impl Query for IspsByNumber {
 }
 
 /// The networks with the highest scores.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct WorstIsps {
-    pub limit: u32,
-}
-
-impl Query for WorstIsps {
-    const ACTOR: Kind = Kind::World;
-    const NAME: &'static str = "worst_isps";
-    type Reply = (Vec<SourceSummary>, Vec<(String, Isp)>);
-
-    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let worst = worst(view, self.limit)?;
-        let countries: BTreeSet<&String> = worst.iter().map(|(country, _)| country).collect();
-        Ok((sources(view, countries)?, worst))
-    }
-}
-
-/// See [`WorstIsps`].
 pub fn worst(view: &View<'_>, limit: u32) -> Result<Vec<(String, Isp)>> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let rows = WORST.scan(view, &WORST.range(), Direction::Ascending, limit)?;

@@ -1,7 +1,7 @@
 //! CSV and validators beside an answer that is a table and no document: the same rules for every one.
 
 use http::StatusCode;
-use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION};
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde_json::{Map, Value};
 
 pub use super::reports::MAX_AGE;
@@ -59,26 +59,45 @@ pub async fn published(
     if cx.time("as_of")?.is_some() {
         return send(cx, table, about, past.await?);
     }
-    if !csv {
-        return cx.document(key).await;
+    match csv {
+        true => of_document(cx, table, about, key).await,
+        false => cx.document(key).await,
     }
-    let document = runtime::document(&*cx.rt, key).await?;
-    send(cx, table, about, Response::new(StatusCode::OK, "application/json", document.body().clone()))
 }
+
+/// The table of a document as CSV, made once of each body.
+pub async fn of_document(cx: &Cx, table: &Tabular, about: &str, key: &str) -> Result<Response> {
+    let document = runtime::document(&*cx.rt, key).await?;
+    let made = async { Ok(Response::new(StatusCode::OK, CSV, text(table, document.body())?)) };
+    let mut response = cx.kept_by(&("table", key, document.etag()), MAX_AGE, made).await?;
+    if response.status == StatusCode::OK {
+        response.set(CONTENT_TYPE, CSV);
+    }
+    Ok(response.with(CONTENT_DISPOSITION, &disposition(table.name, about)))
+}
+
+const CSV: &str = "text/csv; charset=utf-8";
 
 fn as_csv(table: &Tabular, about: &str, json: &Response) -> Result<Response> {
     let Body::Bytes(body) = &json.body else { return Err(Error::internal("a stream is no table")) };
-    let body: Value = serde_json::from_slice(body).map_err(Error::internal)?;
+    Ok(csv_answer(table.name, about, text(table, body)?))
+}
+
+fn text(table: &Tabular, json: &[u8]) -> Result<Vec<u8>> {
+    let body: Value = serde_json::from_slice(json).map_err(Error::internal)?;
     let license = body.get("license").and_then(Value::as_str).unwrap_or_default();
-    Ok(csv_answer(table.name, about, csv(table.columns, &rows(&body, table), license)?))
+    csv(table.columns, &rows(&body, table), license)
+}
+
+fn disposition(name: &str, about: &str) -> String {
+    let dash = if about.is_empty() { "" } else { "-" };
+    // A role is named with a slash.
+    format!("attachment; filename=\"{name}{dash}{}.csv\"", about.replace('/', "-"))
 }
 
 /// A table as a file, named after what it is about.
 pub fn csv_answer(name: &str, about: &str, text: Vec<u8>) -> Response {
-    let dash = if about.is_empty() { "" } else { "-" };
-    // A role is named with a slash.
-    let name = format!("attachment; filename=\"{name}{dash}{}.csv\"", about.replace('/', "-"));
-    Response::new(StatusCode::OK, "text/csv; charset=utf-8", text).with(CONTENT_DISPOSITION, &name)
+    Response::new(StatusCode::OK, CSV, text).with(CONTENT_DISPOSITION, &disposition(name, about))
 }
 
 fn rows(body: &Value, table: &Tabular) -> Vec<Value> {

@@ -53,7 +53,8 @@ pub struct Span {
     pub cusum: Cusum,
     /// Episodes that end in the block.
     pub ended: Vec<Episode>,
-    /// Days with votes.
+    /// Days with votes, oldest first.
+    #[serde(with = "counted")]
     pub days: Vec<DayCount>,
     /// Hours with votes, when any vote of the block is blocked or it began amid an excursion: then an episode begins or
     /// ends by the hour.
@@ -79,6 +80,90 @@ mod quiet {
     }
 }
 
+/// Most days have one vote, or several of one measurement each, and none of them blocked. So the days are numbers in turn:
+/// the days since the one before and how the rest is said, then what of votes, blocked and measurements must be.
+mod counted {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::DayCount;
+
+    /// One vote of one measurement, not blocked.
+    const ONE: u64 = 0;
+    /// The votes follow, of a measurement each, none blocked.
+    const CLEAR: u64 = 1;
+    /// Votes, blocked and measurements follow.
+    const ALL: u64 = 2;
+    const KINDS: u64 = 3;
+
+    pub fn serialize<S: Serializer>(days: &[DayCount], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut numbers = Vec::with_capacity(days.len());
+        let mut before = 0;
+        for DayCount { day, votes, blocked, measurements } in days {
+            // Wraps where days are in another order, and back again.
+            let since = u64::from(day.wrapping_sub(before)) * KINDS;
+            before = *day;
+            match (votes, blocked, measurements) {
+                (1, 0, 1) => numbers.push(since + ONE),
+                (votes, 0, measurements) if votes == measurements => {
+                    numbers.extend([since + CLEAR, u64::from(*votes)]);
+                }
+                _ => numbers.extend([since + ALL, u64::from(*votes), u64::from(*blocked), u64::from(*measurements)]),
+            }
+        }
+        numbers.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DayCount>, D::Error> {
+        let mut numbers = Vec::<u64>::deserialize(deserializer)?.into_iter();
+        let short = |number: u64| u32::try_from(number).map_err(|_| D::Error::custom("a count out of range"));
+        let mut days = Vec::new();
+        let mut before = 0_u32;
+        while let Some(head) = numbers.next() {
+            let mut next = || short(numbers.next().ok_or_else(|| D::Error::custom("a day that ends early"))?);
+            let (votes, blocked, measurements) = match head % KINDS {
+                ONE => (1, 0, 1),
+                CLEAR => next().map(|votes| (votes, 0, votes))?,
+                _ => (next()?, next()?, next()?),
+            };
+            before = before.wrapping_add(short(head / KINDS)?);
+            days.push(DayCount { day: before, votes, blocked, measurements });
+        }
+        Ok(days)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct Days(#[serde(with = "super")] Vec<DayCount>);
+
+        #[test]
+        fn every_day_comes_back_and_the_usual_one_is_a_byte() {
+            let day = |day, votes, blocked, measurements| DayCount { day, votes, blocked, measurements };
+            let days = [
+                vec![],
+                (20_000..20_030).map(|number| day(number, 1, 0, 1)).collect(),
+                vec![day(20_000, 3, 0, 3), day(20_007, 1, 1, 1), day(20_008, 2, 0, 5), day(20_031, 0, 0, 0)],
+                vec![day(u32::MAX, u32::MAX, u32::MAX, u32::MAX), day(0, 1, 0, 1), day(0, 1, 0, 1)],
+            ];
+            let lengths = days.map(|days| {
+                let days = Days(days);
+                let bytes = postcard::to_allocvec(&days).unwrap();
+                assert_eq!(postcard::from_bytes::<Days>(&bytes).unwrap(), days);
+                bytes.len()
+            });
+            // The length of the list and the first day are a byte and three.
+            assert_eq!(lengths[..2], [1, 1 + 3 + 29]);
+            for damaged in [vec![CLEAR], vec![ALL, 1, 1], vec![CLEAR, u64::MAX], vec![u64::MAX - u64::MAX % KINDS]] {
+                let bytes = postcard::to_allocvec(&damaged).unwrap();
+                assert!(postcard::from_bytes::<Days>(&bytes).is_err(), "{damaged:?}");
+            }
+        }
+    }
+}
+
 /// All networks in one block of a series.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
@@ -91,7 +176,7 @@ pub struct Block {
     pub elsewhere: u8,
 }
 impl Row for Block {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 }
 
 impl Block {

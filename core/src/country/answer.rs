@@ -205,16 +205,29 @@ fn memo_key(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<u8>
 
 fn remembered(view: &View<'_>, subject: &Subject, at: Timestamp) -> Option<Detection> {
     let known = view.memo()?.get(&memo_key(view, subject, at).ok()?)?;
-    decode(&known).ok()
+    let known: Detection = decode(&known).ok()?;
+    // One without measurements names its own time.
+    let last_checked = if known.last_checked == NEVER { at } else { known.last_checked };
+    Some(Detection { last_checked, ..known })
 }
 
-/// Keeps an answer unless it depends on more than [`memo_key`]: one without measurements names its own time, and lists
-/// and attestations begin and end at any moment.
+/// Stands in what is kept for the time of the question.
+const NEVER: Timestamp = Timestamp(i64::MIN);
+
+/// Keeps an answer unless it depends on more than [`memo_key`]: lists and attestations begin and end at any moment.
 fn remember(view: &View<'_>, subject: &Subject, at: Timestamp, answer: &Detection) -> Result<()> {
     let Some(memo) = view.memo() else { return Ok(()) };
-    if answer.listed || answer.last_checked == at {
+    if answer.listed {
         return Ok(());
     }
+    let kept;
+    let answer = match answer.last_checked == at {
+        true => {
+            kept = Detection { last_checked: NEVER, ..answer.clone() };
+            &kept
+        }
+        false => answer,
+    };
     memo.put(memo_key(view, subject, at)?, encode(answer)?.into_boxed_slice().into());
     Ok(())
 }

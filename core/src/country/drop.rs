@@ -219,7 +219,7 @@ impl Step {
                     TARGETS.put(turn, &key, &row)?;
                 }
                 _ => {
-                    if let Some(due) = VERDICTS.get(turn, &key)?.and_then(|verdict| verdict.due) {
+                    if let Some(due) = VERDICTS.get(turn, &key)?.and_then(|verdict| verdict.due()) {
                         AGEING.delete(turn, &(due, target.clone()));
                     }
                     TARGETS.delete(turn, &key);

@@ -127,21 +127,12 @@ fn of_target(view: &View<'_>, target: &str, from: Timestamp, to: Timestamp) -> R
 }
 
 /// First and last day with measurements, and the version of what is stored.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DumpSpan;
-
-impl Query for DumpSpan {
-    const ACTOR: Kind = Kind::Country;
-    const NAME: &'static str = "dump_span";
-    type Reply = (Option<(u32, u32)>, String);
-
-    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let mut span: Option<(u32, u32)> = None;
-        TARGETS.visit(view, TARGETS.range(), Direction::Ascending, |_, row| {
-            let (first, last) = span.unwrap_or((row.first_day, row.last_day));
-            span = Some((first.min(row.first_day), last.max(row.last_day)));
-            Ok(true)
-        })?;
-        Ok((span, version(view)?))
-    }
+pub fn dump_span(view: &View<'_>) -> Result<(Option<(u32, u32)>, String)> {
+    let mut span: Option<(u32, u32)> = None;
+    TARGETS.visit(view, TARGETS.range(), Direction::Ascending, |_, row| {
+        let (first, last) = span.unwrap_or((row.first_day, row.last_day));
+        span = Some((first.min(row.first_day), last.max(row.last_day)));
+        Ok(true)
+    })?;
+    Ok((span, version(view)?))
 }

@@ -61,7 +61,7 @@ pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPrevie
 pub use days::{Days, SeriesDays, TellAllDays};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
-pub use dump::{Dump, DumpPage, DumpRow, DumpSpan};
+pub use dump::{Dump, DumpPage, DumpRow, dump_span};
 pub(crate) use events::ordered_days;
 pub use events::{AddEvents, EVENTS_AT_ONCE, Events, EventsPreview, EventsReport};
 pub(crate) use explain::plain_date;
@@ -120,5 +120,4 @@ pub const ENTRIES: &[Entry] = &[
     query::<History>(),
     query::<Heard>(),
     query::<Dump>(),
-    query::<DumpSpan>(),
 ];

@@ -143,7 +143,7 @@ fn again(
     let queued = QUEUE.get(turn, &key)?;
     QUEUE.delete(turn, &key);
     let before = VERDICTS.get(turn, &key)?;
-    if let Some(due) = before.as_ref().and_then(|before| before.due) {
+    if let Some(due) = before.as_ref().and_then(VerdictRow::due) {
         AGEING.delete(turn, &(due, target.to_owned()));
     }
     if !TARGETS.contains(turn, &key)? {
@@ -157,17 +157,19 @@ fn again(
     let days = days::since(&turn.view(), target, since, surroundings)?;
     let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
     // Looked at daily while anything is young enough to age; older evidence cannot change the answer any more.
-    let due = (detection.evidence_count > 0).then(|| turn.now.plus(DAY));
-    match due {
-        Some(due) => AGEING.put(turn, &(due, target.to_owned()), &())?,
-        // What was last measured as blocked is now too old to be called so.
-        None => changes::touched(turn, target)?,
-    }
+    let ages = detection.evidence_count > 0;
     attested::agree(turn, target, &detection)?;
     let summary = target_summary(detection);
-    let same = before.as_ref().is_some_and(|before| before.summary == summary);
+    let (target, row) = summary.clone().split();
+    let row = VerdictRow { at: turn.now, ages, summary: row };
+    let same = before.as_ref().is_some_and(|before| before.summary == row.summary);
     count_recomputed(turn, before.as_ref().map(|before| &before.summary), &summary)?;
-    VERDICTS.put(turn, &key, &VerdictRow { at: turn.now, due, summary: summary.clone() })?;
+    VERDICTS.put(turn, &key, &row)?;
+    match row.due() {
+        Some(due) => AGEING.put(turn, &(due, target), &())?,
+        // What was last measured as blocked is now too old to be called so.
+        None => changes::touched(turn, &target)?,
+    }
     Ok(((!same).then_some(summary), days))
 }
 

@@ -24,8 +24,8 @@ use crate::{Result, Timestamp, licence};
 /// The latest verdict of every target.
 pub fn latest(view: &View<'_>) -> Result<Vec<TargetSummary>> {
     let mut rows = Vec::new();
-    VERDICTS.visit(view, VERDICTS.range(), Direction::Ascending, |_, row| {
-        rows.push(row.summary);
+    VERDICTS.visit(view, VERDICTS.range(), Direction::Ascending, |(target,), row| {
+        rows.push(row.summary.named(target));
         Ok(true)
     })?;
     Ok(rows)

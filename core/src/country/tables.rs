@@ -15,6 +15,7 @@ use super::packed::{CellKey, PackedTable};
 use super::rollup::DayRow;
 use crate::Timestamp;
 use crate::kv::{Row, Table};
+use crate::time::DAY;
 
 /// Entries of each (target, day, network, source), and hashes of the source rows whose first target it is, many cells to a
 /// row. Source rows that say nothing of any target stand under the empty one.
@@ -259,11 +260,20 @@ impl Row for Meta {}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerdictRow {
     pub at: Timestamp,
-    pub due: Option<Timestamp>,
+    /// Whether it is looked at again a day later.
+    pub ages: bool,
+    /// Without its name.
     pub summary: crate::world::TargetSummary,
 }
 impl Row for VerdictRow {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
+}
+
+impl VerdictRow {
+    /// When it must be looked at again, under [`AGEING`].
+    pub fn due(&self) -> Option<Timestamp> {
+        self.ages.then(|| self.at.plus(DAY))
+    }
 }
 
 #[cfg(test)]

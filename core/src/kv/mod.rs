@@ -12,7 +12,9 @@ pub mod conformance;
 #[cfg(any(test, feature = "conformance"))]
 pub mod fault;
 pub mod float;
+pub mod fraction;
 mod memory;
+pub mod moment;
 mod overlay;
 mod table;
 

@@ -97,16 +97,19 @@ pub struct NetworkSummary {
 pub struct NetworkDetail {
     /// Dotted; of a blocking network.
     pub technique: Option<String>,
+    #[serde(with = "crate::kv::moment")]
     pub last_checked: Timestamp,
 }
 
 /// The latest verdict of a series in a country.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TargetSummary {
+    /// Empty in rows, whose key has it.
     pub target: String,
     pub state: State,
+    #[serde(with = "basis")]
     pub basis: String,
-    #[serde(with = "crate::kv::float")]
+    #[serde(with = "crate::kv::fraction")]
     pub confidence: f64,
     /// Measurements inside the age limit.
     pub evidence: u32,
@@ -122,17 +125,47 @@ pub struct TargetSummary {
     pub technique: Option<String>,
     /// Networks with votes.
     pub networks: Vec<NetworkSummary>,
+    #[serde(with = "crate::kv::moment")]
     pub last_checked: Timestamp,
+    #[serde(with = "crate::kv::fraction::option")]
     pub failure_rate: Option<f64>,
     pub sources: Vec<String>,
     /// Beside `networks`.
     pub details: Vec<NetworkDetail>,
 }
 impl Row for TargetSummary {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
+}
+
+/// One of three words, as its number.
+mod basis {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::verdict::national::Basis;
+
+    const WORDS: [&str; 3] = [Basis::Measured.as_str(), Basis::KnownList.as_str(), Basis::Unmeasured.as_str()];
+
+    pub fn serialize<S: Serializer>(word: &String, serializer: S) -> Result<S::Ok, S::Error> {
+        WORDS.iter().position(|known| known == word).ok_or(word).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+        let word: Result<usize, String> = Result::deserialize(deserializer)?;
+        Ok(word.map_or_else(|other| other, |at| WORDS.get(at).map_or_else(String::new, |word| (*word).to_owned())))
+    }
 }
 
 impl TargetSummary {
+    /// As a row has it, with its name apart.
+    pub fn split(mut self) -> (String, TargetSummary) {
+        (std::mem::take(&mut self.target), self)
+    }
+
+    /// From a row, with the name of its key.
+    pub fn named(self, target: String) -> TargetSummary {
+        TargetSummary { target, ..self }
+    }
+
     /// Decided by measurements to be blocked.
     pub fn is_measured_block(&self) -> bool {
         self.state == State::Blocked && self.basis == "measured"
@@ -235,13 +268,13 @@ impl Operation for Summarize {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        for target in self.targets {
-            let key = (target.target.clone(), self.country.clone());
+        for (target, row) in self.targets.into_iter().map(TargetSummary::split) {
+            let key = (target, self.country.clone());
             let before = TARGETS.get(turn, &key)?.and_then(|row| row.failure_rate);
-            if before != target.failure_rate {
-                exchange::prior_changed(turn, &target.target)?;
+            if before != row.failure_rate {
+                exchange::prior_changed(turn, &key.0)?;
             }
-            TARGETS.put(turn, &key, &target)?;
+            TARGETS.put(turn, &key, &row)?;
         }
         if let Some(summary) = self.summary {
             outlook::scores::note(turn, &summary)?;

@@ -20,9 +20,6 @@ pub const MAX_WORK: usize = 500;
 /// Tables below this number belong to the machinery; see the table numbers in `outbox`, `timers`, `documents`.
 const MACHINERY_TABLES: std::ops::Range<u8> = 2..12;
 
-/// Tables from this number on are the actors' own.
-const OWN_TABLES: std::ops::RangeInclusive<u8> = super::FIRST_OWN_TABLE..=u8::MAX;
-
 /// Where an operation runs.
 pub struct Space<'a> {
     pub actor: &'a ActorId,
@@ -221,11 +218,7 @@ fn run_as<T>(space: &Space<'_>, mode: Mode, body: impl FnOnce(&mut Turn<'_>) -> 
     if mode == Mode::Usual && space.settings.closed && turn.changes() > 0 {
         return Outcome::failed(rows::closed());
     }
-    let kind = turn.actor().kind;
-    if kind.counts_revisions()
-        && turn.touched(|table| OWN_TABLES.contains(&table) && !kind.is_derived(table))
-        && let Err(error) = turn.revise()
-    {
+    if let Err(error) = turn.revise() {
         return Outcome::failed(error);
     }
     let due = match due_after(&turn) {

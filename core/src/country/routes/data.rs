@@ -70,20 +70,14 @@ const OVERVIEW_TABLE: Tabular = Tabular {
 };
 
 pub async fn overview(cx: Cx) -> Result<Response> {
-    let csv = tabular::wants_csv(&cx)?;
-    let json = match cx.time("as_of")? {
-        None if !csv => return cx.document(world::OVERVIEW).await,
-        None => {
-            let document = runtime::document(&*cx.rt, world::OVERVIEW).await?;
-            Response::new(http::StatusCode::OK, "application/json", document.body().clone())
-        }
-        Some(at) => {
-            let mut body = world::overview(&Box::pin(past(&cx, at)).await?, &BTreeMap::new(), cx.now());
-            body.as_of = Some(at.to_string());
-            Response::json(&body)?
-        }
-    };
-    tabular::send(&cx, &OVERVIEW_TABLE, "", json)
+    tabular::published(&cx, &OVERVIEW_TABLE, "", world::OVERVIEW, past_overview(&cx)).await
+}
+
+async fn past_overview(cx: &Cx) -> Result<Response> {
+    let at = cx.time("as_of")?.unwrap_or_else(|| cx.now());
+    let mut body = world::overview(&Box::pin(past(cx, at)).await?, &BTreeMap::new(), cx.now());
+    body.as_of = Some(at.to_string());
+    Response::json(&body)
 }
 
 /// The summary of one country at a time.

@@ -9,6 +9,7 @@ mod endpoints;
 mod histories;
 mod incidents;
 mod kenya;
+mod kept;
 mod one_more;
 mod pages;
 mod removals;

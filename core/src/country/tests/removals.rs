@@ -217,12 +217,14 @@ fn kept_answers_are_those_that_would_be_computed_and_end_with_the_next_fold() {
 #[test]
 fn only_kinds_that_keep_answers_count_their_revisions() {
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.counts_revisions()).collect();
-    assert_eq!(kinds, [Kind::Country]);
+    assert_eq!(kinds, [Kind::Country, Kind::World]);
     let server = Server::start();
     let revisions = |actor: &ActorId| server.0.rows(actor).into_iter().filter(|(key, _)| key[0] == 13).count();
     let options = Options { country: Some("IT".to_owned()), list_kind: Some(ListKind::Official), ..Options::default() };
     server.import(ImportKind::Blocklist, options, b"domain\nlisted.example\n");
-    assert_eq!((revisions(&ActorId::new(Kind::Country, "IT")), revisions(&world::actor())), (1, 0));
+    let counted =
+        [ActorId::new(Kind::Country, "IT"), world::actor(), reference::actor()].map(|actor| revisions(&actor));
+    assert_eq!(counted, [1, 1, 0]);
 }
 
 /// A kept answer must not end because verdicts are computed again: nothing that it rests on changed.
