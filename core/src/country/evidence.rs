@@ -91,11 +91,11 @@ pub struct Surroundings {
     /// Share of failing control sites by network (ruling intelligence 22).
     control: BTreeMap<u32, f64>,
     /// Rows of networks that were read: the roles of a service meet the same ones.
-    networks: RefCell<BTreeMap<u32, Network>>,
+    networks: RefCell<BTreeMap<u32, KnownNetwork>>,
 }
 
 /// Name and weight of a network, as far as they are known.
-type Network = (Option<String>, Option<u64>);
+type KnownNetwork = (Option<String>, Option<u64>);
 
 fn day_of(hour: i64) -> u32 {
     u32::try_from(hour.div_euclid(24)).unwrap_or(0)

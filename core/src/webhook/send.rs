@@ -256,7 +256,8 @@ mod tests {
         for vector in vectors["webhooks"].as_array().unwrap() {
             let text = |name: &str| vector[name].as_str().unwrap();
             let seconds = vector["timestamp"].as_i64().unwrap();
-            let headers = signed("svc", text("secret"), text("id"), seconds, text("body")).unwrap();
+            let message = Message { brand: "svc", id: text("id"), seconds, body: text("body") };
+            let headers = message.headers(text("secret"), None).unwrap();
             let header = |name: &str| headers.iter().find(|(known, _)| known == name).unwrap().1.as_str();
             assert_eq!((header("x-svc-signature"), header("webhook-signature")), (text("plain"), text("standard")));
         }
