@@ -57,7 +57,7 @@ impl Query for SurveyOf {
 }
 
 /// The version of [`TargetSummary`] whose beginning [`Lean`] is.
-const LEAN_OF: u8 = 3;
+const LEAN_OF: u8 = 4;
 
 fn glance(country: String, target: String, stored: &[u8]) -> Result<Glance, StoreError> {
     if let Some((&LEAN_OF, bytes)) = stored.split_first()
@@ -93,8 +93,9 @@ impl Glance {
 struct Lean<'a> {
     _target: &'a str,
     state: State,
-    _basis: &'a str,
-    #[serde(with = "crate::kv::float")]
+    #[serde(borrow)]
+    _basis: Result<usize, &'a str>,
+    #[serde(with = "crate::kv::fraction")]
     _confidence: f64,
     _evidence: u32,
     _counted: u32,
@@ -108,7 +109,9 @@ struct Lean<'a> {
     _technique: Option<&'a str>,
     #[serde(borrow)]
     networks: Vec<LeanNetwork<'a>>,
+    #[serde(with = "crate::kv::moment")]
     last_checked: Timestamp,
+    #[serde(with = "crate::kv::fraction::option")]
     _failure_rate: Option<f64>,
     #[serde(borrow)]
     sources: Vec<&'a str>,
