@@ -26,7 +26,9 @@ fn auth(route: &Route) -> &'static str {
         Auth::None => "none",
         Auth::Key => "key",
         Auth::Agent => "agent",
-        Auth::Admin => "admin",
+        Auth::Admin | Auth::SignedAdmin => "admin",
+        Auth::Signed => "signed",
+        Auth::SignedOrAdmin => "signed-or-admin",
     }
 }
 

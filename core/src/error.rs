@@ -60,6 +60,10 @@ error_codes! {
     Unavailable = "UNAVAILABLE" => SERVICE_UNAVAILABLE;
     /// The recipient's mailbox is at its quota; `Retry-After` says when to retry.
     MailboxFull = "MAILBOX_FULL" => SERVICE_UNAVAILABLE;
+    /// The wallet has too little; `reason` says so too.
+    PaymentRequired = "PAYMENT_REQUIRED" => PAYMENT_REQUIRED;
+    /// The same idempotency key came with another request.
+    Unprocessable = "UNPROCESSABLE" => UNPROCESSABLE_ENTITY;
 }
 
 /// What an operation or a handler fails with: [`Details`] in a box, because nearly every function returns one, and code

@@ -16,6 +16,7 @@
 //! | [`directory`] | names of agents |
 //! | [`relay`] | federation: messages from and to other relays |
 //! | [`crypto`] | wire formats of messages, sealing at rest, signatures |
+//! | [`ledger`] | credit: wallets, transfers, escrow |
 //! | [`measurement`] | formats of measurement sources and their importers |
 //! | [`verdict`] | rules, votes, verdicts: from observations to blocked / accessible / unknown |
 //! | [`country`], [`world`] | the actors that hold measurements, and the endpoints that answer from them |
@@ -47,11 +48,13 @@ pub mod documents;
 pub mod error;
 pub mod event;
 pub mod fetch;
+pub mod forecast;
 pub mod http;
 pub mod import;
 pub mod incidents;
 pub mod keys;
 pub mod kv;
+pub mod ledger;
 pub mod licence;
 pub mod limits;
 pub mod measurement;

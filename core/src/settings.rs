@@ -160,6 +160,16 @@ settings! {
     forecast_per_minute: u32 = "0";
     /// Requests per minute and client address on incidents; 0 means no limit.
     incidents_per_minute: u32 = "0";
+    /// Reads of the ledger per minute and client address; 0 means no limit.
+    pay_reads_per_minute: u32 = "0";
+    /// Writes of the ledger per minute and client address; 0 means no limit.
+    pay_writes_per_address: u32 = "0";
+    /// Writes of the ledger per minute and signer, once the signature was verified; 0 means no limit.
+    pay_writes_per_minute: u32 = "100";
+    /// Grants of the faucet per client address and 24 hours.
+    faucet_per_address: u32 = "1000";
+    /// Grants of the faucet per day, all together.
+    faucet_daily_total: u32 = "1000";
     /// Requests per second and agent.
     agent_per_second: u32 = "20";
     /// Requests an agent may make at once before the rate counts.
@@ -290,6 +300,9 @@ impl Settings {
         raise("data_per_minute", &mut self.data_per_minute, 120);
         raise("forecast_per_minute", &mut self.forecast_per_minute, 60);
         raise("incidents_per_minute", &mut self.incidents_per_minute, 100);
+        raise("pay_reads_per_minute", &mut self.pay_reads_per_minute, 600);
+        raise("pay_writes_per_address", &mut self.pay_writes_per_address, 600);
+        raise("faucet_per_address", &mut self.faucet_per_address, 3);
         raise("signups_per_day", &mut self.signups_per_day, 20);
         raise("registrations_per_hour", &mut self.registrations_per_hour, 60);
     }

@@ -21,6 +21,7 @@ mod country;
 mod detect;
 mod domain;
 mod fetching;
+mod forecasts;
 mod imports;
 mod incidents;
 mod incidents_feeds;
@@ -30,6 +31,10 @@ mod index;
 mod interop;
 mod keys;
 mod layouts;
+mod ledger_escrows;
+mod ledger_market;
+mod ledger_operators;
+mod ledger_payments;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -93,6 +98,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("detect", detect::CASES),
     ("domain", domain::CASES),
     ("fetching", fetching::CASES),
+    ("forecasts", forecasts::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
     ("incidents_feeds", incidents_feeds::CASES),
@@ -102,6 +108,10 @@ const MODULES: &[(&str, &[Case])] = &[
     ("interop", interop::CASES),
     ("keys", keys::CASES),
     ("layouts", layouts::CASES),
+    ("ledger_escrows", ledger_escrows::CASES),
+    ("ledger_market", ledger_market::CASES),
+    ("ledger_operators", ledger_operators::CASES),
+    ("ledger_payments", ledger_payments::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::client::Options;
 use heliograph_tests::client::Client;
+use heliograph_tests::ledger::Operator;
 use heliograph_tests::process::built;
 use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, seed, text};
 use heliograph_tests::target::{ADMIN_KEY, Kind, Target};
@@ -176,6 +177,7 @@ fn scene(client: &Client) -> Scene {
     let list = "/v1/admin/import/fingerprints?list=blockpage_signatures";
     client.admin().send("POST", list, None, signature.as_bytes()).expect(200);
     crate::incidents::with_three(client);
+    Operator::new(client, "grant").act("grant", json!({ "did": ada.did, "amount_micro": 77 })).expect(200);
     Scene { ada, bob, sdk, channel, task, key: text(&key, "api_key").to_owned() }
 }
 
@@ -199,6 +201,7 @@ impl Scene {
         let task = format!("/v1/agent/tasks/{}", self.task);
         let identity = format!("/v1/agent/identity/{}", self.ada.did);
         let trust = format!("/v1/agent/trust/{}", self.ada.did);
+        let wallet = format!("/v1/pay/wallet/{}", self.ada.did);
         let found = format!("/v1/agent/discover?query={}", self.ada.did);
         let asked: Vec<(&Client, &str)> = vec![
             (&self.ada.client, "/v1/agent/profile"),
@@ -218,6 +221,7 @@ impl Scene {
             (client, "/v1/agent/username/ada"),
             (client, &identity),
             (client, &trust),
+            (client, &wallet),
             (client, &found),
             (client, "/v1/relay/peers"),
             (client, "/data/incidents/KE-2023-0001"),

@@ -49,6 +49,8 @@ const TRIED: &[(&str, &str, &str, Wanted)] = &[
     ("/v1/accessibility/country/{country}/summary", "country", "/v1/accessibility/country/ZZ/summary", Missing),
     ("/v1/accessibility/service/{service}", "service", "/v1/accessibility/service/friendster", Missing),
     ("/v1/censorship-index/{code}", "code", "/v1/censorship-index/ZZ", Missing),
+    ("/v1/forecast/{country}/7day", "country", "/v1/forecast/ZZ/7day", Missing),
+    ("/v1/forecast/{country}/multi-horizon", "country", "/v1/forecast/ZZ/multi-horizon", Missing),
     ("/v1/incidents/similar", "country", "/v1/incidents/similar?query=x&country=ZZ", Says("/results", "[]")),
     ("/v1/isp/compare", "asns", "/v1/isp/compare?asns=64510,64511", Says("/missing", "[\"AS64510\",\"AS64511\"]")),
     ("/v1/isp/index", "country", "/v1/isp/index?country=ZZ", Missing),

@@ -17,6 +17,7 @@
 
 pub mod client;
 pub mod data;
+pub mod ledger;
 pub mod listening;
 pub mod peer;
 pub mod process;

@@ -119,6 +119,12 @@ pub const QUESTIONS: &[Question] = &[
     post("POST /hydra/v1/detect/batch", BATCH_TARGETS),
     post("POST /hydra/v1/predict", r#"{"country":"{country}","target":"{site}"}"#),
     post("POST /hydra/v1/predict", r#"{"country":"{country}"}"#),
+    get("GET /v1/forecast/{country}/7day", ""),
+    get("GET /v1/forecast/{country}/multi-horizon", ""),
+    get("GET /v1/forecast/high-risk", ""),
+    get("GET /v1/forecast/high-risk", "?threshold=0.1"),
+    post("POST /v1/forecast/batch", r#"{"countries":["{country}"]}"#),
+    get("GET /v1/atlas/changelog", ""),
     get("GET /hydra/v1/threat-level/{country}", ""),
     get("GET /hydra/v1/threat-level/{country}", "?includeHistory=true"),
     get("GET /hydra/v1/scores", ""),
@@ -213,8 +219,8 @@ const APART: &[(&str, &str)] = &[
 
 /// Whether a route is public and of the intelligence side.
 fn is_public(route: &Route) -> bool {
-    let relay = ["/v1/agent/", "/v1/relay/", "/.well-known/"].iter().any(|prefix| route.path.starts_with(prefix));
-    matches!(route.auth, Auth::None | Auth::Key) && !relay
+    let others = ["/v1/agent/", "/v1/relay/", "/v1/pay/", "/.well-known/"];
+    matches!(route.auth, Auth::None | Auth::Key) && !others.iter().any(|prefix| route.path.starts_with(prefix))
 }
 
 /// Routes that [`QUESTIONS`] should ask and does not.

@@ -58,10 +58,12 @@ pub enum Kind {
     Attestation,
     /// One: peers of the relay, what they said, its own key.
     Relay,
+    /// One: wallets, transfers, escrows.
+    Ledger,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -73,6 +75,7 @@ impl Kind {
         Kind::Channel,
         Kind::Attestation,
         Kind::Relay,
+        Kind::Ledger,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -88,6 +91,7 @@ impl Kind {
             Kind::Channel => "channel",
             Kind::Attestation => "attestation",
             Kind::Relay => "relay",
+            Kind::Ledger => "ledger",
         }
     }
 
@@ -219,7 +223,8 @@ mod tests {
                 "incidents/x",
                 "channel/x",
                 "attestation/x",
-                "relay/x"
+                "relay/x",
+                "ledger/x"
             ]
         );
         for name in names {

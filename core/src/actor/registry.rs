@@ -62,6 +62,7 @@ const MODULES: &[&[Entry]] = &[
     crate::relay::ENTRIES,
     crate::channel::ENTRIES,
     crate::attestation::ENTRIES,
+    crate::ledger::ENTRIES,
     crate::directory::ENTRIES,
     crate::directory::search::ENTRIES,
     crate::directory::capabilities::ENTRIES,
@@ -77,6 +78,7 @@ const MODULES: &[&[Entry]] = &[
     crate::reference::ENTRIES,
     crate::incidents::ENTRIES,
     crate::outlook::ENTRIES,
+    crate::forecast::ENTRIES,
     #[cfg(any(test, feature = "conformance"))]
     super::host::probe::ENTRIES,
 ];

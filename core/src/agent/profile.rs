@@ -68,6 +68,8 @@ pub struct Deactivated {
     pub status: &'static str,
     pub deactivated: bool,
     pub deactivated_at: String,
+    /// What the agent's wallet holds; an admin can reactivate it.
+    pub balance_micro: u64,
 }
 
 fn profile(cx: &Cx, own: Own) -> Result<Response> {
@@ -111,10 +113,13 @@ async fn change(cx: Cx) -> Result<Response> {
 async fn deactivate(cx: Cx) -> Result<Response> {
     let caller = cx.caller.agent()?;
     let ended = runtime::call(&*cx.rt, caller.actor.clone(), &Deactivate).await?;
+    let version = caller.keys.version;
+    let stands = super::rotate::heard_by_ledger(&*cx.rt, &caller.did, version, false).await?;
     Response::json(&Deactivated {
         did: caller.did.clone(),
         status: "inactive",
         deactivated: true,
         deactivated_at: ended.to_string(),
+        balance_micro: stands.wallet.map_or(0, |(balance, _)| balance),
     })
 }

@@ -347,6 +347,9 @@ impl Operation for Create {
         };
         AGENT.put(turn, &(), &agent)?;
         listing::changed(turn, &agent)?;
+        if version > 1 {
+            rotate::tell_ledger(turn, &agent)?;
+        }
         Ok(turn.now)
     }
 }
@@ -474,6 +477,7 @@ pub(super) fn end(turn: &mut Turn<'_>, mut agent: Agent) -> Result<()> {
     AGENT.put(turn, &(), &agent)?;
     ended(turn, free_at)?;
     listing::changed(turn, &agent)?;
+    rotate::tell_ledger(turn, &agent)?;
     turn.wake();
     Ok(())
 }

@@ -9,6 +9,8 @@
 //! from it in this way, makes the new key count as the DID's own; without it the agent rotates all the same, and the
 //! last proved key stays what it was.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +24,10 @@ use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
 use crate::crypto::signing;
 use crate::http::{Cx, Response, Route, handler};
 use crate::kv::{Direction, Read, Row, Table};
-use crate::time::{DAY, MINUTE};
-use crate::{Error, ErrorCode, Result, Timestamp, runtime};
+use crate::ledger::keys::{SetKey, Standing, Stands};
+use crate::runtime::Runtime;
+use crate::time::{DAY, MINUTE, SECOND};
+use crate::{Error, ErrorCode, Result, Timestamp, ledger, runtime};
 
 pub const ROUTES: &[Route] = &[Route::post("/v1/agent/rotate-keys", handler!(rotate))
     .agent()
@@ -33,6 +37,8 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/agent/rotate-keys", handler!(rot
 
 /// How far the time of a `rotation_signature` may be from ours, in microseconds (ruling ledger 2).
 const WINDOW: i64 = 5 * MINUTE;
+/// How long the ledger is waited for, in microseconds (ruling foundation-relay 1).
+const LEDGER_PATIENCE: i64 = 5 * SECOND;
 /// In this time, longer than any message lives, an agent has at most [`MAX_EARLIER`] generations: so many are tried
 /// when a message is opened.
 const PERIOD: i64 = 8 * DAY;
@@ -70,7 +76,8 @@ impl Row for Rotation {}
 const ROOT: Table<(), Root> = Table::new(100);
 const ROTATIONS: Table<(u64,), Rotation> = Table::new(104);
 
-pub const ENTRIES: &[Entry] = &[operation::<Rotate>(), query::<ReadProvedKey>(), query::<ReadRotations>()];
+pub const ENTRIES: &[Entry] =
+    &[operation::<Rotate>(), query::<ReadProvedKey>(), query::<ReadLedgerKey>(), query::<ReadRotations>()];
 
 /// The signing key the agent was registered with.
 pub(super) fn registered_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
@@ -106,6 +113,65 @@ impl Query for ReadProvedKey {
 
     fn run(self, view: &View<'_>) -> Result<Option<[u8; 32]>> {
         AGENT.get(view, &())?.map(|agent| proved_key(view, &agent)).transpose()
+    }
+}
+
+/// What the ledger is told of the keys of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerKey {
+    pub version: u64,
+    pub proved: [u8; 32],
+    /// The present signing key is the proved one.
+    pub current: bool,
+    pub active: bool,
+}
+
+fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
+    let proved = proved_key(view, agent)?;
+    let current = proved == agent.keys.signing;
+    // A suspended agent keeps its key here: what stops its money is a freeze, which operators sign for.
+    Ok(LedgerKey { version: agent.keys.version, proved, current, active: agent.deactivated.is_none() })
+}
+
+/// [`LedgerKey`]; `None` when there is no such agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadLedgerKey;
+
+impl Query for ReadLedgerKey {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "ledger_key";
+    type Reply = Option<LedgerKey>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<LedgerKey>> {
+        AGENT.get(view, &())?.map(|agent| ledger_key(view, &agent)).transpose()
+    }
+}
+
+/// Tells the ledger of a change of keys, or of the agent's end, in the order of the changes (ruling ledger 5).
+pub(super) fn tell_ledger(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
+    let LedgerKey { version, proved, current, active } = ledger_key(turn, agent)?;
+    let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
+    let name = ledger::book::name_of(&turn.settings.brand, &did).unwrap_or_default().to_owned();
+    turn.send(ledger::ACTOR, &SetKey { name, version, proved, current, active })
+}
+
+/// Waits until the ledger has heard of this generation of keys, or of the agent's end: an answer before that would promise
+/// what an envelope under the earlier key could still break (rulings foundation-relay 1 and ledger 5).
+pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, active: bool) -> Result<Stands> {
+    let brand = &rt.environment().settings.brand;
+    let name = ledger::book::name_of(brand, did).unwrap_or_default().to_owned();
+    let end = rt.now().plus(LEDGER_PATIENCE);
+    loop {
+        let stands = runtime::query(rt, ledger::ACTOR, &Standing { name: name.clone() }).await?;
+        let heard =
+            |key: &ledger::rows::KeyRow| key.version > version || (key.version == version && key.active == active);
+        if stands.key.as_ref().is_some_and(heard) {
+            return Ok(stands);
+        }
+        if rt.now() >= end {
+            return Err(Error::unavailable("the ledger has not heard of the change of keys yet"));
+        }
+        rt.sleep(Duration::from_millis(50)).await;
     }
 }
 
@@ -218,6 +284,7 @@ impl Operation for Rotate {
         ROTATIONS.put(turn, &(agent.keys.version,), &rotation)?;
         prekeys::ended(turn)?;
         listing::changed(turn, &agent)?;
+        tell_ledger(turn, &agent)?;
         turn.wake();
         rotated(turn, agent)
     }
@@ -271,6 +338,8 @@ pub struct RotateResponse {
     pub rotated_at: String,
     /// The signing key is the registered one, or was reached from it by rotations that were signed for.
     pub rotation_proved: bool,
+    /// The agent's wallet cannot pay: the rotation was not signed for, or an operator froze it.
+    pub wallet_frozen: bool,
     #[serde(flatten)]
     pub stock: prekeys::OwnStock,
 }
@@ -370,6 +439,7 @@ async fn rotate(cx: Cx) -> Result<Response> {
         }
     };
     let rotated = runtime::call(&*cx.rt, caller.actor.clone(), &rotate).await?;
+    let stands = heard_by_ledger(&*cx.rt, &caller.did, rotated.version, true).await?;
     Response::json(&RotateResponse {
         did: wire::did_text(cx.settings(), &record::did_of(&caller.actor)?),
         client_side: caller.client_side,
@@ -380,6 +450,7 @@ async fn rotate(cx: Cx) -> Result<Response> {
         key_version: rotated.version,
         rotated_at: rotated.since.to_string(),
         rotation_proved: rotated.proved,
+        wallet_frozen: stands.wallet.is_some_and(|(_, frozen)| frozen),
         stock: rotated.stock.into(),
     })
 }

@@ -49,7 +49,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
     let refuse = |error: Error| Box::new(Response::error(error));
     match route.auth {
-        Auth::None => Ok(Admitted { caller: Caller::Public, budget: public_budget(rt, route, request)? }),
+        Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin => {
+            Ok(Admitted { caller: Caller::Public, budget: public_budget(rt, route, request)? })
+        }
         Auth::Admin => {
             admin(rt, request).map_err(refuse)?;
             Ok(Admitted { caller: Caller::Admin, budget: None })
@@ -123,7 +125,7 @@ const FORWARDING: [&str; 6] =
 
 /// The settings for this request. A server that listens on loopback is generous, since only its own machine asks; what
 /// a proxy on that machine passes on comes from the world (ruling ledger 20). Also a word for the name of the bucket.
-fn figures<'a>(environment: &'a Environment, request: &Request) -> (&'a Settings, &'static str) {
+pub(super) fn figures<'a>(environment: &'a Environment, request: &Request) -> (&'a Settings, &'static str) {
     let own = environment.settings.client_address_header.as_str();
     let forwarded = FORWARDING.iter().any(|name| request.headers.contains_key(*name));
     match forwarded || (!own.is_empty() && request.headers.contains_key(own)) {
@@ -142,6 +144,8 @@ fn public_budget(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<O
         Limit::Registration => ("registration", Rate::per(settings.registrations_per_hour, 60)),
         Limit::Disputes => ("disputes", Rate::per(settings.disputes_per_hour, 60)),
         Limit::Signup => ("signup", Rate::per(settings.signups_per_day, 24 * 60)),
+        Limit::PayRead => ("pay reads", Rate::per_minute(settings.pay_reads_per_minute)),
+        Limit::PayWrite => ("pay writes", Rate::per_minute(settings.pay_writes_per_address)),
         Limit::None | Limit::Key | Limit::Agent | Limit::AgentPatient => return Ok(None),
     };
     if rate.amount == 0 {

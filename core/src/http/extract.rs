@@ -42,6 +42,11 @@ impl Cx {
         self.rt.now()
     }
 
+    /// The settings as they are for this request: what a proxy passes on comes from the world (ruling ledger 20).
+    pub fn figures(&self) -> &Settings {
+        auth::figures(self.rt.environment(), &self.request).0
+    }
+
     /// What a GET of this path answers to the same caller, for answers made of others. Draws on no budget. The route must
     /// want no more of the caller than this one.
     pub async fn ask(&self, path: &str, query: &str) -> Result<Bytes> {

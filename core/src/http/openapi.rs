@@ -108,7 +108,8 @@ mod generate {
             json!({ route.success.to_string(): body, "4XX": failure.clone(), "5XX": failure }),
         );
         let scheme = match route.auth {
-            Auth::None => None,
+            // What is signed is in the body.
+            Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin => None,
             Auth::Key => Some("key"),
             Auth::Agent => Some("agent"),
             Auth::Admin => Some("admin"),

@@ -18,6 +18,12 @@ pub enum Auth {
     Agent,
     /// `X-Admin-Key`.
     Admin,
+    /// An agent's signature inside the body, which the handler checks.
+    Signed,
+    /// That, or the signature of an admin key of the ledger.
+    SignedOrAdmin,
+    /// The signature of an admin key of the ledger.
+    SignedAdmin,
 }
 
 /// Which budget a request draws on.
@@ -42,6 +48,10 @@ pub enum Limit {
     Disputes,
     /// Key sign-ups per client address and day.
     Signup,
+    /// Reads of the ledger per client address.
+    PayRead,
+    /// Writes of the ledger per client address, before any signature is checked (ruling ledger 18).
+    PayWrite,
 }
 
 /// What a route reads as body.
@@ -101,6 +111,8 @@ pub struct Route {
     pub params: &'static [Param],
     pub request: Option<SchemaOf>,
     pub response: Option<SchemaOf>,
+    /// Changes an answer before it goes; given the brand too.
+    pub dress: Option<fn(&mut Response, &str)>,
     /// Status of success, for the documentation.
     pub success: u16,
 }
@@ -124,6 +136,7 @@ impl Route {
             params: &[],
             request: None,
             response: None,
+            dress: None,
             success: 200,
         }
     }
@@ -165,6 +178,18 @@ impl Route {
     /// Needs `X-Admin-Key`.
     pub const fn admin(mut self) -> Self {
         self.auth = Auth::Admin;
+        self
+    }
+
+    /// Takes a signature inside the body instead of a key; or nothing, where `auth` says so.
+    pub const fn signed(mut self, auth: Auth) -> Self {
+        self.auth = auth;
+        self
+    }
+
+    /// Has every answer go through `dress`.
+    pub const fn dressed(mut self, dress: fn(&mut Response, &str)) -> Self {
+        self.dress = Some(dress);
         self
     }
 

@@ -257,6 +257,7 @@ pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
 pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFuture<'static, Response> {
     Box::pin(async move {
         let (head, open, Matched { route, params }) = (request.method == Method::HEAD, matched.is_open(), matched);
+        let brand = route.dress.map(|dress| (dress, rt.environment().settings.brand.clone()));
         let mut response = match auth::admit(&*rt, route, &request).await {
             Err(refusal) => *refusal,
             Ok(Admitted { caller, budget }) => {
@@ -272,6 +273,9 @@ pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFu
                 response
             }
         };
+        if let Some((dress, brand)) = brand {
+            dress(&mut response, &brand);
+        }
         cors(&mut response, open);
         if head {
             without_body(&mut response);

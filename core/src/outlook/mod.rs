@@ -17,6 +17,7 @@ pub(crate) mod scores;
 
 pub use days::{Look, Looked};
 pub use routes::ROUTES;
+pub(crate) use routes::base_rate;
 pub use scores::{AnyScore, Scores};
 
 use crate::actor::{Entry, query};

@@ -10,6 +10,7 @@ use super::scores::{Score, Scores};
 use crate::country::routes::input;
 use crate::country::{Detect, State, Subject, round, strictest};
 use crate::deployment::{self, WhoAmI};
+use crate::forecast::{self, Ahead};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, Filter, Select, Status};
 use crate::starter::{self, Platform};
@@ -109,7 +110,7 @@ pub struct PredictBody {
     current_status: Option<State>,
     factors: Vec<FactorBody>,
     daily: Vec<DayBody>,
-    model_version: &'static str,
+    model_version: String,
     generated_at: String,
     caveats: Vec<String>,
     license: String,
@@ -174,7 +175,8 @@ async fn predict(cx: Cx) -> Result<Response> {
         (_, None) => None,
     };
     let trend = looked.as_ref().and_then(|looked| level::trend_delta(&looked.days));
-    let risk = Box::pin(estimate(&cx, &code, subject.as_ref(), looked.as_ref(), trend, horizon)).await?;
+    let (risk, model_version, license) =
+        Box::pin(learned_or_base(&cx, &code, subject.as_ref(), looked.as_ref(), trend, horizon)).await?;
     let daily = days(&risk, cx.now());
     let probability = daily.last().map_or(0.0, |day| day.cumulative);
     Response::uncached(&PredictBody {
@@ -191,11 +193,34 @@ async fn predict(cx: Cx) -> Result<Response> {
         current_status: current,
         factors: risk.factors.into_iter().map(factor).collect(),
         daily,
-        model_version: MODEL.version,
+        model_version,
         generated_at: cx.now().to_string(),
         caveats: risk.caveats,
-        license: looked.map_or(starter::LICENCE.to_owned(), |looked| strictest(&looked.summary.sources)),
+        license,
     })
+}
+
+/// The learned forecast of a country as a whole, else the base rate; with the version and the licence. A model is learned
+/// for countries, not for what is blocked there.
+async fn learned_or_base(
+    cx: &Cx,
+    country: &str,
+    subject: Option<&Subject>,
+    looked: Option<&Looked>,
+    trend: Option<f64>,
+    horizon: u32,
+) -> Result<(Risk, String, String)> {
+    if subject.is_none()
+        && let Some(ahead) = forecast::ahead(cx, country, horizon).await?
+    {
+        let Ahead { daily, factors, confidence, version, caveats, license } = ahead;
+        let factor = |(name, weight, description)| risk::Factor { name, weight, description };
+        let factors = factors.into_iter().map(factor).collect();
+        return Ok((Risk { daily, confidence, factors, caveats }, version, license));
+    }
+    let risk = estimate(cx, country, subject, looked, trend, horizon).await?;
+    let license = looked.map_or(starter::LICENCE.to_owned(), |looked| strictest(&looked.summary.sources));
+    Ok((risk, MODEL.version.to_owned(), license))
 }
 
 /// Gathers what is known and asks the source of risk.
@@ -217,6 +242,15 @@ async fn estimate(
         scored: looked.is_some_and(|looked| looked.summary.index.score.is_some()),
     };
     Ok(risk::estimate(&known, horizon))
+}
+
+/// The hazard of one day by base rate, the version that says so, and what to know of it: what is served of a country
+/// while no forecast is learned.
+pub(crate) async fn base_rate(cx: &Cx, country: &str) -> Result<(f64, &'static str, Vec<String>)> {
+    let looked = runtime::query(&*cx.rt, country.to_owned(), &Look).await?;
+    let trend = level::trend_delta(&looked.days);
+    let risk = estimate(cx, country, None, Some(&looked), trend, 1).await?;
+    Ok((risk.daily.first().copied().unwrap_or_default(), MODEL.version, risk.caveats))
 }
 
 fn factor(factor: risk::Factor) -> FactorBody {

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::shutdowns;
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::country::Source;
 use crate::event::{Cause, Event, EventKind, Scope};
-use crate::kv::{Direction, Row, Table};
+use crate::kv::{Direction, Row, StoreError, Table, decode_row};
 use crate::measurement::ImportCounts;
 use crate::time::{DAY, MINUTE};
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, forecast};
 
 /// (country, source code, id) of every event.
 const MARKS: Table<(String, u8, String), EventMark> = Table::new(50);
@@ -35,8 +36,19 @@ pub struct EventMark {
     pub kind: EventKind,
     pub scope: Scope,
     pub cause: Cause,
+    /// Ordered because of exams, as the source words the occasion. Not known of rows of version 1.
+    pub exams: bool,
+    /// Stands for the areas that are named: the same for the same areas, 0 for none. 0 in rows of version 1.
+    pub place: u32,
 }
-impl Row for EventMark {}
+impl Row for EventMark {
+    const VERSION: u8 = 2;
+
+    fn upgrade(_: u8, bytes: &[u8]) -> std::result::Result<Self, StoreError> {
+        // Version 1 ended before the last two members, whose zeros are a byte each.
+        decode_row(&[&[Self::VERSION], bytes, &[0, 0]].concat())
+    }
+}
 
 impl EventMark {
     pub fn of(event: &Event) -> EventMark {
@@ -49,8 +61,23 @@ impl EventMark {
             kind: event.kind,
             scope: event.scope,
             cause: event.cause,
+            exams: event.occasion.as_ref().is_some_and(|occasion| occasion.to_lowercase().contains("exam")),
+            place: place(&event.areas),
         }
     }
+}
+
+/// The first four bytes of SHA-256 over the names of areas.
+fn place(areas: &[String]) -> u32 {
+    if areas.is_empty() {
+        return 0;
+    }
+    let mut hash = Sha256::new();
+    for area in areas {
+        hash.update(area.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().iter().take(4).fold(0, |place, byte| place << 8 | u32::from(*byte))
 }
 
 /// How much a source gave a country.
@@ -73,13 +100,17 @@ pub struct GivenEvents {
 
 impl Operation for GivenEvents {
     const ACTOR: Kind = Kind::World;
-    const NAME: &'static str = "given_events";
+    /// The marks of `given_events` had two members less.
+    const NAME: &'static str = "given_marks";
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         GIVEN.put(turn, &(self.source, self.country.clone()), &self.given)?;
         if self.source == Source::AccessNow.code() {
             shutdowns::soon(turn)?;
+        }
+        if !self.marks.is_empty() {
+            forecast::soon(turn)?;
         }
         for (id, mark) in self.marks {
             MARKS.put(turn, &(self.country.clone(), self.source, id), &mark)?;
@@ -110,6 +141,9 @@ impl Operation for ForgetGiven {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if !self.ids.is_empty() {
+            forecast::soon(turn)?;
+        }
         for id in self.ids {
             MARKS.delete(turn, &(self.country.clone(), self.source, id));
         }

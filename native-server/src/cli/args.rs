@@ -59,6 +59,11 @@ pub enum Command {
     Classify(Classify),
     /// Say how well the classifier does on labelled measurements.
     Evaluate(Evaluate),
+    /// Test the shutdown forecast on past years: trained on what was known before each, tested on it.
+    Backtest(Backtest),
+    /// Learn, list and take back forecast models.
+    #[command(subcommand)]
+    Forecast(ForecastCommand),
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -173,6 +178,36 @@ pub struct Evaluate {
     /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Backtest {
+    /// First year that is tested.
+    #[arg(long, value_name = "YEAR")]
+    pub from: i64,
+    /// Last year that is tested. Stands in place of the address that other commands take.
+    #[arg(long = "to", id = "to", value_name = "YEAR", required = true)]
+    pub last: Option<String>,
+    /// Print every number as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ForecastCommand {
+    /// Learn a model now. It is served only when it is better on a temporal hold-out.
+    Train,
+    /// List what was served, newest first: version, time of training, reason.
+    Models,
+    /// Serve an earlier model again.
+    Rollback {
+        /// Number of the model; the one before the served one without it.
+        #[arg(long)]
+        number: Option<u32>,
+        /// Stands in the changelog.
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]

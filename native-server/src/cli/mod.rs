@@ -2,10 +2,12 @@
 
 mod agents;
 mod args;
+mod backtest;
 mod classify;
 mod client;
 mod db;
 mod evaluate;
+mod forecast;
 mod import;
 mod incidents;
 mod keys;
@@ -30,6 +32,8 @@ pub fn main() -> ExitCode {
         Some(Command::Classify(command)) => classify::run(&cli.common, command),
         Some(Command::Evaluate(command)) => evaluate::run(&cli.common, command),
         Some(Command::Import(command)) => import::run(&cli.common, command),
+        Some(Command::Backtest(command)) => backtest::run(&cli.common, command),
+        Some(Command::Forecast(command)) => forecast::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Peers(command)) => peers::run(&cli.common, command),
         Some(Command::Db(command)) => db::run(&cli.common, command),

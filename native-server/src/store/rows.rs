@@ -31,6 +31,7 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Channel => 9,
         Kind::Attestation => 10,
         Kind::Relay => 11,
+        Kind::Ledger => 12,
     }
 }
 

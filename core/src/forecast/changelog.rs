@@ -1,0 +1,144 @@
+//! What happened to the served model, and the operator's part in it (interface 2 and 4.9, spec intelligence 10.9).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::features::FEATURES;
+use super::metrics::Figures;
+use super::model::{Model, NAME};
+use super::routes::date;
+use super::store::{Action, Change, Models, Rollback, Told, Train};
+use crate::country::round;
+use crate::http::{Cx, Response};
+use crate::{Error, Result, order, runtime, world};
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct EntryBody {
+    model: &'static str,
+    version: String,
+    kind: &'static str,
+    /// When the model was trained; of a rollback, when that happened.
+    trained_at: String,
+    change: String,
+    metrics: BTreeMap<&'static str, Option<f64>>,
+    notes: Option<String>,
+    honest_caveats: Vec<String>,
+    live_endpoint: Option<&'static str>,
+    top_features: BTreeMap<&'static str, f64>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ChangelogBody {
+    schema: &'static str,
+    source: &'static str,
+    generated_at: String,
+    merge_note: &'static str,
+    entries: Vec<EntryBody>,
+}
+
+fn metrics(model: &Model) -> BTreeMap<&'static str, Option<f64>> {
+    let Figures { auc, average_precision, brier, brier_skill, ece, .. } = &model.held_out.candidate;
+    let hard = &model.held_out.hard;
+    order::gather([
+        ("auc", *auc),
+        ("average_precision", *average_precision),
+        ("brier", *brier),
+        ("brier_skill", *brier_skill),
+        ("ece", *ece),
+        ("hard_auc", hard.auc),
+        ("hard_average_precision", hard.average_precision),
+        ("hard_brier_skill", hard.brier_skill),
+        ("served_brier", model.held_out.served.as_ref().and_then(|served| served.brier)),
+        ("country_rate_brier", model.held_out.country_rate.brier),
+    ])
+}
+
+fn entry(change: Change, models: &[Model]) -> EntryBody {
+    let model = models.iter().find(|model| model.number == change.number);
+    let mut honest_caveats =
+        vec!["The hard case is a week after 30 days without a start: look at hard_brier_skill first.".to_owned()];
+    if let Some(model) = model {
+        let (from, to) = (date(model.held_out.from), date(model.held_out.to));
+        honest_caveats.push(format!("Figures are of a hold-out from {from} to {to} that training had not seen."));
+        if model.delay > 0 {
+            honest_caveats.push(format!("Trained and tested with a history that is {} days late.", model.delay));
+        }
+    }
+    let weights = model.and_then(|model| model.horizons.get(1)).map(|week| week.weights.as_slice()).unwrap_or_default();
+    EntryBody {
+        model: NAME,
+        version: format!("{NAME}/{}", change.number),
+        kind: "forecast",
+        trained_at: model.map_or(change.at, |model| model.trained).to_string(),
+        change: change.reason,
+        metrics: model.map(metrics).unwrap_or_default(),
+        notes: match change.action {
+            Action::Promoted => None,
+            Action::RolledBack => Some(format!("Rolled back on {} from {NAME}/{}.", change.at, change.before)),
+            Action::Withdrawn => Some(format!("Withdrawn on {}: base rates are served.", change.at)),
+        },
+        honest_caveats,
+        live_endpoint: Some("/v1/forecast/{country}/7day"),
+        top_features: order::gather(FEATURES.iter().zip(weights).map(|((name, _), weight)| (*name, round(*weight)))),
+    }
+}
+
+pub(super) async fn changelog(cx: Cx) -> Result<Response> {
+    cx.kept(changelog_page(&cx)).await
+}
+
+async fn changelog_page(cx: &Cx) -> Result<Response> {
+    let limit = cx.count("limit", 50, 200)? as usize;
+    let (kind, model) = (cx.query("kind")?, cx.query("model")?);
+    let (_, _, models, changes) = runtime::query(&*cx.rt, world::actor().name, &Models).await?;
+    let mut entries: Vec<EntryBody> = changes.into_iter().map(|change| entry(change, &models)).collect();
+    entries.retain(|entry| kind.as_deref().is_none_or(|kind| kind == entry.kind));
+    entries.retain(|entry| model.as_deref().is_none_or(|model| model == entry.model));
+    entries.truncate(limit);
+    Response::json(&ChangelogBody {
+        schema: "model-changelog/v1",
+        source: "the models that this deployment learned and served",
+        generated_at: cx.now().to_string(),
+        merge_note: "Newest first. Figures are those of the hold-out of each model, never of its training rows.",
+        entries,
+    })
+}
+
+/// What came of training or a rollback.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ToldBody {
+    /// Version that is served now; null for base rates.
+    pub served: Option<String>,
+    /// Version that was served before.
+    pub before: Option<String>,
+    /// Why, in a sentence.
+    pub message: String,
+}
+
+fn told(told: Told) -> ToldBody {
+    let version = |number: u32| (number > 0).then(|| format!("{NAME}/{number}"));
+    ToldBody { served: version(told.served), before: version(told.before), message: told.said }
+}
+
+pub(super) async fn train(cx: Cx) -> Result<Response> {
+    Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &Train).await?))
+}
+
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RollbackRequest {
+    /// Number of the model; the one before the served one without it.
+    pub number: Option<u32>,
+    /// Stands in the changelog.
+    pub reason: String,
+}
+
+pub(super) async fn rollback(cx: Cx) -> Result<Response> {
+    let RollbackRequest { number, reason } = cx.json()?;
+    if reason.trim().is_empty() {
+        return Err(Error::bad_request("`reason` must say why."));
+    }
+    let asked = Rollback { number, reason };
+    Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &asked).await?))
+}

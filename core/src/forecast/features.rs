@@ -1,0 +1,119 @@
+//! What a forecast looks at. Every feature is a function of starts up to the last day that was known, and of the dates
+//! that are asked about: nothing of the future can enter.
+
+use serde::{Deserialize, Serialize};
+
+use super::history::{HALF_LIVES, History};
+
+/// How many there are.
+pub const WIDTH: usize = 13;
+/// Days that a country without any start counts as quiet, and at most.
+const LONGEST: f64 = 2000.0;
+/// Days of its region's rate that a country's own rate is mixed with.
+const PRIOR_DAYS: f64 = 90.0;
+/// Least days that a rate is taken over.
+const LEAST_DAYS: f64 = 60.0;
+/// Earlier years that are looked at for exams, and how far their dates may have moved.
+const EXAM_YEARS: i32 = 3;
+const EXAM_SLACK: i32 = 10;
+
+/// A question: of a country, from what was known at the end of one day, about the days `from` to `to`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Question {
+    /// Its place in `Country::all`.
+    pub country: usize,
+    /// Days since the epoch.
+    pub known: i32,
+    pub from: i32,
+    pub to: i32,
+}
+
+/// A family of features: what its contribution is called, and described as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Family {
+    Recent,
+    LongRun,
+    Exams,
+    National,
+}
+
+impl Family {
+    pub const ALL: [Family; 4] = [Family::Recent, Family::LongRun, Family::Exams, Family::National];
+
+    /// On the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Recent => "recent_shutdowns",
+            Family::LongRun => "long_run_rate",
+            Family::Exams => "exam_season",
+            Family::National => "national_shutdowns",
+        }
+    }
+}
+
+/// Names on the wire, and families, in the order of [`features`].
+pub const FEATURES: [(&str, Family); WIDTH] = [
+    ("starts_7d", Family::Recent),
+    ("starts_30d", Family::Recent),
+    ("starts_90d", Family::Recent),
+    ("days_since_last", Family::Recent),
+    ("rate_shrunk_to_region", Family::LongRun),
+    ("recent_rate_30d", Family::Recent),
+    ("recent_rate_150d", Family::Recent),
+    ("exam_years", Family::Exams),
+    ("national_365d", Family::National),
+    ("national_90d", Family::National),
+    ("exams_7d", Family::Exams),
+    ("exams_21d", Family::Exams),
+    ("weeks_of_8", Family::Recent),
+];
+
+/// Earlier years with a start because of exams about the dates that are asked about.
+pub fn exam_years(history: &History, asked: Question) -> u32 {
+    let mut years = 0;
+    for back in 1..=EXAM_YEARS {
+        // 365.2425 days, to the nearest whole day.
+        let shift = (f64::from(back) * 365.2425).round() as i32;
+        let to = (asked.to - shift + EXAM_SLACK).min(asked.known);
+        years += u32::from(history.exams(asked.country, asked.from - shift - EXAM_SLACK, to) > 0.0);
+    }
+    years
+}
+
+/// Starts a day in the long run: the country's own, mixed with those of its region.
+pub fn rate(history: &History, asked: Question) -> f64 {
+    let observed = f64::from(asked.known - history.begins() + 1).max(LEAST_DAYS);
+    let region = history.region(asked.country, asked.known) / observed;
+    (history.ever(asked.country, asked.known) + PRIOR_DAYS * region) / (observed + PRIOR_DAYS)
+}
+
+/// The features of a question.
+pub fn features(history: &History, asked: Question) -> [f64; WIDTH] {
+    let Question { country, known, .. } = asked;
+    let starts = |days: i32| history.starts(country, known - days + 1, known).ln_1p();
+    let national = |days: i32| history.national(country, known - days + 1, known).ln_1p();
+    let rate = rate(history, asked);
+    let recent = history.recent(country, known);
+    // What the long-run rate would have left of itself, so that a quiet country is not taken for a safe one.
+    let shrunk = |value: f64, half_life: f64| (value + rate * half_life / std::f64::consts::LN_2).ln();
+    let [month, season] = [0, 1]
+        .map(|at| shrunk(recent.get(at).copied().unwrap_or_default(), HALF_LIVES.get(at).copied().unwrap_or_default()));
+    let week = |back: i32| history.starts(country, known - 7 * back - 6, known - 7 * back) > 0.0;
+    let weeks: u8 = (0..8).map(|back| u8::from(week(back))).sum();
+    let since = history.since(country, known).map_or(LONGEST, |days| f64::from(days).min(LONGEST));
+    [
+        starts(7),
+        starts(30),
+        starts(90),
+        since.ln_1p(),
+        rate.ln(),
+        month,
+        season,
+        f64::from(exam_years(history, asked)).ln_1p(),
+        national(365),
+        national(90),
+        history.exams(country, known - 6, known).ln_1p(),
+        history.exams(country, known - 20, known).ln_1p(),
+        f64::from(weeks),
+    ]
+}

@@ -1,0 +1,148 @@
+//! How well probabilities fit what happened (methods 3.3).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Bins of equal mass of the calibration error.
+const BINS: usize = 10;
+
+/// A probability and what came of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// 0-1.
+    pub probability: f64,
+    pub happened: bool,
+}
+
+impl Outcome {
+    fn truth(&self) -> f64 {
+        f64::from(u8::from(self.happened))
+    }
+}
+
+/// Figures of a set of outcomes. Null where they have no meaning: no rows, or all alike.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figures {
+    pub rows: u64,
+    pub positives: u64,
+    /// Share of positives.
+    pub base_rate: Option<f64>,
+    /// Area under the ROC curve; ties count half.
+    pub auc: Option<f64>,
+    /// Area under the precision-recall curve, by steps; rows of one probability are one step.
+    pub average_precision: Option<f64>,
+    /// Mean squared error.
+    pub brier: Option<f64>,
+    /// 1 - brier / (base rate x (1 - base rate)).
+    pub brier_skill: Option<f64>,
+    /// Expected calibration error over ten bins of equal mass.
+    pub ece: Option<f64>,
+}
+
+/// Figures of outcomes in any order; nothing depends on it, but for rounding.
+pub fn figures(outcomes: &[Outcome]) -> Figures {
+    let mut sorted = outcomes.to_vec();
+    sorted.sort_unstable_by(|a, b| b.probability.total_cmp(&a.probability));
+    let rows = sorted.len() as f64;
+    let positives = sorted.iter().filter(|outcome| outcome.happened).count() as f64;
+    let negatives = rows - positives;
+    let (mut hits, mut misses, mut area, mut precision) = (0.0, 0.0, 0.0, 0.0);
+    for tied in sorted.chunk_by(|a, b| a.probability == b.probability) {
+        let here = tied.iter().filter(|outcome| outcome.happened).count() as f64;
+        let not = tied.len() as f64 - here;
+        area += not * (hits + here / 2.0);
+        hits += here;
+        misses += not;
+        precision += here * hits / (hits + misses);
+    }
+    let squared: f64 = sorted.iter().map(|outcome| (outcome.probability - outcome.truth()).powi(2)).sum();
+    let (some, both) = (rows > 0.0, positives > 0.0 && negatives > 0.0);
+    let base = positives / rows;
+    let brier = squared / rows;
+    Figures {
+        rows: rows as u64,
+        positives: positives as u64,
+        base_rate: some.then_some(base),
+        auc: both.then(|| area / (positives * negatives)),
+        average_precision: (positives > 0.0).then(|| precision / positives),
+        brier: some.then_some(brier),
+        brier_skill: both.then(|| 1.0 - brier / (base * (1.0 - base))),
+        ece: some.then(|| calibration_error(&sorted)),
+    }
+}
+
+/// Over bins of equal mass of outcomes sorted by probability. Rows of one probability share their mean truth, so that
+/// nothing decides which of them falls into which bin.
+fn calibration_error(sorted: &[Outcome]) -> f64 {
+    let mut smooth = Vec::with_capacity(sorted.len());
+    for tied in sorted.chunk_by(|a, b| a.probability == b.probability) {
+        let mean = tied.iter().map(Outcome::truth).sum::<f64>() / tied.len() as f64;
+        smooth.extend(tied.iter().map(|outcome| outcome.probability - mean));
+    }
+    let (rows, mut rest) = (smooth.len(), smooth.as_slice());
+    let mut gap = 0.0;
+    for bin in 0..BINS {
+        let size = rows * (bin + 1) / BINS - rows * bin / BINS;
+        let (here, after) = rest.split_at(size.min(rest.len()));
+        gap += here.iter().sum::<f64>().abs();
+        rest = after;
+    }
+    gap / rows as f64
+}
+
+/// Calibration of the rows with the highest probabilities.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Top {
+    /// Share of all rows.
+    pub share: f64,
+    pub rows: u64,
+    /// Mean probability.
+    pub predicted: f64,
+    /// Share that happened.
+    pub observed: f64,
+    pub observed_over_predicted: Option<f64>,
+}
+
+/// The calibration of the highest `share` (0-1) of the rows.
+pub fn top(outcomes: &[Outcome], share: f64) -> Top {
+    let mut sorted = outcomes.to_vec();
+    sorted.sort_unstable_by(|a, b| b.probability.total_cmp(&a.probability).then(a.happened.cmp(&b.happened)));
+    sorted.truncate((outcomes.len() as f64 * share) as usize);
+    let rows = sorted.len().max(1) as f64;
+    let predicted = sorted.iter().map(|outcome| outcome.probability).sum::<f64>() / rows;
+    let observed = sorted.iter().map(Outcome::truth).sum::<f64>() / rows;
+    let ratio = (predicted > 0.0).then(|| observed / predicted);
+    Top { share, rows: sorted.len() as u64, predicted, observed, observed_over_predicted: ratio }
+}
+
+/// What alerts at a threshold would have been.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Budget {
+    pub threshold: f64,
+    /// Null without an alert.
+    pub precision: Option<f64>,
+    pub recall: Option<f64>,
+    /// Alerts a day.
+    pub countries_per_day: f64,
+}
+
+/// Alerts at `threshold` over `days` days.
+pub fn budget(outcomes: &[Outcome], threshold: f64, days: usize) -> Budget {
+    let alerts = outcomes.iter().filter(|outcome| outcome.probability >= threshold).count() as f64;
+    let hits = outcomes.iter().filter(|outcome| outcome.probability >= threshold && outcome.happened).count() as f64;
+    let positives = outcomes.iter().filter(|outcome| outcome.happened).count() as f64;
+    Budget {
+        threshold,
+        precision: (alerts > 0.0).then(|| hits / alerts),
+        recall: (positives > 0.0).then(|| hits / positives),
+        countries_per_day: alerts / days.max(1) as f64,
+    }
+}
+
+/// The middle value; of an even number the mean of both.
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    let lower = *values.get(values.len().checked_sub(1)? / 2)?;
+    Some((lower + upper) / 2.0)
+}

@@ -1,0 +1,542 @@
+//! The endpoints of forecasts (interface 4.3 and 4.10, spec intelligence 5.1 to 5.3, 10.9 and 11).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::changelog::{ChangelogBody, RollbackRequest, ToldBody, changelog, rollback, train};
+use super::conformal::{Class, TARGET_MISS};
+use super::features::FEATURES;
+use super::model::{DAYS, Forecast, Model};
+use super::panel::Horizon;
+use super::store::{Forecasts, Served};
+use crate::country::routes::input;
+use crate::country::{Source, round};
+use crate::http::{Cx, Param, Response, Route, handler};
+use crate::starter::{self, Country};
+use crate::time::DAY;
+use crate::{Error, Result, Timestamp, order, outlook, runtime, world};
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/v1/forecast/{country}/7day", handler!(seven_days))
+        .returns::<ForecastBody>()
+        .summary("The risk that a shutdown begins in a country, for today and the seven days after."),
+    Route::get("/v1/forecast/high-risk", handler!(high_risk))
+        .params(&[Param::optional("threshold", "0 to 1, default 0.5.")])
+        .returns::<HighRiskBody>()
+        .summary("Countries with a high risk of a shutdown, the highest first."),
+    Route::post("/v1/forecast/batch", handler!(batch))
+        .accepts::<BatchRequest>()
+        .returns::<BatchBody>()
+        .summary("Forecasts of up to 50 countries."),
+    Route::get("/v1/forecast/{country}/multi-horizon", handler!(multi_horizon))
+        .returns::<MultiBody>()
+        .summary("The risk within 1, 7 and 30 days, with intervals."),
+    Route::get("/v1/atlas/changelog", handler!(changelog))
+        .params(&[
+            Param::optional("kind", "Only entries of this kind, such as `forecast`."),
+            Param::optional("model", "Only entries of this model."),
+            Param::optional("limit", "Default 50, at most 200."),
+        ])
+        .returns::<ChangelogBody>()
+        .summary("Every model that was served, with its figures and caveats."),
+    Route::post("/v1/admin/forecast/train", handler!(train))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<ToldBody>()
+        .summary("Learn a forecast model now; it is served when it is better on a temporal hold-out."),
+    Route::post("/v1/admin/forecast/rollback", handler!(rollback))
+        .admin()
+        .extension()
+        .accepts::<RollbackRequest>()
+        .returns::<ToldBody>()
+        .summary("Serve an earlier forecast model again."),
+];
+
+/// Most countries of a batch.
+const MOST: usize = 50;
+/// Features that are named of a day or a horizon.
+const TOP: usize = 5;
+const DEFAULT_THRESHOLD: f64 = 0.5;
+/// Half-life of confidence in days of a late history.
+const LATE: f64 = 365.0;
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Feature {
+    name: &'static str,
+    /// What it adds to the log odds, against its mean over all countries and days.
+    contribution: f64,
+    /// `up` or `down`.
+    direction: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DayFeatures {
+    day: i32,
+    features: Vec<Feature>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct DayBody {
+    /// Days from today.
+    day: i32,
+    date: String,
+    /// That a shutdown begins on this date; 0.5 and above is elevated.
+    risk: f64,
+    /// That one has begun by the end of this date.
+    cumulative: f64,
+    drivers: Vec<&'static str>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SummaryBody {
+    /// Greatest risk of one day.
+    max_risk: f64,
+    max_risk_day: usize,
+    avg_risk: f64,
+    /// That a shutdown begins within the next seven days: learned and tested as such, not put together from days.
+    risk_7day: f64,
+    /// In words.
+    key_drivers: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct ClassBody {
+    alpha: f64,
+    /// Of the forecasts that were served and are over; null while none is.
+    empirical_coverage: Option<f64>,
+    n_observations: u64,
+}
+
+/// Class-wise adaptive conformal inference.
+#[derive(Debug, Serialize, JsonSchema)]
+struct AciBody {
+    alpha: f64,
+    target_coverage: f64,
+    empirical_coverage: Option<f64>,
+    n_observations: u64,
+    event: ClassBody,
+    quiet: ClassBody,
+    /// What the next seven days may be: `event`, `quiet`, both or neither.
+    set: Vec<&'static str>,
+    set_size: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ForecastBody {
+    country: String,
+    country_name: String,
+    generated_at: String,
+    forecast: Vec<DayBody>,
+    summary: SummaryBody,
+    /// 1 less the width of the 90% interval of the seven-day risk, halved for every year that the history is late; 0 for
+    /// base rates.
+    confidence: f64,
+    model_version: String,
+    /// Alpha of the class `event`; null while only base rates are served.
+    aci_alpha: Option<f64>,
+    aci: Option<AciBody>,
+    top_features_per_day: Vec<DayFeatures>,
+    /// The last day of the history that is used; null without any.
+    history_until: Option<String>,
+    caveats: Vec<String>,
+    license: String,
+}
+
+pub(super) fn date(day: i32) -> String {
+    Timestamp(i64::from(day) * DAY).to_date_text()
+}
+
+fn class(class: &Class) -> ClassBody {
+    ClassBody {
+        alpha: round(class.alpha),
+        empirical_coverage: class.coverage().map(round),
+        n_observations: class.judged,
+    }
+}
+
+fn top(contributions: &[f64]) -> Vec<Feature> {
+    let mut named: Vec<(&'static str, f64)> =
+        FEATURES.iter().zip(contributions).map(|((name, _), value)| (*name, *value)).collect();
+    order::sort_by(&mut named, |a, b| b.1.abs().total_cmp(&a.1.abs()));
+    named.truncate(TOP);
+    let feature = |(name, value): (&'static str, f64)| Feature {
+        name,
+        contribution: round(value),
+        direction: if value < 0.0 { "down" } else { "up" },
+    };
+    named.into_iter().map(feature).collect()
+}
+
+/// What a reader must know beside the numbers.
+fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
+    let mut found = vec![
+        "History tells where shutdowns begin far better than when.".to_owned(),
+        "No election dates are used.".to_owned(),
+    ];
+    if model.delay > 0 {
+        let until = date(model.until);
+        found.push(format!(
+            "The newest imported shutdown began on {until}: the model was trained to forecast with a history that is {} \
+             days late.",
+            model.delay
+        ));
+    }
+    if forecast.drivers.is_empty() {
+        found.push("Nothing raises the risk here above that of an average country.".to_owned());
+    }
+    found
+}
+
+fn license(cx: &Cx) -> String {
+    Source::AccessNow.licence_under(cx.settings()).to_owned()
+}
+
+fn confidence(model: &Model, forecast: &Forecast) -> f64 {
+    let width = forecast.horizons.get(1).map_or(1.0, |week| week.high - week.low);
+    round((1.0 - width).clamp(0.0, 1.0) * 0.5f64.powf(f64::from(model.delay) / LATE))
+}
+
+fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> ForecastBody {
+    let mut none = 1.0;
+    let seasonal = super::features::Family::Exams;
+    let mut days = Vec::new();
+    for (day, of) in (0..).zip(&forecast.days) {
+        none *= 1.0 - of.risk;
+        let drivers =
+            forecast.drivers.iter().map(|(family, _)| *family).filter(|family| *family != seasonal || of.exams);
+        days.push(DayBody {
+            day,
+            date: date(forecast.today + day),
+            risk: round(of.risk),
+            cumulative: round(1.0 - none),
+            drivers: drivers.map(|family| family.name()).collect(),
+        });
+    }
+    let (max_risk, max_risk_day) = forecast.max_risk();
+    let set = model.sets.set(forecast.risk(1)).names();
+    let (event, quiet) = (class(&model.sets.event), class(&model.sets.quiet));
+    ForecastBody {
+        country: country.code.to_owned(),
+        country_name: country.name.to_owned(),
+        generated_at: forecast.at.to_string(),
+        summary: SummaryBody {
+            max_risk: round(max_risk),
+            max_risk_day,
+            avg_risk: round(forecast.days.iter().map(|day| day.risk).sum::<f64>() / f64::from(DAYS)),
+            risk_7day: round(forecast.risk(1)),
+            key_drivers: forecast.drivers.iter().map(|(_, words)| words.clone()).collect(),
+        },
+        forecast: days,
+        confidence: confidence(model, forecast),
+        model_version: model.version(),
+        aci_alpha: Some(event.alpha),
+        aci: Some(AciBody {
+            alpha: event.alpha,
+            target_coverage: 1.0 - TARGET_MISS,
+            empirical_coverage: event.empirical_coverage,
+            n_observations: event.n_observations,
+            event,
+            quiet,
+            set_size: set.len(),
+            set,
+        }),
+        top_features_per_day: (0..)
+            .zip(&forecast.days)
+            .map(|(day, of)| DayFeatures { day, features: top(&of.contributions) })
+            .collect(),
+        history_until: Some(date(model.until)),
+        caveats: caveats(model, forecast),
+        license: license(cx),
+    }
+}
+
+/// What is served without a model: the base rate of incidents, and that it is no more.
+async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
+    let (hazard, version, mut caveats) = outlook::base_rate(cx, country.code).await?;
+    caveats.insert(0, "There is no shutdown history to learn from: these are base rates and nothing else.".to_owned());
+    let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
+    let by = |days: i32| 1.0 - (1.0 - hazard).powi(days);
+    let day = |day| DayBody {
+        day,
+        date: date(today + day),
+        risk: round(hazard),
+        cumulative: round(by(day + 1)),
+        drivers: Vec::new(),
+    };
+    Ok(ForecastBody {
+        country: country.code.to_owned(),
+        country_name: country.name.to_owned(),
+        generated_at: cx.now().to_string(),
+        forecast: (0..DAYS).map(day).collect(),
+        summary: SummaryBody {
+            max_risk: round(hazard),
+            max_risk_day: 0,
+            avg_risk: round(hazard),
+            risk_7day: round(by(Horizon::WEEK.days)),
+            key_drivers: Vec::new(),
+        },
+        confidence: 0.0,
+        model_version: version.to_owned(),
+        aci_alpha: None,
+        aci: None,
+        top_features_per_day: Vec::new(),
+        history_until: None,
+        caveats,
+        license: starter::LICENCE.to_owned(),
+    })
+}
+
+async fn served(cx: &Cx, countries: Option<Vec<String>>) -> Result<Option<Served>> {
+    runtime::query(&*cx.rt, world::actor().name, &Forecasts { countries }).await
+}
+
+async fn of_country(cx: &Cx, country: &Country) -> Result<ForecastBody> {
+    match served(cx, Some(vec![country.code.to_owned()])).await? {
+        Some(Served { model, forecasts }) if !forecasts.is_empty() => {
+            let forecast = forecasts.first().map(|(_, forecast)| body(cx, country, &model, forecast));
+            forecast.ok_or_else(|| Error::internal("a forecast is gone"))
+        }
+        _ => base_rate(cx, country).await,
+    }
+}
+
+/// What the detection group's `predict` says where a model is served.
+pub(crate) struct Ahead {
+    /// One-day hazards of the days from tomorrow.
+    pub daily: Vec<f64>,
+    /// Name, part of the log odds of the seven-day risk, in words.
+    pub factors: Vec<(&'static str, f64, String)>,
+    pub confidence: f64,
+    pub version: String,
+    pub caveats: Vec<String>,
+    pub license: String,
+}
+
+/// The next `horizon` days (1 to 30) of a country by the served model; `None` without one. After the seventh day one
+/// hazard serves for all, so that 30 days together have the risk that was learned for them.
+pub(crate) async fn ahead(cx: &Cx, country: &str, horizon: u32) -> Result<Option<Ahead>> {
+    let found = served(cx, Some(vec![country.to_owned()])).await?;
+    let Some(Served { model, forecasts }) = found else { return Ok(None) };
+    let Some((_, forecast)) = forecasts.first() else { return Ok(None) };
+    let mut daily: Vec<f64> = forecast.days.iter().skip(1).map(|day| day.risk).collect();
+    let quiet: f64 = daily.iter().map(|risk| 1.0 - risk).product();
+    let rest = Horizon::MONTH.days - Horizon::WEEK.days;
+    let left = ((1.0 - forecast.risk(2)) / quiet).min(1.0);
+    daily.extend((0..rest).map(|_| 1.0 - left.powf(1.0 / f64::from(rest))));
+    daily.truncate(horizon as usize);
+    let week = forecast.horizons.get(1).map(|week| week.contributions.as_slice()).unwrap_or_default();
+    let weight = |family| {
+        let of = FEATURES.iter().zip(week).filter(|((_, of), _)| *of == family);
+        round(of.map(|(_, value)| value).sum())
+    };
+    let factors = forecast.drivers.iter().map(|(family, words)| (family.name(), weight(*family), words.clone()));
+    Ok(Some(Ahead {
+        daily,
+        factors: factors.collect(),
+        confidence: confidence(&model, forecast),
+        version: model.version(),
+        caveats: caveats(&model, forecast),
+        license: license(cx),
+    }))
+}
+
+async fn seven_days(cx: Cx) -> Result<Response> {
+    let page = async {
+        let country = input::path_country(&cx, "country")?;
+        Response::json(&Box::pin(of_country(&cx, country)).await?)
+    };
+    cx.kept(page).await
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct HighRisk {
+    country: String,
+    country_name: String,
+    /// Greatest risk of one day.
+    max_risk: f64,
+    max_risk_day: usize,
+    /// Of the next seven days together.
+    risk_7day: f64,
+    drivers: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HighRiskBody {
+    /// By the greater of `max_risk` and `risk_7day`.
+    high_risk_countries: Vec<HighRisk>,
+    /// The same.
+    countries: Vec<HighRisk>,
+    count: usize,
+    threshold: f64,
+    generated_at: String,
+    model_version: Option<String>,
+    caveats: Vec<String>,
+    license: String,
+}
+
+async fn high_risk(cx: Cx) -> Result<Response> {
+    cx.kept(high_risk_page(&cx)).await
+}
+
+async fn high_risk_page(cx: &Cx) -> Result<Response> {
+    let threshold = match cx.query("threshold")? {
+        None => DEFAULT_THRESHOLD,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|least| (0.0..=1.0).contains(least))
+            .ok_or_else(|| Error::bad_request("Query parameter `threshold` must be a number from 0 to 1."))?,
+    };
+    let found = served(cx, None).await?;
+    let mut rows = Vec::new();
+    let mut caveats = Vec::new();
+    match &found {
+        None => caveats.push("There is no shutdown history to learn from: nothing is called high risk.".to_owned()),
+        Some(Served { model, forecasts }) => {
+            if model.delay > 0 {
+                caveats.push(format!("The history is {} days late.", model.delay));
+            }
+            rows.extend(forecasts.iter().map(|(code, forecast)| {
+                let (max_risk, max_risk_day) = forecast.max_risk();
+                HighRisk {
+                    country: code.clone(),
+                    country_name: world::name(code),
+                    max_risk: round(max_risk),
+                    max_risk_day,
+                    risk_7day: round(forecast.risk(1)),
+                    drivers: forecast.drivers.iter().map(|(_, words)| words.clone()).collect(),
+                }
+            }));
+        }
+    }
+    let most = |row: &HighRisk| row.max_risk.max(row.risk_7day);
+    rows.retain(|row| most(row) >= threshold);
+    order::sort_by(&mut rows, |a, b| most(b).total_cmp(&most(a)).then_with(|| a.country.cmp(&b.country)));
+    Response::json(&HighRiskBody {
+        count: rows.len(),
+        countries: rows.clone(),
+        high_risk_countries: rows,
+        threshold,
+        generated_at: cx.now().to_string(),
+        model_version: found.map(|served| served.model.version()),
+        caveats,
+        license: license(cx),
+    })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct BatchRequest {
+    /// ISO 3166-1 alpha-2, up to 50.
+    countries: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct BatchError {
+    country: String,
+    error: &'static str,
+    message: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BatchBody {
+    count: usize,
+    generated_at: String,
+    results: Vec<ForecastBody>,
+    errors: Vec<BatchError>,
+}
+
+async fn batch(cx: Cx) -> Result<Response> {
+    let request: BatchRequest = cx.json()?;
+    let asked = request.countries.filter(|asked| !asked.is_empty());
+    let asked = asked.ok_or_else(|| Error::bad_request("`countries` must name at least one."))?;
+    if asked.len() > MOST {
+        return Err(Error::bad_request(format!("`countries` takes at most {MOST}.")));
+    }
+    let (mut results, mut errors) = (Vec::new(), Vec::new());
+    for text in asked {
+        let known = input::country(&text).and_then(|country| {
+            country.map_err(|code| Error::not_found(format!("{code} is not an ISO 3166-1 country code.")))
+        });
+        match known {
+            Ok(country) => results.push(Box::pin(of_country(&cx, country)).await?),
+            Err(error) => errors.push(BatchError {
+                country: text,
+                error: error.code.as_str(),
+                message: error.into_details().message.into_owned(),
+            }),
+        }
+    }
+    Response::uncached(&BatchBody { count: results.len(), generated_at: cx.now().to_string(), results, errors })
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct HorizonBody {
+    probability: f64,
+    /// Of the fit: it holds what the coefficients may be, not what the model does not know. Null for base rates.
+    interval_90: Option<[f64; 2]>,
+    top_features: Vec<Feature>,
+    /// Not measured: countries are never left out of training.
+    loco_auc: Option<f64>,
+    threshold: f64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MultiBody {
+    country: String,
+    country_name: String,
+    generated_at: String,
+    model_version: String,
+    /// `1d`, `7d` and `30d`.
+    horizons: BTreeMap<&'static str, HorizonBody>,
+    caveats: Vec<String>,
+    license: String,
+}
+
+async fn multi_horizon(cx: Cx) -> Result<Response> {
+    cx.kept(multi_page(&cx)).await
+}
+
+async fn multi_page(cx: &Cx) -> Result<Response> {
+    let country = input::path_country(cx, "country")?;
+    let found = served(cx, Some(vec![country.code.to_owned()])).await?;
+    let forecast = found.as_ref().and_then(|served| Some((&served.model, &served.forecasts.first()?.1)));
+    let horizon = |probability, interval_90, top_features| HorizonBody {
+        probability: round(probability),
+        interval_90,
+        top_features,
+        loco_auc: None,
+        threshold: DEFAULT_THRESHOLD,
+    };
+    let body = match forecast {
+        Some((model, forecast)) => MultiBody {
+            country: country.code.to_owned(),
+            country_name: country.name.to_owned(),
+            generated_at: forecast.at.to_string(),
+            model_version: model.version(),
+            horizons: order::gather(Horizon::ALL.iter().zip(&forecast.horizons).map(|(of, risk)| {
+                let interval = Some([round(risk.low), round(risk.high)]);
+                (of.name, horizon(risk.probability, interval, top(&risk.contributions)))
+            })),
+            caveats: caveats(model, forecast),
+            license: license(cx),
+        },
+        None => {
+            let base = Box::pin(base_rate(cx, country)).await?;
+            let hazard = base.summary.max_risk;
+            let of = |of: Horizon| (of.name, horizon(1.0 - (1.0 - hazard).powi(of.days), None, Vec::new()));
+            MultiBody {
+                country: base.country,
+                country_name: base.country_name,
+                generated_at: base.generated_at,
+                model_version: base.model_version,
+                horizons: order::gather(Horizon::ALL.map(of)),
+                caveats: base.caveats,
+                license: base.license,
+            }
+        }
+    };
+    Response::json(&body)
+}

@@ -1,0 +1,322 @@
+//! What operators sign: grants, freezes, caps, forced ends of escrows, and the keys they sign with (spec ledger 14; rulings
+//! ledger 7, 19 and 21).
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{self, Books, MAX_AMOUNT, name_of};
+use super::envelope::{Fields, MAX_NONCE, MAX_TEXT, SKEW, time};
+use super::escrow;
+use super::json::{self, Json};
+use super::reason::{Reason, Refusal, Ruled, ensure};
+use super::rows::{ADMIN_KEYS, AdminKey, AuditRow, Micro, Name, Role, Signed, Space, id, id_text, parse_id};
+use super::sweep;
+use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::crypto::encoding::encode_hex;
+use crate::crypto::hash::sha256;
+use crate::kv::Direction;
+use crate::time::MINUTE;
+use crate::{Error, Result, Timestamp};
+
+/// How long an action may be valid, in microseconds (spec ledger 11).
+pub const MAX_WINDOW: i64 = 10 * MINUTE;
+/// Most recipients of an allowlist.
+const MAX_ALLOWED: usize = 100;
+/// Most admin keys, revoked ones too.
+const MAX_KEYS: usize = 100;
+
+/// What an operator wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    Grant { name: Name, amount: Micro },
+    Freeze { name: Name, frozen: bool },
+    Cap { name: Name, daily: Option<Micro>, per_tx: Option<Micro>, allowlist: Option<Option<Vec<Name>>> },
+    FreezeAll { frozen: bool, faucet_disabled: Option<bool> },
+    Escrow { id: super::rows::Id, release: bool },
+}
+
+/// A signed action, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Action {
+    /// Its word, which is that of the route.
+    pub action: String,
+    pub audience: String,
+    pub nonce: String,
+    pub issued: Timestamp,
+    pub until: Timestamp,
+    pub reason: Option<String>,
+    pub wish: Wish,
+}
+
+impl Action {
+    /// Reads the canonical bytes of an action of this brand.
+    pub fn read(brand: &str, canonical: &[u8]) -> Option<Action> {
+        let Json::Object(members) = json::parse(canonical, json::MAX_DEPTH)? else { return None };
+        let mut fields = Fields(members);
+        if fields.text("schema", 1, 64)? != format!("{brand}-pay-admin-action/v1") {
+            return None;
+        }
+        let action = fields.text("action", 1, 32)?;
+        let until = match fields.0.get("valid_until_ts") {
+            Some(Json::Integer(_)) => Timestamp::from_millis(fields.integer("valid_until_ts")?),
+            _ => time(&fields.text("valid_until_ts", 1, 40)?)?,
+        };
+        let read = Action {
+            audience: fields.text("audience", 1, MAX_NONCE)?,
+            nonce: fields.text("action_nonce", 1, MAX_NONCE)?,
+            issued: time(&fields.text("issued_at", 1, 40)?)?,
+            until,
+            reason: fields.maybe("reason", MAX_TEXT)?,
+            wish: fields.wish(brand, &action)?,
+            action,
+        };
+        fields.0.is_empty().then_some(read)
+    }
+
+    /// Roles that may do it, besides `all`.
+    fn role(&self) -> Role {
+        match self.wish {
+            Wish::Grant { .. } => Role::Grant,
+            Wish::Cap { .. } => Role::Cap,
+            Wish::Freeze { .. } | Wish::FreezeAll { .. } | Wish::Escrow { .. } => Role::Freeze,
+        }
+    }
+}
+
+impl Fields {
+    fn name(&mut self, brand: &str) -> Option<Name> {
+        let did = self.did("did")?;
+        name_of(brand, &did).map(str::to_owned)
+    }
+
+    fn wish(&mut self, brand: &str, action: &str) -> Option<Wish> {
+        Some(match action {
+            "grant" => {
+                let amount = Micro::try_from(self.integer("amount_micro")?).ok()?;
+                Wish::Grant {
+                    name: self.name(brand)?,
+                    amount: Some(amount).filter(|amount| (1..=MAX_AMOUNT).contains(amount))?,
+                }
+            }
+            "freeze" => Wish::Freeze { name: self.name(brand)?, frozen: self.flag("frozen")? },
+            "cap" => Wish::Cap {
+                name: self.name(brand)?,
+                daily: self.cap("daily_cap_micro")?,
+                per_tx: self.cap("per_tx_cap_micro")?,
+                allowlist: self.allowlist(brand)?,
+            },
+            "freeze_all" => {
+                let faucet = self.0.contains_key("faucet_disabled");
+                Wish::FreezeAll {
+                    frozen: self.flag("frozen")?,
+                    faucet_disabled: if faucet { Some(self.flag("faucet_disabled")?) } else { None },
+                }
+            }
+            "escrow_release" | "escrow_refund" => Wish::Escrow {
+                id: parse_id(&self.text("escrow_id", 1, MAX_NONCE)?)?,
+                release: action == "escrow_release",
+            },
+            _ => return None,
+        })
+    }
+
+    #[allow(clippy::option_option)]
+    fn cap(&mut self, name: &str) -> Option<Option<Micro>> {
+        match self.0.contains_key(name) {
+            true => {
+                let cap = Micro::try_from(self.integer(name)?).ok()?;
+                (cap <= MAX_AMOUNT).then_some(Some(cap))
+            }
+            false => Some(None),
+        }
+    }
+
+    /// A list of DIDs; the word `none` takes the restriction off, since a null is in no signature.
+    #[allow(clippy::option_option)]
+    fn allowlist(&mut self, brand: &str) -> Option<Option<Option<Vec<Name>>>> {
+        match self.0.remove("allowlist") {
+            None => Some(None),
+            Some(Json::Text(word)) if word == "none" => Some(Some(None)),
+            Some(Json::List(items)) if items.len() <= MAX_ALLOWED => {
+                let name = |item: Json| match item {
+                    Json::Text(did) => name_of(brand, &did).map(str::to_owned),
+                    _ => None,
+                };
+                Some(Some(Some(items.into_iter().map(name).collect::<Option<_>>()?)))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// The id of an admin key: the first 16 hexadecimal digits of its SHA-256.
+pub fn keyid(key: &[u8; 32]) -> String {
+    let mut id = encode_hex(&sha256(key));
+    id.truncate(16);
+    id
+}
+
+/// The key of that id, while it is active.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FindKey {
+    pub keyid: String,
+}
+
+impl Query for FindKey {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "admin_key";
+    type Reply = Option<[u8; 32]>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<[u8; 32]>> {
+        Ok(ADMIN_KEYS.get(view, &(self.keyid,))?.filter(|key| key.active).map(|key| key.key))
+    }
+}
+
+/// All admin keys, revoked ones too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadKeys;
+
+impl Query for ReadKeys {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "admin_keys";
+    type Reply = Vec<(String, AdminKey)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let rows = ADMIN_KEYS.scan(view, &ADMIN_KEYS.range(), Direction::Ascending, MAX_KEYS)?;
+        Ok(rows.into_iter().map(|((keyid,), key)| (keyid, key)).collect())
+    }
+}
+
+/// Adds an admin key, or ends one; only the operator's own routes do this (ruling ledger 21).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetAdminKey {
+    pub key: [u8; 32],
+    pub role: Role,
+    pub active: bool,
+}
+
+impl Operation for SetAdminKey {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "set_admin_key";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let keyid = keyid(&self.key);
+        let mut books = Books::of(turn)?;
+        let known = ADMIN_KEYS.get(books.space, &(keyid.clone(),))?;
+        let keys = ADMIN_KEYS.scan(books.space, &ADMIN_KEYS.range(), Direction::Ascending, MAX_KEYS)?;
+        match &known {
+            None if !self.active => return Err(Error::not_found("There is no such admin key.")),
+            None if keys.len() == MAX_KEYS => {
+                return Err(Error::conflict("There are as many admin keys as there can be."));
+            }
+            _ => {}
+        }
+        let since = books.stamp();
+        let row = AdminKey { key: self.key, role: self.role, active: self.active, since };
+        ADMIN_KEYS.put(books.space, &(keyid.clone(),), &row)?;
+        books.audit(AuditRow {
+            actor: "operator".to_owned(),
+            action: if self.active { "admin_key_add" } else { "admin_key_revoke" }.to_owned(),
+            subject: keyid,
+            amount: 0,
+            signed: None,
+        })?;
+        books.close().map(|_| ())
+    }
+}
+
+/// An action whose signature was verified under an admin key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Direct {
+    pub keyid: String,
+    pub signed: Signed,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Directed {
+    Refused(Reason),
+    Wallet { name: Name, wallet: Box<super::rows::Wallet>, at: Timestamp },
+    System { frozen: bool, faucet_disabled: bool, at: Timestamp },
+    Escrow(Box<escrow::Stand>),
+}
+
+impl Operation for Direct {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "direct";
+    type Reply = Directed;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Directed> {
+        let settings = turn.settings;
+        let action =
+            Action::read(&settings.brand, &self.signed.canonical).ok_or_else(|| Error::internal("no action"))?;
+        let mut books = Books::of(turn)?;
+        let directed = match direct(&mut books, &self, &action) {
+            Ok(directed) => directed,
+            Err(Refusal::No(reason)) => Directed::Refused(reason),
+            Err(Refusal::Fault(error)) => return Err(error),
+        };
+        let due = books.close()?;
+        sweep::plan(turn, due)?;
+        Ok(directed)
+    }
+}
+
+fn direct(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
+    let key = ADMIN_KEYS.get(books.space, &(by.keyid.clone(),))?.filter(|key| key.active && key.key == by.signed.key);
+    let key = key.ok_or(Reason::AdminKeyNotFound)?;
+    ensure(books.now <= action.until, Reason::AdminExpired)?;
+    let ahead = action.until.since(books.now) <= MAX_WINDOW + SKEW;
+    ensure(ahead && action.until.since(action.issued) <= MAX_WINDOW, Reason::AdminWindowTooLong)?;
+    ensure(key.role == Role::All || key.role == action.role(), Reason::AdminRoleNotAuthorized)?;
+    let nonce = id(Space::Admin, &by.keyid, &action.nonce);
+    ensure(!books.is_burnt(&nonce)?, Reason::AdminNonceSeen)?;
+    let (directed, subject, amount) = act(books, by, action)?;
+    books.burn(&nonce, action.until.plus(SKEW))?;
+    let word = if matches!(action.wish, Wish::Grant { .. }) { "credit_grant" } else { action.action.as_str() };
+    books.audit_signed(&by.keyid, word, &subject, amount, &by.signed)?;
+    Ok(directed)
+}
+
+/// Does it; with what it was done to, and the amount.
+fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<(Directed, String, Micro)> {
+    let at = books.stamp();
+    Ok(match &action.wish {
+        Wish::Grant { name, amount } => {
+            let wallet = Box::new(books.grant(name, at, *amount)?);
+            (Directed::Wallet { name: name.clone(), wallet, at }, name.clone(), *amount)
+        }
+        Wish::Freeze { name, frozen } => {
+            ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
+            let wallet = books.change(name, at, |wallet| {
+                wallet.frozen = *frozen;
+                Ok(())
+            })?;
+            (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, name.clone(), 0)
+        }
+        Wish::Cap { name, daily, per_tx, allowlist } => {
+            ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
+            let wallet = books.change(name, at, |wallet| {
+                wallet.daily_cap = daily.unwrap_or(wallet.daily_cap);
+                wallet.per_tx_cap = per_tx.unwrap_or(wallet.per_tx_cap);
+                if let Some(allowlist) = allowlist {
+                    wallet.allowlist = allowlist.clone();
+                }
+                Ok(())
+            })?;
+            (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, name.clone(), 0)
+        }
+        Wish::FreezeAll { frozen, faucet_disabled } => {
+            books.book.frozen_for = book::frozen_for(&books.book, books.now);
+            books.book.frozen_since = frozen.then_some(books.now);
+            books.book.faucet_disabled = faucet_disabled.unwrap_or(books.book.faucet_disabled);
+            let faucet_disabled = books.book.faucet_disabled;
+            (Directed::System { frozen: *frozen, faucet_disabled, at }, "system".to_owned(), 0)
+        }
+        Wish::Escrow { id, release } => {
+            let stand = escrow::force(books, id, &by.keyid, *release, action.reason.clone(), &by.signed)?;
+            let amount = stand.escrow.amount;
+            (Directed::Escrow(Box::new(stand)), id_text(id), amount)
+        }
+    })
+}

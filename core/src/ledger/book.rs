@@ -1,0 +1,330 @@
+//! The books while an operation has them open: wallets, the order of events, the clock that stands still in a freeze, and
+//! what left a wallet in 24 hours.
+//!
+//! Every operation first finds out whether it may do what it is asked, and only then writes: a refusal is an answer, not a
+//! failure, so what was written before it would stay.
+
+use super::envelope::MAX_DID;
+use super::reason::{Reason, Ruled, ensure};
+use super::rows::{
+    AUDIT, AuditRow, BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, Id, MINUTES, Micro, Name, OUT,
+    Signed, WALLETS, Wallet,
+};
+use crate::actor::Turn;
+use crate::kv::{Desc, Direction, Read, Write};
+use crate::time::{DAY, MINUTE};
+use crate::{Error, Result, Timestamp};
+
+/// Largest amount of one payment, in micro-credits (spec ledger 11).
+pub const MAX_AMOUNT: Micro = 1_000_000_000_000_000;
+/// All money there may be: what JavaScript counts exactly (ruling ledger 19).
+pub const MAX_SUPPLY: Micro = super::json::MAX_INTEGER;
+/// Cap of what leaves a new wallet in 24 hours, and of one payment (spec ledger 11).
+pub const DAILY_CAP: Micro = 1_000_000_000;
+pub const PER_TX_CAP: Micro = 100_000_000;
+/// How long an unregistered wallet that never held credit stays, in microseconds (ruling ledger 6).
+pub const IDLE_LIFE: i64 = 7 * DAY;
+
+/// The name in a DID of this brand; `None` for what is no DID (spec ledger 1).
+pub fn name_of<'a>(brand: &str, did: &'a str) -> Option<&'a str> {
+    let name = did.strip_prefix("did:")?.strip_prefix(brand)?.strip_prefix(':')?;
+    let inside = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
+    (!name.is_empty() && did.len() <= MAX_DID && name.bytes().all(inside)).then_some(name)
+}
+
+/// The DID of a name.
+pub fn did_of(brand: &str, name: &str) -> String {
+    format!("did:{brand}:{name}")
+}
+
+/// The minute of a time, counted from the epoch.
+pub fn minute(at: Timestamp) -> u32 {
+    u32::try_from(at.0.div_euclid(MINUTE)).unwrap_or_default()
+}
+
+/// The amount, when it can be one.
+pub fn amount(micro: i64) -> Ruled<Micro> {
+    let amount = Micro::try_from(micro).map_err(|_| Reason::AmountOutOfRange)?;
+    ensure((1..=MAX_AMOUNT).contains(&amount), Reason::AmountOutOfRange)?;
+    Ok(amount)
+}
+
+/// Open books.
+pub struct Books<'a> {
+    pub space: &'a mut dyn Write,
+    pub now: Timestamp,
+    pub book: Book,
+    before: Book,
+}
+
+impl<'a> Books<'a> {
+    pub fn open(space: &'a mut dyn Write, now: Timestamp) -> Result<Self> {
+        let book = read(space)?;
+        Ok(Books { space, now, before: book.clone(), book })
+    }
+
+    pub fn of(turn: &'a mut Turn<'_>) -> Result<Self> {
+        let now = turn.now;
+        Books::open(turn, now)
+    }
+
+    /// Writes what changed of the whole, and when there is something to do next.
+    pub fn close(self) -> Result<Option<Timestamp>> {
+        let due = next(self.space, &self.book)?;
+        if self.book != self.before {
+            BOOK.put(self.space, &(), &self.book)?;
+        }
+        Ok(due)
+    }
+
+    /// The time of a new event: unlike all others and later (ruling ledger 17).
+    pub fn stamp(&mut self) -> Timestamp {
+        self.book.last = self.now.max(self.book.last.plus(1));
+        self.book.last
+    }
+
+    pub fn is_frozen(&self) -> bool {
+        self.book.frozen_since.is_some()
+    }
+
+    /// How long the system was frozen up to now.
+    pub fn frozen_for(&self) -> i64 {
+        frozen_for(&self.book, self.now)
+    }
+
+    /// The time that deadlines of escrows are compared with (ruling ledger 7).
+    pub fn clock(&self) -> Timestamp {
+        self.now.plus(-self.frozen_for())
+    }
+
+    /// The counts of the minute of an event.
+    pub fn counts(&mut self, at: Timestamp) -> Result<&mut Counts> {
+        let minute = minute(at);
+        if minute != self.book.minute {
+            if self.book.counts != Default::default() {
+                MINUTES.put(self.space, &(self.book.minute,), &self.book.counts)?;
+            }
+            self.book.minute = minute;
+            self.book.counts = Default::default();
+        }
+        Ok(&mut self.book.counts)
+    }
+
+    /// Something happened with the money of a wallet: it moves from the minute it was last seen in to this one, so that the
+    /// wallets of all minutes of a day are those that were active in it.
+    fn seen(&mut self, wallet: &mut Wallet, at: Timestamp) -> Result<()> {
+        self.counts(at)?.wallets += 1;
+        let before = std::mem::replace(&mut wallet.seen, minute(at));
+        if before == wallet.seen {
+            self.book.counts.wallets = self.book.counts.wallets.saturating_sub(1);
+        } else if let Some(mut counts) = MINUTES.get(self.space, &(before,))? {
+            counts.wallets = counts.wallets.saturating_sub(1);
+            MINUTES.put(self.space, &(before,), &counts)?;
+        }
+        Ok(())
+    }
+
+    pub fn wallet(&self, name: &str) -> Result<Option<Wallet>> {
+        Ok(WALLETS.get(self.space, &(name.to_owned(),))?)
+    }
+
+    /// The wallet of a recipient or of somebody who asks for one; made where there is none.
+    pub fn ensure(&mut self, name: &str, actor: &str, lasting: bool) -> Result<Wallet> {
+        if let Some(wallet) = self.wallet(name)? {
+            return Ok(wallet);
+        }
+        let at = self.stamp();
+        let wallet = Wallet {
+            balance: 0,
+            locked: 0,
+            daily_cap: DAILY_CAP,
+            per_tx_cap: PER_TX_CAP,
+            frozen: false,
+            allowlist: None,
+            flow: Vec::new(),
+            lasting,
+            seen: 0,
+            created: at,
+            updated: at,
+        };
+        self.book.wallets += 1;
+        self.put(name, &wallet)?;
+        if !lasting {
+            IDLE.put(self.space, &(at.plus(IDLE_LIFE), name.to_owned()), &())?;
+        }
+        self.audit(AuditRow {
+            actor: actor.to_owned(),
+            action: "create_wallet".to_owned(),
+            subject: name.to_owned(),
+            amount: 0,
+            signed: None,
+        })?;
+        Ok(wallet)
+    }
+
+    pub fn put(&mut self, name: &str, wallet: &Wallet) -> Result<()> {
+        Ok(WALLETS.put(self.space, &(name.to_owned(),), wallet)?)
+    }
+
+    /// Changes a wallet that must be there.
+    pub fn change(
+        &mut self,
+        name: &str,
+        at: Timestamp,
+        change: impl FnOnce(&mut Wallet) -> Result<()>,
+    ) -> Result<Wallet> {
+        let mut wallet = self.wallet(name)?.ok_or_else(|| Error::internal(format!("no wallet {name}")))?;
+        change(&mut wallet)?;
+        wallet.updated = at;
+        self.seen(&mut wallet, at)?;
+        self.put(name, &wallet)?;
+        Ok(wallet)
+    }
+
+    /// Pays into a wallet, which is made where there is none.
+    pub fn pay_in(&mut self, name: &str, at: Timestamp, amount: Micro) -> Result<Wallet> {
+        self.ensure(name, "system:auto_create_on_receive", true)?;
+        self.change(name, at, |wallet| {
+            wallet.balance = plus(wallet.balance, amount)?;
+            wallet.lasting = true;
+            Ok(())
+        })
+    }
+
+    /// New money for a wallet, where the supply has room for it (ruling ledger 19).
+    pub fn grant(&mut self, name: &str, at: Timestamp, amount: Micro) -> Ruled<Wallet> {
+        let supply = self.book.supply.checked_add(amount).filter(|supply| *supply <= MAX_SUPPLY);
+        self.book.supply = supply.ok_or(Reason::AmountOutOfRange)?;
+        Ok(self.pay_in(name, at, amount)?)
+    }
+
+    /// The wallet that may pay so much to `to` now. `transfer` gives the order in which caps are looked at (spec ledger
+    /// 4.3).
+    pub fn payer(&self, from: &str, to: &str, amount: Micro, transfer: bool) -> Ruled<Wallet> {
+        let wallet = self.wallet(from)?.ok_or(Reason::SenderNotFound)?;
+        ensure(!wallet.frozen, Reason::SenderFrozen)?;
+        ensure(wallet.balance >= amount, Reason::InsufficientBalance)?;
+        let per_tx = ensure(amount <= wallet.per_tx_cap, Reason::PerTxCapExceeded);
+        let spent = self.spent(from, &wallet)?;
+        let daily = ensure(spent.saturating_add(amount) <= wallet.daily_cap, Reason::DailyCapExceeded);
+        if transfer { daily.and(per_tx) } else { per_tx.and(daily) }?;
+        let allowed = wallet.allowlist.as_ref().is_none_or(|list| list.iter().any(|name| name == to));
+        ensure(allowed, Reason::RecipientNotAllowed)?;
+        Ok(wallet)
+    }
+
+    /// What left the wallet at or after 24 hours ago, to the microsecond. Whole minutes are added up; only of the first one
+    /// the single payments are read (ruling ledger 16).
+    pub fn spent(&self, name: &str, wallet: &Wallet) -> Result<Micro> {
+        spent(self.space, self.now, name, wallet)
+    }
+
+    /// Writes down that `amount` left a wallet, or 0 for what was refused.
+    pub fn left(
+        &mut self,
+        name: &str,
+        at: Timestamp,
+        wallet: &mut Wallet,
+        outflow: super::rows::Outflow,
+    ) -> Result<()> {
+        self.seen(wallet, at)?;
+        let first = minute(self.now.plus(-DAY));
+        wallet.flow.retain(|(minute, _)| *minute >= first);
+        match wallet.flow.last_mut() {
+            Some((last, sum)) if *last == minute(at) => *sum = plus(*sum, outflow.amount)?,
+            _ => wallet.flow.push((minute(at), outflow.amount)),
+        }
+        Ok(OUT.put(self.space, &(name.to_owned(), Desc(at)), &outflow)?)
+    }
+
+    /// Whether a nonce without a row of its own was used.
+    pub fn is_burnt(&self, id: &Id) -> Result<bool> {
+        Ok(BURNT.contains(self.space, &(*id,))?)
+    }
+
+    /// Keeps a nonce from being used until nobody could send it any more (ruling ledger 13).
+    pub fn burn(&mut self, id: &Id, until: Timestamp) -> Result<()> {
+        BURNT.put(self.space, &(*id,), &until)?;
+        Ok(BURNT_UNTIL.put(self.space, &(until, *id), &())?)
+    }
+
+    pub fn audit(&mut self, row: AuditRow) -> Result<()> {
+        let at = self.stamp();
+        Ok(AUDIT.put(self.space, &(at,), &row)?)
+    }
+
+    /// What an operator signed, done.
+    pub fn audit_signed(
+        &mut self,
+        keyid: &str,
+        action: &str,
+        subject: &str,
+        amount: Micro,
+        signed: &Signed,
+    ) -> Result<()> {
+        self.audit(AuditRow {
+            actor: format!("admin:{keyid}"),
+            action: action.to_owned(),
+            subject: subject.to_owned(),
+            amount,
+            signed: Some(signed.clone()),
+        })
+    }
+}
+
+/// The whole as it is kept.
+pub fn read(space: &(impl Read + ?Sized)) -> Result<Book> {
+    Ok(BOOK.get(space, &())?.unwrap_or_default())
+}
+
+/// How long the system was frozen up to `now`.
+pub fn frozen_for(book: &Book, now: Timestamp) -> i64 {
+    book.frozen_for + book.frozen_since.map_or(0, |since| now.since(since).max(0))
+}
+
+/// [`Books::spent`] on what is kept.
+pub fn spent(space: &(impl Read + ?Sized), now: Timestamp, name: &str, wallet: &Wallet) -> Result<Micro> {
+    let start = now.plus(-DAY);
+    let first = minute(start);
+    let sum =
+        wallet.flow.iter().filter(|(minute, _)| *minute >= first).try_fold(0, |sum, (_, part)| plus(sum, *part))?;
+    if !wallet.flow.iter().any(|(minute, _)| *minute == first) {
+        return Ok(sum);
+    }
+    let before = Timestamp(i64::from(first).saturating_mul(MINUTE));
+    let name = name.to_owned();
+    let range = OUT.between(&(name.clone(), Desc(start.plus(-1))), &(name, Desc(before.plus(-1))));
+    let mut gone: Micro = 0;
+    OUT.visit(space, range, Direction::Ascending, |_, outflow| {
+        gone = gone.saturating_add(outflow.amount);
+        Ok(true)
+    })?;
+    sum.checked_sub(gone).ok_or_else(|| Error::internal("more left a wallet in part of a minute than in all of it"))
+}
+
+/// When something is to be done next, whoever asks for nothing.
+pub fn next(space: &(impl Read + ?Sized), book: &Book) -> Result<Option<Timestamp>> {
+    let due = match book.frozen_since {
+        Some(_) => None,
+        None => DUE.first(space, &DUE.range())?.map(|((due, _), ())| due.plus(book.frozen_for + 1)),
+    };
+    let burnt = BURNT_UNTIL.first(space, &BURNT_UNTIL.range())?.map(|((until, _), ())| until.plus(1));
+    let idle = IDLE.first(space, &IDLE.range())?.map(|((until, _), ())| until);
+    let faucet = FAUCET_UNTIL.first(space, &FAUCET_UNTIL.range())?.map(|((until, _), ())| until);
+    Ok([due, burnt, idle, faucet].into_iter().flatten().min())
+}
+
+/// Sums of money that exist cannot overflow; that one does would be a fault of ours.
+pub fn plus(a: Micro, b: Micro) -> Result<Micro> {
+    a.checked_add(b).filter(|sum| *sum <= MAX_SUPPLY).ok_or_else(|| Error::internal("a sum of money is too large"))
+}
+
+/// See [`plus`].
+pub fn minus(a: Micro, b: Micro) -> Result<Micro> {
+    a.checked_sub(b).ok_or_else(|| Error::internal("a balance would be negative"))
+}
+
+/// The name of an owned or borrowed name, for keys of tables.
+pub fn key(name: &str) -> (Name,) {
+    (name.to_owned(),)
+}

@@ -1,0 +1,390 @@
+//! Envelopes: what is signed (spec ledger 3; rulings ledger 13, 22, 26, 28 and 35).
+//!
+//! An envelope is read member by member, each once; whatever is left over afterwards was signed and would not be acted on,
+//! so it is refused. Texts are counted in characters. Bounds of amounts, deadlines and hashes have reasons of their own and
+//! are checked later, in the order of section 4.3.
+
+use super::json::{self, Json, Members};
+use crate::Timestamp;
+use crate::time::{MINUTE, SECOND};
+
+/// Most characters of free text.
+pub const MAX_TEXT: usize = 280;
+/// Most characters of a DID (ruling ledger 26).
+pub const MAX_DID: usize = 128;
+/// Most characters of a nonce, and of a task's id.
+pub const MAX_NONCE: usize = 128;
+/// Most characters of a schema or of what a hire is asked.
+pub const MAX_DATA: usize = 2_048;
+/// Longest life of an envelope, in microseconds; exact (ruling ledger 28).
+pub const MAX_WINDOW: i64 = 60 * MINUTE;
+/// How far clocks may be apart, in microseconds.
+pub const SKEW: i64 = 30 * SECOND;
+
+/// What every envelope has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Common {
+    pub issued: Timestamp,
+    pub expires: Timestamp,
+    /// As they were signed.
+    pub issued_at: String,
+    pub expires_at: String,
+    /// The deployment it is meant for, when it says so (ruling ledger 22).
+    pub audience: Option<String>,
+}
+
+/// `<brand>-credit-transfer/v1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    pub from: String,
+    pub to: String,
+    pub amount: i64,
+    pub nonce: String,
+    pub memo: Option<String>,
+}
+
+/// `<brand>-escrow-open/v1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    pub from: String,
+    pub to: String,
+    pub amount: i64,
+    pub nonce: String,
+    pub deadline: Timestamp,
+    pub memo: Option<String>,
+}
+
+/// `<brand>-escrow-release/v1` and `<brand>-escrow-refund/v1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Close {
+    pub escrow: String,
+    pub signer: String,
+    pub release: bool,
+    pub reason: Option<String>,
+}
+
+/// `<brand>-capability-list/v1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    pub provider: String,
+    pub capability: String,
+    pub name: String,
+    pub description: String,
+    pub price: i64,
+    pub unit: String,
+    pub sla_hours: i64,
+    pub active: bool,
+    pub nonce: String,
+    pub input_schema: Option<String>,
+    pub output_schema: Option<String>,
+    pub tags: Option<String>,
+}
+
+/// `<brand>-hire-request/v1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hire {
+    pub capability_id: String,
+    pub capability: String,
+    pub requester: String,
+    pub provider: String,
+    pub price: i64,
+    pub task: String,
+    pub hours: i64,
+    pub nonce: String,
+    pub input: Option<String>,
+}
+
+/// `<brand>-work-claim/v1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub task: String,
+    pub requester: String,
+    pub provider: String,
+    pub work_hash: String,
+    pub nonce: String,
+    pub deadline: Timestamp,
+    pub auto_accept: bool,
+    pub escrow: Option<String>,
+    pub summary: Option<String>,
+}
+
+/// `<brand>-work-acceptance/v1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acceptance {
+    pub receipt: String,
+    pub signer: String,
+    pub accept: bool,
+    pub rating: Option<u8>,
+    pub feedback: Option<String>,
+    pub dispute_reason: Option<String>,
+}
+
+/// `<brand>-pay-faucet/v1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Faucet {
+    pub did: String,
+    pub nonce: String,
+}
+
+/// `<brand>-pay-history-read/v1`: proof that a party reads (ruling ledger 24).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    pub did: String,
+}
+
+/// What an envelope says, by its schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    Transfer(Transfer),
+    Open(Open),
+    Close(Close),
+    List(List),
+    Hire(Hire),
+    Claim(Claim),
+    Acceptance(Acceptance),
+    Faucet(Faucet),
+    Read(Read),
+}
+
+/// An envelope as it was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Envelope {
+    pub common: Common,
+    pub content: Content,
+}
+
+impl Envelope {
+    /// Reads the canonical bytes of an envelope of this brand.
+    pub fn read(brand: &str, canonical: &[u8]) -> Option<Envelope> {
+        match json::parse(canonical, json::MAX_DEPTH)? {
+            Json::Object(members) => Envelope::of(brand, members),
+            _ => None,
+        }
+    }
+
+    /// An envelope without nulls. `None`: no schema of this brand has these members.
+    pub fn of(brand: &str, members: Members) -> Option<Envelope> {
+        let mut fields = Fields(members);
+        let schema = fields.text("schema", 1, 64)?;
+        let kind = schema.strip_prefix(brand)?.strip_prefix('-')?.strip_suffix("/v1")?;
+        let (issued_at, expires_at) = (fields.text("issued_at", 1, 40)?, fields.text("expires_at", 1, 40)?);
+        let common = Common {
+            issued: time(&issued_at)?,
+            expires: time(&expires_at)?,
+            issued_at,
+            expires_at,
+            audience: fields.maybe("aud", MAX_NONCE)?,
+        };
+        let content = match kind {
+            "credit-transfer" => fields.transfer().map(Content::Transfer),
+            "escrow-open" => fields.open().map(Content::Open),
+            "escrow-release" => fields.close(true).map(Content::Close),
+            "escrow-refund" => fields.close(false).map(Content::Close),
+            "capability-list" => fields.list().map(Content::List),
+            "hire-request" => fields.hire().map(Content::Hire),
+            "work-claim" => fields.claim().map(Content::Claim),
+            "work-acceptance" => fields.acceptance().map(Content::Acceptance),
+            "pay-faucet" => fields.faucet().map(Content::Faucet),
+            "pay-history-read" => fields.read().map(Content::Read),
+            _ => None,
+        }?;
+        // What nobody reads was signed for nothing.
+        fields.0.is_empty().then_some(Envelope { common, content })
+    }
+
+    /// The DID whose key must have signed it (spec ledger 2.3).
+    pub fn signer(&self) -> &str {
+        match &self.content {
+            Content::Transfer(transfer) => &transfer.from,
+            Content::Open(open) => &open.from,
+            Content::Close(close) => &close.signer,
+            Content::List(list) => &list.provider,
+            Content::Hire(hire) => &hire.requester,
+            Content::Claim(claim) => &claim.provider,
+            Content::Acceptance(acceptance) => &acceptance.signer,
+            Content::Faucet(faucet) => &faucet.did,
+            Content::Read(read) => &read.did,
+        }
+    }
+
+    /// The other DID it speaks of.
+    pub fn other(&self) -> Option<&str> {
+        match &self.content {
+            Content::Transfer(transfer) => Some(&transfer.to),
+            Content::Open(open) => Some(&open.to),
+            Content::Hire(hire) => Some(&hire.provider),
+            Content::Claim(claim) => Some(&claim.requester),
+            _ => None,
+        }
+    }
+}
+
+/// A time with `Z`, with or without a fraction.
+pub fn time(text: &str) -> Option<Timestamp> {
+    let civil = text.get(10..11) == Some("T") && text.ends_with('Z');
+    civil.then(|| Timestamp::parse(text)).flatten()
+}
+
+/// Whether a text is a slug: `^[a-z0-9][a-z0-9._-]{0,63}$`.
+pub fn is_slug(text: &str) -> bool {
+    let inside = |c: u8| matches!(c, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
+    (1..=64).contains(&text.len()) && text.bytes().all(inside) && !text.starts_with(['.', '_', '-'])
+}
+
+/// Members that wait to be read.
+pub(super) struct Fields(pub Members);
+
+impl Fields {
+    /// A text of so many characters.
+    pub fn text(&mut self, name: &str, min: usize, max: usize) -> Option<String> {
+        match self.0.remove(name)? {
+            Json::Text(text) if (min..=max).contains(&text.chars().count()) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// As [`Fields::text`]; the inner `None` when it is absent.
+    #[allow(clippy::option_option)]
+    pub fn maybe(&mut self, name: &str, max: usize) -> Option<Option<String>> {
+        match self.0.contains_key(name) {
+            true => self.text(name, 0, max).map(Some),
+            false => Some(None),
+        }
+    }
+
+    pub fn integer(&mut self, name: &str) -> Option<i64> {
+        match self.0.remove(name)? {
+            Json::Integer(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    pub fn flag(&mut self, name: &str) -> Option<bool> {
+        match self.0.remove(name)? {
+            Json::Bool(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    pub fn did(&mut self, name: &str) -> Option<String> {
+        self.text(name, 1, MAX_DID)
+    }
+
+    fn nonce(&mut self, name: &str) -> Option<String> {
+        self.text(name, 1, MAX_NONCE)
+    }
+
+    fn moment(&mut self, name: &str) -> Option<Timestamp> {
+        time(&self.text(name, 1, 40)?)
+    }
+
+    fn transfer(&mut self) -> Option<Transfer> {
+        Some(Transfer {
+            from: self.did("from_did")?,
+            to: self.did("to_did")?,
+            amount: self.integer("amount_micro")?,
+            nonce: self.nonce("nonce")?,
+            memo: self.maybe("memo", MAX_TEXT)?,
+        })
+    }
+
+    fn open(&mut self) -> Option<Open> {
+        Some(Open {
+            from: self.did("from_did")?,
+            to: self.did("to_did")?,
+            amount: self.integer("amount_micro")?,
+            nonce: self.nonce("nonce")?,
+            deadline: self.moment("deadline_at")?,
+            memo: self.maybe("memo", MAX_TEXT)?,
+        })
+    }
+
+    fn close(&mut self, release: bool) -> Option<Close> {
+        // Newer clients name signer and nonce otherwise (ruling ledger 35). Either set is complete or refused.
+        let newer = self.0.contains_key("actor_did");
+        let (signer, nonce) = if newer { ("actor_did", "nonce") } else { ("signer_did", "action_nonce") };
+        self.nonce(nonce)?;
+        Some(Close {
+            escrow: self.text("escrow_id", 1, MAX_NONCE)?,
+            signer: self.did(signer)?,
+            release,
+            reason: if release { None } else { self.maybe("reason", MAX_TEXT)? },
+        })
+    }
+
+    fn list(&mut self) -> Option<List> {
+        Some(List {
+            provider: self.did("provider_did")?,
+            capability: self.text("capability", 1, 64).filter(|slug| is_slug(slug))?,
+            name: self.text("name", 1, 80)?,
+            description: self.text("description", 0, 560)?,
+            price: self.integer("price_per_call_micro")?,
+            unit: self.text("unit", 1, 24)?,
+            sla_hours: self.integer("sla_deadline_hours").filter(|hours| (1..=168).contains(hours))?,
+            active: self.flag("active")?,
+            nonce: self.nonce("nonce")?,
+            input_schema: self.maybe("input_schema", MAX_DATA)?,
+            output_schema: self.maybe("output_schema", MAX_DATA)?,
+            tags: self.maybe("tags", 512)?,
+        })
+    }
+
+    fn hire(&mut self) -> Option<Hire> {
+        Some(Hire {
+            capability_id: self.text("capability_id", 1, MAX_NONCE)?,
+            capability: self.text("capability", 1, 64).filter(|slug| is_slug(slug))?,
+            requester: self.did("requester_did")?,
+            provider: self.did("provider_did")?,
+            price: self.integer("price_micro")?,
+            task: self.text("task_id", 1, MAX_NONCE)?,
+            hours: self.integer("delivery_deadline_hours").filter(|hours| *hours >= 1)?,
+            nonce: self.nonce("nonce")?,
+            input: self.maybe("input_json", MAX_DATA)?,
+        })
+    }
+
+    fn claim(&mut self) -> Option<Claim> {
+        Some(Claim {
+            task: self.text("task_id", 1, MAX_NONCE)?,
+            requester: self.did("from_did")?,
+            provider: self.did("to_did")?,
+            work_hash: self.text("work_hash", 0, MAX_TEXT)?,
+            nonce: self.nonce("nonce")?,
+            deadline: self.moment("acceptance_deadline_at")?,
+            auto_accept: self.flag("auto_accept_on_timeout")?,
+            escrow: self.maybe("escrow_id", MAX_NONCE)?,
+            summary: self.maybe("summary", MAX_TEXT)?,
+        })
+    }
+
+    fn acceptance(&mut self) -> Option<Acceptance> {
+        let accept = match self.text("action", 1, 16)?.as_str() {
+            "accept" => true,
+            "dispute" => false,
+            _ => return None,
+        };
+        // Its form is checked and it is kept with the envelope; the state stops replays (ruling ledger 32).
+        self.nonce("action_nonce")?;
+        let rating = match self.0.contains_key("rating") {
+            true => Some(self.integer("rating").filter(|rating| (1..=5).contains(rating))?),
+            false => None,
+        };
+        Some(Acceptance {
+            receipt: self.text("receipt_id", 1, MAX_NONCE)?,
+            signer: self.did("signer_did")?,
+            accept,
+            rating: rating.and_then(|rating| u8::try_from(rating).ok()),
+            feedback: self.maybe("feedback", MAX_TEXT)?,
+            dispute_reason: self.maybe("dispute_reason", MAX_TEXT)?,
+        })
+    }
+
+    fn faucet(&mut self) -> Option<Faucet> {
+        Some(Faucet { did: self.did("did")?, nonce: self.nonce("nonce")? })
+    }
+
+    fn read(&mut self) -> Option<Read> {
+        self.nonce("nonce")?;
+        Some(Read { did: self.did("did")? })
+    }
+}

@@ -1,0 +1,201 @@
+//! Escrows: money set aside until its sender releases it, takes it back, or time runs out (spec ledger 9.1, 10.2; rulings
+//! ledger 3, 7 and 28).
+//!
+//! Whatever is due at `now` happens before anything else is done to an escrow, so outcomes do not depend on whether the
+//! timer came first.
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{self, Books, minus, name_of, plus};
+use super::envelope::{Close, Open, SKEW};
+use super::hire::{self, HireState};
+use super::reason::{Reason, Ruled, ensure};
+use super::receipt::{self, ReceiptState};
+use super::rows::{
+    Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, Id, Micro, Outflow, Ref, Signed, Space, Wallet, id, parse_id,
+};
+use super::submit::{Done, Submission};
+use crate::kv::Desc;
+use crate::time::DAY;
+use crate::{Result, Timestamp};
+
+/// Longest an escrow holds, in microseconds (spec ledger 9.5).
+pub const MAX_HOLD: i64 = 7 * DAY;
+
+/// An escrow with the balances after what was done to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stand {
+    pub id: Id,
+    pub escrow: Escrow,
+    pub sender_balance: Micro,
+    pub sender_locked: Micro,
+    pub recipient_balance: Micro,
+}
+
+fn stand(books: &Books<'_>, id: Id, escrow: Escrow) -> Result<Stand> {
+    let sender = books.wallet(&escrow.from)?;
+    let recipient = books.wallet(&escrow.to)?;
+    Ok(Stand {
+        id,
+        sender_balance: sender.as_ref().map_or(0, |wallet| wallet.balance),
+        sender_locked: sender.map_or(0, |wallet| wallet.locked),
+        recipient_balance: recipient.map_or(0, |wallet| wallet.balance),
+        escrow,
+    })
+}
+
+impl Escrow {
+    /// When it is over, in the time of [`Books::clock`].
+    pub fn due(&self) -> Timestamp {
+        self.deadline.plus(-self.frozen_before)
+    }
+}
+
+/// Opens an escrow.
+pub fn open(books: &mut Books<'_>, by: &Submission<'_>, open: &Open) -> Ruled<Done> {
+    let amount = book::amount(open.amount)?;
+    let to = name_of(by.brand, &open.to).filter(|to| *to != by.signer).ok_or(Reason::RecipientInvalidDid)?;
+    ensure(by.knows(books, to)?, Reason::RecipientInvalidDid)?;
+    ensure(open.deadline > books.now, Reason::EscrowDeadlinePast)?;
+    ensure(open.deadline.since(books.now) <= MAX_HOLD + SKEW, Reason::EscrowDeadlineExceedsMax)?;
+    let id = id(Space::Escrow, by.signer, &open.nonce);
+    ensure(!ESCROWS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
+    let sender = books.payer(by.signer, to, amount, false)?;
+    let at = books.stamp();
+    let escrow = Escrow {
+        from: by.signer.to_owned(),
+        to: to.to_owned(),
+        nonce: open.nonce.clone(),
+        amount,
+        memo: open.memo.clone(),
+        state: EscrowState::Open,
+        reason: None,
+        open: by.signed.clone(),
+        hire: None,
+        opened: at,
+        deadline: open.deadline,
+        frozen_before: books.frozen_for(),
+        closed: None,
+    };
+    lock(books, id, sender, &escrow)?;
+    Ok(Done::Escrow(Box::new(stand(books, id, escrow)?)))
+}
+
+/// Sets the money of a new escrow aside.
+pub fn lock(books: &mut Books<'_>, id: Id, mut sender: Wallet, escrow: &Escrow) -> Result<()> {
+    let (amount, at, from) = (escrow.amount, escrow.opened, escrow.from.as_str());
+    sender.balance = minus(sender.balance, amount)?;
+    sender.locked = plus(sender.locked, amount)?;
+    sender.updated = at;
+    books.left(from, at, &mut sender, Outflow { id, escrow: true, amount })?;
+    books.put(from, &sender)?;
+    ESCROWS.put(books.space, &(id,), escrow)?;
+    ESCROWS_TO.put(books.space, &(escrow.to.clone(), Desc(at)), &Ref(id))?;
+    Ok(DUE.put(books.space, &(escrow.due(), id), &())?)
+}
+
+/// Releases or refunds by the sender.
+pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled<Done> {
+    let id = parse_id(&close.escrow).ok_or(Reason::EscrowNotFound)?;
+    let escrow = up_to_date(books, &id)?.ok_or(Reason::EscrowNotFound)?;
+    ensure(escrow.from == by.signer, Reason::EscrowSignerNotAuthorized)?;
+    ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
+    let frozen = is_frozen(books, &escrow.from)?;
+    // Money may go back to a frozen wallet, never out of it (conflict C-18). Past its deadline it is held for an admin.
+    ensure(!(close.release && frozen), Reason::SenderFrozen)?;
+    ensure(close.release || escrow.due() >= books.clock(), Reason::EscrowNotOpen)?;
+    if !close.release {
+        // Whoever has read the delivered work cannot take the money back without a word (ruling ledger 3).
+        match receipt::current(books.space, &id)?.map(|(_, receipt)| receipt.state) {
+            Some(ReceiptState::Pending) => return Err(Reason::ClaimPending.into()),
+            Some(ReceiptState::Accepted) => return Err(Reason::EscrowNotOpen.into()),
+            _ => {}
+        }
+    }
+    let state = if close.release { EscrowState::Released } else { EscrowState::Refunded };
+    let end = End { state, actor: by.signer.to_owned(), reason: close.reason.clone(), signed: Some(by.signed.clone()) };
+    let escrow = finish(books, &id, escrow, end)?;
+    Ok(Done::Escrow(Box::new(stand(books, id, escrow)?)))
+}
+
+/// Releases or refunds by an admin, whatever holds it.
+pub fn force(
+    books: &mut Books<'_>,
+    id: &Id,
+    keyid: &str,
+    release: bool,
+    reason: Option<String>,
+    signed: &Signed,
+) -> Ruled<Stand> {
+    let escrow = up_to_date(books, id)?.ok_or(Reason::EscrowNotFound)?;
+    ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
+    let state = if release { EscrowState::Released } else { EscrowState::Refunded };
+    let end = End { state, actor: format!("admin:{keyid}"), reason, signed: Some(signed.clone()) };
+    let escrow = finish(books, id, escrow, end)?;
+    Ok(stand(books, *id, escrow)?)
+}
+
+/// How an escrow ends, and by whom.
+pub struct End {
+    pub state: EscrowState,
+    pub actor: String,
+    pub reason: Option<String>,
+    pub signed: Option<Signed>,
+}
+
+/// Moves the money of an open escrow to where its end says. The only way out of the state `open`.
+pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> Result<Escrow> {
+    let at = books.stamp();
+    let amount = escrow.amount;
+    let back = end.state != EscrowState::Released;
+    books.change(&escrow.from, at, |wallet| {
+        wallet.locked = minus(wallet.locked, amount)?;
+        if back {
+            wallet.balance = plus(wallet.balance, amount)?;
+        }
+        Ok(())
+    })?;
+    if !back {
+        // A first-time provider has no wallet yet (spec ledger E17).
+        books.pay_in(&escrow.to, at, amount)?;
+    }
+    DUE.delete(books.space, &(escrow.due(), *id));
+    escrow.state = end.state;
+    escrow.reason = end.reason;
+    escrow.closed = Some(Closed { at, actor: end.actor, signed: end.signed });
+    ESCROWS.put(books.space, &(*id,), &escrow)?;
+    if let Some(hire) = &escrow.hire {
+        // Paid is completed, whoever paid; money that went back ends a hire nobody accepted.
+        let state = if back { HireState::Expired } else { HireState::Completed };
+        hire::advance(books, hire, state, at, None)?;
+    }
+    Ok(escrow)
+}
+
+/// The escrow after what is due has happened: to its receipt first, so that a silent requester pays as promised (ruling
+/// ledger 3). One whose receipt was accepted never expires; its release is tried again.
+pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Escrow>> {
+    let Some(escrow) = ESCROWS.get(books.space, &(*id,))? else { return Ok(None) };
+    if books.is_frozen() || escrow.state != EscrowState::Open {
+        return Ok(Some(escrow));
+    }
+    if let Some((receipt_id, receipt)) = receipt::current(books.space, id)? {
+        let receipt = receipt::fall_due(books, &receipt_id, receipt)?;
+        if receipt.state == ReceiptState::Accepted {
+            if !receipt.released {
+                receipt::retry(books, &receipt_id, receipt)?;
+            }
+            return Ok(ESCROWS.get(books.space, &(*id,))?);
+        }
+    }
+    if escrow.due() >= books.clock() || is_frozen(books, &escrow.from)? {
+        return Ok(Some(escrow));
+    }
+    let end = End { state: EscrowState::Expired, actor: "system:expire".to_owned(), reason: None, signed: None };
+    finish(books, id, escrow, end).map(Some)
+}
+
+/// Whether a wallet may not pay: what it set aside is held meanwhile (ruling ledger 7).
+pub fn is_frozen(books: &Books<'_>, name: &str) -> Result<bool> {
+    Ok(books.wallet(name)?.is_some_and(|wallet| wallet.frozen))
+}

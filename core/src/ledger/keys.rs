@@ -1,0 +1,148 @@
+//! Whose key counts: what agents tell the ledger of their keys (rulings ledger 2, 5 and 34).
+//!
+//! An agent tells of every rotation and of its end, in order and before it answers; the ledger takes a row of its own for
+//! a signer that never told anything with the first envelope it verifies. A rotation that the key before it did not sign
+//! changes no key here: whoever has only the API key of an agent cannot spend, and the wallet is frozen until an admin has
+//! looked.
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{Books, key};
+use super::rows::{AuditRow, KEYS, KeyRow, Micro, Name, WALLETS};
+use super::sweep;
+use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::{Result, Timestamp};
+
+/// The keys of an agent changed, or it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetKey {
+    pub name: Name,
+    /// The generation this leads to; what is older than what is known changes nothing.
+    pub version: u64,
+    /// The last key that was signed for.
+    pub proved: [u8; 32],
+    /// The agent's present key is that one.
+    pub current: bool,
+    pub active: bool,
+}
+
+impl Operation for SetKey {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "set_key";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut books = Books::of(turn)?;
+        let known = KEYS.get(books.space, &key(&self.name))?;
+        // An agent's end does not raise its version, and nothing comes after it in the same generation.
+        if known.is_some_and(|row| row.version > self.version || (row.version == self.version && !row.active)) {
+            return Ok(());
+        }
+        let wallet = books.wallet(&self.name)?;
+        let row = KeyRow {
+            version: self.version,
+            key: (self.current || wallet.is_some()).then_some(self.proved),
+            active: self.active,
+        };
+        KEYS.put(books.space, &key(&self.name), &row)?;
+        if !self.active {
+            super::listing::pause_all(&mut books, &self.name)?;
+        }
+        if !self.current && self.active && wallet.is_some_and(|wallet| !wallet.frozen) {
+            let at = books.stamp();
+            books.change(&self.name, at, |wallet| {
+                wallet.frozen = true;
+                Ok(())
+            })?;
+            books.audit(AuditRow {
+                actor: "system:unproved_rotation".to_owned(),
+                action: "freeze".to_owned(),
+                subject: self.name,
+                amount: 0,
+                signed: None,
+            })?;
+        }
+        let due = books.close()?;
+        sweep::plan(turn, due)
+    }
+}
+
+/// What the ledger knows of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Standing {
+    pub name: Name,
+}
+
+/// The answer to [`Standing`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stands {
+    pub key: Option<KeyRow>,
+    /// Balance of the wallet and whether it is frozen, if there is one.
+    pub wallet: Option<(Micro, bool)>,
+}
+
+impl Query for Standing {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "standing";
+    type Reply = Stands;
+
+    fn run(self, view: &View<'_>) -> Result<Stands> {
+        let wallet = WALLETS.get(view, &key(&self.name))?;
+        Ok(Stands {
+            key: KEYS.get(view, &key(&self.name))?,
+            wallet: wallet.map(|wallet| (wallet.balance, wallet.frozen)),
+        })
+    }
+}
+
+/// Makes a wallet; an existing one stays as it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MakeWallet {
+    pub name: Name,
+    /// Its agent is registered, so it stays even if it never holds anything.
+    pub registered: bool,
+}
+
+impl Operation for MakeWallet {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "make_wallet";
+    /// Whether it was made now.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        let mut books = Books::of(turn)?;
+        if books.wallet(&self.name)?.is_some() {
+            return Ok(false);
+        }
+        books.ensure(&self.name, "system:create", self.registered)?;
+        let due = books.close()?;
+        sweep::plan(turn, due)?;
+        Ok(true)
+    }
+}
+
+/// A wallet with what left it in 24 hours.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadWallet {
+    pub name: Name,
+}
+
+/// The answer to [`ReadWallet`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WalletView {
+    pub wallet: super::rows::Wallet,
+    pub spent: Micro,
+    pub at: Timestamp,
+}
+
+impl Query for ReadWallet {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "wallet";
+    type Reply = Option<WalletView>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<WalletView>> {
+        let Some(wallet) = WALLETS.get(view, &key(&self.name))? else { return Ok(None) };
+        let spent = super::book::spent(view, view.now, &self.name, &wallet)?;
+        Ok(Some(WalletView { wallet, spent, at: view.now }))
+    }
+}

@@ -1,0 +1,153 @@
+//! Listings: what providers offer, and for how much (spec ledger 6.15; rulings ledger 4, 13 and 34).
+
+use serde::{Deserialize, Serialize};
+
+use super::book::Books;
+use super::envelope::List;
+use super::reason::{Reason, Ruled, ensure};
+use super::rows::{Id, Micro, Name, Ref, Signed, Space, id};
+use super::submit::{Done, Submission};
+use super::tally;
+use crate::kv::{Desc, Direction, Row, Table};
+use crate::{Result, Timestamp};
+
+/// Highest price of a call (spec ledger 11).
+pub const MAX_PRICE: Micro = 100_000_000_000;
+/// Most listings of a DID (ruling ledger 4).
+pub const MAX_LISTINGS: usize = 100;
+
+/// What a provider offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    pub provider: Name,
+    pub capability: String,
+    pub name: String,
+    pub description: String,
+    pub price: Micro,
+    pub unit: String,
+    pub sla_hours: u32,
+    pub active: bool,
+    pub tags: Option<String>,
+    pub input_schema: Option<String>,
+    pub output_schema: Option<String>,
+    pub hires: u64,
+    pub completed: u64,
+    pub disputed: u64,
+    pub rating_sum: u64,
+    pub rating_count: u64,
+    pub listed: Timestamp,
+    pub updated: Timestamp,
+    pub signed: Signed,
+}
+impl Row for Listing {}
+
+impl Listing {
+    /// Whether it can be hired: a free one cannot, since an escrow needs an amount (ruling ledger 4).
+    pub fn is_hireable(&self) -> bool {
+        self.active && self.price > 0
+    }
+}
+
+pub const LISTINGS: Table<(Id,), Listing> = Table::new(39);
+pub const LISTINGS_OF: Table<(Name, String), Ref> = Table::new(40);
+// Hireable ones, cheapest first, then oldest.
+pub const BY_SLUG: Table<(String, Micro, Timestamp, Id), ()> = Table::new(41);
+pub const BY_PRICE: Table<(Micro, Timestamp, Id), ()> = Table::new(42);
+/// Those that were ever hired, most often first.
+pub const BY_HIRES: Table<(Desc<u64>, Id), ()> = Table::new(47);
+
+/// Writes a listing and its index rows in place of what was there.
+pub fn put(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &Listing) -> Result<()> {
+    if let Some(before) = before {
+        BY_SLUG.delete(books.space, &(before.capability.clone(), before.price, before.listed, *id));
+        BY_PRICE.delete(books.space, &(before.price, before.listed, *id));
+        BY_HIRES.delete(books.space, &(Desc(before.hires), *id));
+    }
+    if listing.is_hireable() {
+        BY_SLUG.put(books.space, &(listing.capability.clone(), listing.price, listing.listed, *id), &())?;
+        BY_PRICE.put(books.space, &(listing.price, listing.listed, *id), &())?;
+    }
+    if listing.hires > 0 {
+        BY_HIRES.put(books.space, &(Desc(listing.hires), *id), &())?;
+    }
+    let active = |listing: &Listing| u64::from(listing.is_hireable());
+    let (was, is) = (before.map_or(0, active), active(listing));
+    if was != is {
+        let market = &mut books.book.market.active_listings;
+        *market = (*market + is).saturating_sub(was);
+        tally::change(books, &listing.provider, |tally| {
+            tally.active_listings = (tally.active_listings + is).saturating_sub(was);
+        })?;
+    }
+    Ok(LISTINGS.put(books.space, &(*id,), listing)?)
+}
+
+/// Lists, or changes what is listed under the same slug.
+pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Done> {
+    let price = Micro::try_from(list.price).map_err(|_| Reason::AmountOutOfRange)?;
+    ensure(price <= MAX_PRICE, Reason::AmountOutOfRange)?;
+    let nonce = id(Space::Listing, by.signer, &list.nonce);
+    ensure(!books.is_burnt(&nonce)?, Reason::NonceSeen)?;
+    let place = (by.signer.to_owned(), list.capability.clone());
+    let known = LISTINGS_OF.get(books.space, &place)?.map(|Ref(id)| id);
+    let before = match known {
+        Some(id) => LISTINGS.get(books.space, &(id,))?,
+        None => None,
+    };
+    if before.is_none() {
+        let prefix = LISTINGS_OF.prefix(&(by.signer.to_owned(),));
+        let others = LISTINGS_OF.scan(books.space, &prefix, Direction::Ascending, MAX_LISTINGS)?;
+        ensure(others.len() < MAX_LISTINGS, Reason::RateLimited)?;
+    }
+
+    let at = books.stamp();
+    // Nonces of listings live as long as the envelopes, ids as long as the slug.
+    let id = known.unwrap_or_else(|| id(Space::Listing, by.signer, &format!("slug {}", list.capability)));
+    let old = before.as_ref();
+    let listing = Listing {
+        provider: by.signer.to_owned(),
+        capability: list.capability.clone(),
+        name: list.name.clone(),
+        description: list.description.clone(),
+        price,
+        unit: list.unit.clone(),
+        sla_hours: u32::try_from(list.sla_hours).unwrap_or_default(),
+        active: list.active,
+        tags: list.tags.clone(),
+        input_schema: list.input_schema.clone(),
+        output_schema: list.output_schema.clone(),
+        hires: old.map_or(0, |old| old.hires),
+        completed: old.map_or(0, |old| old.completed),
+        disputed: old.map_or(0, |old| old.disputed),
+        rating_sum: old.map_or(0, |old| old.rating_sum),
+        rating_count: old.map_or(0, |old| old.rating_count),
+        listed: old.map_or(at, |old| old.listed),
+        updated: at,
+        signed: by.signed.clone(),
+    };
+    let created = before.is_none();
+    let tally = tally::change(books, by.signer, |tally| {
+        tally.listings += u64::from(created);
+        tally.first_listed = tally.first_listed.or(Some(at));
+        tally.last_listed = Some(at);
+    })?;
+    if created {
+        LISTINGS_OF.put(books.space, &place, &Ref(id))?;
+        books.book.market.listings += 1;
+        books.book.market.providers += u64::from(tally.listings == 1);
+    }
+    put(books, &id, old, &listing)?;
+    books.burn(&nonce, by.burnt_until())?;
+    Ok(Done::Listing(id, Box::new(listing), created))
+}
+
+/// Takes the listings of an agent that ended off the market (ruling ledger 34).
+pub fn pause_all(books: &mut Books<'_>, name: &str) -> Result<()> {
+    let prefix = LISTINGS_OF.prefix(&(name.to_owned(),));
+    for (_, Ref(id)) in LISTINGS_OF.scan(books.space, &prefix, Direction::Ascending, MAX_LISTINGS)? {
+        let Some(before) = LISTINGS.get(books.space, &(id,))?.filter(|listing| listing.active) else { continue };
+        let listing = Listing { active: false, updated: books.stamp(), ..before.clone() };
+        put(books, &id, Some(&before), &listing)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,371 @@
+//! Questions about the market: searches, hires, receipts, and what they come to.
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{self, Books, key, minute};
+use super::escrow;
+use super::hire::{BY_EARNINGS, HIRES, Hire, HireState, INCOMING, OUTGOING, RECENT};
+use super::listing::{BY_HIRES, BY_PRICE, BY_SLUG, LISTINGS, LISTINGS_OF, Listing, MAX_LISTINGS};
+use super::reads::{Page, Side};
+use super::receipt::{self, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO, Receipt};
+use super::rows::{Counts, Id, MINUTES, Micro, Name, Ref, WALLETS};
+use super::tally::{Market, TALLIES, Tally};
+use crate::actor::{Kind, Query, View};
+use crate::kv::{Desc, Direction, Overlay};
+use crate::time::{DAY, HOUR};
+use crate::{Result, Timestamp};
+
+/// Listings that one search looks at, at most (ruling ledger 15).
+const CANDIDATES: usize = 10_000;
+
+/// Hireable listings, cheapest first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Search {
+    /// Lower case; part of slug, name or description.
+    pub text: Option<String>,
+    pub slug: Option<String>,
+    pub max_price: Option<Micro>,
+    pub provider: Option<Name>,
+    /// Begin after this many that fit.
+    pub skip: u32,
+    pub limit: u32,
+}
+
+/// The answer to [`Search`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    pub listings: Vec<(Id, Listing)>,
+    /// There may be more that were not looked at.
+    pub truncated: bool,
+    /// There are more that fit.
+    pub more: bool,
+}
+
+impl Search {
+    fn fits(&self, listing: &Listing) -> bool {
+        let has = |part: &str, text: &str| text.to_lowercase().contains(part);
+        self.provider.as_ref().is_none_or(|provider| *provider == listing.provider)
+            && self.slug.as_ref().is_none_or(|slug| *slug == listing.capability)
+            && self.max_price.is_none_or(|max| listing.price <= max)
+            && self.text.as_ref().is_none_or(|part| {
+                has(part, &listing.capability) || has(part, &listing.name) || has(part, &listing.description)
+            })
+    }
+
+    /// Ids of what may fit, cheapest first.
+    fn candidates(&self, view: &View<'_>) -> Result<(Vec<Id>, bool)> {
+        let mut ids = Vec::new();
+        if let Some(provider) = &self.provider {
+            let prefix = LISTINGS_OF.prefix(&(provider.clone(),));
+            let mut own = Vec::new();
+            for (_, Ref(id)) in LISTINGS_OF.scan(view, &prefix, Direction::Ascending, MAX_LISTINGS)? {
+                if let Some(listing) = LISTINGS.get(view, &(id,))?.filter(Listing::is_hireable) {
+                    own.push((listing.price, listing.listed, id));
+                }
+            }
+            own.sort_unstable();
+            return Ok((own.into_iter().map(|(_, _, id)| id).collect(), false));
+        }
+        let max = self.max_price.unwrap_or(Micro::MAX);
+        match &self.slug {
+            Some(slug) => BY_SLUG.visit(
+                view,
+                BY_SLUG.prefix(&(slug.clone(),)),
+                Direction::Ascending,
+                |(_, price, _, id), ()| {
+                    ids.push(id);
+                    Ok(price <= max && ids.len() < CANDIDATES)
+                },
+            )?,
+            None => BY_PRICE.visit(view, BY_PRICE.range(), Direction::Ascending, |(price, _, id), ()| {
+                ids.push(id);
+                Ok(price <= max && ids.len() < CANDIDATES)
+            })?,
+        }
+        let truncated = ids.len() == CANDIDATES;
+        Ok((ids, truncated))
+    }
+}
+
+impl Query for Search {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "search";
+    type Reply = Found;
+
+    fn run(self, view: &View<'_>) -> Result<Found> {
+        let (ids, truncated) = self.candidates(view)?;
+        let mut found = Found { truncated, ..Found::default() };
+        let mut skip = self.skip;
+        for id in ids {
+            let Some(listing) = LISTINGS.get(view, &(id,))?.filter(|listing| self.fits(listing)) else { continue };
+            if skip > 0 {
+                skip -= 1;
+            } else if found.listings.len() == self.limit as usize {
+                found.more = true;
+                return Ok(found);
+            } else {
+                found.listings.push((id, listing));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// One listing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadListing {
+    pub id: Id,
+}
+
+impl Query for ReadListing {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "listing";
+    type Reply = Option<Listing>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Listing>> {
+        Ok(LISTINGS.get(view, &(self.id,))?)
+    }
+}
+
+/// All listings of a DID, paused ones too.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListingsOf {
+    pub name: Name,
+}
+
+impl Query for ListingsOf {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "listings_of";
+    type Reply = Vec<(Id, Listing)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let rows = LISTINGS_OF.scan(view, &LISTINGS_OF.prefix(&(self.name,)), Direction::Ascending, MAX_LISTINGS)?;
+        let listings = rows.into_iter().map(|(_, Ref(id))| Ok((id, LISTINGS.get(view, &(id,))?)));
+        let listings = listings.collect::<Result<Vec<_>>>()?;
+        Ok(listings.into_iter().filter_map(|(id, listing)| Some((id, listing?))).collect())
+    }
+}
+
+/// A hire as it is now, whether or not the timer has come.
+fn hire_now(view: &View<'_>, id: &Id) -> Result<Option<Hire>> {
+    let Some(hire) = HIRES.get(view, &(*id,))? else { return Ok(None) };
+    let mut space = Overlay::new(view);
+    let mut books = Books::open(&mut space, view.now)?;
+    escrow::up_to_date(&mut books, &hire.escrow)?;
+    Ok(HIRES.get(books.space, &(*id,))?)
+}
+
+/// A receipt as it is now.
+fn receipt_now(view: &View<'_>, id: &Id) -> Result<Option<Receipt>> {
+    let mut space = Overlay::new(view);
+    let mut books = Books::open(&mut space, view.now)?;
+    receipt::up_to_date(&mut books, id)
+}
+
+/// One hire.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadHire {
+    pub id: Id,
+}
+
+impl Query for ReadHire {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "hire";
+    type Reply = Option<Hire>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Hire>> {
+        hire_now(view, &self.id)
+    }
+}
+
+/// Hires of a DID.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HiresOf {
+    pub name: Name,
+    /// As provider; else as requester.
+    pub incoming: bool,
+    pub state: Option<HireState>,
+    pub before: Option<Timestamp>,
+    pub limit: u32,
+}
+
+impl Query for HiresOf {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "hires_of";
+    type Reply = Page<Hire>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let table = if self.incoming { &INCOMING } else { &OUTGOING };
+        let from = Desc(self.before.map_or(Timestamp::MAX, |before| before.plus(-1)));
+        let mut found = Vec::new();
+        for state in HireState::ALL.into_iter().filter(|state| self.state.is_none_or(|wanted| wanted == *state)) {
+            let (name, state) = (self.name.clone(), state.number());
+            let range = table.between(&(name.clone(), state, from), &(name, state, Desc(Timestamp(i64::MIN))));
+            let rows = table.scan(view, &range, Direction::Ascending, self.limit as usize + 1)?;
+            found.extend(rows.into_iter().map(|((_, _, Desc(at)), Ref(id))| (at, id)));
+        }
+        page(found, self.limit as usize, |id| Ok(HIRES.get(view, &(*id,))?))
+    }
+}
+
+/// The newest of what was found, and where to go on.
+fn page<T>(mut found: Vec<(Timestamp, Id)>, limit: usize, read: impl Fn(&Id) -> Result<Option<T>>) -> Result<Page<T>> {
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|(at, _)| *at);
+    let rows = found.into_iter().map(|(_, id)| Ok((id, read(&id)?))).collect::<Result<Vec<_>>>()?;
+    Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
+}
+
+/// One receipt.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadReceipt {
+    pub id: Id,
+}
+
+impl Query for ReadReceipt {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "receipt";
+    type Reply = Option<Receipt>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Receipt>> {
+        receipt_now(view, &self.id)
+    }
+}
+
+/// Of which receipts a list is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Whose {
+    Escrow(Id),
+    Name(Name, Side),
+}
+
+/// Receipts of an escrow, or of a DID.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReceiptsOf {
+    pub whose: Whose,
+    pub before: Option<Timestamp>,
+    pub limit: u32,
+}
+
+impl Query for ReceiptsOf {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "receipts_of";
+    type Reply = Page<Receipt>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let from = Desc(self.before.map_or(Timestamp::MAX, |before| before.plus(-1)));
+        let end = Desc(Timestamp(i64::MIN));
+        let (limit, mut found) = (self.limit as usize, Vec::new());
+        match self.whose {
+            Whose::Escrow(id) => {
+                let range = RECEIPTS_OF.between(&(id, from), &(id, end));
+                let rows = RECEIPTS_OF.scan(view, &range, Direction::Ascending, limit + 1)?;
+                found.extend(rows.into_iter().map(|((_, Desc(at)), Ref(id))| (at, id)));
+            }
+            Whose::Name(name, side) => {
+                let tables = [(Side::To, &RECEIPTS_FROM), (Side::From, &RECEIPTS_TO)];
+                for (_, table) in tables.into_iter().filter(|(without, _)| *without != side) {
+                    let range = table.between(&(name.clone(), from), &(name.clone(), end));
+                    let rows = table.scan(view, &range, Direction::Ascending, limit + 1)?;
+                    found.extend(rows.into_iter().map(|((_, Desc(at)), Ref(id))| (at, id)));
+                }
+                // Who claims work of himself is on both sides.
+                found.sort_unstable();
+                found.dedup();
+            }
+        }
+        page(found, limit, |id| receipt_now(view, id))
+    }
+}
+
+/// The past of one agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadTrust {
+    pub name: Name,
+}
+
+/// The answer to [`ReadTrust`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trust {
+    pub tally: Tally,
+    pub wallet: Option<super::rows::Wallet>,
+}
+
+impl Query for ReadTrust {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "trust";
+    type Reply = Trust;
+
+    fn run(self, view: &View<'_>) -> Result<Trust> {
+        let key = key(&self.name);
+        Ok(Trust { tally: TALLIES.get(view, &key)?.unwrap_or_default(), wallet: WALLETS.get(view, &key)? })
+    }
+}
+
+/// The market as a whole.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadStats;
+
+/// The answer to [`ReadStats`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stats {
+    pub market: Market,
+    pub wallets: u64,
+    pub day: Counts,
+    pub hires_hour: u64,
+    pub top_listings: Vec<(Id, Listing)>,
+    pub top_providers: Vec<(Name, Tally)>,
+    pub recent: Vec<(Id, Hire, String)>,
+}
+
+impl Query for ReadStats {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "stats";
+    type Reply = Stats;
+
+    fn run(self, view: &View<'_>) -> Result<Stats> {
+        let book = book::read(view)?;
+        let day = counts(view, &book, DAY)?;
+        let hour = counts(view, &book, HOUR)?;
+        let mut stats = Stats {
+            market: book.market,
+            wallets: book.wallets,
+            day,
+            hires_hour: hour.hires,
+            top_listings: Vec::new(),
+            top_providers: Vec::new(),
+            recent: Vec::new(),
+        };
+        for ((_, id), ()) in BY_HIRES.scan(view, &BY_HIRES.range(), Direction::Ascending, 10)? {
+            stats.top_listings.extend(LISTINGS.get(view, &(id,))?.map(|listing| (id, listing)));
+        }
+        for ((_, name), ()) in BY_EARNINGS.scan(view, &BY_EARNINGS.range(), Direction::Ascending, 10)? {
+            stats.top_providers.extend(TALLIES.get(view, &key(&name))?.map(|tally| (name, tally)));
+        }
+        for (_, Ref(id)) in RECENT.scan(view, &RECENT.range(), Direction::Ascending, 20)? {
+            let Some(hire) = HIRES.get(view, &(id,))? else { continue };
+            let slug = LISTINGS.get(view, &(hire.listing,))?.map(|listing| listing.capability);
+            stats.recent.push((id, hire, slug.unwrap_or_default()));
+        }
+        Ok(stats)
+    }
+}
+
+/// What happened in the last so many microseconds, by whole minutes.
+pub fn counts(view: &View<'_>, book: &super::rows::Book, span: i64) -> Result<Counts> {
+    let first = minute(view.now.plus(-span)) + 1;
+    let mut rows = MINUTES.scan(view, &MINUTES.between(&(first,), &(u32::MAX,)), Direction::Ascending, 1_500)?;
+    if book.minute >= first {
+        rows.push(((book.minute,), book.counts));
+    }
+    let mut sum = Counts::default();
+    for (_, counts) in &rows {
+        sum.transfers += counts.transfers;
+        sum.hires += counts.hires;
+        sum.value += counts.value;
+        sum.wallets += counts.wallets;
+    }
+    Ok(sum)
+}

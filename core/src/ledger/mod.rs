@@ -1,0 +1,76 @@
+//! The credit ledger: wallets, signed transfers, escrow, a one-time grant, and what operators may do.
+//!
+//! | Module | What |
+//! |---|---|
+//! | [`json`] | strict JSON and the canonical bytes that are signed |
+//! | [`envelope`] | what can be signed, member by member |
+//! | [`reason`] | why something is refused |
+//! | [`rows`] | what is kept, ids |
+//! | [`book`] | the open books: wallets, order of events, caps, the clock of deadlines |
+//! | [`submit`] | the one operation that takes signed envelopes |
+//! | [`pay`], [`escrow`], [`admin`] | transfers and the faucet; escrows; operators |
+//! | [`listing`], [`hire`], [`receipt`] | what providers offer, hires, claims of work and what requesters say |
+//! | [`tally`], [`market`] | counts of each agent's past, questions about the market |
+//! | [`keys`] | whose key counts, as agents tell; wallets |
+//! | [`sweep`] | what happens by time |
+//! | [`reads`], [`routes`] | questions, endpoints |
+//!
+//! All of it is one actor. A transfer touches two wallets, an escrow three rows and a clock: in one actor each is one atomic
+//! batch, and that money neither comes nor goes is a property of single operations.
+
+pub mod admin;
+pub mod book;
+#[cfg(any(test, feature = "conformance"))]
+pub mod client;
+pub mod envelope;
+pub mod escrow;
+pub mod hire;
+pub mod json;
+pub mod keys;
+pub mod listing;
+pub mod market;
+pub mod pay;
+pub mod reads;
+pub mod reason;
+pub mod receipt;
+pub mod routes;
+pub mod rows;
+pub mod submit;
+pub mod sweep;
+pub mod tally;
+
+#[cfg(test)]
+mod tests;
+
+use crate::actor::{Entry, operation, query};
+
+/// The name of the one ledger.
+pub const ACTOR: &str = "main";
+
+pub const ENTRIES: &[Entry] = &[
+    query::<submit::Prepare>(),
+    operation::<submit::Submit>(),
+    operation::<keys::SetKey>(),
+    operation::<keys::MakeWallet>(),
+    query::<keys::Standing>(),
+    query::<keys::ReadWallet>(),
+    operation::<sweep::Sweep>(),
+    query::<admin::FindKey>(),
+    query::<admin::ReadKeys>(),
+    operation::<admin::SetAdminKey>(),
+    operation::<admin::Direct>(),
+    query::<reads::ReadTransfer>(),
+    query::<reads::ReadEscrow>(),
+    query::<reads::History>(),
+    query::<reads::EscrowHistory>(),
+    query::<reads::ReadHealth>(),
+    query::<market::Search>(),
+    query::<market::ReadListing>(),
+    query::<market::ListingsOf>(),
+    query::<market::ReadHire>(),
+    query::<market::HiresOf>(),
+    query::<market::ReadReceipt>(),
+    query::<market::ReceiptsOf>(),
+    query::<market::ReadTrust>(),
+    query::<market::ReadStats>(),
+];

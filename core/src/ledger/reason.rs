@@ -1,0 +1,181 @@
+//! Why the ledger refuses: the closed list of reason codes (spec ledger 8.2; ruling ledger 29).
+
+use serde::{Deserialize, Serialize};
+
+use crate::kv::StoreError;
+use crate::{Error, ErrorCode};
+
+macro_rules! reasons {
+    ($($name:ident = $wire:literal => $code:ident, $message:literal;)+) => {
+        /// The value of `reason` in an answer.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Reason { $(#[doc = $message] $name,)+ }
+
+        impl Reason {
+            pub const ALL: &'static [Reason] = &[$(Reason::$name,)+];
+
+            /// The string on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Reason::$name => $wire,)+ }
+            }
+
+            /// The code whose status the answer has.
+            pub const fn code(self) -> ErrorCode {
+                match self { $(Reason::$name => ErrorCode::$code,)+ }
+            }
+
+            /// A sentence for people.
+            pub const fn message(self) -> &'static str {
+                match self { $(Reason::$name => $message,)+ }
+            }
+        }
+    };
+}
+
+// Rows and messages name a reason by its place: append only.
+reasons! {
+    InvalidEnvelope = "invalid_envelope" => BadRequest, "The envelope is not of the form of this route.";
+    InvalidSignature = "invalid_signature" => BadRequest, "The signature does not verify.";
+    EnvelopeExpired = "envelope_expired" => BadRequest, "The envelope has expired.";
+    EnvelopeNotYetValid = "envelope_not_yet_valid" => BadRequest, "The envelope is not valid yet.";
+    EnvelopeWindowTooLong = "envelope_window_too_long" => BadRequest, "The envelope is valid for more than 60 minutes.";
+    NonceSeen = "nonce_seen" => Conflict, "This nonce was used.";
+    SenderPubkeyNotFound = "sender_pubkey_not_found" => NotFound, "No active key of the signer is known.";
+    RequesterPubkeyNotFound = "requester_pubkey_not_found" => NotFound, "No active key of the requester is known.";
+    ProviderPubkeyNotFound = "provider_pubkey_not_found" => NotFound, "No active key of the provider is known.";
+    AgentPubkeyNotFound = "agent_pubkey_not_found" => NotFound, "No active key of the agent is known.";
+    SenderNotFound = "sender_not_found" => NotFound, "The sender has no wallet.";
+    SenderFrozen = "sender_frozen" => Forbidden, "The sender's wallet is frozen.";
+    SystemFrozen = "system_frozen" => Unavailable, "The ledger is frozen.";
+    InsufficientBalance = "insufficient_balance" => PaymentRequired, "The balance is too small.";
+    DailyCapExceeded = "daily_cap_exceeded" => RateLimited, "The cap of 24 hours would be exceeded.";
+    PerTxCapExceeded = "per_tx_cap_exceeded" => BadRequest, "The cap of one transaction would be exceeded.";
+    RecipientNotAllowed = "recipient_not_allowed" => Forbidden, "The wallet may not pay this recipient.";
+    RecipientInvalidDid = "recipient_invalid_did" => BadRequest, "The recipient is nobody this sender can pay.";
+    AmountOutOfRange = "amount_out_of_range" => BadRequest, "The amount is out of range.";
+    EscrowNotFound = "escrow_not_found" => NotFound, "There is no such escrow.";
+    EscrowNotOpen = "escrow_not_open" => Conflict, "The escrow is not open for this.";
+    EscrowDeadlineExceedsMax = "escrow_deadline_exceeds_max" => BadRequest, "The deadline is more than 7 days away.";
+    EscrowDeadlinePast = "escrow_deadline_past" => BadRequest, "The deadline has passed.";
+    EscrowSignerNotAuthorized = "escrow_signer_not_authorized" => Forbidden, "Only the sender may do this.";
+    EscrowDidMismatch = "escrow_did_mismatch" => BadRequest, "The escrow is between others.";
+    ClaimPending = "claim_pending" => Conflict, "A claim waits for acceptance or dispute.";
+    AcceptanceDeadlineExceedsEscrow = "acceptance_deadline_exceeds_escrow" => BadRequest,
+        "The acceptance deadline is after that of the escrow.";
+    AcceptanceDeadlinePast = "acceptance_deadline_past" => BadRequest, "The acceptance deadline has passed.";
+    AcceptanceWindowTooShort = "acceptance_window_too_short" => BadRequest,
+        "The acceptance window is shorter than 5 minutes.";
+    AcceptanceWindowTooLong = "acceptance_window_too_long" => BadRequest,
+        "The acceptance window is longer than 7 days.";
+    InvalidWorkHash = "invalid_work_hash" => BadRequest, "The work hash is not 64 hexadecimal digits.";
+    ReceiptNotFound = "receipt_not_found" => NotFound, "There is no such receipt.";
+    ReceiptNotPending = "receipt_not_pending" => Conflict, "The receipt is not pending.";
+    ReceiptSignerNotAuthorized = "receipt_signer_not_authorized" => Forbidden, "Only the requester may do this.";
+    DisputeReasonRequired = "dispute_reason_required" => BadRequest, "A dispute needs a reason.";
+    CapabilityNotFound = "capability_not_found" => NotFound, "There is no such listing.";
+    CapabilityInactive = "capability_inactive" => Conflict, "The listing is not active.";
+    CapabilityMismatch = "capability_mismatch" => BadRequest, "The listing is of another capability.";
+    ProviderDidMismatch = "provider_did_mismatch" => BadRequest, "The listing is another provider's.";
+    PriceMismatch = "price_mismatch" => BadRequest, "The listing has another price.";
+    DeadlineExceedsEscrowMax = "deadline_exceeds_escrow_max" => BadRequest, "The delivery deadline is over 7 days.";
+    SelfHireNotAllowed = "self_hire_not_allowed" => BadRequest, "An agent cannot hire itself.";
+    AlreadyClaimed = "already_claimed" => Conflict, "This agent has had its grant.";
+    IpRateLimitExceeded = "ip_rate_limit_exceeded" => RateLimited, "This address has had its grants of today.";
+    FaucetDisabled = "faucet_disabled" => Unavailable, "The faucet gives nothing now.";
+    AdminKeyNotFound = "admin_key_not_found" => Unauthorized, "No active admin key has this id.";
+    AdminSignatureInvalid = "admin_signature_invalid" => Unauthorized, "The signature does not verify.";
+    AdminExpired = "admin_expired" => BadRequest, "The action has expired.";
+    AdminWindowTooLong = "admin_window_too_long" => BadRequest, "The action is valid for more than 10 minutes.";
+    AdminNonceSeen = "admin_nonce_seen" => Conflict, "This action was done.";
+    AdminRoleNotAuthorized = "admin_role_not_authorized" => Forbidden, "The role of this key does not allow this.";
+    AdminInvalidBody = "admin_invalid_body" => BadRequest, "The body is not an action of this route.";
+    WalletNotFound = "wallet_not_found" => NotFound, "There is no such wallet.";
+    TransferNotFound = "transfer_not_found" => NotFound, "There is no such transfer.";
+    HireNotFound = "hire_not_found" => NotFound, "There is no such hire.";
+    InvalidDid = "invalid_did" => BadRequest, "This is not a DID of this service.";
+    RateLimited = "rate_limited" => RateLimited, "Too many requests; wait, then retry.";
+    IdempotencyConflict = "idempotency_conflict" => Unprocessable, "The key was used with another envelope.";
+}
+
+impl Reason {
+    /// Whether a refusal for this reason leaves nonces as they were: the same envelope may be sent again (ruling ledger 13).
+    pub const fn is_temporary(self) -> bool {
+        matches!(self, Reason::SystemFrozen | Reason::FaucetDisabled | Reason::RateLimited)
+    }
+
+    /// Seconds for `Retry-After`.
+    pub const fn retry_after(self) -> Option<u32> {
+        match self {
+            Reason::SystemFrozen | Reason::FaucetDisabled | Reason::RateLimited => Some(60),
+            Reason::DailyCapExceeded | Reason::IpRateLimitExceeded => Some(3_600),
+            _ => None,
+        }
+    }
+}
+
+/// Why something was not done: a reason that the caller is told, or a fault of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    No(Reason),
+    Fault(Error),
+}
+
+/// What comes of a question to the ledger.
+pub type Ruled<T> = Result<T, Refusal>;
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Refusal {
+        Refusal::No(reason)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Fault(error)
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Refusal {
+        Refusal::Fault(error.into())
+    }
+}
+
+/// `Ok` when `holds`, else the reason.
+pub fn ensure(holds: bool, reason: Reason) -> Ruled<()> {
+    if holds { Ok(()) } else { Err(Refusal::No(reason)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ruling ledger 29: the codes of section 8.2 that existing clients know, with their statuses, and the three that
+    /// joined; `escrow_window_too_long` is exempt.
+    #[test]
+    fn ruling_29_every_reason_has_the_status_that_clients_know() {
+        let of = |reason: Reason| (reason.as_str(), reason.code().status().as_u16());
+        let known = Reason::ALL.iter().copied().map(of).collect::<std::collections::BTreeMap<_, _>>();
+        assert_eq!(known.len(), Reason::ALL.len());
+        for (word, status) in [
+            ("insufficient_balance", 402),
+            ("sender_frozen", 403),
+            ("system_frozen", 503),
+            ("daily_cap_exceeded", 429),
+            ("per_tx_cap_exceeded", 400),
+            ("nonce_seen", 409),
+            ("already_claimed", 409),
+            ("ip_rate_limit_exceeded", 429),
+            ("faucet_disabled", 503),
+            ("capability_inactive", 409),
+            ("escrow_signer_not_authorized", 403),
+            ("claim_pending", 409),
+            ("rate_limited", 429),
+            ("idempotency_conflict", 422),
+            ("admin_key_not_found", 401),
+        ] {
+            assert_eq!(known.get(word), Some(&status), "{word}");
+        }
+        assert!(!known.contains_key("escrow_window_too_long"));
+    }
+}

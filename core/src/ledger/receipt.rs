@@ -1,0 +1,298 @@
+//! Receipts: a provider's claim of work, and what the requester says to it (spec ledger 9.2, 10.3; rulings ledger 1, 3, 28
+//! and 32).
+//!
+//! An escrow has one claim at a time. Were a second one possible after a dispute, a provider could file it with a short
+//! window that accepts itself, while the requester's client has stopped looking.
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{Books, name_of};
+use super::envelope::{Acceptance, Claim, SKEW};
+use super::escrow::{self, End};
+use super::hire::{self, HIRES, HireState};
+use super::reason::{Reason, Ruled, ensure};
+use super::rows::{
+    ByTime, DUE, ESCROWS, Escrow, EscrowState, Id, Micro, Name, Ref, Signed, Space, id, id_text, parse_id,
+};
+use super::submit::{Done, Submission};
+use crate::crypto::encoding::decode_hex_array;
+use crate::kv::{Desc, Read, Row, Table};
+use crate::time::{DAY, MINUTE};
+use crate::{Result, Timestamp};
+
+/// Shortest and longest time for the requester to look at the work, in microseconds (spec ledger 9.5).
+pub const MIN_WINDOW: i64 = 5 * MINUTE;
+pub const MAX_WINDOW: i64 = 7 * DAY;
+
+/// Where a receipt stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReceiptState {
+    Pending,
+    Accepted,
+    Disputed,
+    Expired,
+}
+
+impl ReceiptState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ReceiptState::Pending => "pending_acceptance",
+            ReceiptState::Accepted => "accepted",
+            ReceiptState::Disputed => "disputed",
+            ReceiptState::Expired => "expired",
+        }
+    }
+}
+
+/// A claim of work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    pub escrow: Option<Id>,
+    pub task: String,
+    /// The requester.
+    pub from: Name,
+    /// The provider.
+    pub to: Name,
+    pub nonce: String,
+    pub work_hash: [u8; 32],
+    pub summary: Option<String>,
+    pub state: ReceiptState,
+    /// As it was signed; the escrow's own deadline may come first.
+    pub deadline: Timestamp,
+    /// When it counts as accepted or expired, in the time of [`Books::clock`].
+    pub due: Timestamp,
+    pub auto_accept: bool,
+    /// Of the escrow.
+    pub amount: Option<Micro>,
+    pub claim: Signed,
+    pub claimed: Timestamp,
+    pub answer: Option<Answered>,
+    /// The escrow paid out because of it.
+    pub released: bool,
+    pub release_error: Option<Reason>,
+}
+impl Row for Receipt {}
+
+/// How a receipt stopped pending.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    pub at: Timestamp,
+    /// The requester's name, or `system:timeout`.
+    pub actor: String,
+    pub rating: Option<u8>,
+    pub feedback: Option<String>,
+    pub dispute_reason: Option<String>,
+    pub signed: Option<Signed>,
+}
+
+pub const RECEIPTS: Table<(Id,), Receipt> = Table::new(35);
+// Newest first.
+pub const RECEIPTS_FROM: ByTime = Table::new(36);
+pub const RECEIPTS_TO: ByTime = Table::new(37);
+pub const RECEIPTS_OF: Table<(Id, Desc<Timestamp>), Ref> = Table::new(38);
+
+/// The newest claim on an escrow, the only one that may not be over.
+pub fn current(space: &(impl Read + ?Sized), escrow: &Id) -> Result<Option<(Id, Receipt)>> {
+    let Some((_, Ref(id))) = RECEIPTS_OF.first(space, &RECEIPTS_OF.prefix(&(*escrow,)))? else { return Ok(None) };
+    Ok(RECEIPTS.get(space, &(id,))?.map(|receipt| (id, receipt)))
+}
+
+/// Files a claim, in the order of checks of spec ledger 10.3 (rulings ledger 1, 28 and 29).
+pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled<Done> {
+    let from = name_of(by.brand, &claim.requester).ok_or(Reason::RequesterPubkeyNotFound)?;
+    ensure(by.knows(books, from)?, Reason::RequesterPubkeyNotFound)?;
+    let span = claim.deadline.since(by.common.issued);
+    ensure(span >= MIN_WINDOW, Reason::AcceptanceWindowTooShort)?;
+    ensure(span <= MAX_WINDOW + SKEW, Reason::AcceptanceWindowTooLong)?;
+    ensure(claim.deadline > books.now, Reason::AcceptanceDeadlinePast)?;
+    let work_hash = decode_hex_array("work_hash", &claim.work_hash.to_ascii_lowercase());
+    let work_hash = work_hash.map_err(|_| Reason::InvalidWorkHash)?;
+    let escrow = match &claim.escrow {
+        None => None,
+        Some(text) => Some(open_escrow(books, text, from, by.signer)?),
+    };
+    let id = id(Space::Claim, by.signer, &claim.nonce);
+    ensure(
+        escrow.as_ref().is_none_or(|(_, escrow)| claim.deadline <= escrow.deadline.plus(SKEW)),
+        Reason::AcceptanceDeadlineExceedsEscrow,
+    )?;
+    ensure(!RECEIPTS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
+
+    let at = books.stamp();
+    let due = claim.deadline.plus(-books.frozen_for());
+    let receipt = Receipt {
+        escrow: escrow.as_ref().map(|(id, _)| *id),
+        task: claim.task.clone(),
+        from: from.to_owned(),
+        to: by.signer.to_owned(),
+        nonce: claim.nonce.clone(),
+        work_hash,
+        summary: claim.summary.clone(),
+        state: ReceiptState::Pending,
+        deadline: claim.deadline,
+        due: escrow.as_ref().map_or(due, |(_, escrow)| due.min(escrow.due())),
+        auto_accept: claim.auto_accept,
+        amount: escrow.as_ref().map(|(_, escrow)| escrow.amount),
+        claim: by.signed.clone(),
+        claimed: at,
+        answer: None,
+        released: false,
+        release_error: None,
+    };
+    RECEIPTS.put(books.space, &(id,), &receipt)?;
+    RECEIPTS_FROM.put(books.space, &(receipt.from.clone(), Desc(at)), &Ref(id))?;
+    RECEIPTS_TO.put(books.space, &(receipt.to.clone(), Desc(at)), &Ref(id))?;
+    DUE.put(books.space, &(receipt.due, id), &())?;
+    if let Some((escrow_id, escrow)) = escrow {
+        RECEIPTS_OF.put(books.space, &(escrow_id, Desc(at)), &Ref(id))?;
+        if let Some(hire_id) = escrow.hire {
+            claimed(books, &hire_id, id, at)?;
+        }
+    }
+    Ok(Done::Receipt(id, Box::new(receipt)))
+}
+
+/// The open escrow that a claim is on, with no other claim that counts.
+fn open_escrow(books: &mut Books<'_>, text: &str, from: &str, to: &str) -> Ruled<(Id, Escrow)> {
+    let id = parse_id(text).ok_or(Reason::EscrowNotFound)?;
+    let escrow = escrow::up_to_date(books, &id)?.ok_or(Reason::EscrowNotFound)?;
+    ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
+    ensure(escrow.from == from && escrow.to == to, Reason::EscrowDidMismatch)?;
+    let last = current(books.space, &id)?.map(|(_, receipt)| receipt.state);
+    ensure(last.is_none_or(|state| state == ReceiptState::Expired), Reason::EscrowNotOpen)?;
+    Ok((id, escrow))
+}
+
+/// The hire shows its receipt from the moment it is called claimed: clients stop looking then (spec ledger 9.4).
+fn claimed(books: &mut Books<'_>, hire_id: &Id, receipt: Id, at: Timestamp) -> Result<()> {
+    hire::advance(books, hire_id, HireState::Claimed, at, None)?;
+    if let Some(mut hire) = HIRES.get(books.space, &(*hire_id,))?.filter(|hire| hire.state == HireState::Claimed) {
+        hire.receipt = Some(receipt);
+        HIRES.put(books.space, &(*hire_id,), &hire)?;
+    }
+    Ok(())
+}
+
+/// Accepts or disputes.
+pub fn accept(books: &mut Books<'_>, by: &Submission<'_>, acceptance: &Acceptance) -> Ruled<Done> {
+    let id = parse_id(&acceptance.receipt).ok_or(Reason::ReceiptNotFound)?;
+    let receipt = up_to_date(books, &id)?.ok_or(Reason::ReceiptNotFound)?;
+    ensure(receipt.state == ReceiptState::Pending, Reason::ReceiptNotPending)?;
+    ensure(receipt.from == by.signer, Reason::ReceiptSignerNotAuthorized)?;
+    let said = acceptance.dispute_reason.as_ref().is_some_and(|reason| !reason.trim().is_empty());
+    ensure(acceptance.accept || said, Reason::DisputeReasonRequired)?;
+    let state = if acceptance.accept { ReceiptState::Accepted } else { ReceiptState::Disputed };
+    let answer = Answered {
+        at: books.stamp(),
+        actor: by.signer.to_owned(),
+        rating: acceptance.rating,
+        feedback: acceptance.feedback.clone(),
+        dispute_reason: acceptance.dispute_reason.clone(),
+        signed: Some(by.signed.clone()),
+    };
+    let receipt = answer_with(books, &id, receipt, state, answer)?;
+    Ok(Done::Receipt(id, Box::new(receipt)))
+}
+
+/// The receipt after what is due has happened.
+pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Receipt>> {
+    let Some(receipt) = RECEIPTS.get(books.space, &(*id,))? else { return Ok(None) };
+    match &receipt.escrow {
+        Some(escrow) => {
+            escrow::up_to_date(books, escrow)?;
+            // An escrow that was closed by hand no longer looks at its receipt.
+            match RECEIPTS.get(books.space, &(*id,))? {
+                Some(receipt) => fall_due(books, id, receipt).map(Some),
+                None => Ok(None),
+            }
+        }
+        None => fall_due(books, id, receipt).map(Some),
+    }
+}
+
+/// Ends a pending receipt whose time is over.
+pub fn fall_due(books: &mut Books<'_>, id: &Id, receipt: Receipt) -> Result<Receipt> {
+    if receipt.state != ReceiptState::Pending || receipt.due >= books.clock() || books.is_frozen() {
+        return Ok(receipt);
+    }
+    let state = if receipt.auto_accept { ReceiptState::Accepted } else { ReceiptState::Expired };
+    let answer = Answered {
+        at: books.stamp(),
+        actor: "system:timeout".to_owned(),
+        rating: None,
+        feedback: None,
+        dispute_reason: None,
+        signed: None,
+    };
+    answer_with(books, id, receipt, state, answer)
+}
+
+/// The only way out of the state `pending_acceptance`.
+fn answer_with(
+    books: &mut Books<'_>,
+    id: &Id,
+    mut receipt: Receipt,
+    state: ReceiptState,
+    answer: Answered,
+) -> Result<Receipt> {
+    DUE.delete(books.space, &(receipt.due, *id));
+    receipt.state = state;
+    let (at, rating) = (answer.at, answer.rating);
+    receipt.answer = Some(answer);
+    let to = match state {
+        ReceiptState::Accepted => Some(HireState::Completed),
+        ReceiptState::Disputed => Some(HireState::Disputed),
+        ReceiptState::Pending | ReceiptState::Expired => None,
+    };
+    if let (Some(to), Some(escrow)) = (to, escrow_of(books, &receipt)?)
+        && let Some(hire_id) = escrow.hire
+        && HIRES.get(books.space, &(hire_id,))?.is_some_and(|hire| hire.receipt == Some(*id))
+    {
+        hire::advance(books, &hire_id, to, at, rating)?;
+    }
+    if state == ReceiptState::Accepted {
+        release(books, id, &mut receipt)?;
+    }
+    RECEIPTS.put(books.space, &(*id,), &receipt)?;
+    Ok(receipt)
+}
+
+fn escrow_of(books: &Books<'_>, receipt: &Receipt) -> Result<Option<Escrow>> {
+    match &receipt.escrow {
+        Some(id) => Ok(ESCROWS.get(books.space, &(*id,))?),
+        None => Ok(None),
+    }
+}
+
+/// Pays the escrow of an accepted receipt out. That it cannot is recorded and undoes nothing.
+fn release(books: &mut Books<'_>, id: &Id, receipt: &mut Receipt) -> Result<()> {
+    let (Some(escrow_id), Some(escrow)) = (receipt.escrow, escrow_of(books, receipt)?) else { return Ok(()) };
+    if escrow.state != EscrowState::Open {
+        receipt.release_error = Some(Reason::EscrowNotOpen);
+    } else if escrow::is_frozen(books, &escrow.from)? {
+        receipt.release_error = Some(Reason::SenderFrozen);
+    } else {
+        let by_time = receipt.answer.as_ref().is_some_and(|answer| answer.signed.is_none());
+        let word = if by_time { "system:timeout:" } else { "receipt:" };
+        let actor = format!("{word}{}", id_text(id));
+        escrow::finish(
+            books,
+            &escrow_id,
+            escrow,
+            End { state: EscrowState::Released, actor, reason: None, signed: None },
+        )?;
+        receipt.released = true;
+        receipt.release_error = None;
+    }
+    Ok(())
+}
+
+/// Tries the release of an accepted receipt again (ruling ledger 3).
+pub fn retry(books: &mut Books<'_>, id: &Id, mut receipt: Receipt) -> Result<()> {
+    let before = receipt.clone();
+    release(books, id, &mut receipt)?;
+    if receipt != before {
+        RECEIPTS.put(books.space, &(*id,), &receipt)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! From a request to a decision: reading what was signed, finding the key, checking, submitting, and saying no.
+
+use http::header::RETRY_AFTER;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::agent::rotate::ReadLedgerKey;
+use crate::crypto::encoding::{actor_id, decode_base64, encode_hex, parse_did};
+use crate::crypto::hash::sha256;
+use crate::crypto::signing;
+use crate::http::{Cx, Response};
+use crate::ledger::ACTOR;
+use crate::ledger::book::{did_of, name_of};
+use crate::ledger::envelope::{Content, Envelope};
+use crate::ledger::json::{self, Json, Members};
+use crate::ledger::pay::Claimant;
+use crate::ledger::reason::{Reason, Refusal, Ruled, ensure};
+use crate::ledger::rows::{Id, KeyRow, Name, id_text};
+use crate::ledger::submit::{Answer, Done, Known, Prepare, Submit};
+use crate::limits::Rate;
+use crate::runtime;
+use crate::{Error, Result};
+
+/// How often a signature is checked anew when the signer's key changes meanwhile.
+const ATTEMPTS: usize = 3;
+
+/// A body that carries a signature, as JSON.
+#[derive(serde::Deserialize, JsonSchema)]
+pub struct SignedBody {
+    /// The envelope; its members are those of its schema and no other.
+    #[allow(dead_code)]
+    envelope: serde_json::Map<String, serde_json::Value>,
+    /// Base64, Ed25519 over the canonical form of the envelope.
+    #[allow(dead_code)]
+    signature: String,
+}
+
+/// No, and why.
+#[derive(Serialize, JsonSchema)]
+pub struct Refused {
+    schema: String,
+    ok: bool,
+    /// `failed`, for a transfer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    error: &'static str,
+    reason: &'static str,
+    message: &'static str,
+    /// The row that was kept of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transfer_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    envelope_hash: Option<String>,
+}
+
+/// The answer of a refusal.
+pub fn refused(cx: &Cx, refusal: Refusal) -> Result<Response> {
+    let reason = match refusal {
+        Refusal::No(reason) => reason,
+        Refusal::Fault(error) => return Err(error),
+    };
+    respond(reason, Refused::of(cx, reason))
+}
+
+impl Refused {
+    fn of(cx: &Cx, reason: Reason) -> Refused {
+        Refused {
+            schema: schema(cx, "error"),
+            ok: false,
+            status: None,
+            error: reason.code().as_str(),
+            reason: reason.as_str(),
+            message: reason.message(),
+            transfer_id: None,
+            envelope_hash: None,
+        }
+    }
+}
+
+fn respond(reason: Reason, body: Refused) -> Result<Response> {
+    let mut response = Response::json_with(reason.code().status(), &body)?;
+    if let Some(seconds) = reason.retry_after() {
+        response.set(RETRY_AFTER, &seconds.to_string());
+    }
+    Ok(response)
+}
+
+/// The answer of a refused transfer.
+pub fn failed(cx: &Cx, reason: Reason, transfer: Option<Id>, hash: Option<&[u8; 32]>) -> Result<Response> {
+    let body = Refused {
+        schema: schema(cx, "receipt"),
+        status: Some("failed"),
+        transfer_id: transfer.as_ref().map(id_text),
+        envelope_hash: hash.map(|hash| encode_hex(hash)),
+        ..Refused::of(cx, reason)
+    };
+    respond(reason, body)
+}
+
+/// `<brand>-pay-<name>/v1`
+pub fn schema(cx: &Cx, name: &str) -> String {
+    format!("{}-pay-{name}/v1", cx.settings().brand)
+}
+
+/// The DID of a name, in the deployment's brand.
+pub fn did(cx: &Cx, name: &str) -> String {
+    did_of(&cx.settings().brand, name)
+}
+
+/// The name in the `did` of a path. Whatever else stands there names nobody.
+pub fn path_name(cx: &Cx) -> Result<Option<Name>> {
+    Ok(name_of(&cx.settings().brand, cx.path("did")?).map(str::to_owned))
+}
+
+/// The members of a JSON body, as strictly read as what is signed in it. Values that nobody asks for may be anything.
+pub fn members(cx: &Cx) -> Option<Members> {
+    // The body is one level more than what is signed.
+    match json::parse(&cx.request.body, json::MAX_DEPTH + 1)? {
+        Json::Object(members) => Some(members),
+        _ => None,
+    }
+}
+
+/// The object that was signed, in its canonical bytes.
+pub fn canonical(members: &mut Members, name: &str) -> Option<Vec<u8>> {
+    match members.remove(name)? {
+        object @ Json::Object(_) => object.without_nulls().canonical(),
+        _ => None,
+    }
+}
+
+/// A text beside it.
+pub fn beside(members: &mut Members, name: &str) -> Option<String> {
+    match members.remove(name)? {
+        Json::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// An envelope on its way, with what identifies it.
+pub struct Act {
+    pub envelope: Envelope,
+    pub canonical: Vec<u8>,
+    pub hash: [u8; 32],
+    signature: String,
+}
+
+impl Act {
+    /// Reads the envelope in a body (spec ledger 4.3, step 1).
+    pub fn read(cx: &Cx, mut members: Members, fits: impl Fn(&Content) -> bool) -> Option<Act> {
+        let canonical = canonical(&mut members, "envelope")?;
+        let signature = beside(&mut members, "signature")?;
+        let envelope = Envelope::read(&cx.settings().brand, &canonical).filter(|envelope| fits(&envelope.content))?;
+        let audience = envelope.common.audience.as_deref();
+        let here = audience.is_none_or(|audience| audience == cx.rt.environment().deployment);
+        here.then(|| Act { hash: sha256(&canonical), envelope, canonical, signature })
+    }
+
+    /// Lets the ledger decide.
+    pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Option<Id>)>> {
+        let brand = &cx.settings().brand;
+        let unknown = self.unknown_signer();
+        let name = name_of(brand, self.envelope.signer()).ok_or(unknown)?.to_owned();
+        let other = self.envelope.other().and_then(|other| name_of(brand, other)).map(str::to_owned);
+        for _ in 0..ATTEMPTS {
+            let names: Vec<Name> = [Some(name.clone()), other.clone()].into_iter().flatten().collect();
+            let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names }).await?;
+            ensure(!prepared.frozen, Reason::SystemFrozen)?;
+            let open = claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
+            ensure(open, Reason::FaucetDisabled)?;
+            let mut keys = prepared.keys.into_iter();
+            let row = known(cx, &name, keys.next().flatten()).await?.ok_or(unknown)?;
+            let key = row.in_force().ok_or(unknown)?;
+            let signature = self.verified(&key)?;
+            within_budget(cx, &name)?;
+            let other = match &other {
+                Some(other) => {
+                    known(cx, other, keys.next().flatten()).await?.map(|row| Known { name: other.clone(), row })
+                }
+                None => None,
+            };
+            let submit = Submit {
+                canonical: self.canonical.clone(),
+                signature,
+                signer: Known { name: name.clone(), row },
+                other,
+                claimant: claimant.clone(),
+            };
+            match runtime::call(&*cx.rt, ACTOR, &submit).await? {
+                Answer::Reverify => {}
+                Answer::Refused(reason, row) => return Ok(Err((reason, row))),
+                Answer::Done(done) => return Ok(Ok(done)),
+            }
+        }
+        Err(Error::unavailable("the signer's key changes faster than it is read").into())
+    }
+
+    /// The signature, when it verifies (spec ledger 2.2; ruling ledger 25).
+    fn verified(&self, key: &[u8; 32]) -> Ruled<Vec<u8>> {
+        let signature = decode_base64("signature", &self.signature).map_err(|_| Reason::InvalidSignature)?;
+        ensure(signing::verify(key, &self.canonical, &signature), Reason::InvalidSignature)?;
+        Ok(signature)
+    }
+
+    /// Why it is refused when no key of its signer is known (spec ledger 2.3).
+    fn unknown_signer(&self) -> Reason {
+        match self.envelope.content {
+            Content::Transfer(_) | Content::Open(_) | Content::Close(_) => Reason::SenderPubkeyNotFound,
+            Content::Claim(_) | Content::List(_) => Reason::ProviderPubkeyNotFound,
+            Content::Acceptance(_) | Content::Hire(_) => Reason::RequesterPubkeyNotFound,
+            Content::Faucet(_) | Content::Read(_) => Reason::AgentPubkeyNotFound,
+        }
+    }
+}
+
+/// The key row of a DID: as the ledger has it, else as its agent tells. `None`: there is no such agent.
+pub async fn known(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option<KeyRow>> {
+    if row.is_some() {
+        return Ok(row);
+    }
+    let brand = &cx.settings().brand;
+    let Ok(bytes) = parse_did(brand, &did_of(brand, name)) else { return Ok(None) };
+    let told = runtime::query(&*cx.rt, actor_id(&bytes), &ReadLedgerKey).await?;
+    // A rotation that was not signed for leaves a DID without wallet without a key (ruling ledger 2); had there been a
+    // wallet, the ledger would have a row.
+    Ok(told.map(|told| KeyRow { version: told.version, key: told.current.then_some(told.proved), active: told.active }))
+}
+
+/// Requests count against a signer only once its signature was verified (ruling ledger 18).
+fn within_budget(cx: &Cx, name: &str) -> Ruled<()> {
+    let environment = cx.rt.environment();
+    let rate = Rate::per_minute(environment.settings.pay_writes_per_minute);
+    let allowed = rate.amount == 0 || environment.buckets.take(&format!("pay {name}"), rate, cx.now()).allowed;
+    ensure(allowed, Reason::RateLimited)
+}

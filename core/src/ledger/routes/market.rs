@@ -1,0 +1,386 @@
+//! Listings, searches and hires (spec ledger 6.15 to 6.19).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
+use super::proof;
+use crate::crypto::encoding::encode_hex;
+use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
+use crate::ledger::ACTOR;
+use crate::ledger::book::name_of;
+use crate::ledger::envelope::{Content, Envelope};
+use crate::ledger::hire::{Hire, HireState};
+use crate::ledger::listing::Listing;
+use crate::ledger::market::{HiresOf, ListingsOf, ReadHire, ReadListing, Search};
+use crate::ledger::reason::{Reason, Ruled};
+use crate::ledger::rows::{Id, Micro, id_text, parse_id};
+use crate::ledger::submit::Done;
+use crate::ledger::tally::rating;
+use crate::{Error, Result, Timestamp, runtime};
+
+const HIRES_PAGE: &[Param] = &[
+    Param::optional("state", "`requested`, `claimed`, `completed`, `disputed` or `expired`."),
+    Param::optional("limit", "Rows per page, at most 200; default 50."),
+    Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+];
+
+pub const ROUTES: &[Route] = &[
+    Route::post("/v1/pay/capability/list", handler!(list))
+        .pay(Auth::Signed, Limit::PayWrite)
+        .accepts::<SignedBody>()
+        .returns::<Listed>()
+        .summary("Offer a capability at a price, or change or pause what is offered under the same slug."),
+    Route::get("/v1/pay/capability/search", handler!(search))
+        .pay(Auth::None, Limit::PayRead)
+        .params(&[
+            Param::optional("q", "Part of slug, name or description."),
+            Param::optional("capability", "Exact slug."),
+            Param::optional("max_price_micro", "Highest price."),
+            Param::optional("provider_did", "Exact provider."),
+            Param::optional("limit", "Rows per page, at most 200; default 50."),
+            Param::optional("before", "The `next_cursor` of the page before."),
+        ])
+        .returns::<SearchAnswer>()
+        .summary("Offers that can be hired, cheapest first."),
+    Route::get("/v1/pay/capability/{id}", handler!(read_listing))
+        .pay(Auth::None, Limit::PayRead)
+        .returns::<ListingAnswer>()
+        .summary("One listing."),
+    Route::get("/v1/pay/capability/did/{did}", handler!(listings_of))
+        .pay(Auth::None, Limit::PayRead)
+        .returns::<ListingsAnswer>()
+        .summary("All listings of a provider, paused ones too."),
+    Route::post("/v1/pay/hire", handler!(hire))
+        .pay(Auth::Signed, Limit::PayWrite)
+        .accepts::<SignedBody>()
+        .returns::<Hired>()
+        .summary("Take an offer at its price; the money is set aside in the same step."),
+    Route::get("/v1/pay/hire/{id}", handler!(read_hire))
+        .pay(Auth::None, Limit::PayRead)
+        .returns::<HireAnswer>()
+        .summary("A hire as it is now."),
+    Route::get("/v1/pay/hire/incoming/{did}", handler!(incoming))
+        .pay(Auth::None, Limit::PayRead)
+        .params(HIRES_PAGE)
+        .returns::<HiresAnswer>()
+        .summary("Hires of a provider, newest first."),
+    Route::get("/v1/pay/hire/outgoing/{did}", handler!(outgoing))
+        .pay(Auth::None, Limit::PayRead)
+        .params(HIRES_PAGE)
+        .returns::<HiresAnswer>()
+        .summary("Hires by a requester, newest first. Inputs are shown to who proves to be a party."),
+];
+
+#[derive(Serialize, JsonSchema)]
+pub struct ListingBody {
+    id: String,
+    /// The provider.
+    did: String,
+    provider_did: String,
+    /// The slug.
+    capability: String,
+    name: String,
+    description: String,
+    price_per_call_micro: Micro,
+    unit: String,
+    sla_deadline_hours: u32,
+    /// 1 or 0.
+    active: u8,
+    /// JSON text of a list.
+    tags_json: Option<String>,
+    input_schema: Option<String>,
+    output_schema: Option<String>,
+    total_hires: u64,
+    total_completed: u64,
+    total_disputed: u64,
+    rating_sum: u64,
+    rating_count: u64,
+    /// Null when nobody rated.
+    rating_avg: Option<f64>,
+    listed_at: String,
+    updated_at: String,
+}
+
+/// A listing's JSON.
+pub fn listing_body(cx: &Cx, id: &Id, listing: &Listing) -> ListingBody {
+    let listing = listing.clone();
+    ListingBody {
+        id: id_text(id),
+        did: did(cx, &listing.provider),
+        provider_did: did(cx, &listing.provider),
+        capability: listing.capability,
+        name: listing.name,
+        description: listing.description,
+        price_per_call_micro: listing.price,
+        unit: listing.unit,
+        sla_deadline_hours: listing.sla_hours,
+        active: u8::from(listing.active),
+        tags_json: listing.tags,
+        input_schema: listing.input_schema,
+        output_schema: listing.output_schema,
+        total_hires: listing.hires,
+        total_completed: listing.completed,
+        total_disputed: listing.disputed,
+        rating_sum: listing.rating_sum,
+        rating_count: listing.rating_count,
+        rating_avg: rating(listing.rating_sum, listing.rating_count),
+        listed_at: listing.listed.to_micros_text(),
+        updated_at: listing.updated.to_micros_text(),
+    }
+}
+
+/// Has the ledger decide on an envelope of one kind.
+pub async fn decided(cx: &Cx, fits: impl Fn(&Content) -> bool) -> Ruled<Done> {
+    let act = act::members(cx).and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope)?;
+    match act.submit(cx, None).await? {
+        Ok(done) => Ok(done),
+        Err((reason, _)) => Err(reason.into()),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Listed {
+    ok: bool,
+    schema: String,
+    capability_id: String,
+    /// False when a listing of this slug was changed.
+    created: bool,
+    envelope_hash: String,
+    capability: ListingBody,
+}
+
+async fn list(cx: Cx) -> Result<Response> {
+    match decided(&cx, |content| matches!(content, Content::List(_))).await {
+        Ok(Done::Listing(id, listing, created)) => Response::json(&Listed {
+            ok: true,
+            schema: schema(&cx, "capability"),
+            capability_id: id_text(&id),
+            created,
+            envelope_hash: encode_hex(&listing.signed.hash()),
+            capability: listing_body(&cx, &id, &listing),
+        }),
+        Ok(_) => Err(Error::internal("a listing became something else")),
+        Err(refusal) => refused(&cx, refusal),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct SearchAnswer {
+    schema: String,
+    capabilities: Vec<ListingBody>,
+    /// What was asked for.
+    query: Asked,
+    /// So many offers were looked at that the rest was left out.
+    truncated: bool,
+    /// For `before`; null at the end.
+    next_cursor: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Asked {
+    q: Option<String>,
+    capability: Option<String>,
+    max_price_micro: Option<Micro>,
+    provider_did: Option<String>,
+    limit: u32,
+}
+
+async fn search(cx: Cx) -> Result<Response> {
+    let limit = cx.count("limit", 50, 200)?;
+    let skip = cx.query("before")?.map_or(Ok(0), |text| text.parse::<u32>());
+    let skip =
+        skip.map_err(|_| Error::bad_request("Query parameter `before` must be the `next_cursor` of a search."))?;
+    let max_price = cx.query("max_price_micro")?.map(|_| cx.offset("max_price_micro")).transpose()?;
+    let asked = Asked {
+        q: cx.query("q")?,
+        capability: cx.query("capability")?,
+        max_price_micro: max_price,
+        provider_did: cx.query("provider_did")?,
+        limit,
+    };
+    let provider = asked.provider_did.as_deref().map(|did| name_of(&cx.settings().brand, did).unwrap_or_default());
+    let search = Search {
+        text: asked.q.as_deref().map(str::to_lowercase),
+        slug: asked.capability.clone(),
+        max_price,
+        provider: provider.map(str::to_owned),
+        skip,
+        limit,
+    };
+    let found = runtime::query(&*cx.rt, ACTOR, &search).await?;
+    Response::json(&SearchAnswer {
+        schema: schema(&cx, "capability-search"),
+        capabilities: found.listings.iter().map(|(id, listing)| listing_body(&cx, id, listing)).collect(),
+        query: asked,
+        truncated: found.truncated,
+        next_cursor: found.more.then(|| skip.saturating_add(limit).to_string()),
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ListingAnswer {
+    schema: String,
+    capability: ListingBody,
+}
+
+async fn read_listing(cx: Cx) -> Result<Response> {
+    let unknown = || refused(&cx, Reason::CapabilityNotFound.into());
+    let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
+    let Some(listing) = runtime::query(&*cx.rt, ACTOR, &ReadListing { id }).await? else { return unknown() };
+    Response::json(&ListingAnswer { schema: schema(&cx, "capability"), capability: listing_body(&cx, &id, &listing) })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ListingsAnswer {
+    schema: String,
+    did: String,
+    capabilities: Vec<ListingBody>,
+}
+
+async fn listings_of(cx: Cx) -> Result<Response> {
+    let asked = cx.path("did")?.to_owned();
+    let mut capabilities = Vec::new();
+    if let Some(name) = path_name(&cx)? {
+        let rows = runtime::query(&*cx.rt, ACTOR, &ListingsOf { name }).await?;
+        capabilities = rows.iter().map(|(id, listing)| listing_body(&cx, id, listing)).collect();
+    }
+    Response::json(&ListingsAnswer { schema: schema(&cx, "capability-list"), did: asked, capabilities })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct HireBody {
+    id: String,
+    capability_id: String,
+    capability: String,
+    requester_did: String,
+    provider_did: String,
+    escrow_id: String,
+    price_micro: Micro,
+    task_id: String,
+    /// Null in lists of a requester unless the reader proved to be it.
+    input_json: Option<String>,
+    /// The same.
+    input: Option<String>,
+    delivery_deadline_at: String,
+    /// `requested`, `claimed`, `completed`, `disputed` or `expired`
+    state: &'static str,
+    receipt_id: Option<String>,
+    created_at: String,
+    claimed_at: Option<String>,
+    completed_at: Option<String>,
+}
+
+fn hire_body(cx: &Cx, id: &Id, hire: &Hire, texts: bool) -> Result<HireBody> {
+    let envelope = Envelope::read(&cx.settings().brand, &hire.request.canonical);
+    let Some(Content::Hire(request)) = envelope.map(|envelope| envelope.content) else {
+        return Err(Error::internal("a stored hire cannot be read"));
+    };
+    let input = request.input.filter(|_| texts);
+    Ok(HireBody {
+        id: id_text(id),
+        capability_id: id_text(&hire.listing),
+        capability: request.capability,
+        requester_did: did(cx, &hire.requester),
+        provider_did: did(cx, &hire.provider),
+        escrow_id: id_text(&hire.escrow),
+        price_micro: hire.price,
+        task_id: request.task,
+        input_json: input.clone(),
+        input,
+        delivery_deadline_at: hire.deadline.to_micros_text(),
+        state: hire.state.as_str(),
+        receipt_id: hire.receipt.as_ref().map(id_text),
+        created_at: hire.created.to_micros_text(),
+        claimed_at: hire.claimed.map(Timestamp::to_micros_text),
+        completed_at: hire.completed.map(Timestamp::to_micros_text),
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Hired {
+    ok: bool,
+    schema: String,
+    hire_id: String,
+    escrow_id: String,
+    capability_id: String,
+    provider_did: String,
+    price_micro: Micro,
+    delivery_deadline_at: String,
+    created_at: String,
+    envelope_hash: String,
+    hire: HireBody,
+}
+
+async fn hire(cx: Cx) -> Result<Response> {
+    match decided(&cx, |content| matches!(content, Content::Hire(_))).await {
+        Ok(Done::Hire(id, hire)) => {
+            let body = hire_body(&cx, &id, &hire, true)?;
+            Response::json(&Hired {
+                ok: true,
+                schema: schema(&cx, "hire"),
+                hire_id: body.id.clone(),
+                escrow_id: body.escrow_id.clone(),
+                capability_id: body.capability_id.clone(),
+                provider_did: body.provider_did.clone(),
+                price_micro: body.price_micro,
+                delivery_deadline_at: body.delivery_deadline_at.clone(),
+                created_at: body.created_at.clone(),
+                envelope_hash: encode_hex(&hire.request.hash()),
+                hire: body,
+            })
+        }
+        Ok(_) => Err(Error::internal("a hire became something else")),
+        Err(refusal) => refused(&cx, refusal),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct HireAnswer {
+    schema: String,
+    hire: HireBody,
+}
+
+async fn read_hire(cx: Cx) -> Result<Response> {
+    let unknown = || refused(&cx, Reason::HireNotFound.into());
+    let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
+    let Some(hire) = runtime::query(&*cx.rt, ACTOR, &ReadHire { id }).await? else { return unknown() };
+    Response::json(&HireAnswer { schema: schema(&cx, "hire"), hire: hire_body(&cx, &id, &hire, true)? })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct HiresAnswer {
+    schema: String,
+    did: String,
+    hires: Vec<HireBody>,
+    /// For `before`; null at the end.
+    next_cursor: Option<String>,
+}
+
+async fn hires(cx: &Cx, incoming: bool) -> Result<Response> {
+    let (limit, before) = (cx.count("limit", 50, 200)?, cx.time("before")?);
+    let named = |text: String| HireState::ALL.into_iter().find(|state| state.as_str() == text).ok_or(text);
+    let state = cx
+        .query("state")?
+        .map(named)
+        .transpose()
+        .map_err(|text| Error::bad_request(format!("Query parameter `state` names no state of a hire: {text}.")))?;
+    let asked = cx.path("did")?.to_owned();
+    let (mut hires, mut next) = (Vec::new(), None);
+    if let Some(name) = path_name(cx)? {
+        // Existing providers poll for their work without a proof (ruling ledger 24).
+        let texts = incoming || proof::is_by(cx, &name).await?;
+        let page = runtime::query(&*cx.rt, ACTOR, &HiresOf { name, incoming, state, before, limit }).await?;
+        hires = page.rows.iter().map(|(id, hire)| hire_body(cx, id, hire, texts)).collect::<Result<_>>()?;
+        next = page.next.map(Timestamp::to_micros_text);
+    }
+    Response::json(&HiresAnswer { schema: schema(cx, "hire-list"), did: asked, hires, next_cursor: next })
+}
+
+async fn incoming(cx: Cx) -> Result<Response> {
+    hires(&cx, true).await
+}
+
+async fn outgoing(cx: Cx) -> Result<Response> {
+    hires(&cx, false).await
+}

@@ -1,0 +1,354 @@
+//! Wallets, transfers, their history, and the faucet (spec ledger 6.1 to 6.5, 6.20).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::act::{self, Act, SignedBody, did, failed, path_name, refused, schema};
+use super::proof;
+use crate::crypto::encoding::{encode_base64, encode_hex};
+use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
+use crate::ledger::ACTOR;
+use crate::ledger::book::name_of;
+use crate::ledger::envelope::{Content, Envelope};
+use crate::ledger::keys::{MakeWallet, ReadWallet, WalletView};
+use crate::ledger::pay::{Claimant, GRANT};
+use crate::ledger::reads::{History, ReadTransfer};
+use crate::ledger::reason::{Reason, Refusal};
+use crate::ledger::rows::{Id, Micro, Outcome, TransferRow, id_text, parse_id};
+use crate::ledger::submit::Done;
+use crate::{Error, Result, runtime};
+
+/// Parameters of lists.
+pub const PAGE: &[Param] = &[
+    Param::optional("limit", "Rows per page, at most 200; default 20."),
+    Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+];
+
+pub const ROUTES: &[Route] = &[
+    Route::post("/v1/pay/wallet", handler!(make_wallet))
+        .pay(Auth::None, Limit::Registration)
+        .accepts::<NewWallet>()
+        .returns::<WalletAnswer>()
+        .summary("Make a wallet with the usual caps; one that exists stays as it is."),
+    Route::get("/v1/pay/wallet/{did}", handler!(wallet))
+        .pay(Auth::None, Limit::PayRead)
+        .returns::<WalletAnswer>()
+        .summary("A wallet. All amounts are whole micro-credits, also those of members named credits."),
+    Route::post("/v1/pay/transfer", handler!(transfer))
+        .pay(Auth::Signed, Limit::PayWrite)
+        .accepts::<SignedBody>()
+        .returns::<Receipt>()
+        .summary("Settle a signed transfer."),
+    Route::get("/v1/pay/transfer/{id}", handler!(read_transfer))
+        .pay(Auth::None, Limit::PayRead)
+        .returns::<TransferAnswer>()
+        .summary("A transfer, settled or refused."),
+    Route::get("/v1/pay/history/{did}", handler!(history))
+        .pay(Auth::None, Limit::PayRead)
+        .params(PAGE)
+        .returns::<HistoryAnswer>()
+        .summary("Transfers from and to a DID, newest first. Memos are shown to who proves to be a party."),
+    Route::post("/v1/pay/faucet", handler!(faucet))
+        .pay(Auth::Signed, Limit::PayWrite)
+        .accepts::<SignedBody>()
+        .returns::<Granted>()
+        .summary("Ten credits, once per DID."),
+];
+
+/// Whose wallet.
+#[derive(Deserialize, JsonSchema)]
+pub struct NewWallet {
+    did: String,
+}
+
+/// A wallet in every spelling that clients read.
+#[derive(Serialize, JsonSchema)]
+pub struct WalletBody {
+    did: String,
+    /// Micro-credits, as all of them.
+    balance_credits: Micro,
+    locked_credits: Micro,
+    daily_cap_credits: Micro,
+    per_tx_cap_credits: Micro,
+    balance_micro: Micro,
+    locked_micro: Micro,
+    daily_cap_micro: Micro,
+    per_tx_cap_micro: Micro,
+    /// What left it in the last 24 hours.
+    spent_24h_micro: Micro,
+    /// 1 or 0.
+    frozen: u8,
+    owner_did: Option<String>,
+    created_at: String,
+    updated_at: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct WalletAnswer {
+    schema: String,
+    ok: bool,
+    /// It was made by this request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<bool>,
+    did: String,
+    balance_micro: Micro,
+    locked_micro: Micro,
+    daily_cap_micro: Micro,
+    per_tx_cap_micro: Micro,
+    frozen: bool,
+    wallet: WalletBody,
+}
+
+/// The wallet's JSON.
+pub fn wallet_body(cx: &Cx, name: &str, wallet: &crate::ledger::rows::Wallet, spent: Micro) -> WalletBody {
+    WalletBody {
+        did: did(cx, name),
+        balance_credits: wallet.balance,
+        locked_credits: wallet.locked,
+        daily_cap_credits: wallet.daily_cap,
+        per_tx_cap_credits: wallet.per_tx_cap,
+        balance_micro: wallet.balance,
+        locked_micro: wallet.locked,
+        daily_cap_micro: wallet.daily_cap,
+        per_tx_cap_micro: wallet.per_tx_cap,
+        spent_24h_micro: spent,
+        frozen: u8::from(wallet.frozen),
+        owner_did: None,
+        created_at: wallet.created.to_micros_text(),
+        updated_at: wallet.updated.to_micros_text(),
+    }
+}
+
+fn wallet_answer(cx: &Cx, name: &str, view: &WalletView, created: Option<bool>) -> Result<Response> {
+    let WalletView { wallet, spent, .. } = view;
+    Response::json(&WalletAnswer {
+        schema: schema(cx, "wallet"),
+        ok: true,
+        created,
+        did: did(cx, name),
+        balance_micro: wallet.balance,
+        locked_micro: wallet.locked,
+        daily_cap_micro: wallet.daily_cap,
+        per_tx_cap_micro: wallet.per_tx_cap,
+        frozen: wallet.frozen,
+        wallet: wallet_body(cx, name, wallet, *spent),
+    })
+}
+
+async fn make_wallet(cx: Cx) -> Result<Response> {
+    let asked: NewWallet = cx.json()?;
+    let Some(name) = name_of(&cx.settings().brand, &asked.did) else {
+        return refused(&cx, Reason::InvalidDid.into());
+    };
+    let registered = act::known(&cx, name, None).await?.is_some_and(|row| row.active);
+    let make = MakeWallet { name: name.to_owned(), registered };
+    let created = runtime::call(&*cx.rt, ACTOR, &make).await?;
+    match runtime::query(&*cx.rt, ACTOR, &ReadWallet { name: name.to_owned() }).await? {
+        Some(view) => wallet_answer(&cx, name, &view, Some(created)),
+        None => Err(Error::internal("a wallet that was just made is not there")),
+    }
+}
+
+async fn wallet(cx: Cx) -> Result<Response> {
+    let unknown = || refused(&cx, Reason::WalletNotFound.into());
+    let Some(name) = path_name(&cx)? else { return unknown() };
+    match runtime::query(&*cx.rt, ACTOR, &ReadWallet { name: name.clone() }).await? {
+        Some(view) => wallet_answer(&cx, &name, &view, None),
+        None => unknown(),
+    }
+}
+
+/// What a settled transfer is answered with.
+#[derive(Serialize, JsonSchema)]
+pub struct Receipt {
+    schema: String,
+    ok: bool,
+    /// `settled`
+    status: &'static str,
+    transfer_id: String,
+    envelope_hash: String,
+    settled_at: String,
+    sender_new_balance_micro: Micro,
+    recipient_new_balance_micro: Micro,
+    /// Members of the transfer's row by the name that some clients read.
+    transfer: TransferBody,
+}
+
+/// A row of the ledger.
+#[derive(Serialize, JsonSchema)]
+pub struct TransferBody {
+    pub id: String,
+    from_did: String,
+    to_did: String,
+    amount_micro: i64,
+    nonce: String,
+    /// Null in lists unless the reader proved to be a party.
+    memo: Option<String>,
+    /// `settled` or `failed`
+    status: &'static str,
+    reason: Option<&'static str>,
+    envelope_hash: String,
+    signature: String,
+    issued_at: String,
+    expires_at: String,
+    submitted_at: String,
+    settled_at: Option<String>,
+}
+
+fn body(cx: &Cx, id: &Id, row: &TransferRow, texts: bool) -> Result<TransferBody> {
+    let Envelope { common, content } = Envelope::read(&cx.settings().brand, &row.signed.canonical)
+        .ok_or_else(|| Error::internal("a stored transfer cannot be read"))?;
+    let Content::Transfer(transfer) = content else { return Err(Error::internal("a stored transfer is none")) };
+    let at = row.at.to_micros_text();
+    let (status, reason, settled_at) = match row.outcome {
+        Outcome::Settled { .. } => ("settled", None, Some(at.clone())),
+        Outcome::Failed(reason) => ("failed", Some(reason.as_str()), None),
+    };
+    Ok(TransferBody {
+        id: id_text(id),
+        from_did: transfer.from,
+        to_did: transfer.to,
+        amount_micro: transfer.amount,
+        nonce: transfer.nonce,
+        memo: transfer.memo.filter(|_| texts),
+        status,
+        reason,
+        envelope_hash: encode_hex(&row.signed.hash()),
+        signature: encode_base64(&row.signed.signature),
+        issued_at: common.issued_at,
+        expires_at: common.expires_at,
+        submitted_at: at,
+        settled_at,
+    })
+}
+
+async fn transfer(cx: Cx) -> Result<Response> {
+    let read = act::members(&cx)
+        .and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Transfer(_))));
+    let Some(act) = read else { return failed(&cx, Reason::InvalidEnvelope, None, None) };
+    let hash = act.hash;
+    match act.submit(&cx, None).await {
+        Ok(Ok(Done::Transfer(id, row))) => {
+            let Outcome::Settled { sender, recipient } = row.outcome else {
+                return Err(Error::internal("a refused transfer was called done"));
+            };
+            Response::json(&Receipt {
+                schema: schema(&cx, "receipt"),
+                ok: true,
+                status: "settled",
+                transfer_id: id_text(&id),
+                envelope_hash: encode_hex(&hash),
+                settled_at: row.at.to_micros_text(),
+                sender_new_balance_micro: sender,
+                recipient_new_balance_micro: recipient,
+                transfer: body(&cx, &id, &row, true)?,
+            })
+        }
+        Ok(Ok(_)) => Err(Error::internal("a transfer became something else")),
+        Ok(Err((reason, row))) => failed(&cx, reason, row, Some(&hash)),
+        Err(Refusal::No(reason)) => failed(&cx, reason, None, Some(&hash)),
+        Err(Refusal::Fault(error)) => Err(error),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct TransferAnswer {
+    schema: String,
+    ok: bool,
+    status: &'static str,
+    transfer_id: String,
+    envelope_hash: String,
+    settled_at: Option<String>,
+    sender_new_balance_micro: Option<Micro>,
+    recipient_new_balance_micro: Option<Micro>,
+    transfer: TransferBody,
+}
+
+async fn read_transfer(cx: Cx) -> Result<Response> {
+    let unknown = || refused(&cx, Reason::TransferNotFound.into());
+    let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
+    let Some(row) = runtime::query(&*cx.rt, ACTOR, &ReadTransfer { id }).await? else { return unknown() };
+    let transfer = body(&cx, &id, &row, true)?;
+    let (sender, recipient) = match row.outcome {
+        Outcome::Settled { sender, recipient } => (Some(sender), Some(recipient)),
+        Outcome::Failed(_) => (None, None),
+    };
+    Response::json(&TransferAnswer {
+        schema: schema(&cx, "transfer"),
+        ok: true,
+        status: transfer.status,
+        transfer_id: transfer.id.clone(),
+        envelope_hash: transfer.envelope_hash.clone(),
+        settled_at: transfer.settled_at.clone(),
+        sender_new_balance_micro: sender,
+        recipient_new_balance_micro: recipient,
+        transfer,
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct HistoryAnswer {
+    schema: String,
+    did: String,
+    transfers: Vec<TransferBody>,
+    /// For `before`; null at the end.
+    next_cursor: Option<String>,
+}
+
+async fn history(cx: Cx) -> Result<Response> {
+    let (limit, before) = (cx.count("limit", 20, 200)?, cx.time("before")?);
+    let asked = cx.path("did")?.to_owned();
+    let (mut transfers, mut next) = (Vec::new(), None);
+    if let Some(name) = path_name(&cx)? {
+        let texts = proof::is_by(&cx, &name).await?;
+        let page = runtime::query(&*cx.rt, ACTOR, &History { name, before, limit }).await?;
+        for (id, row) in &page.rows {
+            transfers.push(body(&cx, id, row, texts)?);
+        }
+        next = page.next.map(crate::Timestamp::to_micros_text);
+    }
+    Response::json(&HistoryAnswer { schema: schema(&cx, "history"), did: asked, transfers, next_cursor: next })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Granted {
+    ok: bool,
+    schema: String,
+    did: String,
+    amount_micro: Micro,
+    new_balance_micro: Micro,
+    claimed_at: String,
+}
+
+/// The client's address as the faucet counts it: hashes under the names of today and yesterday (ruling ledger 20).
+fn claimant(cx: &Cx) -> Claimant {
+    let figures = cx.figures();
+    let (per_address, per_day) = (figures.faucet_per_address, figures.faucet_daily_total);
+    let today = cx.now().day();
+    let hashes = |day: i64| cx.rt.environment().secrets.address_hashes(&format!("faucet/{day}/{}", cx.address()));
+    let addresses = match cx.request.client {
+        Some(_) => [hashes(today), hashes(today - 1)].concat(),
+        None => Vec::new(),
+    };
+    Claimant { addresses, per_address, per_day }
+}
+
+async fn faucet(cx: Cx) -> Result<Response> {
+    let read =
+        act::members(&cx).and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Faucet(_))));
+    let Some(act) = read else { return refused(&cx, Reason::InvalidEnvelope.into()) };
+    let did = act.envelope.signer().to_owned();
+    match act.submit(&cx, Some(claimant(&cx))).await {
+        Ok(Ok(Done::Grant { balance, at })) => Response::json(&Granted {
+            ok: true,
+            schema: schema(&cx, "faucet"),
+            did,
+            amount_micro: GRANT,
+            new_balance_micro: balance,
+            claimed_at: at.to_micros_text(),
+        }),
+        Ok(Ok(_)) => Err(Error::internal("a claim became something else")),
+        Ok(Err((reason, _))) => refused(&cx, reason.into()),
+        Err(refusal) => refused(&cx, refusal),
+    }
+}

@@ -1,0 +1,309 @@
+//! Claims of work, acceptance and dispute (spec ledger 6.11 to 6.14).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
+use super::{market, proof};
+use crate::crypto::encoding::{encode_base64, encode_hex};
+use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
+use crate::ledger::ACTOR;
+use crate::ledger::book::name_of;
+use crate::ledger::envelope::Content;
+use crate::ledger::market::{ReadReceipt, ReceiptsOf, Whose};
+use crate::ledger::reads::Side;
+use crate::ledger::reason::{Reason, Ruled, ensure};
+use crate::ledger::receipt::{Receipt, ReceiptState};
+use crate::ledger::rows::{Id, Micro, id_text, parse_id};
+use crate::ledger::submit::{Done, Prepare};
+use crate::ledger::sweep::Sweep;
+use crate::{Error, Result, Timestamp, runtime};
+
+const PAGE: &[Param] = &[
+    Param::optional("limit", "Rows per page, at most 200; default 50."),
+    Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+];
+
+pub const ROUTES: &[Route] = &[
+    Route::post("/v1/pay/receipt/claim", handler!(claim))
+        .pay(Auth::Signed, Limit::PayWrite)
+        .accepts::<SignedBody>()
+        .returns::<Claimed>()
+        .summary("Claim that work is done, by its provider. An escrow has one claim at a time."),
+    Route::post("/v1/pay/receipt/accept", handler!(accept))
+        .pay(Auth::Signed, Limit::PayWrite)
+        .accepts::<SignedBody>()
+        .returns::<Accepted>()
+        .summary("Accept claimed work, which pays its escrow, or dispute it."),
+    Route::get("/v1/pay/receipt/{id}", handler!(read))
+        .pay(Auth::None, Limit::PayRead)
+        .returns::<ReceiptAnswer>()
+        .summary("A receipt as it is now."),
+    Route::get("/v1/pay/receipt/escrow/{escrow_id}", handler!(of_escrow))
+        .pay(Auth::None, Limit::PayRead)
+        .params(PAGE)
+        .returns::<ReceiptsAnswer>()
+        .summary("Receipts of an escrow, newest first."),
+    Route::get("/v1/pay/receipt/did/{did}", handler!(of_did))
+        .pay(Auth::None, Limit::PayRead)
+        .params(&[
+            Param::optional("role", "`from` (as requester), `to` (as provider) or `any`, the default."),
+            Param::optional("limit", "Rows per page, at most 200; default 50."),
+            Param::optional("before", "The `next_cursor` of the page before: only what is older."),
+        ])
+        .returns::<ReceiptsAnswer>()
+        .summary("Receipts of a DID, newest first."),
+    Route::post("/v1/pay/receipt/sweep", handler!(sweep))
+        .pay(Auth::None, Limit::PayWrite)
+        .bodiless()
+        .returns::<SweptAnswer>()
+        .summary("Accept or end receipts whose time is over. It happens by itself; this never hurts."),
+];
+
+#[derive(Serialize, JsonSchema)]
+pub struct ReceiptBody {
+    id: String,
+    escrow_id: Option<String>,
+    task_id: String,
+    /// The requester.
+    from_did: String,
+    /// The provider.
+    to_did: String,
+    nonce: String,
+    work_hash: String,
+    /// This and the other texts are null in lists unless the reader proved to be a party.
+    summary: Option<String>,
+    /// `pending_acceptance`, `accepted`, `disputed` or `expired`
+    state: &'static str,
+    acceptance_deadline_at: String,
+    /// 1 or 0.
+    auto_accept_on_timeout: u8,
+    /// Of the escrow.
+    amount_micro: Option<Micro>,
+    claimed_at: String,
+    accepted_at: Option<String>,
+    disputed_at: Option<String>,
+    expired_at: Option<String>,
+    /// 1 or 0.
+    escrow_released: u8,
+    escrow_release_error: Option<&'static str>,
+    rating: Option<u8>,
+    feedback: Option<String>,
+    dispute_reason: Option<String>,
+    actor: Option<String>,
+    claim_signature: String,
+    claim_envelope_hash: String,
+    acceptance_signature: Option<String>,
+    acceptance_envelope_hash: Option<String>,
+}
+
+fn body(cx: &Cx, id: &Id, receipt: &Receipt, texts: bool) -> ReceiptBody {
+    let answer = receipt.answer.as_ref();
+    let at = |state: ReceiptState| answer.filter(|_| receipt.state == state).map(|answer| answer.at.to_micros_text());
+    let text = |text: Option<&String>| text.filter(|_| texts).cloned();
+    let signed = answer.and_then(|answer| answer.signed.as_ref());
+    let actor = answer.map(|answer| match answer.signed {
+        Some(_) => did(cx, &answer.actor),
+        None => answer.actor.clone(),
+    });
+    ReceiptBody {
+        id: id_text(id),
+        escrow_id: receipt.escrow.as_ref().map(id_text),
+        task_id: receipt.task.clone(),
+        from_did: did(cx, &receipt.from),
+        to_did: did(cx, &receipt.to),
+        nonce: receipt.nonce.clone(),
+        work_hash: encode_hex(&receipt.work_hash),
+        summary: text(receipt.summary.as_ref()),
+        state: receipt.state.as_str(),
+        acceptance_deadline_at: receipt.deadline.to_millis_text(),
+        auto_accept_on_timeout: u8::from(receipt.auto_accept),
+        amount_micro: receipt.amount,
+        claimed_at: receipt.claimed.to_micros_text(),
+        accepted_at: at(ReceiptState::Accepted),
+        disputed_at: at(ReceiptState::Disputed),
+        expired_at: at(ReceiptState::Expired),
+        escrow_released: u8::from(receipt.released),
+        escrow_release_error: receipt.release_error.map(Reason::as_str),
+        rating: answer.and_then(|answer| answer.rating),
+        feedback: text(answer.and_then(|answer| answer.feedback.as_ref())),
+        dispute_reason: text(answer.and_then(|answer| answer.dispute_reason.as_ref())),
+        actor,
+        claim_signature: encode_base64(&receipt.claim.signature),
+        claim_envelope_hash: encode_hex(&receipt.claim.hash()),
+        acceptance_signature: signed.map(|signed| encode_base64(&signed.signature)),
+        acceptance_envelope_hash: signed.map(|signed| encode_hex(&signed.hash())),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Claimed {
+    ok: bool,
+    schema: String,
+    receipt_id: String,
+    escrow_id: Option<String>,
+    /// `pending_acceptance`
+    state: &'static str,
+    acceptance_deadline_at: String,
+    auto_accept_on_timeout: bool,
+    claimed_at: String,
+    envelope_hash: String,
+    receipt: ReceiptBody,
+}
+
+async fn claim(cx: Cx) -> Result<Response> {
+    match market::decided(&cx, |content| matches!(content, Content::Claim(_))).await {
+        Ok(Done::Receipt(id, row)) => {
+            let receipt = body(&cx, &id, &row, true);
+            Response::json(&Claimed {
+                ok: true,
+                schema: schema(&cx, "receipt-claim"),
+                receipt_id: receipt.id.clone(),
+                escrow_id: receipt.escrow_id.clone(),
+                state: receipt.state,
+                acceptance_deadline_at: receipt.acceptance_deadline_at.clone(),
+                auto_accept_on_timeout: row.auto_accept,
+                claimed_at: receipt.claimed_at.clone(),
+                envelope_hash: receipt.claim_envelope_hash.clone(),
+                receipt,
+            })
+        }
+        Ok(_) => Err(Error::internal("a claim became something else")),
+        Err(refusal) => refused(&cx, refusal),
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Accepted {
+    ok: bool,
+    schema: String,
+    receipt_id: String,
+    /// `accepted` or `disputed`
+    state: &'static str,
+    at: Option<String>,
+    escrow_released: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    escrow_release_error: Option<&'static str>,
+    receipt: ReceiptBody,
+}
+
+/// Has the ledger decide on an acceptance. The receipt is looked at before the signature (spec ledger 4.3).
+async fn accepted(cx: &Cx) -> Ruled<(Id, Receipt)> {
+    let fits = |content: &Content| matches!(content, Content::Acceptance(_));
+    let act = act::members(cx).and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope)?;
+    let Content::Acceptance(acceptance) = &act.envelope.content else { return Err(Reason::InvalidEnvelope.into()) };
+    let frozen = runtime::query(&*cx.rt, ACTOR, &Prepare { names: Vec::new() }).await?.frozen;
+    ensure(!frozen, Reason::SystemFrozen)?;
+    let id = parse_id(&acceptance.receipt).ok_or(Reason::ReceiptNotFound)?;
+    let receipt = runtime::query(&*cx.rt, ACTOR, &ReadReceipt { id }).await?.ok_or(Reason::ReceiptNotFound)?;
+    ensure(receipt.state == ReceiptState::Pending, Reason::ReceiptNotPending)?;
+    let signer = name_of(&cx.settings().brand, &acceptance.signer);
+    ensure(signer == Some(receipt.from.as_str()), Reason::ReceiptSignerNotAuthorized)?;
+    match act.submit(cx, None).await? {
+        Ok(Done::Receipt(id, receipt)) => Ok((id, *receipt)),
+        Ok(_) => Err(Error::internal("an acceptance became something else").into()),
+        Err((reason, _)) => Err(reason.into()),
+    }
+}
+
+async fn accept(cx: Cx) -> Result<Response> {
+    let (id, row) = match accepted(&cx).await {
+        Ok(found) => found,
+        Err(refusal) => return refused(&cx, refusal),
+    };
+    let receipt = body(&cx, &id, &row, true);
+    Response::json(&Accepted {
+        ok: true,
+        schema: schema(&cx, "receipt-acceptance"),
+        receipt_id: receipt.id.clone(),
+        state: receipt.state,
+        at: row.answer.as_ref().map(|answer| answer.at.to_micros_text()),
+        escrow_released: row.released,
+        escrow_release_error: receipt.escrow_release_error,
+        receipt,
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ReceiptAnswer {
+    schema: String,
+    receipt: ReceiptBody,
+}
+
+async fn read(cx: Cx) -> Result<Response> {
+    let unknown = || refused(&cx, Reason::ReceiptNotFound.into());
+    let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
+    let Some(receipt) = runtime::query(&*cx.rt, ACTOR, &ReadReceipt { id }).await? else { return unknown() };
+    Response::json(&ReceiptAnswer { schema: schema(&cx, "work-receipt"), receipt: body(&cx, &id, &receipt, true) })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ReceiptsAnswer {
+    schema: String,
+    receipts: Vec<ReceiptBody>,
+    /// For `before`; null at the end.
+    next_cursor: Option<String>,
+}
+
+async fn list(cx: &Cx, whose: Option<Whose>, texts: bool) -> Result<Response> {
+    let (limit, before) = (cx.count("limit", 50, 200)?, cx.time("before")?);
+    let (mut receipts, mut next) = (Vec::new(), None);
+    if let Some(whose) = whose {
+        let page = runtime::query(&*cx.rt, ACTOR, &ReceiptsOf { whose, before, limit }).await?;
+        receipts = page.rows.iter().map(|(id, receipt)| body(cx, id, receipt, texts)).collect();
+        next = page.next.map(Timestamp::to_micros_text);
+    }
+    Response::json(&ReceiptsAnswer { schema: schema(cx, "receipt-list"), receipts, next_cursor: next })
+}
+
+async fn of_escrow(cx: Cx) -> Result<Response> {
+    // Whose proof would show the texts is not in the path; by its id a receipt is shown in full.
+    let whose = parse_id(cx.path("escrow_id")?).map(Whose::Escrow);
+    list(&cx, whose, false).await
+}
+
+async fn of_did(cx: Cx) -> Result<Response> {
+    let side = match cx.query("role")?.as_deref() {
+        None | Some("any") => Side::Any,
+        Some("from") => Side::From,
+        Some("to") => Side::To,
+        Some(_) => return Err(Error::bad_request("Query parameter `role` must be from, to or any.")),
+    };
+    match path_name(&cx)? {
+        Some(name) => {
+            let texts = proof::is_by(&cx, &name).await?;
+            list(&cx, Some(Whose::Name(name, side)), texts).await
+        }
+        None => list(&cx, None, false).await,
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct SweptAnswer {
+    ok: bool,
+    schema: String,
+    /// The system is frozen, so nothing was done.
+    system_frozen: bool,
+    accepted: u64,
+    expired: u64,
+    released: u64,
+    release_errors: u64,
+    /// More is due; it goes on by itself.
+    more: bool,
+    swept_at: String,
+}
+
+async fn sweep(cx: Cx) -> Result<Response> {
+    let swept = runtime::call(&*cx.rt, ACTOR, &Sweep).await?;
+    Response::json(&SweptAnswer {
+        ok: true,
+        schema: schema(&cx, "receipt-sweep"),
+        system_frozen: swept.frozen,
+        accepted: swept.accepted,
+        expired: swept.expired,
+        released: swept.released,
+        release_errors: swept.accepted.saturating_sub(swept.released),
+        more: swept.more,
+        swept_at: cx.now().to_micros_text(),
+    })
+}

@@ -1,0 +1,357 @@
+//! What the ledger keeps, and the ids of it.
+//!
+//! Table numbers: 16 [`BOOK`], 17 [`WALLETS`], 18 [`KEYS`], 19 [`TRANSFERS`], 20 [`OUT`], 21 [`IN`], 22 [`ESCROWS`], 23
+//! [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28 [`FAUCET_BY_ADDRESS`], 29 [`AUDIT`], 30
+//! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
+//! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39 to 42 and 47 [`super::listing`], 43 to 46 and 48
+//! [`super::hire`], 49 [`super::tally`].
+
+use serde::{Deserialize, Serialize};
+
+use super::reason::Reason;
+use crate::Timestamp;
+use crate::crypto::hash::{sha256, sha256_of};
+use crate::kv::{Desc, Row, Table};
+
+/// An amount of money in micro-credits: a credit has 1,000,000. All that exist are at most 2^53 - 1, so no sum of amounts
+/// that exist overflows (ruling ledger 19).
+pub type Micro = u64;
+
+/// A DID without `did:<brand>:`.
+pub type Name = String;
+
+/// The 16 bytes of a UUID.
+pub type Id = [u8; 16];
+
+/// What an id names; part of how it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Space {
+    Transfer,
+    Escrow,
+    Hire,
+    Claim,
+    Listing,
+    Faucet,
+    Admin,
+}
+
+/// The id of what `name` signs with `nonce`, in the form of a random UUID. Since nonce and id are one key, a nonce can
+/// belong to one row only, and looking up either is one read.
+pub fn id(space: Space, name: &str, nonce: &str) -> Id {
+    let word = match space {
+        Space::Transfer => "transfer",
+        Space::Escrow => "escrow",
+        Space::Hire => "hire",
+        Space::Claim => "claim",
+        Space::Listing => "listing",
+        Space::Faucet => "faucet",
+        Space::Admin => "admin",
+    };
+    let length = (name.len() as u64).to_be_bytes();
+    let hash = sha256_of(&[b"ledger id/", word.as_bytes(), &length, name.as_bytes(), nonce.as_bytes()]);
+    let mut id = [0; 16];
+    id.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+    let [_, _, _, _, _, _, version, _, variant, ..] = &mut id;
+    *version = (*version & 0x0f) | 0x40;
+    *variant = (*variant & 0x3f) | 0x80;
+    id
+}
+
+/// Lower case with hyphens.
+pub fn id_text(id: &Id) -> String {
+    let hex = crate::crypto::encoding::encode_hex(id);
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+}
+
+/// Reads [`id_text`] back, and no other spelling.
+pub fn parse_id(text: &str) -> Option<Id> {
+    let id = crate::crypto::encoding::decode_hex_array("id", &text.replace('-', "")).ok()?;
+    (id_text(&id) == text).then_some(id)
+}
+
+/// Something signed, as it came: what an auditor needs to check it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signed {
+    #[serde(with = "crate::kv::bytes")]
+    pub canonical: Vec<u8>,
+    /// Ed25519, 64 bytes.
+    #[serde(with = "crate::kv::bytes")]
+    pub signature: Vec<u8>,
+    pub key: [u8; 32],
+}
+
+impl Signed {
+    /// SHA-256 of what was signed.
+    pub fn hash(&self) -> [u8; 32] {
+        sha256(&self.canonical)
+    }
+}
+
+/// What holds for the whole ledger. One row, so that operations that change only wallets still have one order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Book {
+    /// Time of the last event. Events have distinct, increasing times, which order all lists (ruling ledger 17).
+    pub last: Timestamp,
+    /// All that was ever granted, by admins and by the faucet.
+    pub supply: Micro,
+    pub wallets: u64,
+    /// Since when every outflow is stopped, if it is.
+    pub frozen_since: Option<Timestamp>,
+    /// How long the system was frozen before, in microseconds.
+    pub frozen_for: i64,
+    pub faucet_disabled: bool,
+    /// Grants of the faucet on the day of that number.
+    pub faucet_day: i64,
+    pub faucet_grants: u32,
+    /// The minute that is being counted; earlier ones are in [`MINUTES`].
+    pub minute: u32,
+    pub counts: Counts,
+    pub market: super::tally::Market,
+}
+impl Row for Book {}
+
+/// What happened in one minute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub transfers: u64,
+    pub hires: u64,
+    /// What completed hires paid.
+    pub value: Micro,
+    /// Wallets of which nothing happened since.
+    pub wallets: u64,
+}
+impl Row for Counts {}
+
+/// A wallet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wallet {
+    /// To spend.
+    pub balance: Micro,
+    /// In open escrows that this wallet pays.
+    pub locked: Micro,
+    pub daily_cap: Micro,
+    pub per_tx_cap: Micro,
+    pub frozen: bool,
+    /// Whom it may pay; anybody when `None`.
+    pub allowlist: Option<Vec<Name>>,
+    /// What left it per minute since the epoch, of the last 24 hours, ascending.
+    pub flow: Vec<(u32, Micro)>,
+    /// It held credit once, or its DID was registered when it was made: it is never removed.
+    pub lasting: bool,
+    /// The minute in which something last happened with its money; 0 for never.
+    pub seen: u32,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+}
+impl Row for Wallet {}
+
+/// The key that speaks for a DID, as its agent told (ruling ledger 5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyRow {
+    /// The agent's generation of keys.
+    pub version: u64,
+    /// `None`: the last rotation was not signed for, and there was no wallet.
+    pub key: Option<[u8; 32]>,
+    /// The agent is not deactivated.
+    pub active: bool,
+}
+impl Row for KeyRow {}
+
+impl KeyRow {
+    /// The key with which signatures of this DID verify now.
+    pub fn in_force(&self) -> Option<[u8; 32]> {
+        self.key.filter(|_| self.active)
+    }
+}
+
+/// A transfer, or a refused one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransferRow {
+    pub signed: Signed,
+    pub at: Timestamp,
+    pub outcome: Outcome,
+}
+impl Row for TransferRow {}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// With the balances after it, so that the first answer can be given again.
+    Settled {
+        sender: Micro,
+        recipient: Micro,
+    },
+    Failed(Reason),
+}
+
+/// Where an escrow stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EscrowState {
+    Open,
+    Released,
+    Refunded,
+    Expired,
+}
+
+impl EscrowState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EscrowState::Open => "open",
+            EscrowState::Released => "released",
+            EscrowState::Refunded => "refunded",
+            EscrowState::Expired => "expired",
+        }
+    }
+}
+
+/// Money set aside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Escrow {
+    pub from: Name,
+    pub to: Name,
+    pub nonce: String,
+    pub amount: Micro,
+    pub memo: Option<String>,
+    pub state: EscrowState,
+    /// Why it was given back, in the words of whoever did.
+    pub reason: Option<String>,
+    pub open: Signed,
+    /// The hire that it pays.
+    pub hire: Option<Id>,
+    pub opened: Timestamp,
+    pub deadline: Timestamp,
+    /// How long the system had been frozen when it was opened: its clock stands still in a freeze (ruling ledger 7).
+    pub frozen_before: i64,
+    /// How it ended.
+    pub closed: Option<Closed>,
+}
+impl Row for Escrow {}
+
+/// The end of an escrow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    pub at: Timestamp,
+    /// A DID's name, or `admin:<keyid>`, `system:expire`, `receipt:<id>`, `system:timeout:<id>`.
+    pub actor: String,
+    pub signed: Option<Signed>,
+}
+
+/// What left a wallet, or tried to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outflow {
+    pub id: Id,
+    pub escrow: bool,
+    /// 0 for what was refused.
+    pub amount: Micro,
+}
+impl Row for Outflow {}
+
+/// A row by id alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ref(pub Id);
+impl Row for Ref {}
+
+/// A grant of the faucet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub signed: Signed,
+    pub amount: Micro,
+    pub at: Timestamp,
+}
+impl Row for Grant {}
+
+/// What operators and the system itself did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditRow {
+    pub actor: String,
+    pub action: String,
+    /// The DID's name or the id it was done to.
+    pub subject: String,
+    pub amount: Micro,
+    pub signed: Option<Signed>,
+}
+impl Row for AuditRow {}
+
+/// A key of an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdminKey {
+    pub key: [u8; 32],
+    pub role: Role,
+    pub active: bool,
+    pub since: Timestamp,
+}
+impl Row for AdminKey {}
+
+/// What an admin key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    All,
+    Grant,
+    Freeze,
+    Cap,
+}
+
+impl Role {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Role::All => "all",
+            Role::Grant => "grant",
+            Role::Freeze => "freeze",
+            Role::Cap => "cap",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Role> {
+        [Role::All, Role::Grant, Role::Freeze, Role::Cap].into_iter().find(|role| role.as_str() == text)
+    }
+}
+
+/// A list of a name, newest first.
+pub type ByTime = Table<(Name, Desc<Timestamp>), Ref>;
+
+pub const BOOK: Table<(), Book> = Table::new(16);
+pub const WALLETS: Table<(Name,), Wallet> = Table::new(17);
+pub const KEYS: Table<(Name,), KeyRow> = Table::new(18);
+pub const TRANSFERS: Table<(Id,), TransferRow> = Table::new(19);
+// Newest first, by event time.
+pub const OUT: Table<(Name, Desc<Timestamp>), Outflow> = Table::new(20);
+pub const IN: ByTime = Table::new(21);
+pub const ESCROWS: Table<(Id,), Escrow> = Table::new(22);
+pub const ESCROWS_TO: ByTime = Table::new(23);
+/// Nonces whose submission left no row of its own, until nobody could send it again.
+pub const BURNT: Table<(Id,), Timestamp> = Table::new(24);
+pub const BURNT_UNTIL: Table<(Timestamp, Id), ()> = Table::new(25);
+/// What happens to escrows by time, in the time of [`super::book::Books::clock`].
+pub const DUE: Table<(Timestamp, Id), ()> = Table::new(26);
+pub const FAUCET: Table<(Name,), Grant> = Table::new(27);
+pub const FAUCET_BY_ADDRESS: Table<([u8; 16], Timestamp), ()> = Table::new(28);
+/// When a row of [`FAUCET_BY_ADDRESS`] counts no more.
+pub const FAUCET_UNTIL: Table<(Timestamp, [u8; 16]), ()> = Table::new(34);
+pub const AUDIT: Table<(Timestamp,), AuditRow> = Table::new(29);
+pub const ADMIN_KEYS: Table<(String,), AdminKey> = Table::new(30);
+/// Wallets that go unless they come to hold something (ruling ledger 6).
+pub const IDLE: Table<(Timestamp, Name), ()> = Table::new(31);
+pub const MINUTES: Table<(u32,), Counts> = Table::new(32);
+/// Refused transfers on the day of that number, by DID (ruling ledger 12).
+pub const FAILURES: Table<(u32, Name), u64> = Table::new(33);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_the_form_of_random_uuids_and_follow_from_space_name_and_nonce() {
+        let one = id(Space::Transfer, "ab", "c");
+        assert_eq!(id_text(&one), id_text(&id(Space::Transfer, "ab", "c")));
+        for other in [id(Space::Escrow, "ab", "c"), id(Space::Transfer, "a", "bc"), id(Space::Transfer, "ab", "d")] {
+            assert_ne!(one, other);
+        }
+        let text = id_text(&one);
+        assert_eq!(parse_id(&text), Some(one));
+        assert_eq!((text.len(), &text[14..15]), (36, "4"));
+        assert!(matches!(&text[19..20], "8" | "9" | "a" | "b"));
+        for bad in ["", "undefined", &text.to_uppercase(), &text.replace('-', ""), &format!("{text}0"), &text[..35]] {
+            assert_eq!(parse_id(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Signed envelopes on their way into the books: the one operation that takes them all (spec ledger 4.3; rulings ledger 5,
+//! 7, 13 and 29).
+//!
+//! The handler has read the envelope and checked its signature. The operation sees to it that the ledger is not frozen,
+//! that the key is still the signer's, that the window is open, and then lets the part that knows the kind decide. A
+//! refusal burns the nonce: public rows show every signed member, so whoever read a refused envelope could settle it later.
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{Books, name_of};
+use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
+use super::pay::{self, Claimant};
+use super::reason::{Reason, Refusal, Ruled, ensure};
+use super::rows::{Id, KEYS, KeyRow, Micro, Name, Signed, Space, TransferRow, id};
+use super::{escrow, hire, listing, receipt, sweep};
+use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::{Error, Result, Timestamp};
+
+/// What the ledger or an agent knows of the key of a DID.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    pub name: Name,
+    pub row: KeyRow,
+}
+
+/// What a handler asks before it checks a signature.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Prepare {
+    pub names: Vec<Name>,
+}
+
+/// The answer, one row per name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prepared {
+    pub frozen: bool,
+    /// Grants of the faucet today; `None` while it is switched off.
+    pub grants: Option<u32>,
+    /// `None`: the agent must be asked.
+    pub keys: Vec<Option<KeyRow>>,
+}
+
+impl Query for Prepare {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "prepare";
+    type Reply = Prepared;
+
+    fn run(self, view: &View<'_>) -> Result<Prepared> {
+        let book = super::book::read(view)?;
+        let frozen = book.frozen_since.is_some();
+        let grants = pay::grants_today(&book, view.now);
+        let keys = self.names.into_iter().map(|name| Ok(KEYS.get(view, &(name,))?)).collect::<Result<_>>()?;
+        Ok(Prepared { frozen, grants, keys })
+    }
+}
+
+/// An envelope whose signature was verified.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Submit {
+    #[serde(with = "crate::kv::bytes")]
+    pub canonical: Vec<u8>,
+    #[serde(with = "crate::kv::bytes")]
+    pub signature: Vec<u8>,
+    /// Whose it is, and under which generation of keys it was verified.
+    pub signer: Known,
+    /// The other DID it speaks of, when its agent was asked or the ledger knew it.
+    pub other: Option<Known>,
+    /// For the faucet alone.
+    pub claimant: Option<Claimant>,
+}
+
+/// What became of an envelope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The signer's key is another one by now: verify again.
+    Reverify,
+    /// With the id of the row that was kept of it.
+    Refused(Reason, Option<Id>),
+    Done(Done),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Done {
+    Transfer(Id, Box<TransferRow>),
+    Escrow(Box<escrow::Stand>),
+    Listing(Id, Box<listing::Listing>, bool),
+    Hire(Id, Box<hire::Hire>),
+    Receipt(Id, Box<receipt::Receipt>),
+    Grant { balance: Micro, at: Timestamp },
+}
+
+/// A submission while it is decided.
+pub struct Submission<'a> {
+    pub brand: &'a str,
+    pub common: &'a Common,
+    /// Name of the signer.
+    pub signer: &'a str,
+    pub other: Option<&'a Known>,
+    pub signed: &'a Signed,
+}
+
+impl Submission<'_> {
+    /// Whether `name` is an active agent.
+    pub fn knows(&self, books: &Books<'_>, name: &str) -> Result<bool> {
+        is_active(books, self.other, name)
+    }
+
+    /// Until when the envelope could be sent again (ruling ledger 13).
+    pub fn burnt_until(&self) -> Timestamp {
+        self.common.expires.plus(SKEW)
+    }
+}
+
+/// The window rules, the same for all (spec ledger 4.1).
+pub fn window(now: Timestamp, common: &Common) -> Ruled<()> {
+    let Common { issued, expires, .. } = *common;
+    ensure(now <= expires && expires > issued, Reason::EnvelopeExpired)?;
+    ensure(now >= issued.plus(-SKEW), Reason::EnvelopeNotYetValid)?;
+    ensure(expires.since(issued) <= MAX_WINDOW, Reason::EnvelopeWindowTooLong)
+}
+
+impl Submit {
+    /// For claims the requester is looked at before the window (spec ledger 10.3).
+    fn claims_of_nobody(&self, books: &Books<'_>, brand: &str, envelope: &Envelope) -> Result<bool> {
+        let Content::Claim(claim) = &envelope.content else { return Ok(false) };
+        match name_of(brand, &claim.requester) {
+            Some(name) => Ok(!is_active(books, self.other.as_ref(), name)?),
+            None => Ok(true),
+        }
+    }
+}
+
+/// Whether `name` is an active agent, by the ledger's row or by what its agent told.
+fn is_active(books: &Books<'_>, told: Option<&Known>, name: &str) -> Result<bool> {
+    Ok(match KEYS.get(books.space, &(name.to_owned(),))? {
+        Some(row) => row.active,
+        None => told.is_some_and(|told| told.name == name && told.row.active),
+    })
+}
+
+impl Operation for Submit {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "submit";
+    type Reply = Answer;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Answer> {
+        let brand = &turn.settings.brand;
+        let envelope = Envelope::read(brand, &self.canonical).ok_or_else(|| Error::internal("no envelope"))?;
+        let key = self.signer.row.in_force().ok_or_else(|| Error::internal("a signature without a key"))?;
+        let mut books = Books::of(turn)?;
+        if books.is_frozen() {
+            return Ok(Answer::Refused(Reason::SystemFrozen, None));
+        }
+        let name = (self.signer.name.clone(),);
+        match KEYS.get(books.space, &name)? {
+            Some(row) if row != self.signer.row => return Ok(Answer::Reverify),
+            known => {
+                if let Err(refusal) = window(books.now, &envelope.common)
+                    && !self.claims_of_nobody(&books, brand, &envelope)?
+                {
+                    return Ok(Answer::Refused(pay::reason(refusal)?, None));
+                }
+                if known.is_none() {
+                    KEYS.put(books.space, &name, &self.signer.row)?;
+                }
+            }
+        }
+        let signed = Signed { canonical: self.canonical, signature: self.signature, key };
+        let submission = Submission {
+            brand,
+            common: &envelope.common,
+            signer: &self.signer.name,
+            other: self.other.as_ref(),
+            signed: &signed,
+        };
+        let answer = decide(&mut books, &submission, &envelope, &self.claimant.unwrap_or_default())?;
+        let due = books.close()?;
+        sweep::plan(turn, due)?;
+        Ok(answer)
+    }
+}
+
+fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claimant: &Claimant) -> Result<Answer> {
+    let result = match &envelope.content {
+        Content::Transfer(transfer) => pay::transfer(books, by, transfer),
+        Content::Open(open) => escrow::open(books, by, open),
+        Content::Close(close) => escrow::close(books, by, close),
+        Content::List(list) => listing::list(books, by, list),
+        Content::Hire(wanted) => hire::hire(books, by, wanted),
+        Content::Claim(claim) => receipt::claim(books, by, claim),
+        Content::Acceptance(acceptance) => receipt::accept(books, by, acceptance),
+        Content::Faucet(_) if !claimant.finds_open(pay::grants_today(&books.book, books.now)) => {
+            Err(Reason::FaucetDisabled.into())
+        }
+        Content::Faucet(faucet) => pay::faucet(books, by, faucet, claimant),
+        Content::Read(_) => Err(Reason::InvalidEnvelope.into()),
+    };
+    match result {
+        Ok(done) => Ok(Answer::Done(done)),
+        Err(Refusal::Fault(error)) => Err(error),
+        Err(Refusal::No(reason)) => Ok(Answer::Refused(reason, refuse(books, by, envelope, reason)?)),
+    }
+}
+
+/// Takes the nonce of a refused envelope; the id of the row that was kept of it.
+fn refuse(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reason: Reason) -> Result<Option<Id>> {
+    if reason.is_temporary() {
+        return Ok(None);
+    }
+    let (space, nonce) = match &envelope.content {
+        Content::Transfer(transfer) if reason != Reason::NonceSeen => return pay::failed(books, by, transfer, reason),
+        Content::Open(open) => (Space::Escrow, &open.nonce),
+        Content::List(list) => (Space::Listing, &list.nonce),
+        Content::Hire(hire) => (Space::Hire, &hire.nonce),
+        Content::Claim(claim) => (Space::Claim, &claim.nonce),
+        Content::Faucet(faucet) => (Space::Faucet, &faucet.nonce),
+        // What these do is guarded by the state they change (ruling ledger 32).
+        Content::Transfer(_) | Content::Close(_) | Content::Acceptance(_) | Content::Read(_) => return Ok(None),
+    };
+    let id = id(space, by.signer, nonce);
+    if reason != Reason::NonceSeen && !books.is_burnt(&id)? {
+        books.burn(&id, by.burnt_until())?;
+    }
+    Ok(None)
+}
+
+/// The name of a DID of ours that is to sign.
+pub fn signer_name(brand: &str, envelope: &Envelope) -> Option<Name> {
+    name_of(brand, envelope.signer()).map(str::to_owned)
+}

@@ -1,0 +1,125 @@
+//! What the ledger does by itself: escrows whose time is over, nonces nobody could send again, wallets that never held
+//! anything. By one timer, and on demand (spec ledger 9.5; rulings ledger 3, 6 and 13).
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{Books, key};
+use super::escrow;
+use super::receipt::{self, RECEIPTS, ReceiptState};
+use super::rows::{
+    BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, MINUTES, WALLETS,
+};
+use crate::actor::{Kind, Operation, Turn};
+use crate::kv::{Direction, Key, Row, Table};
+use crate::time::{DAY, MINUTE, SECOND};
+use crate::{Result, Timestamp};
+
+/// Key of the timer.
+const TIMER: &str = "sweep";
+/// Escrows that one run ends; each changes up to some twenty rows, of hire, listing and tallies too.
+const ESCROWS_AT_ONCE: usize = 20;
+/// Other rows of each kind that one run takes off.
+const ROWS_AT_ONCE: usize = 50;
+/// When what could not happen is tried again, in microseconds.
+const RETRY: i64 = 5 * MINUTE;
+/// How late it may be, in microseconds: operations do what is due by themselves, so nobody waits for the timer, and one
+/// run serves all that falls into this time.
+const SLACK: i64 = SECOND;
+
+/// Has the timer run when something is due.
+pub fn plan(turn: &mut Turn<'_>, due: Option<Timestamp>) -> Result<()> {
+    let Some(due) = due.map(|due| due.max(turn.now).plus(SLACK)) else { return Ok(()) };
+    match turn.scheduled(TIMER)? {
+        Some(planned) if planned <= due => Ok(()),
+        _ => turn.schedule(TIMER, due, &Sweep),
+    }
+}
+
+/// Does what is due.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sweep;
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swept {
+    /// The system is frozen: nothing was done (conflict C-30).
+    pub frozen: bool,
+    pub accepted: u64,
+    pub expired: u64,
+    pub released: u64,
+    pub escrows_expired: u64,
+    /// More is due than one run does.
+    pub more: bool,
+}
+
+impl Operation for Sweep {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "sweep";
+    type Reply = Swept;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Swept> {
+        let mut books = Books::of(turn)?;
+        let mut swept = Swept { frozen: books.is_frozen(), ..Swept::default() };
+        if !swept.frozen {
+            let over = DUE.between(&(), &(books.clock(),));
+            let due = DUE.scan(books.space, &over, Direction::Ascending, ESCROWS_AT_ONCE)?;
+            swept.more = due.len() == ESCROWS_AT_ONCE;
+            for ((due, id), ()) in due {
+                fall_due(&mut books, due, id, &mut swept)?;
+            }
+        }
+        tidy(&mut books)?;
+        let due = books.close()?;
+        plan(turn, due)?;
+        Ok(swept)
+    }
+}
+
+/// Does what is due for one entry of [`DUE`], an escrow's or a receipt's. What cannot happen now is looked at again later.
+fn fall_due(books: &mut Books<'_>, due: Timestamp, id: Id, swept: &mut Swept) -> Result<()> {
+    DUE.delete(books.space, &(due, id));
+    if let Some(before) = RECEIPTS.get(books.space, &(id,))? {
+        let after = receipt::up_to_date(books, &id)?;
+        if let Some(after) = after.filter(|after| after.state != before.state) {
+            swept.accepted += u64::from(after.state == ReceiptState::Accepted);
+            swept.expired += u64::from(after.state == ReceiptState::Expired);
+            swept.released += u64::from(after.released);
+        }
+        return Ok(());
+    }
+    match escrow::up_to_date(books, &id)? {
+        Some(escrow) if escrow.state == EscrowState::Open => {
+            DUE.put(books.space, &(books.clock().plus(RETRY), id), &())?;
+        }
+        Some(escrow) => swept.escrows_expired += u64::from(escrow.state == EscrowState::Expired),
+        None => {}
+    }
+    Ok(())
+}
+
+/// Takes rows off that say nothing any more.
+fn tidy(books: &mut Books<'_>) -> Result<()> {
+    let now = books.now;
+    for (_, id) in take(books, &BURNT_UNTIL, &(now,))? {
+        BURNT.delete(books.space, &(id,));
+    }
+    for (until, address) in take(books, &FAUCET_UNTIL, &(now.plus(1),))? {
+        FAUCET_BY_ADDRESS.delete(books.space, &(address, until.plus(-DAY - 1)));
+    }
+    let minute = u32::try_from(now.plus(-DAY).0.div_euclid(MINUTE)).unwrap_or_default();
+    take(books, &MINUTES, &(minute,))?;
+    take(books, &FAILURES, &(u32::try_from(now.day()).unwrap_or_default(),))?;
+    for (_, name) in take(books, &IDLE, &(now.plus(1),))? {
+        if books.wallet(&name)?.is_some_and(|wallet| !wallet.lasting) {
+            WALLETS.delete(books.space, &key(&name));
+            books.book.wallets = books.book.wallets.saturating_sub(1);
+        }
+    }
+    Ok(())
+}
+
+/// Takes the first rows before `end` off; their keys.
+fn take<K: Key, V: Row>(books: &mut Books<'_>, table: &Table<K, V>, end: &impl Key) -> Result<Vec<K>> {
+    let rows = table.scan(books.space, &table.between(&(), end), Direction::Ascending, ROWS_AT_ONCE)?;
+    Ok(rows.into_iter().map(|(key, _)| key).inspect(|key| table.delete(books.space, key)).collect())
+}

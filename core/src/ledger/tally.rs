@@ -1,0 +1,120 @@
+//! What each agent's past comes to, and that of all (spec ledger 13). Counters, changed in the operation that changes what
+//! they count, so they are current at every read.
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{Books, key, plus};
+use super::rows::{Micro, Name};
+use crate::kv::{Row, Table};
+use crate::{Result, Timestamp};
+
+/// The past of one agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    pub provided: Side,
+    pub requested: Side,
+    pub rating_sum: u64,
+    pub rating_count: u64,
+    pub listings: u64,
+    pub active_listings: u64,
+    pub first_listed: Option<Timestamp>,
+    pub last_listed: Option<Timestamp>,
+}
+impl Row for Tally {}
+
+/// Hires on one side.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    pub hires: u64,
+    pub completed: u64,
+    pub disputed: u64,
+    pub expired: u64,
+    /// Prices of completed ones.
+    pub value: Micro,
+}
+
+impl Side {
+    /// Neither completed, disputed nor expired.
+    pub fn in_flight(&self) -> u64 {
+        self.hires.saturating_sub(self.completed + self.disputed + self.expired)
+    }
+
+    /// Completed of all that ended; 1 when none has.
+    pub fn completion_rate(&self) -> f64 {
+        match self.completed + self.disputed + self.expired {
+            0 => 1.0,
+            ended => self.completed as f64 / ended as f64,
+        }
+    }
+}
+
+/// The market as a whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Market {
+    pub listings: u64,
+    pub active_listings: u64,
+    /// Agents that have listed something.
+    pub providers: u64,
+    pub hires: Side,
+}
+
+pub const TALLIES: Table<(Name,), Tally> = Table::new(49);
+
+pub fn of(books: &Books<'_>, name: &str) -> Result<Tally> {
+    Ok(TALLIES.get(books.space, &key(name))?.unwrap_or_default())
+}
+
+/// Changes the past of an agent.
+pub fn change(books: &mut Books<'_>, name: &str, change: impl FnOnce(&mut Tally)) -> Result<Tally> {
+    let mut tally = of(books, name)?;
+    change(&mut tally);
+    TALLIES.put(books.space, &key(name), &tally)?;
+    Ok(tally)
+}
+
+/// How a hire ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Completed(Micro),
+    Disputed,
+    Expired,
+}
+
+impl Side {
+    pub fn end(&mut self, ending: Ending) {
+        match ending {
+            Ending::Completed(price) => {
+                self.completed += 1;
+                self.value = plus_capped(self.value, price);
+            }
+            Ending::Disputed => self.disputed += 1,
+            Ending::Expired => self.expired += 1,
+        }
+    }
+}
+
+/// The same credit is spent many times, so these sums are not bounded by what exists; they stop at what JavaScript counts.
+fn plus_capped(a: Micro, b: Micro) -> Micro {
+    plus(a, b).unwrap_or(super::book::MAX_SUPPLY)
+}
+
+/// A mean rating; none when nobody rated.
+pub fn rating(sum: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| (sum as f64 / count as f64 * 100.0).round() / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Spec ledger X1 and X2.
+    #[test]
+    fn x1_hires_in_flight_are_in_no_rate_and_without_an_end_the_rate_is_one() {
+        assert_eq!(Side::default().completion_rate(), 1.0);
+        let side = Side { hires: 15, completed: 10, ..Side::default() };
+        assert_eq!((side.completion_rate(), side.in_flight()), (1.0, 5));
+        let side = Side { hires: 4, completed: 1, disputed: 1, expired: 2, value: 0 };
+        assert_eq!((side.completion_rate(), side.in_flight()), (0.25, 0));
+        assert_eq!((rating(0, 0), rating(14, 3)), (None, Some(4.67)));
+    }
+}

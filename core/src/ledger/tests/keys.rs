@@ -1,0 +1,99 @@
+//! Whose signature counts, through rotations and ends of agents.
+
+use serde_json::{Value, json};
+
+use super::{Party, World, refused};
+use crate::agent::rotate::signed_text;
+use crate::crypto::encoding::encode_base64;
+use crate::crypto::{Secret, signing};
+use crate::ledger::client::Signer;
+use crate::runtime::Runtime;
+
+/// Rotates an agent to the key of this seed, signed for by `by` or not at all.
+fn rotate(world: &World, party: &Party, seed: u8, by: Option<&Signer>) -> Value {
+    let to = Signer::new("svc", Secret::new([seed; 32]));
+    let mut body = json!({ "signing_public_key": to.public_key(), "encryption_public_key": to.public_key() });
+    if let Some(by) = by {
+        let (nonce, at) = (world.nonce(), world.rt.now().to_millis_text());
+        let text = signed_text("svc", &party.signer.did, &to.public_key(), &nonce, &at).unwrap();
+        body["rotation_signature"] = json!(encode_base64(&signing::sign(&by.seed, text.as_bytes())));
+        body["rotation_nonce"] = json!(nonce);
+        body["rotation_issued_at"] = json!(at);
+    }
+    let (status, answer) = world.send("POST", "/v1/agent/rotate-keys", Some(&party.key), &body);
+    assert_eq!(status, 200, "{answer}");
+    answer
+}
+
+/// The same agent with the key of another seed.
+fn with_seed(party: &Party, seed: u8) -> Party {
+    let signer = Signer { seed: Secret::new([seed; 32]), ..party.signer.clone() };
+    Party { signer, key: party.key.clone() }
+}
+
+/// Rulings ledger 2 and 5: after the answer of rotate-keys the earlier key pays nothing.
+#[test]
+fn ruling_5_a_rotation_that_was_signed_for_moves_the_wallet_at_once() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    world.pay(&a, &b, 1).unwrap();
+    let answer = rotate(&world, &a, 50, Some(&a.signer));
+    assert_eq!((&answer["rotation_proved"], &answer["wallet_frozen"]), (&json!(true), &json!(false)));
+    refused(world.pay(&a, &b, 1), "invalid_signature");
+    world.pay(&with_seed(&a, 50), &b, 1).unwrap();
+}
+
+/// Ruling ledger 2: whoever has the API key alone cannot spend, and the wallet is frozen until an admin has looked.
+#[test]
+fn ruling_2_an_unproved_rotation_freezes_the_wallet_and_gives_no_key() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    assert_eq!(rotate(&world, &a, 66, None)["wallet_frozen"], true);
+    refused(world.pay(&with_seed(&a, 66), &b, 1), "invalid_signature");
+    refused(world.pay(&a, &b, 1), "sender_frozen");
+    world.admin("freeze", json!({ "did": a.signer.did, "frozen": false })).unwrap();
+    refused(world.pay(&with_seed(&a, 66), &b, 1), "invalid_signature");
+    world.pay(&a, &b, 1).unwrap();
+}
+
+/// Ruling ledger 2: a DID without wallet is left without a key.
+#[test]
+fn ruling_2_an_unproved_rotation_of_a_did_without_wallet_leaves_it_without_key() {
+    for told in [false, true] {
+        let world = World::new();
+        let a = world.party(1);
+        if told {
+            // The ledger has a row of the key, but no wallet.
+            refused(world.pay(&a, &world.party(2), 1), "sender_not_found");
+        }
+        rotate(&world, &a, 66, None);
+        for party in [&a, &with_seed(&a, 66)] {
+            refused(world.act(party, "pay-faucet", json!({ "did": a.signer.did })), "agent_pubkey_not_found");
+        }
+        rotate(&world, &a, 67, Some(&a.signer));
+        world.act(&with_seed(&a, 67), "pay-faucet", json!({ "did": a.signer.did })).unwrap();
+    }
+}
+
+/// Ruling ledger 34: the end of an agent takes key and listings away and leaves the money.
+#[test]
+fn ruling_34_deactivation_ends_key_and_listings_and_still_receives() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.rich(2, 500));
+    let listing = json!({ "provider_did": b.signer.did, "capability": "echo.lite", "name": "Echo", "description": "",
+        "price_per_call_micro": 10, "unit": "call", "sla_deadline_hours": 1, "active": true });
+    let listed = world.act(&b, "capability-list", listing).unwrap();
+    let found = || world.get("/v1/pay/capability/search")["capabilities"].as_array().unwrap().len();
+    assert_eq!(found(), 1);
+    let (status, answer) = world.send("DELETE", "/v1/agent/deactivate", Some(&b.key), &Value::Null);
+    assert_eq!((status, &answer["balance_micro"]), (200, &json!(500)), "{answer}");
+    assert_eq!(found(), 0);
+    let id = listed["capability_id"].as_str().unwrap();
+    assert_eq!(world.get(&format!("/v1/pay/capability/{id}"))["capability"]["active"], 0);
+    refused(world.pay(&b, &a, 1), "sender_pubkey_not_found");
+    world.pay(&a, &b, 5).unwrap();
+    assert_eq!(world.money(&b), (505, 0));
+    let hire = json!({ "capability_id": id, "capability": "echo.lite", "requester_did": a.signer.did,
+        "provider_did": b.signer.did, "price_micro": 10, "task_id": "t", "delivery_deadline_hours": 1 });
+    refused(world.act(&a, "hire-request", hire), "capability_inactive");
+}
