@@ -235,9 +235,6 @@ fn say_generation(body: &mut Vec<u8>, generation: u64) {
     }
 }
 
-/// Length of every [`etag`].
-pub const ETAG_BYTES: usize = 34;
-
 /// Strong validator of a body, in quotes.
 pub fn etag(body: &[u8]) -> String {
     let digest = Sha256::digest(body);

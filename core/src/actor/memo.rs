@@ -5,6 +5,8 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
+
 use crate::Result;
 use crate::documents::kept::Kept;
 
@@ -25,8 +27,8 @@ type List = (Vec<u8>, Arc<dyn Any + Send + Sync>);
 /// What was asked for since the last turn, and before. What is not asked for in a whole generation is forgotten.
 #[derive(Debug, Default)]
 struct Generations {
-    young: HashMap<Vec<u8>, Arc<[u8]>>,
-    old: HashMap<Vec<u8>, Arc<[u8]>>,
+    young: HashMap<Vec<u8>, Bytes>,
+    old: HashMap<Vec<u8>, Bytes>,
     /// Of the young ones.
     bytes: usize,
 }
@@ -62,7 +64,7 @@ impl Memo {
     }
 
     /// The answer under a key.
-    pub fn get(&self, key: &[u8]) -> Option<Arc<[u8]>> {
+    pub fn get(&self, key: &[u8]) -> Option<Bytes> {
         let mut generations = self.generations();
         if let Some(answer) = generations.young.get(key) {
             return Some(answer.clone());
@@ -72,16 +74,17 @@ impl Memo {
         Some(answer)
     }
 
-    /// Keeps an answer. It must be a function of the key alone.
-    pub fn put(&self, key: Vec<u8>, answer: Vec<u8>) {
+    /// Keeps an answer. It must be a function of the key alone. It is shared, not copied, so it should not have room to
+    /// grow, which nothing counts.
+    pub fn put(&self, key: Vec<u8>, answer: Bytes) {
         if key.len() + answer.len() <= MAX_BYTES / 16 {
-            self.generations().add(key, answer.into());
+            self.generations().add(key, answer);
         }
     }
 }
 
 impl Generations {
-    fn add(&mut self, key: Vec<u8>, answer: Arc<[u8]>) {
+    fn add(&mut self, key: Vec<u8>, answer: Bytes) {
         let bytes = key.len() + answer.len();
         if self.bytes + bytes > MAX_BYTES / 2 {
             self.old = std::mem::take(&mut self.young);
@@ -116,17 +119,17 @@ mod tests {
     #[test]
     fn memory_is_bounded_and_what_is_asked_for_stays() {
         let memo = Memo::default();
-        memo.put(b"kept".to_vec(), vec![7; 1_000]);
+        memo.put(b"kept".to_vec(), vec![7; 1_000].into());
         for n in 0..20_000_u32 {
-            memo.put(n.to_be_bytes().to_vec(), vec![0; 2_000]);
+            memo.put(n.to_be_bytes().to_vec(), vec![0; 2_000].into());
             assert!(memo.get(b"kept").is_some(), "{n}");
         }
         let generations = memo.generations();
-        let bytes = |all: &HashMap<Vec<u8>, Arc<[u8]>>| all.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
+        let bytes = |all: &HashMap<Vec<u8>, Bytes>| all.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
         assert!(bytes(&generations.young) + bytes(&generations.old) <= MAX_BYTES);
         drop(generations);
         assert!(memo.get(&0_u32.to_be_bytes()).is_none());
-        memo.put(b"large".to_vec(), vec![0; MAX_BYTES]);
+        memo.put(b"large".to_vec(), vec![0; MAX_BYTES].into());
         assert!(memo.get(b"large").is_none());
     }
 }

@@ -1,5 +1,7 @@
 //! What an operation or a query sees.
 
+use std::cell::Cell;
+
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -136,7 +138,7 @@ impl<'a> Turn<'a> {
 
     /// The same state, for code that serves queries too.
     pub fn view(&self) -> View<'_> {
-        View { now: self.now, settings: self.settings, actor: self.actor, base: &self.overlay, memo: None }
+        View::new(self.actor, &self.overlay, self.now, self.settings)
     }
 }
 
@@ -173,11 +175,64 @@ pub struct View<'a> {
     pub(super) actor: &'a ActorId,
     pub(super) base: &'a dyn Read,
     memo: Option<&'a Memo>,
+    revision: Cell<Option<u64>>,
+    tables: Tables,
+}
+
+/// What a view knows of its tables by their numbers. A question about many things looks for each of them in tables that are
+/// empty in most actors, and finding nothing costs as much as finding something.
+struct Tables([Cell<Rows>; 256]);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// Nothing was missed so far.
+    Unknown,
+    /// Something was, once.
+    Missed,
+    None,
+    Some,
+}
+
+impl Tables {
+    fn are_empty(&self, table: Option<u8>) -> bool {
+        self.of(table).is_some_and(|rows| rows.get() == Rows::None)
+    }
+
+    fn of(&self, table: Option<u8>) -> Option<&Cell<Rows>> {
+        self.0.get(usize::from(table?))
+    }
+
+    /// Something was not there. Whoever misses twice will miss more: then it is worth to look whether there is anything.
+    fn missed(&self, table: Option<u8>, base: &dyn Read) -> Result<(), StoreError> {
+        let Some((rows, table)) = self.of(table).zip(table) else { return Ok(()) };
+        match rows.get() {
+            Rows::Unknown => rows.set(Rows::Missed),
+            Rows::Missed => {
+                let found = base.scan(&Range::prefix(&[table]), Direction::Ascending, 1)?;
+                rows.set(if found.is_empty() { Rows::None } else { Rows::Some });
+            }
+            Rows::None | Rows::Some => {}
+        }
+        Ok(())
+    }
+}
+
+/// The table that all keys of a range are of.
+fn table_of(range: &Range) -> Option<u8> {
+    let first = *range.start.first()?;
+    let end = range.end.as_deref()?;
+    let within = match end {
+        [table] => *table <= first.saturating_add(1),
+        [table, ..] => *table == first,
+        [] => true,
+    };
+    within.then_some(first)
 }
 
 impl<'a> View<'a> {
     pub fn new(actor: &'a ActorId, base: &'a dyn Read, now: Timestamp, settings: &'a Settings) -> Self {
-        View { now, settings, actor, base, memo: None }
+        let tables = Tables(std::array::from_fn(|_| Cell::new(Rows::Unknown)));
+        View { now, settings, actor, base, memo: None, revision: Cell::new(None), tables }
     }
 
     /// The same with answers of the same actor from before.
@@ -195,7 +250,12 @@ impl<'a> View<'a> {
 
     /// Another one whenever a row of the actor is that it did not make from others ([`super::Kind::is_derived`]).
     pub fn revision(&self) -> Result<u64> {
-        Ok(REVISION.get(&self.base, &())?.unwrap_or_default())
+        if let Some(known) = self.revision.get() {
+            return Ok(known);
+        }
+        let revision = REVISION.get(&self.base, &())?.unwrap_or_default();
+        self.revision.set(Some(revision));
+        Ok(revision)
     }
 
     /// Another one whenever a row of the actor is that a document may show.
@@ -216,10 +276,75 @@ impl<'a> View<'a> {
 
 impl Read for View<'_> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.base.get(key)
+        let table = key.first().copied();
+        if self.tables.are_empty(table) {
+            return Ok(None);
+        }
+        let found = self.base.get(key)?;
+        if found.is_none() {
+            self.tables.missed(table, self.base)?;
+        }
+        Ok(found)
     }
 
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
-        self.base.scan(range, direction, limit)
+        let table = table_of(range);
+        if self.tables.are_empty(table) {
+            return Ok(Vec::new());
+        }
+        let found = self.base.scan(range, direction, limit)?;
+        if found.is_empty() {
+            self.tables.missed(table, self.base)?;
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv::{Batch, MemoryStore, Store};
+    use std::cell::RefCell;
+
+    /// Counts what it is asked.
+    struct Counting<'a>(&'a MemoryStore, RefCell<u32>);
+
+    impl Read for Counting<'_> {
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+            *self.1.borrow_mut() += 1;
+            self.0.get(key)
+        }
+
+        fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+            *self.1.borrow_mut() += 1;
+            self.0.scan(range, direction, limit)
+        }
+    }
+
+    #[test]
+    fn a_view_asks_no_more_of_a_table_that_is_empty_and_finds_all_that_is_in_others() {
+        let mut store = MemoryStore::default();
+        let mut batch = Batch::default();
+        for n in 0..9 {
+            batch.put(vec![20, n], vec![n]);
+        }
+        batch.put(vec![23, 5], vec![5]);
+        store.apply(batch).unwrap();
+        let counting = Counting(&store, RefCell::new(0));
+        let (actor, settings) = (ActorId::sole(super::super::Kind::World), Settings::default());
+        let view = View::new(&actor, &counting, Timestamp(0), &settings);
+        let scan = |start: &[u8]| view.scan(&Range::prefix(start), Direction::Ascending, 99).unwrap().len();
+        for n in 0..100 {
+            assert_eq!((view.get(&[21, n]).unwrap(), scan(&[22, n])), (None, 0));
+            assert_eq!(view.get(&[20, n]).unwrap().is_some(), n < 9);
+            assert_eq!((scan(&[20, n]), scan(&[20]), scan(&[21])), (usize::from(n < 9), 9, 0));
+            // A range over several tables is none of the first.
+            let wide = Range { start: vec![21], end: Some(vec![23, 9]) };
+            assert_eq!(view.scan(&wide, Direction::Descending, 99).unwrap().len(), 1);
+            let open = Range { start: vec![22], end: None };
+            assert_eq!(view.scan(&open, Direction::Ascending, 99).unwrap().len(), 1);
+        }
+        // Of the empty tables at most two questions each and one look, of the other all.
+        assert!(*counting.1.borrow() <= 500 + 7, "{}", counting.1.borrow());
     }
 }

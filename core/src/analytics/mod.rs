@@ -32,7 +32,9 @@ mod topics;
 
 pub use dumps::FAMILIES as DUMPS;
 pub use reports::FAMILIES;
-pub use store::{CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing};
+pub use store::{
+    CategoriesChanged, CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing,
+};
 pub use topics::TOPICS;
 
 use reports::{Answer, CamelAnswer};

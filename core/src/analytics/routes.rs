@@ -215,7 +215,7 @@ async fn in_country(
 ) -> Result<(Vec<platforms::CountryRiskBody>, Stamp)> {
     let at = cx.time("as_of")?;
     let subjects = chosen.iter().map(Tracked::subject).collect();
-    let answers = runtime::query(&*cx.rt, country.code, &Detect { subjects, at, explain: false }).await?;
+    let answers = runtime::query(&*cx.rt, country.code, &Detect { subjects, at, explain: false, brief: false }).await?;
     let licences = answers.iter().flat_map(|answer| &answer.licences).map(String::as_str);
     let license = licence::strictest(licences).unwrap_or_default().to_owned();
     let sources: BTreeMap<String, String> =

@@ -31,6 +31,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<super::rank::SetRank>(),
     query::<FactsAt>(),
     query::<CategoriesOf>(),
+    query::<CategoriesChanged>(),
     query::<IspsOf>(),
     query::<IspsByNumber>(),
 ];
@@ -394,6 +395,13 @@ pub fn all_facts(view: &View<'_>) -> Result<Vec<Facts>> {
     Ok(rows.into_iter().map(|(_, facts)| facts).collect())
 }
 
+/// The facts of some countries, each once.
+pub fn facts_of<'a>(view: &View<'_>, countries: impl Iterator<Item = &'a String>) -> Result<Vec<Facts>> {
+    let countries: BTreeSet<&String> = countries.collect();
+    let found = countries.into_iter().map(|country| Ok(FACTS.get(view, &(country.clone(),))?));
+    found.filter_map(Result::transpose).collect()
+}
+
 /// The decided domains of all countries.
 pub fn all_sites(view: &View<'_>) -> Result<Vec<(String, Vec<Site>)>> {
     let rows = SITES.scan(view, &SITES.range(), Direction::Ascending, usize::MAX)?;
@@ -453,6 +461,20 @@ impl Query for CategoriesOf {
             known.get(domain).cloned().or_else(|| starter::basket::category(domain).map(str::to_owned))
         };
         Ok(self.domains.iter().map(one).collect())
+    }
+}
+
+/// Another number whenever the category of any domain may be another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CategoriesChanged;
+
+impl Query for CategoriesChanged {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "categories_changed";
+    type Reply = u64;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        Ok(CATEGORIES_CHANGED.get(view, &())?.unwrap_or_default())
     }
 }
 

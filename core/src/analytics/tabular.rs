@@ -4,7 +4,8 @@ use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde_json::{Map, Value};
 
-use super::reports::{MAX_AGE, csv};
+pub use super::reports::MAX_AGE;
+use super::reports::csv;
 use crate::http::{Body, Cx, Response};
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp, runtime};
@@ -72,15 +73,14 @@ pub async fn of_document(cx: &Cx, table: &Tabular, about: &str, key: &str) -> Re
     if response.status == StatusCode::OK {
         response.set(CONTENT_TYPE, CSV);
     }
-    Ok(response.with(CONTENT_DISPOSITION, &disposition(table, about)))
+    Ok(response.with(CONTENT_DISPOSITION, &disposition(table.name, about)))
 }
 
 const CSV: &str = "text/csv; charset=utf-8";
 
 fn as_csv(table: &Tabular, about: &str, json: &Response) -> Result<Response> {
     let Body::Bytes(body) = &json.body else { return Err(Error::internal("a stream is no table")) };
-    let response = Response::new(StatusCode::OK, CSV, text(table, body)?);
-    Ok(response.with(CONTENT_DISPOSITION, &disposition(table, about)))
+    Ok(csv_answer(table.name, about, text(table, body)?))
 }
 
 fn text(table: &Tabular, json: &[u8]) -> Result<Vec<u8>> {
@@ -89,10 +89,15 @@ fn text(table: &Tabular, json: &[u8]) -> Result<Vec<u8>> {
     csv(table.columns, &rows(&body, table), license)
 }
 
-fn disposition(table: &Tabular, about: &str) -> String {
+/// A table as a file, named after what it is about.
+pub fn csv_answer(name: &str, about: &str, text: Vec<u8>) -> Response {
+    Response::new(StatusCode::OK, CSV, text).with(CONTENT_DISPOSITION, &disposition(name, about))
+}
+
+fn disposition(name: &str, about: &str) -> String {
     let dash = if about.is_empty() { "" } else { "-" };
     // A role is named with a slash.
-    format!("attachment; filename=\"{}{dash}{}.csv\"", table.name, about.replace('/', "-"))
+    format!("attachment; filename=\"{name}{dash}{}.csv\"", about.replace('/', "-"))
 }
 
 fn rows(body: &Value, table: &Tabular) -> Vec<Value> {

@@ -5,7 +5,7 @@ use super::parse::Claim;
 use super::stance::Stance;
 use super::subjects::Topic;
 use super::when::When;
-use crate::country::{Detect, Detection, History, State, Subject, Summary};
+use crate::country::{Detect, Detection, Heard, History, State, Subject};
 use crate::incidents::{self, Filter, INTERNET, Incident, Select, Status};
 use crate::runtime::{self, Runtime};
 use crate::time::DAY;
@@ -135,15 +135,15 @@ async fn measured(
 }
 
 async fn detect(rt: &dyn Runtime, country: &str, subject: &Subject, at: Timestamp) -> Result<Detection> {
-    let question = Detect { subjects: vec![subject.clone()], at: Some(at), explain: true };
+    let question = Detect { subjects: vec![subject.clone()], at: Some(at), explain: true, brief: true };
     let answer = runtime::query(rt, country.to_owned(), &question).await?.pop();
     answer.ok_or_else(|| Error::internal("no answer to one question"))
 }
 
 /// Connectivity as a whole: measurements that arrived say that something was online, and not where or for whom.
 async fn connectivity(rt: &dyn Runtime, country: &str, period: Period) -> Result<Findings> {
-    let summary = runtime::query(rt, country.to_owned(), &Summary { at: Some(period.to) }).await?;
-    let measurements = u32::try_from(summary.recent).unwrap_or(u32::MAX);
+    let heard = runtime::query(rt, country.to_owned(), &Heard { at: period.to }).await?;
+    let measurements = u32::try_from(heard).unwrap_or(u32::MAX);
     Ok(Findings {
         state: State::Unknown,
         confidence: 0.0,

@@ -161,6 +161,8 @@ pub struct Detect {
     pub subjects: Vec<Subject>,
     pub at: Option<Timestamp>,
     pub explain: bool,
+    /// Whether networks are left out, of which answers about many subjects say nothing.
+    pub brief: bool,
 }
 
 impl Query for Detect {
@@ -181,11 +183,14 @@ impl Query for Detect {
                 Some(known) => known,
                 none => none.insert(Surroundings::kept(view, at)?),
             };
-            let answer = detect(view, subject, surroundings, self.explain)?;
-            if !self.explain {
+            let Found { answer, named } = find(view, subject, surroundings, self.explain)?;
+            if !self.explain && !named {
                 remember(view, subject, at, &answer)?;
             }
             answers.push(answer);
+        }
+        if self.brief {
+            answers.iter_mut().for_each(|answer| answer.networks.clear());
         }
         Ok(answers)
     }
@@ -223,24 +228,29 @@ fn remember(view: &View<'_>, subject: &Subject, at: Timestamp, answer: &Detectio
         }
         false => answer,
     };
-    for role in &subject.roles {
-        // Also one that begins within the hour.
-        if LISTED.first(view, &LISTED.prefix(&(role.key.clone(),)))?.is_some() || attested::is_any(view, &role.key)? {
-            return Ok(());
-        }
-    }
-    memo.put(memo_key(view, subject, at)?, encode(answer)?);
+    memo.put(memo_key(view, subject, at)?, encode(answer)?.into_boxed_slice().into());
     Ok(())
+}
+
+/// An answer, and whether a list or an agent names the subject at any time, also one that begins within the hour.
+struct Found {
+    answer: Detection,
+    named: bool,
 }
 
 /// Answers about one subject.
 pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain: bool) -> Result<Detection> {
+    Ok(find(view, subject, surroundings, explain)?.answer)
+}
+
+fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain: bool) -> Result<Found> {
     let at = surroundings.at;
     let mut judged = Vec::with_capacity(subject.roles.len());
     for role in &subject.roles {
         judged.push((role.essential, evidence::judge(view, &role.key, surroundings)?));
     }
-    let lists = lists(view, subject, at)?;
+    let (lists, listed) = lists(view, subject, at)?;
+    let (attestations, attested) = attested::evidence(view, subject, at, explain)?;
     let essential: Vec<&Judged> = judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
     let verdict = combine(&essential);
     let newest = judged.iter().filter_map(|(_, judged)| judged.newest).max().map(|hour| Timestamp(hour * HOUR));
@@ -257,7 +267,7 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
     let known: Vec<Source> = sources.iter().filter_map(|code| Source::from_code(*code)).collect();
     let from_list = answer.basis == Basis::KnownList;
     let down = verdict.status == Status::Unknown && essential.iter().any(|judged| judged.down > 0);
-    Ok(Detection {
+    let answer = Detection {
         name: subject.name.clone(),
         state: answer.status.into(),
         basis: answer.basis.as_str().to_owned(),
@@ -290,8 +300,9 @@ pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, e
         failure_rate: essential.iter().filter_map(|judged| judged.failure_rate).next(),
         weights_known: essential.iter().flat_map(|j| &j.networks).any(|network| network.addresses.is_some()),
         networks,
-        attestations: attested::evidence(view, subject, at, explain)?,
-    })
+        attestations,
+    };
+    Ok(Found { answer, named: listed || attested })
 }
 
 /// Four decimals: more would pretend a precision that votes do not have.
@@ -422,9 +433,12 @@ fn how(
     }
 }
 
-/// The lists that name a subject in this country and speak of a time before `at` (ruling intelligence 28).
-fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<(ListEntry, Listing)>> {
-    let mut found: Vec<(ListEntry, Listing)> = Vec::new();
+type Lists = Vec<(ListEntry, Listing)>;
+
+/// The lists that name a subject in this country and speak of a time before `at` (ruling intelligence 28), and whether any
+/// imported one names it at all.
+fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<(Lists, bool)> {
+    let (mut found, mut named) = (Lists::new(), false);
     let country = view.actor().name.as_str();
     if let Some(block) = starter::known_blocks::find(country, &subject.name).filter(|block| block.confirmed_on <= at) {
         let entry = ListEntry { kind: national::ListKind::Documented, date: block.confirmed_on };
@@ -435,6 +449,7 @@ fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<(ListE
     for role in hosts {
         let rows =
             LISTED.scan(view, &LISTED.prefix(&(role.key.clone(),)), Direction::Ascending, ListKind::ALL.len())?;
+        named |= !rows.is_empty();
         for ((_, code), date) in rows {
             let since = LISTED_SINCE.get(view, &(role.key.clone(), code))?;
             // A list says since when it has an entry: from then on it had it, and at its own date it still did.
@@ -447,7 +462,7 @@ fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<(ListE
             }
         }
     }
-    Ok(found)
+    Ok((found, named))
 }
 
 fn listing(kind: &str, date: Timestamp, source: Option<String>) -> Listing {

@@ -104,11 +104,6 @@ fn rows(view: &(impl Read + ?Sized), series: &str) -> Result<Vec<(RowKey, Attest
     Ok(ATTESTED.scan(view, &ATTESTED.prefix(&(series.to_owned(),)), Direction::Ascending, MAX_ROWS + 1)?)
 }
 
-/// Whether anything is attested of a series.
-pub(super) fn is_any(view: &(impl Read + ?Sized), series: &str) -> Result<bool> {
-    Ok(ATTESTED.first(view, &ATTESTED.prefix(&(series.to_owned(),)))?.is_some())
-}
-
 /// An attestation, or what became of it by votes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetAttested {
@@ -185,19 +180,20 @@ pub struct AttestationEvidence {
     pub statements: Vec<Statement>,
 }
 
-/// What is attested about a subject at a time.
+/// What is attested about a subject at a time, and whether anything is at any time.
 pub(super) fn evidence(
     view: &View<'_>,
     subject: &Subject,
     at: Timestamp,
     explain: bool,
-) -> Result<Option<AttestationEvidence>> {
+) -> Result<(Option<AttestationEvidence>, bool)> {
     let mut standing = Vec::new();
     for role in subject.roles.iter().filter(|role| role.essential) {
         standing.extend(rows(view, &role.key)?);
     }
+    let any = !standing.is_empty();
     standing.retain(|(key, row)| key.1 <= at && row.expires.min(key.1.plus(LIFE)) > at);
-    let Some(newest) = standing.iter().map(|(key, _)| key.1).max() else { return Ok(None) };
+    let Some(newest) = standing.iter().map(|(key, _)| key.1).max() else { return Ok((None, any)) };
     // However often an agent says the same, it counts once.
     let mut by_agent: BTreeMap<(bool, Did), (f64, f64)> = BTreeMap::new();
     for (_, row) in &standing {
@@ -233,7 +229,7 @@ pub(super) fn evidence(
         });
         evidence.statements = said.collect();
     }
-    Ok(Some(evidence))
+    Ok((Some(evidence), any))
 }
 
 /// What measurements on enough networks say.

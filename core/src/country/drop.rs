@@ -12,7 +12,7 @@ use super::tables::{
     AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED,
     PRIORS, QUEUE, ROLLED, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
-use super::{Source, changes, day_counts, documents, events};
+use super::{Source, changes, day_counts, days, documents, events};
 use crate::actor::{Kind, Operation, Turn};
 use crate::incidents;
 use crate::kv::{Direction, Read};
@@ -191,7 +191,7 @@ impl Step {
         if needs_peers(&target) {
             PEERS_CHANGED.put(turn, &(target.clone(), day), &())?;
         }
-        QUEUE.put(turn, &(target.clone(),), &())?;
+        days::queue(turn, &target, day.saturating_sub(1))?;
         changes::measured(turn, &target, (day, day))?;
         changes::forget(turn, (day, source))?;
         self.removed += entries;
@@ -264,7 +264,7 @@ impl Operation for DropLists {
             LISTED.delete(turn, &(domain.clone(), *kind));
             LISTED_SINCE.delete(turn, &(domain.clone(), *kind));
             if TARGETS.contains(turn, &(domain.clone(),))? {
-                QUEUE.put(turn, &(domain.clone(),), &())?;
+                days::queue(turn, domain, u32::MAX)?;
             }
             domains.insert(domain.clone());
         }

@@ -85,13 +85,16 @@ pub struct Judged {
     pub instrument: Option<InstrumentFault>,
 }
 
+/// Name and addresses of a network.
+type Known = (Option<String>, Option<u64>);
+
 /// What all series of one question share.
 pub struct Surroundings {
     pub at: Timestamp,
     /// Share of failing control sites by network (ruling intelligence 22).
     control: BTreeMap<u32, f64>,
     /// Rows of networks that were read: the roles of a service meet the same ones.
-    networks: RefCell<BTreeMap<u32, NetworkRow>>,
+    networks: RefCell<BTreeMap<u32, Known>>,
 }
 
 fn day_of(hour: i64) -> u32 {
@@ -177,7 +180,7 @@ impl Surroundings {
             return Ok(Surroundings { at, control: decode(&control)?, networks: RefCell::default() });
         }
         let surroundings = Surroundings::at(view, at)?;
-        memo.put(key, encode(&surroundings.control)?);
+        memo.put(key, encode(&surroundings.control)?.into_boxed_slice().into());
         Ok(surroundings)
     }
 
@@ -193,13 +196,13 @@ impl Surroundings {
     }
 
     /// Name and addresses of a network.
-    fn network(&self, view: &impl Read, asn: u32) -> Result<NetworkRow> {
+    fn network(&self, view: &impl Read, asn: u32) -> Result<(Option<String>, Option<u64>)> {
         if let Some(known) = self.networks.borrow().get(&asn) {
             return Ok(known.clone());
         }
-        let row = NETWORKS.get(view, &(asn,))?.unwrap_or_default();
-        self.networks.borrow_mut().insert(asn, row.clone());
-        Ok(row)
+        let NetworkRow { name, addresses, .. } = NETWORKS.get(view, &(asn,))?.unwrap_or_default();
+        self.networks.borrow_mut().insert(asn, (name.clone(), addresses));
+        Ok((name, addresses))
     }
 }
 
@@ -339,7 +342,7 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
     let mut networks = Vec::new();
     for (remote, sessions) in &by_network(&all) {
         let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
-        let row = surroundings.network(view, asn)?;
+        let (name, addresses) = surroundings.network(view, asn)?;
         let votes = window::recent_votes(sessions, &peers, at, ageing);
         let context = Context {
             ageing,
@@ -350,8 +353,8 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
         networks.push(Network {
             asn,
             remote: *remote,
-            name: row.name,
-            addresses: row.addresses,
+            name,
+            addresses,
             verdict: network::verdict(&votes, at, &context),
             votes,
             measurements: count(sessions.len()),
@@ -462,7 +465,7 @@ pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surround
     }
     let mut networks = Vec::with_capacity(by_network.len());
     for (asn, sessions) in &by_network {
-        let addresses = surroundings.network(view, *asn)?.addresses;
+        let (_, addresses) = surroundings.network(view, *asn)?;
         networks.push((*asn, addresses, window::votes(sessions, &peers)));
     }
     let verdicts = |end: Timestamp| -> Vec<NetworkVerdict> {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::changes;
 use super::packed::{self, CellKey, HASH_LEN, Kept, Loaded};
 use super::rollup::{self, PREFIX_LEN, Prefix};
 use super::tables::{
-    ENTRIES, EPOCHS, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, QUEUE, ROLLED, RULES_VERSION, SOURCES, SourceRow,
+    ENTRIES, EPOCHS, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, ROLLED, RULES_VERSION, SOURCES, SourceRow,
     TARGETS, WITNESSES, WitnessRow, Witnesses,
 };
+use super::{changes, days};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::import::removal;
 use crate::kv::Read;
@@ -461,10 +461,8 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
         }
     }
     for (target, days) in &totals.changed {
-        let key = ((*target).to_owned(),);
-        if !QUEUE.contains(turn, &key)? {
-            QUEUE.put(turn, &key, &())?;
-        }
+        // A success is a control for failures of the day before (ruling intelligence 4).
+        days::queue(turn, target, days.0.saturating_sub(1))?;
         changes::measured(turn, target, *days)?;
     }
     for (key, networks) in &totals.volumes {

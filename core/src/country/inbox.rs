@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::changes;
 use super::refresh::{self, Requeue};
-use super::tables::{
-    CATALOGUE, CONTROL_SITES, Catalogue, ControlSites, NETWORKS, OUTSIDE, PRIORS, Peers, Prior, QUEUE,
-};
+use super::tables::{CATALOGUE, CONTROL_SITES, Catalogue, ControlSites, NETWORKS, OUTSIDE, PRIORS, Peers, Prior};
+use super::{changes, days};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::reference::NetworkEntry;
@@ -101,7 +99,7 @@ impl Operation for SetOutside {
                 false => OUTSIDE.put(turn, &(target.clone(), day), &peers)?,
             }
             changes::measured(turn, &target, (day, day))?;
-            QUEUE.put(turn, &(target,), &())?;
+            days::queue(turn, &target, day.saturating_sub(1))?;
         }
         changes::soon(turn)?;
         refresh::soon(turn)
@@ -127,7 +125,7 @@ impl Operation for SetPriors {
                 // Too few other countries are left.
                 if before.is_some() {
                     PRIORS.delete(turn, &(target.clone(),));
-                    QUEUE.put(turn, &(target,), &())?;
+                    days::queue(turn, &target, u32::MAX)?;
                 }
                 continue;
             }
@@ -135,7 +133,7 @@ impl Operation for SetPriors {
                 continue;
             }
             PRIORS.put(turn, &(target.clone(),), &Prior { rate, countries })?;
-            QUEUE.put(turn, &(target,), &())?;
+            days::queue(turn, &target, u32::MAX)?;
         }
         refresh::soon(turn)
     }

@@ -9,6 +9,7 @@
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
 //! | `changes` | when blocking began and ended: incidents, by timer |
+//! | `days` | the measured days of each series, for the world |
 //! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
@@ -27,6 +28,7 @@ mod answer;
 pub(crate) mod attested;
 pub(crate) mod changes;
 mod day_counts;
+mod days;
 mod distinct;
 pub(crate) mod documents;
 mod drop;
@@ -55,6 +57,7 @@ pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAn
 pub use attested::AttestationEvidence;
 pub use changes::{SetElsewhere, SetFailing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
+pub use days::{Days, SeriesDays, TellAllDays};
 pub use documents::FAMILIES;
 pub use drop::{DropLists, DropSource};
 pub use dump::{Dump, DumpPage, DumpRow, dump_span};
@@ -73,7 +76,7 @@ pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use shutdowns::SetShutdownTable;
 pub use source::Source;
 pub use subject::{Role, Subject};
-pub use summary::{History, HistoryDay, Summary, Verdicts, strictest};
+pub use summary::{Heard, History, HistoryDay, Summary, Verdicts, strictest};
 pub(crate) use summary::{first_days, listed, summary, verdicts_and_summary};
 pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 
@@ -100,6 +103,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetPriors>(),
     operation::<SetShutdownTable>(),
     operation::<SetActive>(),
+    operation::<TellAllDays>(),
     operation::<attested::SetAttested>(),
     operation::<attested::EndAttestations>(),
     query::<FoldPreview>(),
@@ -112,5 +116,6 @@ pub const ENTRIES: &[Entry] = &[
     query::<Summary>(),
     query::<Verdicts>(),
     query::<History>(),
+    query::<Heard>(),
     query::<Dump>(),
 ];

@@ -116,7 +116,8 @@ impl Kept<'_> {
     }
 }
 
-fn write_number(out: &mut Vec<u8>, mut number: usize) {
+/// Seven bits to a byte, the low ones first.
+pub(super) fn write_number(out: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -125,7 +126,7 @@ fn write_number(out: &mut Vec<u8>, mut number: usize) {
 }
 
 /// At most 35 bits.
-fn read_number(bytes: &mut &[u8]) -> Option<usize> {
+pub(super) fn read_number(bytes: &mut &[u8]) -> Option<usize> {
     let mut number = 0u64;
     for shift in [0, 7, 14, 21, 28] {
         let (byte, rest) = bytes.split_first()?;

@@ -5,22 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Detection};
+use super::days::SeriesDays;
 use super::evidence::{self, Surroundings};
 use super::subject::Subject;
 use super::tables::{
-    AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, TARGETS,
-    VERDICTS, VerdictRow,
+    AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, Since,
+    TARGETS, VERDICTS, VerdictRow,
 };
-use super::{attested, changes, documents, summary};
+use super::{attested, changes, days, documents, summary};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
 use crate::verdict::Vote;
-use crate::world::{self, DAYS_AT_ONCE, NetworkDetail, NetworkSummary, PeerDays, Summarize, TargetSummary};
+use crate::world::{self, DAYS_AT_ONCE, NetworkDetail, NetworkSummary, NoteDays, PeerDays, Summarize, TargetSummary};
 use crate::{Result, Timestamp, analytics, order, outlook};
 
 /// Targets judged in one operation: bounds how long it holds the writer.
 const AT_ONCE: usize = 20;
+/// The same of their days, where there are many to a target.
+const DAYS_IN_ALL: usize = 600;
 /// Most targets put back on the queue in one operation.
 const REQUEUE_AT_ONCE: usize = 900;
 
@@ -44,13 +47,9 @@ impl Operation for Refresh {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let targets = due_targets(turn)?;
-        let mut changed = Vec::new();
-        let surroundings = Surroundings::at(turn, turn.now)?;
-        for target in &targets {
-            changed.extend(again(turn, target, &surroundings)?);
-        }
+        let Again { judged, changed, series } = judge(turn, &targets)?;
         let reported = report_peers(turn)?;
-        let more = targets.len() >= AT_ONCE || reported;
+        let more = judged < targets.len() || targets.len() >= AT_ONCE || reported;
         if !more {
             end_recompute(turn)?;
         }
@@ -80,6 +79,9 @@ impl Operation for Refresh {
                 turn.publish(&format!("{family}{country}"))?;
             }
         }
+        if !series.is_empty() {
+            turn.send(world::actor().name, &NoteDays { country: country.clone(), series })?;
+        }
         if summary.is_some() || !changed.is_empty() {
             turn.send(world::actor().name, &Summarize { country, targets: changed, summary })?;
         }
@@ -96,16 +98,49 @@ impl Operation for Refresh {
 
 fn due_targets(turn: &mut Turn<'_>) -> Result<BTreeSet<String>> {
     let queued = QUEUE.scan(turn, &QUEUE.range(), Direction::Ascending, AT_ONCE)?;
-    let mut targets: BTreeSet<String> = order::gather(queued.into_iter().map(|((target,), ())| target));
+    let mut targets: BTreeSet<String> = order::gather(queued.into_iter().map(|((target,), _)| target));
     let ageing = AGEING.between(&(), &(turn.now.plus(1),));
     let room = AT_ONCE - targets.len();
     targets.extend(AGEING.scan(turn, &ageing, Direction::Ascending, room)?.into_iter().map(|((_, target), ())| target));
     Ok(targets)
 }
 
-/// Judges a target; the summary when it changed.
-fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Result<Option<TargetSummary>> {
+/// What came of judging targets again.
+#[derive(Default)]
+struct Again {
+    /// How many were.
+    judged: usize,
+    /// Summaries that changed.
+    changed: Vec<TargetSummary>,
+    /// Days that may have.
+    series: Vec<SeriesDays>,
+}
+
+/// Judges targets, and leaves the rest queued when that were many days.
+fn judge(turn: &mut Turn<'_>, targets: &BTreeSet<String>) -> Result<Again> {
+    let surroundings = Surroundings::at(turn, turn.now)?;
+    let (mut done, mut days_in_all) = (Again::default(), 0);
+    for target in targets {
+        if days_in_all > DAYS_IN_ALL {
+            break;
+        }
+        let (summary, days) = again(turn, target, &surroundings)?;
+        days_in_all += days.as_ref().map_or(0, |days| days.days.iter().count());
+        done.changed.extend(summary);
+        done.series.extend(days);
+        done.judged += 1;
+    }
+    Ok(done)
+}
+
+/// Judges a target: the summary when it changed, and the days that may have.
+fn again(
+    turn: &mut Turn<'_>,
+    target: &str,
+    surroundings: &Surroundings,
+) -> Result<(Option<TargetSummary>, Option<SeriesDays>)> {
     let key = (target.to_owned(),);
+    let queued = QUEUE.get(turn, &key)?;
     QUEUE.delete(turn, &key);
     let before = VERDICTS.get(turn, &key)?;
     if let Some(due) = before.as_ref().and_then(VerdictRow::due) {
@@ -114,8 +149,12 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
     if !TARGETS.contains(turn, &key)? {
         // Its source was removed.
         VERDICTS.delete(turn, &key);
-        return Ok(None);
+        return Ok((None, None));
     }
+    // The day of the last look was not over then.
+    let looked = before.as_ref().and_then(|before| u32::try_from(before.at.day()).ok()).unwrap_or(0);
+    let since = queued.map_or(looked, |Since(day)| day.min(looked));
+    let days = days::since(&turn.view(), target, since, surroundings)?;
     let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
     // Looked at daily while anything is young enough to age; older evidence cannot change the answer any more.
     let ages = detection.evidence_count > 0;
@@ -131,7 +170,7 @@ fn again(turn: &mut Turn<'_>, target: &str, surroundings: &Surroundings) -> Resu
         // What was last measured as blocked is now too old to be called so.
         None => changes::touched(turn, &target)?,
     }
-    Ok((!same).then_some(summary))
+    Ok(((!same).then_some(summary), days))
 }
 
 /// The part of a detection that the world keeps.
@@ -278,7 +317,7 @@ impl Operation for Requeue {
         }
         let rows = TARGETS.scan(turn, &range, Direction::Ascending, REQUEUE_AT_ONCE)?;
         for (key, _) in &rows {
-            QUEUE.put(turn, key, &())?;
+            QUEUE.put(turn, key, &Since(0))?;
         }
         soon(turn)?;
         if rows.len() == REQUEUE_AT_ONCE {

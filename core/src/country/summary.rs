@@ -16,6 +16,7 @@ use crate::actor::{Kind, Query, View};
 use crate::kv::{Direction, Read};
 use crate::reference::Tracked;
 use crate::time::{DAY, HOUR};
+use crate::verdict::window::Ageing;
 use crate::world::index::{self, Inputs};
 use crate::world::{CountrySummary, SourceSummary, TargetSummary};
 use crate::{Result, Timestamp, licence};
@@ -274,6 +275,24 @@ impl Query for History {
             }
         }
         Ok(days.into_values().collect())
+    }
+}
+
+/// How many measurements there are of the time in which one counts, up to a time: whether anything was online there.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Heard {
+    pub at: Timestamp,
+}
+
+impl Query for Heard {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "heard";
+    type Reply = u64;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let first = u32::try_from(self.at.plus(-Ageing::of(false).limit).day()).unwrap_or(0);
+        let heard = changes::heard_from(view, first, self.at)?;
+        Ok(heard.values().map(|(measurements, _)| measurements).sum())
     }
 }
 

@@ -25,8 +25,8 @@ pub const WITNESSES: Table<(String, u32, u32, u8), Witnesses> = Table::new(18);
 pub const TARGETS: Table<(String,), TargetRow> = Table::new(19);
 pub const NETWORKS: Table<(u32,), NetworkRow> = Table::new(20);
 pub const SOURCES: Table<(u8,), SourceRow> = Table::new(21);
-/// Targets whose verdict must be computed again.
-pub const QUEUE: Table<(String,), ()> = Table::new(22);
+/// Targets whose verdict must be computed again, and from when on their days may say something else.
+pub const QUEUE: Table<(String,), Since> = Table::new(22);
 /// Latest verdict of a target, as of its `at`.
 pub const VERDICTS: Table<(String,), VerdictRow> = Table::new(23);
 /// When a verdict must be looked at again because evidence ages.
@@ -133,6 +133,18 @@ pub struct TargetRow {
     pub last_day: u32,
 }
 impl Row for TargetRow {}
+
+/// A day; [`u32::MAX`] for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Since(pub u32);
+impl Row for Since {
+    const VERSION: u8 = 2;
+
+    /// Version 1 named no day.
+    fn upgrade(_version: u8, _bytes: &[u8]) -> Result<Self, crate::kv::StoreError> {
+        Ok(Since(0))
+    }
+}
 
 /// What computing every verdict again has found so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -153,11 +153,11 @@ impl Cx {
         let pages = &self.rt.environment().pages;
         let key = [self.request.path.as_bytes(), b"?", self.request.query.as_bytes(), &period.to_be_bytes()].concat();
         if let Some(body) = pages.get(&key) {
-            return Ok(Response::new(StatusCode::OK, "application/json", Bytes::from_owner(body)));
+            return Ok(Response::new(StatusCode::OK, "application/json", body));
         }
         let response = make.await?;
         if let (StatusCode::OK, Body::Bytes(body)) = (response.status, &response.body) {
-            pages.put(key, body.to_vec());
+            pages.put(key, body.clone());
         }
         Ok(response)
     }
@@ -169,8 +169,9 @@ impl Cx {
         Ok(document::revalidated(&self.request, response, &etag, max_age))
     }
 
-    /// A tagged JSON answer that is never late and yet made once: a function of `key` alone, which names what was asked and
-    /// the revision of all that was read.
+    /// A tagged JSON answer that is never late and yet made once: a function of `key` alone, which names what was asked, the
+    /// revision of all that was read and the manner in which it is written. So its tag is one of the key: hashing a page of
+    /// 300 kB would cost as much as making it, and whoever has it gets 304 before anything is read.
     pub async fn kept_by(
         &self,
         key: &impl Serialize,
@@ -178,19 +179,20 @@ impl Cx {
         make: impl Future<Output = Result<Response>>,
     ) -> Result<Response> {
         let key = crate::actor::encode(key)?;
+        let address = self.settings().base_url();
+        let tag = documents::etag(&[env!("CARGO_PKG_VERSION").as_bytes(), address.as_bytes(), &key].concat());
+        let unchanged = self.revalidated(Response::json_text(Vec::new()), &tag, max_age);
+        if unchanged.status == StatusCode::NOT_MODIFIED {
+            return Ok(unchanged);
+        }
         let pages = &self.rt.environment().pages;
-        if let Some(kept) = pages.get(&key) {
-            let kept = Bytes::from_owner(kept);
-            let tag =
-                kept.get(..documents::ETAG_BYTES).and_then(|tag| std::str::from_utf8(tag).ok()).unwrap_or_default();
-            let body = kept.slice(documents::ETAG_BYTES.min(kept.len())..);
-            return Ok(self.revalidated(Response::new(StatusCode::OK, "application/json", body), tag, max_age));
+        if let Some(body) = pages.get(&key) {
+            return Ok(self.revalidated(Response::new(StatusCode::OK, "application/json", body), &tag, max_age));
         }
         let response = make.await?;
         let Body::Bytes(body) = &response.body else { return Err(Error::internal("a stream cannot be kept")) };
-        let etag = documents::etag(body);
-        pages.put(key, [etag.as_bytes(), body].concat());
-        Ok(self.revalidated(response, &etag, max_age))
+        pages.put(key, body.clone());
+        Ok(self.revalidated(response, &tag, max_age))
     }
 
     /// Adds the validators to an answer whose tag is known before its body; 304 when the client has it already.

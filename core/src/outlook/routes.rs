@@ -167,7 +167,7 @@ async fn predict(cx: Cx) -> Result<Response> {
     };
     let current = match (&country, &subject) {
         (Ok(country), Some(subject)) => {
-            let detect = Detect { subjects: vec![subject.clone()], at: None, explain: false };
+            let detect = Detect { subjects: vec![subject.clone()], at: None, explain: false, brief: true };
             runtime::query(&*cx.rt, country.code, &detect).await?.pop().map(|answer| answer.state)
         }
         (Err(_), Some(_)) => Some(State::Unknown),

@@ -65,14 +65,29 @@ pub fn of_country(code: &str) -> &'static [KnownBlock] {
 /// answers for its essential roles, and a row of an essential host for its platform (ruling intelligence 29). With
 /// several, the one confirmed last.
 pub fn find(country: &str, key: &str) -> Option<&'static KnownBlock> {
+    // Most countries have none, and whose a key is takes longer than to see that.
     let rows = of_country(country);
-    let exact = |target: &str| rows.iter().find(|b| b.target == target);
-    let owner = Platform::by_key(key).filter(|(_, role)| role.essential).and_then(|(p, _)| exact(p.slug));
-    let parts = Platform::by_slug(key).into_iter().flat_map(|p| {
-        let roles = p.essential_roles().map(|r| r.key);
-        std::iter::once(p.slug).chain(roles)
+    if rows.is_empty() {
+        return None;
+    }
+    let exact = |name: &str| rows.iter().find(|row| row.target == name);
+    names(key).into_iter().filter_map(exact).max_by_key(|row| row.confirmed_on)
+}
+
+/// The countries for which [`find`] has a row.
+pub fn countries(key: &str) -> impl Iterator<Item = &'static str> {
+    let names = names(key);
+    all().iter().filter(move |row| names.contains(&row.target)).map(|row| row.country)
+}
+
+/// What a row may be about that answers for a key.
+fn names(key: &str) -> Vec<&str> {
+    let owner = Platform::by_key(key).filter(|(_, role)| role.essential).map(|(platform, _)| platform.slug);
+    let parts = Platform::by_slug(key).into_iter().flat_map(|platform| {
+        let roles = platform.essential_roles().map(|role| role.key);
+        std::iter::once(platform.slug).chain(roles)
     });
-    exact(key).into_iter().chain(owner).chain(parts.filter_map(exact)).max_by_key(|b| b.confirmed_on)
+    std::iter::once(key).chain(owner).chain(parts).collect()
 }
 
 #[cfg(test)]
@@ -103,7 +118,9 @@ mod tests {
         assert_eq!(find("MM", "signal/backend").map(|b| b.target), Some("signal"));
         for key in ["t.co", "m.facebook.com", "a.facebook.com", ""] {
             assert_eq!(find("CN", key), None, "{key}");
+            assert!(!countries(key).any(|country| country == "CN"), "{key}");
         }
+        assert!(countries("facebook.com").any(|country| country == "CN"));
         assert_eq!(find("US", "facebook.com"), None);
         let iran = Country::by_code("IR").unwrap();
         assert_eq!(Platform::by_slug("telegram").unwrap().known_block(iran).unwrap().since, Some("2018-04"));

@@ -1,6 +1,7 @@
 //! The actor that sees all countries: the latest summary per country and target, the index, controls and priors that
 //! countries give each other.
 
+mod chronicle;
 mod documents;
 mod elsewhere;
 mod exchange;
@@ -9,8 +10,10 @@ pub mod index;
 mod methodology;
 mod outages;
 mod shutdowns;
+mod survey;
 mod sweep;
 
+pub use chronicle::{Chronicle, NoteDays};
 pub(crate) use documents::{
     ComponentBody, IndexBody, OoniBody, OverviewBody, SourceLicense, components, index_csv, index_json, name, ooni,
     outage_status, overview, source_licenses,
@@ -24,6 +27,7 @@ pub use given::{
 };
 pub use methodology::{Methodology, methodology};
 pub use outages::{Outage, SetOutage};
+pub use survey::{Glance, SurveyOf, Surveyed};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +39,7 @@ use crate::{Result, Timestamp, analytics, outlook};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Summarize>(),
+    operation::<NoteDays>(),
     operation::<ListedIn>(),
     operation::<PeerDays>(),
     operation::<SendPriors>(),
@@ -54,8 +59,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<SweepState>(),
     query::<SourceEpoch>(),
     query::<Countries>(),
-    query::<TargetRows>(),
-    query::<ListedBy>(),
+    query::<SurveyOf>(),
+    query::<Chronicle>(),
     query::<Overview>(),
     operation::<GivenEvents>(),
     operation::<ForgetGiven>(),
@@ -249,27 +254,6 @@ impl Operation for ListedIn {
     }
 }
 
-/// Countries with a list that names one of these.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ListedBy {
-    pub targets: Vec<String>,
-}
-
-impl Query for ListedBy {
-    const ACTOR: Kind = Kind::World;
-    const NAME: &'static str = "listed_by";
-    type Reply = Vec<String>;
-
-    fn run(self, view: &View<'_>) -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        for target in self.targets {
-            let rows = LISTED.scan(view, &LISTED.prefix(&(target,)), Direction::Ascending, 300)?;
-            found.extend(rows.into_iter().map(|((_, country), ())| country));
-        }
-        Ok(found)
-    }
-}
-
 /// A country reports what changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Summarize {
@@ -325,27 +309,6 @@ impl Query for Countries {
         // The codes alone: a summary may name a thousand sites.
         let rows = crate::outlook::Scores.run(view)?;
         Ok(rows.into_iter().map(|(country, _)| country).collect())
-    }
-}
-
-/// The latest rows of some series in all countries: (country, row).
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TargetRows {
-    pub targets: Vec<String>,
-}
-
-impl Query for TargetRows {
-    const ACTOR: Kind = Kind::World;
-    const NAME: &'static str = "target_rows";
-    type Reply = Vec<(String, TargetSummary)>;
-
-    fn run(self, view: &View<'_>) -> Result<Vec<(String, TargetSummary)>> {
-        let mut found = Vec::new();
-        for target in self.targets {
-            let rows = TARGETS.scan(view, &TARGETS.prefix(&(target,)), Direction::Ascending, 300)?;
-            found.extend(rows.into_iter().map(|((target, country), row)| (country, row.named(target))));
-        }
-        Ok(found)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{COUNTRIES, LISTED, TARGETS, documents, exchange};
+use super::{COUNTRIES, LISTED, TARGETS, chronicle, documents, exchange};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::country::{DropLists, DropSource, Recompute, State};
 use crate::import::removal;
@@ -217,6 +217,7 @@ impl Operation for Forget {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         for target in self.targets {
             TARGETS.delete(turn, &(target.clone(), self.country.clone()));
+            chronicle::forget(turn, &target, &self.country);
             exchange::prior_changed(turn, &target)?;
         }
         if self.country_too {

@@ -21,7 +21,7 @@ mod tests;
 
 pub use blocks::SetFailing;
 pub use silences::SetElsewhere;
-pub(super) use silences::{forget, heard, heard_until};
+pub(super) use silences::{forget, heard, heard_from, heard_until};
 #[cfg(test)]
 pub(super) use tables::FOUND as FOUND_ROWS;
 

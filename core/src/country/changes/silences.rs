@@ -46,9 +46,14 @@ pub fn forget(turn: &mut Turn<'_>, (day, source): (u32, u8)) -> Result<()> {
 
 /// Measurements of each source up to a time, by the source's code, with the hour of the newest since the epoch.
 pub fn heard_until(view: &View<'_>, at: Timestamp) -> Result<BTreeMap<u8, (u64, i64)>> {
+    heard_from(view, 0, at)
+}
+
+/// The same from a day on.
+pub fn heard_from(view: &View<'_>, first: u32, at: Timestamp) -> Result<BTreeMap<u8, (u64, i64)>> {
     let last = at.hour();
     let mut found: BTreeMap<u8, (u64, i64)> = BTreeMap::new();
-    let days = VOLUMES.between(&(), &(u32::try_from(at.day() + 1).unwrap_or(0),));
+    let days = VOLUMES.between(&(first,), &(u32::try_from(at.day() + 1).unwrap_or(0),));
     VOLUMES.visit(view, days, Direction::Ascending, |(day, source), volumes| {
         for (hour, count) in (i64::from(day) * 24..=last).zip(volumes.sum()).filter(|(_, count)| *count > 0) {
             let sum = found.entry(source).or_default();

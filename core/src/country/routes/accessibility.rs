@@ -12,7 +12,7 @@ use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
 use crate::http::{Cx, Response};
 use crate::starter::Country;
-use crate::world::{self, CountrySummary, ListedBy, TargetRows, TargetSummary};
+use crate::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
 use crate::{Error, Result, Timestamp, country, order, reference, runtime};
 
 /// Countries asked at one time.
@@ -101,7 +101,7 @@ pub async fn check(cx: Cx) -> Result<Response> {
     let country = cx.required("country")?;
     let question = Question::new(&country, cx.time("as_of")?, cx.flag("explain")?.unwrap_or(false))?;
     let subject = reference::subject(&*cx.rt, &domain).await?;
-    let answer = question.ask(&*cx.rt, vec![subject]).await?.pop();
+    let answer = question.ask_briefly(&*cx.rt, vec![subject]).await?.pop();
     let answer = answer.ok_or_else(|| Error::internal("no answer to one question"))?;
     Response::json(&body(&question, domain.trim().to_owned(), answer, cx.now()))
 }
@@ -136,7 +136,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let domains = request.domains.ok_or_else(|| Error::bad_request("`domains` is required."))?;
     let subjects = input::subjects(&cx, &domains, "domains").await?;
     let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
-    let answers = question.ask(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
+    let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let summary = StatusCounts::count(answers.iter());
     let now = cx.now();
@@ -285,38 +285,32 @@ pub struct ServiceBody {
 /// What the world knows of a subject.
 pub struct Known {
     /// Countries that have measured it, and those with a list or a starter fact that names it.
-    pub codes: Vec<String>,
-    /// Those of them with a list that names it.
-    pub listed: Vec<String>,
-    /// The latest rows: (country, row).
-    pub rows: Vec<(String, TargetSummary)>,
+    pub codes: BTreeSet<String>,
+    /// Those of them with a list or a fact.
+    pub listed: BTreeSet<String>,
+    pub seen: Vec<Glance>,
 }
 
 pub async fn known_of(cx: &Cx, subject: &Subject) -> Result<Known> {
     let targets: Vec<String> = subject.roles.iter().map(|role| role.key.clone()).collect();
-    let listing = ListedBy { targets: targets.clone() };
-    let listed = runtime::query(&*cx.rt, world::actor().name, &listing).await?;
-    let rows = runtime::query(&*cx.rt, world::actor().name, &TargetRows { targets }).await?;
-    let mut codes: BTreeSet<String> =
-        order::gather(rows.iter().map(|(country, _)| country.clone()).chain(listed.iter().cloned()));
-    for country in crate::starter::Country::all() {
-        if crate::starter::known_blocks::find(country.code, &subject.name).is_some() {
-            codes.insert(country.code.to_owned());
-        }
-    }
-    Ok(Known { codes: codes.into_iter().collect(), listed, rows })
+    let Surveyed { listed, seen } = runtime::query(&*cx.rt, world::actor().name, &SurveyOf { targets }).await?;
+    let documented = crate::starter::known_blocks::countries(&subject.name).map(str::to_owned);
+    let listed: BTreeSet<String> = order::gather(listed.into_iter().chain(documented));
+    let codes = order::gather(seen.iter().map(|glance| glance.country.clone()).chain(listed.iter().cloned()));
+    Ok(Known { codes, listed, seen })
 }
 
-/// Asks several countries about one subject.
+/// Asks several countries about one subject, `briefly` without networks.
 pub async fn ask_all(
     cx: &Cx,
     subject: &Subject,
-    codes: Vec<String>,
+    codes: impl IntoIterator<Item = String>,
     at: Option<Timestamp>,
+    briefly: bool,
 ) -> Result<Vec<(Question, Detection)>> {
     let work = codes.into_iter().map(|code| async move {
         let question = Question::new(&code, at, false)?;
-        let answer = question.ask(&*cx.rt, vec![subject.clone()]).await?.pop();
+        let answer = question.answers(&*cx.rt, vec![subject.clone()], briefly).await?.pop();
         Ok((question, answer.ok_or_else(|| Error::internal("no answer to one question"))?))
     });
     let answers: Vec<Result<(Question, Detection)>> =
@@ -356,7 +350,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
     }
     let at = cx.time("as_of")?;
     let codes = known_of(cx, &subject).await?.codes;
-    let answers = ask_all(cx, &subject, codes, at).await?;
+    let answers = ask_all(cx, &subject, codes, at, true).await?;
     let now = tabular::generated(cx, at).to_string();
     let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     let decided = counts.blocked + counts.accessible;

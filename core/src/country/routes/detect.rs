@@ -187,11 +187,21 @@ impl Question {
 
     /// One answer per subject, in order.
     pub async fn ask(&self, rt: &dyn Runtime, subjects: Vec<Subject>) -> Result<Vec<Detection>> {
+        self.answers(rt, subjects, false).await
+    }
+
+    /// The same without networks.
+    pub async fn ask_briefly(&self, rt: &dyn Runtime, subjects: Vec<Subject>) -> Result<Vec<Detection>> {
+        self.answers(rt, subjects, true).await
+    }
+
+    /// Either.
+    pub async fn answers(&self, rt: &dyn Runtime, subjects: Vec<Subject>, brief: bool) -> Result<Vec<Detection>> {
         if !self.exists {
             let now = self.at.unwrap_or_else(|| rt.now());
             return Ok(subjects.iter().map(|subject| unmeasured(subject, now)).collect());
         }
-        let detect = Detect { subjects, at: self.at, explain: self.explain };
+        let detect = Detect { subjects, at: self.at, explain: self.explain, brief };
         runtime::query(rt, self.code.clone(), &detect).await
     }
 }
@@ -341,7 +351,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let targets = request.targets.ok_or_else(|| crate::Error::bad_request("`targets` is required."))?;
     let subjects = input::subjects(&cx, &targets, "targets").await?;
     let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
-    let answers = question.ask(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
+    let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let summary = StatusCounts::count(answers.iter());
     let results: Vec<BatchResult> = subjects

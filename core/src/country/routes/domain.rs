@@ -1,22 +1,17 @@
-//! `/data/domain/{domain}` and its history (spec intelligence 3.8 and 3.9).
+//! `/data/domain/{domain}` (spec intelligence 3.8), and what is known of a site without asking every country.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::accessibility::{AT_ONCE, Known, ask_all, known_of};
+use super::accessibility::{Known, ask_all, known_of};
 use super::detect::{Question, StatusCounts, license};
-use super::input;
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{
-    Detection, Explanation, History, HistoryDay, NetworkAnswer, Source, State, Subject, round, sentence,
-};
+use crate::country::{Detection, Explanation, NetworkAnswer, Source, State, Subject, sentence};
 use crate::http::{Cx, Response};
-use crate::time::DAY;
-use crate::world::TargetSummary;
-use crate::{Result, Timestamp, reference, runtime, starter};
+use crate::world::Glance;
+use crate::{Result, Timestamp, reference};
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DomainIsp")]
@@ -67,7 +62,7 @@ pub struct DomainBody {
 
 const PERIOD: &str = "30 days (messaging services 14 days)";
 
-fn status(counts: &StatusCounts) -> &'static str {
+pub(super) fn status(counts: &StatusCounts) -> &'static str {
     match (counts.blocked, counts.accessible) {
         (0, 0) => "unknown",
         (0, _) => "accessible",
@@ -94,7 +89,7 @@ const DOMAIN_TABLE: Tabular = Tabular {
     ],
 };
 
-async fn subject(cx: &Cx) -> Result<Subject> {
+pub(super) async fn subject(cx: &Cx) -> Result<Subject> {
     reference::subject(&*cx.rt, cx.path("domain")?).await
 }
 
@@ -108,7 +103,7 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     let at = cx.time("as_of")?;
     let explain = cx.flag("explain")?.unwrap_or(false);
     let Survey { suspects, elsewhere, mut blocking, .. } = survey(cx, &subject, at).await?;
-    let mut answers = ask_all(cx, &subject, suspects, at).await?;
+    let mut answers = ask_all(cx, &subject, suspects, at, false).await?;
     let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     counts.accessible += elsewhere.accessible;
     counts.unknown += elsewhere.unknown;
@@ -120,7 +115,7 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
         if explain {
             let question = Question::new(&question.code, at, true)?;
             answer.explanation =
-                question.ask(&*cx.rt, vec![subject.clone()]).await?.pop().and_then(|answer| answer.explanation);
+                question.ask_briefly(&*cx.rt, vec![subject.clone()]).await?.pop().and_then(|answer| answer.explanation);
         }
         blocked_in.push(blocked(&question, answer));
     }
@@ -144,64 +139,66 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
 /// What is known of a subject without asking every country: a popular site is measured in every country, and blocked in
 /// few. Only the past is asked everywhere.
 #[derive(Default)]
-struct Survey {
+pub(super) struct Survey {
     /// All that have something to say.
-    codes: Vec<String>,
+    pub codes: BTreeSet<String>,
     /// Those of them that may block it.
-    suspects: Vec<String>,
+    pub suspects: Vec<String>,
     /// What the others say by their latest summaries.
-    elsewhere: StatusCounts,
+    pub elsewhere: StatusCounts,
     /// Networks that block in those.
-    blocking: usize,
+    pub blocking: usize,
     /// Licences of what those rest on.
-    licences: BTreeSet<String>,
+    pub licences: BTreeSet<String>,
     /// When each was measured last; empty where it was not looked at.
     measured: BTreeMap<String, Timestamp>,
 }
 
 impl Survey {
-    /// Countries that may have measurements of these last days: one that was measured last before them has none. What a
-    /// list says is dated by the list, so where one may, the country is asked.
-    fn measured_within(&self, days: u32, now: Timestamp) -> Vec<String> {
-        let from = now.day() + 1 - i64::from(days);
-        let within = |code: &&String| {
-            self.measured.get(*code).is_some_and(|last| last.day() >= from) || self.suspects.contains(code)
-        };
-        self.codes.iter().filter(within).cloned().collect()
+    /// Of this country alone.
+    pub fn one(code: Option<String>) -> Survey {
+        Survey { codes: code.iter().cloned().collect(), suspects: code.into_iter().collect(), ..Survey::default() }
+    }
+
+    /// Countries that may have measurements from this day on: one that was measured last before it has none. What a list
+    /// says is dated by the list, so where one may, the country is asked.
+    pub fn measured_since(&self, day: i64) -> impl Iterator<Item = &String> {
+        self.codes.iter().filter(move |code| {
+            self.measured.get(*code).is_some_and(|last| last.day() >= day) || self.suspects.contains(code)
+        })
     }
 }
 
-async fn survey(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<Survey> {
-    let Known { codes, listed, rows } = known_of(cx, subject).await?;
+pub(super) async fn survey(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<Survey> {
+    let Known { codes, listed, seen } = known_of(cx, subject).await?;
     if at.is_some() {
-        return Ok(Survey { suspects: codes.clone(), codes, ..Survey::default() });
+        return Ok(Survey { suspects: codes.iter().cloned().collect(), codes, ..Survey::default() });
     }
     let mut survey = Survey::default();
     let essential = |target: &str| subject.roles.iter().any(|role| role.essential && role.key == target);
-    let mut by_country: BTreeMap<&str, Vec<&TargetSummary>> = BTreeMap::new();
-    for (country, row) in rows.iter().filter(|(_, row)| essential(&row.target)) {
-        by_country.entry(country).or_default().push(row);
+    let mut by_country: BTreeMap<&str, Vec<&Glance>> = BTreeMap::new();
+    for glance in seen.iter().filter(|glance| essential(&glance.target)) {
+        by_country.entry(&glance.country).or_default().push(glance);
     }
+    let mut sources: BTreeSet<Source> = BTreeSet::new();
     for code in &codes {
-        let rows = by_country.get(code.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let documented = starter::known_blocks::find(code, &subject.name).is_some();
-        if documented || listed.contains(code) || rows.iter().any(|row| row.state == State::Blocked) {
+        let seen = by_country.get(code.as_str()).map(Vec::as_slice).unwrap_or_default();
+        if listed.contains(code) || seen.iter().any(|glance| glance.state == State::Blocked) {
             survey.suspects.push(code.clone());
             continue;
         }
-        let networks = rows.iter().flat_map(|row| &row.networks);
-        let blocked = networks.filter(|network| network.asn != 0 && network.state == State::Blocked);
-        survey.blocking += blocked.map(|network| network.asn).collect::<BTreeSet<_>>().len();
-        let sources = rows.iter().flat_map(|row| &row.sources).filter_map(|id| Source::by_id(id));
-        survey.licences.extend(sources.map(|source| source.licence_under(cx.settings()).to_owned()));
-        if rows.iter().any(|row| row.state == State::Accessible) {
+        let blocking: BTreeSet<u32> = seen.iter().flat_map(|glance| &glance.blocking).copied().collect();
+        survey.blocking += blocking.len();
+        sources.extend(seen.iter().flat_map(|glance| &glance.sources));
+        if seen.iter().any(|glance| glance.state == State::Accessible) {
             survey.elsewhere.accessible += 1;
         } else {
             survey.elsewhere.unknown += 1;
         }
     }
-    for (country, rows) in by_country {
-        survey.measured.extend(rows.iter().map(|row| row.last_checked).max().map(|last| (country.to_owned(), last)));
+    survey.licences = sources.into_iter().map(|source| source.licence_under(cx.settings()).to_owned()).collect();
+    for (country, seen) in by_country {
+        survey.measured.extend(seen.iter().map(|glance| glance.last_checked).max().map(|at| (country.to_owned(), at)));
     }
     survey.codes = codes;
     Ok(survey)
@@ -230,146 +227,4 @@ fn blocked(question: &Question, answer: Detection) -> BlockedIn {
         last_checked: answer.last_checked.to_string(),
         explanation: answer.explanation,
     }
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct CountryDay {
-    status: &'static str,
-    block_rate: f64,
-    measurements: u32,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Day {
-    date: String,
-    countries: BTreeMap<String, CountryDay>,
-    total_measurements: u32,
-    total_blocked: u32,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct HistorySummary {
-    total_data_points: u64,
-    countries_ever_blocked: usize,
-    countries_currently_blocking: usize,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryBody {
-    domain: String,
-    period: String,
-    days: u32,
-    current_status: &'static str,
-    generated: String,
-    summary: HistorySummary,
-    countries_blocking: Vec<String>,
-    /// Newest first.
-    timeline: Vec<Day>,
-    license: String,
-    #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
-    as_of: Option<String>,
-}
-
-/// A history as CSV: a line for each day and country.
-const HISTORY_TABLE: Tabular = Tabular {
-    name: "history",
-    list: "timeline",
-    inner: Some("countries"),
-    columns: &["date", "country", "status", "blockRate", "measurements"],
-};
-
-pub async fn history(cx: Cx) -> Result<Response> {
-    let page = cx.kept(history_page(&cx)).await?;
-    tabular::send(&cx, &HISTORY_TABLE, &subject(&cx).await?.name, page)
-}
-
-async fn history_page(cx: &Cx) -> Result<Response> {
-    let subject = subject(cx).await?;
-    let days = cx.count("days", 30, 365)?;
-    let at = cx.time("as_of")?;
-    let country = cx.query("country")?;
-    let everywhere = country.is_none();
-    let survey = match country {
-        Some(country) => {
-            let one = input::country(&country)?.map(|country| vec![country.code.to_owned()]).unwrap_or_default();
-            Survey { codes: one.clone(), suspects: one, ..Survey::default() }
-        }
-        None => survey(cx, &subject, at).await?,
-    };
-    let measured = match everywhere && at.is_none() {
-        true => survey.measured_within(days, cx.now()),
-        false => survey.codes.clone(),
-    };
-    let Survey { suspects, elsewhere, licences, .. } = survey;
-    let answers = ask_all(cx, &subject, suspects, at).await?;
-    let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
-    counts.accessible += elsewhere.accessible;
-    counts.unknown += elsewhere.unknown;
-    let mut licences: Vec<String> = licences.into_iter().collect();
-    licences.extend(answers.iter().flat_map(|(_, answer)| answer.licences.clone()));
-    let blocking: Vec<String> = answers
-        .iter()
-        .filter(|(_, answer)| answer.state == State::Blocked)
-        .map(|(question, _)| question.code.clone())
-        .collect();
-    let histories = histories(cx, &subject, measured, days, at).await?;
-    let ever = histories.iter().filter(|(_, days)| days.iter().any(|day| day.status == State::Blocked)).count();
-    let timeline = timeline(histories);
-    Response::json(&HistoryBody {
-        domain: subject.name.clone(),
-        period: format!("{days} days"),
-        days,
-        current_status: status(&counts),
-        generated: tabular::generated(cx, at).to_string(),
-        summary: HistorySummary {
-            total_data_points: timeline.iter().map(|day| u64::from(day.total_measurements)).sum(),
-            countries_ever_blocked: ever,
-            countries_currently_blocking: blocking.len(),
-        },
-        countries_blocking: blocking,
-        timeline,
-        license: license(&licences),
-        as_of: at.map(|at| at.to_string()),
-    })
-}
-
-async fn histories(
-    cx: &Cx,
-    subject: &Subject,
-    codes: Vec<String>,
-    days: u32,
-    at: Option<Timestamp>,
-) -> Result<Vec<(String, Vec<HistoryDay>)>> {
-    let work = codes.into_iter().map(|code| async move {
-        let history = History { subject: subject.clone(), days, at };
-        Ok((code.clone(), runtime::query(&*cx.rt, code, &history).await?))
-    });
-    let found: Vec<Result<_>> = futures_util::stream::iter(work).buffered(AT_ONCE).collect().await;
-    found.into_iter().collect()
-}
-
-fn timeline(histories: Vec<(String, Vec<HistoryDay>)>) -> Vec<Day> {
-    let mut timeline: BTreeMap<u32, Day> = BTreeMap::new();
-    for (country, days) in histories {
-        for day in days {
-            let entry = timeline.entry(day.day).or_insert_with(|| Day {
-                date: Timestamp(i64::from(day.day) * DAY).to_date_text(),
-                countries: BTreeMap::new(),
-                total_measurements: 0,
-                total_blocked: 0,
-            });
-            entry.total_measurements += day.measurements;
-            entry.total_blocked += day.blocked;
-            let row = CountryDay {
-                status: day.status.as_str(),
-                block_rate: round(f64::from(day.blocked) / f64::from(day.votes.max(1))),
-                measurements: day.measurements,
-            };
-            entry.countries.insert(country.clone(), row);
-        }
-    }
-    timeline.into_values().rev().collect()
 }

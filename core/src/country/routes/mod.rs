@@ -7,6 +7,7 @@ mod data;
 mod detect;
 mod domain;
 mod health;
+mod history;
 pub(crate) mod input;
 mod sources;
 
@@ -89,7 +90,7 @@ pub const ROUTES: &[Route] = &[
         .params(&[FORMAT, AS_OF, EXPLAIN])
         .returns::<domain::DomainBody>()
         .summary("Where a domain or service is blocked, by network."),
-    Route::get("/data/domain/{domain}/history", handler!(domain::history))
+    Route::get("/data/domain/{domain}/history", handler!(history::history))
         .limit(Limit::Data)
         .params(&[
             Param::optional("days", "Default 30, at most 365."),
@@ -97,7 +98,7 @@ pub const ROUTES: &[Route] = &[
             FORMAT,
             AS_OF,
         ])
-        .returns::<domain::HistoryBody>()
+        .returns::<history::HistoryBody>()
         .summary("Blocking of a domain or service by day."),
     Route::get("/data/methodology", handler!(data::methodology))
         .returns::<crate::world::Methodology>()

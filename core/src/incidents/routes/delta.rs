@@ -8,13 +8,12 @@ use crate::incidents::actor;
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::{dataset_version, generated};
 use crate::incidents::query::{Changes, LastChange};
-use crate::incidents::written::{self, Written};
+use crate::incidents::written::{self, MANNER, Written};
 use crate::{Error, Result, Timestamp, licence, runtime};
 
 /// Rows of an answer unless asked otherwise, and at most; `has_more` says whether to ask again at once. Our choice: as
 /// many as a page of the list has, so that one reader's answer does not hold up the others'.
-const DEFAULT_ROWS: u32 = 200;
-const MAX_ROWS: u32 = 1_000;
+const MAX_ROWS: u32 = 200;
 
 /// An incident that changed.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -42,10 +41,10 @@ pub struct DeltaBody {
 
 pub async fn delta(cx: Cx) -> Result<Response> {
     let since = cx.time("since")?.ok_or_else(|| Error::bad_request("Query parameter `since` is required."))?;
-    let limit = cx.count("limit", DEFAULT_ROWS, MAX_ROWS)?;
+    let limit = cx.count("limit", MAX_ROWS, MAX_ROWS)?;
     let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
     let at = generated(cx.now(), changed);
-    cx.kept_by(&("delta", changed, at, since, limit), 0, page(&cx, since, limit, at)).await
+    cx.kept_by(&("delta", MANNER, changed, at, since, limit), 0, page(&cx, since, limit, at)).await
 }
 
 async fn page(cx: &Cx, since: Timestamp, limit: u32, at: Timestamp) -> Result<Response> {

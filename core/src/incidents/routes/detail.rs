@@ -96,7 +96,7 @@ async fn explain(cx: &Cx, incident: &Incident) -> Result<ExplainBody> {
             subjects.push(subject);
         }
     }
-    let detect = Detect { subjects, at: Some(at), explain: true };
+    let detect = Detect { subjects, at: Some(at), explain: true, brief: true };
     let answers = runtime::query(&*cx.rt, incident.id.country.clone(), &detect).await?;
     let country = world::name(&incident.id.country);
     let verdict = |answer: Detection| VerdictBody {

@@ -1,13 +1,15 @@
 //! `GET /data/incidents`
 
 use super::check;
-use crate::analytics::CategoriesOf;
+use crate::actor::{decode, encode};
+use crate::analytics::{CategoriesChanged, CategoriesOf};
 use crate::country::routes::input;
 use crate::http::{Cx, Param, Response};
 use crate::incidents::actor;
 use crate::incidents::documents::{self, DEFAULT_LIMIT, generated};
 use crate::incidents::model::{IncidentType, Severity, Status};
 use crate::incidents::query::{Domains, Filter, LastChange, Listing, Select};
+use crate::incidents::written::MANNER;
 use crate::starter::categories;
 use crate::{Error, Result, reference, runtime, world};
 
@@ -45,7 +47,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
         let found = runtime::query(&*cx.rt, actor().name, &Listing(asked.clone())).await?;
         Ok(Response::json_text(documents::list(&asked, &found, at)?))
     };
-    cx.kept_by(&("incidents", changed, at, &asked), documents::MAX_AGE, page).await
+    cx.kept_by(&("incidents", MANNER, changed, at, &asked), documents::MAX_AGE, page).await
 }
 
 /// The filters of a list or an export; parameters that nobody knows are ignored.
@@ -91,15 +93,24 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
     })
 }
 
-/// Domains of incidents that imported lists put under one of these categories: the world knows the lists.
+/// Domains of incidents that imported lists put under one of these categories: the world knows the lists. Kept until
+/// either changes, since there are thousands of domains and categories to compare.
 async fn listed(cx: &Cx, codes: &[String]) -> Result<Vec<String>> {
     if codes.is_empty() {
         return Ok(Vec::new());
+    }
+    let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
+    let categories = runtime::query(&*cx.rt, world::actor().name, &CategoriesChanged).await?;
+    let key = encode(&("domains under", codes, changed, categories))?;
+    let pages = &cx.rt.environment().pages;
+    if let Some(known) = pages.get(&key) {
+        return decode(&known);
     }
     let mut domains = runtime::query(&*cx.rt, actor().name, &Domains).await?;
     let found = runtime::query(&*cx.rt, world::actor().name, &CategoriesOf { domains: domains.clone() }).await?;
     let mut found = found.into_iter();
     domains.retain(|_| found.next().flatten().is_some_and(|code| codes.contains(&code)));
+    pages.put(key, encode(&domains)?.into_boxed_slice().into());
     Ok(domains)
 }
 

@@ -69,7 +69,7 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Incidents)
         .params(&[
             Param::required("since", "ISO 8601: the `next_since` of the answer before."),
-            Param::optional("limit", "Default 200, at most 1,000; `has_more` says that there are more."),
+            Param::optional("limit", "Default and most 200; `has_more` says that there are more."),
         ])
         .returns::<delta::DeltaBody>()
         .summary("Incidents changed since a time, withdrawn and merged ones too."),

@@ -16,7 +16,7 @@ use crate::incidents::query::{Count, LastChange, Many};
 use crate::incidents::search::index::{Entry, MAX_DOCUMENTS};
 use crate::incidents::search::rank::{Method, search};
 use crate::incidents::search::{self, snippet};
-use crate::incidents::written::{self, Written};
+use crate::incidents::written::{self, MANNER, Written};
 use crate::{Error, Result, licence, order, runtime};
 
 /// Results unless asked otherwise, and at most (interface section 8).
@@ -147,7 +147,8 @@ async fn similar(cx: &Cx, request: SimilarRequest) -> Result<Response> {
     let filters = filters(&request)?;
     let document = runtime::document(&*cx.rt, search::KEY).await?;
     let changed = runtime::query(&*cx.rt, actor().name, &LastChange).await?;
-    let key = ("similar", changed, document.etag().to_owned(), query.clone(), k, filters.clone());
+    let model = search::model(&cx.rt.environment().search);
+    let key = ("similar", (MANNER, model), changed, document.etag().to_owned(), query.clone(), k, filters.clone());
     let page = async { Ok(Response::json_text(found(cx, &document, query, k, filters).await?)) };
     cx.kept_by(&key, MAX_AGE, page).await
 }
