@@ -110,7 +110,7 @@ impl Kind {
     pub const fn is_derived(self, table: u8) -> bool {
         match self {
             Kind::Country => matches!(table, 22..=24 | 26 | 31 | 34 | 40..=69),
-            Kind::World => matches!(table, 16 | 18..=20 | 22..=24 | 60..=64),
+            Kind::World => matches!(table, 16 | 18..=20 | 22..=24 | 60..=64 | 70),
             _ => false,
         }
     }

@@ -54,11 +54,16 @@ pub fn key(name: &str, parameter: Option<&str>, csv: bool) -> String {
 fn render(view: &View<'_>, rest: &str) -> Result<Rendered> {
     let (path, csv) = rest.strip_suffix(".csv").map_or((rest, false), |path| (path, true));
     let (name, parameter) = path.split_once('/').map_or((path, None), |(name, rest)| (name, Some(rest)));
+    let worst = if name == WORST { store::worst(view, isps::limit(parameter))? } else { Vec::new() };
     let world = World {
-        facts: store::all_facts(view)?,
+        facts: match name {
+            // Only the licences of what it names.
+            WORST => store::facts_of(view, worst.iter().map(|(country, _)| country))?,
+            _ => store::all_facts(view)?,
+        },
         sites: if name == CO_BLOCKING { store::all_sites(view)? } else { Vec::new() },
         platforms: store::all_platforms(view)?,
-        worst: if name == WORST { store::worst(view, isps::limit(parameter))? } else { Vec::new() },
+        worst,
         at: view.now,
         generated: view.now,
         as_of: None,

@@ -395,6 +395,13 @@ pub fn all_facts(view: &View<'_>) -> Result<Vec<Facts>> {
     Ok(rows.into_iter().map(|(_, facts)| facts).collect())
 }
 
+/// The facts of some countries, each once.
+pub fn facts_of<'a>(view: &View<'_>, countries: impl Iterator<Item = &'a String>) -> Result<Vec<Facts>> {
+    let countries: BTreeSet<&String> = countries.collect();
+    let found = countries.into_iter().map(|country| Ok(FACTS.get(view, &(country.clone(),))?));
+    found.filter_map(Result::transpose).collect()
+}
+
 /// The decided domains of all countries.
 pub fn all_sites(view: &View<'_>) -> Result<Vec<(String, Vec<Site>)>> {
     let rows = SITES.scan(view, &SITES.range(), Direction::Ascending, usize::MAX)?;

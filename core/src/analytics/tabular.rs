@@ -89,15 +89,15 @@ fn text(table: &Tabular, json: &[u8]) -> Result<Vec<u8>> {
     csv(table.columns, &rows(&body, table), license)
 }
 
+/// A table as a file, named after what it is about.
+pub fn csv_answer(name: &str, about: &str, text: Vec<u8>) -> Response {
+    Response::new(StatusCode::OK, CSV, text).with(CONTENT_DISPOSITION, &disposition(name, about))
+}
+
 fn disposition(name: &str, about: &str) -> String {
     let dash = if about.is_empty() { "" } else { "-" };
     // A role is named with a slash.
     format!("attachment; filename=\"{name}{dash}{}.csv\"", about.replace('/', "-"))
-}
-
-/// A table as a file, named after what it is about.
-pub fn csv_answer(name: &str, about: &str, text: Vec<u8>) -> Response {
-    Response::new(StatusCode::OK, CSV, text).with(CONTENT_DISPOSITION, &disposition(name, about))
 }
 
 fn rows(body: &Value, table: &Tabular) -> Vec<Value> {

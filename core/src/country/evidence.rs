@@ -85,17 +85,17 @@ pub struct Judged {
     pub instrument: Option<InstrumentFault>,
 }
 
+/// Name and addresses of a network.
+type Known = (Option<String>, Option<u64>);
+
 /// What all series of one question share.
 pub struct Surroundings {
     pub at: Timestamp,
     /// Share of failing control sites by network (ruling intelligence 22).
     control: BTreeMap<u32, f64>,
     /// Rows of networks that were read: the roles of a service meet the same ones.
-    networks: RefCell<BTreeMap<u32, KnownNetwork>>,
+    networks: RefCell<BTreeMap<u32, Known>>,
 }
-
-/// Name and weight of a network, as far as they are known.
-type KnownNetwork = (Option<String>, Option<u64>);
 
 fn day_of(hour: i64) -> u32 {
     u32::try_from(hour.div_euclid(24)).unwrap_or(0)

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Result, Timestamp};
 
-/// Most bytes of keys and documents that are kept.
-const MAX_BYTES: usize = 8 << 20;
+/// Most bytes of keys and documents that are kept: the longest list in all its lengths, and every report.
+const MAX_BYTES: usize = 16 << 20;
 
 /// What a rendered document depends on, beside its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,7 +192,7 @@ mod tests {
         put("asked", 1, 1_000);
         for n in 0..2_000_u64 {
             // Of some there are many revisions.
-            put(&format!("{}", n % 700), n, 20_000);
+            put(&format!("{}", n % 700), n, 40_000);
             assert!(kept.get("asked", &basis(1)).is_some(), "{n}");
             let known = locked(&kept.known);
             assert_eq!(known.bytes, bytes(&known.young));

@@ -94,7 +94,7 @@ struct Lean<'a> {
     _target: &'a str,
     state: State,
     #[serde(borrow)]
-    _basis: Result<usize, &'a str>,
+    _basis: Result<u64, &'a str>,
     #[serde(with = "crate::kv::fraction")]
     _confidence: f64,
     _evidence: u32,
