@@ -85,13 +85,16 @@ pub struct Judged {
     pub instrument: Option<InstrumentFault>,
 }
 
+/// Name and addresses of a network.
+type Named = (Option<String>, Option<u64>);
+
 /// What all series of one question share.
 pub struct Surroundings {
     pub at: Timestamp,
     /// Share of failing control sites by network (ruling intelligence 22).
     control: BTreeMap<u32, f64>,
     /// Rows of networks that were read: the roles of a service meet the same ones.
-    networks: RefCell<BTreeMap<u32, (Option<String>, Option<u64>)>>,
+    networks: RefCell<BTreeMap<u32, Named>>,
 }
 
 fn day_of(hour: i64) -> u32 {
@@ -193,7 +196,7 @@ impl Surroundings {
     }
 
     /// Name and addresses of a network.
-    fn network(&self, view: &impl Read, asn: u32) -> Result<(Option<String>, Option<u64>)> {
+    fn network(&self, view: &impl Read, asn: u32) -> Result<Named> {
         if let Some(known) = self.networks.borrow().get(&asn) {
             return Ok(known.clone());
         }
