@@ -172,64 +172,51 @@ impl Query for Detect {
 
     fn run(self, view: &View<'_>) -> Result<Vec<Detection>> {
         let at = self.at.unwrap_or(view.now);
-        let mut surroundings = None;
+        let memo = view.memo().filter(|_| !self.explain);
+        let key = memo.map(|_| self.memo_key(view, at)).transpose()?;
+        if let Some(known) = memo.zip(key.as_deref()).and_then(|(memo, key)| memo.get(key)) {
+            let mut known: Self::Reply = decode(&known)?;
+            dated(&mut known, NEVER, at);
+            return Ok(known);
+        }
+        let surroundings = Surroundings::kept(view, at)?;
         let mut answers = Vec::with_capacity(self.subjects.len());
+        let mut keeps = true;
         for subject in &self.subjects {
-            if let Some(known) = remembered(view, subject, at).filter(|_| !self.explain) {
-                answers.push(known);
-                continue;
-            }
-            let surroundings = match &mut surroundings {
-                Some(known) => known,
-                none => none.insert(Surroundings::kept(view, at)?),
-            };
-            let Found { answer, named } = find(view, subject, surroundings, self.explain)?;
-            if !self.explain && !named {
-                remember(view, subject, at, &answer)?;
+            let Found { mut answer, named } = find(view, subject, &surroundings, self.explain)?;
+            // Lists and attestations begin and end at any moment: such an answer depends on more than the key.
+            keeps &= !named && !answer.listed;
+            if self.brief {
+                answer.networks.clear();
             }
             answers.push(answer);
         }
-        if self.brief {
-            answers.iter_mut().for_each(|answer| answer.networks.clear());
+        if let Some((memo, key)) = memo.zip(key).filter(|_| keeps) {
+            // One without measurements names the time of the question.
+            dated(&mut answers, at, NEVER);
+            let kept = encode(&answers)?;
+            dated(&mut answers, NEVER, at);
+            memo.put(key, kept.into_boxed_slice().into());
         }
         Ok(answers)
     }
 }
 
-/// All that an answer from measurements depends on: the rows, the question, and the hour of its time. Votes, windows and
-/// ages are counted in hours; a full hour stands between two.
-fn memo_key(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<Vec<u8>> {
-    let whole = at.0.rem_euclid(HOUR) == 0;
-    encode(&(&view.actor().name, view.revision()?, subject, at.hour(), whole))
-}
-
-fn remembered(view: &View<'_>, subject: &Subject, at: Timestamp) -> Option<Detection> {
-    let known = view.memo()?.get(&memo_key(view, subject, at).ok()?)?;
-    let known: Detection = decode(&known).ok()?;
-    // One without measurements names its own time.
-    let last_checked = if known.last_checked == NEVER { at } else { known.last_checked };
-    Some(Detection { last_checked, ..known })
-}
-
 /// Stands in what is kept for the time of the question.
 const NEVER: Timestamp = Timestamp(i64::MIN);
 
-/// Keeps an answer unless it depends on more than [`memo_key`]: lists and attestations begin and end at any moment.
-fn remember(view: &View<'_>, subject: &Subject, at: Timestamp, answer: &Detection) -> Result<()> {
-    let Some(memo) = view.memo() else { return Ok(()) };
-    if answer.listed {
-        return Ok(());
+/// Gives answers of one time another one.
+fn dated(answers: &mut [Detection], from: Timestamp, to: Timestamp) {
+    answers.iter_mut().filter(|one| one.last_checked == from).for_each(|one| one.last_checked = to);
+}
+
+impl Detect {
+    /// All that answers from measurements depend on: the rows, the question, and the hour of its time. Votes, windows and
+    /// ages are counted in hours; a full hour stands between two.
+    fn memo_key(&self, view: &View<'_>, at: Timestamp) -> Result<Vec<u8>> {
+        let whole = at.0.rem_euclid(HOUR) == 0;
+        encode(&(&view.actor().name, view.revision()?, &self.subjects, self.brief, at.hour(), whole))
     }
-    let kept;
-    let answer = match answer.last_checked == at {
-        true => {
-            kept = Detection { last_checked: NEVER, ..answer.clone() };
-            &kept
-        }
-        false => answer,
-    };
-    memo.put(memo_key(view, subject, at)?, encode(answer)?.into_boxed_slice().into());
-    Ok(())
 }
 
 /// An answer, and whether a list or an agent names the subject at any time, also one that begins within the hour.

@@ -86,7 +86,7 @@ pub struct Judged {
 }
 
 /// Name and addresses of a network.
-type Known = (Option<String>, Option<u64>);
+type Named = (Option<String>, Option<u64>);
 
 /// What all series of one question share.
 pub struct Surroundings {
@@ -94,7 +94,7 @@ pub struct Surroundings {
     /// Share of failing control sites by network (ruling intelligence 22).
     control: BTreeMap<u32, f64>,
     /// Rows of networks that were read: the roles of a service meet the same ones.
-    networks: RefCell<BTreeMap<u32, Known>>,
+    networks: RefCell<BTreeMap<u32, Named>>,
 }
 
 fn day_of(hour: i64) -> u32 {
@@ -196,7 +196,7 @@ impl Surroundings {
     }
 
     /// Name and addresses of a network.
-    fn network(&self, view: &impl Read, asn: u32) -> Result<(Option<String>, Option<u64>)> {
+    fn network(&self, view: &impl Read, asn: u32) -> Result<Named> {
         if let Some(known) = self.networks.borrow().get(&asn) {
             return Ok(known.clone());
         }

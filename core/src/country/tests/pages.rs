@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{ADMIN, Server};
+use super::{ADMIN, HEADER, Server, rows};
 
 fn create(server: &Server, day: u32) -> Value {
     let body = json!({
@@ -76,4 +76,35 @@ fn a_topic_follows_the_lists_that_are_imported() {
     }
     create(&server, 2);
     assert_eq!(found("GMB"), 2);
+}
+
+/// A question about many sites is kept as one: it follows every change in the country, and is no other question's answer.
+#[test]
+fn a_batch_follows_what_is_measured_and_each_question_keeps_its_own_answer() {
+    let server = Server::start();
+    let sites = ["a.example", "b.example"];
+    let ask = |sites: &[&str]| {
+        let (status, body) = server.post("/hydra/v1/detect/batch", &json!({ "country": "IT", "targets": sites }));
+        assert_eq!(status, 200, "{body}");
+        let results = body["results"].as_array().unwrap().clone();
+        results.iter().map(|row| row["evidenceCount"].as_u64().unwrap()).collect::<Vec<u64>>()
+    };
+    let add = |asn: u32, site: &str| {
+        let data = format!("{HEADER}{}", rows("IT", asn, site, "2025-12-30", 0..9, true));
+        assert_eq!(server.upload("ooni-observations", data.as_bytes()).0, 200);
+    };
+    sites.iter().for_each(|site| add(1, site));
+    for expected in [[9, 9], [18, 9]] {
+        for _ in 0..2 {
+            assert_eq!(ask(&sites), expected);
+            assert_eq!((ask(&sites[1..]), ask(&["b.example", "a.example"])), (vec![9], vec![9, expected[0]]));
+            // The one with networks beside the one without.
+            for (site, evidence) in sites.iter().zip(expected) {
+                let one = server.detect("IT", site, None);
+                let networks = one["isps"].as_array().map(Vec::len);
+                assert_eq!((&one["evidenceCount"], networks), (&json!(evidence), Some(evidence as usize / 9)), "{one}");
+            }
+        }
+        add(2, "a.example");
+    }
 }
