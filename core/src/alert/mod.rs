@@ -29,8 +29,6 @@ pub use routes::ROUTES;
 
 /// Most subscriptions of one key; our choice.
 pub const MAX_SUBSCRIPTIONS: usize = 100;
-/// How long the secret before a rotation signs too, in microseconds; our choice.
-pub const OVERLAP: i64 = DAY;
 /// How long ago an incident may have begun or ended for its being recorded to be news, in microseconds (ruling
 /// intelligence 16): importing old data pages nobody.
 pub const RECENT: i64 = 7 * DAY;

@@ -5,17 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use super::desk::{AlertStats, DOCUMENT};
 use super::news::{Event, test};
+use super::secret;
 use super::subscription::{
     Alter, ReadLog, ReadOne, Replay, Rotate, Subscribe, Subscription, Subscriptions, Unsubscribe, Whole,
 };
-use super::{OVERLAP, secret};
 use crate::actor::{ActorId, Kind};
 use crate::agent::{custody, wire};
 use crate::http::{Caller, Cx, Response, Route, handler};
 use crate::incidents::Severity;
 use crate::limits::Rate;
 use crate::starter::Country;
-use crate::webhook::{self, DeliveryList, Hook, Id, Outcome, PURPOSE, permitted};
+use crate::webhook::{self, DeliveryList, Hook, Id, Outcome, PURPOSE, Replayed, RotatedSecret, permitted};
 use crate::{Error, ErrorCode, Result, runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -50,7 +50,7 @@ pub const ROUTES: &[Route] = &[
     Route::post("/api/alerts/subscriptions/{id}/rotate-secret", handler!(rotate))
         .key()
         .extension()
-        .returns::<RotatedSecret>()
+        .returns::<RotatedHmacSecret>()
         .summary("Get a new secret, shown here only. The one before signs too for a day."),
     Route::get("/api/alerts/stats", handler!(stats))
         .returns::<AlertStats>()
@@ -135,16 +135,9 @@ pub struct DeletedSubscription {
     pub id: String,
 }
 
-/// A delivery that is sent again.
+/// A new secret, named as in a new subscription.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Replayed {
-    pub replayed: bool,
-    pub delivery_id: String,
-}
-
-/// A new secret.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct RotatedSecret {
+pub struct RotatedHmacSecret {
     pub id: String,
     /// Never shown again.
     pub hmac_secret: String,
@@ -310,13 +303,9 @@ async fn rotate(cx: Cx) -> Result<Response> {
     let secret = fresh(&cx, account)?;
     let sealed = seal(&cx, account, &secret)?;
     let rotate = Rotate { id, sealed, secret_hash: secret::hash(&secret) };
-    let (.., subscription) = runtime::call(&*cx.rt, account, &rotate).await?;
-    let until = subscription.previous.map_or_else(|| cx.now().plus(OVERLAP), |previous| previous.until);
-    Response::json(&RotatedSecret {
-        id: wire::message_id(account, &id),
-        hmac_secret: secret.to_string(),
-        previous_valid_until: until.to_string(),
-    })
+    let hook = runtime::call(&*cx.rt, account, &rotate).await?;
+    let RotatedSecret { id, secret, previous_valid_until } = RotatedSecret::new(account, id, &secret, hook)?;
+    Response::json(&RotatedHmacSecret { id, hmac_secret: secret, previous_valid_until })
 }
 
 async fn stats(cx: Cx) -> Result<Response> {

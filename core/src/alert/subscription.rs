@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 
 use super::desk::{Delivered, Wants, Wish};
 use super::news::News;
-use super::{MAX_SUBSCRIPTIONS, OVERLAP, actor};
+use super::{MAX_SUBSCRIPTIONS, actor};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::sealing::{self, KeyId};
 use crate::incidents::Severity;
@@ -43,23 +43,14 @@ pub struct Subscription {
     pub least: Severity,
     /// Of the secret, to recognize it as the subscriber key.
     pub secret_hash: [u8; 32],
-    pub previous: Option<Previous>,
+    /// Of the secret before a rotation, and until when it counts.
+    pub previous: Option<([u8; 32], Timestamp)>,
     /// The last attempt to deliver something.
     pub tried: Option<(Timestamp, Option<u16>)>,
     /// Whether it was failures that switched it off.
     pub failed: bool,
 }
 impl Row for Subscription {}
-
-/// The secret before a rotation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Previous {
-    #[serde(with = "crate::kv::bytes")]
-    pub sealed: Vec<u8>,
-    pub hash: [u8; 32],
-    /// Until when it signs too.
-    pub until: Timestamp,
-}
 
 /// Deliveries that ended since the desk was told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,12 +59,9 @@ struct Counts {
     delivered: u32,
 }
 impl Row for Counts {}
-impl Row for Subject {}
 
 const SUBSCRIPTIONS: Table<(Id,), Subscription> = Table::new(90);
-/// What was told, as long as the log names the delivery: by subscription and delivery.
-const KEPT: Table<(Id, Id), Subject> = Table::new(91);
-const COUNTS: Table<(), Counts> = Table::new(92);
+const COUNTS: Table<(), Counts> = Table::new(91);
 
 /// A subscription with its webhook.
 pub type Whole = (Id, Hook, Subscription);
@@ -126,9 +114,6 @@ pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
 
 fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     SUBSCRIPTIONS.delete(turn, &(id,));
-    for (key, _) in KEPT.scan(turn, &KEPT.prefix(&(id,)), Direction::Ascending, webhook::MAX_LOG)? {
-        KEPT.delete(turn, &key);
-    }
     webhook::remove(turn, id)
 }
 
@@ -223,7 +208,7 @@ impl Operation for Unsubscribe {
     }
 }
 
-/// Replaces the secret; the one before signs too for [`OVERLAP`].
+/// Replaces the secret; the one before signs too for [`webhook::OVERLAP`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rotate {
     pub id: Id,
@@ -234,16 +219,14 @@ pub struct Rotate {
 impl Operation for Rotate {
     const ACTOR: Kind = Kind::Account;
     const NAME: &'static str = "rotate_subscription";
-    type Reply = Whole;
+    type Reply = Hook;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Whole> {
-        let (id, mut hook, mut subscription) = whole(turn, self.id)?.ok_or_else(unknown)?;
-        let sealed = std::mem::replace(&mut hook.sealed, self.sealed);
+    fn run(self, turn: &mut Turn<'_>) -> Result<Hook> {
+        let (id, _, mut subscription) = whole(turn, self.id)?.ok_or_else(unknown)?;
         let hash = std::mem::replace(&mut subscription.secret_hash, self.secret_hash);
-        subscription.previous = Some(Previous { sealed, hash, until: turn.now.plus(OVERLAP) });
-        webhook::put(turn, id, &hook)?;
+        subscription.previous = Some((hash, turn.now.plus(webhook::OVERLAP)));
         SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
-        Ok((id, hook, subscription))
+        webhook::rotate(turn, id, self.sealed)
     }
 }
 
@@ -260,17 +243,7 @@ impl Operation for Replay {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let (id, hook, _) = whole(turn, self.id)?.ok_or_else(unknown)?;
-        let subject = KEPT
-            .get(turn, &(id, self.delivery))?
-            .ok_or_else(|| Error::not_found("The log has no such delivery that is over."))?;
-        if hook.disabled.is_some() {
-            return Err(Error::conflict("The subscription is switched off; switch it on first."));
-        }
-        match webhook::deliver(turn, id, hook, self.delivery, subject)? {
-            true => Ok(()),
-            false => Err(Error::conflict("This delivery waits already.")),
-        }
+        webhook::replay(turn, self.id, self.delivery)
     }
 }
 
@@ -305,21 +278,13 @@ fn delivery_id(body: &str, subscription: Id) -> Id {
     webhook::short(digest.into())
 }
 
-/// An attempt to deliver was recorded; `over` when none follows, `log` has the last ones.
-pub fn tried(turn: &mut Turn<'_>, record: &Record, subject: &Subject, over: bool, log: &[Tried]) -> Result<()> {
-    let id = record.hook;
-    let Some((_, _, mut subscription)) = whole(turn, id)? else { return Ok(()) };
-    let status = log.last().and_then(|tried| tried.status);
-    subscription.tried = Some((record.began, status));
-    SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
+/// An attempt to deliver was recorded; `over` when none follows.
+pub fn tried(turn: &mut Turn<'_>, record: &Record, over: bool) -> Result<()> {
+    let Some(mut subscription) = SUBSCRIPTIONS.get(turn, &(record.hook,))? else { return Ok(()) };
+    subscription.tried = Some((record.began, record.status()));
+    SUBSCRIPTIONS.put(turn, &(record.hook,), &subscription)?;
     if !over {
         return Ok(());
-    }
-    KEPT.put(turn, &(id, record.delivery), subject)?;
-    for (key, _) in KEPT.scan(turn, &KEPT.prefix(&(id,)), Direction::Ascending, webhook::MAX_LOG + 1)? {
-        if !log.iter().any(|tried| tried.delivery == key.1) {
-            KEPT.delete(turn, &key);
-        }
     }
     let mut counts = COUNTS.get(turn, &())?.unwrap_or_default();
     counts.ended += 1;
@@ -417,20 +382,13 @@ impl Query for Holds {
     fn run(self, view: &View<'_>) -> Result<bool> {
         let mut found = false;
         for (.., subscription) in all(view)? {
-            let previous = subscription.previous.filter(|previous| previous.until > view.now);
-            for known in [Some(subscription.secret_hash), previous.map(|previous| previous.hash)].into_iter().flatten()
-            {
+            let previous = subscription.previous.filter(|(_, until)| *until > view.now).map(|(hash, _)| hash);
+            for known in [Some(subscription.secret_hash), previous].into_iter().flatten() {
                 found |= bool::from(known.ct_eq(&self.hash));
             }
         }
         Ok(found)
     }
-}
-
-/// The sealed secret before a rotation, as long as it signs too.
-pub fn previous(view: &View<'_>, id: Id) -> Result<Option<Vec<u8>>> {
-    let previous = SUBSCRIPTIONS.get(view, &(id,))?.and_then(|subscription| subscription.previous);
-    Ok(previous.filter(|previous| previous.until > view.now).map(|previous| previous.sealed))
 }
 
 /// Sealed secrets that are not under the master key `current`.
@@ -439,29 +397,21 @@ pub struct Sealed {
     pub current: KeyId,
 }
 
-fn sealed(view: &View<'_>) -> Result<Vec<Vec<u8>>> {
-    let all = all(view)?.into_iter();
-    Ok(all
-        .flat_map(|(_, hook, subscription)| [Some(hook.sealed), subscription.previous.map(|previous| previous.sealed)])
-        .flatten()
-        .collect())
-}
-
 impl Query for Sealed {
     const ACTOR: Kind = Kind::Account;
     const NAME: &'static str = "sealed_secrets";
     type Reply = Vec<Vec<u8>>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let other = |sealed: &Vec<u8>| sealing::key_id(sealed) != Some(self.current);
-        Ok(self::sealed(view)?.into_iter().filter(other).collect())
+        let all = webhook::sealed(view)?.into_iter().map(|(_, sealed)| sealed);
+        Ok(all.filter(|sealed| sealing::key_id(sealed) != Some(self.current)).collect())
     }
 }
 
 /// Counts the sealed secrets of a key, for the operator.
 pub fn counted(view: &View<'_>, current: KeyId) -> Result<crate::agent::reseal::Counted> {
-    let all = sealed(view)?;
-    let earlier = all.iter().filter(|sealed| sealing::key_id(sealed) != Some(current)).count();
+    let all = webhook::sealed(view)?;
+    let earlier = all.iter().filter(|(_, sealed)| sealing::key_id(sealed) != Some(current)).count();
     Ok(crate::agent::reseal::Counted { all: all.len() as u64, earlier: earlier as u64 })
 }
 
@@ -481,14 +431,9 @@ impl Operation for Reseal {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
         let mut replaced = 0;
-        for (id, _, mut subscription) in all(turn)? {
+        for (id, ..) in all(turn)? {
             for (old, new) in &self.values {
                 replaced += u32::from(webhook::reseal(turn, id, old, new.clone())?);
-                if let Some(previous) = subscription.previous.as_mut().filter(|previous| previous.sealed == *old) {
-                    previous.sealed.clone_from(new);
-                    SUBSCRIPTIONS.put(turn, &(id,), &subscription)?;
-                    replaced += 1;
-                }
             }
         }
         Ok(replaced)

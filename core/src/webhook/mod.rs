@@ -18,7 +18,7 @@
 //! | `send` | one attempt: payload, signatures, the request |
 //! | [`routes`] | the webhooks of agents; those of keys are in [`crate::alert`] |
 //!
-//! Table numbers: 80 to 83, in every actor that has webhooks.
+//! Table numbers: 80 to 84, in every actor that has webhooks.
 
 mod queue;
 pub mod routes;
@@ -29,10 +29,10 @@ use std::time::Duration;
 use crate::time::{DAY, MINUTE};
 
 pub use queue::{
-    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Subject, Tried, all, deliver, ended, enqueue, log,
-    put, read, remove, reseal, resume, sealed,
+    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Replay, Rotate, Subject, Tried, deliver, ended,
+    enqueue, log, put, read, remove, replay, reseal, resume, rotate, sealed,
 };
-pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, attempts, short};
+pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, Replayed, RotatedSecret, attempts, short};
 pub(crate) use send::permitted;
 pub use send::{Job, Next, PURPOSE, SECRET, attempt, owner, post, unsealed};
 
@@ -48,5 +48,7 @@ pub const MAX_WEBHOOKS: usize = 10;
 pub const MAX_FAILURES: u32 = 20;
 /// How long a receiver may fail, in microseconds.
 pub const PATIENCE: i64 = DAY;
+/// How long the secret before a rotation signs too, in microseconds; our choice.
+pub const OVERLAP: i64 = DAY;
 /// Attempts that the log of a webhook keeps.
 pub const MAX_LOG: usize = 50;

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, PATIENCE, SCHEDULE};
+use super::{MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, OVERLAP, PATIENCE, SCHEDULE};
 use crate::actor::{Call, Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
 use crate::agent::{mailbox, record};
 use crate::alert::subscription;
 use crate::crypto::encoding::encode_hex;
 use crate::keys;
-use crate::kv::{Direction, Read, Row, Table};
+use crate::kv::{Direction, Read, Row, StoreError, Table, appended};
 use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
@@ -41,12 +41,31 @@ pub struct Hook {
     pub waiting: u32,
     /// The delivery under way, and when it counts as lost.
     pub(super) busy: Option<(Id, Timestamp)>,
+    /// The secret before a rotation, which signs too for a while.
+    pub previous: Option<Previous>,
 }
-impl Row for Hook {}
+impl Row for Hook {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
+
+/// A secret that was replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Previous {
+    #[serde(with = "crate::kv::bytes")]
+    pub sealed: Vec<u8>,
+    /// Until when it signs.
+    pub until: Timestamp,
+}
 
 impl Hook {
     pub fn new(url: String, events: Vec<String>, sealed: Vec<u8>, created: Timestamp) -> Hook {
-        Hook { url, events, sealed, created, disabled: None, failures: 0, failing_since: None, waiting: 0, busy: None }
+        let (failures, waiting) = (0, 0);
+        let (disabled, failing_since, busy, previous) = (None, None, None, None);
+        Hook { url, events, sealed, created, disabled, failures, failing_since, waiting, busy, previous }
     }
 }
 
@@ -79,6 +98,7 @@ pub(super) struct Delivery {
     pub attempts: u32,
 }
 impl Row for Delivery {}
+impl Row for Subject {}
 
 /// One attempt, for the owner to see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +125,8 @@ const HOOKS: Table<(Id,), Hook> = Table::new(80);
 const DELIVERIES: Table<(Id, Id), Delivery> = Table::new(81);
 const BY_DUE: Table<(Id, Timestamp, Id), ()> = Table::new(82);
 const LOGS: Table<(Id,), Log> = Table::new(83);
+/// What deliveries that are over told, as long as the log names them: by webhook and delivery.
+const KEPT: Table<(Id, Id), Subject> = Table::new(84);
 
 /// The operations of agents, and of keys what their subscriptions are delivered by.
 pub const ENTRIES: &[Entry] = &[
@@ -112,6 +134,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Remove>(),
     operation::<Tend>(),
     operation::<Record>(),
+    operation::<Rotate>(),
+    operation::<Replay>(),
     query::<super::Next>(),
     query::<List>(),
     query::<ReadLog>(),
@@ -236,19 +260,92 @@ pub fn resume(turn: &mut Turn<'_>) -> Result<()> {
 pub fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
     HOOKS.delete(turn, &(id,));
     LOGS.delete(turn, &(id,));
+    for (key, _) in KEPT.scan(turn, &KEPT.prefix(&(id,)), Direction::Ascending, MAX_LOG + 1)? {
+        KEPT.delete(turn, &key);
+    }
     tend_at(turn, id, turn.now)
 }
 
-/// The sealed secrets.
+/// The sealed secrets, also those before a rotation.
 pub fn sealed(view: &(impl Read + ?Sized)) -> Result<Vec<(Id, Vec<u8>)>> {
-    Ok(all(view)?.into_iter().map(|(id, hook)| (id, hook.sealed)).collect())
+    let both = |hook: Hook| [Some(hook.sealed), hook.previous.map(|previous| previous.sealed)];
+    Ok(all(view)?
+        .into_iter()
+        .flat_map(|(id, hook)| both(hook).into_iter().flatten().map(move |one| (id, one)))
+        .collect())
 }
 
 /// Replaces a sealed secret if it is still `old`; whether it was.
 pub fn reseal(turn: &mut Turn<'_>, id: Id, old: &[u8], new: Vec<u8>) -> Result<bool> {
-    let Some(hook) = HOOKS.get(turn, &(id,))?.filter(|hook| hook.sealed == old) else { return Ok(false) };
-    HOOKS.put(turn, &(id,), &Hook { sealed: new, ..hook })?;
+    let Some(mut hook) = HOOKS.get(turn, &(id,))? else { return Ok(false) };
+    match &mut hook.previous {
+        _ if hook.sealed == old => hook.sealed = new,
+        Some(previous) if previous.sealed == old => previous.sealed = new,
+        _ => return Ok(false),
+    }
+    HOOKS.put(turn, &(id,), &hook)?;
     Ok(true)
+}
+
+fn unknown() -> Error {
+    Error::not_found("There is no such webhook.")
+}
+
+/// Replaces the secret; the one before signs too for [`OVERLAP`]. The webhook as it is then.
+pub fn rotate(turn: &mut Turn<'_>, id: Id, sealed: Vec<u8>) -> Result<Hook> {
+    let mut hook = HOOKS.get(turn, &(id,))?.ok_or_else(unknown)?;
+    let sealed = std::mem::replace(&mut hook.sealed, sealed);
+    hook.previous = Some(Previous { sealed, until: turn.now.plus(OVERLAP) });
+    HOOKS.put(turn, &(id,), &hook)?;
+    Ok(hook)
+}
+
+/// Tells again, under its id, what a delivery told that is over and in the log.
+pub fn replay(turn: &mut Turn<'_>, id: Id, delivery: Id) -> Result<()> {
+    let hook = HOOKS.get(turn, &(id,))?.ok_or_else(unknown)?;
+    let gone = || Error::not_found("The log has no such delivery that is over.");
+    let subject = KEPT.get(turn, &(id, delivery))?.ok_or_else(gone)?;
+    if hook.disabled.is_some() {
+        return Err(Error::conflict("The webhook is switched off."));
+    }
+    match deliver(turn, id, hook, delivery, subject)? {
+        true => Ok(()),
+        false => Err(Error::conflict("This delivery waits already.")),
+    }
+}
+
+/// [`rotate`], for agents.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Rotate {
+    pub id: Id,
+    pub sealed: Vec<u8>,
+}
+
+impl Operation for Rotate {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhook_rotate";
+    type Reply = Hook;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Hook> {
+        rotate(turn, self.id, self.sealed)
+    }
+}
+
+/// [`replay`], for agents.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Replay {
+    pub id: Id,
+    pub delivery: Id,
+}
+
+impl Operation for Replay {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "webhook_replay";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        replay(turn, self.id, self.delivery)
+    }
 }
 
 /// A new webhook.
@@ -383,9 +480,9 @@ impl Operation for Record {
             }
         }
         if self.outcome != Outcome::Gone {
-            let log = self.log(turn, &row, next)?;
+            self.log(turn, &row, next)?;
             if turn.actor().kind == Kind::Account {
-                subscription::tried(turn, &self, &row.subject, next.is_none(), &log)?;
+                subscription::tried(turn, &self, next.is_none())?;
             }
         }
         if hook.disabled.is_some() {
@@ -424,8 +521,16 @@ impl Record {
         matches!(self.outcome, Outcome::Status(200..=299))
     }
 
-    /// Adds the attempt to the log, which is returned.
-    fn log(&self, turn: &mut Turn<'_>, row: &Delivery, next: Option<Timestamp>) -> Result<Vec<Tried>> {
+    /// What the receiver answered; `None` when it did not.
+    pub fn status(&self) -> Option<u16> {
+        match self.outcome {
+            Outcome::Status(status) => Some(status),
+            Outcome::Failed | Outcome::Gone => None,
+        }
+    }
+
+    /// Adds the attempt to the log, and keeps what was told when it was the last.
+    fn log(&self, turn: &mut Turn<'_>, row: &Delivery, next: Option<Timestamp>) -> Result<()> {
         let mut log = LOGS.get(turn, &(self.hook,))?.unwrap_or_default();
         if log.0.len() >= MAX_LOG {
             log.0.remove(0);
@@ -436,14 +541,18 @@ impl Record {
             attempt: row.attempts,
             at: self.began,
             latency: self.latency,
-            status: match self.outcome {
-                Outcome::Status(status) => Some(status),
-                Outcome::Failed | Outcome::Gone => None,
-            },
+            status: self.status(),
             next,
         });
-        LOGS.put(turn, &(self.hook,), &log)?;
-        Ok(log.0)
+        if next.is_none() {
+            KEPT.put(turn, &(self.hook, self.delivery), &row.subject)?;
+        }
+        for (key, _) in KEPT.scan(turn, &KEPT.prefix(&(self.hook,)), Direction::Ascending, MAX_LOG + 1)? {
+            if !log.0.iter().any(|tried| tried.delivery == key.1) {
+                KEPT.delete(turn, &key);
+            }
+        }
+        Ok(LOGS.put(turn, &(self.hook,), &log)?)
     }
 }
 

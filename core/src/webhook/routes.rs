@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{Add, Hook, Id, List, PURPOSE, ReadLog, Remove, SECRET, Tried, owner, permitted};
+use super::{Add, Hook, Id, List, PURPOSE, ReadLog, Remove, Replay, Rotate, SECRET, Tried, owner, permitted};
 use crate::actor::{ActorId, Kind};
 use crate::agent::{custody, wire};
 use crate::crypto::encoding::encode_base64;
@@ -30,6 +30,16 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .returns::<DeliveryList>()
         .summary("The last 50 attempts to deliver to a webhook, newest first."),
+    Route::post("/v1/agent/webhooks/{id}/deliveries/{delivery_id}/replay", handler!(replay))
+        .agent()
+        .extension()
+        .returns::<Replayed>()
+        .summary("Send a delivery of the log again, under its id. A message that is gone by then is not sent."),
+    Route::post("/v1/agent/webhooks/{id}/rotate-secret", handler!(rotate))
+        .agent()
+        .extension()
+        .returns::<RotatedSecret>()
+        .summary("Get a new secret, shown here only. The one before signs too for a day."),
 ];
 
 /// Events that agents can have sent.
@@ -113,6 +123,31 @@ pub struct DeliveryAttempt {
     pub next_attempt_at: Option<String>,
 }
 
+/// A delivery that is sent again.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Replayed {
+    pub replayed: bool,
+    pub delivery_id: String,
+}
+
+/// A new secret.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RotatedSecret {
+    pub id: String,
+    /// Never shown again.
+    pub secret: String,
+    /// Until when the secret before signs too, in `X-Svc-Signature-Previous` and as a second of `webhook-signature`.
+    pub previous_valid_until: String,
+}
+
+impl RotatedSecret {
+    pub fn new(actor: &str, id: Id, secret: &str, hook: Hook) -> Result<RotatedSecret> {
+        let previous = hook.previous.ok_or_else(|| Error::internal("a rotation left no secret before it"))?;
+        let id = wire::message_id(actor, &id);
+        Ok(RotatedSecret { id, secret: secret.to_owned(), previous_valid_until: previous.until.to_string() })
+    }
+}
+
 fn webhook(actor: &str, (id, hook): (Id, Hook)) -> Webhook {
     Webhook {
         id: wire::message_id(actor, &id),
@@ -127,8 +162,8 @@ fn webhook(actor: &str, (id, hook): (Id, Hook)) -> Webhook {
 }
 
 /// The local part of an id that belongs to the caller; anybody else's is unknown.
-fn own_id(cx: &Cx, actor: &str) -> Result<Id> {
-    let named = wire::parse_message_id(cx.path("id")?).filter(|(owner, _)| owner == actor);
+fn own_id(cx: &Cx, name: &str, actor: &str) -> Result<Id> {
+    let named = wire::parse_message_id(cx.path(name)?).filter(|(owner, _)| owner == actor);
     named.map(|(_, id)| id).ok_or_else(unknown)
 }
 
@@ -158,9 +193,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let rt = &*cx.rt;
     let actor = cx.caller.agent()?.actor.as_str();
     let id = short(rt.random());
-    let secret = Zeroizing::new(format!("{SECRET}{}", encode_base64(&rt.random())));
-    let owner = owner(cx.settings(), &ActorId::new(Kind::Agent, actor))?;
-    let sealed = custody::seal(rt, &owner, PURPOSE, secret.as_bytes())?;
+    let (secret, sealed) = fresh(&cx, actor)?;
     let add = Add { id, url: url.clone(), events: events.clone(), sealed };
     runtime::call(rt, actor, &add).await?;
     Response::created(&CreatedWebhook {
@@ -174,6 +207,29 @@ async fn create(cx: Cx) -> Result<Response> {
     })
 }
 
+/// A new secret, and as it is stored.
+fn fresh(cx: &Cx, actor: &str) -> Result<(Zeroizing<String>, Vec<u8>)> {
+    let secret = Zeroizing::new(format!("{SECRET}{}", encode_base64(&cx.rt.random())));
+    let owner = owner(cx.settings(), &ActorId::new(Kind::Agent, actor))?;
+    let sealed = custody::seal(&*cx.rt, &owner, PURPOSE, secret.as_bytes())?;
+    Ok((secret, sealed))
+}
+
+async fn rotate(cx: Cx) -> Result<Response> {
+    let actor = cx.caller.agent()?.actor.as_str();
+    let id = own_id(&cx, "id", actor)?;
+    let (secret, sealed) = fresh(&cx, actor)?;
+    let hook = runtime::call(&*cx.rt, actor, &Rotate { id, sealed }).await?;
+    Response::json(&RotatedSecret::new(actor, id, &secret, hook)?)
+}
+
+async fn replay(cx: Cx) -> Result<Response> {
+    let actor = cx.caller.agent()?.actor.as_str();
+    let (id, delivery) = (own_id(&cx, "id", actor)?, own_id(&cx, "delivery_id", actor)?);
+    runtime::call(&*cx.rt, actor, &Replay { id, delivery }).await?;
+    Response::json(&Replayed { replayed: true, delivery_id: wire::message_id(actor, &delivery) })
+}
+
 async fn list(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
     let hooks = runtime::query(&*cx.rt, actor, &List).await?;
@@ -183,7 +239,7 @@ async fn list(cx: Cx) -> Result<Response> {
 
 async fn delete(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
-    let id = own_id(&cx, actor)?;
+    let id = own_id(&cx, "id", actor)?;
     match runtime::call(&*cx.rt, actor, &Remove { id }).await? {
         true => Response::json(&DeletedWebhook { id: wire::message_id(actor, &id), deleted: true }),
         false => Err(unknown()),
@@ -192,7 +248,8 @@ async fn delete(cx: Cx) -> Result<Response> {
 
 async fn deliveries(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
-    let tried = runtime::query(&*cx.rt, actor, &ReadLog { id: own_id(&cx, actor)? }).await?.ok_or_else(unknown)?;
+    let tried =
+        runtime::query(&*cx.rt, actor, &ReadLog { id: own_id(&cx, "id", actor)? }).await?.ok_or_else(unknown)?;
     Response::json(&attempts(actor, tried))
 }
 

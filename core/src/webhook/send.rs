@@ -8,7 +8,7 @@ use super::{Id, Outcome, Record, Subject, TIMEOUT};
 use crate::actor::{ActorId, Call, Kind, Operation, Query, View, decode, encode};
 use crate::agent::wire::{self, RawMessage};
 use crate::agent::{mailbox, record};
-use crate::alert::{secret, subscription};
+use crate::alert::secret;
 use crate::crypto::encoding::{decode_base64, decode_hex_array, encode_base64, encode_hex};
 use crate::crypto::hash::hmac_sha256;
 use crate::crypto::sealing;
@@ -55,10 +55,7 @@ impl Query for Next {
         }
         let Some((hook, delivery, until, row)) = queue::under_way(view, self.hook)? else { return Ok(None) };
         let body = body(view, &row.subject)?;
-        let previous = match view.actor().kind {
-            Kind::Account => subscription::previous(view, self.hook)?,
-            _ => None,
-        };
+        let previous = hook.previous.filter(|previous| previous.until > view.now).map(|previous| previous.sealed);
         Ok(Some(Job { url: hook.url, sealed: hook.sealed, previous, delivery, body, until }))
     }
 }

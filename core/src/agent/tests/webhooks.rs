@@ -98,7 +98,7 @@ impl Scene {
 
     /// Rows of webhooks that are stored.
     fn rows(&self) -> usize {
-        self.world.rt.rows(&self.actor()).iter().filter(|(key, _)| (80..=83).contains(&key[0])).count()
+        self.world.rt.rows(&self.actor()).iter().filter(|(key, _)| (80..=84).contains(&key[0])).count()
     }
 }
 
@@ -166,6 +166,35 @@ fn a_failed_delivery_is_tried_again_by_the_exact_schedule_under_one_id() {
     assert_eq!((&log[0]["attempt"], &log[0]["next_attempt_at"]), (&json!(6), &Value::Null), "newest first");
     assert_eq!((&log[5]["status_code"], &log[4]["status_code"]), (&json!(503), &Value::Null));
     assert_eq!(log[5]["delivery_id"], got[0].header("webhook-id"));
+}
+
+/// Issue: manual replay, and secret rotation with overlap.
+#[test]
+fn a_delivery_is_told_again_on_request_and_both_secrets_sign_for_a_day() {
+    let scene = Scene::new(|_| Some(200));
+    let sent = scene.send("one");
+    scene.work();
+    let path = format!("/v1/agent/webhooks/{}", scene.hook["id"].as_str().unwrap());
+    let new = scene.world.post(&format!("{path}/rotate-secret"), &scene.bob.key, json!({})).expect(200);
+    let delivery = scene.log()[0]["delivery_id"].as_str().unwrap().to_owned();
+    let replay = format!("{path}/deliveries/{delivery}/replay");
+    scene.world.post(&replay, &scene.ada.key, json!({})).refused(404, "NOT_FOUND");
+    assert_eq!(scene.world.post(&replay, &scene.bob.key, json!({})).expect(200)["replayed"], true);
+    scene.work();
+    let got = scene.got();
+    assert_eq!((got.len(), got[1].header("webhook-id")), (2, delivery.as_str()));
+    assert_eq!(got[0].request.body, got[1].request.body);
+    let signs = |secret: &Value, name: &str| {
+        let tag = decode_hex(got[1].header(name).strip_prefix("sha256=").unwrap());
+        hmac_sha256_verify(secret.as_str().unwrap().as_bytes(), got[1].request.body.as_ref().unwrap(), &tag)
+    };
+    assert!(signs(&new["secret"], "x-svc-signature") && signs(&scene.hook["secret"], "x-svc-signature-previous"));
+    assert_eq!(got[1].header("webhook-signature").split(' ').count(), 2);
+    scene.minutes(25 * 60);
+    scene.send("two");
+    scene.work();
+    let last = scene.got().pop().unwrap();
+    assert!(last.request.headers.iter().all(|(name, _)| name != "x-svc-signature-previous"));
 }
 
 #[test]
