@@ -51,6 +51,7 @@ const TRIED: &[(&str, &str, &str, Wanted)] = &[
     ("/v1/censorship-index/{code}", "code", "/v1/censorship-index/ZZ", Missing),
     ("/v1/forecast/{country}/7day", "country", "/v1/forecast/ZZ/7day", Missing),
     ("/v1/forecast/{country}/multi-horizon", "country", "/v1/forecast/ZZ/multi-horizon", Missing),
+    ("/v1/elections/{country}/briefing", "country", "/v1/elections/ZZ/briefing", Missing),
     ("/v1/incidents/similar", "country", "/v1/incidents/similar?query=x&country=ZZ", Says("/results", "[]")),
     ("/v1/isp/compare", "asns", "/v1/isp/compare?asns=64510,64511", Says("/missing", "[\"AS64510\",\"AS64511\"]")),
     ("/v1/isp/index", "country", "/v1/isp/index?country=ZZ", Missing),
@@ -63,9 +64,18 @@ const TRIED: &[(&str, &str, &str, Wanted)] = &[
     ("/v1/platform/{platform}/risk/{country}", "platform", "/v1/platform/myspace/risk/SE", Missing),
     ("/v1/platform/{platform}/risk/{country}", "country", "/v1/platform/telegram/risk/ZZ", Missing),
     ("/v1/platforms/country/{country}", "country", "/v1/platforms/country/ZZ", Missing),
+    (
+        "/v1/sentinel/active-learning-queue",
+        "country",
+        "/v1/sentinel/active-learning-queue?country=ZZ",
+        Says("/items", "[]"),
+    ),
+    ("/v1/sentinel/attribute", "country", "/v1/sentinel/attribute?country=ZZ&date=2026-01-01", UNSURE),
+    ("/v1/sentinel/current_risk/{country}", "country", "/v1/sentinel/current_risk/ZZ", Missing),
     ("/v1/vpn-accessibility", "country", "/v1/vpn-accessibility?country=ZZ", Missing),
 ];
 
+const UNSURE: Wanted = Says("/evidence_class", "\"insufficient\"");
 const UNKNOWN: Wanted = Says("/status", "\"unknown\"");
 
 fn client(suite: &Suite) -> Client {
@@ -96,8 +106,16 @@ fn every_endpoint_with_an_unknown_name_says_so(suite: &Suite) {
 fn every_endpoint_that_takes_such_a_name_is_tried(suite: &Suite) {
     let names = ["country", "country_code", "code", "domain", "asn", "asns", "platform", "service", "id"];
     let groups = ["/data/", "/hydra/", "/v1/accessibility", "/v1/censorship", "/v1/incidents", "/v1/isp"];
-    let more =
-        ["/v1/measurement", "/v1/platform", "/v1/topic", "/v1/vpn", "/v1/forecast", "/v1/elections", "/v1/atlas"];
+    let more = [
+        "/v1/measurement",
+        "/v1/platform",
+        "/v1/topic",
+        "/v1/vpn",
+        "/v1/forecast",
+        "/v1/elections",
+        "/v1/sentinel",
+        "/v1/atlas",
+    ];
     let document = suite.client().get("/openapi.json").expect(200);
     let mut seen = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {
