@@ -249,8 +249,8 @@ fn the_classifier_learns_from_reported_events_and_states_figures_of_unseen_days(
         assert_eq!(body["top_features"].as_array().unwrap().len(), 5, "{body}");
         probability
     };
-    // The last day of both is quiet.
-    assert!(score(COUNTRY) < 0.5 && score(CLEAN) < 0.5);
+    // Where nothing fails a day looks less like one of a shutdown.
+    assert!(score(CLEAN) < score(COUNTRY));
     let corroborate = client.get("/v1/classifier/corroborate/info").expect(200);
     check_family(&corroborate);
     let metrics = &corroborate["metrics"];

@@ -105,6 +105,11 @@ impl Operation for Learn {
                 if known.is_empty() || labels.is_empty() {
                     state.served = None;
                 }
+                // Numbers of versions are never given twice; without one there is nothing to keep.
+                if known.is_empty() && state.number == 0 {
+                    STATE.delete(turn, &());
+                    return Ok(());
+                }
                 state.said = said;
             }
         }
