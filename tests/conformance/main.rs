@@ -22,6 +22,7 @@ mod detect;
 mod domain;
 mod fetching;
 mod forecasts;
+mod forecasts_record;
 mod imports;
 mod incidents;
 mod incidents_feeds;
@@ -95,6 +96,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("domain", domain::CASES),
     ("fetching", fetching::CASES),
     ("forecasts", forecasts::CASES),
+    ("forecasts_record", forecasts_record::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
     ("incidents_feeds", incidents_feeds::CASES),

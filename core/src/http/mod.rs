@@ -70,6 +70,8 @@ pub const ROUTES: &[&[Route]] = &[
     crate::claims::ROUTES,
     crate::outlook::ROUTES,
     crate::forecast::ROUTES,
+    crate::forecast::RECORD_ROUTES,
+    crate::forecast::REPORTING_ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];

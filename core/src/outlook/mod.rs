@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `days` | the score of each country by day, kept in the country |
 //! | `scores` | the latest score of every country, kept in the world |
-//! | `risk` | the source of risk: the one function that a trained forecast replaces, no shape changes with it |
+//! | `risk` | the base rate, which is served where no learned forecast speaks |
 //! | `level` | words, trend and certainty of a score (pure) |
 //! | `routes` | the endpoints |
 
@@ -16,6 +16,7 @@ mod routes;
 pub(crate) mod scores;
 
 pub use days::{Look, Looked};
+pub(crate) use risk::cumulative;
 pub use routes::ROUTES;
 pub(crate) use routes::base_rate;
 pub use scores::{AnyScore, Scores};
