@@ -27,6 +27,7 @@ fn auth(route: &Route) -> &'static str {
         Auth::Key => "key",
         Auth::Agent => "agent",
         Auth::Admin | Auth::SignedAdmin => "admin",
+        Auth::Sentinel => "sentinel",
         Auth::Signed => "signed",
         Auth::SignedOrAdmin => "signed-or-admin",
     }

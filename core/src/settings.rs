@@ -146,6 +146,10 @@ settings! {
     /// Key for outcome reports (`X-Sentinel-Admin-Key`); the operator key counts as one too.
     #[secret]
     sentinel_admin_key: String = "";
+    /// Outcome reports per key and hour.
+    reports_per_hour: u32 = "10";
+    /// Hours within which the operator means to look at an outcome report; told to who sends one.
+    report_review_hours: u32 = "72";
     /// Key sign-ups per client address and day.
     signups_per_day: u32 = "1000";
     /// Agent registrations per client address and hour.

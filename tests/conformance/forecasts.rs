@@ -1,6 +1,13 @@
 //! Forecasts of shutdowns (interface 4.3, spec intelligence 5.1 to 5.3, 10.9 and 11).
 
+use heliograph_core::country::Source;
+use heliograph_core::event;
+use heliograph_core::forecast::history::{Beside, History, start};
+use heliograph_core::forecast::learning::learn;
+use heliograph_core::forecast::model::{Forecast, Model, forecast};
+use heliograph_core::starter::Country;
 use heliograph_core::time::DAY;
+use heliograph_core::{Timestamp, world};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use serde_json::{Value, json};
@@ -14,6 +21,10 @@ cases![
     ruling_17_high_risk_selects_on_the_greater_of_both_risks,
     a_batch_answers_each_country_or_says_why_not,
     horizons_have_intervals_and_rise,
+    every_runtime_tells_the_numbers_of_this_process_to_a_billionth,
+    answers_carry_validators_and_their_tables,
+    issue_3_what_named_base_rates_names_the_learned_model,
+    an_operator_calibrates_and_promotes_only_what_is_better,
     every_promotion_is_in_the_changelog_and_nothing_is_promoted_without_news,
     forecasts_refuse_bad_input_by_name,
 ];
@@ -22,9 +33,9 @@ cases![
 const OFTEN: &str = "SE";
 const SELDOM: &str = "NO";
 
-/// Starts of five years up to yesterday.
-fn table(client: &Client) -> String {
-    let day = |back: i64| client.now().plus(-back * DAY).to_date_text();
+/// Starts of five years up to the day before a time.
+pub fn table(now: Timestamp) -> String {
+    let day = |back: i64| now.plus(-back * DAY).to_date_text();
     let mut out =
         "start_date,end_date,country,area_name,geo_scope,shutdown_type,shutdown_extent,actual_cause\n".to_owned();
     for back in 1..5 * 365i64 {
@@ -39,18 +50,28 @@ fn table(client: &Client) -> String {
     out
 }
 
-pub fn with_history(client: &Client) {
+/// Imports a table, waits until the world has all of it, and learns.
+pub fn learn_from(client: &Client, table: &str) {
     let admin = client.admin();
-    data::import(&admin, "shutdowns", "", table(client).as_bytes());
-    // Countries tell the world what they were given; a try to learn before that finds no history, or less of it.
+    data::import(&admin, "shutdowns", "", table.as_bytes());
+    let told = || {
+        let body = client.get("/data/sources").expect(200);
+        let rows = body["sources"].as_array().unwrap().iter().find(|row| row["id"] == "access-now").cloned();
+        rows.is_some_and(|row| row["rows"] == table.lines().count() - 1)
+    };
     for _ in 0..100 {
-        let answer = admin.send("POST", "/v1/admin/forecast/train", None, b"");
-        if answer.status == 200 && answer.json()["served"].is_string() {
+        if told() {
+            let answer = admin.send("POST", "/v1/admin/forecast/train", None, b"").expect(200);
+            assert!(answer["served"].is_string(), "{answer}");
             return;
         }
         client.wait(std::time::Duration::from_millis(200));
     }
-    panic!("nothing was learned");
+    panic!("the world was not told of the table");
+}
+
+pub fn with_history(client: &Client) {
+    learn_from(client, &table(client.now()));
 }
 
 pub fn learned(suite: &Suite) -> Client {
@@ -161,6 +182,98 @@ fn every_promotion_is_in_the_changelog_and_nothing_is_promoted_without_news(suit
     assert!(told["message"].as_str().unwrap().starts_with("Not promoted"), "{told}");
     client.admin().post("/v1/admin/forecast/rollback", &json!({ "reason": "a test" })).expect_error(404, "NOT_FOUND");
     assert_eq!(client.get("/v1/atlas/changelog?limit=200&kind=score").expect(200)["entries"], json!([]));
+}
+
+/// The model that this process learns of the table of a day.
+fn computed(at: Timestamp) -> (Model, History) {
+    let text = table(at);
+    let mut reader = text.as_bytes();
+    let (_, told) = event::read(Source::AccessNow, &mut reader, 1 << 20, None, at).unwrap();
+    let marks = told.iter().map(|told| (told.event.country.clone(), world::EventMark::of(&told.event)));
+    let source = Source::AccessNow.code();
+    let starts: Vec<_> = marks.filter_map(|(country, mark)| Some((country, start(source, &mark)?))).collect();
+    let beside = Beside { listed_until: starts.iter().map(|(_, start)| start.day).max(), ..Beside::default() };
+    let history = History::new(starts, at.day() as i32).unwrap().with(beside);
+    (learn(&history, at, 1, None).unwrap(), history)
+}
+
+/// Issue: both runtimes return the same numbers to 1e-9. This process computes them natively, outside of any server.
+fn every_runtime_tells_the_numbers_of_this_process_to_a_billionth(suite: &Suite) {
+    let client = learned(suite);
+    let close = |theirs: &Value, ours: f64| {
+        let theirs = theirs.as_f64().unwrap_or_else(|| panic!("{theirs} is no number"));
+        assert!((theirs - ours).abs() <= 1.5e-9, "{theirs} {ours}");
+    };
+    let trained = client.get("/v1/atlas/changelog?limit=200").expect(200)["entries"][0].clone();
+    let at = Timestamp::parse(trained["trained_at"].as_str().unwrap()).unwrap();
+    let (model, history) = computed(at);
+    let (figures, metrics) = (&model.held_out.candidate, &trained["metrics"]);
+    for (name, ours) in [("auc", figures.auc), ("brier", figures.brier), ("ece", figures.ece)] {
+        close(&metrics[name], ours.unwrap());
+    }
+    for code in [OFTEN, SELDOM, "NZ"] {
+        let place = Country::all().iter().position(|country| country.code == code).unwrap();
+        let body = client.get(&format!("/v1/forecast/{code}/7day")).expect(200);
+        // Made on another day when midnight came between.
+        let made = Timestamp::parse(body["generated_at"].as_str().unwrap()).unwrap();
+        let ours: Forecast = forecast(&model, &history, place, made);
+        for (theirs, day) in body["forecast"].as_array().unwrap().iter().zip(&ours.days) {
+            close(&theirs["risk"], day.risk);
+        }
+        close(&body["summary"]["risk_7day"], ours.risk(1));
+        let horizons = client.get(&format!("/v1/forecast/{code}/multi-horizon")).expect(200)["horizons"].clone();
+        for (name, risk) in ["1d", "7d", "30d"].into_iter().zip(&ours.horizons) {
+            close(&horizons[name]["probability"], risk.probability);
+            close(&horizons[name]["interval_90"][0], risk.low);
+            close(&horizons[name]["interval_90"][1], risk.high);
+        }
+    }
+}
+
+fn answers_carry_validators_and_their_tables(suite: &Suite) {
+    let client = learned(suite);
+    for (path, rows) in [(format!("/v1/forecast/{OFTEN}/7day"), 8), ("/v1/forecast/high-risk?threshold=0.2".into(), 1)]
+    {
+        let first = client.get(&path);
+        let tag = first.header("etag").unwrap().to_owned();
+        // A new period may have begun between the two.
+        let again = client.with("if-none-match", &tag).get(&path);
+        assert!(again.status == 304 || again.header("etag") != Some(&tag), "{path} {}", again.status);
+        let mark = if path.contains('?') { '&' } else { '?' };
+        let csv = client.get(&format!("{path}{mark}format=csv"));
+        assert!(csv.header("content-type").unwrap().starts_with("text/csv"), "{:?}", csv.headers);
+        assert!(csv.text().lines().count() > rows, "{}", csv.text());
+        client.get(&format!("{path}{mark}format=xml")).expect_error(400, "BAD_REQUEST");
+    }
+    assert!(client.get(&format!("/v1/forecast/{OFTEN}/multi-horizon")).header("etag").is_some());
+}
+
+/// Issue 3, point 6: the forecasts replace the source of base rates, not the shapes.
+fn issue_3_what_named_base_rates_names_the_learned_model(suite: &Suite) {
+    let key = research(&learned(suite));
+    let info = key.get("/hydra/v1/model/info").expect(200);
+    let version = info["version"].as_str().unwrap();
+    assert!(version.starts_with("hazard-logistic/") && info["trainedAt"].is_string(), "{info}");
+    assert!(info["trainingSamples"].as_u64().is_some_and(|rows| rows > 1_000), "{info}");
+    assert!(info["metrics"]["rocAuc"].is_number() && info["metrics"]["hardBrierSkill"].is_number(), "{info}");
+    assert_eq!((&info["metrics"]["locoMedianF1"], &info["countries"]), (&Value::Null, &json!(242)), "{info}");
+    for path in ["threat-level/SE", "scores"] {
+        assert_eq!(key.get(&format!("/hydra/v1/{path}")).expect(200)["modelVersion"], version, "{path}");
+    }
+    let target = key.post("/hydra/v1/predict", &json!({ "country": OFTEN, "target": "example.com" })).expect(200);
+    assert_eq!(target["modelVersion"], "base-rate/1", "{target}");
+    assert!(target["caveats"].as_array().unwrap().iter().any(|caveat| caveat.as_str().unwrap().contains("as a whole")));
+    let method = key.get("/data/methodology").expect(200)["methodology"]["model"]["forecast"].clone();
+    assert!(method["type"].is_string() && method["validationNote"].is_string(), "{method}");
+}
+
+fn an_operator_calibrates_and_promotes_only_what_is_better(suite: &Suite) {
+    let client = learned(suite);
+    let admin = client.admin();
+    let told = admin.send("POST", "/v1/admin/forecast/calibrate", None, b"").expect(200);
+    assert!(told["served"].as_str().unwrap().starts_with("hazard-logistic/"), "{told}");
+    admin.post("/v1/admin/forecast/promote", &json!({ "number": 999 })).expect_error(404, "NOT_FOUND");
+    client.post("/v1/admin/forecast/promote", &json!({ "number": 1 })).expect_error(401, "UNAUTHORIZED");
 }
 
 fn forecasts_refuse_bad_input_by_name(suite: &Suite) {

@@ -25,6 +25,7 @@ mod domain;
 mod elections;
 mod fetching;
 mod forecasts;
+mod forecasts_record;
 mod imports;
 mod incidents;
 mod incidents_feeds;
@@ -106,6 +107,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("elections", elections::CASES),
     ("fetching", fetching::CASES),
     ("forecasts", forecasts::CASES),
+    ("forecasts_record", forecasts_record::CASES),
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
     ("incidents_feeds", incidents_feeds::CASES),

@@ -218,4 +218,33 @@ mod tests {
         let alarms = run(&votes).0.len();
         assert!(alarms < 60, "{alarms} in 22 years of hourly votes");
     }
+
+    #[derive(serde::Deserialize)]
+    struct File {
+        cusum: Recorded,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Recorded {
+        votes: Vec<u32>,
+        sums: Vec<f64>,
+        start: i64,
+        declared: i64,
+    }
+
+    /// The closed form of the statistic with likelihoods of scipy: `tests/vectors/estimators`.
+    #[test]
+    fn the_sum_is_that_of_the_closed_form() {
+        let file: File =
+            serde_json::from_str(include_str!("../../../tests/vectors/estimators/estimators.json")).unwrap();
+        let Recorded { votes, sums, start, declared } = file.cusum;
+        let mut cusum = Cusum::default();
+        for ((hour, blocked), sum) in (0..).zip(votes).zip(&sums) {
+            assert!(cusum.open().is_none(), "declared before {declared}");
+            cusum.step(&HourCell { hour, blocked, clear: 1 - blocked, scale: 1.0, evidence: 1.5 }, 0.0);
+            assert!((cusum.up - sum).abs() < 1e-12, "{hour}: {} {sum}", cusum.up);
+        }
+        let open = cusum.open().unwrap();
+        assert_eq!((open.start, open.declared), (start, declared));
+    }
 }

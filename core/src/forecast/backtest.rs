@@ -102,7 +102,7 @@ const NOTES: [&str; 4] = [
      known_at_1_january.",
     "Most of the skill is telling countries apart. Within one country, and after 30 quiet days, little is known of when: \
      see within_country_auc and hard.",
-    "No election dates enter: none come with the program.",
+    "Elections enter where a calendar was imported into the data file; a table alone has none.",
     "The table tells what was reported. Places without reporters look quiet.",
 ];
 

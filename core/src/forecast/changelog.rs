@@ -9,7 +9,9 @@ use super::features::FEATURES;
 use super::metrics::Figures;
 use super::model::{Model, NAME};
 use super::routes::date;
-use super::store::{Action, Change, Models, Rollback, Told, Train};
+use super::store::{Action, Change, Daily, Models, Promote, Rollback, ServedModel, Told};
+use super::training::{Begin, Step};
+use crate::analytics::tabular;
 use crate::country::round;
 use crate::http::{Cx, Response};
 use crate::{Error, Result, order, runtime, world};
@@ -86,7 +88,8 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
 }
 
 pub(super) async fn changelog(cx: Cx) -> Result<Response> {
-    cx.kept(changelog_page(&cx)).await
+    let page = cx.kept(changelog_page(&cx)).await?;
+    cx.tagged(page, 60)
 }
 
 async fn changelog_page(cx: &Cx) -> Result<Response> {
@@ -100,7 +103,7 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
     Response::json(&ChangelogBody {
         schema: "model-changelog/v1",
         source: "the models that this deployment learned and served",
-        generated_at: cx.now().to_string(),
+        generated_at: tabular::generated(cx, None).to_string(),
         merge_note: "Newest first. Figures are those of the hold-out of each model, never of its training rows.",
         entries,
     })
@@ -122,8 +125,45 @@ fn told(told: Told) -> ToldBody {
     ToldBody { served: version(told.served), before: version(told.before), message: told.said }
 }
 
+/// Steps of a course, and of another where the history changes meanwhile.
+const MOST_STEPS: usize = 12;
+
+/// Each step is an operation of its own, so that none takes long; should the request end, a timer does the rest.
 pub(super) async fn train(cx: Cx) -> Result<Response> {
-    Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &Train).await?))
+    let before = runtime::call(&*cx.rt, world::actor().name, &Begin).await?;
+    for _ in 0..MOST_STEPS {
+        if let Some(done) = runtime::call(&*cx.rt, world::actor().name, &Step).await? {
+            return Response::uncached(&told(Told { before, ..done }));
+        }
+    }
+    let said = "Learning goes on; the changelog will tell.".to_owned();
+    Response::uncached(&told(Told { served: before, before, said }))
+}
+
+/// Judges forecasts that are over and makes today's, as every day does by itself.
+pub(super) async fn calibrate(cx: Cx) -> Result<Response> {
+    runtime::call(&*cx.rt, world::actor().name, &Daily).await?;
+    let (served, said) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
+    let (served, said) = match served {
+        Some((model, _)) => {
+            let judged = model.sets.event.judged + model.sets.quiet.judged;
+            let said = format!("Forecasts of today are made; {judged} forecasts were judged by now.");
+            (model.number, said)
+        }
+        None => (0, said),
+    };
+    Response::uncached(&told(Told { served, before: served, said }))
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PromoteRequest {
+    /// Number of a kept model.
+    pub number: u32,
+}
+
+pub(super) async fn promote(cx: Cx) -> Result<Response> {
+    let PromoteRequest { number } = cx.json()?;
+    Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &Promote { number }).await?))
 }
 
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]

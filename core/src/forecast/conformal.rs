@@ -117,6 +117,14 @@ impl Conformal {
         self.quiet.renew(quiet);
     }
 
+    /// Goes on where the sets of an earlier model stood: its alphas, and what was judged of them. The promise is about what
+    /// was served, whoever made it.
+    pub fn go_on(&mut self, earlier: &Conformal) {
+        for (class, before) in [(&mut self.event, &earlier.event), (&mut self.quiet, &earlier.quiet)] {
+            (class.alpha, class.judged, class.missed) = (before.alpha, before.judged, before.missed);
+        }
+    }
+
     /// The set of a forecast.
     pub fn set(&self, probability: f64) -> Set {
         Set { event: self.event.holds(probability), quiet: self.quiet.holds(1.0 - probability) }

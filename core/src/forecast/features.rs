@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::history::{HALF_LIVES, History};
 
 /// How many there are.
-pub const WIDTH: usize = 13;
+pub const WIDTH: usize = 18;
 /// Days that a country without any start counts as quiet, and at most.
 const LONGEST: f64 = 2000.0;
 /// Days of its region's rate that a country's own rate is mixed with.
@@ -17,12 +17,14 @@ const LEAST_DAYS: f64 = 60.0;
 const EXAM_YEARS: i32 = 3;
 const EXAM_SLACK: i32 = 10;
 
-/// A question: of a country, from what was known at the end of one day, about the days `from` to `to`.
+/// A question: of a country, from what was known on a day, about the days `from` to `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Question {
     /// Its place in `Country::all`.
     pub country: usize,
-    /// Days since the epoch.
+    /// Days since the epoch. The day on which it is asked: measurements and calendars are known up to then.
+    pub at: i32,
+    /// The last day of which starts are known.
     pub known: i32,
     pub from: i32,
     pub to: i32,
@@ -35,10 +37,13 @@ pub enum Family {
     LongRun,
     Exams,
     National,
+    Elections,
+    Measured,
 }
 
 impl Family {
-    pub const ALL: [Family; 4] = [Family::Recent, Family::LongRun, Family::Exams, Family::National];
+    pub const ALL: [Family; 6] =
+        [Family::Recent, Family::LongRun, Family::Exams, Family::National, Family::Elections, Family::Measured];
 
     /// On the wire.
     pub const fn name(self) -> &'static str {
@@ -47,6 +52,8 @@ impl Family {
             Family::LongRun => "long_run_rate",
             Family::Exams => "exam_season",
             Family::National => "national_shutdowns",
+            Family::Elections => "election",
+            Family::Measured => "measured_drift",
         }
     }
 }
@@ -66,7 +73,16 @@ pub const FEATURES: [(&str, Family); WIDTH] = [
     ("exams_7d", Family::Exams),
     ("exams_21d", Family::Exams),
     ("weeks_of_8", Family::Recent),
+    ("election_near", Family::Elections),
+    ("election_30d", Family::Elections),
+    ("after_election", Family::Elections),
+    ("blocked_share_change_7d", Family::Measured),
+    ("volume_to_28d_median", Family::Measured),
 ];
+
+/// Days around an election that are near it, and those after it that stand apart.
+const ELECTION_NEAR: i32 = 2;
+const AFTER_ELECTION: i32 = 14;
 
 /// Earlier years with a start because of exams about the dates that are asked about.
 pub fn exam_years(history: &History, asked: Question) -> u32 {
@@ -100,6 +116,9 @@ pub fn features(history: &History, asked: Question) -> [f64; WIDTH] {
         .map(|at| shrunk(recent.get(at).copied().unwrap_or_default(), HALF_LIVES.get(at).copied().unwrap_or_default()));
     let week = |back: i32| history.starts(country, known - 7 * back - 6, known - 7 * back) > 0.0;
     let weeks: u8 = (0..8).map(|back| u8::from(week(back))).sum();
+    let election = |from: i32, to: i32| f64::from(u8::from(history.election(country, from, to).is_some()));
+    // Where nothing is measured, nothing moved.
+    let drift = history.drift(country, asked.at).unwrap_or_default();
     let since = history.since(country, known).map_or(LONGEST, |days| f64::from(days).min(LONGEST));
     [
         starts(7),
@@ -115,5 +134,10 @@ pub fn features(history: &History, asked: Question) -> [f64; WIDTH] {
         history.exams(country, known - 6, known).ln_1p(),
         history.exams(country, known - 20, known).ln_1p(),
         f64::from(weeks),
+        election(asked.from - ELECTION_NEAR, asked.to + ELECTION_NEAR),
+        election(asked.from, asked.to + 30),
+        election(asked.from - AFTER_ELECTION, asked.from - 1),
+        drift.blocked,
+        drift.volume,
     ]
 }

@@ -1,6 +1,8 @@
 //! What happened where, in a form that answers "how many until then" at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
 
 use crate::country::Source;
 use crate::event::{Cause, EventKind, Scope};
@@ -15,11 +17,13 @@ const OUTSIDE: [&str; 8] = ["AQ", "BV", "GS", "HM", "IO", "TF", "UM", "XK"];
 const BEFORE: i32 = 730;
 /// Starts in a year from which on a table counts as kept systematically.
 const SYSTEMATIC: usize = 30;
+/// Days for which the last measured day of a country stands for those after it.
+const FRESHNESS: u32 = 3;
 /// Half-lives in days of the two recent rates.
 pub const HALF_LIVES: [f64; 2] = [30.0, 150.0];
 
 /// An event that forecasts learn from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Start {
     /// Days since the epoch.
     pub day: i32,
@@ -41,6 +45,40 @@ pub fn start(source: u8, mark: &EventMark) -> Option<Start> {
     }
     let day = i32::try_from(mark.start).ok()?;
     Some(Start { day, place: mark.place, exams: mark.exams, national: mark.scope == Scope::National })
+}
+
+/// What was measured in a country at the end of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Days since the epoch.
+    pub day: u32,
+    /// Share of the measurements inside the age limit that vote blocked, in ten-thousandths.
+    pub blocked: u16,
+    /// Measurements of the seven days before.
+    pub week: u32,
+}
+
+/// What forecasts look at beside the starts. Countries are named by code.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Days of national elections, past and to come, since the epoch.
+    pub elections: Vec<(String, i32)>,
+    /// Oldest first.
+    pub measured: Vec<(String, Vec<Measured>)>,
+    /// What people reported of the seven days after a day: whether something began.
+    pub reported: Vec<(String, i32, bool)>,
+    /// The newest start of a table that is kept systematically, where there is one: what an operator wrote down since
+    /// makes no history complete.
+    pub listed_until: Option<i32>,
+}
+
+/// How measurements of a country moved lately.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// Change of the share of blocked votes against a week before, -1 to 1.
+    pub blocked: f64,
+    /// Natural logarithm of the volume of a week over its median of four weeks.
+    pub volume: f64,
 }
 
 /// Everything known of one country.
@@ -71,6 +109,16 @@ pub struct History {
     /// The newest start, and how many there are.
     newest: Option<i32>,
     total: usize,
+    /// By country: days of elections, ascending; what was measured, oldest first.
+    elections: Vec<Vec<i32>>,
+    measured: Vec<Vec<Measured>>,
+    /// By country and day.
+    reported: BTreeMap<(usize, i32), bool>,
+}
+
+/// The place of a code in `Country::all`.
+fn index(code: &str) -> Option<usize> {
+    Country::all().binary_search_by(|country| country.code.cmp(code)).ok()
 }
 
 /// Whether a code is one of the 242 of the panel.
@@ -84,9 +132,7 @@ impl History {
         let all = Country::all();
         let mut of: Vec<BTreeSet<Start>> = vec![BTreeSet::new(); all.len()];
         for (code, start) in starts {
-            if let Ok(at) = all.binary_search_by(|country| country.code.cmp(code.as_str()))
-                && let Some(of) = of.get_mut(at)
-            {
+            if let Some(of) = index(&code).and_then(|at| of.get_mut(at)) {
                 of.insert(start);
             }
         }
@@ -107,6 +153,9 @@ impl History {
             regions: vec![(vec![0; days], 0); regions.len()],
             newest: of.iter().flatten().map(|start| start.day).filter(|day| *day <= until).max(),
             total: of.iter().map(BTreeSet::len).sum(),
+            elections: vec![Vec::new(); all.len()],
+            measured: vec![Vec::new(); all.len()],
+            reported: BTreeMap::new(),
         };
         for (at, (country, starts)) in all.iter().zip(&of).enumerate() {
             let series = history.series(starts);
@@ -120,6 +169,25 @@ impl History {
             history.countries.push(series);
         }
         Some(history)
+    }
+
+    /// The same with what is known beside the starts.
+    pub fn with(mut self, beside: Beside) -> History {
+        for (code, day) in beside.elections {
+            if let Some(days) = index(&code).and_then(|at| self.elections.get_mut(at)) {
+                days.push(day);
+            }
+        }
+        self.elections.iter_mut().for_each(|days| days.sort_unstable());
+        for (code, days) in beside.measured {
+            if let Some(of) = index(&code).and_then(|at| self.measured.get_mut(at)) {
+                *of = days;
+            }
+        }
+        self.newest = beside.listed_until.filter(|until| *until <= self.end()).or(self.newest);
+        let reported = beside.reported.into_iter();
+        self.reported.extend(reported.filter_map(|(code, day, event)| Some(((index(&code)?, day), event))));
+        self
     }
 
     fn series(&self, starts: &BTreeSet<Start>) -> Series {
@@ -224,6 +292,48 @@ impl History {
         })
     }
 
+    /// The first election on the days `from` to `to`, both counted.
+    pub fn election(&self, country: usize, from: i32, to: i32) -> Option<i32> {
+        let days = self.elections.get(country)?;
+        days.get(days.partition_point(|day| *day < from)).copied().filter(|day| *day <= to)
+    }
+
+    /// Whether any election before a day is known: without one no model can have learned what elections do.
+    pub fn any_election_before(&self, day: i32) -> bool {
+        self.elections.iter().any(|days| days.first().is_some_and(|first| *first < day))
+    }
+
+    /// Whether any election is known.
+    pub fn any_election(&self) -> bool {
+        self.elections.iter().any(|days| !days.is_empty())
+    }
+
+    /// How measurements moved in the four weeks up to a day; `None` where they were not measured throughout.
+    pub fn drift(&self, country: usize, day: i32) -> Option<Drift> {
+        let days = self.measured.get(country)?;
+        let at = |day: i32| {
+            let day = u32::try_from(day).ok()?;
+            let next = days.partition_point(|of| of.day <= day);
+            days.get(next.checked_sub(1)?).filter(|of| day - of.day <= FRESHNESS)
+        };
+        let (now, before) = (at(day)?, at(day - 7)?);
+        let weeks: Option<Vec<f64>> = (0..28).map(|back| at(day - back).map(|of| f64::from(of.week))).collect();
+        let usual = super::metrics::median(weeks?)?;
+        let share = |of: &Measured| f64::from(of.blocked) / 10_000.0;
+        let volume = ((f64::from(now.week) + 1.0) / (usual + 1.0)).ln();
+        Some(Drift { blocked: share(now) - share(before), volume })
+    }
+
+    /// What people reported of the seven days after a day.
+    pub fn reported(&self, country: usize, day: i32) -> Option<bool> {
+        self.reported.get(&(country, day)).copied()
+    }
+
+    /// All that people reported: (country, day).
+    pub fn reports(&self) -> impl Iterator<Item = (usize, i32)> {
+        self.reported.keys().copied()
+    }
+
     /// Where the region of a country stands.
     pub fn region_index(&self, country: usize) -> usize {
         self.region_of.get(country).copied().unwrap_or_default()
@@ -239,7 +349,7 @@ impl History {
         self.first + i32::try_from(self.days).unwrap_or(i32::MAX) - 1
     }
 
-    /// The newest start.
+    /// The newest start, up to which the history is taken to be complete.
     pub fn newest(&self) -> Option<i32> {
         self.newest
     }

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 const MOST_STEPS: usize = 60;
 /// Most halvings of one step.
 const MOST_HALVINGS: usize = 30;
+/// Variance from which on a feature counts as more than a constant.
+const SPREAD: f64 = 1e-12;
 /// The fit ends when no coefficient moved by more than this: the error is then its square.
 const SETTLED: f64 = 1e-7;
 
@@ -45,12 +47,18 @@ impl Sample {
         self.labels.iter().map(|(label, weight)| label * weight).sum()
     }
 
+    /// The same rows with some of their features only.
+    fn with_only(&self, features: &[usize]) -> Sample {
+        let values = self.rows().flat_map(|(x, ..)| features.iter().filter_map(|at| x.get(*at)).copied()).collect();
+        Sample { width: features.len(), values, labels: self.labels.clone() }
+    }
+
     fn rows(&self) -> impl Iterator<Item = (&[f64], f64, f64)> {
         self.values.chunks_exact(self.width.max(1)).zip(&self.labels).map(|(x, (label, weight))| (x, *label, *weight))
     }
 
-    /// Mean and standard deviation of each feature; a constant feature gets the deviation 1.
-    fn moments(&self) -> Vec<Scale> {
+    /// Mean and standard deviation of each feature, 1 for a constant one; and which are none.
+    fn moments(&self) -> (Vec<Scale>, Vec<usize>) {
         let total = self.total();
         let mut mean = vec![0.0; self.width];
         for (x, _, weight) in self.rows() {
@@ -64,8 +72,11 @@ impl Sample {
                 *sum += weight * (value - mean) * (value - mean) / total;
             }
         }
-        let scale = |variance: f64| if variance > 1e-12 { variance.sqrt() } else { 1.0 };
-        mean.into_iter().zip(variance).map(|(mean, variance)| Scale { mean, deviation: scale(variance) }).collect()
+        let moving =
+            variance.iter().enumerate().filter(|(_, variance)| **variance > SPREAD).map(|(at, _)| at).collect();
+        let scale = |variance: f64| if variance > SPREAD { variance.sqrt() } else { 1.0 };
+        let scales = mean.into_iter().zip(variance).map(|(mean, variance)| Scale { mean, deviation: scale(variance) });
+        (scales.collect(), moving)
     }
 }
 
@@ -95,6 +106,27 @@ pub struct Logistic {
 }
 
 impl Logistic {
+    /// The same among features that say nothing: `moving` are the places of its own.
+    fn among(self, scales: Vec<Scale>, moving: &[usize]) -> Logistic {
+        // Place 0 is the intercept.
+        let place = |at: usize| if at == 0 { Some(0) } else { moving.binary_search(&(at - 1)).ok().map(|at| at + 1) };
+        let own = moving.len() + 1;
+        let cell = |line: usize, column: usize| {
+            let at = place(line).zip(place(column)).map(|(line, column)| line * own + column);
+            at.and_then(|at| self.covariance.get(at)).copied().unwrap_or_default()
+        };
+        let width = scales.len() + 1;
+        let weight = |at: usize| {
+            place(at).and_then(|at| at.checked_sub(1)).and_then(|at| self.weights.get(at)).copied().unwrap_or_default()
+        };
+        Logistic {
+            intercept: self.intercept,
+            weights: (1..width).map(weight).collect(),
+            covariance: (0..width * width).map(|at| cell(at / width, at % width)).collect(),
+            scales,
+        }
+    }
+
     /// Standard error of the log odds of a row.
     pub fn error(&self, features: &[f64]) -> f64 {
         let standardised = self.scales.iter().zip(features).map(|(scale, value)| scale.apply(*value));
@@ -128,13 +160,27 @@ pub fn sigmoid(x: f64) -> f64 {
 }
 
 /// Fits a sample with a penalty of `ridge`/2 times the squared standardised coefficients. `None` without rows of both
-/// kinds, or when no step helps.
+/// kinds, or when no step helps. A feature without spread gets the weight 0 and costs nothing.
 pub fn fit(sample: &Sample, ridge: f64) -> Option<Logistic> {
+    fit_each(sample, &vec![ridge; sample.width])
+}
+
+/// The same with a penalty of its own for each feature.
+pub fn fit_each(sample: &Sample, ridge: &[f64]) -> Option<Logistic> {
+    let (scales, moving) = sample.moments();
+    if moving.len() == scales.len() {
+        return fit_moving(sample, scales, ridge);
+    }
+    let own = moving.iter().filter_map(|at| scales.get(*at)).copied().collect();
+    let ridge: Vec<f64> = moving.iter().filter_map(|at| ridge.get(*at)).copied().collect();
+    Some(fit_moving(&sample.with_only(&moving), own, &ridge)?.among(scales, &moving))
+}
+
+fn fit_moving(sample: &Sample, scales: Vec<Scale>, ridge: &[f64]) -> Option<Logistic> {
     let share = sample.positives() / sample.total();
     if !(share > 0.0 && share < 1.0) {
         return None;
     }
-    let scales = sample.moments();
     let mut beta = vec![0.0; sample.width + 1];
     if let Some(intercept) = beta.first_mut() {
         *intercept = (share / (1.0 - share)).ln();
@@ -174,7 +220,7 @@ struct Derivatives {
 }
 
 impl Derivatives {
-    fn at(sample: &Sample, scales: &[Scale], ridge: f64, beta: &[f64]) -> Derivatives {
+    fn at(sample: &Sample, scales: &[Scale], ridge: &[f64], beta: &[f64]) -> Derivatives {
         let width = beta.len();
         let mut found = Derivatives { objective: 0.0, gradient: vec![0.0; width], curvature: vec![0.0; width * width] };
         let mut row = vec![1.0; width];
@@ -197,7 +243,7 @@ impl Derivatives {
             }
         }
         // Not the intercept.
-        for (at, beta) in beta.iter().enumerate().skip(1) {
+        for ((at, beta), ridge) in beta.iter().enumerate().skip(1).zip(ridge) {
             found.objective -= ridge * beta * beta / 2.0;
             if let Some(slope) = found.gradient.get_mut(at) {
                 *slope -= ridge * beta;

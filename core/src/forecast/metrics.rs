@@ -20,6 +20,65 @@ impl Outcome {
     }
 }
 
+/// Risk from which on a forecast counts as an alert (interface 2: 0.5 and above is elevated).
+pub const ALERT: f64 = 0.5;
+
+/// What alerts at [`ALERT`] came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Confusion {
+    pub true_positive: u64,
+    pub false_positive: u64,
+    pub true_negative: u64,
+    pub false_negative: u64,
+    pub total: u64,
+}
+
+impl Confusion {
+    /// Counts one outcome.
+    pub fn add(&mut self, outcome: &Outcome) {
+        let count = match (outcome.probability >= ALERT, outcome.happened) {
+            (true, true) => &mut self.true_positive,
+            (true, false) => &mut self.false_positive,
+            (false, false) => &mut self.true_negative,
+            (false, true) => &mut self.false_negative,
+        };
+        *count += 1;
+        self.total += 1;
+    }
+
+    /// Of outcomes in any order.
+    pub fn of(outcomes: &[Outcome]) -> Confusion {
+        outcomes.iter().fold(Confusion::default(), |mut sum, outcome| {
+            sum.add(outcome);
+            sum
+        })
+    }
+
+    /// Share of alerts that came true; `None` without one.
+    pub fn precision(&self) -> Option<f64> {
+        share(self.true_positive, self.true_positive + self.false_positive)
+    }
+
+    /// Share of events with an alert; `None` without one.
+    pub fn recall(&self) -> Option<f64> {
+        share(self.true_positive, self.true_positive + self.false_negative)
+    }
+
+    /// Share of forecasts on the right side of the threshold; `None` without one.
+    pub fn accuracy(&self) -> Option<f64> {
+        share(self.true_positive + self.true_negative, self.total)
+    }
+
+    /// Harmonic mean of precision and recall; `None` without an alert or event.
+    pub fn f1(&self) -> Option<f64> {
+        share(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative)
+    }
+}
+
+fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
+}
+
 /// Figures of a set of outcomes. Null where they have no meaning: no rows, or all alike.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {

@@ -8,10 +8,13 @@
 //! | `panel` | the rows to learn from: countries, labels, what was known when |
 //! | `logistic`, `isotonic`, `conformal` | the estimators |
 //! | `metrics` | how well probabilities fit |
+//! | `learning` | the steps in which a model is learned and judged |
 //! | `model` | what is learned, forecasts, the reasons in words |
-//! | `store` | models, forecasts and changes, kept by the world; the daily schedule |
+//! | `known` | what the world has of all that |
+//! | `store`, `training` | models, forecasts and changes, kept by the world; the daily schedule, learning in steps |
+//! | `reports`, `track` | what people report; forecasts that were served against what came of them |
 //! | `candidates` | recent forecasts for reviewers |
-//! | `routes`, `changelog` | the endpoints |
+//! | `routes`, `changelog`, `record`, `reporting` | the endpoints |
 //! | `backtest` | rolling origin by year, with the weak figures beside the strong ones |
 
 pub mod backtest;
@@ -21,18 +24,43 @@ pub mod conformal;
 mod features;
 pub mod history;
 pub mod isotonic;
+mod known;
+pub mod learning;
 pub mod logistic;
 pub mod metrics;
-mod model;
+pub mod model;
 pub mod panel;
+mod record;
+#[cfg(test)]
+mod recorded;
+mod reporting;
+mod reports;
 mod routes;
 mod store;
 #[cfg(test)]
 mod tests;
+mod track;
+mod training;
 
 pub use candidates::{Candidate, Candidates, Reviewed};
-pub use changelog::{RollbackRequest, ToldBody};
+pub use changelog::{PromoteRequest, RollbackRequest, ToldBody};
+pub use known::Known;
+pub(crate) use known::{note, source_dropped};
+pub use record::ROUTES as RECORD_ROUTES;
+pub use reporting::ROUTES as REPORTING_ROUTES;
+pub use reports::{ForecastId, Reported, Reports};
 pub use routes::ROUTES;
-pub(crate) use routes::{Ahead, ahead};
-pub use store::{ENTRIES, soon};
-pub(crate) use store::{Forecasts, Served};
+
+/// Names of the features of a learned model.
+pub(crate) fn feature_names() -> impl Iterator<Item = &'static str> {
+    features::FEATURES.iter().map(|(name, _)| *name)
+}
+
+/// The model that the world serves.
+pub(crate) fn served(view: &crate::actor::View<'_>) -> crate::Result<Option<model::Model>> {
+    Ok(crate::actor::Query::run(ServedModel, view)?.0.map(|(model, _)| model))
+}
+
+pub(crate) use routes::{Ahead, ahead, date, fine, no_model};
+pub(crate) use store::forgotten;
+pub use store::{ENTRIES, Forecasts, Served, ServedModel, soon};

@@ -4,22 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::conformal::Conformal;
 use super::features::{FEATURES, Family, Question, exam_years, features, rate};
-use super::history::History;
+use super::history::{Drift, History};
 use super::logistic::{Logistic, sigmoid};
-use super::metrics::{Figures, Outcome, figures};
-use super::panel::{Horizon, Knowledge, countries, label, question, train};
-use crate::kv::Row;
+use super::metrics::{Confusion, Figures};
+use super::panel::{Horizon, Knowledge};
+use crate::kv::{Row, StoreError, appended};
+use crate::time::DAY;
 use crate::{Timestamp, order};
 
 /// Of every version, before its number.
 pub const NAME: &str = "hazard-logistic";
-/// Days without a start anywhere after which a history counts as late. Somewhere in the world something starts almost
-/// every day.
-pub const FRESH_DAYS: i32 = 14;
-/// Days of the hold-out that a first model is judged on.
-const HOLD_OUT: i32 = 365;
-/// Least days that the served model has not seen, before a new one of the same delay is tried.
-const LEAST_UNSEEN: i32 = 60;
 /// Quantile of the normal distribution of a 90% interval.
 const Z: f64 = 1.645;
 /// Entries of a forecast: day 0 to 7 (interface 2).
@@ -57,13 +51,27 @@ pub struct Model {
     pub horizons: Vec<Logistic>,
     pub held_out: HeldOut,
     pub sets: Conformal,
+    /// Alerts on the hold-out. Not known of rows of version 1.
+    pub alerts: Option<Confusion>,
 }
-impl Row for Model {}
+impl Row for Model {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 impl Model {
     /// `model_version` on the wire.
     pub fn version(&self) -> String {
         format!("{NAME}/{}", self.number)
+    }
+
+    /// Whether it learned anything of a family.
+    pub fn learned(&self, family: Family) -> bool {
+        let week = self.horizons.get(1).map(|week| week.weights.as_slice()).unwrap_or_default();
+        FEATURES.iter().zip(week).any(|((_, of), weight)| *of == family && *weight != 0.0)
     }
 
     /// How fresh its history is taken to be.
@@ -72,91 +80,8 @@ impl Model {
     }
 }
 
-/// Days that a history is late on a day.
-pub fn delay(history: &History, today: i32) -> i32 {
-    let late = history.newest().map_or(0, |newest| today - newest);
-    if late <= FRESH_DAYS { 0 } else { late }
-}
-
-/// The days that a candidate is judged on: the last year for a first model or another delay. A served model of the same
-/// delay is judged on days that neither has seen; the candidate had the earlier half of what is new to learn from.
-fn held_out_days(until: i32, delay: i32, served: Option<&Model>) -> Result<(i32, i32), String> {
-    let to = until - Horizon::WEEK.days;
-    match served.filter(|served| (served.delay - delay).abs() <= FRESH_DAYS) {
-        None => Ok((to - HOLD_OUT + 1, to)),
-        Some(served) if to - served.until < LEAST_UNSEEN => {
-            Err(format!("the history is hardly newer than that of {}", served.version()))
-        }
-        Some(served) => Ok((served.until + (to - served.until) / 2, to)),
-    }
-}
-
-/// Judges a candidate that has not seen the days `from` to `to` on them; with what its forecasts came to.
-fn hold_out(
-    history: &History,
-    (from, to): (i32, i32),
-    knowledge: Knowledge,
-    candidate: &Logistic,
-    served: Option<&Model>,
-) -> (HeldOut, Vec<Outcome>) {
-    let rows = || (from..=to).flat_map(|day| countries().map(move |country| (country, day)));
-    let judged = |forecast: &dyn Fn(Question) -> f64| -> Vec<Outcome> {
-        let outcome = |(country, day)| Outcome {
-            probability: forecast(question(country, day, Horizon::WEEK, knowledge)),
-            happened: label(history, country, day, Horizon::WEEK),
-        };
-        rows().map(outcome).collect()
-    };
-    let by = |model: &Logistic, asked: Question| model.probability(&features(history, asked));
-    let outcomes = judged(&|asked| by(candidate, asked));
-    let quiet = rows().zip(&outcomes).filter(|((country, day), _)| history.starts(*country, day - 29, *day) == 0.0);
-    let quiet: Vec<Outcome> = quiet.map(|(_, outcome)| *outcome).collect();
-    let served = served.and_then(|served| served.horizons.get(1));
-    let held_out = HeldOut {
-        from,
-        to,
-        candidate: figures(&outcomes),
-        hard: figures(&quiet),
-        served: served.map(|old| figures(&judged(&|asked| by(old, asked)))),
-        country_rate: figures(&judged(&|asked| poisson(history, asked))),
-    };
-    (held_out, outcomes)
-}
-
-/// Learns a model and says whether it may be served.
-///
-/// # Errors
-///
-/// Why it may not, in a sentence.
-pub fn learn(history: &History, now: Timestamp, number: u32, served: Option<&Model>) -> Result<Model, String> {
-    const TOO_LITTLE: &str = "too little history to learn from";
-    let today = i32::try_from(now.day()).unwrap_or(i32::MAX);
-    let until = history.newest().ok_or("there is no history")?;
-    let delay = delay(history, today);
-    let knowledge = Knowledge::Days(delay);
-    let days = held_out_days(until, delay, served)?;
-    let (candidate, _) = train(history, days.0 - 1, Horizon::WEEK, knowledge).ok_or(TOO_LITTLE)?;
-    let (held_out, outcomes) = hold_out(history, days, knowledge, &candidate, served);
-    let rival = held_out.served.as_ref().unwrap_or(&held_out.country_rate);
-    let (new, old) = held_out.candidate.brier.zip(rival.brier).ok_or(TOO_LITTLE)?;
-    if new >= old {
-        return Err(format!("on the hold-out its Brier score is {new:.6}, no better than {old:.6}"));
-    }
-    let mut horizons = Vec::new();
-    let (mut rows, mut positives) = (0, 0);
-    for horizon in Horizon::ALL {
-        let (model, sample) = train(history, until, horizon, knowledge).ok_or(TOO_LITTLE)?;
-        if horizon == Horizon::WEEK {
-            (rows, positives) = (sample.total() as u64, sample.positives() as u64);
-        }
-        horizons.push(model);
-    }
-    let (starts, sets) = (history.total() as u64, Conformal::new(outcomes));
-    Ok(Model { number, trained: now, until, delay, starts, rows, positives, horizons, held_out, sets })
-}
-
 /// The risk by the rate of the country alone.
-fn poisson(history: &History, asked: Question) -> f64 {
+pub fn poisson(history: &History, asked: Question) -> f64 {
     1.0 - (-rate(history, asked) * f64::from(asked.to - asked.from + 1)).exp()
 }
 
@@ -195,8 +120,28 @@ pub struct Forecast {
     pub horizons: Vec<Risk>,
     /// Families with a part in the risk, the greatest first, in words.
     pub drivers: Vec<(Family, String)>,
+    /// What it knew beside the starts.
+    pub calendar: Calendar,
+    pub drift: Option<Drift>,
 }
-impl Row for Forecast {}
+impl Row for Forecast {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0; 4])
+    }
+}
+
+/// What a forecast knew of elections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calendar {
+    /// Whether any election is known, of any country and time.
+    pub known: bool,
+    /// Whether the model learned from earlier ones what they do.
+    pub learned: bool,
+    /// The next one here within 30 days.
+    pub next: Option<i32>,
+}
 
 impl Forecast {
     /// Of a horizon of [`Horizon::ALL`].
@@ -215,7 +160,7 @@ impl Forecast {
 pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp) -> Forecast {
     let today = i32::try_from(now.day()).unwrap_or(i32::MAX);
     let known = model.knowledge().on(today);
-    let ask = |from: i32, to: i32| Question { country, known, from: today + from, to: today + to };
+    let ask = |from: i32, to: i32| Question { country, at: today, known, from: today + from, to: today + to };
     let days = (0..DAYS).map(|day| {
         let asked = ask(day, day);
         let row = features(history, asked);
@@ -241,7 +186,13 @@ pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp
         })
         .collect();
     let drivers = horizons.get(1).map(|week| drivers(history, &week.contributions, ask(1, 7))).unwrap_or_default();
-    Forecast { at: now, today, known, number: model.number, days: days.collect(), horizons, drivers }
+    let calendar = Calendar {
+        known: history.any_election(),
+        learned: model.learned(Family::Elections),
+        next: history.election(country, today, today + 30),
+    };
+    let (days, drift) = (days.collect(), history.drift(country, today));
+    Forecast { at: now, today, known, number: model.number, days, horizons, drivers, calendar, drift }
 }
 
 /// What raises a risk, by family, the greatest first.
@@ -275,6 +226,17 @@ fn words(history: &History, family: Family, asked: Question) -> Option<String> {
         Family::National => {
             let starts = history.national(country, known - 364, known);
             format!("{starts} shutdowns of the whole country in the last known year")
+        }
+        Family::Elections => {
+            let election = history.election(country, asked.from - 14, asked.to + 30)?;
+            format!("an election on {}", Timestamp(i64::from(election) * DAY).to_date_text())
+        }
+        Family::Measured => {
+            let Drift { blocked, volume } = history.drift(country, asked.at)?;
+            let (points, times) = (blocked * 100.0, volume.exp());
+            format!(
+                "blocked measurements changed by {points:+.1} points in a week, at {times:.1} times the usual volume"
+            )
         }
     })
 }

@@ -5,32 +5,41 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::changelog::{ChangelogBody, RollbackRequest, ToldBody, changelog, rollback, train};
+use super::changelog::{
+    ChangelogBody, PromoteRequest, RollbackRequest, ToldBody, calibrate, changelog, promote, rollback, train,
+};
 use super::conformal::{Class, TARGET_MISS};
-use super::features::FEATURES;
+use super::features::{FEATURES, Family};
+use super::metrics::ALERT;
 use super::model::{DAYS, Forecast, Model};
 use super::panel::Horizon;
-use super::store::{Forecasts, Served};
+use super::store::{Forecasts, NO_HISTORY, Served, ServedModel};
+use crate::analytics::tabular::{self, Tabular};
 use crate::country::routes::input;
 use crate::country::{Source, round};
-use crate::http::{Cx, Param, Response, Route, handler};
+use crate::http::{Cx, Limit, Param, Response, Route, handler};
 use crate::starter::{self, Country};
 use crate::time::DAY;
 use crate::{Error, Result, Timestamp, order, outlook, runtime, world};
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/forecast/{country}/7day", handler!(seven_days))
+        .limit(Limit::Forecast)
+        .params(&[FORMAT])
         .returns::<ForecastBody>()
         .summary("The risk that a shutdown begins in a country, for today and the seven days after."),
     Route::get("/v1/forecast/high-risk", handler!(high_risk))
-        .params(&[Param::optional("threshold", "0 to 1, default 0.5.")])
+        .limit(Limit::Forecast)
+        .params(&[Param::optional("threshold", "0 to 1, default 0.5."), FORMAT])
         .returns::<HighRiskBody>()
         .summary("Countries with a high risk of a shutdown, the highest first."),
     Route::post("/v1/forecast/batch", handler!(batch))
+        .limit(Limit::Forecast)
         .accepts::<BatchRequest>()
         .returns::<BatchBody>()
         .summary("Forecasts of up to 50 countries."),
     Route::get("/v1/forecast/{country}/multi-horizon", handler!(multi_horizon))
+        .limit(Limit::Forecast)
         .returns::<MultiBody>()
         .summary("The risk within 1, 7 and 30 days, with intervals."),
     Route::get("/v1/atlas/changelog", handler!(changelog))
@@ -47,6 +56,18 @@ pub const ROUTES: &[Route] = &[
         .bodiless()
         .returns::<ToldBody>()
         .summary("Learn a forecast model now; it is served when it is better on a temporal hold-out."),
+    Route::post("/v1/admin/forecast/promote", handler!(promote))
+        .admin()
+        .extension()
+        .accepts::<PromoteRequest>()
+        .returns::<ToldBody>()
+        .summary("Serve a kept forecast model, if it is better than the served one on days that neither has seen."),
+    Route::post("/v1/admin/forecast/calibrate", handler!(calibrate))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<ToldBody>()
+        .summary("Judge forecasts whose week is over, and make today's anew."),
     Route::post("/v1/admin/forecast/rollback", handler!(rollback))
         .admin()
         .extension()
@@ -55,11 +76,11 @@ pub const ROUTES: &[Route] = &[
         .summary("Serve an earlier forecast model again."),
 ];
 
+const FORMAT: Param = Param::optional("format", "`json` (default) or `csv`.");
 /// Most countries of a batch.
 const MOST: usize = 50;
 /// Features that are named of a day or a horizon.
 const TOP: usize = 5;
-const DEFAULT_THRESHOLD: f64 = 0.5;
 /// Half-life of confidence in days of a late history.
 const LATE: f64 = 365.0;
 
@@ -145,16 +166,18 @@ pub struct ForecastBody {
     license: String,
 }
 
-pub(super) fn date(day: i32) -> String {
+/// To a billionth: quiet countries have small risks, and all runtimes tell the same.
+pub(crate) fn fine(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9 + 0.0
+}
+
+/// A day since the epoch, as a date.
+pub(crate) fn date(day: i32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
 fn class(class: &Class) -> ClassBody {
-    ClassBody {
-        alpha: round(class.alpha),
-        empirical_coverage: class.coverage().map(round),
-        n_observations: class.judged,
-    }
+    ClassBody { alpha: fine(class.alpha), empirical_coverage: class.coverage().map(fine), n_observations: class.judged }
 }
 
 fn top(contributions: &[f64]) -> Vec<Feature> {
@@ -172,10 +195,23 @@ fn top(contributions: &[f64]) -> Vec<Feature> {
 
 /// What a reader must know beside the numbers.
 fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
-    let mut found = vec![
-        "History tells where shutdowns begin far better than when.".to_owned(),
-        "No election dates are used.".to_owned(),
-    ];
+    let mut found = vec!["History tells where shutdowns begin far better than when.".to_owned()];
+    let calendar = forecast.calendar;
+    match (calendar.known, calendar.learned) {
+        (false, _) => found.push("No election calendar is here: elections are not considered.".to_owned()),
+        (true, false) => found.push(
+            "No past elections are known that training could learn from: elections do not move the risk.".to_owned(),
+        ),
+        (true, true) => {}
+    }
+    if let Some(next) = calendar.next.filter(|_| !calendar.learned) {
+        found.push(format!("An election is on {}; the risk does not consider it.", date(next)));
+    }
+    if forecast.drift.is_none() {
+        found.push("Four weeks of measurements are not here: measured drift is not considered.".to_owned());
+    } else if !model.learned(Family::Measured) {
+        found.push("Measured drift is known, but training had no time with it: it does not move the risk.".to_owned());
+    }
     if model.delay > 0 {
         let until = date(model.until);
         found.push(format!(
@@ -190,7 +226,7 @@ fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
     found
 }
 
-fn license(cx: &Cx) -> String {
+pub(super) fn license(cx: &Cx) -> String {
     Source::AccessNow.licence_under(cx.settings()).to_owned()
 }
 
@@ -200,21 +236,19 @@ fn confidence(model: &Model, forecast: &Forecast) -> f64 {
 }
 
 fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> ForecastBody {
-    let mut none = 1.0;
-    let seasonal = super::features::Family::Exams;
-    let mut days = Vec::new();
-    for (day, of) in (0..).zip(&forecast.days) {
-        none *= 1.0 - of.risk;
+    let daily: Vec<f64> = forecast.days.iter().map(|day| day.risk).collect();
+    let seasonal = Family::Exams;
+    let days = (0..).zip(forecast.days.iter().zip(outlook::cumulative(&daily))).map(|(day, (of, cumulative))| {
         let drivers =
             forecast.drivers.iter().map(|(family, _)| *family).filter(|family| *family != seasonal || of.exams);
-        days.push(DayBody {
+        DayBody {
             day,
             date: date(forecast.today + day),
-            risk: round(of.risk),
-            cumulative: round(1.0 - none),
+            risk: fine(of.risk),
+            cumulative: fine(cumulative),
             drivers: drivers.map(|family| family.name()).collect(),
-        });
-    }
+        }
+    });
     let (max_risk, max_risk_day) = forecast.max_risk();
     let set = model.sets.set(forecast.risk(1)).names();
     let (event, quiet) = (class(&model.sets.event), class(&model.sets.quiet));
@@ -223,13 +257,13 @@ fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> Forec
         country_name: country.name.to_owned(),
         generated_at: forecast.at.to_string(),
         summary: SummaryBody {
-            max_risk: round(max_risk),
+            max_risk: fine(max_risk),
             max_risk_day,
-            avg_risk: round(forecast.days.iter().map(|day| day.risk).sum::<f64>() / f64::from(DAYS)),
-            risk_7day: round(forecast.risk(1)),
+            avg_risk: fine(forecast.days.iter().map(|day| day.risk).sum::<f64>() / f64::from(DAYS)),
+            risk_7day: fine(forecast.risk(1)),
             key_drivers: forecast.drivers.iter().map(|(_, words)| words.clone()).collect(),
         },
-        forecast: days,
+        forecast: days.collect(),
         confidence: confidence(model, forecast),
         model_version: model.version(),
         aci_alpha: Some(event.alpha),
@@ -256,26 +290,26 @@ fn body(cx: &Cx, country: &Country, model: &Model, forecast: &Forecast) -> Forec
 /// What is served without a model: the base rate of incidents, and that it is no more.
 async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
     let (hazard, version, mut caveats) = outlook::base_rate(cx, country.code).await?;
-    caveats.insert(0, "There is no shutdown history to learn from: these are base rates and nothing else.".to_owned());
+    caveats.insert(0, no_model(cx).await?);
     let today = i32::try_from(cx.now().day()).unwrap_or(i32::MAX);
     let by = |days: i32| 1.0 - (1.0 - hazard).powi(days);
     let day = |day| DayBody {
         day,
         date: date(today + day),
-        risk: round(hazard),
-        cumulative: round(by(day + 1)),
+        risk: fine(hazard),
+        cumulative: fine(by(day + 1)),
         drivers: Vec::new(),
     };
     Ok(ForecastBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
-        generated_at: cx.now().to_string(),
+        generated_at: tabular::generated(cx, None).to_string(),
         forecast: (0..DAYS).map(day).collect(),
         summary: SummaryBody {
-            max_risk: round(hazard),
+            max_risk: fine(hazard),
             max_risk_day: 0,
-            avg_risk: round(hazard),
-            risk_7day: round(by(Horizon::WEEK.days)),
+            avg_risk: fine(hazard),
+            risk_7day: fine(by(Horizon::WEEK.days)),
             key_drivers: Vec::new(),
         },
         confidence: 0.0,
@@ -286,6 +320,17 @@ async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
         history_until: None,
         caveats,
         license: starter::LICENCE.to_owned(),
+    })
+}
+
+/// Why base rates are served, in a sentence.
+pub(crate) async fn no_model(cx: &Cx) -> Result<String> {
+    let (_, said) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
+    Ok(match said.as_str() {
+        "" | NO_HISTORY => {
+            "There is no shutdown history to learn from: these are base rates and nothing else.".to_owned()
+        }
+        said => format!("No model is served, these are base rates and nothing else. {said}"),
     })
 }
 
@@ -344,12 +389,17 @@ pub(crate) async fn ahead(cx: &Cx, country: &str, horizon: u32) -> Result<Option
 }
 
 async fn seven_days(cx: Cx) -> Result<Response> {
-    let page = async {
-        let country = input::path_country(&cx, "country")?;
-        Response::json(&Box::pin(of_country(&cx, country)).await?)
-    };
-    cx.kept(page).await
+    let country = input::path_country(&cx, "country")?;
+    let page = cx.kept(async { Response::json(&Box::pin(of_country(&cx, country)).await?) }).await?;
+    tabular::send(&cx, &DAYS_TABLE, country.code, page)
 }
+
+const DAYS_TABLE: Tabular = Tabular {
+    name: "forecast",
+    list: "forecast",
+    inner: None,
+    columns: &["day", "date", "risk", "cumulative", "drivers"],
+};
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct HighRisk {
@@ -378,12 +428,20 @@ pub struct HighRiskBody {
 }
 
 async fn high_risk(cx: Cx) -> Result<Response> {
-    cx.kept(high_risk_page(&cx)).await
+    let page = cx.kept(high_risk_page(&cx)).await?;
+    tabular::send(&cx, &HIGH_RISK_TABLE, "", page)
 }
+
+const HIGH_RISK_TABLE: Tabular = Tabular {
+    name: "high-risk",
+    list: "countries",
+    inner: None,
+    columns: &["country", "country_name", "max_risk", "max_risk_day", "risk_7day", "drivers"],
+};
 
 async fn high_risk_page(cx: &Cx) -> Result<Response> {
     let threshold = match cx.query("threshold")? {
-        None => DEFAULT_THRESHOLD,
+        None => ALERT,
         Some(text) => text
             .parse()
             .ok()
@@ -394,7 +452,7 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
     let mut rows = Vec::new();
     let mut caveats = Vec::new();
     match &found {
-        None => caveats.push("There is no shutdown history to learn from: nothing is called high risk.".to_owned()),
+        None => caveats.extend([no_model(cx).await?, "Nothing is called high risk by base rates.".to_owned()]),
         Some(Served { model, forecasts }) => {
             if model.delay > 0 {
                 caveats.push(format!("The history is {} days late.", model.delay));
@@ -404,9 +462,9 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
                 HighRisk {
                     country: code.clone(),
                     country_name: world::name(code),
-                    max_risk: round(max_risk),
+                    max_risk: fine(max_risk),
                     max_risk_day,
-                    risk_7day: round(forecast.risk(1)),
+                    risk_7day: fine(forecast.risk(1)),
                     drivers: forecast.drivers.iter().map(|(_, words)| words.clone()).collect(),
                 }
             }));
@@ -420,7 +478,7 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
         countries: rows.clone(),
         high_risk_countries: rows,
         threshold,
-        generated_at: cx.now().to_string(),
+        generated_at: tabular::generated(cx, None).to_string(),
         model_version: found.map(|served| served.model.version()),
         caveats,
         license: license(cx),
@@ -496,7 +554,8 @@ pub struct MultiBody {
 }
 
 async fn multi_horizon(cx: Cx) -> Result<Response> {
-    cx.kept(multi_page(&cx)).await
+    let page = cx.kept(multi_page(&cx)).await?;
+    cx.tagged(page, 60)
 }
 
 async fn multi_page(cx: &Cx) -> Result<Response> {
@@ -504,11 +563,11 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
     let found = served(cx, Some(vec![country.code.to_owned()])).await?;
     let forecast = found.as_ref().and_then(|served| Some((&served.model, &served.forecasts.first()?.1)));
     let horizon = |probability, interval_90, top_features| HorizonBody {
-        probability: round(probability),
+        probability: fine(probability),
         interval_90,
         top_features,
         loco_auc: None,
-        threshold: DEFAULT_THRESHOLD,
+        threshold: ALERT,
     };
     let body = match forecast {
         Some((model, forecast)) => MultiBody {
@@ -517,7 +576,7 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
             generated_at: forecast.at.to_string(),
             model_version: model.version(),
             horizons: order::gather(Horizon::ALL.iter().zip(&forecast.horizons).map(|(of, risk)| {
-                let interval = Some([round(risk.low), round(risk.high)]);
+                let interval = Some([fine(risk.low), fine(risk.high)]);
                 (of.name, horizon(risk.probability, interval, top(&risk.contributions)))
             })),
             caveats: caveats(model, forecast),

@@ -2,20 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::conformal::Set;
-use super::history::{History, Start, start};
-use super::metrics::Figures;
-use super::model::{self, Forecast, Model, forecast, learn};
+use super::conformal::{Class, Set};
+use super::history::History;
+use super::known::{Known, day, history};
+use super::learning::{FRESH_DAYS, compare, delay, identity};
+use super::model::{Forecast, Model, forecast};
 use super::panel::{Horizon, label};
+use super::reports::{DropReport, Report, Reports};
+use super::track::{Calibrations, Track};
+use super::training::{self, Begin, Step};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
-use crate::kv::{Direction, Row, Table};
+use crate::kv::{Direction, Read, Row, StoreError, Table, appended};
 use crate::starter::Country;
 use crate::time::{DAY, MINUTE};
-use crate::world::EventHistory;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp, world};
 
-pub const ENTRIES: &[Entry] =
-    &[operation::<Daily>(), operation::<Train>(), operation::<Rollback>(), query::<Forecasts>(), query::<Models>()];
+pub const ENTRIES: &[Entry] = &[
+    operation::<Daily>(),
+    operation::<Begin>(),
+    operation::<Step>(),
+    operation::<Rollback>(),
+    operation::<Promote>(),
+    operation::<Report>(),
+    operation::<DropReport>(),
+    query::<Forecasts>(),
+    query::<Models>(),
+    query::<ServedModel>(),
+    query::<Known>(),
+    query::<Track>(),
+    query::<Calibrations>(),
+    query::<Reports>(),
+];
 
 /// By number.
 const MODELS: Table<(u32,), Model> = Table::new(41);
@@ -26,6 +43,8 @@ const STATE: Table<(), State> = Table::new(43);
 const FORECASTS: Table<(String,), Forecast> = Table::new(44);
 /// By day since the epoch: what was forecast then. Never changed afterwards.
 pub(super) const ISSUED: Table<(u32,), Issued> = Table::new(45);
+/// By day since the epoch: what came of the sets of the forecasts of that day, when it was judged.
+pub(super) const CALIBRATION: Table<(u32,), Calibrated> = Table::new(48);
 
 /// Models that are kept for a rollback.
 const KEPT_MODELS: usize = 10;
@@ -34,22 +53,65 @@ const KEPT_DAYS: u32 = 3 * 366;
 /// Days between two tries to learn anew.
 const RETRAIN: i64 = 7 * DAY;
 const TIMER: &str = "forecast";
+/// Said while there is none.
+pub(super) const NO_HISTORY: &str = "There is no shutdown history.";
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct State {
+pub(super) struct State {
     /// Number of the served model, 0 for none.
-    served: u32,
+    pub served: u32,
     /// The last number that was given.
-    numbers: u32,
+    pub numbers: u32,
     changes: u32,
-    /// When learning was last tried, with how many starts, and what came of it.
-    tried: Timestamp,
-    starts: u64,
-    said: String,
+    /// When learning was last tried, what the history was, and what came of it.
+    pub tried: Timestamp,
+    pub starts: u64,
+    pub said: String,
     /// The last day whose issued forecasts were judged.
     judged: u32,
+    /// A part of what models learned from was removed. Not known of rows of version 1.
+    forgotten: bool,
 }
-impl Row for State {}
+impl Row for State {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
+
+impl State {
+    pub fn of(view: &(impl Read + ?Sized)) -> Result<State> {
+        Ok(STATE.get(view, &())?.unwrap_or_default())
+    }
+
+    pub fn put(&self, turn: &mut Turn<'_>) -> Result<()> {
+        Ok(STATE.put(turn, &(), self)?)
+    }
+
+    /// The served model.
+    pub fn model(&self, view: &(impl Read + ?Sized)) -> Result<Option<Model>> {
+        Ok(MODELS.get(view, &(self.served,))?)
+    }
+}
+
+/// What came of the sets of one day's forecasts, and where the class stood after that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassDay {
+    pub cases: u64,
+    pub missed: u64,
+    pub alpha: f64,
+    /// Least probability of the class with which it is in a set.
+    pub threshold: f64,
+}
+
+/// A judged day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibrated {
+    pub event: ClassDay,
+    pub quiet: ClassDay,
+}
+impl Row for Calibrated {}
 
 /// The seven-day risks that were served on a day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -92,20 +154,24 @@ pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
     }
 }
 
-fn starts(view: &View<'_>) -> Result<Vec<(String, Start)>> {
-    let marks = EventHistory { country: None }.run(view)?;
-    Ok(marks.into_iter().filter_map(|(country, source, mark)| Some((country, start(source, &mark)?))).collect())
+/// Forecasts are made every day from now on.
+pub(super) fn daily(turn: &mut Turn<'_>) -> Result<()> {
+    if turn.scheduled(TIMER)?.is_none() {
+        let next = turn.now.plus(DAY);
+        turn.schedule(TIMER, next, &Daily)?;
+    }
+    Ok(())
 }
 
-fn day(now: Timestamp) -> i32 {
-    i32::try_from(now.day()).unwrap_or(i32::MAX)
-}
-
-fn history(turn: &Turn<'_>) -> Result<Option<History>> {
-    let until = day(turn.now);
-    // What is announced has not happened.
-    let starts = starts(&turn.view())?.into_iter().filter(|(_, start)| start.day <= until);
-    Ok(History::new(starts, until))
+/// Models may rest on something that is removed: none of them is served any more, and another one is learned from what is
+/// left.
+pub fn forgotten(turn: &mut Turn<'_>) -> Result<()> {
+    let mut state = State::of(turn)?;
+    if !state.forgotten {
+        state.forgotten = true;
+        state.put(turn)?;
+    }
+    soon(turn)
 }
 
 /// Makes today's forecasts, and learns anew when there is something to learn from; comes back every day.
@@ -118,71 +184,73 @@ impl Operation for Daily {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let mut state = STATE.get(turn, &())?.unwrap_or_default();
-        let Some(history) = history(turn)? else { return withdraw(turn, state) };
-        let served = MODELS.get(turn, &(state.served,))?;
-        let changed = state.starts != history.total() as u64;
-        let late = served
-            .as_ref()
-            .is_some_and(|model| (model.delay - model::delay(&history, day(turn.now))).abs() > model::FRESH_DAYS);
+        let mut state = State::of(turn)?;
+        let history = history(&turn.view())?;
+        if state.forgotten || history.is_none() {
+            withdraw(turn, &mut state, history.is_some())?;
+        }
+        let Some(history) = history else { return state.put(turn) };
+        let served = state.model(turn)?;
+        let changed = state.starts != identity(&history);
+        let late =
+            served.as_ref().is_some_and(|model| (model.delay - delay(&history, day(turn.now))).abs() > FRESH_DAYS);
         if changed || ((served.is_none() || late) && turn.now.since(state.tried) >= RETRAIN) {
-            train(turn, &mut state, &history, served.as_ref())?;
+            training::begin(turn, &mut state, &history, served.as_ref())?;
         }
         judge(turn, &mut state, &history)?;
         issue(turn, &state, &history)?;
-        STATE.put(turn, &(), &state)?;
+        state.put(turn)?;
         // Half past midnight, when the day before is over everywhere but in the far west.
         let next = Timestamp((turn.now.day() + 1) * DAY).plus(30 * MINUTE);
         turn.schedule(TIMER, next, &Daily)
     }
 }
 
-/// Nothing is left to learn from: nothing is served.
-fn withdraw(turn: &mut Turn<'_>, mut state: State) -> Result<()> {
+/// What models were learned from is gone, or a part of it: none is served, and none is kept.
+fn withdraw(turn: &mut Turn<'_>, state: &mut State, is_left: bool) -> Result<()> {
     for (key, _) in FORECASTS.scan(turn, &FORECASTS.range(), Direction::Ascending, usize::MAX)? {
         FORECASTS.delete(turn, &key);
     }
-    if state.served != 0 {
-        let reason = "The shutdown history it was learned from is not here any more.".to_owned();
-        change(turn, &mut state, Action::Withdrawn, 0, reason)?;
+    for (key, _) in MODELS.scan(turn, &MODELS.range(), Direction::Ascending, usize::MAX)? {
+        MODELS.delete(turn, &key);
     }
-    (state.starts, state.said) = (0, "There is no shutdown history.".to_owned());
-    Ok(STATE.put(turn, &(), &state)?)
+    training::end(turn)?;
+    if state.served != 0 {
+        let reason = match is_left {
+            true => "A part of what it was learned from was removed.",
+            false => "The shutdown history it was learned from is not here any more.",
+        };
+        change(turn, state, Action::Withdrawn, 0, reason.to_owned())?;
+    }
+    (state.starts, state.forgotten) = (0, false);
+    state.said = if is_left { String::new() } else { NO_HISTORY.to_owned() };
+    Ok(())
 }
 
 fn change(turn: &mut Turn<'_>, state: &mut State, action: Action, number: u32, reason: String) -> Result<()> {
     state.changes += 1;
     let row = Change { at: turn.now, action, number, before: state.served, reason };
     state.served = number;
+    turn.publish(world::METHODOLOGY)?;
     Ok(CHANGES.put(turn, &(state.changes,), &row)?)
 }
 
-/// Learns a model, and serves it if it is better than what is served.
-fn train(turn: &mut Turn<'_>, state: &mut State, history: &History, served: Option<&Model>) -> Result<()> {
-    (state.tried, state.starts) = (turn.now, history.total() as u64);
-    match learn(history, turn.now, state.numbers + 1, served) {
-        Err(reason) => state.said = format!("Not promoted: {reason}."),
-        Ok(model) => {
-            state.numbers += 1;
-            let brier = |figures: &Figures| figures.brier.unwrap_or_default();
-            let held = &model.held_out;
-            let rival = held
-                .served
-                .as_ref()
-                .map_or(("a plain country rate", &held.country_rate), |old| ("the served model", old));
-            state.said = format!(
-                "Promoted: on the hold-out its Brier score is {:.6}, that of {} {:.6}.",
-                brier(&held.candidate),
-                rival.0,
-                brier(rival.1)
-            );
-            MODELS.put(turn, &(model.number,), &model)?;
-            change(turn, state, Action::Promoted, model.number, state.said.clone())?;
-            let old = MODELS.scan(turn, &MODELS.range(), Direction::Descending, usize::MAX)?;
-            for (key, _) in old.into_iter().skip(KEPT_MODELS) {
-                MODELS.delete(turn, &key);
-            }
-        }
+/// Serves a model in place of the one before.
+fn serve(turn: &mut Turn<'_>, state: &mut State, mut model: Model, action: Action, reason: String) -> Result<()> {
+    if let Some(before) = state.model(turn)? {
+        model.sets.go_on(&before.sets);
+    }
+    MODELS.put(turn, &(model.number,), &model)?;
+    change(turn, state, action, model.number, reason)
+}
+
+/// Serves a model that was learned, and forgets the oldest of those that are kept.
+pub(super) fn promote(turn: &mut Turn<'_>, state: &mut State, model: Model) -> Result<()> {
+    let reason = state.said.clone();
+    serve(turn, state, model, Action::Promoted, reason)?;
+    let old = MODELS.scan(turn, &MODELS.range(), Direction::Descending, usize::MAX)?;
+    for (key, _) in old.into_iter().skip(KEPT_MODELS) {
+        MODELS.delete(turn, &key);
     }
     Ok(())
 }
@@ -200,14 +268,28 @@ fn judge(turn: &mut Turn<'_>, state: &mut State, history: &History) -> Result<()
             let set = Set { event: bits & 1 != 0, quiet: bits & 2 != 0 };
             Some((set, label(history, country, today, Horizon::WEEK)))
         });
+        let before =
+            (model.sets.event.judged, model.sets.event.missed, model.sets.quiet.judged, model.sets.quiet.missed);
         model.sets.learn(sets);
+        let of = |class: &Class, judged: u64, missed: u64| ClassDay {
+            cases: class.judged - judged,
+            missed: class.missed - missed,
+            alpha: class.alpha,
+            threshold: class.threshold(),
+        };
+        let (event, quiet) = (of(&model.sets.event, before.0, before.1), of(&model.sets.quiet, before.2, before.3));
+        CALIBRATION.put(turn, &(day,), &Calibrated { event, quiet })?;
         state.judged = day;
+    }
+    let old = CALIBRATION.between(&(0u32,), &(over.saturating_sub(KEPT_DAYS),));
+    for (key, _) in CALIBRATION.scan(turn, &old, Direction::Ascending, usize::MAX)? {
+        CALIBRATION.delete(turn, &key);
     }
     Ok(MODELS.put(turn, &(model.number,), &model)?)
 }
 
 /// Today's forecasts by the served model.
-fn issue(turn: &mut Turn<'_>, state: &State, history: &History) -> Result<()> {
+pub(super) fn issue(turn: &mut Turn<'_>, state: &State, history: &History) -> Result<()> {
     let Some(model) = MODELS.get(turn, &(state.served,))? else { return Ok(()) };
     let mut issued = Issued { number: model.number, risks: Vec::new(), sets: Vec::new() };
     for (at, country) in Country::all().iter().enumerate() {
@@ -239,28 +321,30 @@ pub struct Told {
     pub said: String,
 }
 
-/// Learns now. The new model is served only when it is better on a temporal hold-out.
+/// Serves a kept model, if it is better than the served one on days that neither has seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Train;
+pub struct Promote {
+    pub number: u32,
+}
 
-impl Operation for Train {
+impl Operation for Promote {
     const ACTOR: Kind = Kind::World;
-    const NAME: &'static str = "forecast_train";
+    const NAME: &'static str = "forecast_promote";
     type Reply = Told;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Told> {
-        let mut state = STATE.get(turn, &())?.unwrap_or_default();
-        let history =
-            history(turn)?.ok_or_else(|| Error::bad_request("There is no shutdown history to learn from."))?;
+        let mut state = State::of(turn)?;
         let before = state.served;
-        let served = MODELS.get(turn, &(before,))?;
-        train(turn, &mut state, &history, served.as_ref())?;
+        let model = MODELS.get(turn, &(self.number,))?.filter(|_| self.number != before);
+        let model = model.ok_or_else(|| Error::not_found("No such other model is kept."))?;
+        let history = history(&turn.view())?.ok_or_else(|| Error::bad_request(NO_HISTORY))?;
+        let served = state.model(turn)?;
+        let refuse = |reason: String| Error::new(ErrorCode::Conflict, format!("Not promoted: {reason}."));
+        state.said = compare(&history, &model, served.as_ref()).map_err(refuse)?;
+        let said = state.said.clone();
+        serve(turn, &mut state, model, Action::Promoted, said)?;
         issue(turn, &state, &history)?;
-        STATE.put(turn, &(), &state)?;
-        let next = turn.now.plus(DAY);
-        if turn.scheduled(TIMER)?.is_none() {
-            turn.schedule(TIMER, next, &Daily)?;
-        }
+        state.put(turn)?;
         Ok(Told { served: state.served, before, said: state.said })
     }
 }
@@ -279,21 +363,22 @@ impl Operation for Rollback {
     type Reply = Told;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Told> {
-        let mut state = STATE.get(turn, &())?.unwrap_or_default();
+        let mut state = State::of(turn)?;
         let before = state.served;
         let kept = MODELS.scan(turn, &MODELS.range(), Direction::Descending, usize::MAX)?;
-        let mut numbers = kept.into_iter().map(|((number,), _)| number);
-        let number = match self.number {
-            Some(number) => numbers.find(|kept| *kept == number && number != before),
-            None => numbers.find(|kept| *kept < before),
+        let mut models = kept.into_iter().map(|(_, model)| model);
+        let model = match self.number {
+            Some(number) => models.find(|kept| kept.number == number && number != before),
+            None => models.find(|kept| kept.number < before),
         };
-        let number = number.ok_or_else(|| Error::not_found("No such earlier model is kept."))?;
-        change(turn, &mut state, Action::RolledBack, number, self.reason)?;
+        let model = model.ok_or_else(|| Error::not_found("No such earlier model is kept."))?;
+        let number = model.number;
+        serve(turn, &mut state, model, Action::RolledBack, self.reason)?;
         state.said = format!("Rolled back from model {before} to model {number}.");
-        if let Some(history) = history(turn)? {
+        if let Some(history) = history(&turn.view())? {
             issue(turn, &state, &history)?;
         }
-        STATE.put(turn, &(), &state)?;
+        state.put(turn)?;
         Ok(Told { served: number, before, said: state.said })
     }
 }
@@ -319,8 +404,7 @@ impl Query for Forecasts {
     type Reply = Option<Served>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Served>> {
-        let state = STATE.get(view, &())?.unwrap_or_default();
-        let Some(mut model) = MODELS.get(view, &(state.served,))? else { return Ok(None) };
+        let Some(mut model) = State::of(view)?.model(view)? else { return Ok(None) };
         let forecasts = match self.countries {
             None => {
                 let rows = FORECASTS.scan(view, &FORECASTS.range(), Direction::Ascending, usize::MAX)?;
@@ -342,6 +426,25 @@ impl Query for Forecasts {
     }
 }
 
+/// The served model with the time from which on it is, without what nobody reads of it; what was last said of learning.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ServedModel;
+
+impl Query for ServedModel {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "forecast_served";
+    type Reply = (Option<(Model, Timestamp)>, String);
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let state = State::of(view)?;
+        let Some(mut model) = state.model(view)? else { return Ok((None, state.said)) };
+        model.horizons.iter_mut().for_each(|horizon| horizon.covariance = Vec::new());
+        (model.sets.event.scores, model.sets.quiet.scores) = (Vec::new(), Vec::new());
+        let since = CHANGES.get(view, &(state.changes,))?.map_or(model.trained, |change| change.at);
+        Ok((Some((model, since)), state.said))
+    }
+}
+
 /// The models that are kept and every change of the served one, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Models;
@@ -353,7 +456,7 @@ impl Query for Models {
     type Reply = (u32, String, Vec<Model>, Vec<Change>);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let state = STATE.get(view, &())?.unwrap_or_default();
+        let state = State::of(view)?;
         let models = MODELS.scan(view, &MODELS.range(), Direction::Descending, KEPT_MODELS)?;
         let changes = CHANGES.scan(view, &CHANGES.range(), Direction::Descending, 200)?;
         Ok((

@@ -1,12 +1,18 @@
-//! The estimators against scikit-learn, and what no forecast may ever do.
+//! What no forecast may ever do, and what the backtest must reach.
+
+use std::sync::OnceLock;
+
+use proptest::prelude::*;
 
 use super::conformal::{Class, Conformal, GAMMA, TARGET_MISS};
-use super::history::{History, Start};
+use super::features::Family;
+use super::history::{Beside, History, Measured, Start};
+use super::learning::{self, Course, learn};
 use super::logistic::{Sample, fit};
-use super::metrics::{Outcome, figures};
-use super::model::{self, forecast, learn};
-use super::panel::{Horizon, Knowledge, countries, question};
-use super::{backtest, features, isotonic};
+use super::metrics::Outcome;
+use super::model::{Model, forecast};
+use super::panel::{Horizon, Knowledge, countries, label, question};
+use super::{backtest, features};
 use crate::Timestamp;
 use crate::country::tests::shared;
 use crate::starter::Country;
@@ -17,37 +23,6 @@ fn rows() -> impl Iterator<Item = ([f64; 3], bool, f64)> {
         let row = [f64::from(i * 7 % 13) / 3.0, f64::from(i * 5 % 11) - 4.0, f64::from(i).ln_1p()];
         (row, (i * i * 3 + i) % 7 < 3, f64::from(1 + i % 3))
     })
-}
-
-/// scikit-learn 1.9.1 on the same rows, standardised with the weighted mean and deviation:
-/// `LogisticRegression(C=1/ridge, solver='newton-cholesky', tol=1e-14).fit((X-m)/s, y, sample_weight=w)`, then
-/// `intercept_`, `coef_` and `predict_proba` of the first row.
-#[test]
-fn coefficients_are_those_of_scikit_learn() {
-    let mut sample = Sample::new(3);
-    rows().for_each(|(row, label, weight)| sample.push(&row, label, weight));
-    let cases = [
-        (
-            2.0,
-            0.291_924_223_788_532_17,
-            [0.269_320_756_804_801_3, 0.405_149_065_962_458_5, 0.097_126_219_089_847_85],
-            0.246_933_267_782_999_9,
-        ),
-        (
-            1e-6,
-            0.302_180_150_416_954_8,
-            [0.390_720_749_823_343_04, 0.535_893_561_243_438_5, 0.107_397_146_273_426_86],
-            0.176_352_698_507_732_83,
-        ),
-    ];
-    for (ridge, intercept, weights, first) in cases {
-        let fitted = fit(&sample, ridge).unwrap();
-        assert!((fitted.intercept - intercept).abs() < 1e-7, "{} {intercept}", fitted.intercept);
-        for (ours, theirs) in fitted.weights.iter().zip(weights) {
-            assert!((ours - theirs).abs() < 1e-7, "{ours} {theirs}");
-        }
-        assert!((fitted.probability(&rows().next().unwrap().0) - first).abs() < 1e-7);
-    }
 }
 
 #[test]
@@ -73,37 +48,6 @@ fn weights_stand_for_rows() {
     let (a, b) = (fit(&weighted, 1.0).unwrap(), fit(&repeated, 1.0).unwrap());
     assert!(a.weights.iter().zip(&b.weights).all(|(a, b)| (a - b).abs() < 1e-9));
     assert!((a.error(&[1.0, 2.0, 3.0]) - b.error(&[1.0, 2.0, 3.0])).abs() < 1e-9);
-}
-
-/// Scores and values of the test that follows.
-const ISOTONIC: [(f64, f64); 6] =
-    [(0.0, 0.0), (1.75, 0.0), (2.0, 0.647_058_823_529_411_8), (2.75, 0.647_058_823_529_411_8), (3.0, 1.0), (4.0, 1.0)];
-
-/// `IsotonicRegression().fit(x, y, sample_weight=w).predict(x)` of scikit-learn 1.9.1.
-#[test]
-fn isotonic_steps_are_those_of_scikit_learn() {
-    let point = |i: u32| {
-        let hit = f64::from(u8::from(i % 17 + i * 5 % 7 > 12));
-        (f64::from(i % 17) / 4.0, hit, f64::from(1 + i % 3))
-    };
-    let fitted = isotonic::fit((0..40).map(point));
-    for (score, value) in ISOTONIC {
-        assert!((fitted.value(score) - value).abs() < 1e-12, "{score} {} {value}", fitted.value(score));
-    }
-    assert_eq!(isotonic::fit([]).value(1.0), 0.0);
-}
-
-/// `roc_auc_score`, `average_precision_score` and `brier_score_loss` of scikit-learn 1.9.1, with ties.
-#[test]
-fn figures_are_those_of_scikit_learn() {
-    let outcome =
-        |i: u32| Outcome { probability: f64::from(i * 11 % 19) / 20.0 + 0.02, happened: (i * i * 3 + i) % 7 < 3 };
-    let found = figures(&(0..40).map(outcome).collect::<Vec<_>>());
-    let close = |ours: Option<f64>, theirs: f64| assert!((ours.unwrap() - theirs).abs() < 1e-12, "{ours:?} {theirs}");
-    close(found.auc, 0.393_861_892_583_120_27);
-    close(found.average_precision, 0.518_781_457_205_998_9);
-    close(found.brier, 0.383_737_499_999_999_95);
-    assert_eq!(figures(&[]).auc, None);
 }
 
 /// Gibbs and Candes 2021, proposition 4.1: whatever happens, the share of misses is within
@@ -202,7 +146,7 @@ fn ruling_intelligence_19_a_late_history_makes_a_model_for_late_histories() {
     let newest = history.newest().unwrap();
     let now = Timestamp(i64::from(newest + 300) * DAY);
     let model = learn(&history, now, 1, None).unwrap();
-    assert_eq!((model.delay, model::delay(&history, newest + 3)), (300, 0));
+    assert_eq!((model.delay, learning::delay(&history, newest + 3)), (300, 0));
 }
 
 /// A served model is replaced by a better one only, and never without anything new to compare them on.
@@ -213,6 +157,149 @@ fn nothing_is_promoted_without_news() {
     let first = learn(&history, now, 1, None).unwrap();
     let again = learn(&history, now, 2, Some(&first)).unwrap_err();
     assert!(again.contains("hardly newer"), "{again}");
+}
+
+/// A course that is stored between its steps learns what one run learns, and none of its steps fits more than one model.
+#[test]
+fn learning_in_steps_is_learning_at_once() {
+    let history = made_up(18_900);
+    let now = Timestamp(18_900 * DAY);
+    let mut course = Course::begin(&history, now, 1, None).unwrap();
+    let (mut steps, mut learned) = (0, None);
+    while learned.is_none() {
+        course = crate::actor::decode(&crate::actor::encode(&course).unwrap()).unwrap();
+        learned = course.step(&history, None).unwrap();
+        steps += 1;
+    }
+    assert_eq!((learned, steps), (Some(learn(&history, now, 1, None).unwrap()), 5));
+}
+
+fn of(code: &str, day: i32) -> (String, Start) {
+    (code.to_owned(), Start { day, place: 1, exams: false, national: false })
+}
+
+/// With elections of the past, a model learns what they do; with those to come alone, nothing moves.
+#[test]
+fn elections_move_a_risk_only_where_training_knew_some() {
+    let until = 18_900;
+    let from = until - 5 * 365;
+    let elections: Vec<(String, i32)> = Country::all()
+        .iter()
+        .enumerate()
+        .flat_map(|(at, country)| (0..5).map(move |year| (country.code.to_owned(), from + year * 365 + at as i32)))
+        .collect();
+    // Every fourth country is cut off at its elections, and a few others at any time.
+    let at_elections =
+        elections.iter().enumerate().filter(|(at, _)| at / 5 % 4 == 0).map(|(_, (code, day))| of(code, *day));
+    let others = (0..200).map(|at| of(["IN", "KE", "PK"][at % 3], from + at as i32 * 9));
+    let starts: Vec<_> = at_elections.chain(others).filter(|(_, start)| start.day <= until).collect();
+    let now = Timestamp(i64::from(until) * DAY);
+    let coming = ("IN".to_owned(), until + 3);
+    let with = |elections: Vec<(String, i32)>| {
+        let beside = Beside { elections, ..Beside::default() };
+        History::new(starts.clone(), until).unwrap().with(beside)
+    };
+    let risk = |model: &Model, history: &History| forecast(model, history, place("IN"), now).risk(1);
+    let (none, ahead) = (with(Vec::new()), with(vec![coming.clone()]));
+    let unaware = learn(&none, now, 1, None).unwrap();
+    assert!(!unaware.learned(Family::Elections));
+    assert_eq!(risk(&unaware, &ahead), risk(&unaware, &none));
+    let known = forecast(&unaware, &ahead, place("IN"), now).calendar;
+    assert_eq!((known.known, known.learned, known.next), (true, false, Some(until + 3)));
+    let (past, both) = (with(elections.clone()), with([elections, vec![coming]].concat()));
+    let aware = learn(&past, now, 1, None).unwrap();
+    assert!(aware.learned(Family::Elections) && risk(&aware, &both) > 2.0 * risk(&aware, &past));
+    let drivers = forecast(&aware, &both, place("IN"), now).drivers;
+    assert!(
+        drivers.iter().any(|(family, words)| *family == Family::Elections && words.contains("election")),
+        "{drivers:?}"
+    );
+}
+
+#[test]
+fn drift_is_known_only_where_four_weeks_were_measured() {
+    let until = 18_900;
+    let day = |at: i32, blocked, week| Measured { day: at as u32, blocked, week };
+    let with = |days: Vec<Measured>| {
+        let beside = Beside { measured: vec![("KE".to_owned(), days)], ..Beside::default() };
+        made_up(until).with(beside)
+    };
+    let steady = (until - 40..until).map(|at| day(at, 1_000, 700));
+    let found = with(steady.clone().chain([day(until, 3_000, 1_401)]).collect()).drift(place("KE"), until).unwrap();
+    assert!((found.blocked - 0.2).abs() < 1e-12 && (found.volume - 2.0f64.ln()).abs() < 1e-2, "{found:?}");
+    // A gap, too few days, another country, and a day that is long past.
+    let gap = steady.clone().filter(|of| !(until - 20..until - 12).contains(&(of.day as i32)));
+    assert_eq!(with(gap.collect()).drift(place("KE"), until), None);
+    assert_eq!(with((until - 10..=until).map(|at| day(at, 0, 1)).collect()).drift(place("KE"), until), None);
+    assert_eq!(with(steady.clone().collect()).drift(place("SE"), until), None);
+    assert_eq!(with(steady.collect()).drift(place("KE"), until + 30), None);
+}
+
+#[test]
+fn what_people_report_goes_before_what_is_listed() {
+    let until = 18_900;
+    let day = until - 100;
+    let beside = Beside { reported: vec![("SE".to_owned(), day, true)], ..Beside::default() };
+    let (plain, told) = (made_up(until), made_up(until).with(beside));
+    let asked = |history: &History, horizon| label(history, place("SE"), day, horizon);
+    assert!(!asked(&plain, Horizon::WEEK) && asked(&told, Horizon::WEEK));
+    assert!(!asked(&told, Horizon::MONTH), "a report speaks of a week");
+    let positives =
+        |history: &History| super::panel::sample(history, until, Horizon::WEEK, Knowledge::Days(0)).positives();
+    assert_eq!(positives(&told), positives(&plain) + 1.0);
+    assert_ne!(learning::identity(&told), learning::identity(&plain));
+}
+
+/// What an operator wrote down since makes no table newer.
+#[test]
+fn a_history_is_as_new_as_its_table() {
+    let until = 18_900;
+    let newer = made_up(until - 300);
+    let table = newer.newest().unwrap();
+    let beside = Beside { listed_until: Some(table), ..Beside::default() };
+    let history = History::new([of("KE", until - 1)].into_iter().chain((0..40).map(|at| of("IN", table - at))), until);
+    let history = history.unwrap();
+    assert_eq!(history.newest(), Some(until - 1));
+    assert_eq!(history.with(beside).newest(), Some(table));
+}
+
+fn learned() -> &'static Model {
+    static MODEL: OnceLock<Model> = OnceLock::new();
+    MODEL.get_or_init(|| learn(&made_up(18_900), Timestamp(18_900 * DAY), 1, None).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Ruling intelligence 17: whatever began wherever, risks are probabilities, and the chance that something has begun
+    /// never falls with the days.
+    #[test]
+    fn risks_are_probabilities_and_the_curve_never_falls(
+        starts in prop::collection::vec((0usize..250, 0i32..1_400, 0u32..4, any::<bool>(), any::<bool>()), 60..300),
+        elections in prop::collection::vec((0usize..250, 1_300i32..1_500), 0..50),
+        ahead in 0i32..400,
+    ) {
+        let first = 17_000;
+        let code = |at: usize| Country::all()[at % Country::all().len()].code.to_owned();
+        let start = |(at, day, place, exams, national)| (code(at), Start { day: first + day, place, exams, national });
+        let today = first + 1_400 + ahead;
+        let elections = elections.into_iter().map(|(at, day)| (code(at), first + day)).collect();
+        let history = History::new(starts.into_iter().map(start), today);
+        prop_assume!(history.is_some());
+        let history = history.unwrap().with(Beside { elections, ..Beside::default() });
+        for at in (0..Country::all().len()).step_by(7) {
+            let found = forecast(learned(), &history, at, Timestamp(i64::from(today) * DAY));
+            let daily: Vec<f64> = found.days.iter().map(|day| day.risk).collect();
+            prop_assert!(daily.iter().all(|risk| (0.0..=1.0).contains(risk)), "{daily:?}");
+            let curve = crate::outlook::cumulative(&daily);
+            prop_assert!(curve.is_sorted() && curve.iter().all(|risk| (0.0..=1.0).contains(risk)), "{curve:?}");
+            for risk in &found.horizons {
+                prop_assert!(0.0 <= risk.low && risk.low <= risk.probability, "{risk:?}");
+                prop_assert!(risk.probability <= risk.high && risk.high <= 1.0, "{risk:?}");
+                prop_assert!(risk.contributions.iter().all(|part| part.is_finite()), "{risk:?}");
+            }
+        }
+    }
 }
 
 /// The floors of the issue, on the real table: AUC 0.925, average precision 0.45, skill 0.31, calibration error 0.001,

@@ -56,6 +56,7 @@ pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) ->
             admin(rt, request).map_err(refuse)?;
             Ok(Admitted { caller: Caller::Admin, budget: None })
         }
+        Auth::Sentinel => sentinel(rt, request),
         // Boxed, so that a public route does not carry their state around.
         Auth::Key => Box::pin(api_key(rt, request)).await,
         Auth::Agent => Box::pin(agent(rt, route, request)).await,
@@ -74,6 +75,31 @@ fn admin(rt: &dyn Runtime, request: &Request) -> Result<()> {
         Some(_) => Err(Error::unauthorized("The admin key is not valid.")),
         None => Err(Error::unauthorized("This route needs the header X-Admin-Key.")),
     }
+}
+
+/// `X-Sentinel-Admin-Key` against the key for outcome reports and the operator's. Subscriber keys are the secrets of alert
+/// subscriptions, of which there are none.
+fn sentinel(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Response>> {
+    let environment = rt.environment();
+    let refuse = |message: String| Box::new(Response::error(Error::unauthorized(message)));
+    let subscriber = subscriber_key(&environment.settings, request);
+    let whose = match request.header("x-sentinel-admin-key") {
+        Some(given) if equal(given, &environment.secrets.admin_key) => "operator",
+        Some(given) if equal(given, &environment.settings.sentinel_admin_key) => "sentinel",
+        Some(_) => return Err(refuse("The key for outcome reports is not valid.".to_owned())),
+        None if subscriber => return Err(refuse("The subscriber key is not valid.".to_owned())),
+        None => return Err(refuse("This route needs the header X-Sentinel-Admin-Key.".to_owned())),
+    };
+    let rate = Rate::per(environment.settings.reports_per_hour, 60);
+    let budget = environment.buckets.take(&format!("reports of {whose}"), rate, rt.now());
+    Ok(Admitted { caller: Caller::Admin, budget: within(budget)? })
+}
+
+/// Whether a request carries a subscriber key, in the brand's or the extra prefix.
+fn subscriber_key(settings: &Settings, request: &Request) -> bool {
+    let prefixes = [&settings.brand, &settings.extra_header_prefix].into_iter().filter(|prefix| !prefix.is_empty());
+    let mut names = prefixes.map(|prefix| format!("x-{}-subscriber-key", prefix.to_ascii_lowercase()));
+    names.any(|name| request.header(&name).is_some())
 }
 
 /// Refuses when the budget is spent, with the headers that say so.
@@ -146,7 +172,7 @@ fn public_budget(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<O
         Limit::Signup => ("signup", Rate::per(settings.signups_per_day, 24 * 60)),
         Limit::PayRead => ("pay reads", Rate::per_minute(settings.pay_reads_per_minute)),
         Limit::PayWrite => ("pay writes", Rate::per_minute(settings.pay_writes_per_address)),
-        Limit::None | Limit::Key | Limit::Agent | Limit::AgentPatient => return Ok(None),
+        Limit::None | Limit::Key | Limit::Agent | Limit::AgentPatient | Limit::Reports => return Ok(None),
     };
     if rate.amount == 0 {
         return Ok(None);

@@ -77,6 +77,8 @@ pub const ROUTES: &[&[Route]] = &[
     crate::classifier::ROUTES,
     crate::atlas::ROUTES,
     crate::incidents::topics::ROUTES,
+    crate::forecast::RECORD_ROUTES,
+    crate::forecast::REPORTING_ROUTES,
     crate::import::ROUTES,
     openapi::ROUTES,
 ];

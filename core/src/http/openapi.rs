@@ -59,6 +59,7 @@ mod generate {
                     "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
                     "agent": { "type": "apiKey", "in": "header", "name": "X-Agent-Key" },
                     "admin": { "type": "apiKey", "in": "header", "name": "X-Admin-Key" },
+                    "sentinel": { "type": "apiKey", "in": "header", "name": "X-Sentinel-Admin-Key" },
                 },
             },
         })
@@ -113,6 +114,7 @@ mod generate {
             Auth::Key => Some("key"),
             Auth::Agent => Some("agent"),
             Auth::Admin => Some("admin"),
+            Auth::Sentinel => Some("sentinel"),
         };
         operation.insert("security".into(), scheme.map_or_else(|| json!([]), |name| json!([{ name: [] }])));
         operation.insert("x-max-body-bytes".into(), json!(route.max_body));

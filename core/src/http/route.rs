@@ -18,6 +18,8 @@ pub enum Auth {
     Agent,
     /// `X-Admin-Key`.
     Admin,
+    /// `X-Sentinel-Admin-Key`, or the subscriber key of an alert subscription.
+    Sentinel,
     /// An agent's signature inside the body, which the handler checks.
     Signed,
     /// That, or the signature of an admin key of the ledger.
@@ -46,6 +48,8 @@ pub enum Limit {
     Registration,
     /// Disputes per client address and hour.
     Disputes,
+    /// Reports of outcomes per key and hour.
+    Reports,
     /// Key sign-ups per client address and day.
     Signup,
     /// Reads of the ledger per client address.
@@ -178,6 +182,13 @@ impl Route {
     /// Needs `X-Admin-Key`.
     pub const fn admin(mut self) -> Self {
         self.auth = Auth::Admin;
+        self
+    }
+
+    /// Needs `X-Sentinel-Admin-Key`.
+    pub const fn sentinel(mut self) -> Self {
+        self.auth = Auth::Sentinel;
+        self.limit = Limit::Reports;
         self
     }
 

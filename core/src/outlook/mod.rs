@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `days` | the score of each country by day, kept in the country |
 //! | `scores` | the latest score of every country, kept in the world |
-//! | `risk` | the source of risk: the one function that a trained forecast replaces, no shape changes with it |
+//! | `risk` | the base rate, which is served where no learned forecast speaks |
 //! | `level` | words, trend and certainty of a score (pure) |
 //! | `routes` | the endpoints |
 

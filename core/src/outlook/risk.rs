@@ -1,7 +1,7 @@
 //! The source of risk.
 //!
-//! [`estimate`] is the seam: a trained forecast replaces it and [`MODEL`], and nothing else changes. Until then the risk is a
-//! base rate: incidents of the last year, as a Poisson rate of the country that is shrunk towards all countries, moved a
+//! Of a country as a whole the learned forecast speaks, while one is served ([`crate::forecast`]). Of a target, and without
+//! a model, the risk is a base rate: incidents of the last year, as a Poisson rate of the country that is shrunk towards all countries, moved a
 //! little by the measured trend. That ranks countries and says nothing about when, so confidence stays low.
 
 use crate::country::round;
@@ -22,7 +22,7 @@ pub const MODEL: Model = Model {
                 exponential of the measured change of the score",
     features: &["incidents_365d", "incidents_365d_all_countries", "score_change_7d"],
     caveats: &[
-        "Nothing is trained: this is a base rate of past incidents with the measured trend.",
+        "This is a base rate of past incidents with the measured trend: nothing about it is trained.",
         "It tells countries apart, not days: history explains where blocks begin, not when.",
         "No accuracy is stated, because none was measured.",
     ],

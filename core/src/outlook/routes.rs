@@ -8,9 +8,10 @@ use super::level::{self, LEVELS, RISKS};
 use super::risk::{self, Known, MODEL, Risk};
 use super::scores::{Score, Scores};
 use crate::country::routes::input;
-use crate::country::{Detect, State, Subject, round, strictest};
+use crate::country::{Detect, State, Subject, strictest};
 use crate::deployment::{self, WhoAmI};
-use crate::forecast::{self, Ahead};
+use crate::forecast::model::{Model, NAME};
+use crate::forecast::{self, Ahead, ServedModel};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, Filter, Select, Status};
 use crate::starter::{self, Platform};
@@ -218,7 +219,11 @@ async fn learned_or_base(
         let factors = factors.into_iter().map(factor).collect();
         return Ok((Risk { daily, confidence, factors, caveats }, version, license));
     }
-    let risk = estimate(cx, country, subject, looked, trend, horizon).await?;
+    let mut risk = estimate(cx, country, subject, looked, trend, horizon).await?;
+    risk.caveats.push(match subject {
+        Some(_) => "Forecasts are learned for countries as a whole: of one target there is a base rate.".to_owned(),
+        None => forecast::no_model(cx).await?,
+    });
     let license = looked.map_or(starter::LICENCE.to_owned(), |looked| strictest(&looked.summary.sources));
     Ok((risk, MODEL.version.to_owned(), license))
 }
@@ -268,8 +273,8 @@ fn days(risk: &Risk, now: Timestamp) -> Vec<DayBody> {
         .map(|(day, (risk, cumulative))| DayBody {
             day,
             date: now.plus(i64::from(day) * DAY).to_date_text(),
-            risk: round(*risk),
-            cumulative: round(cumulative),
+            risk: forecast::fine(*risk),
+            cumulative: forecast::fine(cumulative),
         })
         .collect()
 }
@@ -304,8 +309,15 @@ pub struct ThreatBody {
     samples: u64,
     sources: Vec<String>,
     last_updated: String,
-    model_version: &'static str,
+    /// Of the forecast that is served beside the score.
+    model_version: String,
     license: String,
+}
+
+/// The version of what forecasts are made by: a learned model, else the base rate.
+async fn version(cx: &Cx) -> Result<String> {
+    let (served, _) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
+    Ok(served.map_or(MODEL.version.to_owned(), |(model, _)| model.version()))
 }
 
 async fn threat_level(cx: Cx) -> Result<Response> {
@@ -339,7 +351,7 @@ async fn threat_page(cx: &Cx) -> Result<Response> {
         samples: summary.recent,
         sources: summary.sources.iter().map(|source| source.source.clone()).collect(),
         last_updated: summary.newest.unwrap_or(summary.at).to_string(),
-        model_version: MODEL.version,
+        model_version: version(cx).await?,
         license: strictest(&summary.sources),
     })
 }
@@ -420,7 +432,8 @@ pub struct ScoresBody {
     /// Countries that are measured, but too little for a score.
     insufficient_data: usize,
     generated_at: String,
-    model_version: &'static str,
+    /// Of the forecast that is served beside the scores.
+    model_version: String,
     license: String,
 }
 
@@ -456,7 +469,7 @@ async fn scores_page(cx: &Cx) -> Result<Response> {
         min_confidence: least,
         insufficient_data,
         generated_at: cx.now().to_string(),
-        model_version: MODEL.version,
+        model_version: version(cx).await?,
         license,
     })
 }
@@ -469,34 +482,42 @@ fn least_confidence(cx: &Cx) -> Result<f64> {
         .ok_or_else(|| Error::bad_request("Query parameter `minConfidence` must be a number from 0 to 1."))
 }
 
-/// Names of spec intelligence 2.6. None was measured.
+/// Of the temporal hold-out of the served model; names of spec intelligence 2.6 first. Null was not measured.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Metrics {
+    /// Countries are never left out of training.
     loco_median_f1: Option<f64>,
+    /// A stratified split would let neighbouring days tell each other's labels.
     stratified_f1: Option<f64>,
     roc_auc: Option<f64>,
     brier: Option<f64>,
+    average_precision: Option<f64>,
+    brier_skill: Option<f64>,
+    ece: Option<f64>,
+    /// Skill where nothing had started for 30 days.
+    hard_brier_skill: Option<f64>,
+    /// Brier score of the rate of each country on the same days.
+    country_rate_brier: Option<f64>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelBody {
     model: &'static str,
-    version: &'static str,
+    version: String,
     algorithm: &'static str,
-    /// Null: nothing is trained.
+    /// Null when nothing is trained.
     trained_at: Option<String>,
     training_samples: u64,
-    /// With measurements.
+    /// Of the panel of the model; for base rates, those with measurements.
     countries: usize,
-    features: &'static [&'static str],
+    features: Vec<&'static str>,
     metrics: Metrics,
-    caveats: &'static [&'static str],
+    caveats: Vec<String>,
     sources: Vec<String>,
     /// The rule list that judges measurements.
     classifier_version: String,
-    /// Since this deployment exists.
     served_since: String,
     generated_at: String,
 }
@@ -505,24 +526,72 @@ async fn model_info(cx: Cx) -> Result<Response> {
     cx.kept(model_page(&cx)).await
 }
 
+/// What is said of a learned model.
+fn learned(cx: &Cx, model: &Model, since: Timestamp) -> ModelBody {
+    let held = &model.held_out;
+    let (from, to) = (forecast::date(held.from), forecast::date(held.to));
+    let mut caveats = vec![
+        format!("Figures are of a hold-out from {from} to {to} that training had not seen."),
+        "Most of the skill is telling countries apart; see hardBrierSkill for weeks after 30 quiet days.".to_owned(),
+        "It speaks of countries as a whole: predictions of one target are base rates.".to_owned(),
+    ];
+    if model.delay > 0 {
+        caveats.push(format!("It was trained to forecast with a history that is {} days late.", model.delay));
+    }
+    ModelBody {
+        model: NAME,
+        version: model.version(),
+        algorithm: "logistic regression with a ridge penalty, fitted by iteratively reweighted least squares",
+        trained_at: Some(model.trained.to_string()),
+        training_samples: model.rows,
+        countries: forecast::panel::countries().count(),
+        features: forecast::feature_names().collect(),
+        metrics: Metrics {
+            roc_auc: held.candidate.auc,
+            brier: held.candidate.brier,
+            average_precision: held.candidate.average_precision,
+            brier_skill: held.candidate.brier_skill,
+            ece: held.candidate.ece,
+            hard_brier_skill: held.hard.brier_skill,
+            country_rate_brier: held.country_rate.brier,
+            ..Metrics::default()
+        },
+        caveats,
+        sources: vec![crate::country::Source::AccessNow.id().to_owned()],
+        classifier_version: classifier(),
+        served_since: since.to_string(),
+        generated_at: cx.now().to_string(),
+    }
+}
+
+fn classifier() -> String {
+    format!("rules-{}", crate::country::RULES_VERSION)
+}
+
 async fn model_page(cx: &Cx) -> Result<Response> {
+    let (served, _) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
+    if let Some((model, since)) = served {
+        return Response::json(&learned(cx, &model, since));
+    }
     let all = runtime::query(&*cx.rt, world::actor().name, &Scores).await?;
     let deployment = runtime::query(&*cx.rt, deployment::actor().name, &WhoAmI).await?;
     let mut sources: Vec<String> = all.iter().flat_map(|(_, row)| row.sources.clone()).collect();
     sources.sort();
     sources.dedup();
+    let mut caveats: Vec<String> = MODEL.caveats.iter().map(|caveat| (*caveat).to_owned()).collect();
+    caveats.push(forecast::no_model(cx).await?);
     Response::json(&ModelBody {
         model: MODEL.name,
-        version: MODEL.version,
+        version: MODEL.version.to_owned(),
         algorithm: MODEL.algorithm,
         trained_at: None,
         training_samples: 0,
         countries: all.len(),
-        features: MODEL.features,
+        features: MODEL.features.to_vec(),
         metrics: Metrics::default(),
-        caveats: MODEL.caveats,
+        caveats,
         sources,
-        classifier_version: format!("rules-{}", crate::country::RULES_VERSION),
+        classifier_version: classifier(),
         served_since: deployment.map_or(cx.now(), |identity| identity.created).to_string(),
         generated_at: cx.now().to_string(),
     })

@@ -45,7 +45,8 @@ pub const FAMILIES: &[Family] = &[
 ];
 
 fn render_methodology(view: &View<'_>, _: &str) -> Result<Rendered> {
-    Rendered::json(&methodology(&summaries(view)?, view.settings, view.now))
+    let served = crate::forecast::served(view)?;
+    Rendered::json(&methodology(&summaries(view)?, served.as_ref(), view.settings, view.now))
 }
 
 /// The licence of our compilation, scores and text (interface section 1.3).

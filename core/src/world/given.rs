@@ -143,7 +143,7 @@ impl Operation for ForgetGiven {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         if !self.ids.is_empty() {
-            forecast::soon(turn)?;
+            forecast::forgotten(turn)?;
         }
         for id in self.ids {
             MARKS.delete(turn, &(self.country.clone(), self.source, id));

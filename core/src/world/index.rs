@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn the_published_numbers_are_those_that_decide() {
         let settings = crate::settings::Settings::default();
-        let body = serde_json::to_value(crate::world::methodology(&[], &settings, crate::Timestamp(0))).unwrap();
+        let body = serde_json::to_value(crate::world::methodology(&[], None, &settings, crate::Timestamp(0))).unwrap();
         let scoring = &body["methodology"]["scoring"];
         let number = |name: &str| scoring[name].as_u64().unwrap();
         for (name, from) in scoring["levels"].as_object().unwrap() {

@@ -18,7 +18,7 @@ use crate::time::{DAY, HOUR};
 use crate::verdict::constants as c;
 use crate::verdict::posterior::Calibration;
 use crate::verdict::{RULES, Technique};
-use crate::{Timestamp, analytics, anomaly, atlas, change, classifier, order, starter};
+use crate::{Timestamp, analytics, anomaly, atlas, change, classifier, forecast, order, starter};
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Methodology {
@@ -92,6 +92,7 @@ struct DataSource {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Model {
     classifier: ModelPart,
+    forecast: ForecastPart,
     calibration: CalibrationBody,
 }
 
@@ -101,6 +102,19 @@ struct ModelPart {
     #[serde(rename = "type")]
     kind: &'static str,
     rules_version: u32,
+    validation_note: &'static str,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ForecastPart {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Null while no model is served.
+    version: Option<String>,
+    /// Of the temporal hold-out of the served model.
+    auc_roc: Option<f64>,
+    recall: Option<f64>,
     validation_note: &'static str,
 }
 
@@ -173,7 +187,12 @@ const LIMITATIONS: &[&str] = &[
 ];
 
 /// The methodology with the state of the data.
-pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Timestamp) -> Methodology {
+pub fn methodology(
+    summaries: &[CountrySummary],
+    served: Option<&forecast::model::Model>,
+    settings: &Settings,
+    now: Timestamp,
+) -> Methodology {
     let base = settings.public_url.trim_end_matches('/');
     let contributing: Vec<_> = summaries.iter().flat_map(|summary| summary.sources.clone()).collect();
     let sources = || Source::OF_VOTES.into_iter().map(|source| data_source(source, summaries, settings));
@@ -193,7 +212,7 @@ pub fn methodology(summaries: &[CountrySummary], settings: &Settings, now: Times
             overview: OVERVIEW,
             data_sources: order::gather(sources().chain([starter_source()])),
             data_sources_list: sources().map(|(_, source)| source).chain([starter_source().1]).collect(),
-            model: model(),
+            model: model(served),
             scoring: scoring(summaries),
             constants: constants(),
             changes: change::constants::TABLE.iter().map(|constant| (constant.name, constant.value)).collect(),
@@ -265,7 +284,19 @@ fn starter_source() -> (&'static str, DataSource) {
     ("starter", body)
 }
 
-fn model() -> Model {
+fn forecasts(served: Option<&forecast::model::Model>) -> ForecastPart {
+    ForecastPart {
+        kind: "logistic regression by iteratively reweighted least squares on imported shutdown tables; base rates of \
+            incidents without one",
+        version: served.map(forecast::model::Model::version),
+        auc_roc: served.and_then(|model| model.held_out.candidate.auc),
+        recall: served.and_then(|model| model.alerts).and_then(|alerts| alerts.recall()),
+        validation_note: "Figures are of a year that training had not seen; recall is that of alerts at 0.5. \
+            `heliograph backtest` prints those of past years, with the hard cases beside.",
+    }
+}
+
+fn model(served: Option<&forecast::model::Model>) -> Model {
     let calibration = Calibration::cold_start();
     Model {
         classifier: ModelPart {
@@ -274,6 +305,7 @@ fn model() -> Model {
             validation_note: "Ratios marked as published come from 126 adjudicated measurements; all others are the \
                 project's choice. Probabilities use the published calibration; none is fitted on this deployment's data.",
         },
+        forecast: forecasts(served),
         calibration: CalibrationBody {
             source: calibration.source,
             intercept: calibration.intercept,
@@ -376,7 +408,7 @@ mod tests {
     /// The methodology has what change detection computes with, from the same constants.
     #[test]
     fn every_number_of_change_detection_is_published() {
-        let body = serde_json::to_value(methodology(&[], &Settings::default(), Timestamp(0))).unwrap();
+        let body = serde_json::to_value(methodology(&[], None, &Settings::default(), Timestamp(0))).unwrap();
         let published = body["methodology"]["changes"].as_object().unwrap();
         assert_eq!(published.len(), change::constants::TABLE.len());
         assert_eq!(published["MERGE_GAP"], change::constants::MERGE_GAP as f64);

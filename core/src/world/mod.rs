@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
 use crate::kv::{Direction, Row, Table};
-use crate::{Result, Timestamp, analytics, outlook};
+use crate::{Result, Timestamp, analytics, forecast, outlook};
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Summarize>(),
@@ -278,6 +278,7 @@ impl Operation for Summarize {
         }
         if let Some(summary) = self.summary {
             outlook::scores::note(turn, &summary)?;
+            forecast::note(turn, &summary)?;
             let key = (self.country,);
             let before = COUNTRIES.get(turn, &key)?;
             COUNTRIES.put(turn, &key, &summary)?;

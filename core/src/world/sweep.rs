@@ -85,6 +85,9 @@ impl Operation for StartSweep {
         if let Some(running) = SWEEPS.get(turn, &(key,))?.filter(|sweep| sweep.done < sweep.countries) {
             return Ok(running);
         }
+        if matches!(self.task, Task::DropSource(_)) {
+            crate::forecast::source_dropped(turn)?;
+        }
         let countries = u32::try_from(self.countries.len()).unwrap_or(u32::MAX);
         let sweep = Sweep { started: turn.now, countries, ..Sweep::default() };
         SWEEPS.put(turn, &(key,), &sweep)?;

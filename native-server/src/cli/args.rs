@@ -199,8 +199,22 @@ pub struct Backtest {
 pub enum ForecastCommand {
     /// Learn a model now. It is served only when it is better on a temporal hold-out.
     Train,
+    /// Judge forecasts whose week is over, and make today's anew; this happens every day by itself.
+    Calibrate,
     /// List what was served, newest first: version, time of training, reason.
     Models,
+    /// Serve a kept model, if it is better than the served one on days that neither has seen.
+    Promote {
+        /// Its number.
+        number: u32,
+    },
+    /// List reports of outcomes, newest first: number, time, country, day of the forecast, outcome, words.
+    Reports,
+    /// Take back a report of an outcome that was wrong.
+    DropReport {
+        /// Its number.
+        number: u64,
+    },
     /// Serve an earlier model again.
     Rollback {
         /// Number of the model; the one before the served one without it.

@@ -9,11 +9,12 @@ use std::path::Path;
 use heliograph_core::Timestamp;
 use heliograph_core::country::Source;
 use heliograph_core::event;
+use heliograph_core::forecast::Known;
 use heliograph_core::forecast::backtest::{Backtest, Part, backtest, complete_until};
-use heliograph_core::forecast::history::{History, Start, start};
+use heliograph_core::forecast::history::{Beside, History, Start, start};
 use heliograph_core::forecast::metrics::Figures;
 use heliograph_core::runtime;
-use heliograph_core::world::{self, EventHistory, EventMark};
+use heliograph_core::world::{self, EventMark};
 
 use super::args::{self, Common};
 use super::client::Client;
@@ -28,10 +29,14 @@ pub fn run(common: &Common, command: &args::Backtest) -> Result<(), String> {
     let to = command.last.as_deref().unwrap_or_default();
     let to: i64 = to.parse().map_err(|_| format!("--to takes a year, not {to:?}"))?;
     let now = clock::now();
-    let starts = if is_table(&common.data)? { of_table(&common.data, now)? } else { of_data(common)? };
+    let (starts, beside) = match is_table(&common.data)? {
+        true => (of_table(&common.data, now)?, Beside::default()),
+        false => of_data(common)?,
+    };
     let today = i32::try_from(now.day()).map_err(|_| "the clock is wrong")?;
     let history = History::new(starts, today)
-        .ok_or("there is no shutdown history: `heliograph import shutdowns FILE` first, or name a table with --data")?;
+        .ok_or("there is no shutdown history: `heliograph import shutdowns FILE` first, or name a table with --data")?
+        .with(beside);
     let found = backtest(&history, command.from, to, complete_until(&history, today))?;
     if command.json {
         println!("{}", serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?);
@@ -61,15 +66,13 @@ fn of_table(path: &Path, now: Timestamp) -> Result<Vec<(String, Start)>, String>
     Ok(marks.filter_map(|(country, mark)| Some((country, start(Source::AccessNow.code(), &mark)?))).collect())
 }
 
-fn of_data(common: &Common) -> Result<Vec<(String, Start)>, String> {
+fn of_data(common: &Common) -> Result<(Vec<(String, Start)>, Beside), String> {
     // `--to` is a year here.
     let client = Client::open(&Common { to: None, ..common.clone() }, false)?;
     let (tokio, rt) = client.deployment().ok_or("this needs the data file")?;
-    let asked = EventHistory { country: None };
-    let marks = tokio
-        .block_on(runtime::query(&*rt, world::actor().name, &asked))
-        .map_err(|error| error.into_details().message.into_owned())?;
-    Ok(marks.into_iter().filter_map(|(country, source, mark)| Some((country, start(source, &mark)?))).collect())
+    tokio
+        .block_on(runtime::query(&*rt, world::actor().name, &Known))
+        .map_err(|error| error.into_details().message.into_owned())
 }
 
 fn number(value: Option<f64>) -> String {

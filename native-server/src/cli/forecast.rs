@@ -1,7 +1,7 @@
 //! `heliograph forecast`: the models of the shutdown forecast.
 
 use bytes::Bytes;
-use heliograph_core::forecast::{RollbackRequest, ToldBody};
+use heliograph_core::forecast::{PromoteRequest, RollbackRequest, ToldBody};
 use http::Method;
 use serde_json::Value;
 
@@ -13,6 +13,25 @@ pub fn run(common: &Common, command: &ForecastCommand) -> Result<(), String> {
     match command {
         ForecastCommand::Train => {
             say(client.request(Method::POST, "/v1/admin/forecast/train", Bytes::new())?.read()?);
+        }
+        ForecastCommand::Calibrate => {
+            say(client.request(Method::POST, "/v1/admin/forecast/calibrate", Bytes::new())?.read()?);
+        }
+        ForecastCommand::Promote { number } => {
+            say(client.post("/v1/admin/forecast/promote", &PromoteRequest { number: *number })?);
+        }
+        ForecastCommand::Reports => {
+            let found: Value = client.get("/v1/admin/forecast/reports?limit=1000")?;
+            for row in found.get("reports").and_then(Value::as_array).into_iter().flatten() {
+                let number = row.get("queue_id").and_then(Value::as_u64).unwrap_or_default();
+                let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("-");
+                let (day, outcome) = (text("eval_date"), text("outcome"));
+                println!("{number}\t{}\t{}\t{day}\t{outcome}\t{}", text("at"), text("country"), text("what_happened"));
+            }
+        }
+        ForecastCommand::DropReport { number } => {
+            let _: Value = client.delete(&format!("/v1/admin/forecast/reports/{number}"))?;
+            println!("report {number} is taken back");
         }
         ForecastCommand::Rollback { number, reason } => {
             let body = RollbackRequest { number: *number, reason: reason.clone() };
