@@ -29,6 +29,7 @@ fn auth(route: &Route) -> &'static str {
         Auth::Admin | Auth::SignedAdmin => "admin",
         Auth::Signed => "signed",
         Auth::SignedOrAdmin => "signed-or-admin",
+        Auth::Token => "token",
     }
 }
 

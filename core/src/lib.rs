@@ -25,6 +25,7 @@
 //! | [`fetch`] | asking sources with a public interface, off by default |
 //! | [`incidents`] | what happened, from when to when, and how we know |
 //! | [`outlook`] | threat levels, scores, and what may come |
+//! | [`probe`] | the probe network: nodes, their submissions, what they found |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`order`] | sorting and gathering without a copy of the algorithm per type |
@@ -61,6 +62,7 @@ pub mod measurement;
 pub mod moving;
 pub mod order;
 pub mod outlook;
+pub mod probe;
 pub mod reference;
 pub mod relay;
 pub mod roster;

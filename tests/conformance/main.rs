@@ -42,6 +42,7 @@ mod messages;
 mod methodology;
 mod outlook;
 mod pins;
+mod probes;
 mod rates;
 mod registration;
 mod relay_attest;
@@ -115,6 +116,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("methodology", methodology::CASES),
     ("outlook", outlook::CASES),
     ("pins", pins::CASES),
+    ("probes", probes::CASES),
     ("rates", rates::CASES),
     ("registration", registration::CASES),
     ("relay_capabilities", relay_capabilities::CASES),

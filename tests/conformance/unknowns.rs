@@ -55,6 +55,15 @@ const TRIED: &[(&str, &str, &str, Wanted)] = &[
     ("/v1/isp/compare", "asns", "/v1/isp/compare?asns=64510,64511", Says("/missing", "[\"AS64510\",\"AS64511\"]")),
     ("/v1/isp/index", "country", "/v1/isp/index?country=ZZ", Missing),
     ("/v1/isp/{asn}/profile", "asn", "/v1/isp/AS64511/profile", Missing),
+    ("/v1/probe/domain/{domain}", "domain", "/v1/probe/domain/nobody.example", Says("/nodes", "[]")),
+    ("/v1/probe/domain/{domain}/history", "domain", "/v1/probe/domain/nobody.example/history", Says("/points", "[]")),
+    (
+        "/v1/probe/domain/{domain}/history",
+        "country",
+        "/v1/probe/domain/a.example/history?country=ZZ",
+        Says("/points", "[]"),
+    ),
+    ("/v1/probe/domains", "country", "/v1/probe/domains?country=ZZ", Says("/country_domains", "[]")),
     ("/v1/measurement/intent-profile", "country", "/v1/measurement/intent-profile?country=ZZ", Missing),
     ("/v1/measurement/network-depth", "country", "/v1/measurement/network-depth?country=ZZ", Missing),
     ("/v1/measurement/techniques", "country", "/v1/measurement/techniques?country=ZZ", Missing),
@@ -96,8 +105,16 @@ fn every_endpoint_with_an_unknown_name_says_so(suite: &Suite) {
 fn every_endpoint_that_takes_such_a_name_is_tried(suite: &Suite) {
     let names = ["country", "country_code", "code", "domain", "asn", "asns", "platform", "service", "id"];
     let groups = ["/data/", "/hydra/", "/v1/accessibility", "/v1/censorship", "/v1/incidents", "/v1/isp"];
-    let more =
-        ["/v1/measurement", "/v1/platform", "/v1/topic", "/v1/vpn", "/v1/forecast", "/v1/elections", "/v1/atlas"];
+    let more = [
+        "/v1/measurement",
+        "/v1/platform",
+        "/v1/probe",
+        "/v1/topic",
+        "/v1/vpn",
+        "/v1/forecast",
+        "/v1/elections",
+        "/v1/atlas",
+    ];
     let document = suite.client().get("/openapi.json").expect(200);
     let mut seen = 0;
     for (path, methods) in document["paths"].as_object().unwrap() {

@@ -60,10 +60,12 @@ pub enum Kind {
     Relay,
     /// One: wallets, transfers, escrows.
     Ledger,
+    /// Eight shards of node ids: probes, their submissions and what they found.
+    Probe,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 13] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -76,6 +78,7 @@ impl Kind {
         Kind::Attestation,
         Kind::Relay,
         Kind::Ledger,
+        Kind::Probe,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -92,6 +95,7 @@ impl Kind {
             Kind::Attestation => "attestation",
             Kind::Relay => "relay",
             Kind::Ledger => "ledger",
+            Kind::Probe => "probe",
         }
     }
 
@@ -224,7 +228,8 @@ mod tests {
                 "channel/x",
                 "attestation/x",
                 "relay/x",
-                "ledger/x"
+                "ledger/x",
+                "probe/x"
             ]
         );
         for name in names {

@@ -9,6 +9,7 @@
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
 //! | `changes` | when blocking began and ended: incidents, by timer |
+//! | `probed` | measurements of probes: which of them count, and what they say of the probe |
 //! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
@@ -39,6 +40,7 @@ mod inbox;
 mod instrument;
 mod lists;
 mod packed;
+pub(crate) mod probed;
 mod refresh;
 mod rollup;
 pub(crate) mod routes;
@@ -102,6 +104,9 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetActive>(),
     operation::<attested::SetAttested>(),
     operation::<attested::EndAttestations>(),
+    operation::<probed::AddProbed>(),
+    operation::<probed::SetProbe>(),
+    operation::<probed::CompareProbes>(),
     query::<FoldPreview>(),
     query::<ListedPreview>(),
     query::<EventsPreview>(),

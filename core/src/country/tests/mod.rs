@@ -8,6 +8,7 @@ mod endpoints;
 mod incidents;
 mod kenya;
 mod one_more;
+mod probes;
 mod removals;
 mod reported;
 mod rollup;
