@@ -32,6 +32,7 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Attestation => 10,
         Kind::Relay => 11,
         Kind::Ledger => 12,
+        Kind::Probe => 13,
     }
 }
 
