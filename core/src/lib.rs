@@ -27,6 +27,7 @@
 //! | [`alert`] | who hears of incidents by webhook |
 //! | [`incidents`] | what happened, from when to when, and how we know |
 //! | [`outlook`] | threat levels, scores, and what may come |
+//! | [`probe`] | the probe network: nodes, their submissions, what they found |
 //! | [`reference`](mod@reference) | imported reference data: fingerprints, categories, networks |
 //! | [`import`](mod@import) | streams of any supported kind, to the actors that keep them |
 //! | [`order`] | sorting and gathering without a copy of the algorithm per type |
@@ -68,6 +69,7 @@ pub mod measurement;
 pub mod moving;
 pub mod order;
 pub mod outlook;
+pub mod probe;
 pub mod reference;
 pub mod relay;
 pub mod roster;

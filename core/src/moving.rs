@@ -32,7 +32,8 @@ pub const MAX_LOAD: usize = 8 << 20;
 /// Actors of a load that are written at once, so that they share commits.
 const AT_ONCE: usize = 32;
 /// Kinds whose actors come from use; a deployment without them is empty.
-const USED: [Kind; 6] = [Kind::Agent, Kind::Account, Kind::Country, Kind::Channel, Kind::Attestation, Kind::Relay];
+const USED: [Kind; 7] =
+    [Kind::Agent, Kind::Account, Kind::Country, Kind::Channel, Kind::Attestation, Kind::Relay, Kind::Probe];
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/admin/dump/header", handler!(header))

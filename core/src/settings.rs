@@ -154,6 +154,8 @@ settings! {
     signups_per_day: u32 = "1000";
     /// Agent registrations per client address and hour.
     registrations_per_hour: u32 = "100000";
+    /// Registrations of probes per client address and hour.
+    probes_per_hour: u32 = "1000";
     /// Disputes of incidents per client address and hour.
     disputes_per_hour: u32 = "20";
     /// Requests per minute and client address on accessibility routes (interface section 8).
@@ -308,6 +310,7 @@ impl Settings {
         raise("pay_writes_per_address", &mut self.pay_writes_per_address, 600);
         raise("faucet_per_address", &mut self.faucet_per_address, 3);
         raise("signups_per_day", &mut self.signups_per_day, 20);
+        raise("probes_per_hour", &mut self.probes_per_hour, 5);
         raise("registrations_per_hour", &mut self.registrations_per_hour, 60);
     }
 }

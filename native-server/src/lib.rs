@@ -16,6 +16,7 @@
 //! | [`config`] | settings from flags, environment, file and defaults |
 //! | [`keyfile`] | master keys and operator key beside the data file |
 //! | `evaluate` | how well the classifier does on labels |
+//! | [`probe`] | a measuring client for the probe network |
 //! | [`cli`] | the command line |
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod fetch;
 pub mod keyfile;
 mod maintenance;
 mod outgoing;
+pub mod probe;
 mod refusal;
 mod rotation;
 pub mod runtime;

@@ -46,6 +46,7 @@ mod messages;
 mod methodology;
 mod outlook;
 mod pins;
+mod probes;
 mod rates;
 mod recorded;
 mod registration;
@@ -128,6 +129,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("methodology", methodology::CASES),
     ("outlook", outlook::CASES),
     ("pins", pins::CASES),
+    ("probes", probes::CASES),
     ("rates", rates::CASES),
     ("recorded", recorded::CASES),
     ("registration", registration::CASES),

@@ -40,7 +40,7 @@ impl Probe {
         let open = suite.rough();
         let client = match route.auth {
             // What is signed is in the body, and none of these is.
-            Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin => open,
+            Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin | Auth::Token => open,
             Auth::Key => open.key(ADMIN_KEY),
             Auth::Agent => Agent::server_side(&open).client,
             Auth::Admin => open.admin(),

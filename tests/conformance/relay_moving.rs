@@ -179,6 +179,7 @@ fn scene(client: &Client) -> Scene {
     let list = "/v1/admin/import/fingerprints?list=blockpage_signatures";
     client.admin().send("POST", list, None, signature.as_bytes()).expect(200);
     crate::incidents::with_three(client);
+    crate::probes::Node::register(client, &json!({ "country": "NO" }));
     Operator::new(client, "grant").act("grant", json!({ "did": ada.did, "amount_micro": 77 })).expect(200);
     Scene { ada, bob, sdk, channel, task, key: text(&key, "api_key").to_owned() }
 }

@@ -56,6 +56,15 @@ const TRIED: &[(&str, &str, &str, Wanted)] = &[
     ("/v1/isp/compare", "asns", "/v1/isp/compare?asns=64510,64511", Says("/missing", "[\"AS64510\",\"AS64511\"]")),
     ("/v1/isp/index", "country", "/v1/isp/index?country=ZZ", Missing),
     ("/v1/isp/{asn}/profile", "asn", "/v1/isp/AS64511/profile", Missing),
+    ("/v1/probe/domain/{domain}", "domain", "/v1/probe/domain/nobody.example", Says("/nodes", "[]")),
+    ("/v1/probe/domain/{domain}/history", "domain", "/v1/probe/domain/nobody.example/history", Says("/points", "[]")),
+    (
+        "/v1/probe/domain/{domain}/history",
+        "country",
+        "/v1/probe/domain/a.example/history?country=ZZ",
+        Says("/points", "[]"),
+    ),
+    ("/v1/probe/domains", "country", "/v1/probe/domains?country=ZZ", Says("/country_domains", "[]")),
     ("/v1/measurement/intent-profile", "country", "/v1/measurement/intent-profile?country=ZZ", Missing),
     ("/v1/measurement/network-depth", "country", "/v1/measurement/network-depth?country=ZZ", Missing),
     ("/v1/measurement/techniques", "country", "/v1/measurement/techniques?country=ZZ", Missing),
@@ -109,6 +118,7 @@ fn every_endpoint_that_takes_such_a_name_is_tried(suite: &Suite) {
     let more = [
         "/v1/measurement",
         "/v1/platform",
+        "/v1/probe",
         "/v1/topic",
         "/v1/vpn",
         "/v1/forecast",

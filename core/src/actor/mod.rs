@@ -60,12 +60,14 @@ pub enum Kind {
     Relay,
     /// One: wallets, transfers, escrows.
     Ledger,
+    /// Eight shards of node ids: probes, their submissions and what they found.
+    Probe,
     /// One: who is to hear of which incidents.
     Alert,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 14] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -78,6 +80,7 @@ impl Kind {
         Kind::Attestation,
         Kind::Relay,
         Kind::Ledger,
+        Kind::Probe,
         Kind::Alert,
     ];
 
@@ -95,6 +98,7 @@ impl Kind {
             Kind::Attestation => "attestation",
             Kind::Relay => "relay",
             Kind::Ledger => "ledger",
+            Kind::Probe => "probe",
             Kind::Alert => "alert",
         }
     }
@@ -239,6 +243,7 @@ mod tests {
                 "attestation/x",
                 "relay/x",
                 "ledger/x",
+                "probe/x",
                 "alert/x"
             ]
         );

@@ -64,6 +64,7 @@ const MODULES: &[&[Entry]] = &[
     crate::relay::ENTRIES,
     crate::channel::ENTRIES,
     crate::attestation::ENTRIES,
+    crate::probe::ENTRIES,
     crate::ledger::ENTRIES,
     crate::directory::ENTRIES,
     crate::directory::search::ENTRIES,

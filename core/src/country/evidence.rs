@@ -7,6 +7,7 @@ use super::Source;
 use super::distinct::Distinct;
 use super::instrument::{self, InstrumentFault};
 use super::packed;
+use super::probed;
 use super::rollup::{self, Prefix};
 use super::subject::is_messaging;
 use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, NetworkRow, OUTSIDE, PRIORS, ROLLED, TARGETS};
@@ -108,8 +109,18 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Every stored measurement of a series in `[from, to)`, judged, in the order of their days.
+/// Every stored measurement of a series in `[from, to)`, judged, in the order of their days. Of those of probes the
+/// confirmed ones say something ([`probed`]).
 pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
+    // Probes are compared in whole spans.
+    let mut seen = read_raw(view, key, probed::begin_of_span(from), to)?;
+    probed::confirm(view, &mut seen)?;
+    seen.retain(|seen: &Seen| seen.session.hour * HOUR > from.0 - HOUR);
+    Ok(seen)
+}
+
+/// As [`read`], with all that probes say.
+pub(super) fn read_raw(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
     let first = u32::try_from(from.day()).unwrap_or(0);
     let last = u32::try_from(to.day()).unwrap_or(0);
     let mut seen = Vec::new();

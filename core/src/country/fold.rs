@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::Source;
 use super::packed::{self, CellKey, HASH_LEN, Kept, Loaded};
 use super::rollup::{self, PREFIX_LEN, Prefix};
 use super::tables::{
@@ -362,7 +363,8 @@ impl<'a> Totals<'a> {
             firsts.entry(cell.source).and_modify(|day| *day = cell.day.min(*day)).or_insert(cell.day);
             source.last_hour = source.last_hour.max(last_hour(cell));
         }
-        if change.hours != [0; 24] {
+        // Volunteers come and go; that their probes fall silent says nothing.
+        if change.hours != [0; 24] && cell.source != Source::Probe.code() {
             let volume = self.volumes.entry((cell.day, cell.source)).or_default().entry(cell.asn).or_default();
             volume.iter_mut().zip(change.hours).for_each(|(sum, more)| *sum += more);
         }

@@ -10,6 +10,7 @@
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
 //! | `changes` | when blocking began and ended: incidents, by timer |
 //! | `days` | the measured days of each series, for the world |
+//! | `probed` | measurements of probes: which of them count, and what they say of the probe |
 //! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
 //! | `distinct` | counting measurements |
@@ -41,6 +42,7 @@ mod inbox;
 mod instrument;
 mod lists;
 mod packed;
+pub(crate) mod probed;
 mod refresh;
 mod rollup;
 pub(crate) mod routes;
@@ -108,6 +110,9 @@ pub const ENTRIES: &[Entry] = &[
     operation::<TellAllDays>(),
     operation::<attested::SetAttested>(),
     operation::<attested::EndAttestations>(),
+    operation::<probed::AddProbed>(),
+    operation::<probed::SetProbe>(),
+    operation::<probed::CompareProbes>(),
     query::<FoldPreview>(),
     query::<ListedPreview>(),
     query::<EventsPreview>(),

@@ -233,9 +233,14 @@ impl Operation for Recompute {
         if META.get(turn, &())?.is_some() {
             META.put(turn, &(), &Meta { rules_version: RULES_VERSION })?;
         }
-        let now = turn.now;
-        turn.schedule("requeue", now, &Requeue { after: None })
+        all_again(turn)
     }
+}
+
+/// Judges every target again.
+pub(super) fn all_again(turn: &mut Turn<'_>) -> Result<()> {
+    let now = turn.now;
+    turn.schedule("requeue", now, &Requeue { after: None })
 }
 
 fn count_recomputed(turn: &mut Turn<'_>, before: Option<&TargetSummary>, after: &TargetSummary) -> Result<()> {

@@ -21,6 +21,8 @@ pub enum Source {
     Outages = 6,
     /// Counts of days that OONI summed up; apart from its measurements, and removed apart.
     OoniCounts = 7,
+    /// Probes that volunteers and the operator run for this deployment.
+    Probe = 8,
 }
 
 /// What a source is, in words.
@@ -43,7 +45,7 @@ const fn facts(
 }
 
 impl Source {
-    pub const ALL: [Source; 7] = [
+    pub const ALL: [Source; 8] = [
         Source::Ooni,
         Source::CensoredPlanet,
         Source::AccessNow,
@@ -51,9 +53,10 @@ impl Source {
         Source::Radar,
         Source::Outages,
         Source::OoniCounts,
+        Source::Probe,
     ];
     /// Those whose measurements become votes.
-    pub const OF_VOTES: [Source; 2] = [Source::Ooni, Source::CensoredPlanet];
+    pub const OF_VOTES: [Source; 3] = [Source::Ooni, Source::CensoredPlanet, Source::Probe];
 
     pub const fn code(self) -> u8 {
         self as u8
@@ -112,6 +115,13 @@ impl Source {
                 "counts of days",
                 "CC-BY-NC-SA-4.0",
                 "https://api.ooni.org/",
+            ),
+            Source::Probe => facts(
+                "probe",
+                "Probe network",
+                "measurements of this deployment's own probes, counted where others confirm them",
+                "CC-BY-4.0",
+                "",
             ),
         }
     }

@@ -49,7 +49,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
     let refuse = |error: Error| Box::new(Response::error(error));
     match route.auth {
-        Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin => {
+        Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin | Auth::Token => {
             Ok(Admitted { caller: Caller::Public, budget: public_budget(rt, route, request)? })
         }
         Auth::Admin => {
@@ -169,6 +169,7 @@ fn public_budget(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<O
         Limit::Incidents => ("incidents", Rate::per_minute(settings.incidents_per_minute)),
         Limit::Registration => ("registration", Rate::per(settings.registrations_per_hour, 60)),
         Limit::Disputes => ("disputes", Rate::per(settings.disputes_per_hour, 60)),
+        Limit::Probes => ("probes", Rate::per(settings.probes_per_hour, 60)),
         Limit::Signup => ("signup", Rate::per(settings.signups_per_day, 24 * 60)),
         Limit::PayRead => ("pay reads", Rate::per_minute(settings.pay_reads_per_minute)),
         Limit::PayWrite => ("pay writes", Rate::per_minute(settings.pay_writes_per_address)),

@@ -26,6 +26,8 @@ pub enum Auth {
     SignedOrAdmin,
     /// The signature of an admin key of the ledger.
     SignedAdmin,
+    /// The token of a probe, which the handler checks.
+    Token,
 }
 
 /// Which budget a request draws on.
@@ -50,6 +52,8 @@ pub enum Limit {
     Disputes,
     /// Reports of outcomes per key and hour.
     Reports,
+    /// Registrations of probes per client address and hour.
+    Probes,
     /// Key sign-ups per client address and day.
     Signup,
     /// Reads of the ledger per client address.
@@ -192,7 +196,7 @@ impl Route {
         self
     }
 
-    /// Takes a signature inside the body instead of a key; or nothing, where `auth` says so.
+    /// Takes a signature inside the body, or the token of a probe, instead of a key; or nothing, where `auth` says so.
     pub const fn signed(mut self, auth: Auth) -> Self {
         self.auth = auth;
         self

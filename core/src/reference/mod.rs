@@ -37,6 +37,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<ReferenceEpoch>(),
     query::<FingerprintSet>(),
     query::<Lists>(),
+    query::<Sites>(),
     query::<Names>(),
     query::<ListedPlatforms>(),
 ];
@@ -202,6 +203,24 @@ impl Query for Lists {
     fn run(self, view: &View<'_>) -> Result<Vec<(String, u64)>> {
         let rows = LISTS.scan(view, &LISTS.range(), Direction::Ascending, usize::MAX)?;
         Ok(rows.into_iter().map(|((list,), sites)| (list, sites.0.len() as u64)).collect())
+    }
+}
+
+/// The first sites of a list with their categories.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Sites {
+    pub list: String,
+    pub limit: u32,
+}
+
+impl Query for Sites {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "sites";
+    type Reply = Vec<(String, String)>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<(String, String)>> {
+        let sites = LISTS.get(view, &(self.list,))?.unwrap_or_default().0;
+        Ok(sites.into_iter().take(self.limit as usize).collect())
     }
 }
 

@@ -111,4 +111,23 @@ constants! {
     INSTRUMENT_SPAN: i64 = 6;
     /// Sessions each side needs before the versions are compared. Our choice.
     INSTRUMENT_SESSIONS: usize = 5;
+
+    /// Probes are compared within spans of so many hours (ruling intelligence 25).
+    PROBE_SPAN: i64 = 6;
+    /// What probes say is confirmed by so many independent voters. Our choice.
+    PROBE_VOTERS: usize = 2;
+    /// ... of so much weight together: two whose trust is not known yet. Our choice.
+    PROBE_WEIGHT: f64 = 1.0;
+    /// ... and by this share of all weight, above two of three (ruling intelligence 25).
+    PROBE_MAJORITY: f64 = 0.75;
+    /// A probe is measured by so many others, or by another source. Our choice: two may both lie.
+    PROBE_REFERENCE_VOTERS: usize = 3;
+    /// The trust at which a probe says nothing any more. Our choice.
+    PROBE_FLOOR_TRUST: f64 = 0.25;
+    /// The trust from which a probe speaks with full weight. Our choice.
+    PROBE_FULL_TRUST: f64 = 0.75;
+    /// A probe is fresh, and without weight, for so long, microseconds. Our choice.
+    PROBE_FRESH: i64 = 3 * DAY;
+    /// ... and until it measured on so many days. Our choice.
+    PROBE_FRESH_DAYS: u32 = 3;
 }

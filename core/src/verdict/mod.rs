@@ -7,12 +7,14 @@
 //! | [`technique`] | the taxonomy of techniques and its wire names |
 //! | [`evaluate`] | merged outcome of one measurement to rule and vote |
 //! | [`classify`](mod@classify) | one raw document to accessible / blocked / down / unknown |
+//! | [`confirm`] | which measurements of volunteers' probes may vote |
 //! | [`window`] | measurements of a series to votes, and the window that counts at a time T |
 //! | [`network`] | verdict of one network |
 //! | [`national`] | verdict of a country |
 //! | [`posterior`] | Beta intervals and calibrated probability |
 
 pub mod classify;
+pub mod confirm;
 pub mod constants;
 pub mod evaluate;
 pub mod national;

@@ -74,6 +74,7 @@ const LABELS: &str = "OONI labels (methods 3.1)";
 const RULING: &str = "ruling intelligence 5";
 const FASTPATH: &str = "fastpath sensitivity and specificity (methods 3.1)";
 const OURS: &str = "our choice";
+const CONFIRM: &str = "ruling intelligence 25";
 
 use Technique as T;
 
@@ -170,6 +171,16 @@ rules! {
         "Something failed, with none of the controls of ruling intelligence 4.";
     RemoteMatch = 50, "remote.match", Clear, -0.48, false, None, OURS,
         "A server in the country, asked from outside, answers as for its controls (ratio of the fastpath).";
+    ProbeUnconfirmed = 51, "probe.unconfirmed", Masked, 0.0, false, None, CONFIRM,
+        "A volunteer's probe says so, and no other probe or source on the same network in the same six hours agrees.";
+    ProbeDnsDiffers = 52, "probe.dns.differs", Blocked, 1.5, true, Some(T::DnsInjection), OURS,
+        "A probe gets other addresses from its resolver than from a public one.";
+    ProbeSni = 53, "probe.sni.other_name_ok", Blocked, 1.6, false, Some(T::TlsResetSni), OURS,
+        "A probe's handshake fails with the name of the site and works with another one on the same address.";
+    ProbeBlockpage = 54, "probe.blockpage", Blocked, 2.0, false, Some(T::HttpBlockpage), OURS,
+        "A probe gets a page with the fingerprint of a known block page.";
+    ProbeRedirect = 55, "probe.redirect", Masked, 0.6, false, Some(T::HttpRedirect), OURS,
+        "A probe is led to another site, whose page has no known fingerprint.";
 }
 
 impl RuleId {

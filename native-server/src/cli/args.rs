@@ -70,6 +70,8 @@ pub enum Command {
     /// Make, list and end peers: relays that this one exchanges messages with.
     #[command(subcommand)]
     Peers(PeersCommand),
+    /// Measure sites from this host's own network for the probe network of a server.
+    Probe(Probe),
     /// Look at, check and copy the data file.
     #[command(subcommand)]
     Db(DbCommand),
@@ -126,6 +128,7 @@ pub const SOURCES: [&str; 12] = [
     "ioda",
     "cloudflare-radar",
     "outages",
+    "probe",
     "blocklist",
     "asn",
     "test-list",
@@ -160,6 +163,56 @@ pub struct Import {
     /// Count, change nothing.
     #[arg(long)]
     pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Probe {
+    /// Address of the server that gets the results.
+    pub server: String,
+    /// Folder of the identity, and of results that wait to be sent.
+    #[arg(long, value_name = "FOLDER", default_value = "heliograph-probe")]
+    pub state: PathBuf,
+    /// Country of this host, such as NO; without it results count for no country.
+    #[arg(long, value_name = "CC", default_value = "XX")]
+    pub country: String,
+    #[arg(long)]
+    pub city: Option<String>,
+    /// Number of the network that this host is in; without it results count for no network.
+    #[arg(long, value_name = "NUMBER")]
+    pub asn: Option<u32>,
+    /// You read what is printed without it, and agree.
+    #[arg(long)]
+    pub consent: bool,
+    /// This host pays for its traffic: measure nothing.
+    #[arg(long, env = "HELIOGRAPH_PROBE_METERED")]
+    pub metered: bool,
+    /// Measure on a metered host all the same.
+    #[arg(long)]
+    pub allow_metered: bool,
+    /// Measure once and end.
+    #[arg(long)]
+    pub once: bool,
+    /// Seconds between two cycles, at least 300; up to a fifth more or less.
+    #[arg(long, value_name = "SECONDS", default_value_t = 900)]
+    pub interval: u64,
+    /// Sites per cycle.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    pub sites: usize,
+    /// Milliseconds between two sites; up to a fifth more or less.
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 1_500)]
+    pub pause: u64,
+    /// Milliseconds of patience with each step.
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 10_000)]
+    pub patience: u64,
+    /// The resolver that users of this network have; without it the first one of /etc/resolv.conf.
+    #[arg(long, value_name = "ADDRESS")]
+    pub resolver: Option<String>,
+    /// A resolver outside of this network.
+    #[arg(long, value_name = "ADDRESS", default_value = "9.9.9.9")]
+    pub public_resolver: String,
+    /// Word of the server in the name of the signature header.
+    #[arg(long = "header", value_name = "WORD", default_value = "svc")]
+    pub header: String,
 }
 
 #[derive(Debug, Args)]

@@ -13,6 +13,7 @@ mod incidents;
 mod keys;
 mod moving;
 mod peers;
+mod probe;
 mod serve;
 mod spill;
 mod sweep;
@@ -36,6 +37,7 @@ pub fn main() -> ExitCode {
         Some(Command::Forecast(command)) => forecast::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
         Some(Command::Peers(command)) => peers::run(&cli.common, command),
+        Some(Command::Probe(command)) => probe::run(command),
         Some(Command::Db(command)) => db::run(&cli.common, command),
         Some(Command::Incidents(command)) => incidents::run(&cli.common, command),
         Some(Command::Agents(command)) => agents::run(&cli.common, command),

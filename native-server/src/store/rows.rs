@@ -33,6 +33,7 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Relay => 11,
         Kind::Ledger => 12,
         Kind::Alert => 14,
+        Kind::Probe => 13,
     }
 }
 

@@ -1,0 +1,252 @@
+//! Probes in a deployment: what the honest and the others can do (ruling intelligence 25).
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::{Value, json};
+
+use super::{ADMIN, HEADER, Server, json as read, rows};
+use crate::crypto::encoding::encode_hex;
+use crate::crypto::hash::hmac_sha256;
+use crate::http::{Request, serve};
+use crate::import::{ImportKind, Options};
+use crate::runtime::Runtime;
+
+/// A node of a test, at an address of its own.
+struct Probe {
+    id: String,
+    token: String,
+    address: IpAddr,
+    lies: bool,
+}
+
+impl Server {
+    fn send(&self, path: &str, address: IpAddr, headers: &[(&'static str, &str)], body: &Value) -> (u16, Value) {
+        let mut map = HeaderMap::new();
+        map.insert("content-type", HeaderValue::from_static("application/json"));
+        for (name, value) in headers {
+            map.insert(*name, HeaderValue::from_str(value).unwrap());
+        }
+        let request = Request {
+            method: if path.starts_with("/v1/admin/") { Method::PATCH } else { Method::POST },
+            path: path.to_owned(),
+            query: String::new(),
+            headers: map,
+            body: body.to_string().into_bytes().into(),
+            client: Some(address),
+        };
+        let (status, body) = read(serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory"));
+        (status.as_u16(), body)
+    }
+
+    /// A node on this network. `place` tells blocks of addresses apart.
+    fn probe(&self, asn: u32, place: u32, lies: bool) -> Probe {
+        let address = IpAddr::V4(Ipv4Addr::from(0x0a00_0001 + (place << 8)));
+        let body = json!({ "country": "NO", "asn": asn });
+        let (status, made) = self.send("/v1/community/register", address, &[], &body);
+        assert_eq!(status, 201, "{made}");
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        Probe { id: text("nodeId"), token: text("nodeToken"), address, lies }
+    }
+
+    /// The probe says of each site whether it is blocked, now; a liar says the opposite.
+    fn measures(&self, probe: &Probe, sites: &[(&str, bool)]) {
+        let now = self.0.now();
+        let row = |(site, blocked): &(&str, bool)| {
+            let says = *blocked != probe.lies;
+            json!({
+                "targetUrl": format!("https://{site}/"), "domain": site, "success": !says, "latencyMs": 80,
+                "httpStatus": if says { Value::Null } else { json!(200) }, "isBlocked": says, "sniBlocked": says,
+                "blockType": if says { json!("sni-filtering") } else { Value::Null }, "timestamp": now.to_string(),
+            })
+        };
+        let body = json!({
+            "nodeId": probe.id, "nodeCountry": "NO", "nodeType": "community", "timestamp": now.to_string(),
+            "submissionId": format!("{}{}", now.0, probe.id), "results": sites.iter().map(row).collect::<Vec<_>>(),
+        });
+        let signature = hmac_sha256(probe.token.as_bytes(), body.to_string().as_bytes());
+        let signature = format!("sha256={}", encode_hex(&signature));
+        let bearer = format!("Bearer {}", probe.token);
+        let headers = [("authorization", bearer.as_str()), ("x-svc-signature", signature.as_str())];
+        let (status, answer) = self.send("/v1/probe/results", probe.address, &headers, &body);
+        assert_eq!((status, &answer["accepted"]), (200, &json!(sites.len())), "{answer}");
+    }
+
+    fn vouch(&self, probe: &Probe, standing: &str) {
+        let path = format!("/v1/admin/probes/{}", probe.id);
+        let headers = [("x-admin-key", ADMIN)];
+        let (status, body) = self.send(&path, probe.address, &headers, &json!({ "standing": standing }));
+        assert_eq!(status, 200, "{body}");
+    }
+
+    fn hours(&self, hours: u64) {
+        self.0.advance(Duration::from_secs(hours * 3600));
+    }
+
+    /// Lets probes measure twice a day for some days.
+    fn days_of(&self, days: u64, probes: &[(&Probe, &[(&str, bool)])]) {
+        for _ in 0..days * 2 {
+            for (probe, sites) in probes {
+                self.measures(probe, sites);
+            }
+            self.hours(12);
+        }
+    }
+
+    fn trust_of(&self, probe: &Probe) -> f64 {
+        self.ok(&format!("/v1/community/nodes/{}", probe.id))["node"]["trust_score"].as_f64().unwrap()
+    }
+
+    /// Volunteers of another source find the site open on these networks.
+    fn open_elsewhere(&self, site: &str, day: &str, networks: std::ops::Range<u32>) {
+        let parts: Vec<String> = networks.map(|asn| rows("NO", asn, site, day, 0..12, false)).collect();
+        let data = format!("{HEADER}{}", parts.concat());
+        self.import(ImportKind::OoniObservations, Options::default(), data.as_bytes());
+    }
+}
+
+/// The status of a network in an answer; `None` where it has none.
+fn network(answer: &Value, asn: u32) -> Option<&str> {
+    let isps = answer["isps"].as_array().unwrap();
+    isps.iter().find(|isp| isp["asn"] == asn)?["status"].as_str()
+}
+
+const SITE: &str = "bbc.com";
+
+#[test]
+fn what_two_probes_agree_on_is_evidence_and_what_one_says_is_none() {
+    let server = Server::start();
+    let probes = [server.probe(50, 1, false), server.probe(50, 2, false)];
+    probes.iter().for_each(|probe| server.vouch(probe, "vouched"));
+    for _ in 0..3 {
+        server.measures(&probes[0], &[(SITE, true)]);
+        server.hours(1);
+    }
+    let answer = server.detect("NO", SITE, None);
+    assert_eq!((&answer["status"], &answer["evidenceCount"]), (&json!("unknown"), &json!(3)), "{answer}");
+    for _ in 0..3 {
+        server.measures(&probes[1], &[(SITE, true)]);
+        server.hours(1);
+    }
+    let answer = server.detect("NO", SITE, None);
+    assert_eq!(
+        (&answer["status"], &answer["blockingMethod"]),
+        (&json!("blocked"), &json!("sni-filtering")),
+        "{answer}"
+    );
+    assert_eq!((&answer["sources"], network(&answer, 50)), (&json!(["probe"]), Some("blocked")), "{answer}");
+    // What the operator ends counts for nothing, before either.
+    server.vouch(&probes[1], "suspended");
+    server.settle();
+    assert_eq!(server.detect("NO", SITE, None)["status"], "unknown");
+}
+
+/// Ruling intelligence 25: with 2 of 3 nodes on one network lying its answer is `unknown`, and the country unchanged.
+#[test]
+fn ruling_intelligence_25_two_liars_of_three_leave_their_network_unknown_and_the_country_as_it_was() {
+    let server = Server::start();
+    let probes = [server.probe(50, 1, false), server.probe(50, 2, true), server.probe(50, 3, true)];
+    let all: Vec<(&Probe, &[(&str, bool)])> = probes.iter().map(|probe| (probe, &[(SITE, false)][..])).collect();
+    server.days_of(10, &all);
+    server.open_elsewhere(SITE, "2026-01-10T00:00:00Z", 1..5);
+    let answer = server.detect("NO", SITE, None);
+    assert!([None, Some("unknown")].contains(&network(&answer, 50)), "{answer}");
+    let facts = (&answer["status"], &answer["networksTested"], &answer["networksBlocked"]);
+    assert_eq!(facts, (&json!("accessible"), &json!(4), &json!(0)), "{answer}");
+    // The one who is right is not punished by those two.
+    assert!((server.trust_of(&probes[0]) - 0.5).abs() < 1e-9);
+}
+
+/// Ruling intelligence 25: 200 fresh nodes on one network.
+#[test]
+fn ruling_intelligence_25_two_hundred_fresh_nodes_on_one_network_change_nothing() {
+    let server = Server::start();
+    let honest = [server.probe(50, 1, false), server.probe(50, 2, false)];
+    let all: Vec<(&Probe, &[(&str, bool)])> = honest.iter().map(|probe| (probe, &[(SITE, false)][..])).collect();
+    server.days_of(8, &all);
+    let before = server.detect("NO", SITE, None);
+    assert_eq!((&before["status"], network(&before, 50)), (&json!("accessible"), Some("accessible")), "{before}");
+    // Each at an address far from the others.
+    let crowd: Vec<Probe> = (10..210).map(|place| server.probe(50, place, true)).collect();
+    for _ in 0..6 {
+        crowd.iter().chain(&honest).for_each(|probe| server.measures(probe, &[(SITE, false)]));
+        server.hours(2);
+    }
+    let after = server.detect("NO", SITE, None);
+    assert_eq!((&after["status"], network(&after, 50)), (&json!("accessible"), Some("accessible")), "{after}");
+    // Behind one block of addresses they are one, even when they are no longer fresh.
+    let crowd: Vec<Probe> = (0..200).map(|_| server.probe(60, 300, true)).collect();
+    for _ in 0..5 {
+        crowd.iter().for_each(|probe| server.measures(probe, &[(SITE, false)]));
+        server.hours(24);
+    }
+    let after = server.detect("NO", SITE, None);
+    assert!([None, Some("unknown")].contains(&network(&after, 60)), "{after}");
+}
+
+/// A fifth of all nodes lie, spread over the networks as a seed wants it, at most two on one: who has most of the nodes of a
+/// network has that network.
+fn with_liars(seed: u64) {
+    const BLOCKED: &str = "dw.com";
+    let server = Server::start();
+    let mut dice = seed;
+    let mut draw = |below: u64| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 33) % below
+    };
+    let mut liars = [false; 40];
+    while liars.iter().filter(|lies| **lies).count() < 8 {
+        let at = draw(40) as usize;
+        let network = at / 5 * 5;
+        liars[at] |= liars[network..network + 5].iter().filter(|lies| **lies).count() < 2;
+    }
+    let probes: Vec<Probe> = (0..40).map(|n| server.probe(50 + n / 5, n, liars[n as usize])).collect();
+    let truth = [(SITE, false), (BLOCKED, true)];
+    let all: Vec<(&Probe, &[(&str, bool)])> = probes.iter().map(|probe| (probe, &truth[..])).collect();
+    server.days_of(8, &all);
+    for (site, status, other) in [(SITE, "accessible", "blocked"), (BLOCKED, "blocked", "accessible")] {
+        let answer = server.detect("NO", site, None);
+        assert_eq!(answer["status"], status, "seed {seed}: {answer}");
+        for asn in 50..58 {
+            assert_ne!(network(&answer, asn), Some(other), "seed {seed}, AS{asn}: {answer}");
+        }
+    }
+    let mean = |lies: bool| {
+        let trusts: Vec<f64> = probes.iter().filter(|p| p.lies == lies).map(|p| server.trust_of(p)).collect();
+        trusts.iter().sum::<f64>() / trusts.len() as f64
+    };
+    assert!(mean(false) > 0.7 && mean(true) < 0.4, "seed {seed}: {} {}", mean(false), mean(true));
+}
+
+/// Ruling intelligence 25 and issue probes 1: with 20% liars every verdict is the right one, or none.
+#[test]
+fn ruling_intelligence_25_a_fifth_of_liars_turns_no_verdict() {
+    (1..=2).for_each(with_liars);
+}
+
+/// A block of addresses stands for one network: one machine cannot be on many.
+#[test]
+fn one_place_cannot_speak_for_several_networks() {
+    let server = Server::start();
+    let probes: Vec<Probe> =
+        (0..6).flat_map(|n| [server.probe(50 + n, 1, true), server.probe(50 + n, 2, true)]).collect();
+    let all: Vec<(&Probe, &[(&str, bool)])> = probes.iter().map(|probe| (probe, &[(SITE, false)][..])).collect();
+    server.days_of(6, &all);
+    let answer = server.detect("NO", SITE, None);
+    assert!(answer["networksBlocked"].as_u64().unwrap() <= 1, "{answer}");
+}
+
+/// Another source is as good as a second probe, and what contradicts it does not count.
+#[test]
+fn another_source_confirms_a_probe_or_stops_it() {
+    let server = Server::start();
+    let probe = server.probe(2, 1, true);
+    server.days_of(5, &[(&probe, &[(SITE, false)])]);
+    server.open_elsewhere(SITE, "2026-01-05T00:00:00Z", 1..5);
+    server.hours(40);
+    let answer = server.detect("NO", SITE, None);
+    assert_eq!((&answer["status"], network(&answer, 2)), (&json!("accessible"), Some("accessible")), "{answer}");
+    assert!(server.trust_of(&probe) < 0.5);
+}

@@ -1,0 +1,414 @@
+//! Community nodes: registration, tokens, lists (interface 4.5; spec intelligence 8).
+
+use std::cmp::Reverse;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::query::{Check, Find, Nodes};
+use super::record::{self, Node, NodeKey, Operate, Register};
+use super::{ID, Page, bytes_of, named, shard_of, shards};
+use crate::country::probed::Standing;
+use crate::crypto::encoding::encode_hex;
+use crate::crypto::hash::sha256;
+use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
+use crate::runtime;
+use crate::time::{DAY, HOUR};
+use crate::{Error, Result, Timestamp, order, starter};
+
+pub const ROUTES: &[Route] = &[
+    Route::post("/v1/community/register", handler!(register))
+        .limit(Limit::Probes)
+        .accepts::<NewNode>()
+        .creates::<RegisteredNode>()
+        .summary("Register a probe node. Its token is shown once."),
+    Route::post("/v1/probe/community/register", handler!(register))
+        .limit(Limit::Probes)
+        .accepts::<NewNode>()
+        .creates::<RegisteredNode>()
+        .summary("The same, for small clients that call it here."),
+    Route::post("/v1/community/validate-token", handler!(validate))
+        .signed(Auth::Token)
+        .accepts::<NodeToken>()
+        .returns::<ValidatedToken>()
+        .summary("Whether a token is that of a node."),
+    Route::get("/v1/community/nodes", handler!(nodes))
+        .params(&[Param::optional("limit", "Nodes, at most 500; default 50.")])
+        .returns::<NodeList>()
+        .summary("Community nodes that submitted in the last 30 days, latest first."),
+    Route::get("/v1/community/nodes/{nodeId}", handler!(node)).returns::<OneNode>().summary("One node."),
+    Route::get("/v1/community/leaderboard", handler!(leaderboard))
+        .params(&[Param::optional("limit", "Nodes, at most 500; default 50.")])
+        .returns::<Contributors>()
+        .summary("Nodes by what they contributed."),
+    Route::patch("/v1/admin/probes/{nodeId}", handler!(operate))
+        .admin()
+        .extension()
+        .accepts::<NodeChange>()
+        .returns::<OneNode>()
+        .summary("Vouch for a node of the operator's own, suspend one, or say which network it is in."),
+];
+
+/// How long a node is on lists after its last submission.
+const LISTED: i64 = 30 * DAY;
+/// Nodes per list, at most.
+const MAX_LIST: u32 = 500;
+
+/// A new node. Everything may be absent.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NewNode {
+    /// ISO 3166 alpha-2; `XX` or absent when unknown.
+    pub country: Option<String>,
+    pub city: Option<String>,
+    pub version: Option<String>,
+    pub label: Option<String>,
+    /// Number of the network the node is in, such as 33771. Without it measurements count for no network.
+    pub asn: Option<u32>,
+}
+
+/// The new node, under the names of both kinds of client.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisteredNode {
+    pub node_id: String,
+    /// Shown once; not recoverable.
+    pub node_token: String,
+    /// As `nodeId`.
+    #[serde(rename = "node_id")]
+    pub node_id_too: String,
+    /// As `nodeToken`.
+    pub token: String,
+    pub country: String,
+    pub city: Option<String>,
+    pub asn: Option<u32>,
+    /// ISO 8601.
+    pub registered_at: String,
+    pub submit_url: String,
+    pub targets_url: String,
+}
+
+/// A short text of a stranger, without control characters; `None` when nothing is left.
+fn plain(field: &str, text: Option<String>) -> Result<Option<String>> {
+    let Some(text) = text else { return Ok(None) };
+    if text.chars().count() > 64 {
+        return Err(Error::bad_request(format!("`{field}` must be at most 64 characters.")));
+    }
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// A country code in upper case; `XX` for none, and for one that is not on the list.
+pub fn country(code: Option<&str>) -> String {
+    let upper = code.unwrap_or("XX").trim().to_ascii_uppercase();
+    starter::Country::by_code(&upper).map_or("XX", |known| known.code).to_owned()
+}
+
+/// What the token of a node begins with, and the random half behind its id.
+fn token_of(key: &NodeKey, secret: &[u8; 32]) -> String {
+    format!("pt-{}-{}", encode_hex(key), encode_hex(secret))
+}
+
+/// The node that a token names.
+pub fn node_of(token: &str) -> Option<NodeKey> {
+    let (key, _) = token.strip_prefix("pt-")?.split_once('-')?;
+    bytes_of(&format!("{ID}{key}"))
+}
+
+async fn register(cx: Cx) -> Result<Response> {
+    let request: NewNode = cx.json()?;
+    let random = cx.rt.random();
+    let key: NodeKey = *random.first_chunk().ok_or_else(|| Error::internal("no random bytes"))?;
+    let token = token_of(&key, &cx.rt.random());
+    let node = Register {
+        key,
+        token_hash: sha256(token.as_bytes()),
+        country: country(request.country.as_deref()),
+        city: plain("city", request.city)?,
+        version: plain("version", request.version)?,
+        label: plain("label", request.label)?,
+        asn: request.asn.filter(|asn| *asn != 0),
+    };
+    let registered = runtime::call(&*cx.rt, record::shard(&key), &node).await?;
+    let (id, base) = (named(ID, &key), cx.settings().base_url());
+    Response::created(&RegisteredNode {
+        node_id: id.clone(),
+        node_token: token.clone(),
+        node_id_too: id,
+        token,
+        country: node.country,
+        city: node.city,
+        asn: node.asn,
+        registered_at: registered.to_string(),
+        submit_url: format!("{base}/v1/probe/results"),
+        targets_url: format!("{base}/v1/probe/domains"),
+    })
+}
+
+/// The token after `Authorization: Bearer`.
+pub fn bearer(cx: &Cx) -> Option<&str> {
+    let (scheme, token) = cx.request.header("authorization")?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// A node and its token, which may also come as `Authorization: Bearer`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeToken {
+    pub node_id: Option<String>,
+    pub node_token: Option<String>,
+}
+
+/// Of a wrong token only the id.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ValidatedToken {
+    pub valid: bool,
+    pub node_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub country: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registered_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<String>,
+}
+
+async fn validate(cx: Cx) -> Result<Response> {
+    let request: NodeToken = cx.json()?;
+    let token = request.node_token.as_deref().or(bearer(&cx)).filter(|token| !token.is_empty());
+    let (Some(id), Some(token)) = (request.node_id.as_deref().filter(|id| !id.is_empty()), token) else {
+        return Err(Error::bad_request("`nodeId` and `nodeToken` are required."));
+    };
+    let found = match node_of(token).filter(|key| bytes_of(id).as_ref() == Some(key)) {
+        Some(key) => {
+            let check = Check { key, token_hash: sha256(token.as_bytes()) };
+            runtime::query(&*cx.rt, record::shard(&key), &check).await?
+        }
+        None => None,
+    };
+    let node = found.as_ref();
+    Response::json(&ValidatedToken {
+        valid: node.is_some(),
+        node_id: id.to_owned(),
+        country: node.map(|node| node.country.clone()),
+        status: node.map(|node| status(node, cx.now())),
+        registered_at: node.map(|node| node.registered.to_string()),
+        last_seen: node.and_then(|node| node.last_seen).map(|seen| seen.to_string()),
+    })
+}
+
+/// `active` while it submits, `degraded` when it missed some cycles, else `inactive`; `suspended` by the operator.
+pub fn status(node: &Node, now: Timestamp) -> &'static str {
+    match node.last_seen.map(|seen| now.since(seen)) {
+        _ if node.standing == Standing::Suspended => "suspended",
+        Some(age) if age <= 2 * HOUR => "active",
+        Some(age) if age <= DAY => "degraded",
+        _ => "inactive",
+    }
+}
+
+/// When a node was last heard of; a day where more could harm who runs it (ruling intelligence 37).
+pub fn last_seen(node: &Node) -> Option<String> {
+    let seen = node.last_seen?;
+    Some(if node.is_shielded() { seen.to_date_text() } else { seen.to_string() })
+}
+
+/// Where it is, as far as a public page says (ruling intelligence 37).
+pub fn city(node: &Node) -> Option<String> {
+    node.city.clone().filter(|_| !node.is_shielded())
+}
+
+fn kind(node: &Node) -> &'static str {
+    if node.standing == Standing::Vouched { "operator" } else { "community" }
+}
+
+/// Of how much worth a number with decimals is: three places.
+pub fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+/// Nodes of all shards that were heard of after a time.
+pub async fn all(cx: &Cx, since: Timestamp) -> Result<Vec<(NodeKey, Node)>> {
+    let mut all = Vec::new();
+    for shard in shards() {
+        all.extend(runtime::query(&*cx.rt, shard, &Nodes { since }).await?);
+    }
+    Ok(all)
+}
+
+/// A node in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedNode {
+    /// In some countries another name than on other pages.
+    pub id: String,
+    pub country: String,
+    pub city: Option<String>,
+    /// 0-1: how often others agreed with it.
+    pub trust_score: f64,
+    pub total_probes: u64,
+    /// Blocked measurements that others confirm.
+    pub blocked_confirmed: u64,
+    pub last_seen: Option<String>,
+    pub status: &'static str,
+    /// `community` or `operator`.
+    pub node_type: &'static str,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NodeList {
+    pub total: usize,
+    pub nodes: Vec<ListedNode>,
+}
+
+async fn nodes(cx: Cx) -> Result<Response> {
+    let limit = cx.count("limit", 50, MAX_LIST)? as usize;
+    let mut all = all(&cx, cx.now().plus(-LISTED)).await?;
+    order::sort_by_key(&mut all, |(key, node)| (Reverse(node.last_seen), *key));
+    let listed = |(key, node): &(NodeKey, Node)| ListedNode {
+        id: node.shown(key, Page::Nodes),
+        country: node.country.clone(),
+        city: city(node),
+        trust_score: rounded(node.trust),
+        total_probes: node.total,
+        blocked_confirmed: node.confirmed,
+        last_seen: last_seen(node),
+        status: status(node, cx.now()),
+        node_type: kind(node),
+    };
+    Response::json(&NodeList { total: all.len(), nodes: all.iter().take(limit).map(listed).collect() })
+}
+
+/// A node by itself. Its token and address are nowhere.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NodeDetail {
+    pub node_id: String,
+    pub country: String,
+    pub city: Option<String>,
+    pub status: &'static str,
+    pub node_type: &'static str,
+    pub version: Option<String>,
+    pub label: Option<String>,
+    pub asn: Option<u32>,
+    /// ISO 8601.
+    pub registered_at: String,
+    pub last_seen: Option<String>,
+    pub total_probes: u64,
+    pub blocked_reported: u64,
+    pub blocked_confirmed: u64,
+    /// 0-1.
+    pub trust_score: f64,
+    /// Comparisons with others in which it agreed, and in which it did not.
+    pub agreed: u64,
+    pub disagreed: u64,
+    pub claimed_by: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OneNode {
+    pub node: NodeDetail,
+}
+
+fn detail(id: &str, node: &Node, now: Timestamp) -> OneNode {
+    let shielded = node.is_shielded();
+    let registered = if shielded { node.registered.to_date_text() } else { node.registered.to_string() };
+    OneNode {
+        node: NodeDetail {
+            node_id: id.to_owned(),
+            country: node.country.clone(),
+            city: city(node),
+            status: status(node, now),
+            node_type: kind(node),
+            version: node.version.clone().filter(|_| !shielded),
+            label: node.label.clone().filter(|_| !shielded),
+            asn: node.asn.filter(|_| !shielded),
+            registered_at: registered,
+            last_seen: last_seen(node),
+            total_probes: node.total,
+            blocked_reported: node.blocked,
+            blocked_confirmed: node.confirmed,
+            trust_score: rounded(node.trust),
+            agreed: node.agreed,
+            disagreed: node.disagreed,
+            claimed_by: None,
+        },
+    }
+}
+
+fn unknown() -> Error {
+    Error::not_found("There is no such node.")
+}
+
+async fn node(cx: Cx) -> Result<Response> {
+    let id = cx.path("nodeId")?;
+    let shard = shard_of(id).ok_or_else(unknown)?;
+    let (_, node) = runtime::query(&*cx.rt, shard, &Find { id: id.to_owned() }).await?.ok_or_else(unknown)?;
+    Response::json(&detail(id, &node, cx.now()))
+}
+
+/// A contributor.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Contributor {
+    pub rank: usize,
+    pub node_id: String,
+    pub display_name: String,
+    pub country: String,
+    pub total_probes: u64,
+    pub blocked_confirmed: u64,
+    pub trust_score: f64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Contributors {
+    pub leaderboard: Vec<Contributor>,
+}
+
+async fn leaderboard(cx: Cx) -> Result<Response> {
+    let limit = cx.count("limit", 50, MAX_LIST)? as usize;
+    let mut all = all(&cx, Timestamp::MIN).await?;
+    all.retain(|(_, node)| node.standing != Standing::Suspended);
+    order::sort_by_key(&mut all, |(key, node)| (Reverse(node.total), *key));
+    let ranked = |(rank, (key, node)): (usize, &(NodeKey, Node))| {
+        let id = node.shown(key, Page::Board);
+        Contributor {
+            rank,
+            display_name: node.label.clone().filter(|_| !node.is_shielded()).unwrap_or_else(|| id.clone()),
+            node_id: id,
+            country: node.country.clone(),
+            total_probes: node.total,
+            blocked_confirmed: node.confirmed,
+            trust_score: rounded(node.trust),
+        }
+    };
+    Response::json(&Contributors { leaderboard: (1..).zip(all.iter().take(limit)).map(ranked).collect() })
+}
+
+/// What the operator says of a node. What is absent stays.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NodeChange {
+    /// `normal`, `vouched` (it counts in full at once) or `suspended` (nothing of it counts, nor did before).
+    pub standing: Option<String>,
+    /// Number of its network.
+    pub asn: Option<u32>,
+}
+
+async fn operate(cx: Cx) -> Result<Response> {
+    let request: NodeChange = cx.json()?;
+    let standing = match request.standing.as_deref() {
+        None => None,
+        Some("normal") => Some(Standing::Normal),
+        Some("vouched") => Some(Standing::Vouched),
+        Some("suspended") => Some(Standing::Suspended),
+        Some(_) => return Err(Error::bad_request("`standing` must be normal, vouched or suspended.")),
+    };
+    let id = cx.path("nodeId")?;
+    let shard = shard_of(id).ok_or_else(unknown)?;
+    let (key, _) = runtime::query(&*cx.rt, shard.as_str(), &Find { id: id.to_owned() }).await?.ok_or_else(unknown)?;
+    let operate = Operate { key, standing, asn: request.asn.filter(|asn| *asn != 0) };
+    let node = runtime::call(&*cx.rt, shard, &operate).await?;
+    Response::json(&detail(&named(ID, &key), &node, cx.now()))
+}
