@@ -101,7 +101,7 @@ fn t1_a_signature_holds_for_every_member_and_no_hint_says_which_failed(suite: &S
     try_with("to_did", json!(a.did()));
     try_with("nonce", json!("another-nonce-0001"));
     try_with("memo", json!("new"));
-    try_with("issued_at", json!("2026-01-01T00:00:00.000Z"));
+    try_with("issued_at", json!("2025-12-31T23:59:59.999Z"));
     try_with("expires_at", json!("2099-01-01T00:00:00.000Z"));
     for signature in ["", "AAAA", &"A".repeat(88), &base64(&[0; 64])] {
         let mut changed = body.clone();
