@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::Source;
 use super::evidence::{self, Seen};
 use super::fold::{Cell, Fold};
-use super::tables::{EPOCHS, QUEUE, TARGETS};
-use super::{changes, refresh};
+use super::tables::{EPOCHS, TARGETS};
+use super::{changes, days, refresh};
 use crate::actor::{Kind, Operation, Turn};
 use crate::crypto::encoding::encode_hex;
 use crate::kv::{Direction, Read, Row, Table};
@@ -381,10 +381,10 @@ fn compare(turn: &mut Turn<'_>, number: i64, target: &str, asn: u32, told: &mut 
         }
         if say.failed == truth { compared.agreed += 1 } else { compared.disagreed += 1 }
     }
-    // What its probes are worth now may decide otherwise.
+    // What its probes are worth now may decide otherwise, on any day.
     if changed && TARGETS.contains(turn, &(target.to_owned(),))? {
         let day = u32::try_from(from.day()).unwrap_or(0);
-        QUEUE.put(turn, &(target.to_owned(),), &())?;
+        days::queue(turn, target, 0)?;
         changes::measured(turn, target, (day, day))?;
         changes::soon(turn)?;
         refresh::soon(turn)?;

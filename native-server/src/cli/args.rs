@@ -120,7 +120,7 @@ pub const KINDS: [&str; 15] = [
 ];
 
 /// What `db drop-source` accepts.
-pub const SOURCES: [&str; 12] = [
+pub const SOURCES: [&str; 13] = [
     "ooni",
     "ooni-aggregation",
     "censoredplanet",

@@ -172,7 +172,7 @@ fn a_failed_delivery_is_tried_again_by_the_exact_schedule_under_one_id() {
 #[test]
 fn a_delivery_is_told_again_on_request_and_both_secrets_sign_for_a_day() {
     let scene = Scene::new(|_| Some(200));
-    let sent = scene.send("one");
+    scene.send("one");
     scene.work();
     let path = format!("/v1/agent/webhooks/{}", scene.hook["id"].as_str().unwrap());
     let new = scene.world.post(&format!("{path}/rotate-secret"), &scene.bob.key, json!({})).expect(200);
