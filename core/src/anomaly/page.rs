@@ -207,3 +207,60 @@ pub fn render(view: &View<'_>, code: &str) -> Result<Rendered> {
         license: strictest(&summary(view, None)?.sources),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anomaly::counts::Counts;
+
+    /// Days up to 99 that differ a little, and day 99 as it is given.
+    fn days(last: Counts) -> BTreeMap<u32, DayRow> {
+        let usual = |day: u32| {
+            let wave = |of: u32| day * of % 7;
+            let (measurements, blocked) = (100 + wave(3), 10 + wave(5));
+            Counts {
+                measurements,
+                results: measurements,
+                blocked,
+                clear: measurements - blocked - wave(2),
+                confirmed: wave(4),
+                failed: wave(2),
+                layers: [wave(1), wave(6), blocked - wave(1), 0],
+            }
+        };
+        let row = |day: u32| DayRow { counts: usual(day), targets: 20 + day % 3, networks: 5 + day % 2 };
+        let mut days: BTreeMap<u32, DayRow> = (20..99).map(|day| (day, row(day))).collect();
+        days.insert(99, DayRow { counts: last, ..row(99) });
+        days
+    }
+
+    fn at(day: i64) -> Timestamp {
+        Timestamp(day * DAY)
+    }
+
+    #[test]
+    fn a_last_day_unlike_the_others_is_noise_and_a_usual_one_is_not() {
+        let blocked = Counts {
+            measurements: 30,
+            results: 30,
+            blocked: 29,
+            confirmed: 25,
+            layers: [0, 0, 0, 29],
+            ..Counts::default()
+        };
+        let strange = judge(&days(blocked), at(100)).unwrap();
+        assert!(strange.noise && strange.score > 0.5 && strange.day == 99, "{strange:?}");
+        let usual = judge(&days(days(blocked)[&92].counts), at(100)).unwrap();
+        assert!(!usual.noise && usual.score <= 0.5, "{usual:?}");
+        // Today is not over: it is never judged.
+        assert_eq!(judge(&days(blocked), at(99)).unwrap().day, 98);
+    }
+
+    #[test]
+    fn too_few_days_are_no_window_and_the_method_names_its_constants() {
+        let few: BTreeMap<u32, DayRow> = days(Counts::default()).split_off(&80);
+        assert_eq!(judge(&few, at(100)), None);
+        assert_eq!(judge(&BTreeMap::new(), at(100)), None);
+        assert!(METHOD.contains(&format!("{EPS_FACTOR} times")), "{METHOD}");
+    }
+}
