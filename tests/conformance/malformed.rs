@@ -44,6 +44,7 @@ impl Probe {
             Auth::Key => open.key(ADMIN_KEY),
             Auth::Agent => Agent::server_side(&open).client,
             Auth::Admin => open.admin(),
+            Auth::Sentinel => open.with("x-sentinel-admin-key", ADMIN_KEY),
         };
         Probe { client, route, path: path(route, None) }
     }

@@ -384,6 +384,15 @@ fn constants() -> BTreeMap<&'static str, f64> {
         ("instrument_others_share", c::INSTRUMENT_OTHERS_SHARE),
         ("instrument_span_hours", c::INSTRUMENT_SPAN as f64),
         ("instrument_sessions", c::INSTRUMENT_SESSIONS as f64),
+        ("probe_span_hours", c::PROBE_SPAN as f64),
+        ("probe_voters", c::PROBE_VOTERS as f64),
+        ("probe_weight", c::PROBE_WEIGHT),
+        ("probe_majority", c::PROBE_MAJORITY),
+        ("probe_reference_voters", c::PROBE_REFERENCE_VOTERS as f64),
+        ("probe_floor_trust", c::PROBE_FLOOR_TRUST),
+        ("probe_full_trust", c::PROBE_FULL_TRUST),
+        ("probe_fresh_days", days(c::PROBE_FRESH)),
+        ("probe_fresh_measured_days", f64::from(c::PROBE_FRESH_DAYS)),
     ])
 }
 

@@ -54,7 +54,7 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         let host = self.server.split_once("://").map(|(_, rest)| rest.split(['/', ':']).next().unwrap_or_default());
         let local = host.is_some_and(|host| ["localhost", "127.0.0.1"].contains(&host));
-        if !self.server.starts_with("https://") && !(self.server.starts_with("http://") && local) {
+        if !(self.server.starts_with("https://") || self.server.starts_with("http://") && local) {
             return Err("the server must be reached over https, except on this machine".to_owned());
         }
         if self.interval < Duration::from_secs(MIN_INTERVAL) {

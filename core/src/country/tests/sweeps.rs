@@ -87,7 +87,7 @@ fn ruling_intelligence_35_a_removed_source_leaves_what_stood_without_it() {
         }
     }
     // Beside the record of the removal itself, when priors were sent last, and when learning was tried last.
-    let apart = [20, 22, 24, 58];
+    let apart = [20, 22, 24, 43, 58];
     assert_eq!(stored(&with, &world::actor(), &apart), stored(&without, &world::actor(), &apart));
     let index = with.ok("/data/censorship-index.json");
     assert!(index["countries"].as_array().is_some_and(Vec::is_empty), "{index}");
