@@ -69,8 +69,15 @@ fn reports_need_a_key_and_ten_an_hour_are_taken_of_each(suite: &Suite) {
     refused.expect_error(429, "RATE_LIMITED");
     assert!(refused.header("retry-after").is_some(), "{:?}", refused.headers);
     reporter(&client).post(REPORT, &body).expect(201);
+    let key = crate::detect::research(&client);
+    let made = key.post("/api/alerts/subscribe", &json!({ "webhook_url": "https://hooks.example.org/a" })).expect(201);
+    let subscriber = client.with("x-svc-subscriber-key", made["hmac_secret"].as_str().unwrap());
+    let told = subscriber.post(REPORT, &body).expect(201);
+    assert_eq!(told["queue_id"], 12, "{told}");
+    key.delete(&format!("/api/alerts/subscriptions/{}", made["id"].as_str().unwrap())).expect(200);
+    subscriber.post(REPORT, &body).expect_error(401, "UNAUTHORIZED");
     let rows = client.admin().get("/v1/admin/forecast/reports?limit=3").expect(200);
-    assert_eq!((&rows["count"], &rows["reports"][0]["queue_id"]), (&json!(3), &json!(11)), "{rows}");
+    assert_eq!((&rows["count"], &rows["reports"][0]["queue_id"]), (&json!(3), &json!(12)), "{rows}");
     assert_eq!(rows["reports"][0]["what_happened"], body["what_happened"], "{rows}");
     client.get("/v1/admin/forecast/reports").expect_error(401, "UNAUTHORIZED");
 }

@@ -56,7 +56,7 @@ pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) ->
             admin(rt, request).map_err(refuse)?;
             Ok(Admitted { caller: Caller::Admin, budget: None })
         }
-        Auth::Sentinel => sentinel(rt, request),
+        Auth::Sentinel => Box::pin(sentinel(rt, request)).await,
         // Boxed, so that a public route does not carry their state around.
         Auth::Key => Box::pin(api_key(rt, request)).await,
         Auth::Agent => Box::pin(agent(rt, route, request)).await,
@@ -77,29 +77,34 @@ fn admin(rt: &dyn Runtime, request: &Request) -> Result<()> {
     }
 }
 
-/// `X-Sentinel-Admin-Key` against the key for outcome reports and the operator's. Subscriber keys are the secrets of alert
-/// subscriptions, of which there are none.
-fn sentinel(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Response>> {
+/// `X-Sentinel-Admin-Key` against the key for outcome reports and the operator's, or a subscriber key: the secret of an
+/// alert subscription (interface section 5).
+async fn sentinel(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Response>> {
     let environment = rt.environment();
-    let refuse = |message: String| Box::new(Response::error(Error::unauthorized(message)));
-    let subscriber = subscriber_key(&environment.settings, request);
-    let whose = match request.header("x-sentinel-admin-key") {
-        Some(given) if equal(given, &environment.secrets.admin_key) => "operator",
-        Some(given) if equal(given, &environment.settings.sentinel_admin_key) => "sentinel",
-        Some(_) => return Err(refuse("The key for outcome reports is not valid.".to_owned())),
-        None if subscriber => return Err(refuse("The subscriber key is not valid.".to_owned())),
-        None => return Err(refuse("This route needs the header X-Sentinel-Admin-Key.".to_owned())),
+    let refuse = |message: &'static str| Box::new(Response::error(Error::unauthorized(message)));
+    let (whose, caller) = match request.header("x-sentinel-admin-key") {
+        Some(given) if equal(given, &environment.secrets.admin_key) => ("operator".to_owned(), Caller::Admin),
+        Some(given) if equal(given, &environment.settings.sentinel_admin_key) => ("sentinel".to_owned(), Caller::Admin),
+        Some(_) => return Err(refuse("The key for outcome reports is not valid.")),
+        None => {
+            let given = subscriber_key(&environment.settings, request)
+                .ok_or_else(|| refuse("This route needs the header X-Sentinel-Admin-Key or the subscriber key."))?;
+            let known = crate::alert::secret::subscriber(rt, given).await;
+            let account = known
+                .map_err(|error| Box::new(Response::error(error)))?
+                .ok_or_else(|| refuse("The subscriber key is not valid."))?;
+            (account.clone(), Caller::Key { account, tier: Tier::Research })
+        }
     };
     let rate = Rate::per(environment.settings.reports_per_hour, 60);
     let budget = environment.buckets.take(&format!("reports of {whose}"), rate, rt.now());
-    Ok(Admitted { caller: Caller::Admin, budget: within(budget)? })
+    Ok(Admitted { caller, budget: within(budget)? })
 }
 
-/// Whether a request carries a subscriber key, in the brand's or the extra prefix.
-fn subscriber_key(settings: &Settings, request: &Request) -> bool {
-    let prefixes = [&settings.brand, &settings.extra_header_prefix].into_iter().filter(|prefix| !prefix.is_empty());
-    let mut names = prefixes.map(|prefix| format!("x-{}-subscriber-key", prefix.to_ascii_lowercase()));
-    names.any(|name| request.header(&name).is_some())
+/// The subscriber key of a request, in the brand's or the extra prefix.
+fn subscriber_key<'a>(settings: &Settings, request: &'a Request) -> Option<&'a str> {
+    let mut prefixes = [&settings.brand, &settings.extra_header_prefix].into_iter().filter(|prefix| !prefix.is_empty());
+    prefixes.find_map(|prefix| request.header(&format!("x-{}-subscriber-key", prefix.to_ascii_lowercase())))
 }
 
 /// Refuses when the budget is spent, with the headers that say so.
