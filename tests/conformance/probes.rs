@@ -146,9 +146,9 @@ fn a_submission_is_taken_once_and_shows_everywhere(suite: &Suite) {
     let client = target.client();
     let node = Node::register(&client, &json!({ "country": "NO", "city": "Oslo", "asn": 64_500 }));
     let rows = json!([
-        row(&client, "www.bbc.com", 0, &json!({})),
-        row(&client, "dw.com", 0, &blocked()),
+        row(&client, "www.bbc.com", 1, &json!({})),
         row(&client, "dw.com", 1, &blocked()),
+        row(&client, "dw.com", 2, &blocked()),
     ]);
     let first = node.submit("one", &rows);
     assert_eq!((&first["accepted"], &first["duplicates"], &first["rejected"]), (&json!(3), &json!(0), &json!(0)));
@@ -209,7 +209,7 @@ fn what_two_vouched_nodes_measure_is_evidence_of_the_country(suite: &Suite) {
     for name in ["one", "two"] {
         let node = Node::register(&client, &json!({ "country": "NO", "asn": 64_500 }));
         node.vouch();
-        let rows: Vec<Value> = (0..4).map(|n| row(&client, "dw.com", 60 * n, &blocked())).collect();
+        let rows: Vec<Value> = (0..4).map(|n| row(&client, "dw.com", 60 * n + 1, &blocked())).collect();
         assert_eq!(node.submit(name, &json!(rows))["accepted"], 4);
     }
     // Nodes of one address are one voice, whoever vouches for them.
@@ -223,7 +223,7 @@ fn what_two_vouched_nodes_measure_is_evidence_of_the_country(suite: &Suite) {
                   probe_analysis\n";
     let lines: String = (0..4)
         .map(|n| {
-            let at = client.now().plus(-n * 3_600_000_000);
+            let at = client.now().plus(-n * 3_600_000_000 - 60_000_000);
             format!(
                 "web_connectivity,r{n},https://dw.com/,u{n},{at},NO,64500,dw.com,192.0.2.7,443,1,,0,connection_reset,,\
                  https://dw.com/,connection_reset,http-failure\n"

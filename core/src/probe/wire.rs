@@ -260,8 +260,10 @@ fn blocked(row: &ResultRow, https: bool, sni: bool, dns: bool) -> Judged {
     let place =
         if sni { method("sni-filtering") } else { said.or_else(|| dns.then(|| method("dns-poison")).flatten()) };
     if row.blocking_entity.as_deref().and_then(entity).is_some() {
-        let place = place.or(method("blockpage"));
-        return (Status::Blocked, RuleId::ProbeBlockpage, Some(Technique::HttpBlockpage), place);
+        // Who blocks is known; how, where the probe says it.
+        let said = place.and_then(|place| METHODS.get(place)).map(|(.., technique)| *technique);
+        let technique = said.unwrap_or(Technique::HttpBlockpage);
+        return (Status::Blocked, RuleId::ProbeBlockpage, Some(technique), place.or(method("blockpage")));
     }
     let Some((.., rule, technique)) = place.and_then(|place| METHODS.get(place)) else {
         return (Status::Blocked, RuleId::NoEvidence, None, None);
