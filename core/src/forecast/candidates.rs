@@ -1,18 +1,18 @@
 //! Forecasts of the last days for reviewers, with what is known of each by now.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::history::start;
-use super::panel::Horizon;
+use super::known::history;
+use super::panel::{Horizon, label};
+use super::reports::ForecastId;
 use super::store::{Forecasts, ISSUED};
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;
 use crate::outlook::Scores;
 use crate::starter::Country;
-use crate::world::EventHistory;
-use crate::{Result, order};
+use crate::{Result, anomaly, order};
 
 /// Seven-day forecasts that were made in the last days, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -37,10 +37,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The number of the forecast: its day, and the two letters of the country. It never depends on a list.
+    /// The number of the forecast.
     pub fn number(&self) -> u32 {
-        let letters = self.country.bytes().take(2).map(|byte| u32::from(byte.saturating_sub(b'A')).min(25));
-        letters.fold(self.day, |number, letter| number.wrapping_mul(26).wrapping_add(letter))
+        ForecastId { country: self.country.clone(), day: self.day }.number()
     }
 }
 
@@ -56,6 +55,20 @@ pub struct Reviewed {
     pub model: Option<String>,
 }
 
+/// Days after which the last measured day says nothing of now.
+const FRESH: u32 = 7;
+
+/// By code: how the share of blocked results of the last measured week differs from that of the week before.
+fn drifts(view: &View<'_>, today: u32) -> Result<BTreeMap<String, f64>> {
+    let change = anomaly::FEATURES.iter().position(|name| *name == "change_7d");
+    let last = anomaly::all_days(view)?.into_iter().filter_map(|(country, days)| {
+        let (day, features) = days.days.last()?;
+        let change = features.get(change?)?;
+        (today.saturating_sub(*day) <= FRESH).then_some((country, *change))
+    });
+    Ok(order::gather(last))
+}
+
 impl Query for Candidates {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "forecast_candidates";
@@ -66,30 +79,20 @@ impl Query for Candidates {
         let current: BTreeMap<&str, f64> =
             order::gather(served.forecasts.iter().map(|(code, forecast)| (code.as_str(), forecast.risk(1))));
         let today = u32::try_from(view.now.day()).unwrap_or(0);
-        let marks = EventHistory { country: None }.run(view)?;
-        let mut starts: BTreeSet<(String, i32)> = BTreeSet::new();
-        let mut newest = None;
-        for (country, source, mark) in marks {
-            let Some(start) = start(source, &mark).filter(|start| i64::from(start.day) <= view.now.day()) else {
-                continue;
-            };
-            newest = newest.max(Some(start.day));
-            starts.insert((country, start.day));
-        }
-        let happened = |country: &str, day: i32| {
-            let week = (country.to_owned(), day + 1)..=(country.to_owned(), day + Horizon::WEEK.days);
-            let began = starts.range(week).next().is_some();
-            // A start is known at once; that there was none, when later starts are known.
-            let over = newest.is_some_and(|newest| day + Horizon::WEEK.days <= newest);
-            (began || over).then_some(began)
+        let Some(history) = history(view)? else { return Ok(Reviewed::default()) };
+        // As reported; else a start is known at once, and that there was none when later starts are known.
+        let happened = |country: usize, day: i32| {
+            let began = label(&history, country, day, Horizon::WEEK);
+            let over = history.newest().is_some_and(|newest| day + Horizon::WEEK.days <= newest);
+            history.reported(country, day).or_else(|| (began || over).then_some(began))
         };
         let range = ISSUED.between(&(today.saturating_sub(self.days) + 1,), &(today + 1,));
         let mut candidates = Vec::new();
         for ((day,), issued) in ISSUED.scan(view, &range, Direction::Descending, usize::MAX)? {
-            for (country, probability) in Country::all().iter().zip(issued.risks) {
+            for ((at, country), probability) in Country::all().iter().enumerate().zip(issued.risks) {
                 let wanted = self.country.as_deref().is_none_or(|code| code == country.code);
                 let Some(current) = current.get(country.code).copied().filter(|_| wanted) else { continue };
-                let happened = happened(country.code, i32::try_from(day).unwrap_or(i32::MAX));
+                let happened = happened(at, i32::try_from(day).unwrap_or(i32::MAX));
                 candidates.push(Candidate { country: country.code.to_owned(), day, probability, current, happened });
             }
         }
@@ -97,7 +100,7 @@ impl Query for Candidates {
         Ok(Reviewed {
             candidates,
             volumes: order::gather(volumes.filter(|(_, samples)| *samples > 0)),
-            drifts: BTreeMap::new(),
+            drifts: drifts(view, today)?,
             model: Some(served.model.version()),
         })
     }

@@ -8,7 +8,7 @@ use crate::actor::{Kind, Query, Turn, View};
 use crate::country::Source;
 use crate::kv::{Direction, Row, Table};
 use crate::world::{CountrySummary, EventHistory};
-use crate::{Result, Timestamp, order};
+use crate::{Result, Timestamp, elections, order};
 
 /// By code: the last measurements by day, oldest first.
 const MEASURED: Table<(String,), Days> = Table::new(47);
@@ -46,11 +46,6 @@ pub fn source_dropped(turn: &mut Turn<'_>) -> Result<()> {
     store::forgotten(turn)
 }
 
-/// Days of national elections by country code. No calendar is kept yet: this is the one place that one is read at.
-fn elections(_: &View<'_>) -> Result<Vec<(String, i32)>> {
-    Ok(Vec::new())
-}
-
 /// Starts of every country, and what is known beside them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Known;
@@ -72,7 +67,7 @@ impl Query for Known {
         let listed = starts.iter().filter(|(_, source, _)| *source == Source::AccessNow.code());
         let beside = Beside {
             listed_until: listed.map(|(.., start)| start.day).max(),
-            elections: elections(view)?,
+            elections: elections::dates(view)?,
             measured: MEASURED
                 .scan(view, &MEASURED.range(), Direction::Ascending, usize::MAX)?
                 .into_iter()

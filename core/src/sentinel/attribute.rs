@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::series::{Donors, Shares};
+use super::series::{DonorList, Donors, Shares};
 use super::served::ask;
 use super::synthetic::{Control, Unit, control, p_value};
 use crate::country::routes::input;
@@ -50,7 +50,7 @@ pub struct AttributionBody {
     country: String,
     country_name: String,
     date: String,
-    /// Mean difference after the date between the country's share of anomalous measurements and that of its synthetic
+    /// Mean difference after the date between the country's blocked or anomalous share and that of its synthetic
     /// control, -1 to 1; null where too little is measured.
     causal_effect: Option<f64>,
     /// Share of countries, this one counted, whose fit worsens as much after the date when they are taken for it. At best 1
@@ -83,6 +83,8 @@ struct Compared {
     p_value: Option<f64>,
     donors: Vec<String>,
     after: usize,
+    /// Whether a source counted the outcomes, and not this deployment.
+    counted: bool,
 }
 
 fn day(text: &str) -> Option<u32> {
@@ -93,14 +95,42 @@ fn text(day: i32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
-/// The country's days and those of the donors that have all of them.
-async fn compare(cx: &Cx, country: &str, date: u32, codes: &[String]) -> Result<(Option<Compared>, usize, usize)> {
+/// Shares by day of the country and of donors, and what they are shares of.
+struct Outcomes {
+    treated: BTreeMap<u32, f64>,
+    donors: Vec<(String, BTreeMap<u32, f64>)>,
+    counted: bool,
+}
+
+/// What this deployment measured, where that is enough of the country; else what a source counted itself.
+async fn outcomes(cx: &Cx, country: &str, date: u32, mut list: DonorList) -> Result<Outcomes> {
+    let codes = list.codes.into_iter().take(MOST_DONORS);
+    let own = list.measured.remove(country).unwrap_or_default();
+    let before = own.range(..date).count();
+    if before >= LEAST_BEFORE && own.len() - before >= LEAST_AFTER {
+        let donors = codes.filter_map(|code| Some((code.clone(), list.measured.remove(&code)?))).collect();
+        return Ok(Outcomes { treated: own, donors, counted: false });
+    }
     let asked = Shares { first: date.saturating_sub(BEFORE), last: date + AFTER - 1 };
     let treated = runtime::query(&*cx.rt, country.to_owned(), &asked).await?;
+    let codes: Vec<String> = codes.collect();
+    let asks: Vec<_> = codes.iter().map(|code| runtime::query(&*cx.rt, code.clone(), &asked)).collect();
+    let answers: Vec<Result<BTreeMap<u32, f64>>> = futures_util::stream::iter(asks).buffered(AT_ONCE).collect().await;
+    let mut donors = Vec::new();
+    // Answers come in the order of the questions.
+    for (code, days) in codes.into_iter().zip(answers) {
+        donors.push((code, days?));
+    }
+    Ok(Outcomes { treated, donors, counted: true })
+}
+
+/// The country against the donors that have all its days, and how many days it has before and from the date on.
+fn compare(outcomes: Outcomes, date: u32) -> (Option<Compared>, usize, usize) {
+    let Outcomes { treated, donors, counted } = outcomes;
     let before = treated.range(..date).count();
     let after = treated.len() - before;
     if before < LEAST_BEFORE || after < LEAST_AFTER {
-        return Ok((None, before, after));
+        return (None, before, after);
     }
     let unit = |days: &BTreeMap<u32, f64>| -> Option<Unit> {
         let all: Option<Vec<f64>> = treated.keys().map(|day| days.get(day).copied()).collect();
@@ -108,21 +138,14 @@ async fn compare(cx: &Cx, country: &str, date: u32, codes: &[String]) -> Result<
         let after = values.split_off(before);
         Some(Unit { before: values, after })
     };
-    let codes: Vec<&String> = codes.iter().take(MOST_DONORS).collect();
-    let asks: Vec<_> = codes.iter().map(|code| runtime::query(&*cx.rt, (*code).clone(), &asked)).collect();
-    let mut answers = futures_util::stream::iter(asks).buffered(AT_ONCE);
-    let mut donors = Vec::new();
-    let mut names = codes.into_iter();
-    // Answers come in the order of the questions.
-    while let (Some(days), Some(code)) = (answers.next().await, names.next()) {
-        donors.extend(unit(&days?).map(|unit| (code.clone(), unit)));
-    }
-    let Some(own) = unit(&treated).filter(|_| !donors.is_empty()) else { return Ok((None, before, after)) };
+    let donors: Vec<(String, Unit)> =
+        donors.into_iter().filter_map(|(code, days)| Some((code, unit(&days)?))).collect();
+    let Some(own) = unit(&treated).filter(|_| !donors.is_empty()) else { return (None, before, after) };
     let units: Vec<&Unit> = donors.iter().map(|(_, unit)| unit).collect();
     let control = control(&own, &units);
     let p_value = p_value(&control, &units);
     let donors = donors.into_iter().map(|(code, _)| code).collect();
-    Ok((Some(Compared { control, p_value, donors, after }), before, after))
+    (Some(Compared { control, p_value, donors, after, counted }), before, after)
 }
 
 #[derive(Debug, Deserialize)]
@@ -208,11 +231,13 @@ fn doubt(compared: Option<&Compared>, (before, after): (usize, usize), table: bo
 }
 
 fn caveats(compared: Option<&Compared>) -> Vec<String> {
-    let mut found = vec![
-        "The outcome is the share of measurements that look anomalous, of what volunteers chose to measure.".to_owned(),
-        "A difference to other countries is no proof of who or what caused it.".to_owned(),
-    ];
+    let mut found = vec!["A difference to other countries is no proof of who or what caused it.".to_owned()];
     if let Some(compared) = compared {
+        let outcome = match compared.counted {
+            true => "measurements that look anomalous to their source",
+            false => "results that say blocked",
+        };
+        found.push(format!("The outcome is the share of {outcome}, of what volunteers chose to measure."));
         found.push(format!(
             "With {} donors no p-value under {:.3} is possible.",
             compared.donors.len(),
@@ -240,20 +265,23 @@ async fn page(cx: &Cx) -> Result<Response> {
     let date = date.ok_or_else(|| Error::bad_request("Query parameter `date` must be a day up to today."))?;
     let on = i32::try_from(date).unwrap_or(i32::MAX);
     let last = on.saturating_add(AFTER as i32 - 1);
-    let asked = Donors { country: country.clone(), day: on, last };
+    let first = on.saturating_sub(BEFORE as i32);
+    let asked = Donors { country: country.clone(), day: on, first, last };
     let donors = runtime::query(&*cx.rt, world::actor().name, &asked).await?;
     let known = crate::starter::Country::is_valid_code(&country);
+    let (table, eligible, licenses) = (donors.table, donors.codes.len(), donors.licenses.clone());
     let (compared, before, after) = match known {
-        true => Box::pin(compare(cx, &country, date, &donors.codes)).await?,
+        true => compare(Box::pin(outcomes(cx, &country, date, donors)).await?, date),
         false => (None, 0, 0),
     };
-    let reason = doubt(compared.as_ref(), (before, after), donors.table, donors.codes.len());
+    let reason = doubt(compared.as_ref(), (before, after), table, eligible);
     let weighted = compared.iter().flat_map(|of| of.donors.iter().zip(&of.control.weights));
     let donor_weights: BTreeMap<String, f64> =
         crate::order::gather(weighted.map(|(code, weight)| (code.clone(), round(*weight))).filter(|(_, w)| *w > 0.0));
     let of = |value: fn(&Control) -> f64| compared.as_ref().map(|compared| round(value(&compared.control)));
     let p_value = compared.as_ref().and_then(|compared| compared.p_value);
     let settings = cx.settings();
+    let events = [Source::AccessNow.licence_under(settings)];
     Response::json(&AttributionBody {
         country_name: world::name(&country),
         date: text(on),
@@ -263,7 +291,7 @@ async fn page(cx: &Cx) -> Result<Response> {
         treated_post_mean: of(|control| control.treated),
         synthetic_post_mean: of(|control| control.synthetic),
         n_donors_used: compared.as_ref().map_or(0, |compared| compared.donors.len()),
-        n_donors_eligible: donors.codes.len(),
+        n_donors_eligible: eligible,
         n_pre: before,
         n_post: after,
         donor_weights,
@@ -276,9 +304,10 @@ async fn page(cx: &Cx) -> Result<Response> {
         low_confidence: reason.is_some(),
         low_confidence_reason: reason,
         honest_caveats: caveats(compared.as_ref()),
-        license: licence::effective(
-            [Source::OoniCounts, Source::AccessNow].map(|source| source.licence_under(settings)),
-        ),
+        license: licence::effective(match compared.as_ref().map(|compared| compared.counted) {
+            Some(false) => licenses.iter().map(String::as_str).chain(events).collect::<Vec<&str>>(),
+            _ => [Source::OoniCounts.licence_under(settings)].into_iter().chain(events).collect(),
+        }),
         country,
     })
 }

@@ -9,7 +9,7 @@ use crate::country::{DayCountRows, Source};
 use crate::forecast::history::start;
 use crate::outlook::Scores;
 use crate::world::{EventHistory, index};
-use crate::{Result, order};
+use crate::{Result, anomaly, order};
 
 /// Least measurements of a day that a share is taken of.
 pub const LEAST: u64 = 10;
@@ -56,17 +56,43 @@ pub struct Donors {
     pub country: String,
     /// Days since the epoch.
     pub day: i32,
-    /// The last day that is compared.
+    /// The first and the last day that are compared.
+    pub first: i32,
     pub last: i32,
 }
 
+/// Shares by country and day.
+pub type Measured = BTreeMap<String, BTreeMap<u32, f64>>;
+
 /// What [`Donors`] answers.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DonorList {
     /// Codes, those with the most measurements first.
     pub codes: Vec<String>,
     /// Whether a shutdown table tells who had none.
     pub table: bool,
+    /// Of the country and of those: the share of results that say blocked, by day, of the days that are compared, where
+    /// enough was measured.
+    pub measured: Measured,
+    /// The licences of what was measured.
+    pub licenses: BTreeSet<String>,
+}
+
+impl Donors {
+    fn measured(&self, view: &View<'_>, codes: &[String]) -> Result<(Measured, BTreeSet<String>)> {
+        let share = anomaly::FEATURES.iter().position(|name| *name == "anomaly_share");
+        let compared = |day: u32| i32::try_from(day).is_ok_and(|day| (self.first..=self.last).contains(&day));
+        let (mut found, mut licenses) = (BTreeMap::new(), BTreeSet::new());
+        for (country, days) in anomaly::all_days(view)? {
+            if country == self.country || codes.contains(&country) {
+                licenses.insert(days.license);
+                let days = days.days.into_iter().filter(|(day, _)| compared(*day));
+                let shares = days.filter_map(|(day, features)| Some((day, *features.get(share?)?)));
+                found.insert(country, order::gather(shares));
+            }
+        }
+        Ok((found, licenses))
+    }
 }
 
 impl Query for Donors {
@@ -88,6 +114,8 @@ impl Query for Donors {
             free && *country != self.country && !shut.contains(country)
         });
         order::sort_by(&mut rows, |a, b| b.1.samples.cmp(&a.1.samples).then_with(|| a.0.cmp(&b.0)));
-        Ok(DonorList { codes: rows.into_iter().map(|(country, _)| country).collect(), table })
+        let codes: Vec<String> = rows.into_iter().map(|(country, _)| country).collect();
+        let (measured, licenses) = self.measured(view, &codes)?;
+        Ok(DonorList { codes, table, measured, licenses })
     }
 }
