@@ -186,7 +186,7 @@ fn command(store: &Path, cores: &machine::Cores) -> Command {
 /// Waits until every summary has arrived: the index does not change any more for longer than its publish interval.
 fn settle(client: &Client, rows: u64) -> Option<f64> {
     let start = Instant::now();
-    let longest = Duration::from_secs(60 + rows / 10_000);
+    let longest = Duration::from_secs(60 + rows / 2_500);
     // The tag changes with the time of generation alone, so the numbers are compared.
     let look = || {
         let mut body: Value = serde_json::from_slice(&client.get("/data/censorship-index.json").body).unwrap();
@@ -194,13 +194,14 @@ fn settle(client: &Client, rows: u64) -> Option<f64> {
         body["dateModified"] = Value::Null;
         body
     };
+    let counted = |body: &Value| body["metadata"]["totalMeasurements"].as_u64() >= Some(rows);
     let (mut before, mut since) = (look(), Instant::now());
     while start.elapsed() < longest {
         std::thread::sleep(Duration::from_secs(2));
         let now = look();
         if now != before {
             (before, since) = (now, Instant::now());
-        } else if since.elapsed() > Duration::from_secs(26) {
+        } else if counted(&before) && since.elapsed() > Duration::from_secs(26) {
             return Some((since - start).as_secs_f64());
         }
     }

@@ -14,6 +14,7 @@ mod outbox;
 pub mod registry;
 pub mod rows;
 pub mod schema;
+mod tables;
 mod timers;
 mod turn;
 

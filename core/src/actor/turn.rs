@@ -160,6 +160,10 @@ impl Write for Turn<'_> {
     fn delete(&mut self, key: Vec<u8>) {
         self.overlay.delete(key);
     }
+
+    fn of_table(&self, number: u8, types: &'static str) {
+        super::tables::claim(self.actor.kind, number, types);
+    }
 }
 
 /// How often the actor's own rows were changed, but for those it derived, where its kind counts that ([`super::Kind::counts_revisions`]).

@@ -11,7 +11,7 @@ use crate::kv::{Direction, Table};
 use crate::world::CountrySummary;
 
 /// Of the world: what countries were told.
-const TOLD: Table<(String,), u64> = Table::new(53);
+const TOLD: Table<(String,), u64> = Table::new(66);
 /// Of a country.
 const RANK: Table<(), u64> = Table::new(52);
 

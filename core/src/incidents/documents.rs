@@ -79,17 +79,17 @@ pub struct ListBody {
 /// The JSON of a [`ListBody`].
 pub fn list(asked: &Select, found: &Listed, now: Timestamp) -> Result<Vec<u8>> {
     let incidents = &found.incidents;
-    let end = asked.offset.saturating_add(incidents.len() as u64);
+    let end = asked.offset.saturating_add(incidents.count as u64);
     let page = ListBody {
         incidents: Vec::new(),
         total: found.total,
-        count: incidents.len(),
+        count: incidents.count,
         limit: asked.limit,
         offset: asked.offset,
-        next_offset: (end < found.total && !incidents.is_empty()).then_some(end),
+        next_offset: (end < found.total && incidents.count > 0).then_some(end),
         dataset_version: dataset_version(found.changed, now),
         generated_at_utc: now.to_string(),
-        license: licence::effective(incidents.iter().map(|incident| incident.licence.as_str())),
+        license: licence::effective(incidents.licences.iter().map(String::as_str)),
     };
-    written::fill(&page, "incidents", incidents.iter().map(|incident| [&incident.json]))
+    written::fill(&page, "incidents", (incidents.count > 0).then_some([&incidents.json]))
 }

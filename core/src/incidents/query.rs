@@ -9,7 +9,7 @@ use super::tables::{
     BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdKey, IdRow, Line,
     VERSIONS, key,
 };
-use super::written::{self, Written};
+use super::written::{self, Joined, Written};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Direction, StoreError};
 use crate::{Result, Timestamp};
@@ -272,7 +272,7 @@ pub struct Listing(pub Select);
 /// Such a page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Listed {
-    pub incidents: Vec<Written>,
+    pub incidents: Joined,
     /// All that the filter lets through.
     pub total: u64,
     /// When anything was changed last.
@@ -286,7 +286,7 @@ impl Query for Listing {
 
     fn run(self, view: &View<'_>) -> Result<Listed> {
         let (page, total, changed) = self.0.keys(view)?;
-        Ok(Listed { incidents: written::read(view, page)?, total, changed })
+        Ok(Listed { incidents: written::join(view, page)?, total, changed })
     }
 }
 

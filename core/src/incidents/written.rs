@@ -2,6 +2,7 @@
 //!
 //! Making one anew takes about 12 microseconds, most of it for small strings; a page has up to 200, and a delta more.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -24,20 +25,34 @@ pub(super) const MANNER: u32 = 1;
 /// An incident in its newest version, written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Written {
+    head: Head,
     pub id: ReadableId,
     pub created: Timestamp,
     pub updated: Timestamp,
     pub merged: bool,
     pub retracted: bool,
-    pub licence: String,
     pub summary: String,
     pub description: String,
-    /// The JSON of its [`IncidentBody`].
-    pub json: String,
+}
+impl Row for Written {
+    const VERSION: u8 = 2;
+}
+
+/// What lists need of it: they have 200 of them in a page and read nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Head {
     /// [`MANNER`] and the address that its links begin with.
     by: String,
+    licence: String,
+    /// The JSON of its [`IncidentBody`].
+    json: String,
 }
-impl Row for Written {}
+impl Row for Head {
+    const VERSION: u8 = Written::VERSION;
+}
+
+/// The beginnings of the rows of [`WRITTEN`]; only read.
+const HEADS: Table<IdKey, Head> = Table::new(30);
 
 fn manner(settings: &Settings) -> String {
     format!("{MANNER} {}", settings.base_url())
@@ -46,18 +61,26 @@ fn manner(settings: &Settings) -> String {
 impl Written {
     fn new(incident: &Incident, settings: &Settings) -> Result<Written> {
         let body = IncidentBody::new(incident, settings);
+        let json = serde_json::to_string(&body).map_err(Error::internal)?;
         Ok(Written {
+            head: Head { by: manner(settings), licence: body.license, json },
             id: incident.id.clone(),
             created: incident.created,
             updated: incident.updated,
             merged: incident.merged_into().is_some(),
             retracted: incident.retracted().is_some(),
-            json: serde_json::to_string(&body).map_err(Error::internal)?,
-            licence: body.license,
             summary: body.summary,
             description: body.description,
-            by: manner(settings),
         })
+    }
+
+    /// The JSON of its [`IncidentBody`].
+    pub fn json(&self) -> &str {
+        &self.head.json
+    }
+
+    pub fn licence(&self) -> &str {
+        &self.head.licence
     }
 
     /// Whether lists show it.
@@ -67,12 +90,12 @@ impl Written {
 
     /// Its JSON with at most so many characters of the description.
     pub fn json_with_description_of(&self, most: usize) -> Result<String> {
-        let Some((end, _)) = self.description.char_indices().nth(most) else { return Ok(self.json.clone()) };
+        let Some((end, _)) = self.description.char_indices().nth(most) else { return Ok(self.json().to_owned()) };
         let member = |text: &str| serde_json::to_string(text).map(|text| format!("\"description\":{text}"));
         let whole = member(&self.description).map_err(Error::internal)?;
         let part = member(self.description.get(..end).unwrap_or_default()).map_err(Error::internal)?;
         // Inside of strings quotation marks are escaped, so the first is the member.
-        Ok(self.json.replacen(&whole, &part, 1))
+        Ok(self.json().replacen(&whole, &part, 1))
     }
 }
 
@@ -88,7 +111,7 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
     let mut found = Vec::new();
     for key in keys {
         match WRITTEN.get(view, &key)? {
-            Some(written) if written.by == by => found.push(written),
+            Some(written) if written.head.by == by => found.push(written),
             _ => {
                 let incident = INCIDENTS.get(view, &key)?;
                 found.extend(incident.map(|incident| Written::new(&incident, view.settings)).transpose()?);
@@ -96,6 +119,40 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
         }
     }
     Ok(found)
+}
+
+/// Many incidents as a list has them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Joined {
+    /// Their JSON with commas between.
+    pub json: String,
+    pub count: usize,
+    /// The different ones.
+    pub licences: BTreeSet<String>,
+}
+
+/// As [`read`], joined.
+pub(super) fn join(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Result<Joined> {
+    let by = manner(view.settings);
+    let mut joined = Joined::default();
+    for key in keys {
+        let head = match HEADS.get(view, &key)? {
+            Some(head) if head.by == by => head,
+            _ => match INCIDENTS.get(view, &key)? {
+                Some(incident) => Written::new(&incident, view.settings)?.head,
+                None => continue,
+            },
+        };
+        if joined.count > 0 {
+            joined.json.push(',');
+        }
+        joined.json.push_str(&head.json);
+        joined.count += 1;
+        if !joined.licences.contains(&head.licence) {
+            joined.licences.insert(head.licence);
+        }
+    }
+    Ok(joined)
 }
 
 /// The JSON of `page` with these items in its list of this name, which is empty in `page`. Each item is some texts in a row.

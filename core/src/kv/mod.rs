@@ -113,6 +113,9 @@ pub trait Read {
 pub trait Write: Read {
     fn put(&mut self, key: Vec<u8>, value: Vec<u8>);
     fn delete(&mut self, key: Vec<u8>);
+
+    /// A row of the table of this number is going to be put, whose keys and values have these types.
+    fn of_table(&self, _number: u8, _types: &'static str) {}
 }
 
 /// A backend.

@@ -121,6 +121,9 @@ impl<K: Key, V: Row> Table<K, V> {
     pub fn put(&self, space: &mut (impl Write + ?Sized), key: &K, value: &V) -> Result<(), StoreError> {
         let bytes = encode_row(value)?;
         check_size(self.number, bytes.len())?;
+        if cfg!(debug_assertions) {
+            space.of_table(self.number, std::any::type_name::<(K, V)>());
+        }
         space.put(self.key(key), bytes);
         Ok(())
     }

@@ -63,10 +63,10 @@ async fn page(cx: &Cx, since: Timestamp, limit: u32, at: Timestamp) -> Result<Re
         has_more: found.more,
         dataset_version: dataset_version(newest, at),
         generated_at_utc: at.to_string(),
-        license: licence::effective(found.incidents.iter().map(|incident| incident.licence.as_str())),
+        license: licence::effective(found.incidents.iter().map(|incident| incident.licence())),
         incidents: Vec::new(),
     };
     let rows = found.incidents.iter();
-    let rows = rows.map(|incident| [written::open(&incident.json), ",\"change\":\"", change(incident), "\"}"]);
+    let rows = rows.map(|incident| [written::open(incident.json()), ",\"change\":\"", change(incident), "\"}"]);
     Ok(Response::json_text(written::fill(&body, "incidents", rows)?))
 }

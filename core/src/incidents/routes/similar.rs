@@ -198,7 +198,7 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
         let body = HitBody { score: crate::country::round(f64::from(hit.score)), why, snippet };
         let body = serde_json::to_string(&body).map_err(Error::internal)?;
         results.push((body, incident.json_with_description_of(MOST_DESCRIPTION)?));
-        licences.insert(incident.licence.as_str());
+        licences.insert(incident.licence());
     }
     let note = match index.entries.len() {
         MAX_DOCUMENTS => left_out(runtime::query(&*cx.rt, actor().name, &Count).await?),
