@@ -333,6 +333,54 @@ fn ruling_intelligence_38_a_failed_delivery_follows_the_exact_schedule() {
     assert_eq!(stats["webhookSuccessRate"], json!(0.0));
 }
 
+/// Ruling intelligence 38: waits are counted from when the attempt before was due, so what waited for another delivery, or
+/// took its time, moves nothing. After an outage longer than a wait they begin anew, and no two attempts come at once.
+#[test]
+fn ruling_intelligence_38_slow_attempts_do_not_move_the_schedule_and_an_outage_crowds_nothing() {
+    let scene = Scene::new(|_, _| None);
+    let key = scene.key();
+    let made = scene.subscribe(&key, json!({ "webhook_url": URL }));
+    let (told, weak): (_, Weak<TestRuntime>) = (scene.got.clone(), Arc::downgrade(&scene.rt));
+    scene.rt.connect(Box::new(move |request| {
+        let rt = weak.upgrade().unwrap();
+        told.lock().unwrap().push(Got { at: rt.now(), request: request.clone() });
+        rt.advance(Duration::from_secs(15));
+        Err(Error::unavailable("no answer"))
+    }));
+    let began = scene.rt.now();
+    for (event, subject) in [(1, "signal"), (2, "tor")] {
+        let reports = vec![Report { event, draft: Some(Draft { subject: subject.into(), ..draft(START) }), merged_into: None }];
+        let record = Record { country: "KE".to_owned(), reports };
+        call(&*scene.rt, incidents::actor().name, &record).now_or_never().unwrap().unwrap();
+    }
+    let seconds = |seconds: u64| {
+        for _ in 0..seconds / 5 {
+            scene.work();
+            scene.rt.advance(Duration::from_secs(5));
+        }
+    };
+    let log = format!("/api/alerts/subscriptions/{}/deliveries", made["id"].as_str().unwrap());
+    let log = || scene.ask("GET", &log, &key, Value::Null, 200)["deliveries"].as_array().unwrap().clone();
+    seconds(60);
+    let next = |log: &[Value]| -> Vec<Timestamp> {
+        let time = |tried: &Value| Timestamp::parse(tried["next_attempt_at"].as_str().unwrap()).unwrap();
+        log.iter().map(time).collect()
+    };
+    let due = began.plus(2 * HOUR / 60);
+    assert_eq!(next(&log()), [due, due], "also of the one that waited");
+    // Storage is away over the second and the third attempt.
+    scene.rt.close(true);
+    scene.rt.advance(Duration::from_secs(600));
+    scene.rt.lose_outgoing();
+    scene.rt.close(false);
+    let before = scene.got().len();
+    seconds(130);
+    let later: Vec<i64> = scene.got()[before..].iter().map(|got| got.at.since(began) / 60_000_000).collect();
+    assert_eq!(later.len(), 2, "one attempt of each: {later:?}");
+    let due = next(&log()[..2]);
+    assert!(due.iter().all(|due| due.since(scene.rt.now()) > HOUR / 60), "{due:?} {:?}", scene.rt.now());
+}
+
 #[test]
 fn a_crash_between_attempt_and_record_delivers_again_under_the_same_id() {
     let scene = Scene::new(|_, _| Some(200));

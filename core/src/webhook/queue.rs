@@ -467,7 +467,7 @@ impl Operation for Record {
         let Some(mut row) = DELIVERIES.get(turn, &key)? else { return go_on(turn, id, hook) };
         BY_DUE.delete(turn, &(id, row.due, self.delivery));
         row.attempts = row.attempts.saturating_add(1);
-        let next = self.judge(&mut hook, row.attempts, turn.now);
+        let next = self.judge(&mut hook, &row, turn.now);
         match next {
             Some(due) => {
                 row.due = due;
@@ -495,7 +495,7 @@ impl Operation for Record {
 
 impl Record {
     /// Counts the attempt for or against the receiver; when the delivery is tried again.
-    fn judge(&self, hook: &mut Hook, attempts: u32, now: Timestamp) -> Option<Timestamp> {
+    fn judge(&self, hook: &mut Hook, delivery: &Delivery, now: Timestamp) -> Option<Timestamp> {
         match self.outcome {
             Outcome::Gone => return None,
             Outcome::Status(200..=299) => {
@@ -512,8 +512,12 @@ impl Record {
             hook.disabled = Some(now);
             return None;
         }
-        let wait = usize::try_from(attempts).ok().and_then(|attempts| SCHEDULE.get(attempts.checked_sub(1)?))?;
-        Some(self.began.plus(*wait))
+        let waits = usize::try_from(delivery.attempts).ok()?.checked_sub(1)?;
+        let wait = *SCHEDULE.get(waits)?;
+        // From when the attempt was due, so that the times of all are those of the first however long each took. One that
+        // came so late that its successor were due already, after an outage or in a long queue, begins them anew.
+        let due = delivery.due.plus(wait);
+        Some(if due > now { due } else { self.began.plus(wait) })
     }
 
     /// Whether the receiver took it.
