@@ -15,9 +15,11 @@ use crate::{Error, Result, Timestamp};
 /// Local part of the ids of webhooks and deliveries: 96 random bits.
 pub type Id = [u8; 12];
 
-/// How long an attempt may take from the moment it was taken up, in microseconds: twice [`super::TIMEOUT`], since it may
-/// wait for its turn, and the time to record what came of it.
-pub(super) const LEASE: i64 = 45 * SECOND;
+/// How long an attempt may take from the moment it was taken up, in microseconds: it may wait for its turn, then for a place
+/// among the requests under way, [`LATEST`] each, takes [`super::TIMEOUT`], and time to record what came of it.
+pub(super) const LEASE: i64 = 60 * SECOND;
+/// How long after it was taken up an attempt may begin, in microseconds.
+pub(super) const LATEST: i64 = 20 * SECOND;
 /// Deliveries of a webhook that is gone which one turn removes.
 const SWEEP: usize = 200;
 

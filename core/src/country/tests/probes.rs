@@ -36,6 +36,7 @@ impl Server {
             headers: map,
             body: body.to_string().into_bytes().into(),
             client: Some(address),
+            network: None,
         };
         let (status, body) = read(serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory"));
         (status.as_u16(), body)
