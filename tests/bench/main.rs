@@ -4,10 +4,11 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents` and `--mailbox` measure other things. The result is
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox` and `--alerts` measure other things. The result is
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
+mod alerts;
 mod asked;
 mod bare;
 mod disk;
@@ -61,6 +62,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--mailbox") {
         return measure_mailbox(&args);
     }
+    if args.iter().any(|arg| arg == "--alerts") {
+        return measure_alerts(&args);
+    }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });
     // Before the generator is pinned: a start may use every core, as it does for anybody.
@@ -80,7 +84,8 @@ fn main() {
 }
 
 /// What the other benches write their results under.
-const HEADINGS: [&str; 5] = [agents::HEADING, incidents::HEADING, large::HEADING, mailbox::HEADING, DIRECTORY];
+const HEADINGS: [&str; 6] =
+    [agents::HEADING, alerts::HEADING, incidents::HEADING, large::HEADING, mailbox::HEADING, DIRECTORY];
 /// Written by hand, from what the test in `native-server/tests/directory.rs` prints.
 const DIRECTORY: &str = "\n## Directory\n";
 
@@ -109,6 +114,18 @@ fn measure_agents(args: &[String]) {
     println!("{text}");
     if plan == agents::FULL {
         write_part(agents::HEADING, &text);
+    }
+}
+
+fn measure_alerts(args: &[String]) {
+    let number = given(args, "--number").map_or(alerts::SUBSCRIPTIONS, |number| number.parse().unwrap());
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = alerts::run(folder.path(), number, &cores);
+    let text = alerts::render(&measured, &machine::describe(&cores));
+    println!("{text}");
+    if number == alerts::SUBSCRIPTIONS {
+        write_part(alerts::HEADING, &text);
     }
 }
 

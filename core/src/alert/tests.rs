@@ -550,3 +550,26 @@ fn ruling_foundation_relay_19_many_keys_hear_some_a_turn() {
         scene.rt.deeds().iter().filter(|(actor, name)| actor.kind == Kind::Alert && name == "timer fan out").count();
     assert!((3..=4).contains(&turns), "{turns}");
 }
+
+/// Issue: on the edge spread over account actors and alarms, where one go makes 50 requests.
+#[test]
+fn a_key_with_a_hundred_subscriptions_has_them_told_some_a_second() {
+    let scene = Scene::new(|_, _| Some(200));
+    let made = scene.ask("POST", "/v1/admin/keys", "", json!({ "tier": "bench", "label": "many" }), 201);
+    let key = made["api_key"].as_str().unwrap().to_owned();
+    for number in 0..100 {
+        scene.subscribe(&key, json!({ "webhook_url": format!("https://hooks.example.org/{number}") }));
+    }
+    scene.report("KE", 1, Some(draft(START)));
+    let mut told = vec![scene.got().len()];
+    for _ in 0..4 {
+        scene.rt.advance(Duration::from_secs(1));
+        scene.work();
+        told.push(scene.got().len());
+    }
+    assert_eq!(told, [25, 50, 75, 100, 100]);
+    let mut urls: Vec<String> = scene.got().iter().map(|got| got.request.url.clone()).collect();
+    urls.sort();
+    urls.dedup();
+    assert_eq!(urls.len(), 100, "each once");
+}

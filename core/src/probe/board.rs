@@ -1,7 +1,7 @@
 //! The board of the probe network: all nodes, and sums over all shards, for the pages that are not about one node or domain.
 //!
-//! It is an actor of the same kind as the shards, `probe/main`. Each shard tells it, at most once a minute (ruling
-//! foundation-relay 26), which nodes are different and what its sums are by now. So a list is one read of one actor however
+//! It is an actor of the same kind as the shards, `probe/main`. Each shard tells it, at most once a minute or six publish
+//! intervals (ruling foundation-relay 26), which nodes are different and what its sums are by now. So a list is one read of one actor however
 //! many shards there are, and the two pages about the whole network are documents (ruling foundation-relay 20). Sums are
 //! told whole, never as differences: what is told twice changes nothing.
 //!
@@ -24,8 +24,8 @@ pub fn actor() -> ActorId {
     ActorId::sole(Kind::Probe)
 }
 
-/// How often a shard tells what has changed, at most, in microseconds.
-const INTERVAL: i64 = MINUTE;
+/// A shard tells what has changed at most once in so many publish intervals: a minute by default.
+const INTERVALS: i64 = 6;
 /// Nodes, and domains, that one telling names at most.
 const AT_ONCE: usize = 200;
 /// Nodes that a shard has the board told of when it tells for the first time: those of files of before there was a board.
@@ -61,7 +61,8 @@ pub(super) fn changed(turn: &mut Turn<'_>, key: &NodeKey) -> Result<()> {
     if turn.scheduled(TIMER)?.is_some() {
         return Ok(());
     }
-    let due = TOLD.get(turn, &())?.map(|told| told.plus(INTERVAL));
+    let interval = INTERVALS * i64::from(turn.settings.publish_interval) * SECOND;
+    let due = TOLD.get(turn, &())?.map(|told| told.plus(interval));
     match due.filter(|due| *due > turn.now) {
         Some(due) => turn.schedule(TIMER, due, &Touch),
         None => tell(turn),

@@ -2,24 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, OVERLAP, PATIENCE, SCHEDULE};
+use super::{LEASE, MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, OVERLAP, PATIENCE, SCHEDULE};
 use crate::actor::{Call, Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
 use crate::agent::{mailbox, record};
 use crate::alert::subscription;
 use crate::crypto::encoding::encode_hex;
 use crate::keys;
 use crate::kv::{Direction, Read, Row, StoreError, Table, appended};
-use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
 /// Local part of the ids of webhooks and deliveries: 96 random bits.
 pub type Id = [u8; 12];
 
-/// How long an attempt may take from the moment it was taken up, in microseconds: it may wait for its turn, then for a place
-/// among the requests under way, [`LATEST`] each, takes [`super::TIMEOUT`], and time to record what came of it.
-pub(super) const LEASE: i64 = 60 * SECOND;
-/// How long after it was taken up an attempt may begin, in microseconds.
-pub(super) const LATEST: i64 = 20 * SECOND;
 /// Deliveries of a webhook that is gone which one turn removes.
 const SWEEP: usize = 200;
 

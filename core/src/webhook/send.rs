@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::queue::{self, LATEST, LEASE};
-use super::{Id, Outcome, Record, Subject, TIMEOUT};
+use super::queue;
+use super::{Id, LATEST, LEASE, Outcome, Record, Subject, TIMEOUT};
 use crate::actor::{ActorId, Call, Kind, Operation, Query, View, decode, encode};
 use crate::agent::wire::{self, RawMessage};
 use crate::agent::{mailbox, record};
