@@ -343,7 +343,9 @@ mod tests {
     /// A receiver that sends a byte now and then keeps nobody longer than the whole exchange may take.
     #[test]
     fn an_answer_that_drips_ends_with_the_time_of_the_exchange() {
-        for (max_bytes, head) in [(0, "HTTP/1.1 200 OK\r\nx: "), (1_000, "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n")] {
+        for (max_bytes, head) in
+            [(0, "HTTP/1.1 200 OK\r\nx: "), (1_000, "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n")]
+        {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let url = format!("http://{}/", listener.local_addr().unwrap());
             std::thread::spawn(move || {

@@ -202,7 +202,14 @@ fn tell(
     assert_eq!(first.len(), subscriptions, "told within {} s", PATIENCE.as_secs());
     let repeated = came.values().filter(|times| times.len() > 1).count();
     let cpu = machine::cpu_seconds(server.id()).zip(cpu).map(|(now, before)| now - before);
-    Told { name, subscriptions, heard: [0, first.len() / 2, first.len() - 1].map(|at| first[at]), repeated, mailbox, cpu }
+    Told {
+        name,
+        subscriptions,
+        heard: [0, first.len() / 2, first.len() - 1].map(|at| first[at]),
+        repeated,
+        mailbox,
+        cpu,
+    }
 }
 
 pub fn run(folder: &Path, number: usize, cores: &machine::Cores) -> Measured {
@@ -263,7 +270,8 @@ pub fn render(measured: &Measured, machine: &[String]) -> String {
         for (part, times) in parts {
             let p99 = percentile(times(&told.mailbox), 0.99) / percentile(times(&measured.idle), 0.99);
             let met = yes(p99 <= BARS.1);
-            writeln!(out, "| p99 of a {part} meanwhile / idle, {name} | <= {:.0} | {p99:.2} | {met} |", BARS.1).unwrap();
+            writeln!(out, "| p99 of a {part} meanwhile / idle, {name} | <= {:.0} | {p99:.2} | {met} |", BARS.1)
+                .unwrap();
         }
     }
     out.push_str(

@@ -401,11 +401,17 @@ fn a_node_is_claimed_by_who_has_its_token(suite: &Suite) {
     assert_eq!(claim(&other.token, json!("thief")).expect(200), json!({ "valid": false, "nodeId": node.id }));
     assert_eq!(shown(), Value::Null);
     let claimed = claim(&node.token, json!("Ada-1.L_")).expect(200);
-    assert_eq!((&claimed["valid"], &claimed["claimed_by"], &claimed["claimedBy"]), (&json!(true), &Value::Null, &json!("Ada-1.L_")));
+    assert_eq!(
+        (&claimed["valid"], &claimed["claimed_by"], &claimed["claimedBy"]),
+        (&json!(true), &Value::Null, &json!("Ada-1.L_"))
+    );
     assert_eq!(shown(), "Ada-1.L_");
     board("Ada-1.L_");
     // Asking again says it, and changes nothing.
-    assert_eq!(client.post(path, &json!({ "nodeId": node.id, "nodeToken": node.token })).expect(200)["claimedBy"], "Ada-1.L_");
+    assert_eq!(
+        client.post(path, &json!({ "nodeId": node.id, "nodeToken": node.token })).expect(200)["claimedBy"],
+        "Ada-1.L_"
+    );
     claim(&node.token, json!("")).expect(200);
     assert_eq!(shown(), Value::Null);
     // Where it could harm who runs it, no page says the name.

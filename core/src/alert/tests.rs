@@ -350,7 +350,8 @@ fn ruling_intelligence_38_slow_attempts_do_not_move_the_schedule_and_an_outage_c
     }));
     let began = scene.rt.now();
     for (event, subject) in [(1, "signal"), (2, "tor")] {
-        let reports = vec![Report { event, draft: Some(Draft { subject: subject.into(), ..draft(START) }), merged_into: None }];
+        let reports =
+            vec![Report { event, draft: Some(Draft { subject: subject.into(), ..draft(START) }), merged_into: None }];
         let record = Record { country: "KE".to_owned(), reports };
         call(&*scene.rt, incidents::actor().name, &record).now_or_never().unwrap().unwrap();
     }

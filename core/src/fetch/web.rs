@@ -196,16 +196,7 @@ mod tests {
                 "HTTPS://127.0.0.1/",
             ],
         ),
-        (
-            "it is no address",
-            &[
-                "javascript:alert(1)",
-                "//example.org/",
-                "https:/example.org/",
-                "example.org",
-                "",
-            ],
-        ),
+        ("it is no address", &["javascript:alert(1)", "//example.org/", "https:/example.org/", "example.org", ""]),
         (
             "its address is private or reserved",
             &[
@@ -318,12 +309,7 @@ mod tests {
                 "https://127.0.0.1:443./",
             ],
         ),
-        (
-            "its address is none",
-            &[
-                "https://[example.org]/",
-            ],
-        ),
+        ("its address is none", &["https://[example.org]/"]),
         (
             "its name is of this machine or its network",
             &[
@@ -401,7 +387,9 @@ mod tests {
     #[test]
     fn addresses_of_the_open_internet_are_told_from_all_others() {
         let public = |address: &str| is_public(address.parse().unwrap());
-        for outside in ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1", "2001:4860::1"] {
+        for outside in
+            ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1", "2001:4860::1"]
+        {
             assert!(public(outside), "{outside}");
         }
         for inside in [

@@ -80,7 +80,8 @@ fn tell(turn: &mut Turn<'_>) -> Result<()> {
             UNTOLD.put(turn, &key, &())?;
         }
     }
-    TOLD.put(turn, &(), &turn.now)?;
+    let now = turn.now;
+    TOLD.put(turn, &(), &now)?;
     let mut nodes = Vec::new();
     for (key, ()) in UNTOLD.scan(turn, &UNTOLD.range(), Direction::Ascending, AT_ONCE)? {
         UNTOLD.delete(turn, &key);

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::record::{self, DAYS, Day, Hour, LATEST, Latest, NODES, Node, NodeKey};
+use crate::Result;
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;
 use crate::time::DAY;
-use crate::Result;
 
 /// Nodes of a shard that the page of a domain names, at most.
 const MAX_NODES: usize = 5_000;

@@ -24,7 +24,9 @@ pub const ROUTES: &[Route] = &[
     Route::get("/v1/probe/network", handler!(read_network))
         .returns::<ProbeNetwork>()
         .summary("All probe nodes and their status; a minute or two late."),
-    Route::get("/v1/probe/stats", handler!(read_stats)).returns::<ProbeStats>().summary("Numbers of the probe network; a minute or two late."),
+    Route::get("/v1/probe/stats", handler!(read_stats))
+        .returns::<ProbeStats>()
+        .summary("Numbers of the probe network; a minute or two late."),
     Route::get("/v1/probe/domain/{domain}", handler!(domain))
         .limit(Limit::Data)
         .returns::<DomainStatus>()
@@ -41,7 +43,12 @@ pub const ROUTES: &[Route] = &[
 
 /// The pages about the whole network; a minute or two late.
 pub const FAMILIES: &[Family] = &[
-    Family { prefix: board::NETWORK, owner: Kind::Probe, max_age: 60, render: |view, _| Rendered::json(&network(view)?) },
+    Family {
+        prefix: board::NETWORK,
+        owner: Kind::Probe,
+        max_age: 60,
+        render: |view, _| Rendered::json(&network(view)?),
+    },
     Family { prefix: board::STATS, owner: Kind::Probe, max_age: 60, render: |view, _| Rendered::json(&stats(view)?) },
 ];
 
