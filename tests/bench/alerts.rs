@@ -241,7 +241,7 @@ pub fn run(folder: &Path, number: usize, cores: &machine::Cores) -> Measured {
     Measured { idle, told: told.into(), resident }
 }
 
-fn percentile(times: &[f64], share: f64) -> f64 {
+pub fn percentile(times: &[f64], share: f64) -> f64 {
     let mut times = times.to_vec();
     times.sort_by(f64::total_cmp);
     times.get(((times.len().max(1) - 1) as f64 * share) as usize).copied().unwrap_or(f64::NAN)
