@@ -127,6 +127,7 @@ pub const FAMILIES: &[&[Family]] = &[
     crate::directory::leaderboard::FAMILIES,
     crate::directory::stats::FAMILIES,
     crate::alert::desk::FAMILIES,
+    crate::probe::status::FAMILIES,
     #[cfg(any(test, feature = "conformance"))]
     probe::FAMILIES,
 ];
@@ -311,6 +312,7 @@ render_queries! {
     4 => Incidents;
     5 => Directory;
     6 => Alert;
+    7 => Probe;
 }
 
 /// The call that renders `key` at its owner.

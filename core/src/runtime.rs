@@ -81,7 +81,8 @@ pub trait Runtime: MaybeSend + MaybeSync {
     /// Whether an answered write is possible right now, for `/readyz`.
     fn probe(&self) -> BoxFuture<'_, Result<()>>;
 
-    /// Asks another host; see [`crate::fetch::Outgoing`] for what the runtime must refuse.
+    /// Asks another host; see [`crate::fetch::Outgoing`] for what the runtime must refuse. An error `RATE_LIMITED` says that
+    /// nothing was tried, for want of room.
     fn fetch(&self, _outgoing: crate::fetch::Outgoing) -> BoxFuture<'_, Result<crate::fetch::Incoming>> {
         Box::pin(std::future::ready(Err(crate::fetch::no_way_out())))
     }

@@ -54,7 +54,7 @@ fn refuse(error: Error) -> Result<Response> {
     shell::response(shell::logged("start", routes::refusal(error)))
 }
 
-async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings) -> Result<Response> {
+async fn answer(mut request: Request, env: Env, mut head: Head, settings: &Settings) -> Result<Response> {
     let matched = match routes::preflight(&head.method, &head.path, &head.headers, settings) {
         Preflight::Answer(response) => {
             shell::discard(&mut request).await;
@@ -79,6 +79,10 @@ async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings)
         }
     };
     let client = head.client(&settings.client_address_header);
+    if !settings.client_address_header.is_empty() {
+        // Behind a proxy the platform knows the network of the proxy.
+        head.network = None;
+    }
     if let Some(actor) = matched.home(&head.headers, &*runtime) {
         let forwarded = forward(&head, &body, client)?;
         let answered = match errand::object(&env, &actor) {

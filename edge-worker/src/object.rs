@@ -33,6 +33,7 @@ impl DurableObject for Actor {
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         let space = self.space()?;
+        space.work.event_began();
         space.settle().await;
         let url = request.url()?;
         match (url.host_str(), url.path()) {
@@ -52,6 +53,7 @@ impl DurableObject for Actor {
     async fn alarm(&self) -> Result<Response> {
         match self.space() {
             Ok(space) => {
+                space.work.event_began();
                 space.alarm_fired();
                 work::alarm(&space).await;
             }

@@ -15,6 +15,8 @@ pub struct Head {
     pub path: String,
     pub query: String,
     pub headers: HeaderMap,
+    /// The number of the network that the request came from, as the platform says.
+    pub network: Option<u32>,
 }
 
 pub fn head(request: &worker::Request) -> Result<Head> {
@@ -27,7 +29,8 @@ pub fn head(request: &worker::Request) -> Result<Head> {
     }
     let method = Method::from_bytes(request.inner().method().as_bytes()).map_err(|error| error.to_string())?;
     let (path, query) = (url.path().to_owned(), url.query().unwrap_or_default().to_owned());
-    Ok(Head { method, path, query, headers })
+    let network = request.cf().and_then(worker::Cf::asn);
+    Ok(Head { method, path, query, headers, network })
 }
 
 impl Head {
@@ -44,8 +47,8 @@ impl Head {
     }
 
     pub fn with_body(self, body: Bytes, client: Option<std::net::IpAddr>) -> Request {
-        let Head { method, path, query, headers } = self;
-        Request { method, path, query, headers, body, client }
+        let Head { method, path, query, headers, network } = self;
+        Request { method, path, query, headers, body, client, network }
     }
 
     /// A request that the Worker forwarded to an object.

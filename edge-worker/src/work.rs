@@ -59,7 +59,13 @@ pub struct Work {
     /// When documents that could not be stored are tried again, and how often they failed.
     retry: Cell<Option<(Timestamp, u32)>>,
     usage: Cell<Option<Timestamp>>,
+    /// Requests to others since the last event of the platform began.
+    reached: Cell<u32>,
 }
+
+/// Requests to others that follow one event: the platform makes no more than 50 on its smallest plan. For the rest the timer
+/// of their lease asks again.
+const REQUESTS_PER_EVENT: u32 = 40;
 
 /// Somebody who waits until these pieces were tried.
 struct Waiter {
@@ -68,6 +74,11 @@ struct Waiter {
 }
 
 impl Work {
+    /// A request or an alarm came: what it may ask of others is counted anew.
+    pub fn event_began(&self) {
+        self.reached.set(0);
+    }
+
     /// When usage of this agent is to be written.
     pub fn usage_due(&self) -> Option<Timestamp> {
         self.usage.get()
@@ -322,6 +333,11 @@ pub fn next_document(space: &Space) -> Result<Option<Timestamp>> {
 
 /// Makes a request that this actor asked for, in the background. Whatever goes wrong, the actor's own timer asks again.
 pub fn reach_out(space: &Rc<Space>, key: String) {
+    let reached = space.work.reached.get();
+    if reached >= REQUESTS_PER_EVENT {
+        return;
+    }
+    space.work.reached.set(reached + 1);
     let home = space.clone();
     space.state.wait_until(async move {
         let made = match environment::started(&home.env).await {

@@ -22,12 +22,12 @@ const IDLE: Duration = Duration::from_secs(30);
 /// Gives only addresses of the open Internet and of the networks allowed beyond it, and the connection goes to one of
 /// those: so no name leads inside, whatever it answered a moment ago.
 #[derive(Debug)]
-struct Guarded {
-    resolver: DefaultResolver,
+struct Guarded<R> {
+    resolver: R,
     beyond: Networks,
 }
 
-impl Resolver for Guarded {
+impl<R: Resolver> Resolver for Guarded<R> {
     fn resolve(
         &self,
         uri: &Uri,
@@ -44,6 +44,10 @@ impl Resolver for Guarded {
 
 /// Makes one request; blocks.
 pub fn send(outgoing: &Outgoing) -> Result<Incoming> {
+    send_by(DefaultResolver::default(), outgoing)
+}
+
+fn send_by(resolver: impl Resolver, outgoing: &Outgoing) -> Result<Incoming> {
     let failed =
         |error: &dyn std::fmt::Display| Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."));
     let config = ureq::Agent::config_builder()
@@ -54,7 +58,7 @@ pub fn send(outgoing: &Outgoing) -> Result<Incoming> {
         // A proxy of the environment would resolve names itself.
         .proxy(None)
         .build();
-    let resolver = Guarded { resolver: DefaultResolver::default(), beyond: outgoing.beyond.clone() };
+    let resolver = Guarded { resolver, beyond: outgoing.beyond.clone() };
     let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), resolver);
     let mut request = Request::builder().uri(&outgoing.url);
     for (name, value) in &outgoing.headers {
@@ -283,6 +287,82 @@ mod tests {
         let (row, head) = first("ooni-measurements", answer("200 OK", "", list)).await;
         assert!(head.contains("limit=1000&offset=0&since=2024-05-01T00:00:00&until=2024-05-01T01:00:00"), "{head}");
         assert_eq!((row.failures, row.offset, row.error.clone()), (0, 0, None), "{row:?}");
+    }
+
+    /// A resolver of somebody who wants in: each answer is the next of a list, the last repeats.
+    #[derive(Debug, Clone)]
+    struct Rebinding {
+        answers: Vec<Vec<SocketAddr>>,
+        asked: Arc<std::sync::atomic::AtomicUsize>,
+    }
+
+    impl Resolver for Rebinding {
+        fn resolve(
+            &self,
+            _: &Uri,
+            _: &Config,
+            _: NextTimeout,
+        ) -> std::result::Result<ResolvedSocketAddrs, ureq::Error> {
+            let asked = self.asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let mut found = self.empty();
+            self.answers[asked.min(self.answers.len() - 1)].iter().for_each(|address| found.push(*address));
+            Ok(found)
+        }
+    }
+
+    /// DNS rebinding: a name that is good when it is checked, and leads inside when it is connected to.
+    #[test]
+    fn a_connection_goes_to_an_address_that_was_checked_whatever_the_name_says_later() {
+        let (base, good) = source(vec![answer("200 OK", "", "")]);
+        let port: u16 = base.rsplit(':').next().unwrap().parse().unwrap();
+        // The same port at an address that is not allowed.
+        let inside = TcpListener::bind(("127.0.0.2", port)).unwrap();
+        inside.set_nonblocking(true).unwrap();
+        let (allowed, denied) = (SocketAddr::from(([127, 0, 0, 1], port)), SocketAddr::from(([127, 0, 0, 2], port)));
+        let beyond = Networks::parse("127.0.0.1/32").unwrap();
+        let timeout = Duration::from_secs(2);
+        let url = format!("http://rebinding.example:{port}/");
+        let outgoing = Outgoing { url, headers: Vec::new(), body: None, timeout, max_bytes: 0, beyond };
+        let resolver = |answers: &[&[SocketAddr]]| Rebinding {
+            answers: answers.iter().map(|answer| answer.to_vec()).collect(),
+            asked: Arc::default(),
+        };
+        let asked = |resolver: &Rebinding| resolver.asked.load(std::sync::atomic::Ordering::SeqCst);
+        let changing = resolver(&[&[allowed], &[denied]]);
+        assert_eq!(send_by(changing.clone(), &outgoing).unwrap().status, 200);
+        assert_eq!(asked(&changing), 1, "what was checked is what is connected to");
+        assert!(send_by(changing.clone(), &outgoing).is_err(), "the next request checks anew");
+        // Every address of an answer is looked at, not the first alone.
+        assert_eq!(send_by(resolver(&[&[denied, allowed]]), &outgoing).unwrap().status, 200);
+        assert!(send_by(resolver(&[&[denied, denied]]), &outgoing).is_err());
+        (0..2).for_each(|_| drop(good.recv_timeout(Duration::from_secs(5)).unwrap()));
+        assert!(good.try_recv().is_err());
+        assert!(inside.accept().is_err(), "nothing went inside");
+    }
+
+    /// A receiver that sends a byte now and then keeps nobody longer than the whole exchange may take.
+    #[test]
+    fn an_answer_that_drips_ends_with_the_time_of_the_exchange() {
+        for (max_bytes, head) in
+            [(0, "HTTP/1.1 200 OK\r\nx: "), (1_000, "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n")]
+        {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut written = stream.write_all(head.as_bytes());
+                while written.is_ok() {
+                    std::thread::sleep(Duration::from_millis(50));
+                    written = stream.write_all(b"x");
+                }
+            });
+            let timeout = Duration::from_millis(600);
+            let outgoing =
+                Outgoing { url, headers: Vec::new(), body: None, timeout, max_bytes, beyond: Networks::all() };
+            let began = std::time::Instant::now();
+            assert!(send(&outgoing).is_err());
+            assert!(began.elapsed() < 4 * timeout, "{:?}", began.elapsed());
+        }
     }
 
     #[test]

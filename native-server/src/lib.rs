@@ -7,6 +7,7 @@
 //! | `rotation` | a new master key, and moving what is sealed under it |
 //! | [`runtime`] | the core's `Runtime` on top of both |
 //! | `fetch` | requests to others, and the task that fetches from sources |
+//! | `places` | how many requests are under way at once |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
 //! | [`serve`] | the HTTP shell: from a request to the core's router and back |
@@ -29,6 +30,7 @@ mod fetch;
 pub mod keyfile;
 mod maintenance;
 mod outgoing;
+mod places;
 pub mod probe;
 mod refusal;
 mod rotation;

@@ -9,9 +9,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::runtime::Native;
 
-/// Requests under way at once. Each takes a thread for as long as its receiver does, at most
-/// [`heliograph_core::webhook::TIMEOUT`], and a webhook has one at a time.
-const AT_ONCE: usize = 256;
+/// Requests that are prepared, wait for a place ([`crate::places`]) or are under way at once; a webhook has one at a time.
+const AT_ONCE: usize = 4_096;
 
 /// Makes requests in the order in which they are asked for, for as long as the server runs.
 pub async fn run(native: Arc<Native>, mut asked: UnboundedReceiver<(ActorId, String)>) {

@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
+use crate::places::Places;
 use crate::rotation::Rotation;
 use crate::store::Store;
 use crate::streams::Streams;
@@ -36,6 +37,8 @@ pub struct Native {
     /// Documents that may be rendered at once, one for each core: more at a time end no sooner, and each holds what it
     /// reads in memory.
     rendering: Arc<Semaphore>,
+    /// For requests to others.
+    places: Places,
 }
 
 impl Native {
@@ -48,7 +51,8 @@ impl Native {
     ) -> Self {
         let (rotation, memo, writer) = (Rotation::default(), Arc::default(), Arc::new(writer));
         let rendering = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
-        Native { store, writer, environment, documents, streams, rotation, memo, rendering }
+        let places = Places::default();
+        Native { store, writer, environment, documents, streams, rotation, memo, rendering, places }
     }
 
     pub fn streams(&self) -> &Arc<Streams> {
@@ -141,8 +145,14 @@ impl Runtime for Native {
     }
 
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
-        let work = tokio::task::spawn_blocking(move || crate::fetch::send(&outgoing));
-        Box::pin(async move { work.await.unwrap_or_else(|error| Err(Error::internal(error))) })
+        Box::pin(async move {
+            let place = self.places.take(&outgoing.url).await?;
+            let work = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                crate::fetch::send(&outgoing)
+            });
+            work.await.unwrap_or_else(|error| Err(Error::internal(error)))
+        })
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

@@ -108,6 +108,7 @@ fn whole(head: http::request::Parts, body: Bytes, client: IpAddr) -> Request {
         headers: head.headers,
         body,
         client: Some(client),
+        network: None,
     }
 }
 

@@ -4,10 +4,12 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents` and `--mailbox` measure other things. The result is
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts` and `--probes` measure other
+//! things. The result is
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
+mod alerts;
 mod asked;
 mod bare;
 mod disk;
@@ -18,6 +20,7 @@ mod large;
 mod load;
 mod machine;
 mod mailbox;
+mod probes;
 mod report;
 mod service;
 
@@ -61,6 +64,12 @@ fn main() {
     if args.iter().any(|arg| arg == "--mailbox") {
         return measure_mailbox(&args);
     }
+    if args.iter().any(|arg| arg == "--alerts") {
+        return measure_alerts(&args);
+    }
+    if args.iter().any(|arg| arg == "--probes") {
+        return measure_probes(&args);
+    }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });
     // Before the generator is pinned: a start may use every core, as it does for anybody.
@@ -80,7 +89,15 @@ fn main() {
 }
 
 /// What the other benches write their results under.
-const HEADINGS: [&str; 5] = [agents::HEADING, incidents::HEADING, large::HEADING, mailbox::HEADING, DIRECTORY];
+const HEADINGS: [&str; 7] = [
+    agents::HEADING,
+    alerts::HEADING,
+    incidents::HEADING,
+    large::HEADING,
+    mailbox::HEADING,
+    probes::HEADING,
+    DIRECTORY,
+];
 /// Written by hand, from what the test in `native-server/tests/directory.rs` prints.
 const DIRECTORY: &str = "\n## Directory\n";
 
@@ -109,6 +126,30 @@ fn measure_agents(args: &[String]) {
     println!("{text}");
     if plan == agents::FULL {
         write_part(agents::HEADING, &text);
+    }
+}
+
+fn measure_alerts(args: &[String]) {
+    let number = given(args, "--number").map_or(alerts::SUBSCRIPTIONS, |number| number.parse().unwrap());
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = alerts::run(folder.path(), number, &cores);
+    let text = alerts::render(&measured, &machine::describe(&cores));
+    println!("{text}");
+    if number == alerts::SUBSCRIPTIONS {
+        write_part(alerts::HEADING, &text);
+    }
+}
+
+fn measure_probes(args: &[String]) {
+    let number = given(args, "--number").map_or(probes::NODES, |number| number.parse().unwrap());
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = probes::run(folder.path(), number, &cores);
+    let text = probes::render(&measured, &machine::describe(&cores));
+    println!("{text}");
+    if number == probes::NODES {
+        write_part(probes::HEADING, &text);
     }
 }
 

@@ -19,6 +19,7 @@ cases![
     rows_that_cannot_be_used_are_counted_and_cost_nothing_else,
     at_least_40_sites_are_given_to_probes,
     ruling_37_public_pages_hide_who_measures_where_it_can_harm,
+    a_node_is_claimed_by_who_has_its_token,
     unknown_nodes_are_404_and_unknown_domains_empty,
 ];
 
@@ -159,14 +160,20 @@ fn a_submission_is_taken_once_and_shows_everywhere(suite: &Suite) {
     cached["_cached_at"] = json!(1_767_225_600.25);
     let cached = node.signed("x-svc-signature", cached.to_string().as_bytes()).expect(200);
     assert_eq!((&cached["accepted"], &cached["duplicates"]), (&json!(0), &json!(3)), "{cached}");
-    let network = client.get("/v1/probe/network").expect(200);
+    let network = target.until(|| {
+        let network = client.get("/v1/probe/network").expect(200);
+        (network["total_nodes"] == 1).then_some(network)
+    });
     let counts = (&network["active_nodes"], &network["total_nodes"], &network["probes_24h"]);
     assert_eq!(counts, (&json!(1), &json!(1), &json!(3)), "{network}");
     assert_eq!(network["coverage_regions"], json!(["Europe"]), "{network}");
     let shown = &network["nodes"][0];
     assert_eq!((&shown["id"], &shown["status"]), (&json!(node.id), &json!("active")), "{network}");
     assert_eq!(shown["avg_latency_ms"], 140.0);
-    let stats = client.get("/v1/probe/stats").expect(200);
+    let stats = target.until(|| {
+        let stats = client.get("/v1/probe/stats").expect(200);
+        (stats["total_probes"] == 3).then_some(stats)
+    });
     let counts = (&stats["total_probes"], &stats["blocked_24h"], &stats["domains_tested"], &stats["block_rate_24h"]);
     assert_eq!(counts, (&json!(3), &json!(2), &json!(2), &json!(0.667)), "{stats}");
     assert_eq!(
@@ -340,7 +347,11 @@ fn ruling_37_public_pages_hide_who_measures_where_it_can_harm(suite: &Suite) {
     ];
     let mut names = Vec::new();
     for (path, pointer) in pages {
-        let page = client.get(path).expect(200);
+        // Pages about the network may be a little late.
+        let page = target.until(|| {
+            let page = client.get(path).expect(200);
+            page.pointer(pointer).is_some().then_some(page)
+        });
         let text = page.to_string();
         assert!(!text.contains(&node.id) && !text.contains("Shiraz") && !text.contains("\"me\""), "{path}: {page}");
         names.push(page.pointer(pointer).unwrap().as_str().unwrap().to_owned());
@@ -360,6 +371,56 @@ fn ruling_37_public_pages_hide_who_measures_where_it_can_harm(suite: &Suite) {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), 4);
+}
+
+/// Spec intelligence 8.2, 8.5: the claim form sends node id, token and a handle; a claimed node shows the handle.
+fn a_node_is_claimed_by_who_has_its_token(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let body = json!({ "country": "NO", "label": "attic" });
+    let (node, other) = (Node::register(&client, &body), Node::register(&client, &json!({ "country": "NO" })));
+    let path = "/v1/community/validate-token";
+    let claim = |token: &str, handle: Value| {
+        client.post(path, &json!({ "nodeId": node.id, "nodeToken": token, "handle": handle }))
+    };
+    node.submit("one", &json!([row(&client, "bbc.com", 0, &json!({}))]));
+    let shown = || {
+        let page = client.get(&format!("/v1/community/nodes/{}", node.id)).expect(200);
+        page["node"]["claimed_by"].clone()
+    };
+    let board = |name: &str| {
+        target.until(|| {
+            let board = client.get("/v1/community/leaderboard").expect(200);
+            (board["leaderboard"][0]["displayName"] == name).then_some(())
+        });
+    };
+    board("attic");
+    for handle in [json!("x"), json!("with space"), json!("x".repeat(33)), json!("<b>"), json!(7)] {
+        claim(&node.token, handle).expect_error(400, "BAD_REQUEST");
+    }
+    assert_eq!(claim(&other.token, json!("thief")).expect(200), json!({ "valid": false, "nodeId": node.id }));
+    assert_eq!(shown(), Value::Null);
+    let claimed = claim(&node.token, json!("Ada-1.L_")).expect(200);
+    assert_eq!(
+        (&claimed["valid"], &claimed["claimed_by"], &claimed["claimedBy"]),
+        (&json!(true), &Value::Null, &json!("Ada-1.L_"))
+    );
+    assert_eq!(shown(), "Ada-1.L_");
+    board("Ada-1.L_");
+    // Asking again says it, and changes nothing.
+    assert_eq!(
+        client.post(path, &json!({ "nodeId": node.id, "nodeToken": node.token })).expect(200)["claimedBy"],
+        "Ada-1.L_"
+    );
+    claim(&node.token, json!("")).expect(200);
+    assert_eq!(shown(), Value::Null);
+    // Where it could harm who runs it, no page says the name.
+    let iran = Node::register(&client, &json!({ "country": "IR" }));
+    client.post(path, &json!({ "nodeId": iran.id, "nodeToken": iran.token, "handle": "me" })).expect(200);
+    iran.submit("two", &json!([row(&client, "bbc.com", 0, &json!({}))]));
+    assert_eq!(client.get(&format!("/v1/community/nodes/{}", iran.id)).expect(200)["node"]["claimed_by"], Value::Null);
+    target.until(|| (client.get("/v1/probe/network").expect(200)["total_nodes"] == 2).then_some(()));
+    assert!(!client.get("/v1/community/leaderboard").expect(200).to_string().contains("\"me\""));
 }
 
 fn unknown_nodes_are_404_and_unknown_domains_empty(suite: &Suite) {

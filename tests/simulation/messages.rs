@@ -68,7 +68,15 @@ fn request(method: Method, path: &str, query: &str, key: &str, body: &Value) -> 
     }
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     let body = if body.is_null() { String::new() } else { body.to_string() };
-    Request { method, path: path.to_owned(), query: query.to_owned(), headers, body: body.into(), client: None }
+    Request {
+        method,
+        path: path.to_owned(),
+        query: query.to_owned(),
+        headers,
+        body: body.into(),
+        client: None,
+        network: None,
+    }
 }
 
 impl World {

@@ -257,6 +257,7 @@ impl Client {
             headers,
             body: Bytes::copy_from_slice(body),
             client: Some([127, 0, 0, 1].into()),
+            network: None,
         };
         core_http::answer(runtime, matched, request).await
     }

@@ -6,7 +6,10 @@ use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
     // These are native.
-    if !["--agents", "--incidents", "--large", "--mailbox"].iter().any(|native| args.contains(native)) {
+    if !["--agents", "--alerts", "--incidents", "--large", "--mailbox", "--probes"]
+        .iter()
+        .any(|native| args.contains(native))
+    {
         edge::build::ensure(edge::build::Bundle::Worker)?;
     }
     // The programs that are measured, beside the bench.

@@ -9,10 +9,11 @@ use super::desk::{Delivered, Wants, Wish};
 use super::news::News;
 use super::{MAX_SUBSCRIPTIONS, actor};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::crypto::encoding::encode_hex;
 use crate::crypto::sealing::{self, KeyId};
 use crate::incidents::Severity;
 use crate::kv::{Direction, Read, Row, Table};
-use crate::time::MINUTE;
+use crate::time::{MINUTE, SECOND};
 use crate::webhook::{self, Hook, Id, Record, Subject, Tried};
 use crate::{Error, Result, Timestamp, keys};
 
@@ -23,6 +24,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Rotate>(),
     operation::<Replay>(),
     operation::<Hear>(),
+    operation::<HearMore>(),
     operation::<TellCounts>(),
     operation::<Reseal>(),
     query::<Subscriptions>(),
@@ -32,6 +34,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<Sealed>(),
 ];
 
+/// Subscriptions that hear something in one turn. Each makes a request, and an object of the edge makes 50 in one go.
+const AT_ONCE: usize = 25;
 /// Key of the timer that tells the desk what was delivered.
 const COUNTS_TIMER: &str = "alert counts";
 
@@ -259,17 +263,46 @@ impl Operation for Hear {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let News { event, country, severity, body } = self.news;
-        for (id, hook, subscription) in all(turn)? {
-            let here = subscription.country.as_ref().is_none_or(|wanted| *wanted == country);
-            if here && severity >= subscription.least {
-                let delivery = delivery_id(&body, id);
-                let subject = Subject::Told { event: event.as_str().to_owned(), body: body.clone() };
-                webhook::deliver(turn, id, hook, delivery, subject)?;
-            }
-        }
-        Ok(())
+        hear(turn, self.news, None)
     }
+}
+
+/// The rest of the subscriptions hear it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HearMore {
+    pub news: News,
+    /// The last one that heard.
+    pub after: Id,
+}
+
+impl Operation for HearMore {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "hear_more";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        hear(turn, self.news, Some(self.after))
+    }
+}
+
+/// Has the next subscriptions after one told, by id, and comes back for the rest.
+fn hear(turn: &mut Turn<'_>, news: News, after: Option<Id>) -> Result<()> {
+    let wants = |subscription: &Subscription| {
+        let here = subscription.country.as_ref().is_none_or(|wanted| *wanted == news.country);
+        here && news.severity >= subscription.least
+    };
+    let rest = all(turn)?.into_iter().filter(|(id, hook, subscription)| {
+        after.is_none_or(|after| *id > after) && hook.disabled.is_none() && wants(subscription)
+    });
+    for (told, (id, hook, _)) in rest.enumerate() {
+        let subject = Subject::Told { event: news.event.as_str().to_owned(), body: news.body.clone() };
+        webhook::deliver(turn, id, hook, delivery_id(&news.body, id), subject)?;
+        if told + 1 == AT_ONCE {
+            let key = format!("hear/{}", encode_hex(&turn.random::<8>()));
+            return turn.schedule(&key, turn.now.plus(SECOND), &HearMore { news, after: id });
+        }
+    }
+    Ok(())
 }
 
 /// The same for the same news of the same subscription, so that a receiver who hears twice can tell.

@@ -84,6 +84,7 @@ impl Scene {
             headers,
             body: if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) },
             client: Some([127, 0, 0, 1].into()),
+            network: None,
         };
         let response = serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits");
         let Body::Bytes(bytes) = &response.body else { panic!("{path} answered with a stream") };
@@ -333,6 +334,55 @@ fn ruling_intelligence_38_a_failed_delivery_follows_the_exact_schedule() {
     assert_eq!(stats["webhookSuccessRate"], json!(0.0));
 }
 
+/// Ruling intelligence 38: waits are counted from when the attempt before was due, so what waited for another delivery, or
+/// took its time, moves nothing. After an outage longer than a wait they begin anew, and no two attempts come at once.
+#[test]
+fn ruling_intelligence_38_slow_attempts_do_not_move_the_schedule_and_an_outage_crowds_nothing() {
+    let scene = Scene::new(|_, _| None);
+    let key = scene.key();
+    let made = scene.subscribe(&key, json!({ "webhook_url": URL }));
+    let (told, weak): (_, Weak<TestRuntime>) = (scene.got.clone(), Arc::downgrade(&scene.rt));
+    scene.rt.connect(Box::new(move |request| {
+        let rt = weak.upgrade().unwrap();
+        told.lock().unwrap().push(Got { at: rt.now(), request: request.clone() });
+        rt.advance(Duration::from_secs(15));
+        Err(Error::unavailable("no answer"))
+    }));
+    let began = scene.rt.now();
+    for (event, subject) in [(1, "signal"), (2, "tor")] {
+        let reports =
+            vec![Report { event, draft: Some(Draft { subject: subject.into(), ..draft(START) }), merged_into: None }];
+        let record = Record { country: "KE".to_owned(), reports };
+        call(&*scene.rt, incidents::actor().name, &record).now_or_never().unwrap().unwrap();
+    }
+    let seconds = |seconds: u64| {
+        for _ in 0..seconds / 5 {
+            scene.work();
+            scene.rt.advance(Duration::from_secs(5));
+        }
+    };
+    let log = format!("/api/alerts/subscriptions/{}/deliveries", made["id"].as_str().unwrap());
+    let log = || scene.ask("GET", &log, &key, Value::Null, 200)["deliveries"].as_array().unwrap().clone();
+    seconds(60);
+    let next = |log: &[Value]| -> Vec<Timestamp> {
+        let time = |tried: &Value| Timestamp::parse(tried["next_attempt_at"].as_str().unwrap()).unwrap();
+        log.iter().map(time).collect()
+    };
+    let due = began.plus(2 * HOUR / 60);
+    assert_eq!(next(&log()), [due, due], "also of the one that waited");
+    // Storage is away over the second and the third attempt.
+    scene.rt.close(true);
+    scene.rt.advance(Duration::from_secs(600));
+    scene.rt.lose_outgoing();
+    scene.rt.close(false);
+    let before = scene.got().len();
+    seconds(130);
+    let later: Vec<i64> = scene.got()[before..].iter().map(|got| got.at.since(began) / 60_000_000).collect();
+    assert_eq!(later.len(), 2, "one attempt of each: {later:?}");
+    let due = next(&log()[..2]);
+    assert!(due.iter().all(|due| due.since(scene.rt.now()) > HOUR / 60), "{due:?} {:?}", scene.rt.now());
+}
+
 #[test]
 fn a_crash_between_attempt_and_record_delivers_again_under_the_same_id() {
     let scene = Scene::new(|_, _| Some(200));
@@ -500,4 +550,27 @@ fn ruling_foundation_relay_19_many_keys_hear_some_a_turn() {
     let turns =
         scene.rt.deeds().iter().filter(|(actor, name)| actor.kind == Kind::Alert && name == "timer fan out").count();
     assert!((3..=4).contains(&turns), "{turns}");
+}
+
+/// Issue: on the edge spread over account actors and alarms, where one go makes 50 requests.
+#[test]
+fn a_key_with_a_hundred_subscriptions_has_them_told_some_a_second() {
+    let scene = Scene::new(|_, _| Some(200));
+    let made = scene.ask("POST", "/v1/admin/keys", "", json!({ "tier": "bench", "label": "many" }), 201);
+    let key = made["api_key"].as_str().unwrap().to_owned();
+    for number in 0..100 {
+        scene.subscribe(&key, json!({ "webhook_url": format!("https://hooks.example.org/{number}") }));
+    }
+    scene.report("KE", 1, Some(draft(START)));
+    let mut told = vec![scene.got().len()];
+    for _ in 0..4 {
+        scene.rt.advance(Duration::from_secs(1));
+        scene.work();
+        told.push(scene.got().len());
+    }
+    assert_eq!(told, [25, 50, 75, 100, 100]);
+    let mut urls: Vec<String> = scene.got().iter().map(|got| got.request.url.clone()).collect();
+    urls.sort();
+    urls.dedup();
+    assert_eq!(urls.len(), 100, "each once");
 }

@@ -84,7 +84,7 @@ pub struct Incoming {
 const PORTS: [u16; 2] = [443, 8443];
 
 /// Names of machines and networks that are nobody's on the open Internet.
-const INSIDE: [&str; 6] = ["localhost", "local", "internal", "home.arpa", "lan", "onion"];
+const INSIDE: [&str; 7] = ["localhost", "localdomain", "local", "internal", "home.arpa", "lan", "onion"];
 
 /// Refuses addresses that a deployment must never be sent to: anything but https on its usual ports, user names, private
 /// and reserved addresses, whatever their spelling, and names of the own machine or network. Into `beyond`, written out
@@ -153,8 +153,10 @@ pub fn is_public(address: IpAddr) -> bool {
             [0x64, 0xff9b, .., high, low] | [0x2002, high, low, ..] => {
                 Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))
             }
-            // Teredo hides the address that a packet ends at.
-            [0x2001, 0, ..] => return false,
+            // Teredo hides the address that a packet ends at; its neighbours are no hosts either (RFC 2928).
+            [0x2001, ..0x200, ..] => return false,
+            // Discarded, documentation, segment identifiers (RFC 6666, 9637, 9602).
+            [0x100 | 0x5f00, ..] | [0x3fff, ..0x1000, ..] => return false,
             // Site-local, and IPv4 addresses written as IPv6 ones.
             [first, ..] if first == 0 || first & 0xffc0 == 0xfec0 => return v6.to_ipv4_mapped().is_some_and(public_v4),
             _ => None,
@@ -165,117 +167,181 @@ pub fn is_public(address: IpAddr) -> bool {
 }
 
 fn public_v4(address: Ipv4Addr) -> bool {
-    !is_bogon(&address.to_string())
+    // Relays of 6to4, which are no more (RFC 7526).
+    !is_bogon(&address.to_string()) && !matches!(address.octets(), [192, 88, 99, _])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A table of addresses that lead inside, by all the spellings that clients understand.
-    const HOSTILE: &[&str] = &[
-        "http://example.org/",
-        "ftp://example.org/",
-        "file:///etc/passwd",
-        "gopher://example.org/",
-        "javascript:alert(1)",
-        "//example.org/",
-        "https:/example.org/",
-        "https:///x",
-        "https://",
-        "https://?x",
-        "https://#x",
-        "https://:443/",
-        "https://./",
-        "https://../",
-        "example.org",
-        "",
-        "https://127.0.0.1/x",
-        "https://127.1/",
-        "https://127.0.0.1./",
-        "https://127.255.255.254/",
-        "https://2130706433/",
-        "https://0x7f000001/",
-        "https://0x7f.0.0.1/",
-        "https://0X7F.1/",
-        "https://0177.0.0.1/",
-        "https://017700000001/",
-        "https://127.0.0.0x1/",
-        "https://0/",
-        "https://0.0.0.0/",
-        "https://0x/",
-        "https://1.2.3.4.5/",
-        "https://10.0.0.1:8443/",
-        "https://172.16.0.1/",
-        "https://172.31.255.255/",
-        "https://192.168.1.1/",
-        "https://169.254.169.254/latest/meta-data/",
-        "https://100.64.0.1/",
-        "https://100.100.100.200/",
-        "https://192.0.0.192/",
-        "https://198.18.0.1/",
-        "https://198.51.100.7/",
-        "https://203.0.113.7/",
-        "https://224.0.0.1/",
-        "https://240.0.0.1/",
-        "https://255.255.255.255/",
-        "https://[::1]/x",
-        "https://[::]/",
-        "https://[0:0:0:0:0:0:0:1]/",
-        "https://[::ffff:192.168.0.1]/",
-        "https://[::ffff:7f00:1]/",
-        "https://[::127.0.0.1]/",
-        "https://[64:ff9b::7f00:1]/",
-        "https://[64:ff9b:1::a00:1]/",
-        "https://[2002:7f00:1::]/",
-        "https://[2001:0:1::1]/",
-        "https://[2001:db8::1]/",
-        "https://[fe80::1]/",
-        "https://[fe80::1%25eth0]/",
-        "https://[fc00::1]/",
-        "https://[fd00:ec2::254]/",
-        "https://[fec0::1]/",
-        "https://[ff02::1]/",
-        "https://[::1/",
-        "https://[::1]x/",
-        "https://[example.org]/",
-        "https://user@example.org/",
-        "https://user:word@example.org/",
-        "https://example.org@127.0.0.1/",
-        "https://127.0.0.1\\@example.org/",
-        "https://example.org\\.127.0.0.1/",
-        "https://127.0.0.1%2f.example.org/",
-        "https://%31%32%37.0.0.1/",
-        "https://example.org%00.x/",
-        "https://exa mple.org/",
-        "https://example.org/\r\nhost: x",
-        "https://\tlocalhost/",
-        "https://\u{2460}\u{2461}\u{2466}.0.0.1/",
-        "https://\u{ff4c}ocalhost/",
-        "https://localhost/",
-        "https://LOCALHOST/",
-        "https://localhost./",
-        "https://a.localhost/",
-        "https://a.internal/",
-        "https://metadata.google.internal/computeMetadata/v1/",
-        "https://printer.local/",
-        "https://router.home.arpa/",
-        "https://intranet/",
-        "https://a..example.org/",
-        "https://example.org:22/",
-        "https://example.org:80/",
-        "https://example.org:0/",
-        "https://example.org:65979/",
-        "https://example.org:443x/",
-        "https://example.org:-1/",
-        "https://example.org:443:22/",
+    /// Addresses that lead inside, or are none, by all the spellings that clients understand, each under its refusal.
+    const HOSTILE: &[(&str, &[&str])] = &[
+        (
+            "only https is allowed",
+            &[
+                "http://example.org/",
+                "ftp://example.org/",
+                "file:///etc/passwd",
+                "gopher://example.org/",
+                "https:///x",
+                "https://",
+                "https://?x",
+                "https://#x",
+                "https://:443/",
+                "https://./",
+                "https://../",
+                "ws://example.org/",
+                "data://x,y",
+                "HTTPS://127.0.0.1/",
+            ],
+        ),
+        ("it is no address", &["javascript:alert(1)", "//example.org/", "https:/example.org/", "example.org", ""]),
+        (
+            "its address is private or reserved",
+            &[
+                "https://127.0.0.1/x",
+                "https://127.0.0.1./",
+                "https://127.255.255.254/",
+                "https://0.0.0.0/",
+                "https://10.0.0.1:8443/",
+                "https://172.16.0.1/",
+                "https://172.31.255.255/",
+                "https://192.168.1.1/",
+                "https://169.254.169.254/latest/meta-data/",
+                "https://100.64.0.1/",
+                "https://100.100.100.200/",
+                "https://192.0.0.192/",
+                "https://198.18.0.1/",
+                "https://198.51.100.7/",
+                "https://203.0.113.7/",
+                "https://224.0.0.1/",
+                "https://240.0.0.1/",
+                "https://255.255.255.255/",
+                "https://[::1]/x",
+                "https://[::]/",
+                "https://[0:0:0:0:0:0:0:1]/",
+                "https://[::ffff:192.168.0.1]/",
+                "https://[::ffff:7f00:1]/",
+                "https://[::127.0.0.1]/",
+                "https://[64:ff9b::7f00:1]/",
+                "https://[64:ff9b:1::a00:1]/",
+                "https://[2002:7f00:1::]/",
+                "https://[2001:0:1::1]/",
+                "https://[2001:db8::1]/",
+                "https://[fe80::1]/",
+                "https://[fc00::1]/",
+                "https://[fd00:ec2::254]/",
+                "https://[fec0::1]/",
+                "https://[ff02::1]/",
+                "https://[::ffff:0:127.0.0.1]/",
+                "https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/",
+                "https://[64:ff9b::a9fe:a9fe]/",
+                "https://[3fff::1]/",
+                "https://[100::1]/",
+                "https://[5f00::1]/",
+                "https://[2001:2::1]/",
+                "https://[2001:10::1]/",
+                "https://192.88.99.1/",
+                "https://127.0.0.1#@example.org/",
+                "https://127.0.0.1?@example.org/",
+                "https://10.0.0.1.:443/",
+            ],
+        ),
+        (
+            "its host is no name",
+            &[
+                "https://127.1/",
+                "https://2130706433/",
+                "https://0x7f000001/",
+                "https://0x7f.0.0.1/",
+                "https://0X7F.1/",
+                "https://0177.0.0.1/",
+                "https://017700000001/",
+                "https://127.0.0.0x1/",
+                "https://0/",
+                "https://0x/",
+                "https://1.2.3.4.5/",
+                "https://localhost/",
+                "https://LOCALHOST/",
+                "https://localhost./",
+                "https://intranet/",
+                "https://a..example.org/",
+                "https://0x7f.1/",
+                "https://0177.1/",
+                "https://127.0.1/",
+            ],
+        ),
+        (
+            "its host is not plain",
+            &[
+                "https://[fe80::1%25eth0]/",
+                "https://user@example.org/",
+                "https://user:word@example.org/",
+                "https://example.org@127.0.0.1/",
+                "https://127.0.0.1\\@example.org/",
+                "https://example.org\\.127.0.0.1/",
+                "https://127.0.0.1%2f.example.org/",
+                "https://%31%32%37.0.0.1/",
+                "https://example.org%00.x/",
+                "https://exa mple.org/",
+                "https://example.org/\r\nhost: x",
+                "https://\tlocalhost/",
+                "https://\u{2460}\u{2461}\u{2466}.0.0.1/",
+                "https://\u{ff4c}ocalhost/",
+                "https://[fe80::1%eth0]/",
+                "https://\u{ff11}\u{ff12}\u{ff17}.0.0.1/",
+                "https://example\u{3002}org/",
+                "https://b\u{fc}cher.example/",
+                "https://example.org/\u{0}",
+                " https://example.org/",
+                "https://example.org/ ",
+            ],
+        ),
+        (
+            "its port is none",
+            &[
+                "https://[::1/",
+                "https://[::1]x/",
+                "https://example.org:443x/",
+                "https://example.org:-1/",
+                "https://example.org:443:22/",
+                "https://127.0.0.1:443./",
+            ],
+        ),
+        ("its address is none", &["https://[example.org]/"]),
+        (
+            "its name is of this machine or its network",
+            &[
+                "https://a.localhost/",
+                "https://a.internal/",
+                "https://metadata.google.internal/computeMetadata/v1/",
+                "https://printer.local/",
+                "https://router.home.arpa/",
+                "https://localhost.localdomain/",
+                "https://wpad.lan/",
+                "https://example.onion/",
+            ],
+        ),
+        (
+            "only the ports 443 and 8443 are allowed",
+            &[
+                "https://example.org:22/",
+                "https://example.org:80/",
+                "https://example.org:0/",
+                "https://example.org:65979/",
+            ],
+        ),
     ];
 
     #[test]
     fn no_request_goes_inside() {
-        assert!(HOSTILE.len() >= 60);
-        for url in HOSTILE {
-            assert!(check_url(url, &Networks::default()).is_err(), "{url}");
+        let all = || HOSTILE.iter().flat_map(|(why, urls)| urls.iter().map(move |url| (*why, *url)));
+        assert!(all().count() >= 60);
+        for (why, url) in all() {
+            let refused = check_url(url, &Networks::default()).expect_err(url);
+            assert_eq!(refused.code, crate::ErrorCode::BadRequest, "{url}");
+            assert!(refused.message.ends_with(&format!(": {why}.")), "{url:?}: {}, not {why}", refused.message);
         }
         for url in [
             "https://api.example.org/v2?x=1",
@@ -321,7 +387,9 @@ mod tests {
     #[test]
     fn addresses_of_the_open_internet_are_told_from_all_others() {
         let public = |address: &str| is_public(address.parse().unwrap());
-        for outside in ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"] {
+        for outside in
+            ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1", "2001:4860::1"]
+        {
             assert!(public(outside), "{outside}");
         }
         for inside in [
@@ -338,6 +406,11 @@ mod tests {
             "fd00::1",
             "fec0::1",
             "ff02::1",
+            "100::1",
+            "3fff::1",
+            "5f00::1",
+            "2001:2::1",
+            "192.88.99.1",
         ] {
             assert!(!public(inside), "{inside}");
         }

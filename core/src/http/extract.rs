@@ -61,6 +61,7 @@ impl Cx {
             headers: self.request.headers.clone(),
             body: Bytes::new(),
             client: self.request.client,
+            network: self.request.network,
         };
         let cx = Cx { rt: self.rt.clone(), request, route, caller: self.caller.clone(), path: params };
         match (route.handler)(cx).await?.body {

@@ -22,6 +22,8 @@ pub struct Request {
     pub body: Bytes,
     /// The address of the client: the socket's peer, or what a trusted proxy says.
     pub client: Option<IpAddr>,
+    /// The number of the network that the client is in, where the platform knows it.
+    pub network: Option<u32>,
 }
 
 impl Request {

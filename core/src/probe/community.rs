@@ -1,20 +1,19 @@
 //! Community nodes: registration, tokens, lists (interface 4.5; spec intelligence 8).
 
-use std::cmp::Reverse;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::query::{Check, Find, Nodes};
-use super::record::{self, Node, NodeKey, Operate, Register};
-use super::{ID, Page, bytes_of, named, shard_of, shards};
+use super::board::{self, Foremost, Latest};
+use super::query::{Check, Find};
+use super::record::{self, Claim, Node, NodeKey, Operate, Register};
+use super::{ID, Page, bytes_of, named, shard_of};
 use crate::country::probed::Standing;
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::sha256;
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::runtime;
 use crate::time::{DAY, HOUR};
-use crate::{Error, Result, Timestamp, order, starter};
+use crate::{Error, Result, Timestamp, starter};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/community/register", handler!(register))
@@ -31,7 +30,7 @@ pub const ROUTES: &[Route] = &[
         .signed(Auth::Token)
         .accepts::<NodeToken>()
         .returns::<ValidatedToken>()
-        .summary("Whether a token is that of a node."),
+        .summary("Whether a token is that of a node; with a handle, its owner claims it."),
     Route::get("/v1/community/nodes", handler!(nodes))
         .params(&[Param::optional("limit", "Nodes, at most 500; default 50.")])
         .returns::<NodeList>()
@@ -63,7 +62,8 @@ pub struct NewNode {
     pub city: Option<String>,
     pub version: Option<String>,
     pub label: Option<String>,
-    /// Number of the network the node is in, such as 33771. Without it measurements count for no network.
+    /// Number of the network the node is in, such as 33771. Without it measurements count for no network. Where the
+    /// platform knows the network that a request comes from, that one counts.
     pub asn: Option<u32>,
 }
 
@@ -127,7 +127,7 @@ async fn register(cx: Cx) -> Result<Response> {
         city: plain("city", request.city)?,
         version: plain("version", request.version)?,
         label: plain("label", request.label)?,
-        asn: request.asn.filter(|asn| *asn != 0),
+        asn: cx.request.network.or(request.asn).filter(|asn| *asn != 0),
     };
     let registered = runtime::call(&*cx.rt, record::shard(&key), &node).await?;
     let (id, base) = (named(ID, &key), cx.settings().base_url());
@@ -157,6 +157,9 @@ pub fn bearer(cx: &Cx) -> Option<&str> {
 pub struct NodeToken {
     pub node_id: Option<String>,
     pub node_token: Option<String>,
+    /// With a right token the node is claimed under this name: 2 to 32 letters, digits, `-`, `_` and `.`. Empty, it is
+    /// claimed by nobody. Absent, nothing changes.
+    pub handle: Option<String>,
 }
 
 /// Of a wrong token only the id.
@@ -173,6 +176,18 @@ pub struct ValidatedToken {
     pub registered_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
+}
+
+/// The name that a node is to be claimed under; nothing for none.
+fn handle(text: String) -> Result<Option<String>> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match text.len() {
+        0 => Ok(None),
+        2..=32 if text.chars().all(plain) => Ok(Some(text)),
+        _ => Err(Error::bad_request("`handle` must be 2 to 32 letters, digits, `-`, `_` and `.`.")),
+    }
 }
 
 async fn validate(cx: Cx) -> Result<Response> {
@@ -181,12 +196,14 @@ async fn validate(cx: Cx) -> Result<Response> {
     let (Some(id), Some(token)) = (request.node_id.as_deref().filter(|id| !id.is_empty()), token) else {
         return Err(Error::bad_request("`nodeId` and `nodeToken` are required."));
     };
-    let found = match node_of(token).filter(|key| bytes_of(id).as_ref() == Some(key)) {
-        Some(key) => {
-            let check = Check { key, token_hash: sha256(token.as_bytes()) };
-            runtime::query(&*cx.rt, record::shard(&key), &check).await?
+    let claimed = request.handle.map(handle).transpose()?;
+    let token_hash = sha256(token.as_bytes());
+    let found = match (node_of(token).filter(|key| bytes_of(id).as_ref() == Some(key)), claimed) {
+        (Some(key), None) => runtime::query(&*cx.rt, record::shard(&key), &Check { key, token_hash }).await?,
+        (Some(key), Some(handle)) => {
+            runtime::call(&*cx.rt, record::shard(&key), &Claim { key, token_hash, handle }).await?
         }
-        None => None,
+        (None, _) => None,
     };
     let node = found.as_ref();
     Response::json(&ValidatedToken {
@@ -196,13 +213,14 @@ async fn validate(cx: Cx) -> Result<Response> {
         status: node.map(|node| status(node, cx.now())),
         registered_at: node.map(|node| node.registered.to_string()),
         last_seen: node.and_then(|node| node.last_seen).map(|seen| seen.to_string()),
+        claimed_by: node.and_then(|node| node.claimed_by.clone()),
     })
 }
 
 /// `active` while it submits, `degraded` when it missed some cycles, else `inactive`; `suspended` by the operator.
 pub fn status(node: &Node, now: Timestamp) -> &'static str {
     match node.last_seen.map(|seen| now.since(seen)) {
-        _ if node.standing == Standing::Suspended => "suspended",
+        _ if node.is_suspended() => "suspended",
         Some(age) if age <= 2 * HOUR => "active",
         Some(age) if age <= DAY => "degraded",
         _ => "inactive",
@@ -220,22 +238,19 @@ pub fn city(node: &Node) -> Option<String> {
     node.city.clone().filter(|_| !node.is_shielded())
 }
 
-fn kind(node: &Node) -> &'static str {
+/// What its owner calls it, or itself, as far as a public page says.
+fn called(node: &Node) -> Option<String> {
+    node.claimed_by.clone().or_else(|| node.label.clone()).filter(|_| !node.is_shielded())
+}
+
+/// `operator` for one of the operator's own.
+pub fn kind(node: &Node) -> &'static str {
     if node.standing == Standing::Vouched { "operator" } else { "community" }
 }
 
 /// Of how much worth a number with decimals is: three places.
 pub fn rounded(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
-}
-
-/// Nodes of all shards that were heard of after a time.
-pub async fn all(cx: &Cx, since: Timestamp) -> Result<Vec<(NodeKey, Node)>> {
-    let mut all = Vec::new();
-    for shard in shards() {
-        all.extend(runtime::query(&*cx.rt, shard, &Nodes { since }).await?);
-    }
-    Ok(all)
 }
 
 /// A node in a list.
@@ -264,9 +279,8 @@ pub struct NodeList {
 }
 
 async fn nodes(cx: Cx) -> Result<Response> {
-    let limit = cx.count("limit", 50, MAX_LIST)? as usize;
-    let mut all = all(&cx, cx.now().plus(-LISTED)).await?;
-    order::sort_by_key(&mut all, |(key, node)| (Reverse(node.last_seen), *key));
+    let latest = Latest { since: cx.now().plus(-LISTED), limit: cx.count("limit", 50, MAX_LIST)? };
+    let (total, nodes) = runtime::query(&*cx.rt, board::actor().name, &latest).await?;
     let listed = |(key, node): &(NodeKey, Node)| ListedNode {
         id: node.shown(key, Page::Nodes),
         country: node.country.clone(),
@@ -278,7 +292,7 @@ async fn nodes(cx: Cx) -> Result<Response> {
         status: status(node, cx.now()),
         node_type: kind(node),
     };
-    Response::json(&NodeList { total: all.len(), nodes: all.iter().take(limit).map(listed).collect() })
+    Response::json(&NodeList { total, nodes: nodes.iter().map(listed).collect() })
 }
 
 /// A node by itself. Its token and address are nowhere.
@@ -303,6 +317,7 @@ pub struct NodeDetail {
     /// Comparisons with others in which it agreed, and in which it did not.
     pub agreed: u64,
     pub disagreed: u64,
+    /// The handle under which its owner claimed it. Anybody may use any handle.
     pub claimed_by: Option<String>,
 }
 
@@ -332,7 +347,7 @@ fn detail(id: &str, node: &Node, now: Timestamp) -> OneNode {
             trust_score: rounded(node.trust),
             agreed: node.agreed,
             disagreed: node.disagreed,
-            claimed_by: None,
+            claimed_by: node.claimed_by.clone().filter(|_| !shielded),
         },
     }
 }
@@ -367,15 +382,13 @@ pub struct Contributors {
 }
 
 async fn leaderboard(cx: Cx) -> Result<Response> {
-    let limit = cx.count("limit", 50, MAX_LIST)? as usize;
-    let mut all = all(&cx, Timestamp::MIN).await?;
-    all.retain(|(_, node)| node.standing != Standing::Suspended);
-    order::sort_by_key(&mut all, |(key, node)| (Reverse(node.total), *key));
+    let foremost = Foremost { limit: cx.count("limit", 50, MAX_LIST)? };
+    let found = runtime::query(&*cx.rt, board::actor().name, &foremost).await?;
     let ranked = |(rank, (key, node)): (usize, &(NodeKey, Node))| {
         let id = node.shown(key, Page::Board);
         Contributor {
             rank,
-            display_name: node.label.clone().filter(|_| !node.is_shielded()).unwrap_or_else(|| id.clone()),
+            display_name: called(node).unwrap_or_else(|| id.clone()),
             node_id: id,
             country: node.country.clone(),
             total_probes: node.total,
@@ -383,7 +396,7 @@ async fn leaderboard(cx: Cx) -> Result<Response> {
             trust_score: rounded(node.trust),
         }
     };
-    Response::json(&Contributors { leaderboard: (1..).zip(all.iter().take(limit)).map(ranked).collect() })
+    Response::json(&Contributors { leaderboard: (1..).zip(&found).map(ranked).collect() })
 }
 
 /// What the operator says of a node. What is absent stays.

@@ -6,6 +6,7 @@
 //! | `wire` | what probes send, and what each row of it says |
 //! | `record` | rows of a shard, and the operations that change them |
 //! | `query` | what can be asked of a shard |
+//! | `board` | the actor that knows all nodes, for lists and pages about the network |
 //! | `community` | registration, tokens, lists of nodes |
 //! | `results` | submissions, and the sites to measure |
 //! | `status` | the network, its numbers, domains |
@@ -18,6 +19,7 @@
 //! as its hash. In countries where measuring can harm who does it, public pages show a node under another name each, and
 //! no city.
 
+pub mod board;
 pub mod community;
 pub mod query;
 pub mod record;
@@ -41,11 +43,15 @@ pub const ENTRIES: &[Entry] = &[
     operation::<record::Submit>(),
     operation::<record::SetTrust>(),
     operation::<record::Operate>(),
+    operation::<record::Claim>(),
     operation::<record::Sweep>(),
+    operation::<board::Touch>(),
+    operation::<board::Tell>(),
+    operation::<board::Turned>(),
     entry::<query::Find>(),
     entry::<query::Check>(),
-    entry::<query::Nodes>(),
-    entry::<query::Overview>(),
+    entry::<board::Latest>(),
+    entry::<board::Foremost>(),
     entry::<query::DomainNow>(),
     entry::<query::DomainDays>(),
 ];

@@ -3,18 +3,16 @@
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use super::record::{self, DAYS, Day, HOURS, Hour, LATEST, Latest, NODES, Node, NodeKey, TOTAL};
+use super::record::{self, DAYS, Day, Hour, LATEST, Latest, NODES, Node, NodeKey};
+use crate::Result;
 use crate::actor::{Kind, Query, View};
 use crate::kv::Direction;
 use crate::time::DAY;
-use crate::{Result, Timestamp};
 
-/// Nodes of a shard that a list looks at, at most.
+/// Nodes of a shard that the page of a domain names, at most.
 const MAX_NODES: usize = 5_000;
 /// Rows that one question about a domain reads, at most.
 const MAX_ROWS: usize = 20_000;
-/// Domains of a shard that are told apart.
-const MAX_DOMAINS: usize = 5_000;
 
 /// A node by its id, or by its name on the page of nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -47,65 +45,6 @@ impl Query for Check {
     fn run(self, view: &View<'_>) -> Result<Option<Node>> {
         let node = NODES.get(view, &(self.key,))?;
         Ok(node.filter(|node| bool::from(node.token_hash.ct_eq(&self.token_hash))))
-    }
-}
-
-/// Nodes that were heard of after a time.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Nodes {
-    pub since: Timestamp,
-}
-
-impl Query for Nodes {
-    const ACTOR: Kind = Kind::Probe;
-    const NAME: &'static str = "nodes";
-    type Reply = Vec<(NodeKey, Node)>;
-
-    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let mut nodes = Vec::new();
-        NODES.visit(view, NODES.range(), Direction::Ascending, |(key,), node| {
-            if node.last_seen.is_some_and(|seen| seen > self.since) {
-                nodes.push((key, node));
-            }
-            Ok(nodes.len() < MAX_NODES)
-        })?;
-        Ok(nodes)
-    }
-}
-
-/// Sums of a shard.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sums {
-    pub total: u64,
-    /// Of the last 24 hours, newest hour included.
-    pub day: Hour,
-    pub domains: Vec<String>,
-}
-
-/// The sums, with the domains when they are wanted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Overview {
-    pub domains: bool,
-}
-
-impl Query for Overview {
-    const ACTOR: Kind = Kind::Probe;
-    const NAME: &'static str = "overview";
-    type Reply = Sums;
-
-    fn run(self, view: &View<'_>) -> Result<Sums> {
-        let mut sums = Sums { total: TOTAL.get(view, &())?.unwrap_or_default(), ..Sums::default() };
-        let young = HOURS.between(&(view.now.hour() - 23,), &(view.now.hour() + 2,));
-        for (_, hour) in HOURS.scan(view, &young, Direction::Ascending, 48)? {
-            sums.day.add(hour);
-        }
-        let mut range = DAYS.range();
-        while self.domains && sums.domains.len() < MAX_DOMAINS {
-            let Some(((domain, ..), _)) = DAYS.first(view, &range)? else { break };
-            range.start = DAYS.prefix(&(domain.clone(),)).end.unwrap_or_default();
-            sums.domains.push(domain);
-        }
-        Ok(sums)
     }
 }
 

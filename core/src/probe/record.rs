@@ -7,13 +7,13 @@ use subtle::ConstantTimeEq;
 
 use super::wire::Reading;
 use super::{
-    ADVISORY, ALIAS, DOMAINS_PER_NODE, ID, Page, ROWS_PER_DAY, SHARDS, bytes_of, named, shard_of_bytes, vote_key,
+    ADVISORY, ALIAS, DOMAINS_PER_NODE, ID, Page, ROWS_PER_DAY, SHARDS, board, bytes_of, named, shard_of_bytes, vote_key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::country::Source;
 use crate::country::probed::{AddProbed, SetProbe, Standing};
 use crate::import::group::Groups;
-use crate::kv::{Direction, Read, Row, Table};
+use crate::kv::{Direction, Read, Row, StoreError, Table, appended};
 use crate::time::{DAY, HOUR};
 use crate::{Error, Result, Timestamp, starter};
 
@@ -51,13 +51,25 @@ pub struct Node {
     pub domains: u32,
     /// Random names, by [`Page`].
     pub aliases: [NodeKey; 4],
+    /// What its owner wants to be called.
+    pub claimed_by: Option<String>,
 }
-impl Row for Node {}
+impl Row for Node {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> std::result::Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 impl Node {
     /// Whether its country is one where public pages show it under other names.
     pub fn is_shielded(&self) -> bool {
         ADVISORY.contains(&self.country.as_str())
+    }
+
+    pub fn is_suspended(&self) -> bool {
+        self.standing == Standing::Suspended
     }
 
     /// Its name on a public page.
@@ -129,13 +141,24 @@ const CURSOR: Table<(), Cursor> = Table::new(24);
 struct Cursor {
     latest: Option<(String, NodeKey)>,
     day: Option<(String, u32, String)>,
+    node: Option<NodeKey>,
 }
-impl Row for Cursor {}
+impl Row for Cursor {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> std::result::Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 /// Submissions are known for so long: clients repeat one for 24 hours (spec intelligence 7.5).
 const SEEN_FOR: i64 = 3 * DAY;
 /// Readings of a node that nothing came from are kept for so long, in microseconds.
 const LATEST_FOR: i64 = 90 * DAY;
+/// A node that never submitted anything is forgotten so long after its registration, and one that did so long after its
+/// last submission, in microseconds. One that the operator said something of stays.
+const UNUSED_FOR: i64 = 30 * DAY;
+const SILENT_FOR: i64 = 400 * DAY;
 /// Days of the history of a domain.
 pub const HISTORY_DAYS: u32 = 366;
 /// Rows that one run of the sweep looks at, of each table.
@@ -199,8 +222,10 @@ impl Operation for Register {
             of_day: 0,
             domains: 0,
             aliases,
+            claimed_by: None,
         };
         NODES.put(turn, &(self.key,), &node)?;
+        sweep_soon(turn)?;
         Ok(turn.now)
     }
 }
@@ -216,6 +241,8 @@ pub struct Submit {
     pub block: u64,
     /// For a node that registered without a country.
     pub country: Option<String>,
+    /// The network it came from, where the platform knows it: that is the one the node is in, whatever it said.
+    pub network: Option<u32>,
     pub readings: Vec<Reading>,
     /// Rows that could not be read.
     pub rejected: u32,
@@ -238,6 +265,7 @@ impl Operation for Submit {
         if let (true, Some(country)) = (node.country == "XX", &self.country) {
             node.country.clone_from(country);
         }
+        node.asn = self.network.or(node.asn);
         let mut outcome = Outcome { rejected: self.rejected, ..Outcome::default() };
         let mut taken = Vec::with_capacity(self.readings.len());
         if node.day != turn.now.day() {
@@ -256,11 +284,16 @@ impl Operation for Submit {
         NODES.put(turn, &(self.key,), &node)?;
         count(turn, &taken)?;
         tell(turn, &self.key, &node, self.block, &taken)?;
-        if turn.scheduled(TIMER)?.is_none() {
-            let due = turn.now.plus(HOUR);
-            turn.schedule(TIMER, due, &Sweep)?;
-        }
+        board::changed(turn, &self.key)?;
+        sweep_soon(turn)?;
         Ok(outcome)
+    }
+}
+
+fn sweep_soon(turn: &mut Turn<'_>) -> Result<()> {
+    match turn.scheduled(TIMER)? {
+        Some(_) => Ok(()),
+        None => turn.schedule(TIMER, turn.now.plus(HOUR), &Sweep),
     }
 }
 
@@ -324,7 +357,13 @@ fn tell(turn: &mut Turn<'_>, key: &NodeKey, node: &Node, block: u64, taken: &[Re
     for reading in taken {
         let day = u32::try_from(reading.at.day()).unwrap_or(0);
         let place = (reading.target.clone(), day, node.country.clone());
-        let mut row = DAYS.get(turn, &place)?.unwrap_or_default();
+        let mut row = match DAYS.get(turn, &place)? {
+            Some(row) => row,
+            None => {
+                board::measured(turn, &reading.target)?;
+                Day::default()
+            }
+        };
         row.total += 1;
         row.blocked += u64::from(reading.blocked());
         if let Some(method) = reading.method() {
@@ -378,7 +417,8 @@ impl Operation for SetTrust {
         node.agreed += u64::from(self.compared.agreed);
         node.disagreed += u64::from(self.compared.disagreed);
         node.confirmed += u64::from(self.compared.confirmed);
-        Ok(NODES.put(turn, &(key,), &node)?)
+        NODES.put(turn, &(key,), &node)?;
+        board::changed(turn, &key)
     }
 }
 
@@ -400,11 +440,39 @@ impl Operation for Operate {
         node.asn = self.asn.or(node.asn);
         node.standing = self.standing.unwrap_or(node.standing);
         NODES.put(turn, &(self.key,), &node)?;
+        board::changed(turn, &self.key)?;
         if let (Some(standing), Some(country)) = (self.standing, starter::Country::by_code(&node.country)) {
             let id = named(ID, &self.key);
             turn.send(country.code, &SetProbe { key: vote_key(&id), node: id, standing })?;
         }
         Ok(node)
+    }
+}
+
+/// Says who runs a node, if the token is its own.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Claim {
+    pub key: NodeKey,
+    pub token_hash: [u8; 32],
+    /// Nothing to give it up.
+    pub handle: Option<String>,
+}
+
+impl Operation for Claim {
+    const ACTOR: Kind = Kind::Probe;
+    const NAME: &'static str = "claim";
+    /// The node; `None` when the token is not its own.
+    type Reply = Option<Node>;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Option<Node>> {
+        let node = NODES.get(turn, &(self.key,))?;
+        let Some(node) = node.filter(|node| bool::from(node.token_hash.ct_eq(&self.token_hash))) else {
+            return Ok(None);
+        };
+        let node = Node { claimed_by: self.handle, ..node };
+        NODES.put(turn, &(self.key,), &node)?;
+        board::changed(turn, &self.key)?;
+        Ok(Some(node))
     }
 }
 
@@ -430,7 +498,11 @@ impl Operation for Sweep {
             HOURS.delete(turn, &key);
         }
         let cursor = CURSOR.get(turn, &())?.unwrap_or_default();
-        let next = Cursor { latest: latest(turn, cursor.latest)?, day: days(turn, cursor.day)? };
+        let next = Cursor {
+            latest: latest(turn, cursor.latest)?,
+            day: days(turn, cursor.day)?,
+            node: silent(turn, cursor.node)?,
+        };
         let more = seen.len() == AT_ONCE || next != Cursor::default();
         CURSOR.put(turn, &(), &next)?;
         // A piece a minute while a round lasts; then an hour's rest.
@@ -464,6 +536,25 @@ fn days(turn: &mut Turn<'_>, after: Option<(String, u32, String)>) -> Result<Opt
     let oldest = u32::try_from(turn.now.day()).unwrap_or(0).saturating_sub(HISTORY_DAYS);
     for (key, _) in rows.into_iter().filter(|((_, day, _), _)| *day < oldest) {
         DAYS.delete(turn, &key);
+    }
+    Ok(last)
+}
+
+/// Forgets nodes that were silent for long among the next ones; where to go on. What they measured stays with their
+/// country.
+fn silent(turn: &mut Turn<'_>, after: Option<NodeKey>) -> Result<Option<NodeKey>> {
+    let range = after.map_or(NODES.range(), |after| NODES.after(NODES.range(), &(after,)));
+    let rows = NODES.scan(turn, &range, Direction::Ascending, AT_ONCE)?;
+    let last = rows.last().map(|((key,), _)| *key).filter(|_| rows.len() == AT_ONCE);
+    for ((key,), node) in rows {
+        let (since, patience) = node.last_seen.map_or((node.registered, UNUSED_FOR), |seen| (seen, SILENT_FOR));
+        if node.standing != Standing::Normal || turn.now.since(since) <= patience {
+            continue;
+        }
+        NODES.delete(turn, &(key,));
+        let [of_nodes, ..] = node.aliases;
+        ALIASES.delete(turn, &(of_nodes,));
+        board::changed(turn, &key)?;
     }
     Ok(last)
 }

@@ -96,6 +96,7 @@ async fn submit(cx: Cx) -> Result<Response> {
         submission: *digest.first_chunk().ok_or_else(refuse)?,
         block: block(&cx.rt.environment().secrets, cx.request.client),
         country: Some(country(given)).filter(|country| country != "XX"),
+        network: cx.request.network,
         rejected: u32::try_from(submission.results.len() - readings.len()).unwrap_or(u32::MAX),
         readings,
     };

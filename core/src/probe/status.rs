@@ -2,25 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::try_join_all;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::community::{all, city, country, last_seen, rounded, status};
-use super::query::{DomainDays, DomainNow, Overview, Sums};
+use super::board::{self, Overview};
+use super::community::{city, country, kind, last_seen, rounded, status};
+use super::query::{DomainDays, DomainNow};
 use super::record::{Day, HISTORY_DAYS, Latest, Node, NodeKey};
 use super::wire::{Status, entity};
 use super::{Page, shards};
+use crate::actor::{Kind, View};
 use crate::country::probed::Standing;
+use crate::documents::{Family, Rendered};
 use crate::http::{Cx, Limit, Param, Response, Route, handler};
 use crate::measurement::TargetKey;
 use crate::time::DAY;
 use crate::{Error, Result, Timestamp, order, runtime, starter};
 
 pub const ROUTES: &[Route] = &[
-    Route::get("/v1/probe/network", handler!(network))
+    Route::get("/v1/probe/network", handler!(read_network))
         .returns::<ProbeNetwork>()
-        .summary("All probe nodes and their status."),
-    Route::get("/v1/probe/stats", handler!(stats)).returns::<ProbeStats>().summary("Numbers of the probe network."),
+        .summary("All probe nodes and their status; a minute or two late."),
+    Route::get("/v1/probe/stats", handler!(read_stats))
+        .returns::<ProbeStats>()
+        .summary("Numbers of the probe network; a minute or two late."),
     Route::get("/v1/probe/domain/{domain}", handler!(domain))
         .limit(Limit::Data)
         .returns::<DomainStatus>()
@@ -34,6 +40,25 @@ pub const ROUTES: &[Route] = &[
         .returns::<ProbeHistory>()
         .summary("What probes measured of a domain, by day and country."),
 ];
+
+/// The pages about the whole network; a minute or two late.
+pub const FAMILIES: &[Family] = &[
+    Family {
+        prefix: board::NETWORK,
+        owner: Kind::Probe,
+        max_age: 60,
+        render: |view, _| Rendered::json(&network(view)?),
+    },
+    Family { prefix: board::STATS, owner: Kind::Probe, max_age: 60, render: |view, _| Rendered::json(&stats(view)?) },
+];
+
+async fn read_network(cx: Cx) -> Result<Response> {
+    cx.document(board::NETWORK).await
+}
+
+async fn read_stats(cx: Cx) -> Result<Response> {
+    cx.document(board::STATS).await
+}
 
 /// Nodes are on the page for so long after their last submission.
 const SHOWN: i64 = 30 * DAY;
@@ -64,43 +89,36 @@ pub struct ProbeNetwork {
     pub updated_at: String,
 }
 
-/// The sums of all shards.
-async fn sums(cx: &Cx, domains: bool) -> Result<Sums> {
-    let mut all = Sums::default();
-    for shard in shards() {
-        let one = runtime::query(&*cx.rt, shard, &Overview { domains }).await?;
-        all.total += one.total;
-        all.day.add(one.day);
-        all.domains.extend(one.domains);
-    }
-    all.domains.sort_unstable();
-    all.domains.dedup();
-    Ok(all)
+fn region(node: &Node) -> Option<&'static str> {
+    starter::Country::by_code(&node.country).map(|country| country.subregion.region)
 }
 
-async fn network(cx: Cx) -> Result<Response> {
-    let now = cx.now();
-    let mut found = all(&cx, now.plus(-SHOWN)).await?;
-    order::sort_by_key(&mut found, |(key, node)| node.shown(key, Page::Network));
-    let active = |node: &Node| status(node, now) == "active";
-    let region = |node: &Node| starter::Country::by_code(&node.country).map(|country| country.subregion.region);
+fn network(view: &View<'_>) -> Result<ProbeNetwork> {
+    let now = view.now;
+    let mut found = Overview::of(view, now.plus(-SHOWN))?;
+    order::sort_by_key(&mut found.nodes, |(key, node)| node.shown(key, Page::Network));
+    let active: Vec<&Node> = found.nodes.iter().map(|(_, node)| node).filter(|node| is_active(node, now)).collect();
     let shown = |(key, node): &(NodeKey, Node)| NetworkNode {
         id: node.shown(key, Page::Network),
         city: city(node),
         country: node.country.clone(),
         status: status(node, now),
         avg_latency_ms: node.latency.round(),
-        kind: if node.standing == Standing::Vouched { "operator" } else { "community" },
+        kind: kind(node),
         last_seen: last_seen(node),
     };
-    Response::json(&ProbeNetwork {
-        active_nodes: found.iter().filter(|(_, node)| active(node)).count(),
-        total_nodes: found.len(),
-        coverage_regions: found.iter().filter(|(_, node)| active(node)).filter_map(|(_, node)| region(node)).collect(),
-        probes_24h: sums(&cx, false).await?.day.total,
-        nodes: found.iter().map(shown).collect(),
+    Ok(ProbeNetwork {
+        active_nodes: active.len(),
+        total_nodes: found.total,
+        coverage_regions: active.into_iter().filter_map(region).collect(),
+        probes_24h: found.day.total,
+        nodes: found.nodes.iter().map(shown).collect(),
         updated_at: now.to_string(),
     })
+}
+
+fn is_active(node: &Node, now: Timestamp) -> bool {
+    status(node, now) == "active"
 }
 
 /// Readings by what found the block.
@@ -122,7 +140,7 @@ pub struct ProbeStats {
     /// 0-1.
     pub block_rate_24h: f64,
     /// Domains with a measurement in the last year.
-    pub domains_tested: usize,
+    pub domains_tested: u64,
     /// Countries with a node that submitted in the last 30 days.
     pub countries_covered: usize,
     pub active_nodes: usize,
@@ -138,24 +156,24 @@ fn share(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { rounded(part as f64 / all as f64) }
 }
 
-async fn stats(cx: Cx) -> Result<Response> {
-    let now = cx.now();
-    let (nodes, sums) = (all(&cx, now.plus(-SHOWN)).await?, sums(&cx, true).await?);
-    let [sni, dns, tcp, tls, http, cert] = sums.day.found;
+fn stats(view: &View<'_>) -> Result<ProbeStats> {
+    let now = view.now;
+    let Overview { total, nodes, readings, day, domains } = Overview::of(view, now.plus(-SHOWN))?;
+    let [sni, dns, tcp, tls, http, cert] = day.found;
     let own = nodes.iter().filter(|(_, node)| node.standing == Standing::Vouched).count();
     let countries: BTreeSet<&str> = nodes.iter().map(|(_, node)| node.country.as_str()).collect();
-    Response::json(&ProbeStats {
-        total_probes: sums.total,
-        probes_24h: sums.day.total,
-        blocked_24h: sums.day.blocked,
-        block_rate_24h: share(sums.day.blocked, sums.day.total),
-        domains_tested: sums.domains.len(),
+    Ok(ProbeStats {
+        total_probes: readings,
+        probes_24h: day.total,
+        blocked_24h: day.blocked,
+        block_rate_24h: share(day.blocked, day.total),
+        domains_tested: domains,
         countries_covered: countries.into_iter().filter(|code| *code != "XX").count(),
-        active_nodes: nodes.iter().filter(|(_, node)| status(node, now) == "active").count(),
-        community_nodes: nodes.len() - own,
+        active_nodes: nodes.iter().filter(|(_, node)| is_active(node, now)).count(),
+        community_nodes: total - own,
         operator_nodes: own,
         detection_methods: ProbeMethods { sni, dns, tcp, tls, http, cert },
-        by_block_type: sums.day.methods,
+        by_block_type: day.methods,
         updated_at: now.to_string(),
     })
 }
@@ -243,11 +261,9 @@ fn shown((key, node, latest): &(NodeKey, Node, Latest)) -> DomainNode {
 
 async fn domain(cx: Cx) -> Result<Response> {
     let (domain, now) = (target(&cx)?, cx.now());
-    let mut found = Vec::new();
-    for shard in shards() {
-        found.extend(runtime::query(&*cx.rt, shard, &DomainNow { domain: domain.clone() }).await?);
-    }
-    found.retain(|(_, node, _)| node.standing != Standing::Suspended);
+    let ask = DomainNow { domain: domain.clone() };
+    let mut found = try_join_all(shards().map(|shard| runtime::query(&*cx.rt, shard, &ask))).await?.concat();
+    found.retain(|(_, node, _)| !node.is_suspended());
     order::sort_by_key(&mut found, |(key, node, _)| node.shown(key, Page::Domain));
     let oldest = now.hour() - 24;
     let hours = || found.iter().flat_map(|(.., latest)| &latest.hours).filter(|(hour, ..)| *hour > oldest);
@@ -323,13 +339,12 @@ async fn history(cx: Cx) -> Result<Response> {
     let wanted = cx.query("country")?.map(|code| country(Some(&code)));
     let from = u32::try_from(cx.now().day()).unwrap_or(0).saturating_sub(days - 1);
     let mut by_day: BTreeMap<u32, BTreeMap<String, Day>> = BTreeMap::new();
-    for shard in shards() {
-        let rows = runtime::query(&*cx.rt, shard, &DomainDays { domain: domain.clone(), from }).await?;
-        for (day, code, row) in rows.into_iter().filter(|(_, code, _)| wanted.as_ref().is_none_or(|w| w == code)) {
-            let sum = by_day.entry(day).or_default().entry(code).or_default();
-            (sum.total, sum.blocked) = (sum.total + row.total, sum.blocked + row.blocked);
-            row.methods.into_iter().for_each(|(method, n)| *sum.methods.entry(method).or_default() += n);
-        }
+    let ask = DomainDays { domain: domain.clone(), from };
+    let rows = try_join_all(shards().map(|shard| runtime::query(&*cx.rt, shard, &ask))).await?.concat();
+    for (day, code, row) in rows.into_iter().filter(|(_, code, _)| wanted.as_ref().is_none_or(|w| w == code)) {
+        let sum = by_day.entry(day).or_default().entry(code).or_default();
+        (sum.total, sum.blocked) = (sum.total + row.total, sum.blocked + row.blocked);
+        row.methods.into_iter().for_each(|(method, n)| *sum.methods.entry(method).or_default() += n);
     }
     Response::json(&ProbeHistory {
         domain,

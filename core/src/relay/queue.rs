@@ -14,12 +14,10 @@ use crate::agent::{consent, record};
 use crate::crypto::encoding::encode_hex;
 use crate::directory::Did;
 use crate::kv::{Direction, Row, Table};
-use crate::time::{DAY, SECOND};
-use crate::webhook::SCHEDULE;
+use crate::time::DAY;
+use crate::webhook::{LEASE, SCHEDULE};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
-/// How long an attempt may take from the moment it was taken up, in microseconds; see [`crate::webhook`].
-pub(super) const LEASE: i64 = 45 * SECOND;
 /// What begins the keys of wishes for these requests ([`Turn::reach_out`]); those of webhooks are hexadecimal.
 pub const WISH: &str = "relay/";
 /// Deliveries of one agent that wait; our choice.

@@ -1,16 +1,15 @@
 //! One attempt of a delivery to a peer.
 
 use super::peers::Link;
-use super::queue::{LEASE, Next, Outcome, Record};
+use super::queue::{Next, Outcome, Record};
 use super::{PeerId, actor, key, wire};
 use crate::actor::ActorId;
 use crate::crypto::encoding::decode_hex_array;
 use crate::fetch::{Networks, Outgoing, check_url};
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
-use crate::time::SECOND;
-use crate::webhook::TIMEOUT;
-use crate::{Error, Result};
+use crate::webhook::{LATEST, LEASE, TIMEOUT};
+use crate::{Error, ErrorCode, Result};
 
 /// How this deployment names itself to others.
 pub(super) fn user_agent(settings: &Settings) -> (String, String) {
@@ -25,7 +24,7 @@ pub async fn attempt(rt: &dyn Runtime, sender: &ActorId, lane: &str) -> Result<(
     let Some(job) = runtime::query(rt, sender.name.as_str(), &Next { peer }).await? else { return Ok(()) };
     let began = rt.now();
     // Too late to end within the lease: whoever ends the lease asks anew, so that two are never under way.
-    if job.until.since(began) < LEASE - 20 * SECOND {
+    if job.until.since(began) < LEASE - LATEST {
         return Ok(());
     }
     let outcome = make(rt, peer, &job.body).await?;
@@ -60,7 +59,12 @@ async fn make(rt: &dyn Runtime, peer: PeerId, body: &[u8]) -> Result<Outcome> {
     headers.push(user_agent(settings));
     let body = Some(body.to_vec().into());
     let outgoing = Outgoing { url, headers, body, timeout: TIMEOUT, max_bytes: 0, beyond };
-    let outcome = rt.fetch(outgoing).await.map_or(Outcome::Failed, |answer| Outcome::Status(answer.status));
+    let outcome = match rt.fetch(outgoing).await {
+        Ok(answer) => Outcome::Status(answer.status),
+        // Nothing was tried: this end has no room.
+        Err(error) if error.code == ErrorCode::RateLimited => return Err(error),
+        Err(_) => Outcome::Failed,
+    };
     key::passing_by(rt, &own).await;
     Ok(outcome)
 }

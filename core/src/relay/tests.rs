@@ -86,7 +86,8 @@ fn register(rt: &Arc<TestRuntime>) -> String {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     let (path, body) = ("/v1/agent/register".to_owned(), Bytes::from_static(b"{}"));
-    let request = Request { method: Method::POST, path, query: String::new(), headers, body, client: None };
+    let request =
+        Request { method: Method::POST, path, query: String::new(), headers, body, client: None, network: None };
     let response = now(serve(rt.clone(), request));
     let Body::Bytes(body) = response.body else { panic!("an answer is no stream") };
     let body: Value = serde_json::from_slice(&body).unwrap();
@@ -98,7 +99,7 @@ fn a_wish_that_was_lost_is_made_again_when_its_lease_ends() {
     let scene = Scene::new(|_| Some(201));
     scene.queue(1).unwrap();
     assert_eq!(scene.rt.lose_outgoing(), 1, "the wish was only in memory");
-    scene.rt.advance(Duration::from_secs(44));
+    scene.rt.advance(Duration::from_secs(59));
     scene.reach_out();
     assert_eq!(scene.asked(), 0);
     scene.rt.advance(Duration::from_secs(2));
@@ -137,7 +138,7 @@ fn a_peer_that_is_slow_for_one_agent_holds_up_no_other() {
     other.reach_out();
     assert!(matches!(other.state(3).unwrap().state, State::Delivered(_)));
     assert_eq!(scene.state(2).unwrap().state, State::Waiting, "one at a time");
-    scene.rt.advance(Duration::from_secs(46));
+    scene.rt.advance(Duration::from_secs(61));
     scene.reach_out();
     assert!(matches!(scene.state(2).unwrap().state, State::Delivered(_)));
 }

@@ -7,8 +7,8 @@
 //! never happens, because a process died or a wish was lost, a timer ends the lease and the delivery is made again under
 //! its id: at least once. So a slow or dead receiver delays nobody but itself, however many there are.
 //!
-//! A delivery is tried at once and then 2, 4, 8, 16 and 32 minutes after the attempt before it began, whatever
-//! `Retry-After` says. Success is any status from 200 to 299; of an answer only its head is read, and no redirect is
+//! A delivery is tried at once and then 2, 4, 8, 16 and 32 minutes after the attempt before it was due, the last at +62
+//! minutes (ruling intelligence 38), whatever `Retry-After` says. Success is any status from 200 to 299; of an answer only its head is read, and no redirect is
 //! followed. A receiver that answers 410, or that failed [`MAX_FAILURES`] attempts in a row over [`PATIENCE`] and more,
 //! is told nothing any more. At most [`MAX_WAITING`] deliveries of a webhook wait; what happens beyond is not told.
 //!
@@ -26,7 +26,7 @@ mod send;
 
 use std::time::Duration;
 
-use crate::time::{DAY, MINUTE};
+use crate::time::{DAY, MINUTE, SECOND};
 
 pub use queue::{
     Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Replay, Rotate, Subject, Tried, deliver, ended,
@@ -36,10 +36,15 @@ pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, Replayed, RotatedSecret,
 pub(crate) use send::permitted;
 pub use send::{Job, Next, PURPOSE, SECRET, attempt, owner, post, unsealed};
 
-/// Waits before attempts after the first, in microseconds from the beginning of the attempt before (interface section 6).
+/// Waits before attempts after the first, in microseconds from when the attempt before was due (interface section 6).
 pub const SCHEDULE: [i64; 5] = [2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE, 32 * MINUTE];
 /// For a whole exchange with a receiver.
 pub const TIMEOUT: Duration = Duration::from_secs(15);
+/// How long an attempt may take from the moment it was taken up, in microseconds: it may wait for its turn, then for a place
+/// among the requests under way, [`LATEST`] each, takes [`TIMEOUT`], and time to record what came of it.
+pub(crate) const LEASE: i64 = MINUTE;
+/// How long after it was taken up an attempt may begin, in microseconds.
+pub(crate) const LATEST: i64 = 20 * SECOND;
 /// Most deliveries of one webhook that wait.
 pub const MAX_WAITING: u32 = 10_000;
 /// Most webhooks of one actor; our choice. Each costs every event a few rows.

@@ -2,22 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, OVERLAP, PATIENCE, SCHEDULE};
+use super::{LEASE, MAX_FAILURES, MAX_LOG, MAX_WAITING, MAX_WEBHOOKS, OVERLAP, PATIENCE, SCHEDULE};
 use crate::actor::{Call, Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
 use crate::agent::{mailbox, record};
 use crate::alert::subscription;
 use crate::crypto::encoding::encode_hex;
 use crate::keys;
 use crate::kv::{Direction, Read, Row, StoreError, Table, appended};
-use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
 /// Local part of the ids of webhooks and deliveries: 96 random bits.
 pub type Id = [u8; 12];
 
-/// How long an attempt may take from the moment it was taken up, in microseconds: twice [`super::TIMEOUT`], since it may
-/// wait for its turn, and the time to record what came of it.
-pub(super) const LEASE: i64 = 45 * SECOND;
 /// Deliveries of a webhook that is gone which one turn removes.
 const SWEEP: usize = 200;
 
@@ -467,7 +463,7 @@ impl Operation for Record {
         let Some(mut row) = DELIVERIES.get(turn, &key)? else { return go_on(turn, id, hook) };
         BY_DUE.delete(turn, &(id, row.due, self.delivery));
         row.attempts = row.attempts.saturating_add(1);
-        let next = self.judge(&mut hook, row.attempts, turn.now);
+        let next = self.judge(&mut hook, &row, turn.now);
         match next {
             Some(due) => {
                 row.due = due;
@@ -495,7 +491,7 @@ impl Operation for Record {
 
 impl Record {
     /// Counts the attempt for or against the receiver; when the delivery is tried again.
-    fn judge(&self, hook: &mut Hook, attempts: u32, now: Timestamp) -> Option<Timestamp> {
+    fn judge(&self, hook: &mut Hook, delivery: &Delivery, now: Timestamp) -> Option<Timestamp> {
         match self.outcome {
             Outcome::Gone => return None,
             Outcome::Status(200..=299) => {
@@ -512,8 +508,12 @@ impl Record {
             hook.disabled = Some(now);
             return None;
         }
-        let wait = usize::try_from(attempts).ok().and_then(|attempts| SCHEDULE.get(attempts.checked_sub(1)?))?;
-        Some(self.began.plus(*wait))
+        let waits = usize::try_from(delivery.attempts).ok()?.checked_sub(1)?;
+        let wait = *SCHEDULE.get(waits)?;
+        // From when the attempt was due, so that the times of all are those of the first however long each took. One that
+        // came so late that its successor were due already, after an outage or in a long queue, begins them anew.
+        let due = delivery.due.plus(wait);
+        Some(if due > now { due } else { self.began.plus(wait) })
     }
 
     /// Whether the receiver took it.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::queue::{self, LEASE};
-use super::{Id, Outcome, Record, Subject, TIMEOUT};
+use super::queue;
+use super::{Id, LATEST, LEASE, Outcome, Record, Subject, TIMEOUT};
 use crate::actor::{ActorId, Call, Kind, Operation, Query, View, decode, encode};
 use crate::agent::wire::{self, RawMessage};
 use crate::agent::{mailbox, record};
@@ -16,8 +16,7 @@ use crate::fetch::{Networks, Outgoing, check_url};
 use crate::measurement::domain::host_of;
 use crate::runtime::Runtime;
 use crate::settings::Settings;
-use crate::time::SECOND;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// What the secret is sealed for.
 pub const PURPOSE: &str = "webhook/1";
@@ -145,7 +144,7 @@ pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()>
     let began = rt.now();
     let Some(job) = decode::<Option<Job>>(&next)? else { return Ok(()) };
     // Too late to end within the lease: whoever ends the lease asks anew, so that two are never under way.
-    if job.until.since(began) < LEASE - 20 * SECOND {
+    if job.until.since(began) < LEASE - LATEST {
         return Ok(());
     }
     let delivery = job.delivery;
@@ -200,7 +199,12 @@ pub async fn post(
     headers.push(("user-agent".to_owned(), agent));
     let body = Some(body.to_owned().into());
     let outgoing = Outgoing { url: url.to_owned(), headers, body, timeout: TIMEOUT, max_bytes: 0, beyond };
-    Ok(rt.fetch(outgoing).await.map_or(Outcome::Failed, |answer| Outcome::Status(answer.status)))
+    match rt.fetch(outgoing).await {
+        Ok(answer) => Ok(Outcome::Status(answer.status)),
+        // Nothing was tried: this end has no room.
+        Err(error) if error.code == ErrorCode::RateLimited => Err(error),
+        Err(_) => Ok(Outcome::Failed),
+    }
 }
 
 /// Whom the secrets of an actor are sealed for: an agent's as all that it has.

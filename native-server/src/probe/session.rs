@@ -285,3 +285,17 @@ fn register(agent: &ureq::Agent, settings: &Settings) -> Result<Identity, String
         consented: clock::now().to_string(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Politeness: probes that started together do not stay together.
+    #[test]
+    fn pauses_differ_by_up_to_a_fifth() {
+        let pauses: Vec<Duration> = (0..200).map(|_| jittered(Duration::from_secs(900))).collect();
+        let (least, most) = (pauses.iter().min().unwrap(), pauses.iter().max().unwrap());
+        assert!(*least >= Duration::from_secs(720) && *most <= Duration::from_secs(1_080), "{least:?} {most:?}");
+        assert!(*most - *least > Duration::from_secs(90), "{least:?} {most:?}");
+    }
+}

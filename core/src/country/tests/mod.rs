@@ -60,6 +60,7 @@ impl Server {
             headers: map,
             body: body.to_vec().into(),
             client: None,
+            network: None,
         };
         serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory")
     }

@@ -8,11 +8,14 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::{ADMIN, HEADER, Server, json as read, rows};
+use crate::actor::ActorId;
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::hmac_sha256;
 use crate::http::{Request, serve};
 use crate::import::{ImportKind, Options};
+use crate::probe::board;
 use crate::runtime::Runtime;
+use crate::testing::TestRuntime;
 
 /// A node of a test, at an address of its own.
 struct Probe {
@@ -36,6 +39,7 @@ impl Server {
             headers: map,
             body: body.to_string().into_bytes().into(),
             client: Some(address),
+            network: None,
         };
         let (status, body) = read(serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory"));
         (status.as_u16(), body)
@@ -249,4 +253,81 @@ fn another_source_confirms_a_probe_or_stops_it() {
     let answer = server.detect("NO", SITE, None);
     assert_eq!((&answer["status"], network(&answer, 2)), (&json!("accessible"), Some("accessible")), "{answer}");
     assert!(server.trust_of(&probe) < 0.5);
+}
+
+/// Lists and pages about the network are of one actor, which the shards tell once a minute; what a node is called there
+/// changes with time alone.
+#[test]
+fn ruling_foundation_relay_26_shards_tell_the_board_once_a_minute() {
+    let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
+    let probe = server.probe(50, 1, false);
+    let page = |path: &str| server.ok(path);
+    let counts = || {
+        let network = page("/v1/probe/network");
+        let stats = page("/v1/probe/stats");
+        let listed = page("/v1/community/nodes")["nodes"][0]["totalProbes"].clone();
+        let foremost = page("/v1/community/leaderboard")["leaderboard"][0]["totalProbes"].clone();
+        [&network["probes_24h"], &stats["total_probes"], &stats["domains_tested"], &listed, &foremost].map(Value::clone)
+    };
+    assert_eq!(counts(), [json!(0), json!(0), json!(0), Value::Null, Value::Null], "who never submitted is on no page");
+    server.measures(&probe, &[(SITE, false)]);
+    server.settle();
+    assert_eq!(counts(), [1, 1, 1, 1, 1].map(|count| json!(count)), "the first time at once");
+    for second in 2..=20 {
+        server.measures(&probe, &[(SITE, false), ("dw.com", true)]);
+        server.0.advance(Duration::from_secs(second % 2 + 1));
+    }
+    let told = |deeds: Vec<(ActorId, String)>| deeds.iter().filter(|(actor, _)| *actor == board::actor()).count();
+    server.0.deeds();
+    server.0.advance(Duration::from_secs(60));
+    assert!((1..=6).contains(&told(server.0.deeds())), "nineteen submissions are told at once");
+    server.0.advance(Duration::from_secs(11));
+    assert_eq!(counts(), [39, 39, 2, 39, 39].map(|count| json!(count)));
+    for (hours, status) in [(0, "active"), (3, "degraded"), (24, "inactive")] {
+        server.hours(hours);
+        let network = page("/v1/probe/network");
+        assert_eq!(network["nodes"][0]["status"], status, "after {hours} hours: {network}");
+    }
+    assert_eq!(page("/v1/probe/network")["probes_24h"], 0);
+    server.hours(24 * 31);
+    let network = page("/v1/probe/network");
+    assert_eq!((&network["total_nodes"], &network["nodes"]), (&json!(0), &json!([])), "{network}");
+}
+
+#[test]
+fn nodes_that_say_nothing_for_long_are_forgotten() {
+    let server = Server::start();
+    let [unused, silent, vouched] = [1, 2, 3].map(|place| server.probe(50, place, false));
+    server.vouch(&vouched, "vouched");
+    server.measures(&silent, &[(SITE, false)]);
+    let status = |probe: &Probe| server.get(&format!("/v1/community/nodes/{}", probe.id)).0.as_u16();
+    server.hours(24 * 29);
+    assert_eq!([status(&unused), status(&silent), status(&vouched)], [200, 200, 200]);
+    server.hours(24 * 2);
+    assert_eq!([status(&unused), status(&silent), status(&vouched)], [404, 200, 200]);
+    server.hours(24 * 371);
+    assert_eq!([status(&unused), status(&silent), status(&vouched)], [404, 404, 200]);
+    assert_eq!(server.ok("/v1/community/leaderboard")["leaderboard"], json!([]));
+    assert_eq!(server.ok("/v1/probe/stats")["domains_tested"], 0, "nor is what nobody measured for a year counted");
+}
+
+/// Where the platform knows the network that a request comes from, a node cannot choose another one.
+#[test]
+fn the_network_that_the_platform_knows_counts() {
+    let server = Server::start();
+    let network = |asn: Option<u32>| {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        let request = Request {
+            method: Method::POST,
+            path: "/v1/community/register".to_owned(),
+            query: String::new(),
+            headers,
+            body: json!({ "country": "NO", "asn": 50 }).to_string().into_bytes().into(),
+            client: Some([192, 0, 2, 1].into()),
+            network: asn,
+        };
+        read(serve(server.0.clone(), request).now_or_never().expect("nothing waits in memory")).1["asn"].clone()
+    };
+    assert_eq!((network(None), network(Some(7))), (json!(50), json!(7)));
 }

@@ -71,6 +71,7 @@ impl World {
             headers,
             body,
             client: Some([127, 0, 0, 1].into()),
+            network: None,
         };
         let response = serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits");
         let Body::Bytes(bytes) = &response.body else { panic!("{path} answered with a stream") };
