@@ -13,9 +13,9 @@ mod store;
 mod train;
 
 pub use routes::ROUTES;
-pub use store::soon;
-pub use train::labelled;
+pub use store::{Change, Changes, NAME, named, soon};
+pub use train::{Learned, labelled};
 
 use crate::actor::{Entry, operation, query};
 
-pub const ENTRIES: &[Entry] = &[operation::<store::Learn>(), query::<store::Served>()];
+pub const ENTRIES: &[Entry] = &[operation::<store::Learn>(), query::<store::Served>(), query::<store::Changes>()];

@@ -9,7 +9,7 @@ use super::train::{Learned, days, labelled, learn};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::anomaly::dbscan::Point;
 use crate::anomaly::{all_days, days_of};
-use crate::kv::{Row, Table};
+use crate::kv::{Direction, Row, Table};
 use crate::time::{DAY, SECOND};
 use crate::world::EventHistory;
 use crate::{Result, Timestamp, order};
@@ -49,8 +49,34 @@ impl State {
     }
 }
 
-/// Of the world actor.
+/// A version that came to be served, or the end of the served one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    pub at: Timestamp,
+    /// Of the version.
+    pub number: u32,
+    /// What was accepted; `None` when it ended, because what it had learned from was removed.
+    pub learned: Option<Learned>,
+}
+impl Row for Change {}
+
+/// Changes that are kept.
+const KEPT_CHANGES: u32 = 50;
+
+// Of the world actor.
 const STATE: Table<(), State> = Table::new(58);
+/// By number of the change, from 1.
+const CHANGES: Table<(u32,), Change> = Table::new(120);
+
+fn note(turn: &mut Turn<'_>, number: u32, learned: Option<Learned>) -> Result<()> {
+    let last = CHANGES.scan(turn, &CHANGES.range(), Direction::Descending, 1)?;
+    let next = last.first().map_or(1, |((last,), _)| last + 1);
+    CHANGES.put(turn, &(next,), &Change { at: turn.now, number, learned })?;
+    if let Some(oldest) = next.checked_sub(KEPT_CHANGES) {
+        CHANGES.delete(turn, &(oldest,));
+    }
+    Ok(())
+}
 
 /// Days or labels changed: learning is tried soon, unless something is served that is young.
 pub fn soon(turn: &mut Turn<'_>) -> Result<()> {
@@ -91,6 +117,7 @@ impl Operation for Learn {
             Ok(mut learned) => {
                 learned.logistic.covariance = Vec::new();
                 let number = state.number + 1;
+                note(turn, number, Some(learned.clone()))?;
                 state = State {
                     number,
                     trained: turn.now,
@@ -102,8 +129,8 @@ impl Operation for Learn {
             }
             Err(said) => {
                 // What it learned from may have been removed.
-                if known.is_empty() || labels.is_empty() {
-                    state.served = None;
+                if (known.is_empty() || labels.is_empty()) && state.served.take().is_some() {
+                    note(turn, state.number, None)?;
                 }
                 // Numbers of versions are never given twice; without one there is nothing to keep.
                 if known.is_empty() && state.number == 0 {
@@ -140,6 +167,26 @@ impl Query for Served {
         let days = self.country.map(|country| days_of(view, &country)).transpose()?.flatten();
         let last = days.and_then(|days| days.days.last().map(|(day, point)| (*day, *point, days.license.clone())));
         Ok(Answer { state: STATE.get(view, &())?.unwrap_or_default(), last })
+    }
+}
+
+/// Every change of the served classifier that is kept, newest first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Changes;
+
+impl Query for Changes {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "classifier_changes";
+    type Reply = Vec<Change>;
+
+    fn run(self, view: &View<'_>) -> Result<Vec<Change>> {
+        let rows = CHANGES.scan(view, &CHANGES.range(), Direction::Descending, KEPT_CHANGES as usize)?;
+        let mut found: Vec<Change> = rows.into_iter().map(|(_, change)| change).collect();
+        // What was accepted before changes were kept.
+        if let Some(state) = STATE.get(view, &())?.filter(|state| found.is_empty() && state.served.is_some()) {
+            found.push(Change { at: state.trained, number: state.number, learned: state.served });
+        }
+        Ok(found)
     }
 }
 

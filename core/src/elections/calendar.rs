@@ -1,10 +1,14 @@
-//! The calendar inside the binary: coming elections whose date the law fixes or an authority announced.
+//! The calendar inside the binary: coming elections whose date follows from a rule or a term, or was announced.
 
 use std::sync::OnceLock;
 
 use super::model::Election;
 use super::read::read;
 use crate::Timestamp;
+
+/// What a reader must know of these dates.
+pub const AGE: &str = "Dates of the calendar inside this program are as known at the end of February 2026. `source` says how \
+    each is known and what is in doubt; an imported calendar replaces them.";
 
 pub(crate) const TEXT: &str = include_str!("../starter/elections.csv");
 

@@ -137,7 +137,7 @@ impl ElectionType {
 /// How certain the date is, to its precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Status {
-    /// The law names the day or month.
+    /// The day follows from a weekday of a month that a law names.
     FixedByLaw,
     /// Who calls the election named it.
     Announced,
@@ -178,7 +178,7 @@ pub struct Election {
     pub kind: ElectionType,
     pub title: String,
     pub status: Status,
-    /// The article of the law, who announced it, or an address.
+    /// How the date is known: the rule and earlier days that followed it, the term, who announced it, or an address.
     pub source: String,
 }
 impl Row for Election {}

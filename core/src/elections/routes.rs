@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::calendar as shipped;
 use super::history::{AROUND, Calendar, Known};
 use super::model::{Election, Precision, Status};
 use crate::country::routes::input;
@@ -107,7 +108,7 @@ struct ElectionBody {
     date_precision: &'static str,
     /// `fixed_by_law`, `announced`, `expected`, `held` or `cancelled`.
     status: &'static str,
-    /// Where the date stands.
+    /// How the date is known, and after "In doubt" what speaks against it.
     source: String,
     /// Negative for past ones; null where the day is not known.
     days_until: Option<i32>,
@@ -185,6 +186,7 @@ fn row(facts: &Facts, election: &Election, forecast: Option<&Ranked>) -> Electio
 /// The forecasts by code, and what to know of them.
 fn overlay(all: &Everywhere) -> (BTreeMap<&str, &Ranked>, Vec<String>) {
     let mut caveats = all.caveats.clone();
+    caveats.push(shipped::AGE.to_owned());
     caveats.push(format!(
         "A forecast speaks of the next {FORECAST_DAYS} days; of elections beyond it only says how the country stands now."
     ));
@@ -427,6 +429,9 @@ fn gaps(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> Vec
         election.country == country && !facts.is_past(election) && election.when.precision() != Precision::Day
     }) {
         gaps.push("The day of an election is not fixed yet.".to_owned());
+    }
+    if facts.coming(BRIEFING_DAYS).any(|election| election.country == country && shipped::all().contains(election)) {
+        gaps.push(shipped::AGE.to_owned());
     }
     gaps.extend(week.caveats.iter().cloned());
     gaps

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::calendar;
-use super::model::{Election, Status};
+use super::model::{Election, ElectionType, Status};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::import::removal;
 use crate::kv::{Direction, Read, Table, Write};
@@ -58,13 +58,15 @@ pub(super) fn all(view: &impl Read) -> Result<Vec<Election>> {
     Ok(found)
 }
 
-/// Every election whose day is known and that was not cancelled: country code and day since the epoch, by day.
+/// Every election whose day is known, that was not cancelled and is more than local: country code and day since the epoch,
+/// by day. Nobody is known to have been cut off for a local vote alone, and some countries hold one every month.
 ///
 /// # Errors
 ///
 /// Fails when the rows cannot be read.
 pub fn dates(view: &impl Read) -> Result<Vec<(String, i32)>> {
-    let known = all(view)?.into_iter().filter(|election| election.status != Status::Cancelled);
+    let counts = |of: &Election| of.status != Status::Cancelled && of.kind != ElectionType::Local;
+    let known = all(view)?.into_iter().filter(counts);
     Ok(known.filter_map(|election| Some((election.country, election.when.day()?))).collect())
 }
 

@@ -1,5 +1,7 @@
 //! What is read of calendars, and what the one inside the binary holds.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::model::{Election, ElectionType, Precision, Status, When};
 use super::{calendar, read, store};
 use crate::Timestamp;
@@ -85,7 +87,7 @@ fn a_file_of_bad_rows_names_only_the_first_lines() {
 fn ruling_intelligence_38_the_calendar_is_read_whole_and_every_row_says_why_its_date_holds() {
     let lines = calendar::TEXT.lines().filter(|line| !line.starts_with('#')).count() - 1;
     assert_eq!(calendar::all().len(), lines, "a row is not read");
-    assert!(lines >= 45);
+    assert!(lines >= 50);
     let today = Timestamp::parse(NOW).unwrap().day();
     for election in calendar::all() {
         assert!(i64::from(election.when.last) >= today, "{election:?} is over");
@@ -101,32 +103,144 @@ fn ruling_intelligence_38_the_calendar_is_read_whole_and_every_row_says_why_its_
     }
 }
 
-/// A law that names a weekday of a month can be checked: the day in the row must be that one.
-#[test]
-fn days_that_the_law_names_are_those_days() {
+/// The date of a day as `year, month, day`, and its place among the same weekdays of its month, 0 for the first.
+fn placed(day: i32) -> (Date, usize) {
+    let date = Date::from_days(i64::from(day));
+    (date, (date.day as usize - 1) / 7)
+}
+
+/// Whether a day follows a rule such as `fourth Sunday of October`.
+fn follows(rule: &str, day: i32) -> bool {
     const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
     const NUMBERS: [&str; 4] = ["first", "second", "third", "fourth"];
-    let mut checked = 0;
+    const MONTHS: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let (date, number) = placed(day);
+    let weekday = DAYS[date.weekday() as usize];
+    let to_end = date.last_of_month().day as usize - date.day as usize;
+    let month = MONTHS[date.month as usize - 1];
+    let after_monday = (2..=8).contains(&date.day) && weekday == "Tuesday";
+    let names = [
+        NUMBERS.get(number).map(|number| format!("{number} {weekday} of {month}")),
+        (to_end < 7).then(|| format!("last {weekday} of {month}")),
+        (7..14).contains(&to_end).then(|| format!("second last {weekday} of {month}")),
+        after_monday.then(|| format!("first Tuesday after the first Monday of {month}")),
+        after_monday.then(|| format!("Tuesday after the first Monday of {month}")),
+    ];
+    names.into_iter().flatten().any(|name| name == rule)
+}
+
+/// Dates in a text: days, months and years.
+fn dates_in(text: &str) -> Vec<When> {
+    text.split([' ', ',', ';', '.', '(', ')']).filter_map(When::parse).collect()
+}
+
+/// The years between two elections that a source names.
+fn period(source: &str) -> Option<i64> {
+    let (_, rest) = source.split_once("every ").or_else(|| source.split_once("Term of "))?;
+    rest.split(' ').next()?.parse().ok()
+}
+
+/// Every row of the calendar says how its date is known, and the date follows from what it says: a rule holds for the
+/// earlier days that are named as well, and a term leads from the earlier elections to this one.
+#[test]
+fn the_calendar_follows_from_the_rules_terms_and_days_that_its_sources_name() {
+    let mut rules = 0;
     for election in calendar::all() {
-        let Some(day) = election.when.day() else { continue };
-        let date = Date::from_days(i64::from(day));
-        let rule = election.source.rsplit(": ").next().unwrap();
-        let named = (0..7).filter_map(|at| Some((rule.find(DAYS[at])?, at))).min();
-        let Some((_, weekday)) = named else { continue };
-        assert_eq!(date.weekday(), weekday as i64, "{election:?}");
-        let last = date.day + 7 > date.last_of_month().day;
-        let number = NUMBERS.iter().position(|number| rule.starts_with(&format!("{number} {}", DAYS[weekday])));
-        match (number, rule) {
-            (_, rule) if rule.starts_with("second last") => assert!(!last && date.day + 14 > date.last_of_month().day),
-            (_, rule) if rule.starts_with("last") => assert!(last, "{election:?}"),
-            (_, rule) if rule.contains("after the first Monday") => assert!((2..=8).contains(&date.day)),
-            (Some(_), rule) if rule.contains(" from the ") => continue,
-            (Some(number), _) => assert_eq!((date.day - 1) / 7, number as i64, "{election:?}"),
-            (None, _) => continue,
+        let source = election.source.split(". In doubt: ").next().unwrap();
+        let from = match election.status {
+            Status::Announced => {
+                assert!(source.starts_with("Announced: "), "{election:?}");
+                continue;
+            }
+            Status::FixedByLaw => {
+                let rule = source.strip_prefix("Rule of ").and_then(|rest| rest.split_once(": ")).unwrap().1;
+                let (rule, days) = rule.split_once(", as on ").unwrap_or_else(|| panic!("{election:?}"));
+                let rule = rule.split(", ").next().unwrap();
+                let days = dates_in(days);
+                assert!(!days.is_empty() && days.iter().all(|day| day.day().is_some()), "{election:?}");
+                for day in days.iter().chain([&election.when]) {
+                    assert!(follows(rule, day.first), "{} is no {rule}", day.text());
+                }
+                rules += 1;
+                days
+            }
+            _ => {
+                let (_, years) = source.split_once(" years: as in ").unwrap_or_else(|| panic!("{election:?}"));
+                dates_in(years.split(". ").next().unwrap())
+            }
+        };
+        assert!(!from.is_empty(), "{election:?}");
+        for earlier in period(source).into_iter().flat_map(|period| from.iter().map(move |when| (period, when))) {
+            let (period, when) = earlier;
+            let years = election.when.year() - when.year();
+            assert!(years > 0 && years % period == 0, "{years} years from {}: {election:?}", when.text());
+            assert!(when.precision() <= election.when.precision(), "{election:?}");
         }
-        checked += 1;
+        assert!(period(source).is_some() || election.country == "CA", "{election:?}");
     }
-    assert!(checked >= 20, "{checked}");
+    assert!(rules >= 20, "{rules}");
+    assert!(follows("second last Sunday of October", When::parse("2027-10-24").unwrap().first));
+    assert!(!follows("second Tuesday of August", When::parse("2027-08-17").unwrap().first));
+}
+
+/// The earlier days that the calendar counts from are those of a table of past elections, where it has any of that year.
+#[test]
+fn earlier_days_that_the_calendar_names_are_in_a_table_of_past_elections() {
+    let Some(text) = crate::country::tests::shared("elections/electionlist_3_21.csv") else { return };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut table: BTreeMap<(String, i64), BTreeSet<(i64, i64)>> = BTreeMap::new();
+    for line in text.lines() {
+        // ccode, electionnumber, country, year, month, day, sequence, event.
+        let fields: Vec<&str> = line.split(',').map(|field| field.trim().trim_matches('"')).collect();
+        let number = |at: usize| fields.get(at).and_then(|field| field.parse::<i64>().ok());
+        let country = fields.get(2).and_then(|name| crate::event::place::country(name));
+        let (Some(country), Some(year), Some(month), Some(day)) = (country, number(3), number(4), number(5)) else {
+            continue;
+        };
+        if fields.get(7).is_some_and(|event| event.starts_with("Vote")) {
+            table.entry((country.to_owned(), year)).or_default().insert((month, day));
+        }
+    }
+    let mut found = 0;
+    for election in calendar::all() {
+        let Some((_, days)) = election.source.split_once(", as on ") else { continue };
+        for day in dates_in(days).into_iter().filter_map(When::day) {
+            let (date, _) = placed(day);
+            let Some(known) = table.get(&(election.country.clone(), date.year)) else { continue };
+            assert!(known.contains(&(date.month, date.day)), "{date} of {election:?} is none of {known:?}");
+            found += 1;
+        }
+    }
+    assert!(found >= 25, "{found}");
+}
+
+/// Local votes are in the calendar for readers; the forecast looks at those that the whole country or its regions hold.
+#[test]
+fn the_forecast_hears_of_no_merely_local_election() {
+    let base = MemoryStore::default();
+    let mut space = Overlay::new(&base);
+    let text =
+        "country,date,type,source\nKE,2026-12-01,local,x\nKE,2026-12-02,regional,x\nKE,2026-12-03,referendum,x\n";
+    enter(&mut space, parsed(text).0);
+    let known: Vec<i32> =
+        store::dates(&space).unwrap().into_iter().filter(|(code, _)| code == "KE").map(|(_, day)| day).collect();
+    let day = |text: &str| When::parse(text).unwrap().first;
+    assert_eq!(known[..2], [day("2026-12-02"), day("2026-12-03")]);
+    assert!(!store::dates(&space).unwrap().iter().any(|(code, _)| code == "TW"), "a local election that ships");
+    assert!(calendar::all().iter().any(|election| election.country == "TW" && election.kind == ElectionType::Local));
 }
 
 #[test]

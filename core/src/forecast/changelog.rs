@@ -12,9 +12,45 @@ use super::routes::date;
 use super::store::{Action, Change, Daily, Models, Promote, Rollback, ServedModel, Told};
 use super::training::{Begin, Step};
 use crate::analytics::tabular;
+use crate::classifier::{self, Learned};
 use crate::country::round;
-use crate::http::{Cx, Response};
-use crate::{Error, Result, order, runtime, world};
+use crate::http::{Cx, Param, Response, Route, handler};
+use crate::{Error, Result, Timestamp, order, runtime, world};
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/v1/atlas/changelog", handler!(changelog))
+        .params(&[
+            Param::optional("kind", "Only entries of this kind: `forecast` or `classifier`."),
+            Param::optional("model", "Only entries of this model."),
+            Param::optional("limit", "Default 50, at most 200."),
+        ])
+        .returns::<ChangelogBody>()
+        .summary("Every model that was served, with its figures and caveats."),
+    Route::post("/v1/admin/forecast/train", handler!(train))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<ToldBody>()
+        .summary("Learn a forecast model now; it is served when it is better on a temporal hold-out."),
+    Route::post("/v1/admin/forecast/promote", handler!(promote))
+        .admin()
+        .extension()
+        .accepts::<PromoteRequest>()
+        .returns::<ToldBody>()
+        .summary("Serve a kept forecast model, if it is better than the served one on days that neither has seen."),
+    Route::post("/v1/admin/forecast/calibrate", handler!(calibrate))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<ToldBody>()
+        .summary("Judge forecasts whose week is over, and make today's anew."),
+    Route::post("/v1/admin/forecast/rollback", handler!(rollback))
+        .admin()
+        .extension()
+        .accepts::<RollbackRequest>()
+        .returns::<ToldBody>()
+        .summary("Serve an earlier forecast model again."),
+];
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct EntryBody {
@@ -87,7 +123,69 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
     }
 }
 
-pub(super) async fn changelog(cx: Cx) -> Result<Response> {
+/// Of the classifier of measured days.
+fn classified(change: classifier::Change) -> EntryBody {
+    let classifier::Change { at, number, learned } = change;
+    let mut honest_caveats = vec![
+        "Labels are what others report: what nobody reported counts as quiet.".to_owned(),
+        "It looks at one day that is over, and forecasts nothing.".to_owned(),
+    ];
+    if let Some(learned) = &learned {
+        let day = |day: u32| date(i32::try_from(day).unwrap_or(i32::MAX));
+        let (from, to) = learned.held_out;
+        honest_caveats.push(format!(
+            "Figures are of {} to {}, which training had not seen before it was accepted.",
+            day(from),
+            day(to)
+        ));
+    }
+    let Some(Learned { figures, f1, threshold, rows, positives, logistic, .. }) = learned else {
+        return EntryBody {
+            notes: Some("None is served until there is something to learn from.".to_owned()),
+            ..EntryBody::of_classifier(number, at, "Withdrawn: what it had learned from was removed.", honest_caveats)
+        };
+    };
+    let Figures { auc, average_precision, brier, brier_skill, ece, .. } = figures;
+    EntryBody {
+        metrics: order::gather([
+            ("auc", auc),
+            ("average_precision", average_precision),
+            ("brier", brier),
+            ("brier_skill", brier_skill),
+            ("ece", ece),
+            ("f1", Some(f1)),
+            ("threshold", Some(threshold)),
+            ("training_samples", Some(rows as f64)),
+            ("training_positives", Some(positives as f64)),
+        ]),
+        top_features: classifier::named(logistic.weights.iter().copied()),
+        ..EntryBody::of_classifier(
+            number,
+            at,
+            "Accepted: on the newest third of the days it is better than the share of labelled days.",
+            honest_caveats,
+        )
+    }
+}
+
+impl EntryBody {
+    fn of_classifier(number: u32, at: Timestamp, change: &str, honest_caveats: Vec<String>) -> EntryBody {
+        EntryBody {
+            model: classifier::NAME,
+            version: format!("{}/{number}", classifier::NAME),
+            kind: "classifier",
+            trained_at: at.to_string(),
+            change: change.to_owned(),
+            metrics: BTreeMap::new(),
+            notes: None,
+            honest_caveats,
+            live_endpoint: Some("/v1/classifier/score/{country}"),
+            top_features: BTreeMap::new(),
+        }
+    }
+}
+
+async fn changelog(cx: Cx) -> Result<Response> {
     let page = cx.kept(changelog_page(&cx)).await?;
     cx.tagged(page, 60)
 }
@@ -96,7 +194,13 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
     let limit = cx.count("limit", 50, 200)? as usize;
     let (kind, model) = (cx.query("kind")?, cx.query("model")?);
     let (_, _, models, changes) = runtime::query(&*cx.rt, world::actor().name, &Models).await?;
-    let mut entries: Vec<EntryBody> = changes.into_iter().map(|change| entry(change, &models)).collect();
+    let mut dated: Vec<(Timestamp, EntryBody)> =
+        changes.into_iter().map(|change| (change.at, entry(change, &models))).collect();
+    let classifiers = runtime::query(&*cx.rt, world::actor().name, &classifier::Changes).await?;
+    dated.extend(classifiers.into_iter().map(|change| (change.at, classified(change))));
+    // Of one moment the later change stands first, as it comes.
+    order::sort_by(&mut dated, |a, b| b.0.cmp(&a.0));
+    let mut entries: Vec<EntryBody> = dated.into_iter().map(|(_, entry)| entry).collect();
     entries.retain(|entry| kind.as_deref().is_none_or(|kind| kind == entry.kind));
     entries.retain(|entry| model.as_deref().is_none_or(|model| model == entry.model));
     entries.truncate(limit);
@@ -104,7 +208,9 @@ async fn changelog_page(cx: &Cx) -> Result<Response> {
         schema: "model-changelog/v1",
         source: "the models that this deployment learned and served",
         generated_at: tabular::generated(cx, None).to_string(),
-        merge_note: "Newest first. Figures are those of the hold-out of each model, never of its training rows.",
+        merge_note: "Newest first, the forecast and the classifier of measured days together. Figures are those of the \
+            hold-out of each model, never of its training rows. What learns nothing (anomalies, attribution, scores, topics, \
+            networks) has no versions; the methodology names its constants.",
         entries,
     })
 }
@@ -129,7 +235,7 @@ fn told(told: Told) -> ToldBody {
 const MOST_STEPS: usize = 12;
 
 /// Each step is an operation of its own, so that none takes long; should the request end, a timer does the rest.
-pub(super) async fn train(cx: Cx) -> Result<Response> {
+async fn train(cx: Cx) -> Result<Response> {
     let before = runtime::call(&*cx.rt, world::actor().name, &Begin).await?;
     for _ in 0..MOST_STEPS {
         if let Some(done) = runtime::call(&*cx.rt, world::actor().name, &Step).await? {
@@ -141,7 +247,7 @@ pub(super) async fn train(cx: Cx) -> Result<Response> {
 }
 
 /// Judges forecasts that are over and makes today's, as every day does by itself.
-pub(super) async fn calibrate(cx: Cx) -> Result<Response> {
+async fn calibrate(cx: Cx) -> Result<Response> {
     runtime::call(&*cx.rt, world::actor().name, &Daily).await?;
     let (served, said) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
     let (served, said) = match served {
@@ -161,7 +267,7 @@ pub struct PromoteRequest {
     pub number: u32,
 }
 
-pub(super) async fn promote(cx: Cx) -> Result<Response> {
+async fn promote(cx: Cx) -> Result<Response> {
     let PromoteRequest { number } = cx.json()?;
     Response::uncached(&told(runtime::call(&*cx.rt, world::actor().name, &Promote { number }).await?))
 }
@@ -174,7 +280,7 @@ pub struct RollbackRequest {
     pub reason: String,
 }
 
-pub(super) async fn rollback(cx: Cx) -> Result<Response> {
+async fn rollback(cx: Cx) -> Result<Response> {
     let RollbackRequest { number, reason } = cx.json()?;
     if reason.trim().is_empty() {
         return Err(Error::bad_request("`reason` must say why."));

@@ -61,7 +61,7 @@ pub struct Measured {
 /// What forecasts look at beside the starts. Countries are named by code.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// Days of national elections, past and to come, since the epoch.
+    /// Days of elections that are more than local, past and to come, since the epoch.
     pub elections: Vec<(String, i32)>,
     /// Oldest first.
     pub measured: Vec<(String, Vec<Measured>)>,

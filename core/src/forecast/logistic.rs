@@ -47,6 +47,11 @@ impl Sample {
         self.labels.iter().map(|(label, weight)| label * weight).sum()
     }
 
+    /// The sum over rows of the squared error of a model, each counted by its weight.
+    pub fn squared_error(&self, model: &Logistic) -> f64 {
+        self.rows().map(|(x, label, weight)| weight * (model.probability(x) - label).powi(2)).sum()
+    }
+
     /// The same rows with some of their features only.
     fn with_only(&self, features: &[usize]) -> Sample {
         let values = self.rows().flat_map(|(x, ..)| features.iter().filter_map(|at| x.get(*at)).copied()).collect();

@@ -43,7 +43,7 @@ mod track;
 mod training;
 
 pub use candidates::{Candidate, Candidates, Reviewed};
-pub use changelog::{PromoteRequest, RollbackRequest, ToldBody};
+pub use changelog::{PromoteRequest, ROUTES as CHANGELOG_ROUTES, RollbackRequest, ToldBody};
 pub use known::Known;
 pub(crate) use known::{note, source_dropped};
 pub use record::ROUTES as RECORD_ROUTES;

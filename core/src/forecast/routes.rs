@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::changelog::{
-    ChangelogBody, PromoteRequest, RollbackRequest, ToldBody, calibrate, changelog, promote, rollback, train,
-};
 use super::conformal::{Class, TARGET_MISS};
 use super::features::{FEATURES, Family};
 use super::metrics::ALERT;
@@ -42,38 +39,6 @@ pub const ROUTES: &[Route] = &[
         .limit(Limit::Forecast)
         .returns::<MultiBody>()
         .summary("The risk within 1, 7 and 30 days, with intervals."),
-    Route::get("/v1/atlas/changelog", handler!(changelog))
-        .params(&[
-            Param::optional("kind", "Only entries of this kind, such as `forecast`."),
-            Param::optional("model", "Only entries of this model."),
-            Param::optional("limit", "Default 50, at most 200."),
-        ])
-        .returns::<ChangelogBody>()
-        .summary("Every model that was served, with its figures and caveats."),
-    Route::post("/v1/admin/forecast/train", handler!(train))
-        .admin()
-        .extension()
-        .bodiless()
-        .returns::<ToldBody>()
-        .summary("Learn a forecast model now; it is served when it is better on a temporal hold-out."),
-    Route::post("/v1/admin/forecast/promote", handler!(promote))
-        .admin()
-        .extension()
-        .accepts::<PromoteRequest>()
-        .returns::<ToldBody>()
-        .summary("Serve a kept forecast model, if it is better than the served one on days that neither has seen."),
-    Route::post("/v1/admin/forecast/calibrate", handler!(calibrate))
-        .admin()
-        .extension()
-        .bodiless()
-        .returns::<ToldBody>()
-        .summary("Judge forecasts whose week is over, and make today's anew."),
-    Route::post("/v1/admin/forecast/rollback", handler!(rollback))
-        .admin()
-        .extension()
-        .accepts::<RollbackRequest>()
-        .returns::<ToldBody>()
-        .summary("Serve an earlier forecast model again."),
 ];
 
 const FORMAT: Param = Param::optional("format", "`json` (default) or `csv`.");

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 
 use super::conformal::{Class, Conformal, GAMMA, TARGET_MISS};
+use super::features;
 use super::features::Family;
 use super::history::{Beside, History, Measured, Start};
 use super::learning::{self, Course, learn};
@@ -12,9 +13,7 @@ use super::logistic::{Sample, fit};
 use super::metrics::Outcome;
 use super::model::{Model, forecast};
 use super::panel::{Horizon, Knowledge, countries, label, question};
-use super::{backtest, features};
 use crate::Timestamp;
-use crate::country::tests::shared;
 use crate::starter::Country;
 use crate::time::DAY;
 
@@ -159,6 +158,18 @@ fn nothing_is_promoted_without_news() {
     assert!(again.contains("hardly newer"), "{again}");
 }
 
+/// Issue: a new model is promoted only when it beats the served one on a temporal hold-out. This one has seen the hold-out,
+/// whatever it says of itself, so a candidate that has not cannot be better.
+#[test]
+fn a_candidate_that_is_no_better_on_the_hold_out_is_not_promoted() {
+    let history = made_up(18_900);
+    let now = Timestamp(18_900 * DAY);
+    let mut served = learn(&history, now, 1, None).unwrap();
+    served.until -= 400;
+    let reason = learn(&history, now, 2, Some(&served)).unwrap_err();
+    assert!(reason.contains("no better"), "{reason}");
+}
+
 /// A course that is stored between its steps learns what one run learns, and none of its steps fits more than one model.
 #[test]
 fn learning_in_steps_is_learning_at_once() {
@@ -299,51 +310,5 @@ proptest! {
                 prop_assert!(risk.contributions.iter().all(|part| part.is_finite()), "{risk:?}");
             }
         }
-    }
-}
-
-/// The floors of the issue, on the real table: AUC 0.925, average precision 0.45, skill 0.31, calibration error 0.001,
-/// calibration of the top 0.8 to 1.25, skill of the hard case 0.02, coverage within 2 points (ruling intelligence 18).
-#[test]
-fn ruling_intelligence_18_the_floors_are_beaten_on_the_real_table() {
-    let Some(table) = shared("shutdowns/stop_2016_2024.csv.gz") else { return };
-    let now = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
-    let mut reader = std::io::BufReader::new(table.as_slice());
-    let source = crate::country::Source::AccessNow;
-    let (_, told) = crate::event::read(source, &mut reader, 1 << 30, None, now).unwrap();
-    let marks = told.iter().map(|told| (told.event.country.clone(), crate::world::EventMark::of(&told.event)));
-    let starts = marks.filter_map(|(country, mark)| Some((country, super::history::start(source.code(), &mark)?)));
-    let history = History::new(starts, i32::try_from(now.day()).unwrap()).unwrap();
-    let until = backtest::complete_until(&history, i32::try_from(now.day()).unwrap());
-    let found = backtest::backtest(&history, 2019, 2024, until).unwrap();
-    let all = &found.part.all;
-    let at_least = |value: Option<f64>, floor: f64| assert!(value.unwrap() >= floor, "{value:?} under {floor}");
-    at_least(all.auc, 0.94);
-    at_least(all.average_precision, 0.48);
-    at_least(all.brier_skill, 0.335);
-    assert!(all.ece.unwrap() <= 0.001, "{:?}", all.ece);
-    at_least(found.part.hard.brier_skill, 0.025);
-    at_least(found.part.without_india.auc, 0.91);
-    at_least(found.part.without_india.brier_skill, 0.145);
-    at_least(found.known_at_1_january.all.auc, 0.915);
-    for top in &found.part.top {
-        let ratio = top.observed_over_predicted.unwrap();
-        assert!((0.8..=1.25).contains(&ratio), "{top:?}");
-    }
-    for coverage in [found.coverage.event, found.coverage.quiet] {
-        assert!((coverage.unwrap() - 0.9).abs() <= 0.02, "{:?}", found.coverage);
-    }
-    // A model is worth its parts only if it beats what needs none.
-    for baseline in &found.baselines {
-        assert!(baseline.all.brier > all.brier && baseline.hard.brier > found.part.hard.brier, "{}", baseline.name);
-    }
-    // Single-year floors (ruling intelligence 19).
-    for year in &found.years {
-        at_least(year.part.all.auc, 0.90);
-        at_least(year.part.all.average_precision, 0.37);
-        at_least(year.part.all.brier_skill, 0.22);
-        // 2020 had a third fewer starts than the years it was learned from, and misses the floor of -0.005.
-        at_least(year.part.hard.brier_skill, if year.year == 2020 { -0.02 } else { -0.005 });
-        assert!(year.part.all.ece.unwrap() <= 0.0045);
     }
 }

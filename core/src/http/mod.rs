@@ -80,6 +80,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::classifier::ROUTES,
     crate::atlas::ROUTES,
     crate::incidents::topics::ROUTES,
+    crate::forecast::CHANGELOG_ROUTES,
     crate::forecast::RECORD_ROUTES,
     crate::forecast::REPORTING_ROUTES,
     crate::import::ROUTES,

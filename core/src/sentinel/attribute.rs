@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::series::{DonorList, Donors, Shares};
+use super::series::{DonorList, Donors, MOST_DONORS, Shares};
 use super::served::ask;
 use super::synthetic::{Control, Unit, control, p_value};
 use crate::country::routes::input;
@@ -22,9 +22,8 @@ const AFTER: u32 = 7;
 /// Least days with enough measurements before and after.
 const LEAST_BEFORE: usize = 10;
 const LEAST_AFTER: usize = 3;
-/// Least donors for confidence (ruling intelligence 38), and most that are looked at: those with the most measurements.
+/// Least donors for confidence (ruling intelligence 38).
 const LEAST_DONORS: usize = 5;
-const MOST_DONORS: usize = 20;
 /// Donors that are asked at one time.
 const AT_ONCE: usize = 6;
 /// An error before the event from which on the synthetic country does not follow the treated one.

@@ -13,6 +13,8 @@ use crate::{Result, anomaly, order};
 
 /// Least measurements of a day that a share is taken of.
 pub const LEAST: u64 = 10;
+/// Most donors that are looked at: those with the most measurements.
+pub const MOST_DONORS: usize = 20;
 /// Days without a shutdown that make a donor (ruling intelligence 38: 5 years).
 const QUIET_DAYS: i32 = 1_826;
 
@@ -71,7 +73,7 @@ pub struct DonorList {
     pub codes: Vec<String>,
     /// Whether a shutdown table tells who had none.
     pub table: bool,
-    /// Of the country and of those: the share of results that say blocked, by day, of the days that are compared, where
+    /// Of the country and of the first [`MOST_DONORS`] of those: the share of results that say blocked, by day, of the days that are compared, where
     /// enough was measured.
     pub measured: Measured,
     /// The licences of what was measured.
@@ -83,13 +85,12 @@ impl Donors {
         let share = anomaly::FEATURES.iter().position(|name| *name == "anomaly_share");
         let compared = |day: u32| i32::try_from(day).is_ok_and(|day| (self.first..=self.last).contains(&day));
         let (mut found, mut licenses) = (BTreeMap::new(), BTreeSet::new());
-        for (country, days) in anomaly::all_days(view)? {
-            if country == self.country || codes.contains(&country) {
-                licenses.insert(days.license);
-                let days = days.days.into_iter().filter(|(day, _)| compared(*day));
-                let shares = days.filter_map(|(day, features)| Some((day, *features.get(share?)?)));
-                found.insert(country, order::gather(shares));
-            }
+        for country in codes.iter().take(MOST_DONORS).chain([&self.country]) {
+            let Some(days) = anomaly::days_of(view, country)? else { continue };
+            licenses.insert(days.license);
+            let days = days.days.into_iter().filter(|(day, _)| compared(*day));
+            let shares = days.filter_map(|(day, features)| Some((day, *features.get(share?)?)));
+            found.insert(country.clone(), order::gather(shares));
         }
         Ok((found, licenses))
     }

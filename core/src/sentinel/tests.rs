@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::synthetic::{Unit, control, p_value, weights};
+use super::synthetic::{Unit, control, descend, p_value, weights};
 
 const VECTORS: &str = include_str!("../../../tests/vectors/synthetic/vectors.json");
 
@@ -70,4 +70,37 @@ fn one_donor_gives_no_p_value() {
     let unit = Unit { before: vec![0.1; 14], after: vec![0.2; 7] };
     let found = control(&unit, &[&unit]);
     assert_eq!((found.effect(), p_value(&found, &[&unit])), (0.0, None));
+}
+
+/// What a request costs is bounded by steps: shares as they are measured, all donors nearly the same, and donors of which
+/// each is nearly a mixture of two others.
+#[test]
+fn weights_take_few_steps_whatever_the_donors_are() {
+    let mut seed = 7_u64;
+    let mut random = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as f64 / (1_u64 << 31) as f64
+    };
+    let mut worst = 0;
+    for (level, spread) in [(0.05, 0.02), (0.05, 1e-4), (0.5, 0.5), (0.0, 0.05), (0.3, 1e-7)] {
+        for _ in 0..40 {
+            let mut donors: Vec<Vec<f64>> =
+                (0..20).map(|_| (0..14).map(|_| level + spread * random()).collect()).collect();
+            for at in 2..20 {
+                if spread == 0.5 {
+                    let mixed: Vec<f64> = (0..14)
+                        .map(|day| (donors[at - 1][day] + donors[at - 2][day]) / 2.0 + 1e-5 * random())
+                        .collect();
+                    donors[at] = mixed;
+                }
+            }
+            let treated: Vec<f64> = (0..14).map(|_| level + spread * (random() - 0.5)).collect();
+            let donors: Vec<&[f64]> = donors.iter().map(Vec::as_slice).collect();
+            let (weights, steps) = descend(&treated, &donors);
+            assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            worst = worst.max(steps);
+        }
+    }
+    eprintln!("at most {worst} steps");
+    assert!(worst < 10_000, "{worst}");
 }

@@ -113,9 +113,12 @@ pub fn json(response: Response) -> (StatusCode, Value) {
     (response.status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
 }
 
-/// A file of the shared data; `None`, with a message, where it is not there.
+/// A file of the real data, which lies beside the checkout or where `HELIOGRAPH_TEST_DATA` says; `None`, with a message,
+/// where it is not there.
 pub fn shared(path: &str) -> Option<Vec<u8>> {
-    let path = format!("{}/../../shared/data/{path}", env!("CARGO_MANIFEST_DIR"));
+    let folder = std::env::var("HELIOGRAPH_TEST_DATA");
+    let folder = folder.unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data").to_owned());
+    let path = format!("{folder}/{path}");
     match std::fs::read(&path) {
         Ok(bytes) => Some(bytes),
         Err(_) => {
