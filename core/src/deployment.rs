@@ -7,7 +7,7 @@ use crate::crypto::hash::sha256;
 use crate::kv::{Direction, Row, Table};
 use crate::ledger::{provider, start};
 use crate::settings::Settings;
-use crate::time::MINUTE;
+use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
 /// What a deployment is, for its whole life.
@@ -118,13 +118,20 @@ impl Ready {
     }
 }
 
-/// Has the ledger made ready, where it was not for these settings. A wish may get lost, so a timer asks again.
+/// How long one wish for the ledger stands before another is made, in microseconds.
+const PATIENCE: i64 = 10 * SECOND;
+
+/// Has the ledger made ready, where it was not for these settings. A wish may get lost, so a timer asks again; meanwhile
+/// other starts, as each isolate of a Worker makes one, ask for nothing.
 fn ask_ledger(turn: &mut Turn<'_>) -> Result<()> {
     if READY.get(turn, &())?.unwrap_or_default() == Ready::wanted(turn.settings) {
         return turn.cancel(start::WISH);
     }
+    if turn.scheduled(start::WISH)?.is_some() {
+        return Ok(());
+    }
     turn.reach_out(start::WISH.to_owned());
-    turn.schedule(start::WISH, turn.now.plus(MINUTE), &AskLedger)
+    turn.schedule(start::WISH, turn.now.plus(PATIENCE), &AskLedger)
 }
 
 /// Asks again.
@@ -242,7 +249,7 @@ mod tests {
         assert!(!ready());
         rt.lose_outgoing();
         // A wish that was lost comes again by timer.
-        rt.advance(std::time::Duration::from_secs(61));
+        rt.advance(std::time::Duration::from_secs(11));
         rt.reach_out().now_or_never().expect("nothing waits in tests");
         assert!(ready());
         rt.advance(std::time::Duration::from_secs(600));
