@@ -17,7 +17,7 @@ use crate::documents::{self, Document};
 use crate::http::Ready;
 use crate::limits::Buckets;
 use crate::settings::Settings;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, ledger, relay};
 
 /// `Send` natively, nothing on wasm, where futures cannot have it.
 #[cfg(not(target_arch = "wasm32"))]
@@ -156,6 +156,8 @@ pub struct Environment {
     pub relay: crate::relay::Tallies,
     /// The search index as decoded last, and vectors of words.
     pub search: crate::incidents::search::Shared,
+    /// What the ledger's routes refused before the ledger was asked, in this process.
+    pub refusals: crate::ledger::reason::Tally,
     /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::http::Cx::kept`].
     pub pages: crate::actor::Memo,
     /// The deployment's id, made at first start.
@@ -176,6 +178,7 @@ impl Environment {
             polls: Default::default(),
             relay: Default::default(),
             search: Default::default(),
+            refusals: Default::default(),
             pages: Default::default(),
             deployment,
         }
@@ -234,10 +237,13 @@ pub async fn retry_unavailable<T, F: Future<Output = Result<T>>>(
 
 /// Makes the request to somebody else that an actor asked for under `key` ([`crate::actor::Turn::reach_out`]), and records
 /// what came of it. An error means that nothing was recorded; the actor's timer asks again.
-pub async fn reach_out(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()> {
-    match key.strip_prefix(crate::relay::queue::WISH) {
-        Some(lane) => Box::pin(crate::relay::send::attempt(rt, actor, lane)).await,
-        None => Box::pin(crate::webhook::attempt(rt, actor, key)).await,
+pub async fn reach_out(rt: Arc<dyn Runtime>, actor: &ActorId, key: &str) -> Result<()> {
+    match key.split_once('/') {
+        Some((relay::queue::LANE, lane)) => Box::pin(relay::send::attempt(&*rt, actor, lane)).await,
+        Some((ledger::provider::HIRE, hire)) => Box::pin(ledger::provider::fulfil(rt, hire)).await,
+        Some((ledger::notify::NOTICE, notice)) => Box::pin(ledger::notify::write(&*rt, actor, notice)).await,
+        _ if key == ledger::start::WISH => Box::pin(ledger::start::run(&*rt)).await,
+        _ => Box::pin(crate::webhook::attempt(&*rt, actor, key)).await,
     }
 }
 

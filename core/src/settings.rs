@@ -176,6 +176,13 @@ settings! {
     faucet_per_address: u32 = "1000";
     /// Grants of the faucet per day, all together.
     faucet_daily_total: u32 = "1000";
+    /// List the deployment's own paid services in the ledger and answer hires of them.
+    first_party_services: bool = "true";
+    /// Who sees memos, inputs and results by the id of their row: `open`, anybody; `parties`, those who prove to be one.
+    ledger_reads: String = "open";
+    /// Keys that sign admin actions of the ledger, by comma, each with its role: `<base64>:all,<base64>:grant`.
+    #[secret]
+    ledger_admin_keys: String = "";
     /// Requests per second and agent.
     agent_per_second: u32 = "20";
     /// Requests an agent may make at once before the rate counts.
@@ -276,6 +283,12 @@ impl Settings {
         if let Some(name) = jobs.find(|name| Job::parse(name).is_none()) {
             let known = Job::ALL.map(Job::as_str).join(", ");
             return Err(format!("fetch_sources takes {known}, by comma, not {name:?}"));
+        }
+        if !matches!(self.ledger_reads.as_str(), "open" | "parties") {
+            return Err("ledger_reads must be open or parties".to_owned());
+        }
+        if crate::ledger::admin::parse_keys(&self.ledger_admin_keys).is_none() {
+            return Err("ledger_admin_keys must be base64 keys with roles, by comma: <base64>:all".to_owned());
         }
         if Networks::parse(&self.allow_outbound).is_none() {
             return Err("allow_outbound must be networks such as 127.0.0.0/8, by comma".to_owned());

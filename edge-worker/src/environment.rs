@@ -7,6 +7,7 @@
 //! | `HELIOGRAPH_MASTER_KEY` | 64 hexadecimal digits; seals what the service keeps for others |
 //! | `HELIOGRAPH_MASTER_KEYS_EARLIER` | optional: master keys before a rotation, with commas between |
 //! | `HELIOGRAPH_ADMIN_KEY` | the operator's key (`X-Admin-Key`) |
+//! | `HELIOGRAPH_LEDGER_ADMIN_KEYS` | optional: keys that sign admin actions of the ledger, with their roles |
 
 use std::cell::OnceCell;
 use std::sync::Arc;

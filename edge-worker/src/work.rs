@@ -343,7 +343,7 @@ pub fn reach_out(space: &Rc<Space>, key: String) {
         let made = match environment::started(&home.env).await {
             Ok(environment) => {
                 let runtime = EdgeRuntime::shared(home.env.clone(), environment, Some(home.clone()));
-                runtime::reach_out(&*runtime, home.actor(), &key).await
+                runtime::reach_out(runtime, home.actor(), &key).await
             }
             Err(error) => Err(error),
         };

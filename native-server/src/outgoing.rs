@@ -19,7 +19,7 @@ pub async fn run(native: Arc<Native>, mut asked: UnboundedReceiver<(ActorId, Str
         let Ok(place) = room.clone().acquire_owned().await else { return };
         let native = native.clone();
         tokio::spawn(async move {
-            if let Err(error) = runtime::reach_out(&*native, &actor, &key).await {
+            if let Err(error) = runtime::reach_out(native, &actor, &key).await {
                 eprintln!("warning: a delivery of {actor} is tried again later: {error}");
             }
             drop(place);

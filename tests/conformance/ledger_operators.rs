@@ -13,6 +13,11 @@ cases![
     roles_do_what_they_are_for,
     ruling_19_no_more_money_than_can_be_counted,
     ruling_7_a_freeze_stops_everything_that_many_send,
+    ruling_21_keys_of_the_settings_sign_without_being_added,
+    ruling_22_without_an_audience_two_servers_both_settle_one_envelope,
+    ruling_34_an_operator_brings_an_agent_back_with_its_wallet,
+    ruling_35_metrics_say_whether_the_books_balance_and_what_was_refused,
+    ruling_35_newer_clients_release_and_refund_with_their_own_members,
 ];
 
 fn ruling_21_keys_come_from_the_operator_of_the_deployment_alone(suite: &Suite) {
@@ -38,6 +43,143 @@ fn ruling_21_keys_come_from_the_operator_of_the_deployment_alone(suite: &Suite) 
     for wrong in [json!({ "role": "root" }), json!({ "public_key": base64(&[0; 32]) }), json!({ "public_key": "x" })] {
         end.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
         client.admin().post("/v1/admin/ledger/keys", &end).expect_error(400, "BAD_REQUEST");
+    }
+}
+
+fn ruling_21_keys_of_the_settings_sign_without_being_added(suite: &Suite) {
+    let signer = Signer::new("svc", heliograph_core::crypto::Secret::new(heliograph_tests::relay::seed()));
+    let keys = format!("{}:grant", signer.public_key());
+    let target = suite.fresh(&[("ledger_admin_keys", &keys)]);
+    let client = target.client();
+    let health = target.until(|| {
+        let health = client.get("/v1/pay/health").expect(200);
+        (health["counts"]["active_admin_keys"] == 1).then_some(health)
+    });
+    let keyid = text(&json!({ "keyid": health["admin_key_fingerprints"][0] }), "keyid").to_owned();
+    let deployment = text(&health, "deployment").to_owned();
+    let operator = Operator { signer, keyid, deployment, client: client.clone() };
+    let a = Party::new(&client);
+    operator.act("grant", json!({ "did": a.did(), "amount_micro": 5 })).expect(200);
+    let freeze = operator.act("freeze", json!({ "did": a.did(), "frozen": true }));
+    refused(&freeze, 403, "admin_role_not_authorized");
+}
+
+fn ruling_22_without_an_audience_two_servers_both_settle_one_envelope(suite: &Suite) {
+    let (one, other) = (suite.fresh(&[]), suite.fresh(&[]));
+    let clients = [one.client(), other.client()];
+    let sdk = heliograph_core::crypto::client::Client::new("svc", heliograph_tests::relay::seed(), Default::default());
+    let signer = Signer::new("svc", sdk.keys.signing.clone());
+    let (mut deployments, mut recipient) = (Vec::new(), None);
+    for client in &clients {
+        client.post("/v1/agent/register", &sdk.key_body(None, 1)).expect(201);
+        let faucet = signer.signed("pay-faucet", client.now(), json!({ "did": signer.did, "nonce": nonce() }));
+        client.post("/v1/pay/faucet", &faucet).expect(200);
+        deployments.push(text(&client.get("/v1/pay/health").expect(200), "deployment").to_owned());
+        let to = recipient.get_or_insert_with(|| format!("did:svc:{}", nonce())).clone();
+        client.post("/v1/pay/wallet", &json!({ "did": to })).expect(200);
+    }
+    let to = recipient.unwrap();
+    let pay = |audience: Option<&str>| {
+        let members =
+            json!({ "from_did": signer.did, "to_did": to, "amount_micro": 1, "nonce": nonce(), "aud": audience });
+        signer.signed("credit-transfer", clients[0].now(), members)
+    };
+    let free = pay(None);
+    for client in &clients {
+        client.post("/v1/pay/transfer", &free).expect(200);
+    }
+    let bound = pay(Some(&deployments[0]));
+    clients[0].post("/v1/pay/transfer", &bound).expect(200);
+    // In memory every deployment draws the same id, since its randomness begins at one seed.
+    if deployments[0] != deployments[1] {
+        refused(&clients[1].post("/v1/pay/transfer", &bound), 400, "invalid_envelope");
+    }
+}
+
+fn ruling_34_an_operator_brings_an_agent_back_with_its_wallet(suite: &Suite) {
+    let client = suite.client();
+    let (a, b) = (Party::funded(&client), Party::new(&client));
+    let early = a.body("credit-transfer", a.transfer(b.did(), 1));
+    let ended = a.agent.client.delete("/v1/agent/deactivate").expect(200);
+    assert_eq!(ended["balance_micro"], 10_000_000);
+    refused(&a.pay(b.did(), 1), 404, "sender_pubkey_not_found");
+    b.client.admin().post(&format!("/v1/admin/agents/{}/restore", a.did()), &json!({})).expect(200);
+    client.until(|| (a.pay(b.did(), 1).status == 200).then_some(()));
+    assert_eq!((a.money(), b.money()), ((9_999_999, 0), (1, 0)));
+    client.post("/v1/pay/transfer", &early).expect(200);
+}
+
+fn ruling_35_metrics_say_whether_the_books_balance_and_what_was_refused(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let (a, b) = (Party::funded(&client), Party::funded(&client));
+    a.pay(b.did(), 10).expect(200);
+    a.open(b.did(), 7);
+    refused(&a.pay(b.did(), 20_000_000), 402, "insufficient_balance");
+    let mut forged = a.body("credit-transfer", a.transfer(b.did(), 1));
+    forged["envelope"]["amount_micro"] = json!(2);
+    refused(&client.post("/v1/pay/transfer", &forged), 400, "invalid_signature");
+    client.get("/v1/admin/ledger/metrics").expect_error(401, "UNAUTHORIZED");
+    let admin = client.admin();
+    let metrics = admin.get("/v1/admin/ledger/metrics").expect(200);
+    assert_eq!((&metrics["supply_micro"], &metrics["locked_micro"]), (&json!(20_000_000), &json!(7)));
+    assert_eq!((&metrics["balance_micro"], &metrics["wallets"]), (&json!(20_000_000 - 7), &json!(2)));
+    assert_eq!((&metrics["imbalance_micro"], &metrics["locked_imbalance_micro"]), (&json!(0), &json!(0)));
+    assert_eq!(metrics["refusals"], json!({ "insufficient_balance": 1 }));
+    assert_eq!(metrics["oldest_unswept_seconds"], 0.0);
+    if suite.kind != heliograph_tests::target::Kind::Edge {
+        // On the edge each isolate counts for itself.
+        assert_eq!(metrics["refusals_before_ledger"], json!({ "invalid_signature": 1 }));
+    }
+    let text = admin.get("/v1/admin/ledger/metrics?format=prometheus");
+    assert!(text.header("content-type").unwrap().starts_with("text/plain"), "{:?}", text.headers);
+    for line in [
+        "heliograph_ledger_supply_micro 20000000",
+        "heliograph_ledger_imbalance_micro 0",
+        "heliograph_ledger_refusals_total{reason=\"insufficient_balance\"} 1",
+    ] {
+        assert!(text.text().lines().any(|found| found == line), "{line} in {}", text.text());
+    }
+    admin.get("/v1/admin/ledger/metrics?format=xml").expect_error(400, "BAD_REQUEST");
+}
+
+fn ruling_35_newer_clients_release_and_refund_with_their_own_members(suite: &Suite) {
+    let client = suite.client();
+    let (a, b) = (Party::funded(&client), Party::new(&client));
+    let send = |schema: &str, members: Value| {
+        let body = a.signer.signed(schema, client.now(), members);
+        client.post(heliograph_tests::ledger::path_of(schema), &body)
+    };
+    let newer = |escrow: &str| json!({ "escrow_id": escrow, "actor_did": a.did(), "nonce": nonce() });
+    let (first, second) = (a.open(b.did(), 3), a.open(b.did(), 4));
+    // Either set of members is whole: none of the other joins it, none is missing.
+    for change in [
+        json!({ "signer_did": a.did() }),
+        json!({ "action_nonce": nonce() }),
+        json!({ "actor_did": null, "signer_did": a.did() }),
+        json!({ "nonce": null, "action_nonce": nonce() }),
+        json!({ "nonce": null }),
+    ] {
+        let mut members = newer(&first);
+        members.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        refused(&send("escrow-release", members), 400, "invalid_envelope");
+    }
+    assert_eq!(send("escrow-release", newer(&first)).expect(200)["state"], "released");
+    let mut refund = newer(&second);
+    refund["reason"] = json!("not needed");
+    assert_eq!(send("escrow-refund", refund).expect(200)["state"], "refunded");
+    assert_eq!((a.money(), b.money()), ((10_000_000 - 3, 0), (3, 0)));
+    // What they sign otherwise too is refused in one way, and paths of theirs are not there.
+    let listing = json!({ "did": a.did(), "capability": "echo.lite", "name": "Echo", "description": "", "price_micro": 5,
+        "unit": "call", "sla_deadline_hours": 1, "active": true, "tags": ["a"], "nonce": nonce() });
+    refused(&send("capability-list", listing), 400, "invalid_envelope");
+    let hire = json!({ "did": a.did(), "capability_id": first, "input": "x", "nonce": nonce() });
+    refused(&send("hire-request", hire), 400, "invalid_envelope");
+    let mut explicit = a.transfer(b.did(), 1);
+    explicit["memo"] = Value::Null;
+    a.act("credit-transfer", explicit).expect(200);
+    for path in ["/v1/pay/x402/quote", "/v1/pay/test/wallet/create", "/v1/pay/webhooks"] {
+        assert_eq!(client.post(path, &json!({})).status, 404, "{path}");
     }
 }
 

@@ -36,9 +36,13 @@ mod interop;
 mod keys;
 mod layouts;
 mod ledger_escrows;
+mod ledger_idempotency;
 mod ledger_market;
+mod ledger_notices;
 mod ledger_operators;
 mod ledger_payments;
+mod ledger_privacy;
+mod ledger_provider;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -119,9 +123,13 @@ const MODULES: &[(&str, &[Case])] = &[
     ("keys", keys::CASES),
     ("layouts", layouts::CASES),
     ("ledger_escrows", ledger_escrows::CASES),
+    ("ledger_idempotency", ledger_idempotency::CASES),
     ("ledger_market", ledger_market::CASES),
+    ("ledger_notices", ledger_notices::CASES),
     ("ledger_operators", ledger_operators::CASES),
     ("ledger_payments", ledger_payments::CASES),
+    ("ledger_privacy", ledger_privacy::CASES),
+    ("ledger_provider", ledger_provider::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),

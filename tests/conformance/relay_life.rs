@@ -332,10 +332,11 @@ fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     client.until(|| (scene.found() && offers()).then_some(()));
     assert_eq!(scene.order("restore")["state"], "active", "nothing to end");
     bob.client.delete("/v1/agent/deactivate").expect(200);
-    for action in ["suspend", "restore"] {
-        let path = format!("/v1/admin/agents/{}/{action}", bob.did);
-        admin.post(&path, &json!({})).expect_error(409, "CONFLICT");
-    }
+    let order = |action: &str| admin.post(&format!("/v1/admin/agents/{}/{action}", bob.did), &json!({}));
+    order("suspend").expect_error(409, "CONFLICT");
+    bob.client.get("/v1/agent/profile").expect_error(401, "UNAUTHORIZED");
+    assert_eq!(order("restore").expect(200)["state"], "active", "ruling ledger 34");
+    bob.client.get("/v1/agent/profile").expect(200);
 }
 
 /// Ruling foundation-relay 11 lets an unproven registration be replaced; a suspended one stays suspended.

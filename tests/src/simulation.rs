@@ -136,6 +136,7 @@ impl Simulation {
         let mut dice = Dice::new(seed);
         let weather = Weather::draw(&mut dice);
         let mut chosen = Settings::default();
+        chosen.first_party_services = false;
         for (name, value) in settings {
             chosen.set(name, value).unwrap();
         }

@@ -46,6 +46,7 @@ pub const ADMIN_KEY: &str = "conformance-admin-key";
 /// What every server under test is told: publish at once, wait for effects, and no limit a test does not ask for.
 const SETTINGS: &[(&str, &str)] = &[
     ("admin_key", ADMIN_KEY),
+    ("first_party_services", "false"),
     ("publish_interval", "0"),
     ("effect_wait_ms", "10000"),
     ("agent_per_second", "100000"),

@@ -21,6 +21,7 @@ use super::{KEY_KIND, wire};
 use crate::crypto::encoding::decode_base64;
 use crate::crypto::{hash, signing};
 use crate::http::{Cx, Limit, Response, Route, handler};
+use crate::ledger::provider;
 use crate::{Error, Result, Timestamp, runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -123,6 +124,9 @@ async fn replace(cx: Cx) -> Result<Response> {
 async fn replace_for(cx: Cx) -> Result<Response> {
     let request: OperatorRequest = cx.json()?;
     let actor = wire::known_actor(cx.settings(), cx.path("did")?)?;
+    if provider::is_own_agent(&*cx.rt, cx.path("did")?).await? {
+        return Err(Error::conflict("The deployment's own provider has no API key."));
+    }
     answer(&cx, actor, Claim::Operator, request.revoke).await
 }
 

@@ -25,7 +25,8 @@
 //! Table numbers: 16 to 23 [`record`], 24 to 31 [`pins`], 32 to 47 [`mailbox`], 48 to 51 [`prekeys`], 52 and 53
 //! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
 //! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 92 [`stats`], 93 [`activity`], 94 [`export`], 95 [`moderation`],
-//! 96 to 99 [`consent`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103 [`listing`].
+//! 96 to 99 [`consent`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103 [`listing`], 106 to 108
+//! [`crate::ledger::notify`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 

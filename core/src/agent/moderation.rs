@@ -139,7 +139,8 @@ impl Operation for Suspend {
     }
 }
 
-/// Ends a suspension. An active agent stays as it is.
+/// Ends a suspension, or brings an agent back that was deactivated: with its keys and its wallet (ruling ledger 34), and with
+/// its name where nobody has it. What ended with it stays ended. An active agent stays as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Restore;
 
@@ -151,8 +152,15 @@ impl Operation for Restore {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         check_reissue(turn)?;
         let mut agent = AGENT.get(turn, &())?.ok_or_else(wire::unknown_agent)?;
-        if agent.deactivated.is_some() {
-            return Err(Error::conflict("The agent is deactivated, which is for good."));
+        if agent.deactivated.take().is_some() {
+            // The ledger takes nothing more of the generation that ended.
+            agent.keys.version += 1;
+            AGENT.put(turn, &(), &agent)?;
+            if let Some(name) = &agent.name {
+                record::confirm(turn, name, record::did_of(&turn.actor().name)?)?;
+            }
+            listing::changed(turn, &agent)?;
+            return super::rotate::tell_ledger(turn, &agent);
         }
         if agent.suspended.take().is_none() {
             return Ok(());

@@ -10,6 +10,7 @@ use super::register::{check_capabilities, check_metadata};
 use super::{record, wire};
 use crate::directory::{self, Reserve};
 use crate::http::{Cx, Response, Route, handler};
+use crate::ledger::provider;
 use crate::{Result, runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -102,6 +103,7 @@ async fn change(cx: Cx) -> Result<Response> {
     let metadata = check_metadata(change.metadata.as_deref())?;
     if let Some(name) = &change.name {
         directory::check_name(name)?;
+        provider::check_free(cx.settings(), name)?;
         let reserve = Reserve { name: name.clone(), did: record::did_of(&actor)? };
         runtime::call(&*cx.rt, directory::shard(name), &reserve).await?;
     }

@@ -371,7 +371,7 @@ fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
     username::ended(turn, free_at)
 }
 
-fn confirm(turn: &mut Turn<'_>, name: &str, did: Did) -> Result<()> {
+pub(super) fn confirm(turn: &mut Turn<'_>, name: &str, did: Did) -> Result<()> {
     let confirm = directory::Confirm { name: name.to_owned(), did };
     turn.send_or(directory::shard(name), &confirm, &LoseName { name: name.to_owned() })
 }

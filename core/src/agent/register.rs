@@ -11,6 +11,7 @@ use crate::crypto::encoding::{self, decode_base64, decode_base64_array, encode_b
 use crate::crypto::{boxes, kem, signing};
 use crate::directory::{self, Reserve};
 use crate::http::{Cx, Limit, Response, Route, handler};
+use crate::ledger::provider;
 use crate::{Error, Result, runtime};
 
 pub const ROUTES: &[Route] = &[Route::post("/v1/agent/register", handler!(register))
@@ -203,6 +204,7 @@ async fn register(cx: Cx) -> Result<Response> {
     request.name = request.name.filter(|name| !name.is_empty());
     if let Some(name) = &request.name {
         directory::check_name(name)?;
+        provider::check_free(cx.settings(), name)?;
     }
     let capabilities = request.capabilities.take().unwrap_or_default();
     check_capabilities(&capabilities)?;

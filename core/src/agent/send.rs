@@ -41,7 +41,7 @@ const MAX_TTL: i64 = 604_800;
 /// Most characters of a content type, message type, thread id or reply id; our choice.
 const MAX_LABEL: usize = 1_024;
 /// Most characters of an `Idempotency-Key`; our choice.
-const MAX_KEY: usize = 255;
+pub(super) const MAX_KEY: usize = 255;
 /// How far the clock of an envelope may be off when it proves a registration, in microseconds.
 pub(crate) const PROOF_WINDOW: i64 = 5 * MINUTE;
 /// How often a message is encrypted anew because the recipient changed its keys meanwhile.
@@ -187,16 +187,6 @@ fn recipient(cx: &Cx, to: &str) -> Result<String> {
     wire::actor_of(cx.settings(), to).ok_or_else(append_error)
 }
 
-/// The header `Idempotency-Key`; one that cannot be read is refused, since ignoring it would send twice.
-pub(super) fn idempotency_key(cx: &Cx) -> Result<Option<&str>> {
-    let key = cx.request.header("idempotency-key");
-    let usable = key.is_some_and(|key| (1..=MAX_KEY).contains(&key.len()));
-    if cx.request.headers.contains_key("idempotency-key") && !usable {
-        return Err(Error::bad_request("`Idempotency-Key` must be 1 to 255 visible ASCII characters."));
-    }
-    Ok(key)
-}
-
 async fn send(cx: Cx) -> Result<Response> {
     let request: SendRequest = cx.json()?;
     let caller = cx.caller.agent()?;
@@ -213,7 +203,7 @@ async fn send(cx: Cx) -> Result<Response> {
     let labels = Labels::check(content_type, message_type, thread_id, reply_to, ttl)?;
     let actor = recipient(&cx, &to)?;
     let from = record::did_of(&caller.actor)?;
-    let key = idempotency_key(&cx)?;
+    let key = cx.idempotency_key(MAX_KEY)?;
     let held = HeldKeys::open(&cx.rt.environment().secrets, &caller.did, sealed)?;
     let nothing = Body {
         ciphertext: Vec::new(),

@@ -70,6 +70,30 @@ impl Cx {
         }
     }
 
+    /// What a GET of this path answers, for what the deployment asks itself: on behalf of nobody, out of no budget.
+    pub async fn ask_ourselves(rt: Arc<dyn Runtime>, path: &str, query: &str) -> Result<Response> {
+        let (route, params) = readable(path)
+            .filter(|(route, _)| route.auth == Auth::None)
+            .ok_or_else(|| Error::internal(format!("{path} cannot be asked for")))?;
+        let (path, query) = (path.to_owned(), query.to_owned());
+        let (headers, body) = (http::HeaderMap::new(), Bytes::new());
+        let request = Request { method: Method::GET, path, query, headers, body, client: None };
+        Ok((route.handler)(Cx { rt, request, route, caller: Caller::Public, path: params })
+            .await
+            .unwrap_or_else(Response::error))
+    }
+
+    /// The header `Idempotency-Key`, of at most so many characters; one that cannot be read is refused, since ignoring it
+    /// would do twice what is wanted once.
+    pub fn idempotency_key(&self, max: usize) -> Result<Option<&str>> {
+        let key = self.request.header("idempotency-key");
+        let usable = key.is_some_and(|key| (1..=max).contains(&key.len()));
+        if self.request.headers.contains_key("idempotency-key") && !usable {
+            return Err(Error::bad_request(format!("`Idempotency-Key` must be 1 to {max} visible ASCII characters.")));
+        }
+        Ok(key)
+    }
+
     /// The client's address, as the name of a bucket.
     pub fn address(&self) -> String {
         auth::address(&self.request)

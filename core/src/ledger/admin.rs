@@ -11,8 +11,9 @@ use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{ADMIN_KEYS, AdminKey, AuditRow, Micro, Name, Role, Signed, Space, id, id_text, parse_id};
 use super::sweep;
 use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::crypto::encoding::encode_hex;
+use crate::crypto::encoding::{decode_base64_array, encode_hex};
 use crate::crypto::hash::sha256;
+use crate::crypto::signing;
 use crate::kv::Direction;
 use crate::time::MINUTE;
 use crate::{Error, Result, Timestamp};
@@ -194,33 +195,82 @@ pub struct SetAdminKey {
     pub active: bool,
 }
 
+/// Writes a key as it is from now on. Each change is an event.
+fn put_key(books: &mut Books<'_>, key: [u8; 32], role: Role, active: bool, configured: bool) -> Result<()> {
+    let (keyid, since) = (keyid(&key), books.stamp());
+    ADMIN_KEYS.put(books.space, &(keyid.clone(),), &AdminKey { key, role, active, since, configured })?;
+    books.audit(AuditRow {
+        actor: "operator".to_owned(),
+        action: if active { "admin_key_add" } else { "admin_key_revoke" }.to_owned(),
+        subject: keyid,
+        amount: 0,
+        signed: None,
+    })
+}
+
+fn all_keys(books: &Books<'_>) -> Result<Vec<AdminKey>> {
+    let rows = ADMIN_KEYS.scan(books.space, &ADMIN_KEYS.range(), Direction::Ascending, MAX_KEYS)?;
+    Ok(rows.into_iter().map(|(_, key)| key).collect())
+}
+
+/// Keys with their roles out of the setting `ledger_admin_keys`; `None` when it is of no such form.
+pub fn parse_keys(text: &str) -> Option<Vec<([u8; 32], Role)>> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let keys = parts.map(|part| {
+        let (key, role) = part.split_once(':')?;
+        let key = decode_base64_array("key", key.trim()).ok()?;
+        signing::validate_signing_key("key", &key).ok()?;
+        Some((key, Role::parse(role.trim())?))
+    });
+    keys.collect::<Option<Vec<_>>>().filter(|keys| keys.len() <= MAX_KEYS)
+}
+
+/// Makes the keys of the settings the ones that are active, beside those that were added otherwise.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SyncAdminKeys {
+    pub keys: Vec<([u8; 32], Role)>,
+}
+
+impl Operation for SyncAdminKeys {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "sync_admin_keys";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut books = Books::of(turn)?;
+        let known = all_keys(&books)?;
+        for gone in known.iter().filter(|key| key.configured && key.active) {
+            if !self.keys.iter().any(|(key, _)| *key == gone.key) {
+                put_key(&mut books, gone.key, gone.role, false, false)?;
+            }
+        }
+        for (key, role) in self.keys {
+            let same = |known: &AdminKey| known.key == key && known.role == role && known.active && known.configured;
+            if !known.iter().any(same) {
+                put_key(&mut books, key, role, true, true)?;
+            }
+        }
+        books.close().map(|_| ())
+    }
+}
+
 impl Operation for SetAdminKey {
     const ACTOR: Kind = Kind::Ledger;
     const NAME: &'static str = "set_admin_key";
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let keyid = keyid(&self.key);
         let mut books = Books::of(turn)?;
-        let known = ADMIN_KEYS.get(books.space, &(keyid.clone(),))?;
-        let keys = ADMIN_KEYS.scan(books.space, &ADMIN_KEYS.range(), Direction::Ascending, MAX_KEYS)?;
-        match &known {
+        let keys = all_keys(&books)?;
+        let known = keys.iter().find(|key| key.key == self.key);
+        match known {
             None if !self.active => return Err(Error::not_found("There is no such admin key.")),
             None if keys.len() == MAX_KEYS => {
                 return Err(Error::conflict("There are as many admin keys as there can be."));
             }
             _ => {}
         }
-        let since = books.stamp();
-        let row = AdminKey { key: self.key, role: self.role, active: self.active, since };
-        ADMIN_KEYS.put(books.space, &(keyid.clone(),), &row)?;
-        books.audit(AuditRow {
-            actor: "operator".to_owned(),
-            action: if self.active { "admin_key_add" } else { "admin_key_revoke" }.to_owned(),
-            subject: keyid,
-            amount: 0,
-            signed: None,
-        })?;
+        put_key(&mut books, self.key, self.role, self.active, known.is_some_and(|known| known.configured))?;
         books.close().map(|_| ())
     }
 }

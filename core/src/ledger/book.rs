@@ -5,6 +5,7 @@
 //! failure, so what was written before it would stay.
 
 use super::envelope::MAX_DID;
+use super::idempotency::KEPT_UNTIL;
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{
     AUDIT, AuditRow, BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, Id, MINUTES, Micro, Name, OUT,
@@ -311,7 +312,8 @@ pub fn next(space: &(impl Read + ?Sized), book: &Book) -> Result<Option<Timestam
     let burnt = BURNT_UNTIL.first(space, &BURNT_UNTIL.range())?.map(|((until, _), ())| until.plus(1));
     let idle = IDLE.first(space, &IDLE.range())?.map(|((until, _), ())| until);
     let faucet = FAUCET_UNTIL.first(space, &FAUCET_UNTIL.range())?.map(|((until, _), ())| until);
-    Ok([due, burnt, idle, faucet].into_iter().flatten().min())
+    let kept = KEPT_UNTIL.first(space, &KEPT_UNTIL.range())?.map(|((until, _), ())| until);
+    Ok([due, burnt, idle, faucet, kept].into_iter().flatten().min())
 }
 
 /// Sums of money that exist cannot overflow; that one does would be a fault of ours.

@@ -6,11 +6,12 @@ use super::book::{Books, name_of};
 use super::envelope;
 use super::escrow::{self, MAX_HOLD};
 use super::listing::{self, LISTINGS, Listing};
+use super::provider;
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{ESCROWS, Escrow, EscrowState, Id, Micro, Name, Signed, Space, id, id_text, parse_id};
 use super::submit::{Done, Submission};
 use super::tally::{self, Ending};
-use crate::kv::{Desc, Row, Table};
+use crate::kv::{Desc, Row, StoreError, Table, appended};
 use crate::time::HOUR;
 use crate::{Result, Timestamp};
 
@@ -74,8 +75,18 @@ pub struct Hire {
     pub created: Timestamp,
     pub claimed: Option<Timestamp>,
     pub completed: Option<Timestamp>,
+    /// The provider is the deployment's own: what was asked is in no list (ruling ledger 24).
+    pub own: bool,
 }
-impl Row for Hire {}
+
+impl Row for Hire {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `own`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 pub const HIRES: Table<(Id,), Hire> = Table::new(43);
 // By side and state, newest first.
@@ -136,6 +147,7 @@ pub fn hire(books: &mut Books<'_>, by: &Submission<'_>, wanted: &envelope::Hire)
         created: at,
         claimed: None,
         completed: None,
+        own: provider::is_own(books.space, &before.provider)?,
     };
     begin(books, &hire_id, &hire, &listing_id, &before)?;
     Ok(Done::Hire(hire_id, Box::new(hire)))

@@ -13,6 +13,9 @@
 //! | [`tally`], [`market`] | counts of each agent's past, questions about the market |
 //! | [`keys`] | whose key counts, as agents tell; wallets |
 //! | [`sweep`] | what happens by time |
+//! | [`idempotency`] | the first answer again, for a repeat |
+//! | [`provider`], [`start`] | the deployment's own services; what is made ready at a start |
+//! | [`notify`], [`metrics`] | telling the parties; numbers for the operator |
 //! | [`reads`], [`routes`] | questions, endpoints |
 //!
 //! All of it is one actor. A transfer touches two wallets, an escrow three rows and a clock: in one actor each is one atomic
@@ -25,16 +28,21 @@ pub mod client;
 pub mod envelope;
 pub mod escrow;
 pub mod hire;
+pub mod idempotency;
 pub mod json;
 pub mod keys;
 pub mod listing;
 pub mod market;
+pub mod metrics;
+pub mod notify;
 pub mod pay;
+pub mod provider;
 pub mod reads;
 pub mod reason;
 pub mod receipt;
 pub mod routes;
 pub mod rows;
+pub mod start;
 pub mod submit;
 pub mod sweep;
 pub mod tally;
@@ -58,6 +66,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<admin::FindKey>(),
     query::<admin::ReadKeys>(),
     operation::<admin::SetAdminKey>(),
+    operation::<admin::SyncAdminKeys>(),
     operation::<admin::Direct>(),
     query::<reads::ReadTransfer>(),
     query::<reads::ReadEscrow>(),
@@ -73,4 +82,16 @@ pub const ENTRIES: &[Entry] = &[
     query::<market::ReceiptsOf>(),
     query::<market::ReadTrust>(),
     query::<market::ReadStats>(),
+    query::<provider::ReadOwn>(),
+    operation::<provider::Adopt>(),
+    operation::<provider::TakeUp>(),
+    query::<provider::ReadTask>(),
+    query::<metrics::ReadMetrics>(),
+    operation::<notify::Want>(),
+    operation::<notify::Tell>(),
+    operation::<notify::TakeUp>(),
+    operation::<notify::Written>(),
+    operation::<notify::SetNotices>(),
+    query::<notify::ReadNotice>(),
+    query::<notify::ReadNotices>(),
 ];

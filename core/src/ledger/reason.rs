@@ -113,6 +113,24 @@ impl Reason {
     }
 }
 
+/// Counts of refusals, in memory.
+#[derive(Debug, Default)]
+pub struct Tally(std::sync::Mutex<std::collections::BTreeMap<Reason, u64>>);
+
+impl Tally {
+    fn counts(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeMap<Reason, u64>> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    pub fn count(&self, reason: Reason) {
+        *self.counts().entry(reason).or_default() += 1;
+    }
+
+    pub fn all(&self) -> Vec<(Reason, u64)> {
+        self.counts().iter().map(|(reason, count)| (*reason, *count)).collect()
+    }
+}
+
 /// Why something was not done: a reason that the caller is told, or a fault of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {

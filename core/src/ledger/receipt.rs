@@ -113,7 +113,7 @@ pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled
     };
     let id = id(Space::Claim, by.signer, &claim.nonce);
     ensure(
-        escrow.as_ref().is_none_or(|(_, escrow)| claim.deadline <= escrow.deadline.plus(SKEW)),
+        escrow.as_ref().is_none_or(|(_, escrow)| claim.deadline <= escrow.due().plus(books.frozen_for() + SKEW)),
         Reason::AcceptanceDeadlineExceedsEscrow,
     )?;
     ensure(!RECEIPTS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;

@@ -4,14 +4,15 @@
 //! [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28 [`FAUCET_BY_ADDRESS`], 29 [`AUDIT`], 30
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
 //! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39 to 42 and 47 [`super::listing`], 43 to 46 and 48
-//! [`super::hire`], 49 [`super::tally`].
+//! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
+//! [`super::notify`], 65 [`super::metrics`].
 
 use serde::{Deserialize, Serialize};
 
 use super::reason::Reason;
 use crate::Timestamp;
 use crate::crypto::hash::{sha256, sha256_of};
-use crate::kv::{Desc, Row, Table};
+use crate::kv::{Desc, Row, StoreError, Table, appended};
 
 /// An amount of money in micro-credits: a credit has 1,000,000. All that exist are at most 2^53 - 1, so no sum of amounts
 /// that exist overflows (ruling ledger 19).
@@ -279,8 +280,18 @@ pub struct AdminKey {
     pub role: Role,
     pub active: bool,
     pub since: Timestamp,
+    /// It stands in the settings of the deployment, and goes when it goes there.
+    pub configured: bool,
 }
-impl Row for AdminKey {}
+
+impl Row for AdminKey {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `configured`.
+    fn upgrade(version: u8, bytes: &[u8]) -> crate::Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 /// What an admin key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

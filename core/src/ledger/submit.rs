@@ -12,8 +12,9 @@ use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
 use super::pay::{self, Claimant};
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{Id, KEYS, KeyRow, Micro, Name, Signed, Space, TransferRow, id};
-use super::{escrow, hire, listing, receipt, sweep};
+use super::{escrow, hire, idempotency, listing, metrics, notify, provider, receipt, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::crypto::hash::sha256;
 use crate::{Error, Result, Timestamp};
 
 /// What the ledger or an agent knows of the key of a DID.
@@ -66,6 +67,8 @@ pub struct Submit {
     pub other: Option<Known>,
     /// For the faucet alone.
     pub claimant: Option<Claimant>,
+    /// What its `Idempotency-Key` names ([`idempotency::id`]).
+    pub repeat: Option<Id>,
 }
 
 /// What became of an envelope.
@@ -151,18 +154,22 @@ impl Operation for Submit {
             return Ok(Answer::Refused(Reason::SystemFrozen, None));
         }
         let name = (self.signer.name.clone(),);
-        match KEYS.get(books.space, &name)? {
-            Some(row) if row != self.signer.row => return Ok(Answer::Reverify),
-            known => {
-                if let Err(refusal) = window(books.now, &envelope.common)
-                    && !self.claims_of_nobody(&books, brand, &envelope)?
-                {
-                    return Ok(Answer::Refused(pay::reason(refusal)?, None));
-                }
-                if known.is_none() {
-                    KEYS.put(books.space, &name, &self.signer.row)?;
-                }
-            }
+        let known = KEYS.get(books.space, &name)?;
+        if known.as_ref().is_some_and(|row| *row != self.signer.row) {
+            return Ok(Answer::Reverify);
+        }
+        let repeat = (self.repeat.as_ref(), sha256(&self.canonical));
+        let taken = match idempotency::find(&books, repeat.0, &repeat.1)? {
+            idempotency::Known::Answered(answer) => return Ok(*answer),
+            found => found == idempotency::Known::Taken,
+        };
+        if let Err(refusal) = window(books.now, &envelope.common)
+            && !self.claims_of_nobody(&books, brand, &envelope)?
+        {
+            return Ok(Answer::Refused(pay::reason(refusal)?, None));
+        }
+        if known.is_none() {
+            KEYS.put(books.space, &name, &self.signer.row)?;
         }
         let signed = Signed { canonical: self.canonical, signature: self.signature, key };
         let submission = Submission {
@@ -172,10 +179,27 @@ impl Operation for Submit {
             other: self.other.as_ref(),
             signed: &signed,
         };
-        let answer = decide(&mut books, &submission, &envelope, &self.claimant.unwrap_or_default())?;
+        let claimant = self.claimant.unwrap_or_default();
+        let answer = match taken {
+            true => refused(&mut books, &submission, &envelope, Reason::IdempotencyConflict)?,
+            false => decide(&mut books, &submission, &envelope, &claimant)?,
+        };
+        if !taken {
+            idempotency::keep(&mut books, repeat.0, &repeat.1, &answer)?;
+        }
         let due = books.close()?;
         sweep::plan(turn, due)?;
+        effects(turn, &envelope, &answer)?;
         Ok(answer)
+    }
+}
+
+/// What follows elsewhere from what was decided.
+fn effects(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<()> {
+    notify::tell(turn, envelope, answer)?;
+    match answer {
+        Answer::Done(Done::Hire(id, hire)) => provider::hired(turn, id, hire),
+        _ => Ok(()),
     }
 }
 
@@ -197,8 +221,13 @@ fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claim
     match result {
         Ok(done) => Ok(Answer::Done(done)),
         Err(Refusal::Fault(error)) => Err(error),
-        Err(Refusal::No(reason)) => Ok(Answer::Refused(reason, refuse(books, by, envelope, reason)?)),
+        Err(Refusal::No(reason)) => refused(books, by, envelope, reason),
     }
+}
+
+fn refused(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reason: Reason) -> Result<Answer> {
+    metrics::count(books, reason)?;
+    Ok(Answer::Refused(reason, refuse(books, by, envelope, reason)?))
 }
 
 /// Takes the nonce of a refused envelope; the id of the row that was kept of it.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key};
 use super::escrow;
+use super::idempotency::{KEPT, KEPT_UNTIL};
 use super::receipt::{self, RECEIPTS, ReceiptState};
 use super::rows::{
     BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, MINUTES, WALLETS,
@@ -105,6 +106,9 @@ fn tidy(books: &mut Books<'_>) -> Result<()> {
     }
     for (until, address) in take(books, &FAUCET_UNTIL, &(now.plus(1),))? {
         FAUCET_BY_ADDRESS.delete(books.space, &(address, until.plus(-DAY - 1)));
+    }
+    for (_, id) in take(books, &KEPT_UNTIL, &(now.plus(1),))? {
+        KEPT.delete(books.space, &(id,));
     }
     let minute = u32::try_from(now.plus(-DAY).0.div_euclid(MINUTE)).unwrap_or_default();
     take(books, &MINUTES, &(minute,))?;

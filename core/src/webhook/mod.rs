@@ -29,8 +29,8 @@ use std::time::Duration;
 use crate::time::{DAY, MINUTE, SECOND};
 
 pub use queue::{
-    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Replay, Rotate, Subject, Tried, deliver, ended,
-    enqueue, log, put, read, remove, replay, reseal, resume, rotate, sealed,
+    Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Replay, Rotate, Subject, Tried, all, deliver,
+    ended, enqueue, enqueue_as, log, put, read, remove, replay, reseal, resume, rotate, sealed,
 };
 pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, Replayed, RotatedSecret, attempts, short};
 pub(crate) use send::permitted;

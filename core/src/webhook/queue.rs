@@ -9,6 +9,7 @@ use crate::alert::subscription;
 use crate::crypto::encoding::encode_hex;
 use crate::keys;
 use crate::kv::{Direction, Read, Row, StoreError, Table, appended};
+use crate::ledger::notify;
 use crate::{Error, Result, Timestamp};
 
 /// Local part of the ids of webhooks and deliveries: 96 random bits.
@@ -184,6 +185,16 @@ pub fn enqueue(turn: &mut Turn<'_>, subject: Subject) -> Result<()> {
     Ok(())
 }
 
+/// The same with an id that follows from what is told: what is told twice is one delivery while it waits.
+pub fn enqueue_as(turn: &mut Turn<'_>, delivery: Id, subject: &Subject) -> Result<()> {
+    for (id, hook) in all(turn)? {
+        if hook.events.iter().any(|event| event == subject.event()) {
+            deliver(turn, id, hook, delivery, subject.clone())?;
+        }
+    }
+    Ok(())
+}
+
 /// Has something told to one webhook, unless it is switched off or too much waits for it already; whether it will be.
 pub fn deliver(turn: &mut Turn<'_>, id: Id, mut hook: Hook, delivery: Id, subject: Subject) -> Result<bool> {
     let key = (id, delivery);
@@ -241,7 +252,7 @@ pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
     for (id, _) in all(turn)? {
         remove(turn, id)?;
     }
-    Ok(())
+    notify::ended(turn)
 }
 
 /// Goes on with what waited while nothing was told.
@@ -365,7 +376,8 @@ impl Operation for Add {
         }
         let Add { id, url, events, sealed } = self;
         let hook = Hook::new(url, events, sealed, turn.now);
-        Ok(HOOKS.put(turn, &(id,), &hook)?)
+        HOOKS.put(turn, &(id,), &hook)?;
+        notify::changed(turn)
     }
 }
 
@@ -385,6 +397,7 @@ impl Operation for Remove {
         let found = HOOKS.contains(turn, &(self.id,))?;
         if found {
             remove(turn, self.id)?;
+            notify::changed(turn)?;
         }
         Ok(found)
     }

@@ -9,6 +9,7 @@ use crate::actor::{ActorId, Kind};
 use crate::agent::{custody, wire};
 use crate::crypto::encoding::encode_base64;
 use crate::http::{Cx, Response, Route, handler};
+use crate::ledger::notify;
 use crate::{Error, Result, runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -42,8 +43,8 @@ pub const ROUTES: &[Route] = &[
         .summary("Get a new secret, shown here only. The one before signs too for a day."),
 ];
 
-/// Events that agents can have sent.
-const EVENTS: [&str; 1] = ["message"];
+/// What a webhook tells that names no events.
+const DEFAULT: &str = "message";
 /// Most bytes of an address; our choice.
 const MAX_URL: usize = 2_048;
 
@@ -52,7 +53,7 @@ const MAX_URL: usize = 2_048;
 pub struct WebhookRequest {
     /// https, port 443 or 8443, a host of the open Internet; at most 2048 bytes.
     pub webhook_url: String,
-    /// Default `["message"]`, the only event there is.
+    /// Any of `message` (the default), `hire.created`, `hire.claimed`, `receipt.disputed` and `transfer.settled`.
     pub events: Option<Vec<String>>,
 }
 
@@ -184,11 +185,13 @@ async fn create(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request("`webhook_url` must be at most 2048 bytes."));
     }
     permitted(cx.settings(), &url)?;
-    let mut events = events.unwrap_or_else(|| EVENTS.map(str::to_owned).to_vec());
+    let mut events = events.unwrap_or_else(|| vec![DEFAULT.to_owned()]);
     events.sort_unstable();
     events.dedup();
-    if events.is_empty() || events.iter().any(|event| !EVENTS.contains(&event.as_str())) {
-        return Err(Error::bad_request("`events` must be a list of events; the only one is `message`."));
+    let known = |event: &String| event == DEFAULT || notify::EVENTS.contains(&event.as_str());
+    if events.is_empty() || !events.iter().all(known) {
+        let others = notify::EVENTS.join(", ");
+        return Err(Error::bad_request(format!("`events` must be a list of events: {DEFAULT}, {others}.")));
     }
     let rt = &*cx.rt;
     let actor = cx.caller.agent()?.actor.as_str();

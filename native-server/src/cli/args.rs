@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::ledger::LedgerCommand;
 use crate::config::Config;
 
 /// Censorship intelligence and an encrypted relay for agents, on one data file.
@@ -95,6 +96,9 @@ pub enum Command {
     /// Compute verdicts again.
     #[command(subcommand)]
     Verdicts(VerdictsCommand),
+    /// Do to the credit ledger what operators do, with a key that signs for it.
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
     /// List, make and change incidents. Each change is kept with the reason.
     #[command(subcommand)]
     Incidents(Box<IncidentsCommand>),

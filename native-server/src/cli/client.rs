@@ -75,6 +75,14 @@ impl Client {
         }
     }
 
+    /// Prepares for requests that need no operator key.
+    pub fn open_public(common: &Common) -> Result<Client, String> {
+        match &common.to {
+            Some(url) => Client::at(url, String::new()),
+            None => Client::here(common, false, false),
+        }
+    }
+
     fn here(common: &Common, create: bool, closed: bool) -> Result<Client, String> {
         let mut settings = common.config()?.settings;
         settings.closed |= closed;
@@ -90,10 +98,6 @@ impl Client {
     }
 
     fn there(common: &Common, url: &str) -> Result<Client, String> {
-        let base = url.trim_end_matches('/').to_owned();
-        if !base.starts_with("http://") && !base.starts_with("https://") {
-            return Err(format!("--to takes an address such as http://127.0.0.1:8787, not {url:?}"));
-        }
         let admin_key = match common.config()?.settings.admin_key {
             key if !key.is_empty() => key,
             _ => keyfile::read(&common.data).map(|keys| keys.admin_key).map_err(|error| {
@@ -102,6 +106,14 @@ impl Client {
                 )
             })?,
         };
+        Client::at(url, admin_key)
+    }
+
+    fn at(url: &str, admin_key: String) -> Result<Client, String> {
+        let base = url.trim_end_matches('/').to_owned();
+        if !base.starts_with("http://") && !base.starts_with("https://") {
+            return Err(format!("--to takes an address such as http://127.0.0.1:8787, not {url:?}"));
+        }
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
         Ok(Client { place: Place::There { base, agent }, admin_key })
     }

@@ -11,6 +11,7 @@ mod forecast;
 mod import;
 mod incidents;
 mod keys;
+mod ledger;
 mod moving;
 mod peers;
 mod probe;
@@ -43,6 +44,7 @@ pub fn main() -> ExitCode {
         Some(Command::Agents(command)) => agents::run(&cli.common, command),
         Some(Command::Dump { file }) => moving::dump(&cli.common, file),
         Some(Command::Load { file, replace }) => moving::load(&cli.common, file, *replace),
+        Some(Command::Ledger(command)) => ledger::run(&cli.common, command),
         Some(Command::Verdicts(command)) => sweep::verdicts(&cli.common, command),
     };
     match result {

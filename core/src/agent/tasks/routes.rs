@@ -9,7 +9,7 @@ use super::store::{List, Look, Patch, Put, Whole};
 use super::{Head, Priority, Status, unknown_task};
 use crate::agent::mailbox::Local;
 use crate::agent::record::{self, Credentials, ReadPublic};
-use crate::agent::send::{ATTEMPTS, idempotency_key, local_of};
+use crate::agent::send::{ATTEMPTS, MAX_KEY, local_of};
 use crate::agent::trust::ReadTrust;
 use crate::agent::{capabilities, consent, custody, wire};
 use crate::crypto::encoding::{actor_id, encode_base64};
@@ -205,7 +205,7 @@ pub fn expires_in(seconds: Option<i64>) -> Result<Option<u32>> {
 
 /// The local part of a new id at `to`: the same one for the same `Idempotency-Key` of the caller.
 pub fn new_local(cx: &Cx, caller: &Credentials, what: &str, to: &str) -> Result<Local> {
-    Ok(match idempotency_key(cx)? {
+    Ok(match cx.idempotency_key(MAX_KEY)? {
         Some(key) => local_of(&[what.as_bytes(), caller.did.as_bytes(), to.as_bytes(), key.as_bytes()]),
         None => custody::local(&*cx.rt),
     })

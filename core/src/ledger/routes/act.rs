@@ -12,6 +12,7 @@ use crate::http::{Cx, Response};
 use crate::ledger::ACTOR;
 use crate::ledger::book::{did_of, name_of};
 use crate::ledger::envelope::{Content, Envelope};
+use crate::ledger::idempotency::{self, MAX_KEY};
 use crate::ledger::json::{self, Json, Members};
 use crate::ledger::pay::Claimant;
 use crate::ledger::reason::{Reason, Refusal, Ruled, ensure};
@@ -147,7 +148,15 @@ pub struct Act {
 
 impl Act {
     /// Reads the envelope in a body (spec ledger 4.3, step 1).
-    pub fn read(cx: &Cx, mut members: Members, fits: impl Fn(&Content) -> bool) -> Option<Act> {
+    pub fn read(cx: &Cx, members: Members, fits: impl Fn(&Content) -> bool) -> Option<Act> {
+        let read = Act::of(cx, members, fits);
+        if read.is_none() {
+            cx.rt.environment().refusals.count(Reason::InvalidEnvelope);
+        }
+        read
+    }
+
+    fn of(cx: &Cx, mut members: Members, fits: impl Fn(&Content) -> bool) -> Option<Act> {
         let canonical = canonical(&mut members, "envelope")?;
         let signature = beside(&mut members, "signature")?;
         let envelope = Envelope::read(&cx.settings().brand, &canonical).filter(|envelope| fits(&envelope.content))?;
@@ -158,15 +167,27 @@ impl Act {
 
     /// Lets the ledger decide.
     pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Option<Id>)>> {
+        let decided = self.decide(cx, claimant).await;
+        if let Err(Refusal::No(reason)) = &decided {
+            cx.rt.environment().refusals.count(*reason);
+        }
+        decided
+    }
+
+    async fn decide(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Option<Id>)>> {
         let brand = &cx.settings().brand;
         let unknown = self.unknown_signer();
         let name = name_of(brand, self.envelope.signer()).ok_or(unknown)?.to_owned();
+        let key = cx.idempotency_key(MAX_KEY)?;
+        let repeat = key.map(|key| idempotency::id(cx.route.path, &name, key));
         let other = self.envelope.other().and_then(|other| name_of(brand, other)).map(str::to_owned);
         for _ in 0..ATTEMPTS {
             let names: Vec<Name> = [Some(name.clone()), other.clone()].into_iter().flatten().collect();
             let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names }).await?;
             ensure(!prepared.frozen, Reason::SystemFrozen)?;
-            let open = claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
+            // A repeat may have had its grant.
+            let open =
+                repeat.is_some() || claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
             ensure(open, Reason::FaucetDisabled)?;
             let mut keys = prepared.keys.into_iter();
             let row = known(cx, &name, keys.next().flatten()).await?.ok_or(unknown)?;
@@ -185,6 +206,7 @@ impl Act {
                 signer: Known { name: name.clone(), row },
                 other,
                 claimant: claimant.clone(),
+                repeat,
             };
             match runtime::call(&*cx.rt, ACTOR, &submit).await? {
                 Answer::Reverify => {}

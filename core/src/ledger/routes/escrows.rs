@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
-use super::{admin, proof};
+use super::admin;
+use super::proof::{Reader, Texts};
 use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
@@ -88,7 +89,8 @@ fn actor(cx: &Cx, escrow: &Escrow) -> Option<String> {
     Some(if *actor == escrow.from { did(cx, actor) } else { actor.clone() })
 }
 
-fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: bool) -> EscrowBody {
+fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
+    let shown = texts.are_shown([&escrow.from, &escrow.to]);
     let closed = escrow.closed.as_ref();
     let at = |state: EscrowState| closed.filter(|_| escrow.state == state).map(|closed| closed.at.to_micros_text());
     let signature = |state: EscrowState| {
@@ -101,9 +103,9 @@ fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: bool) -> EscrowBody {
         from_did: did(cx, &escrow.from),
         to_did: did(cx, &escrow.to),
         amount_micro: escrow.amount,
-        memo: escrow.memo.clone().filter(|_| texts),
+        memo: escrow.memo.clone().filter(|_| shown),
         state: escrow.state.as_str(),
-        reason: escrow.reason.clone().filter(|_| texts),
+        reason: escrow.reason.clone().filter(|_| shown),
         open_signature: encode_base64(&escrow.open.signature),
         open_envelope_hash: encode_hex(&escrow.open.hash()),
         release_signature: signature(EscrowState::Released),
@@ -163,7 +165,7 @@ async fn open(cx: Cx) -> Result<Response> {
         Ok(stand) => stand,
         Err(refusal) => return refused(&cx, refusal),
     };
-    let escrow = body(&cx, &stand.id, &stand.escrow, true);
+    let escrow = body(&cx, &stand.id, &stand.escrow, Texts::Signed);
     Response::json(&Opened {
         ok: true,
         schema: schema(&cx, "escrow-receipt"),
@@ -218,7 +220,7 @@ async fn end(cx: &Cx, release: bool) -> Result<Response> {
         Ok(stand) => stand,
         Err(refusal) => return refused(cx, refusal),
     };
-    let escrow = body(cx, &stand.id, &stand.escrow, true);
+    let escrow = body(cx, &stand.id, &stand.escrow, Texts::Signed);
     Response::json(&Ended {
         ok: true,
         schema: schema(cx, "escrow-receipt"),
@@ -252,7 +254,8 @@ async fn read(cx: Cx) -> Result<Response> {
     let unknown = || refused(&cx, Reason::EscrowNotFound.into());
     let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
     let Some(escrow) = runtime::query(&*cx.rt, ACTOR, &ReadEscrow { id }).await? else { return unknown() };
-    Response::json(&EscrowAnswer { schema: schema(&cx, "escrow"), escrow: body(&cx, &id, &escrow, true) })
+    let escrow = body(&cx, &id, &escrow, Texts::Open(&Reader::of(&cx).await?));
+    Response::json(&EscrowAnswer { schema: schema(&cx, "escrow"), escrow })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -275,9 +278,9 @@ async fn history(cx: Cx) -> Result<Response> {
     let asked = cx.path("did")?.to_owned();
     let (mut escrows, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(&cx)? {
-        let texts = proof::is_by(&cx, &name).await?;
+        let reader = Reader::of(&cx).await?;
         let page = runtime::query(&*cx.rt, ACTOR, &EscrowHistory { name, side, before, limit }).await?;
-        escrows = page.rows.iter().map(|(id, escrow)| body(&cx, id, escrow, texts)).collect();
+        escrows = page.rows.iter().map(|(id, escrow)| body(&cx, id, escrow, Texts::Listed(&reader))).collect();
         next = page.next.map(Timestamp::to_micros_text);
     }
     let schema = schema(&cx, "escrow-history");

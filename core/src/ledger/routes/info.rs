@@ -83,6 +83,9 @@ const ORDER: &[(&str, &str)] = &[
     ("POST", "/v1/pay/escrow/refund"),
 ];
 
+/// What is beside the ledger, and in no manifest.
+const SESSIONS: &str = "/v1/pay/private-session/";
+
 /// Tools of agents that speak the Model Context Protocol, with parameters; `?` marks those one may leave out.
 const TOOLS: &[(&str, &str)] = &[
     ("agent_wallet_balance", "did?"),
@@ -115,7 +118,8 @@ const TOOLS: &[(&str, &str)] = &[
 
 /// Routes of the ledger: first the known ones in their order, then the others as they stand in the table.
 fn endpoints() -> Vec<Endpoint> {
-    let ours: Vec<&Route> = routes().filter(|route| route.path.starts_with("/v1/pay/")).collect();
+    let ours: Vec<&Route> =
+        routes().filter(|route| route.path.starts_with("/v1/pay/") && !route.path.starts_with(SESSIONS)).collect();
     let known = |route: &Route| ORDER.iter().position(|(method, path)| route.method == *method && route.path == *path);
     let mut ordered: Vec<&Route> = ours;
     crate::order::sort_by_key(&mut ordered, |route| (known(route).unwrap_or(usize::MAX), route.extension));

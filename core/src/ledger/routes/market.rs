@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
-use super::proof;
+use super::proof::{Reader, Texts};
 use crate::crypto::encoding::encode_hex;
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
@@ -271,12 +271,14 @@ pub struct HireBody {
     completed_at: Option<String>,
 }
 
-fn hire_body(cx: &Cx, id: &Id, hire: &Hire, texts: bool) -> Result<HireBody> {
+fn hire_body(cx: &Cx, id: &Id, hire: &Hire, texts: Texts<'_>, in_list: bool) -> Result<HireBody> {
     let envelope = Envelope::read(&cx.settings().brand, &hire.request.canonical);
     let Some(Content::Hire(request)) = envelope.map(|envelope| envelope.content) else {
         return Err(Error::internal("a stored hire cannot be read"));
     };
-    let input = request.input.filter(|_| texts);
+    // Who asked the deployment about which site in which country stands in no list.
+    let shown = texts.are_shown([&hire.requester, &hire.provider]) && !(in_list && hire.own);
+    let input = request.input.filter(|_| shown);
     Ok(HireBody {
         id: id_text(id),
         capability_id: id_text(&hire.listing),
@@ -315,7 +317,7 @@ pub struct Hired {
 async fn hire(cx: Cx) -> Result<Response> {
     match decided(&cx, |content| matches!(content, Content::Hire(_))).await {
         Ok(Done::Hire(id, hire)) => {
-            let body = hire_body(&cx, &id, &hire, true)?;
+            let body = hire_body(&cx, &id, &hire, Texts::Signed, false)?;
             Response::json(&Hired {
                 ok: true,
                 schema: schema(&cx, "hire"),
@@ -345,7 +347,8 @@ async fn read_hire(cx: Cx) -> Result<Response> {
     let unknown = || refused(&cx, Reason::HireNotFound.into());
     let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
     let Some(hire) = runtime::query(&*cx.rt, ACTOR, &ReadHire { id }).await? else { return unknown() };
-    Response::json(&HireAnswer { schema: schema(&cx, "hire"), hire: hire_body(&cx, &id, &hire, true)? })
+    let hire = hire_body(&cx, &id, &hire, Texts::Open(&Reader::of(&cx).await?), false)?;
+    Response::json(&HireAnswer { schema: schema(&cx, "hire"), hire })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -368,10 +371,10 @@ async fn hires(cx: &Cx, incoming: bool) -> Result<Response> {
     let asked = cx.path("did")?.to_owned();
     let (mut hires, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(cx)? {
-        // Existing providers poll for their work without a proof (ruling ledger 24).
-        let texts = incoming || proof::is_by(cx, &name).await?;
+        let reader = Reader::of(cx).await?;
+        let texts = if incoming { Texts::Open(&reader) } else { Texts::Listed(&reader) };
         let page = runtime::query(&*cx.rt, ACTOR, &HiresOf { name, incoming, state, before, limit }).await?;
-        hires = page.rows.iter().map(|(id, hire)| hire_body(cx, id, hire, texts)).collect::<Result<_>>()?;
+        hires = page.rows.iter().map(|(id, hire)| hire_body(cx, id, hire, texts, true)).collect::<Result<_>>()?;
         next = page.next.map(Timestamp::to_micros_text);
     }
     Response::json(&HiresAnswer { schema: schema(cx, "hire-list"), did: asked, hires, next_cursor: next })

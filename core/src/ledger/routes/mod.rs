@@ -5,6 +5,7 @@ pub mod admin;
 pub mod escrows;
 pub mod info;
 pub mod market;
+pub mod metrics;
 pub mod payments;
 mod proof;
 pub mod receipts;
@@ -17,7 +18,7 @@ use crate::http::{Auth, Body, Limit, Response, Route};
 
 impl Route {
     /// A route of the ledger, whose errors carry what its clients look for.
-    pub(super) const fn pay(self, auth: Auth, limit: Limit) -> Self {
+    pub(in crate::ledger) const fn pay(self, auth: Auth, limit: Limit) -> Self {
         self.signed(auth).limit(limit).dressed(dress)
     }
 }

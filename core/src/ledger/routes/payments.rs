@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::act::{self, Act, SignedBody, did, failed, path_name, refused, schema};
-use super::proof;
+use super::proof::{Reader, Texts};
 use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
@@ -195,7 +195,7 @@ pub struct TransferBody {
     settled_at: Option<String>,
 }
 
-fn body(cx: &Cx, id: &Id, row: &TransferRow, texts: bool) -> Result<TransferBody> {
+fn body(cx: &Cx, id: &Id, row: &TransferRow, texts: Texts<'_>) -> Result<TransferBody> {
     let Envelope { common, content } = Envelope::read(&cx.settings().brand, &row.signed.canonical)
         .ok_or_else(|| Error::internal("a stored transfer cannot be read"))?;
     let Content::Transfer(transfer) = content else { return Err(Error::internal("a stored transfer is none")) };
@@ -204,13 +204,15 @@ fn body(cx: &Cx, id: &Id, row: &TransferRow, texts: bool) -> Result<TransferBody
         Outcome::Settled { .. } => ("settled", None, Some(at.clone())),
         Outcome::Failed(reason) => ("failed", Some(reason.as_str()), None),
     };
+    let party = |did: &str| name_of(&cx.settings().brand, did).unwrap_or_default().to_owned();
+    let shown = texts.are_shown([&party(&transfer.from), &party(&transfer.to)]);
     Ok(TransferBody {
         id: id_text(id),
         from_did: transfer.from,
         to_did: transfer.to,
         amount_micro: transfer.amount,
         nonce: transfer.nonce,
-        memo: transfer.memo.filter(|_| texts),
+        memo: transfer.memo.filter(|_| shown),
         status,
         reason,
         envelope_hash: encode_hex(&row.signed.hash()),
@@ -241,7 +243,7 @@ async fn transfer(cx: Cx) -> Result<Response> {
                 settled_at: row.at.to_micros_text(),
                 sender_new_balance_micro: sender,
                 recipient_new_balance_micro: recipient,
-                transfer: body(&cx, &id, &row, true)?,
+                transfer: body(&cx, &id, &row, Texts::Signed)?,
             })
         }
         Ok(Ok(_)) => Err(Error::internal("a transfer became something else")),
@@ -268,7 +270,7 @@ async fn read_transfer(cx: Cx) -> Result<Response> {
     let unknown = || refused(&cx, Reason::TransferNotFound.into());
     let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
     let Some(row) = runtime::query(&*cx.rt, ACTOR, &ReadTransfer { id }).await? else { return unknown() };
-    let transfer = body(&cx, &id, &row, true)?;
+    let transfer = body(&cx, &id, &row, Texts::Open(&Reader::of(&cx).await?))?;
     let (sender, recipient) = match row.outcome {
         Outcome::Settled { sender, recipient } => (Some(sender), Some(recipient)),
         Outcome::Failed(_) => (None, None),
@@ -300,10 +302,10 @@ async fn history(cx: Cx) -> Result<Response> {
     let asked = cx.path("did")?.to_owned();
     let (mut transfers, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(&cx)? {
-        let texts = proof::is_by(&cx, &name).await?;
+        let reader = Reader::of(&cx).await?;
         let page = runtime::query(&*cx.rt, ACTOR, &History { name, before, limit }).await?;
         for (id, row) in &page.rows {
-            transfers.push(body(&cx, id, row, texts)?);
+            transfers.push(body(&cx, id, row, Texts::Listed(&reader))?);
         }
         next = page.next.map(crate::Timestamp::to_micros_text);
     }

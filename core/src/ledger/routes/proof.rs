@@ -1,4 +1,5 @@
-//! Who reads: the header `X-<brand>-Proof` shows that a request comes from a party (ruling ledger 24).
+//! Who reads, and what is shown to whom: the header `X-<brand>-Proof` shows that a request comes from a party (ruling
+//! ledger 24).
 
 use super::act::{self, canonical, known};
 use crate::crypto::encoding::decode_base64;
@@ -16,22 +17,57 @@ use crate::{Result, runtime};
 /// Longest life of a proof, in microseconds.
 const MAX_LIFE: i64 = MINUTE;
 
-/// Whether the request carries a proof by this name. A wrong one is like none.
-pub async fn is_by(cx: &Cx, name: &str) -> Result<bool> {
-    let Some(given) = header(cx) else { return Ok(false) };
-    let Some((canonical, signature)) = read(&given) else { return Ok(false) };
-    let brand = &cx.settings().brand;
-    let Some(envelope) = Envelope::read(brand, &canonical) else { return Ok(false) };
-    let common = &envelope.common;
-    let timely = window(cx.now(), common).is_ok() && common.expires.since(common.issued) <= MAX_LIFE;
-    let own = matches!(&envelope.content, Content::Read(read) if name_of(brand, &read.did) == Some(name));
-    if !timely || !own {
-        return Ok(false);
+/// Who reads.
+pub struct Reader {
+    /// Who the request proves to come from.
+    prover: Option<Name>,
+    /// The setting `ledger_reads` shows texts to parties alone.
+    parties_only: bool,
+}
+
+impl Reader {
+    /// The reader of a request. A wrong proof is like none.
+    pub async fn of(cx: &Cx) -> Result<Reader> {
+        Ok(Reader { prover: prover(cx).await?, parties_only: cx.settings().ledger_reads == "parties" })
     }
+}
+
+/// Where texts of a row would stand: memos, inputs, results, feedback, reasons.
+#[derive(Clone, Copy)]
+pub enum Texts<'a> {
+    /// In the answer to whoever signed for it.
+    Signed,
+    /// In what is read by its id, and in the work that comes to a provider: existing clients read both without a proof.
+    Open(&'a Reader),
+    /// In any other list.
+    Listed(&'a Reader),
+}
+
+impl Texts<'_> {
+    /// Whether the texts of a row of these parties are shown.
+    pub fn are_shown(self, parties: [&str; 2]) -> bool {
+        let proved = |reader: &Reader| reader.prover.as_deref().is_some_and(|prover| parties.contains(&prover));
+        match self {
+            Texts::Signed => true,
+            Texts::Open(reader) => !reader.parties_only || proved(reader),
+            Texts::Listed(reader) => proved(reader),
+        }
+    }
+}
+
+async fn prover(cx: &Cx) -> Result<Option<Name>> {
+    let Some((canonical, signature)) = header(cx).and_then(|given| read(&given)) else { return Ok(None) };
+    let brand = &cx.settings().brand;
+    let Some(Envelope { common, content: Content::Read(read) }) = Envelope::read(brand, &canonical) else {
+        return Ok(None);
+    };
+    let timely = window(cx.now(), &common).is_ok() && common.expires.since(common.issued) <= MAX_LIFE;
+    let here = common.audience.is_none_or(|audience| audience == cx.rt.environment().deployment);
+    let Some(name) = name_of(brand, &read.did).filter(|_| timely && here) else { return Ok(None) };
     let names: Vec<Name> = vec![name.to_owned()];
     let row = runtime::query(&*cx.rt, ACTOR, &Prepare { names }).await?.keys.into_iter().next().flatten();
     let key = known(cx, name, row).await?.and_then(|row| row.in_force());
-    Ok(key.is_some_and(|key| signing::verify(&key, &canonical, &signature)))
+    Ok(key.filter(|key| signing::verify(key, &canonical, &signature)).map(|_| name.to_owned()))
 }
 
 /// The header, in the brand's or the extra prefix.

@@ -4,12 +4,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
-use super::{market, proof};
+use super::market;
+use super::proof::{Reader, Texts};
 use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::book::name_of;
-use crate::ledger::envelope::Content;
+use crate::ledger::envelope::{Acceptance, Content};
+use crate::ledger::idempotency::MAX_KEY;
 use crate::ledger::market::{ReadReceipt, ReceiptsOf, Whose};
 use crate::ledger::reads::Side;
 use crate::ledger::reason::{Reason, Ruled, ensure};
@@ -97,10 +99,11 @@ pub struct ReceiptBody {
     acceptance_envelope_hash: Option<String>,
 }
 
-fn body(cx: &Cx, id: &Id, receipt: &Receipt, texts: bool) -> ReceiptBody {
+fn body(cx: &Cx, id: &Id, receipt: &Receipt, texts: Texts<'_>) -> ReceiptBody {
+    let shown = texts.are_shown([&receipt.from, &receipt.to]);
     let answer = receipt.answer.as_ref();
     let at = |state: ReceiptState| answer.filter(|_| receipt.state == state).map(|answer| answer.at.to_micros_text());
-    let text = |text: Option<&String>| text.filter(|_| texts).cloned();
+    let text = |text: Option<&String>| text.filter(|_| shown).cloned();
     let signed = answer.and_then(|answer| answer.signed.as_ref());
     let actor = answer.map(|answer| match answer.signed {
         Some(_) => did(cx, &answer.actor),
@@ -154,7 +157,7 @@ pub struct Claimed {
 async fn claim(cx: Cx) -> Result<Response> {
     match market::decided(&cx, |content| matches!(content, Content::Claim(_))).await {
         Ok(Done::Receipt(id, row)) => {
-            let receipt = body(&cx, &id, &row, true);
+            let receipt = body(&cx, &id, &row, Texts::Signed);
             Response::json(&Claimed {
                 ok: true,
                 schema: schema(&cx, "receipt-claim"),
@@ -187,18 +190,25 @@ pub struct Accepted {
     receipt: ReceiptBody,
 }
 
-/// Has the ledger decide on an acceptance. The receipt is looked at before the signature (spec ledger 4.3).
-async fn accepted(cx: &Cx) -> Ruled<(Id, Receipt)> {
-    let fits = |content: &Content| matches!(content, Content::Acceptance(_));
-    let act = act::members(cx).and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope)?;
-    let Content::Acceptance(acceptance) = &act.envelope.content else { return Err(Reason::InvalidEnvelope.into()) };
+async fn may_answer(cx: &Cx, acceptance: &Acceptance) -> Ruled<()> {
     let frozen = runtime::query(&*cx.rt, ACTOR, &Prepare { names: Vec::new() }).await?.frozen;
     ensure(!frozen, Reason::SystemFrozen)?;
     let id = parse_id(&acceptance.receipt).ok_or(Reason::ReceiptNotFound)?;
     let receipt = runtime::query(&*cx.rt, ACTOR, &ReadReceipt { id }).await?.ok_or(Reason::ReceiptNotFound)?;
     ensure(receipt.state == ReceiptState::Pending, Reason::ReceiptNotPending)?;
     let signer = name_of(&cx.settings().brand, &acceptance.signer);
-    ensure(signer == Some(receipt.from.as_str()), Reason::ReceiptSignerNotAuthorized)?;
+    ensure(signer == Some(receipt.from.as_str()), Reason::ReceiptSignerNotAuthorized)
+}
+
+/// Has the ledger decide on an acceptance. The receipt is looked at before the signature (spec ledger 4.3).
+async fn accepted(cx: &Cx) -> Ruled<(Id, Receipt)> {
+    let fits = |content: &Content| matches!(content, Content::Acceptance(_));
+    let act = act::members(cx).and_then(|members| Act::read(cx, members, fits)).ok_or(Reason::InvalidEnvelope)?;
+    let Content::Acceptance(acceptance) = &act.envelope.content else { return Err(Reason::InvalidEnvelope.into()) };
+    // Whether a repeat is one shows only once its signature is known to be good.
+    if cx.idempotency_key(MAX_KEY)?.is_none() {
+        may_answer(cx, acceptance).await?;
+    }
     match act.submit(cx, None).await? {
         Ok(Done::Receipt(id, receipt)) => Ok((id, *receipt)),
         Ok(_) => Err(Error::internal("an acceptance became something else").into()),
@@ -211,7 +221,7 @@ async fn accept(cx: Cx) -> Result<Response> {
         Ok(found) => found,
         Err(refusal) => return refused(&cx, refusal),
     };
-    let receipt = body(&cx, &id, &row, true);
+    let receipt = body(&cx, &id, &row, Texts::Signed);
     Response::json(&Accepted {
         ok: true,
         schema: schema(&cx, "receipt-acceptance"),
@@ -234,7 +244,8 @@ async fn read(cx: Cx) -> Result<Response> {
     let unknown = || refused(&cx, Reason::ReceiptNotFound.into());
     let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
     let Some(receipt) = runtime::query(&*cx.rt, ACTOR, &ReadReceipt { id }).await? else { return unknown() };
-    Response::json(&ReceiptAnswer { schema: schema(&cx, "work-receipt"), receipt: body(&cx, &id, &receipt, true) })
+    let receipt = body(&cx, &id, &receipt, Texts::Open(&Reader::of(&cx).await?));
+    Response::json(&ReceiptAnswer { schema: schema(&cx, "work-receipt"), receipt })
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -245,21 +256,21 @@ pub struct ReceiptsAnswer {
     next_cursor: Option<String>,
 }
 
-async fn list(cx: &Cx, whose: Option<Whose>, texts: bool) -> Result<Response> {
+async fn list(cx: &Cx, whose: Option<Whose>) -> Result<Response> {
     let (limit, before) = (cx.count("limit", 50, 200)?, cx.time("before")?);
     let (mut receipts, mut next) = (Vec::new(), None);
     if let Some(whose) = whose {
+        let reader = Reader::of(cx).await?;
         let page = runtime::query(&*cx.rt, ACTOR, &ReceiptsOf { whose, before, limit }).await?;
-        receipts = page.rows.iter().map(|(id, receipt)| body(cx, id, receipt, texts)).collect();
+        receipts = page.rows.iter().map(|(id, receipt)| body(cx, id, receipt, Texts::Listed(&reader))).collect();
         next = page.next.map(Timestamp::to_micros_text);
     }
     Response::json(&ReceiptsAnswer { schema: schema(cx, "receipt-list"), receipts, next_cursor: next })
 }
 
 async fn of_escrow(cx: Cx) -> Result<Response> {
-    // Whose proof would show the texts is not in the path; by its id a receipt is shown in full.
     let whose = parse_id(cx.path("escrow_id")?).map(Whose::Escrow);
-    list(&cx, whose, false).await
+    list(&cx, whose).await
 }
 
 async fn of_did(cx: Cx) -> Result<Response> {
@@ -269,13 +280,8 @@ async fn of_did(cx: Cx) -> Result<Response> {
         Some("to") => Side::To,
         Some(_) => return Err(Error::bad_request("Query parameter `role` must be from, to or any.")),
     };
-    match path_name(&cx)? {
-        Some(name) => {
-            let texts = proof::is_by(&cx, &name).await?;
-            list(&cx, Some(Whose::Name(name, side)), texts).await
-        }
-        None => list(&cx, None, false).await,
-    }
+    let whose = path_name(&cx)?.map(|name| Whose::Name(name, side));
+    list(&cx, whose).await
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -131,6 +131,7 @@ impl Model {
             signer: known(self.name(by)),
             other: other.map(|other| known(self.name(other))),
             claimant: Some(Claimant { addresses: Vec::new(), per_address: 3, per_day: 1_000 }),
+            repeat: None,
         };
         self.sent.push(submit.clone());
         self.send(&submit);

@@ -1,0 +1,426 @@
+//! Telling the parties: what happened to them in the ledger goes to their webhooks and, where they want it, to their
+//! mailboxes (ruling ledger 35).
+//!
+//! An agent says what it wants to hear; its actor tells the ledger, so what nobody wants costs one look. The operation that
+//! did something also sends it, through the outbox, to the party's actor, which queues it for its webhooks and for its
+//! mailbox. A notice has one id everywhere, which follows from what it tells of: whoever hears twice knows.
+//!
+//! A message in a mailbox is one of the deployment's own agent ([`super::provider`]), encrypted to the recipient as every
+//! message is. That cannot be made inside an operation: it is a wish with a timer behind it, as a webhook's delivery.
+//!
+//! Table numbers: 64 in the ledger; 106 to 108 in agents.
+
+pub mod routes;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::book::{did_of, name_of};
+use super::envelope::{Content, Envelope};
+use super::receipt::{Receipt, ReceiptState};
+use super::rows::{ESCROWS, Id, Name, Outcome, id_text};
+use super::submit::{Answer, Done};
+use super::{ACTOR, provider};
+use crate::actor::{ActorId, Kind, Operation, Query, Turn, View};
+use crate::agent::mailbox::{Append, Appended, Body, Origin};
+use crate::agent::record::{self, ReadPublic};
+use crate::agent::{custody, wire};
+use crate::crypto::encoding::{actor_id, decode_base64, decode_hex_array, encode_hex, parse_did};
+use crate::crypto::hash::sha256_of;
+use crate::crypto::server_message::{self, SenderSecrets};
+use crate::kv::{Direction, Read, Row, Table};
+use crate::runtime::{self, Runtime};
+use crate::time::{DAY, HOUR, SECOND};
+use crate::{Error, ErrorCode, Result, Timestamp, webhook};
+
+/// What is told, in the order of the bits of [`Events`].
+pub const EVENTS: [&str; 4] = ["hire.created", "hire.claimed", "receipt.disputed", "transfer.settled"];
+/// What stands before the slash in the keys of wishes to write a message ([`Turn::reach_out`]).
+pub const NOTICE: &str = "notice";
+/// Type of the messages.
+pub const MESSAGE_TYPE: &str = "ledger.event";
+/// Key of the timer of an agent whose messages wait.
+const TIMER: &str = "ledger notices";
+/// First wait before a message is written again, in microseconds; each is twice the one before, up to an hour.
+const FIRST_WAIT: i64 = 45 * SECOND;
+/// How long it is tried, in microseconds.
+const PATIENCE: i64 = DAY;
+/// Messages of one agent that wait, at most; what comes beyond is told to webhooks only.
+const MAX_WAITING: usize = 1_000;
+/// Messages that one run of the timer takes up.
+const AT_ONCE: usize = 50;
+/// Seconds that a message lives.
+const TTL: u32 = 604_800;
+
+/// Some of [`EVENTS`], a bit each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events(u8);
+impl Row for Events {}
+
+impl Events {
+    /// Those of these words that are ours.
+    pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Events {
+        let bit = |word: &str| EVENTS.iter().position(|event| *event == word).map_or(0, |at| 1 << at);
+        Events(words.into_iter().map(bit).fold(0, |all, bit| all | bit))
+    }
+
+    pub fn has(self, event: &str) -> bool {
+        self.0 & Events::of([event]).0 != 0
+    }
+
+    pub fn words(self) -> Vec<&'static str> {
+        EVENTS.into_iter().filter(|event| self.has(event)).collect()
+    }
+
+    fn and(self, other: Events) -> Events {
+        Events(self.0 | other.0)
+    }
+}
+
+/// A notice's id: of its message, and of its deliveries.
+type NoticeId = [u8; 12];
+
+/// What agents want to hear, by name; in the ledger.
+const WANTED: Table<(Name,), Events> = Table::new(64);
+/// What the agent wants in its mailbox.
+const BY_MAIL: Table<(), Events> = Table::new(106);
+/// What the ledger was told last that the agent wants.
+const TOLD: Table<(), Events> = Table::new(107);
+/// Messages that are not written yet, by the time they are taken up again.
+const WAITING: Table<(Timestamp, NoticeId), Notice> = Table::new(108);
+
+/// A message to be written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    pub body: String,
+    since: Timestamp,
+    attempts: u32,
+}
+impl Row for Notice {}
+
+/// An agent wants to hear of these from now on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Want {
+    pub name: Name,
+    pub events: Events,
+}
+
+impl Operation for Want {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "want";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if self.events == Events::default() {
+            WANTED.delete(turn, &(self.name,));
+            return Ok(());
+        }
+        Ok(WANTED.put(turn, &(self.name,), &self.events)?)
+    }
+}
+
+/// What an operation of the ledger tells, of which row and to whom.
+struct Told {
+    event: &'static str,
+    of: Id,
+    to: Name,
+    at: Timestamp,
+    /// Its name in the body, and itself.
+    subject: (&'static str, Value),
+}
+
+/// Tells who wants to know what came of an envelope.
+pub fn tell(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<()> {
+    let Answer::Done(done) = answer else { return Ok(()) };
+    let Some(told) = told(turn, envelope, done)? else { return Ok(()) };
+    if !WANTED.get(turn, &(told.to.clone(),))?.is_some_and(|events| events.has(told.event)) {
+        return Ok(());
+    }
+    let did = did_of(&turn.settings.brand, &told.to);
+    let Ok(bytes) = parse_did(&turn.settings.brand, &did) else { return Ok(()) };
+    let mut id = NoticeId::default();
+    let hash = sha256_of(&[b"ledger notice/", told.event.as_bytes(), &told.of]);
+    id.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+    let (name, subject) = told.subject;
+    let body = json!({ "event": told.event, "timestamp": told.at.to_micros_text(), name: subject }).to_string();
+    turn.send(actor_id(&bytes), &Tell { id, event: told.event.to_owned(), body })
+}
+
+fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Option<Told>> {
+    let brand = &turn.settings.brand;
+    Ok(match (&envelope.content, done) {
+        (Content::Transfer(transfer), Done::Transfer(id, row)) if matches!(row.outcome, Outcome::Settled { .. }) => {
+            let subject = json!({ "id": id_text(id), "from_did": transfer.from, "to_did": transfer.to,
+                "amount_micro": transfer.amount, "status": "settled", "settled_at": row.at.to_micros_text() });
+            let to = name_of(brand, &transfer.to).unwrap_or_default().to_owned();
+            Some(Told { event: "transfer.settled", of: *id, to, at: row.at, subject: ("transfer", subject) })
+        }
+        (Content::Hire(asked), Done::Hire(id, hire)) => {
+            let subject = json!({ "id": id_text(id), "capability_id": id_text(&hire.listing),
+                "capability": asked.capability, "requester_did": asked.requester, "provider_did": asked.provider,
+                "escrow_id": id_text(&hire.escrow), "price_micro": hire.price, "state": hire.state.as_str(),
+                "delivery_deadline_at": hire.deadline.to_micros_text() });
+            let to = hire.provider.clone();
+            Some(Told { event: "hire.created", of: *id, to, at: hire.created, subject: ("hire", subject) })
+        }
+        (Content::Claim(_), Done::Receipt(id, receipt)) => {
+            let Some(escrow_id) = receipt.escrow else { return Ok(None) };
+            let Some(hire) = ESCROWS.get(turn, &(escrow_id,))?.and_then(|escrow| escrow.hire) else { return Ok(None) };
+            let mut subject = receipt_subject(brand, id, receipt);
+            subject["hire_id"] = json!(id_text(&hire));
+            let (to, at) = (receipt.from.clone(), receipt.claimed);
+            Some(Told { event: "hire.claimed", of: *id, to, at, subject: ("receipt", subject) })
+        }
+        (Content::Acceptance(_), Done::Receipt(id, receipt)) if receipt.state == ReceiptState::Disputed => {
+            let subject = receipt_subject(brand, id, receipt);
+            let at = receipt.answer.as_ref().map_or(receipt.claimed, |answer| answer.at);
+            let to = receipt.to.clone();
+            Some(Told { event: "receipt.disputed", of: *id, to, at, subject: ("receipt", subject) })
+        }
+        _ => None,
+    })
+}
+
+/// A receipt without its texts: those are read by its id.
+fn receipt_subject(brand: &str, id: &Id, receipt: &Receipt) -> Value {
+    json!({ "id": id_text(id), "escrow_id": receipt.escrow.as_ref().map(id_text), "task_id": receipt.task,
+        "from_did": did_of(brand, &receipt.from), "to_did": did_of(brand, &receipt.to),
+        "work_hash": encode_hex(&receipt.work_hash), "state": receipt.state.as_str(),
+        "acceptance_deadline_at": receipt.deadline.to_millis_text() })
+}
+
+/// The ledger tells an agent something.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Tell {
+    pub id: NoticeId,
+    pub event: String,
+    /// JSON.
+    pub body: String,
+}
+
+impl Operation for Tell {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "ledger_tell";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if record::active(turn)?.is_none() {
+            return Ok(());
+        }
+        let subject = webhook::Subject::Told { event: self.event.clone(), body: self.body.clone() };
+        webhook::enqueue_as(turn, self.id, &subject)?;
+        if !BY_MAIL.get(turn, &())?.unwrap_or_default().has(&self.event) {
+            return Ok(());
+        }
+        if WAITING.scan(turn, &WAITING.range(), Direction::Ascending, MAX_WAITING)?.len() < MAX_WAITING {
+            take_up(turn, self.id, Notice { body: self.body, since: turn.now, attempts: 0 })?;
+        }
+        plan(turn)
+    }
+}
+
+/// Wishes for a message to be written, and writes down when to look again.
+fn take_up(turn: &mut Turn<'_>, id: NoticeId, mut notice: Notice) -> Result<()> {
+    let wait = FIRST_WAIT.checked_shl(notice.attempts.min(8)).unwrap_or(HOUR).min(HOUR);
+    notice.attempts = notice.attempts.saturating_add(1);
+    let due = turn.now.plus(wait);
+    WAITING.put(turn, &(due, id), &notice)?;
+    turn.reach_out(format!("{NOTICE}/{}-{}", due.0, encode_hex(&id)));
+    Ok(())
+}
+
+fn plan(turn: &mut Turn<'_>) -> Result<()> {
+    match WAITING.first(turn, &WAITING.range())? {
+        Some(((due, _), _)) => turn.schedule(TIMER, due.max(turn.now), &TakeUp),
+        None => turn.cancel(TIMER),
+    }
+}
+
+/// Takes messages up again that are still not written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TakeUp;
+
+impl Operation for TakeUp {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "ledger_take_up_notices";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let over = WAITING.between(&(), &(turn.now.plus(1),));
+        for (key, notice) in WAITING.scan(turn, &over, Direction::Ascending, AT_ONCE)? {
+            WAITING.delete(turn, &key);
+            if turn.now.since(notice.since) < PATIENCE {
+                take_up(turn, key.1, notice)?;
+            }
+        }
+        plan(turn)
+    }
+}
+
+/// A message that waits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadNotice {
+    pub due: Timestamp,
+    pub id: NoticeId,
+}
+
+impl Query for ReadNotice {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "ledger_notice";
+    type Reply = Option<Notice>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Notice>> {
+        Ok(WAITING.get(view, &(self.due, self.id))?)
+    }
+}
+
+/// A message was written, or never will be.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Written {
+    pub due: Timestamp,
+    pub id: NoticeId,
+}
+
+impl Operation for Written {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "ledger_notice_written";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        WAITING.delete(turn, &(self.due, self.id));
+        plan(turn)
+    }
+}
+
+/// Writes the message that waits under `key`. After a failure the timer asks again.
+pub async fn write(rt: &dyn Runtime, agent: &ActorId, key: &str) -> Result<()> {
+    let parse = || {
+        let (due, id) = key.rsplit_once('-')?;
+        Some((Timestamp(due.parse().ok()?), decode_hex_array("id", id).ok()?))
+    };
+    let Some((due, id)) = parse() else { return Ok(()) };
+    let actor = agent.name.as_str();
+    let Some(notice) = runtime::query(rt, actor, &ReadNotice { due, id }).await? else { return Ok(()) };
+    let written = match append(rt, actor, id, &notice.body).await? {
+        None => true,
+        Some(append) => match runtime::call(rt, actor, &append).await {
+            Ok(Appended::KeysChanged) => false,
+            Ok(_) => true,
+            // Whom the recipient does not admit writes nothing.
+            Err(error) if error.code == ErrorCode::NotFound => true,
+            Err(error) => return Err(error),
+        },
+    };
+    match written {
+        true => runtime::call(rt, actor, &Written { due, id }).await,
+        false => Err(Error::unavailable("the recipient's keys changed")),
+    }
+}
+
+/// The message of the deployment's own agent; `None` when there is no such agent, or nobody to write to.
+async fn append(rt: &dyn Runtime, actor: &str, id: NoticeId, text: &str) -> Result<Option<Append>> {
+    let (Some(own), Some(to)) = (provider::own(rt).await?, runtime::query(rt, actor, &ReadPublic).await?) else {
+        return Ok(None);
+    };
+    let nonce = custody::nonce(rt);
+    let secrets = SenderSecrets { signing: &own.held.signing, encryption: &own.held.encryption };
+    let at = rt.now().to_millis_text();
+    let made =
+        server_message::make(secrets, &own.did, &to.did, &to.encryption, &at, &nonce, text).map_err(Error::internal)?;
+    let body = Body {
+        ciphertext: decode_base64("ciphertext", &made.ciphertext)?,
+        nonce,
+        signature: decode_base64("signature", &made.signature)?,
+        envelope: Some(made.envelope),
+        sender_signing: own.signing,
+        sender_encryption: own.encryption,
+    };
+    Ok(Some(Append {
+        local: id,
+        from: record::did_of(wire::actor_of(&rt.environment().settings, &own.did).unwrap_or_default().as_str())?,
+        body,
+        content_type: Some("application/json".to_owned()),
+        message_type: Some(MESSAGE_TYPE.to_owned()),
+        thread_id: None,
+        reply_to: None,
+        ttl: TTL,
+        expected_version: Some(to.version),
+        opens_session: false,
+        origin: Origin::Proved,
+        proves: None,
+    }))
+}
+
+/// What the agent wants in its mailbox, from now on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetNotices {
+    pub events: Events,
+}
+
+impl Operation for SetNotices {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "ledger_set_notices";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        record::active(turn)?.ok_or_else(record::gone)?;
+        BY_MAIL.put(turn, &(), &self.events)?;
+        changed(turn)
+    }
+}
+
+/// What the agent wants in its mailbox.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadNotices;
+
+impl Query for ReadNotices {
+    const ACTOR: Kind = Kind::Agent;
+    const NAME: &'static str = "ledger_notices";
+    type Reply = Events;
+
+    fn run(self, view: &View<'_>) -> Result<Events> {
+        Ok(BY_MAIL.get(view, &())?.unwrap_or_default())
+    }
+}
+
+/// Tells the ledger when what the agent wants in all became something else.
+pub fn changed(turn: &mut Turn<'_>) -> Result<()> {
+    let wanted = wanted(turn)?;
+    if TOLD.get(turn, &())?.unwrap_or_default() == wanted {
+        return Ok(());
+    }
+    TOLD.put(turn, &(), &wanted)?;
+    let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
+    let name = name_of(&turn.settings.brand, &did).unwrap_or_default().to_owned();
+    turn.send(ACTOR, &Want { name, events: wanted })
+}
+
+fn wanted(view: &(impl Read + ?Sized)) -> Result<Events> {
+    let hooks = webhook::all(view)?;
+    let by_hook = hooks.iter().flat_map(|(_, hook)| hook.events.iter().map(String::as_str));
+    Ok(Events::of(by_hook).and(BY_MAIL.get(view, &())?.unwrap_or_default()))
+}
+
+/// Forgets what the agent wanted and what waits, for a registration that ends.
+pub fn ended(turn: &mut Turn<'_>) -> Result<()> {
+    BY_MAIL.delete(turn, &());
+    for (key, _) in WAITING.scan(turn, &WAITING.range(), Direction::Ascending, MAX_WAITING)? {
+        WAITING.delete(turn, &key);
+    }
+    turn.cancel(TIMER)?;
+    changed(turn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_told_apart_by_their_words() {
+        let some = Events::of(["hire.claimed", "message", "transfer.settled"]);
+        assert_eq!(some.words(), ["hire.claimed", "transfer.settled"]);
+        assert!(some.has("hire.claimed") && !some.has("hire.created") && !some.has("message"));
+        assert_eq!(Events::of(EVENTS).words(), EVENTS);
+        assert_eq!(Events::of([]), Events::default());
+    }
+}

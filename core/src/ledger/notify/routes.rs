@@ -1,0 +1,61 @@
+//! What an agent wants of the ledger in its mailbox. Its webhooks say themselves what they want.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{EVENTS, Events, ReadNotices, SetNotices};
+use crate::http::{Cx, Response, Route, handler};
+use crate::ledger::provider::ReadOwn;
+use crate::{Error, Result, ledger, runtime};
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/v1/agent/ledger-notices", handler!(read))
+        .agent()
+        .extension()
+        .returns::<NoticesBody>()
+        .summary("What the ledger tells the caller by messages of this deployment's own agent."),
+    Route::put("/v1/agent/ledger-notices", handler!(set))
+        .agent()
+        .extension()
+        .accepts::<WantedNotices>()
+        .returns::<NoticesBody>()
+        .summary("Have the ledger write to the caller's mailbox; an empty list ends it."),
+];
+
+/// What to tell.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct WantedNotices {
+    /// Any of `hire.created`, `hire.claimed`, `receipt.disputed` and `transfer.settled`.
+    pub events: Vec<String>,
+}
+
+/// What is told.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NoticesBody {
+    pub events: Vec<&'static str>,
+    /// All that there are.
+    pub known: [&'static str; 4],
+}
+
+fn body(events: Events) -> Result<Response> {
+    Response::json(&NoticesBody { events: events.words(), known: EVENTS })
+}
+
+async fn read(cx: Cx) -> Result<Response> {
+    let actor = cx.caller.agent()?.actor.as_str();
+    body(runtime::query(&*cx.rt, actor, &ReadNotices).await?)
+}
+
+async fn set(cx: Cx) -> Result<Response> {
+    let wanted: WantedNotices = cx.json()?;
+    if wanted.events.iter().any(|event| !EVENTS.contains(&event.as_str())) {
+        return Err(Error::bad_request(format!("`events` must be some of {}.", EVENTS.join(", "))));
+    }
+    let events = Events::of(wanted.events.iter().map(String::as_str));
+    if events != Events::default() && runtime::query(&*cx.rt, ledger::ACTOR, &ReadOwn).await?.is_none() {
+        return Err(Error::conflict("This deployment has no agent of its own that could write; use a webhook."));
+    }
+    let actor = cx.caller.agent()?.actor.as_str();
+    runtime::call(&*cx.rt, actor, &SetNotices { events }).await?;
+    body(events)
+}

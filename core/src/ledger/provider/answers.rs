@@ -1,0 +1,197 @@
+//! What the services answer: at most 280 characters of JSON, members in the order of existing providers (spec ledger 16.1,
+//! 16.2; conflict C-25). They say what the public endpoints say at that moment; where those know nothing, so do they.
+
+use std::sync::Arc;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use super::SERVICES;
+use crate::http::{Body, Cx};
+use crate::ledger::envelope::MAX_TEXT;
+use crate::runtime::Runtime;
+use crate::{Error, Result};
+
+/// Members in their order.
+type Fields = Vec<(&'static str, Value)>;
+/// Drivers of a forecast that are named.
+const DRIVERS: usize = 3;
+/// Characters of what was asked that an error repeats.
+const REPEATED: usize = 64;
+
+/// The answer to an input. An error is a fault of ours that may pass; what is wrong with the input is an answer.
+pub(super) async fn answer(rt: &Arc<dyn Runtime>, capability: &str, input: Option<&str>) -> Result<String> {
+    let brand = &rt.environment().settings.brand;
+    let service = SERVICES.iter().find(|service| service.slug(brand) == capability);
+    let fields = match (input_of(input), service.map(|service| service.word)) {
+        (Err(error), _) => error,
+        (Ok(input), Some("block_check")) => block_check(rt, &input).await?,
+        (Ok(input), Some("risk_forecast")) => risk_forecast(rt, &input).await?,
+        (Ok(_), _) => said("this provider has no such service"),
+    };
+    Ok(fitted(fields))
+}
+
+fn said(error: &str) -> Fields {
+    vec![("error", json!(error))]
+}
+
+/// The input as an object.
+fn input_of(text: Option<&str>) -> Result<Value, Fields> {
+    let value: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
+    value.filter(Value::is_object).ok_or_else(|| said("input is not JSON"))
+}
+
+/// A text member without white space around it; `None` when nothing is left.
+fn text(input: &Value, name: &str) -> Option<String> {
+    let text = input.get(name)?.as_str()?.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Two upper-case letters, however they were written.
+fn country(input: &Value) -> Option<Result<String, Fields>> {
+    let code = text(input, "country")?.to_uppercase();
+    let fits = code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase());
+    Some(if fits { Ok(code) } else { Err(said("country must be two letters")) })
+}
+
+async fn block_check(rt: &Arc<dyn Runtime>, input: &Value) -> Result<Fields> {
+    let (Some(domain), Some(country)) = (text(input, "domain"), country(input)) else {
+        return Ok(said("domain or country missing"));
+    };
+    let (domain, country) = match country {
+        Ok(country) => (domain.to_lowercase(), country),
+        Err(error) => return Ok(error),
+    };
+    let query = format!("domain={}&country={country}", utf8_percent_encode(&domain, NON_ALPHANUMERIC));
+    let known = match asked(rt, "/v1/accessibility/check", &query).await? {
+        Ok(known) => known,
+        Err(status) => return Ok(said(&format!("HTTP {status} for {} in {country}", cut(&domain)))),
+    };
+    let of = |name: &str| known.get(name).cloned().unwrap_or(Value::Null);
+    Ok(vec![
+        ("accessible", of("accessible")),
+        ("status", of("status")),
+        ("domain", json!(domain)),
+        ("country", json!(country)),
+        ("confidence", of("confidence")),
+        ("samples", of("samples")),
+    ])
+}
+
+async fn risk_forecast(rt: &Arc<dyn Runtime>, input: &Value) -> Result<Fields> {
+    let country = match country(input) {
+        None => return Ok(said("country missing")),
+        Some(Err(error)) => return Ok(error),
+        Some(Ok(country)) => country,
+    };
+    let known = match asked(rt, &format!("/v1/forecast/{country}/7day"), "").await? {
+        Ok(known) => known,
+        Err(status) => return Ok(said(&format!("HTTP {status} for {country}"))),
+    };
+    let of = |pointer: &str| known.pointer(pointer).cloned().unwrap_or(Value::Null);
+    let drivers = match of("/summary/key_drivers") {
+        Value::Array(drivers) => Value::Array(drivers.into_iter().take(DRIVERS).collect()),
+        _ => Value::Null,
+    };
+    Ok(vec![
+        ("country", json!(country)),
+        ("max_risk", of("/summary/max_risk")),
+        ("max_risk_day", of("/summary/max_risk_day")),
+        ("avg_risk", of("/summary/avg_risk")),
+        ("key_drivers", drivers),
+        ("confidence", of("/confidence")),
+        ("model", of("/model_version")),
+    ])
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(REPEATED).collect()
+}
+
+/// What one of our endpoints answers, or the status of a refusal. A fault of ours is an error.
+async fn asked(rt: &Arc<dyn Runtime>, path: &str, query: &str) -> Result<Result<Value, u16>> {
+    let response = Box::pin(Cx::ask_ourselves(rt.clone(), path, query)).await?;
+    let Body::Bytes(body) = &response.body else { return Err(Error::internal(format!("{path} is a stream"))) };
+    match response.status.as_u16() {
+        200 => serde_json::from_slice(body).map(Ok).map_err(Error::internal),
+        status @ 400..=499 => Ok(Err(status)),
+        status => Err(Error::unavailable(format!("{path} answered {status}"))),
+    }
+}
+
+/// The JSON, without the last members where it is too long for a claim.
+fn fitted(mut fields: Fields) -> String {
+    loop {
+        // Names have nothing to escape.
+        let members: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let text = format!("{{{}}}", members.join(","));
+        if text.chars().count() <= MAX_TEXT || fields.pop().is_none() {
+            return text;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::testing::TestRuntime;
+
+    fn ask(capability: &str, input: Option<&str>) -> String {
+        let rt: Arc<dyn Runtime> = TestRuntime::start(&[]);
+        answer(&rt, capability, input).now_or_never().expect("nothing waits in tests").unwrap()
+    }
+
+    /// Ruling ledger 23, conflict C-25.
+    #[test]
+    fn what_was_never_measured_is_unknown_and_members_stand_in_the_order_of_existing_providers() {
+        let lower = ask("svc.block_check", Some(r#"{"domain":" Example.ORG ","country":" it "}"#));
+        assert_eq!(
+            lower,
+            r#"{"accessible":null,"status":"unknown","domain":"example.org","country":"IT","confidence":0.0,"samples":0}"#
+        );
+        let risk = ask("svc.risk_forecast", Some(r#"{"country":"ir"}"#));
+        let places = ["country", "max_risk", "max_risk_day", "avg_risk", "key_drivers", "confidence", "model"];
+        let found: Vec<usize> = places.iter().map(|name| risk.find(&format!("\"{name}\":")).unwrap()).collect();
+        assert!(found.is_sorted(), "{risk}");
+        let risk: Value = serde_json::from_str(&risk).unwrap();
+        assert_eq!(
+            (&risk["country"], &risk["key_drivers"], &risk["confidence"]),
+            (&json!("IR"), &json!([]), &json!(0.0))
+        );
+        assert!(risk["model"].as_str().is_some_and(|model| !model.is_empty()), "{risk}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_input_is_an_answer() {
+        let long = "x".repeat(300);
+        for (capability, input, error) in [
+            ("svc.block_check", None, "input is not JSON"),
+            ("svc.block_check", Some("[1]"), "input is not JSON"),
+            ("svc.block_check", Some(r#"{"domain":"a.org"}"#), "domain or country missing"),
+            ("svc.block_check", Some(r#"{"domain":"  ","country":"IT"}"#), "domain or country missing"),
+            ("svc.block_check", Some(r#"{"domain":"a.org","country":"ITA"}"#), "country must be two letters"),
+            ("svc.block_check", Some(r#"{"domain":"a.org","country":"1T"}"#), "country must be two letters"),
+            ("svc.block_check", Some(r#"{"domain":"a b","country":"IT"}"#), "HTTP 400 for a b in IT"),
+            ("svc.risk_forecast", Some("{}"), "country missing"),
+            ("svc.risk_forecast", Some(r#"{"country":"zz"}"#), "HTTP 404 for ZZ"),
+            ("svc.other", Some("{}"), "this provider has no such service"),
+        ] {
+            assert_eq!(ask(capability, input), json!({ "error": error }).to_string(), "{capability} {input:?}");
+        }
+        let input = json!({ "domain": long, "country": "IT" }).to_string();
+        assert!(ask("svc.block_check", Some(&input)).chars().count() <= MAX_TEXT);
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_loses_its_last_members_and_stays_json() {
+        let fields = vec![("a", json!("x".repeat(200))), ("b", json!("é".repeat(60))), ("c", json!("y".repeat(40)))];
+        let text = fitted(fields);
+        assert!(text.chars().count() <= MAX_TEXT);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert!(value.get("b").is_some() && value.get("c").is_none());
+        assert_eq!(fitted(vec![("a", json!("x".repeat(300)))]), "{}");
+    }
+}

@@ -1,0 +1,191 @@
+//! The deployment's own provider: an agent whose keys the service holds, that lists [`SERVICES`] and answers every hire of
+//! them at once from what the deployment knows (spec ledger 16; rulings ledger 23 and 24).
+//!
+//! Its private keys are sealed in its agent's row as those of every agent whose keys the service holds; the ledger knows its
+//! name and nothing secret. A hire of it leaves a row in [`WAITING`], and the wish to answer it ([`fulfil`]): the answer is
+//! looked up and signed outside of any operation. Until the hire is claimed a timer asks again, so a hire reaches `claimed`
+//! whatever is lost on the way; its acceptance or the timeout of that completes it.
+//!
+//! Table numbers: 60 and 61.
+
+mod answers;
+mod fulfil;
+mod keys;
+mod services;
+pub mod session;
+
+use serde::{Deserialize, Serialize};
+
+use super::book;
+use super::envelope::{Content, Envelope};
+use super::hire::{HIRES, Hire, HireState};
+use super::rows::{ESCROWS, EscrowState, Id, Name, id_text};
+use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::kv::{Direction, Read, Row, Table};
+use crate::time::SECOND;
+use crate::{Result, Timestamp};
+
+pub use fulfil::fulfil;
+pub use keys::{Own, agent_name, check_free, is_own_agent, own};
+pub use services::{SERVICES, Service, list};
+
+/// Counts changes of [`SERVICES`]: another one has them listed anew at the next start.
+pub const REVISION: u32 = 1;
+/// What stands before the slash in the keys of wishes to answer a hire ([`Turn::reach_out`]).
+pub const HIRE: &str = "hire";
+/// Key of the timer that asks again.
+const TIMER: &str = "own hires";
+/// First and longest wait before a hire is taken up again, in microseconds; each is twice the one before.
+const FIRST_WAIT: i64 = 5 * SECOND;
+const LAST_WAIT: i64 = 60 * SECOND;
+/// Hires that one run of the timer takes up.
+const AT_ONCE: usize = 20;
+
+/// The name of the provider's DID.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Provider {
+    name: Name,
+}
+impl Row for Provider {}
+
+/// A hire that nobody answered yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Waiting {
+    /// How often it was taken up.
+    attempts: u32,
+}
+impl Row for Waiting {}
+
+const PROVIDER: Table<(), Provider> = Table::new(60);
+/// By the time at which they are taken up again.
+const WAITING: Table<(Timestamp, Id), Waiting> = Table::new(61);
+
+/// Whether a name is the provider's.
+pub fn is_own(space: &(impl Read + ?Sized), name: &str) -> Result<bool> {
+    Ok(PROVIDER.get(space, &())?.is_some_and(|provider| provider.name == name))
+}
+
+/// The provider's name, once there is one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadOwn;
+
+impl Query for ReadOwn {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "own_provider";
+    type Reply = Option<Name>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Name>> {
+        Ok(PROVIDER.get(view, &())?.map(|provider| provider.name))
+    }
+}
+
+/// Makes an agent the provider, where there is none.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Adopt {
+    pub name: Name,
+}
+
+impl Operation for Adopt {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "adopt_provider";
+    /// The name of the provider there is.
+    type Reply = Name;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Name> {
+        if let Some(provider) = PROVIDER.get(turn, &())? {
+            return Ok(provider.name);
+        }
+        PROVIDER.put(turn, &(), &Provider { name: self.name.clone() })?;
+        Ok(self.name)
+    }
+}
+
+/// A hire of the provider was made: it is answered as soon as it is durable, and looked after until it is claimed.
+pub fn hired(turn: &mut Turn<'_>, id: &Id, hire: &Hire) -> Result<()> {
+    if hire.own {
+        take_up(turn, id, 0)?;
+        plan(turn)?;
+    }
+    Ok(())
+}
+
+/// Wishes for an answer, and writes down when to look again.
+fn take_up(turn: &mut Turn<'_>, id: &Id, attempts: u32) -> Result<()> {
+    let wait = FIRST_WAIT.checked_shl(attempts.min(8)).unwrap_or(LAST_WAIT).min(LAST_WAIT);
+    WAITING.put(turn, &(turn.now.plus(wait), *id), &Waiting { attempts: attempts.saturating_add(1) })?;
+    turn.reach_out(format!("{HIRE}/{}", id_text(id)));
+    Ok(())
+}
+
+fn plan(turn: &mut Turn<'_>) -> Result<()> {
+    match WAITING.first(turn, &WAITING.range())? {
+        Some(((due, _), _)) => turn.schedule(TIMER, due.max(turn.now), &TakeUp),
+        None => turn.cancel(TIMER),
+    }
+}
+
+/// Takes hires up again that are still not claimed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TakeUp;
+
+impl Operation for TakeUp {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "take_up_own_hires";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let over = WAITING.between(&(), &(turn.now.plus(1),));
+        for (key, Waiting { attempts }) in WAITING.scan(turn, &over, Direction::Ascending, AT_ONCE)? {
+            WAITING.delete(turn, &key);
+            if is_open(turn, &key.1)? {
+                take_up(turn, &key.1, attempts)?;
+            }
+        }
+        plan(turn)
+    }
+}
+
+/// Whether a hire waits for a claim and may still get one.
+fn is_open(space: &impl Read, id: &Id) -> Result<bool> {
+    let requested = HIRES.get(space, &(*id,))?.filter(|hire| hire.state == HireState::Requested);
+    let Some(hire) = requested else { return Ok(false) };
+    Ok(ESCROWS.get(space, &(hire.escrow,))?.is_some_and(|escrow| escrow.state == EscrowState::Open))
+}
+
+/// What the provider is asked by a hire; `None` when it is asked nothing, or cannot answer now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadTask {
+    pub id: Id,
+}
+
+/// The answer to [`ReadTask`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The slug.
+    pub capability: String,
+    pub requester: Name,
+    pub escrow: Id,
+    pub input: Option<String>,
+    /// When the escrow is over, were the ledger never frozen again.
+    pub deadline: Timestamp,
+}
+
+impl Query for ReadTask {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "own_task";
+    type Reply = Option<Task>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Task>> {
+        let book = book::read(view)?;
+        if book.frozen_since.is_some() || !is_open(view, &self.id)? {
+            return Ok(None);
+        }
+        let Some(hire) = HIRES.get(view, &(self.id,))?.filter(|hire| hire.own) else { return Ok(None) };
+        let Some(escrow) = ESCROWS.get(view, &(hire.escrow,))? else { return Ok(None) };
+        let request = Envelope::read(&view.settings.brand, &hire.request.canonical).map(|envelope| envelope.content);
+        let Some(Content::Hire(request)) = request else { return Ok(None) };
+        let deadline = escrow.due().plus(book::frozen_for(&book, view.now));
+        let Hire { requester, escrow, .. } = hire;
+        Ok(Some(Task { capability: request.capability, requester, escrow, input: request.input, deadline }))
+    }
+}

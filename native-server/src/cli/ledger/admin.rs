@@ -1,0 +1,172 @@
+//! `heliograph ledger grant`, `freeze`, `cap`, `freeze-all`, `release` and `refund`: actions that an admin key signs here
+//! (spec ledger 14; ruling ledger 35).
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+use heliograph_core::ledger::json as canonical;
+use heliograph_core::time::MINUTE;
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use super::key::{AdminKey, text};
+use crate::cli::args::Common;
+use crate::cli::client::Client;
+use crate::clock;
+
+/// How long a signed action may be sent, in microseconds: it is sent at once.
+const LIFE: i64 = 2 * MINUTE;
+
+/// Who does it, and why.
+#[derive(Debug, Args)]
+pub struct By {
+    /// File of an admin key, as `ledger admin-key add` makes it.
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// Kept with the action.
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Act {
+    /// Give new credit to a wallet, which is made where there is none.
+    Grant {
+        did: String,
+        /// Micro-credits; a credit has 1,000,000.
+        micro: u64,
+        #[command(flatten)]
+        by: By,
+    },
+    /// Keep a wallet from paying.
+    Freeze {
+        did: String,
+        /// Let it pay again.
+        #[arg(long)]
+        undo: bool,
+        #[command(flatten)]
+        by: By,
+    },
+    /// Give a wallet other caps, or say whom it may pay.
+    Cap {
+        did: String,
+        /// Most that leaves it in 24 hours, in micro-credits.
+        #[arg(long, value_name = "MICRO")]
+        daily: Option<u64>,
+        /// Most of one payment, in micro-credits.
+        #[arg(long, value_name = "MICRO")]
+        per_tx: Option<u64>,
+        /// It may pay these alone; may be repeated.
+        #[arg(long, value_name = "DID")]
+        allow: Vec<String>,
+        /// It may pay anybody again.
+        #[arg(long, conflicts_with = "allow")]
+        allow_anybody: bool,
+        #[command(flatten)]
+        by: By,
+    },
+    /// Stop every outflow of the whole ledger.
+    FreezeAll {
+        /// Let the ledger work again.
+        #[arg(long)]
+        undo: bool,
+        /// Whether the faucet gives to anybody; as it was without this.
+        #[arg(long, value_parser = ["on", "off"])]
+        faucet: Option<String>,
+        #[command(flatten)]
+        by: By,
+    },
+    /// Pay an escrow out, whatever holds it.
+    Release {
+        escrow: String,
+        #[command(flatten)]
+        by: By,
+    },
+    /// Give an escrow back, whatever holds it.
+    Refund {
+        escrow: String,
+        #[command(flatten)]
+        by: By,
+    },
+}
+
+impl Act {
+    /// The path, the word of the action, its members, and by whom.
+    fn parts(&self) -> (&'static str, &'static str, Value, &By) {
+        match self {
+            Act::Grant { did, micro, by } => {
+                ("/v1/pay/admin/grant", "grant", json!({ "did": did, "amount_micro": micro }), by)
+            }
+            Act::Freeze { did, undo, by } => {
+                ("/v1/pay/admin/freeze", "freeze", json!({ "did": did, "frozen": !undo }), by)
+            }
+            Act::Cap { did, daily, per_tx, allow, allow_anybody, by } => {
+                let allowlist = match (allow_anybody, allow.is_empty()) {
+                    (true, _) => json!("none"),
+                    (false, false) => json!(allow),
+                    (false, true) => Value::Null,
+                };
+                let members = json!({ "did": did, "daily_cap_micro": daily, "per_tx_cap_micro": per_tx,
+                    "allowlist": allowlist });
+                ("/v1/pay/admin/cap", "cap", members, by)
+            }
+            Act::FreezeAll { undo, faucet, by } => {
+                let disabled = faucet.as_ref().map(|faucet| faucet == "off");
+                let members = json!({ "frozen": !undo, "faucet_disabled": disabled });
+                ("/v1/pay/admin/freeze_all", "freeze_all", members, by)
+            }
+            Act::Release { escrow, by } => {
+                ("/v1/pay/escrow/release", "escrow_release", json!({ "escrow_id": escrow }), by)
+            }
+            Act::Refund { escrow, by } => {
+                ("/v1/pay/escrow/refund", "escrow_refund", json!({ "escrow_id": escrow }), by)
+            }
+        }
+    }
+}
+
+pub fn run(common: &Common, act: &Act) -> Result<(), String> {
+    let (path, action, members, by) = act.parts();
+    let key = AdminKey::load(&by.key)?;
+    // The signature is what lets this in: no operator key is needed.
+    let client = Client::open_public(common)?;
+    let health: Value = client.get("/v1/pay/health")?;
+    let brand = text(&health, "schema").split_once("-pay-").map(|(brand, _)| brand).unwrap_or_default();
+    let now = clock::now();
+    let mut nonce = [0; 16];
+    getrandom::fill(&mut nonce).map_err(|error| format!("the operating system gives no randomness: {error}"))?;
+    let mut body = json!({
+        "schema": format!("{brand}-pay-admin-action/v1"),
+        "action": action,
+        "audience": text(&health, "deployment"),
+        "action_nonce": heliograph_core::crypto::encoding::encode_hex(&nonce),
+        "issued_at": now.to_millis_text(),
+        "valid_until_ts": now.plus(LIFE).to_millis_text(),
+        "reason": by.reason,
+    });
+    if let (Value::Object(body), Value::Object(members)) = (&mut body, members) {
+        body.extend(members);
+    }
+    let body = without_nulls(body);
+    let signed = canonical::parse(body.to_string().as_bytes(), canonical::MAX_DEPTH)
+        .and_then(|value| value.canonical())
+        .ok_or("this cannot be signed")?;
+    let sent = json!({ "keyid": key.id(), "signature_base64": key.sign(&signed), "body": body });
+    let answer = client.request(Method::POST, path, Bytes::from(sent.to_string()))?;
+    if answer.status >= 300 {
+        return Err(format!("{} {}: {}", answer.status, text(&answer.body, "reason"), text(&answer.body, "message")));
+    }
+    println!("{}", answer.body);
+    Ok(())
+}
+
+/// Without members that are null, which are in no signature.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            Value::Object(members.into_iter().filter(|(_, value)| !value.is_null()).collect::<Map<_, _>>())
+        }
+        other => other,
+    }
+}
