@@ -47,6 +47,7 @@ pub const ADMIN_KEY: &str = "conformance-admin-key";
 const SETTINGS: &[(&str, &str)] = &[
     ("admin_key", ADMIN_KEY),
     ("publish_interval", "0"),
+    ("pay_reads_seconds", "0"),
     ("effect_wait_ms", "10000"),
     ("agent_per_second", "100000"),
     ("agent_burst", "1000000"),

@@ -6,7 +6,7 @@ use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
     // These are native.
-    if !["--agents", "--incidents", "--large", "--mailbox"].iter().any(|native| args.contains(native)) {
+    if !["--agents", "--incidents", "--large", "--ledger", "--mailbox"].iter().any(|native| args.contains(native)) {
         edge::build::ensure(edge::build::Bundle::Worker)?;
     }
     // The programs that are measured, beside the bench.

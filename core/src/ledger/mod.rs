@@ -11,6 +11,7 @@
 //! | [`pay`], [`escrow`], [`admin`] | transfers and the faucet; escrows; operators |
 //! | [`listing`], [`hire`], [`receipt`] | what providers offer, hires, claims of work and what requesters say |
 //! | [`tally`], [`market`] | counts of each agent's past, questions about the market |
+//! | [`index`] | searches: an actor of its own, which the ledger tells of offers |
 //! | [`keys`] | whose key counts, as agents tell; wallets |
 //! | [`sweep`] | what happens by time |
 //! | [`reads`], [`routes`] | questions, endpoints |
@@ -25,6 +26,7 @@ pub mod client;
 pub mod envelope;
 pub mod escrow;
 pub mod hire;
+pub mod index;
 pub mod json;
 pub mod keys;
 pub mod listing;
@@ -64,8 +66,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<reads::History>(),
     query::<reads::EscrowHistory>(),
     query::<reads::ReadHealth>(),
-    query::<market::Search>(),
     query::<market::ReadListing>(),
+    query::<market::ReadListings>(),
     query::<market::ListingsOf>(),
     query::<market::ReadHire>(),
     query::<market::HiresOf>(),

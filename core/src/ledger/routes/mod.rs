@@ -8,6 +8,7 @@ pub mod market;
 pub mod payments;
 mod proof;
 pub mod receipts;
+mod search;
 pub mod stats;
 
 use http::StatusCode;
