@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::stream::Stream;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{ActorId, Call, Operation, Query, decode};
+use crate::actor::{ActorId, Call, Operation, Query, decode, encode};
 use crate::documents::{self, Document};
 use crate::http::Ready;
 use crate::limits::Buckets;
 use crate::settings::Settings;
+use crate::time::SECOND;
 use crate::{Result, Timestamp, ledger, relay};
 
 /// `Send` natively, nothing on wasm, where futures cannot have it.
@@ -160,8 +162,12 @@ pub struct Environment {
     pub refusals: crate::ledger::reason::Tally,
     /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::http::Cx::kept`].
     pub pages: crate::actor::Memo,
+    /// Keys of who lately signed envelopes of the ledger.
+    pub signers: crate::ledger::keys::Remembered,
     /// The deployment's id, made at first start.
     pub deployment: String,
+    /// Whether replies that may be late are shared ([`late`]): a Worker's isolate does.
+    pub shares_reads: bool,
 }
 
 impl Environment {
@@ -180,7 +186,9 @@ impl Environment {
             search: Default::default(),
             refusals: Default::default(),
             pages: Default::default(),
+            signers: Default::default(),
             deployment,
+            shares_reads: false,
         }
     }
 }
@@ -193,6 +201,35 @@ pub fn call<'a, O: Operation>(rt: &'a dyn Runtime, name: impl Into<String>, oper
 /// Runs a typed query on the actor of that name.
 pub fn query<'a, Q: Query>(rt: &'a dyn Runtime, name: impl Into<String>, query: &Q) -> Reply<'a, Q::Reply> {
     Reply::new(Call::query(name, query).map(|call| rt.query(call)))
+}
+
+/// A reply that may be late, and since when it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Late<T> {
+    pub value: T,
+    pub at: Timestamp,
+}
+
+/// As [`query`] where reading costs nothing. On the edge, where every read is a request to the one object that also decides,
+/// the reply may be one that this isolate got less than `pay_reads_seconds` ago (ruling ledger 14).
+pub async fn late<Q: Query>(rt: &dyn Runtime, name: impl Into<String>, query: &Q) -> Result<Late<Q::Reply>> {
+    let (at, reply) = late_reply(rt, Call::query(name, query)?).await?;
+    Ok(Late { value: decode(&reply)?, at })
+}
+
+async fn late_reply(rt: &dyn Runtime, call: Call) -> Result<(Timestamp, Bytes)> {
+    let (now, environment) = (rt.now(), rt.environment());
+    let seconds = if environment.shares_reads { environment.settings.pay_reads_seconds } else { 0 };
+    let Some(period) = now.0.checked_div_euclid(i64::from(seconds) * SECOND) else {
+        return Ok((now, rt.query(call).await?.into()));
+    };
+    let key = encode(&("late", period, &call))?;
+    if let Some(kept) = environment.pages.get(&key) {
+        return decode::<(Timestamp, Bytes)>(&kept);
+    }
+    let reply = Bytes::from(rt.query(call).await?);
+    environment.pages.put(key, encode(&(now, &reply))?.into());
+    Ok((now, reply))
 }
 
 /// The reply of an actor on its way. Not an `async fn`: those are compiled anew into everybody who waits for one, which

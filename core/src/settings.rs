@@ -172,6 +172,8 @@ settings! {
     pay_writes_per_address: u32 = "0";
     /// Writes of the ledger per minute and signer, once the signature was verified; 0 means no limit.
     pay_writes_per_minute: u32 = "100";
+    /// Seconds that answers about the ledger's market may be old on the edge, at most 30; wallets, transfers, escrows, hires and receipts never are.
+    pay_reads_seconds: u32 = "30";
     /// Grants of the faucet per client address and 24 hours.
     faucet_per_address: u32 = "1000";
     /// Grants of the faucet per day, all together.
@@ -274,6 +276,9 @@ impl Settings {
         }
         if self.channels_per_agent > 1_000 {
             return Err("channels_per_agent must be at most 1000: they are read at once".to_owned());
+        }
+        if self.pay_reads_seconds > 30 {
+            return Err("pay_reads_seconds must be at most 30".to_owned());
         }
         if self.client_seconds == 0 {
             return Err("client_seconds must be at least 1".to_owned());

@@ -73,6 +73,15 @@ impl TestRuntime {
     /// # Panics
     /// When a setting does not exist or cannot have its value.
     pub fn start(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_with(settings, false)
+    }
+
+    /// One that shares replies that may be late, as the isolates of a Worker do.
+    pub fn start_sharing(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_with(settings, true)
+    }
+
+    fn start_with(settings: &[(&str, &str)], shares_reads: bool) -> Arc<TestRuntime> {
         let mut values = Settings::default();
         // What a test does not ask for shall not stand among what it looks at.
         values.first_party_services = false;
@@ -96,8 +105,9 @@ impl TestRuntime {
         let call = Call::operation(deployment::actor().name, &start).unwrap();
         let reply = state.call(&values, &call).unwrap();
         let identity: deployment::Identity = crate::actor::decode(&reply).unwrap();
+        let environment = Environment { shares_reads, ..Environment::new(values, secrets, identity.id) };
         Arc::new_cyclic(|own| TestRuntime {
-            environment: Environment::new(values, secrets, identity.id),
+            environment,
             state: Mutex::new(state),
             own: own.clone(),
             memo: Memo::default(),

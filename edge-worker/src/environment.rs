@@ -57,7 +57,8 @@ pub async fn started(env: &Env) -> Result<Arc<Environment>> {
     let call = Call::operation(deployment::actor().name, &start)?;
     let reply = errand::call(env, &call).await.map_err(|error| refused(error.to_string()))?;
     let identity: deployment::Identity = decode(&reply)?;
-    let environment = Environment::new(Settings::clone(&settings), secrets, identity.id);
+    let mut environment = Environment::new(Settings::clone(&settings), secrets, identity.id);
+    environment.shares_reads = true;
     Ok(STARTED.with(|cell| cell.get_or_init(|| Arc::new(environment)).clone()))
 }
 

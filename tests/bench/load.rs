@@ -56,6 +56,11 @@ impl Plan {
         Plan { requests, fresh: Vec::new(), own: false, status: b"200" }
     }
 
+    /// The same, answered with another status than 200.
+    pub fn expecting(self, status: &'static [u8]) -> Plan {
+        Plan { status, ..self }
+    }
+
     /// One request per connection, with random digits in place of every run of `~`; answered 201.
     pub fn own_posts(base: &str, path: &str, all: impl Iterator<Item = (String, String)>) -> Plan {
         let requests: Vec<_> =
@@ -113,13 +118,39 @@ pub async fn run_until(base: &str, connections: usize, ends: Ends, plan: &Plan, 
         };
         connection(address, plan, number, random, &sent, more)
     });
-    let mut latencies = futures_util::future::join_all(clients).await.concat();
-    let took = start.elapsed().as_secs_f64();
+    let latencies = futures_util::future::join_all(clients).await.concat();
+    outcome(connections, latencies, start.elapsed().as_secs_f64())
+}
+
+/// Sends each request once, so many per second whether or not the ones before were answered; time is taken from when a
+/// request is due, so a server that falls behind is seen.
+pub async fn paced(base: &str, connections: usize, rate: f64, plan: &Plan) -> Outcome {
+    let address = base.trim_start_matches("http://");
+    let (start, next) = (tokio::time::Instant::now(), Cell::new(0));
+    let clients = (0..connections).map(|_| async {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (mut answer, mut latencies) = (Vec::with_capacity(64 << 10), Vec::new());
+        loop {
+            let number = next.replace(next.get() + 1);
+            let Some(request) = plan.requests.get(number) else { return latencies };
+            let due = start + Duration::from_secs_f64(number as f64 / rate);
+            tokio::time::sleep_until(due).await;
+            stream.write_all(request).await.unwrap();
+            read_answer(&mut stream, &mut answer, plan.status).await;
+            latencies.push(u32::try_from(due.elapsed().as_micros()).unwrap_or(u32::MAX));
+        }
+    });
+    let latencies = futures_util::future::join_all(clients).await.concat();
+    outcome(connections, latencies, start.elapsed().as_secs_f64())
+}
+
+fn outcome(connections: usize, mut latencies: Vec<u32>, seconds: f64) -> Outcome {
     latencies.sort_unstable();
     assert!(!latencies.is_empty(), "no answer");
     let answers = latencies.len();
     let at = |share: f64| latencies[((answers - 1) as f64 * share) as usize];
-    Outcome { connections, answers, rate: answers as f64 / took, p50: at(0.5), p99: at(0.99) }
+    Outcome { connections, answers, rate: answers as f64 / seconds, p50: at(0.5), p99: at(0.99) }
 }
 
 /// `sent` counts the requests of all connections.

@@ -44,6 +44,14 @@ fn available_cores() -> usize {
     text.lines().filter(|line| line.starts_with("processor")).count().max(1)
 }
 
+/// Lines that describe the machine, where everything may use every core.
+pub fn describe_shared() -> Vec<String> {
+    let mut lines = describe(&Cores { pinned: false });
+    lines.pop();
+    lines.push("server and generator share the cores".to_owned());
+    lines
+}
+
 /// Lines that describe the machine.
 pub fn describe(cores: &Cores) -> Vec<String> {
     let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();

@@ -4,8 +4,8 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts` and `--probes` measure other
-//! things. The result is
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--probes`, `--ledger` and
+//! `--ledger-edge` measure other things. The result is
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
@@ -17,6 +17,7 @@ mod edge;
 mod imports;
 mod incidents;
 mod large;
+mod ledger;
 mod load;
 mod machine;
 mod mailbox;
@@ -70,6 +71,12 @@ fn main() {
     if args.iter().any(|arg| arg == "--probes") {
         return measure_probes(&args);
     }
+    if args.iter().any(|arg| arg == "--ledger-edge") {
+        return measure_ledger_edge(&args);
+    }
+    if args.iter().any(|arg| arg == "--ledger") {
+        return measure_ledger(&args);
+    }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });
     // Before the generator is pinned: a start may use every core, as it does for anybody.
@@ -89,7 +96,7 @@ fn main() {
 }
 
 /// What the other benches write their results under.
-const HEADINGS: [&str; 7] = [
+const HEADINGS: [&str; 9] = [
     agents::HEADING,
     alerts::HEADING,
     incidents::HEADING,
@@ -97,6 +104,8 @@ const HEADINGS: [&str; 7] = [
     mailbox::HEADING,
     probes::HEADING,
     DIRECTORY,
+    ledger::HEADING,
+    ledger::EDGE_HEADING,
 ];
 /// Written by hand, from what the test in `native-server/tests/directory.rs` prints.
 const DIRECTORY: &str = "\n## Directory\n";
@@ -175,6 +184,34 @@ fn measure_mailbox(args: &[String]) {
     println!("{text}");
     if number == mailbox::MESSAGES {
         write_part(mailbox::HEADING, &text);
+    }
+}
+
+fn measure_ledger(args: &[String]) {
+    let number = |option: &str, full: usize| given(args, option).map_or(full, |number| number.parse().unwrap());
+    let ledger::Plan { agents, transfers, offers } = ledger::FULL;
+    let plan = ledger::Plan {
+        agents: number("--agents", agents),
+        transfers: number("--transfers", transfers),
+        offers: number("--offers", offers),
+    };
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = ledger::run(folder.path(), &plan, &cores);
+    let text = ledger::render(&plan, &measured, &machine::describe(&cores));
+    println!("{text}");
+    if plan == ledger::FULL {
+        write_part(ledger::HEADING, &text);
+    }
+}
+
+fn measure_ledger_edge(args: &[String]) {
+    let seconds = given(args, "--seconds").map_or(ledger::EDGE_SECONDS, |seconds| seconds.parse().unwrap());
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let text = ledger::measure_edge(folder.path(), seconds);
+    println!("{text}");
+    if seconds == ledger::EDGE_SECONDS {
+        write_part(ledger::EDGE_HEADING, &text);
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use heliograph_core::crypto::Secret;
 use heliograph_core::crypto::client::Options;
 use heliograph_tests::client::Client;
-use heliograph_tests::ledger::Operator;
+use heliograph_tests::ledger::{Operator, Party};
 use heliograph_tests::process::built;
 use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, seed, text};
 use heliograph_tests::target::{ADMIN_KEY, Kind, Target};
@@ -181,6 +181,8 @@ fn scene(client: &Client) -> Scene {
     crate::incidents::with_three(client);
     crate::probes::Node::register(client, &json!({ "country": "NO" }));
     Operator::new(client, "grant").act("grant", json!({ "did": ada.did, "amount_micro": 77 })).expect(200);
+    let provider = Party::new(client);
+    provider.act("capability-list", provider.listing("moving.test", 5)).expect(200);
     Scene { ada, bob, sdk, channel, task, key: text(&key, "api_key").to_owned() }
 }
 
@@ -226,6 +228,7 @@ impl Scene {
             (client, &trust),
             (client, &wallet),
             (client, &found),
+            (client, "/v1/pay/capability/search?q=moving"),
             (client, "/v1/relay/peers"),
             (client, "/data/incidents/KE-2023-0001"),
             (client, "/v1/agent/attestations/consensus?country=KE"),

@@ -48,6 +48,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("admin_key", ADMIN_KEY),
     ("first_party_services", "false"),
     ("publish_interval", "0"),
+    ("pay_reads_seconds", "0"),
     ("effect_wait_ms", "10000"),
     ("agent_per_second", "100000"),
     ("agent_burst", "1000000"),

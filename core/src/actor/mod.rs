@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 pub use memo::Memo;
-pub use outbox::{Delivery, OutboxSummary, Receipt, summary as outbox_summary};
+pub use outbox::{Delivery, OutboxSummary, Receipt, send, summary as outbox_summary};
 pub use registry::{Entry, operation, query};
 pub use turn::{Turn, View};
 
@@ -65,10 +65,12 @@ pub enum Kind {
     Probe,
     /// One: who is to hear of which incidents.
     Alert,
+    /// One: what providers offer, in the orders that searches need.
+    Market,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 14] = [
+    pub const ALL: [Kind; 15] = [
         Kind::Agent,
         Kind::Directory,
         Kind::Account,
@@ -83,6 +85,7 @@ impl Kind {
         Kind::Ledger,
         Kind::Probe,
         Kind::Alert,
+        Kind::Market,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -101,6 +104,7 @@ impl Kind {
             Kind::Ledger => "ledger",
             Kind::Probe => "probe",
             Kind::Alert => "alert",
+            Kind::Market => "market",
         }
     }
 
@@ -245,7 +249,8 @@ mod tests {
                 "relay/x",
                 "ledger/x",
                 "probe/x",
-                "alert/x"
+                "alert/x",
+                "market/x"
             ]
         );
         for name in names {

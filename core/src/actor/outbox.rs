@@ -6,8 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ActorId, Call, Turn, View};
-use crate::kv::{Direction, Read, Row, Table};
+use super::{ActorId, Call, Operation, Turn, View};
+use crate::kv::{Direction, Read, Row, Table, Write};
 use crate::time::{DAY, HOUR, SECOND};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
@@ -100,18 +100,33 @@ pub(super) fn backoff(turn: &mut Turn<'_>, attempts: u32) -> i64 {
     half + draw
 }
 
-pub(super) fn enqueue(turn: &mut Turn<'_>, call: Call, on_rejected: Option<Call>) -> Result<()> {
+pub(super) fn enqueue(
+    space: &mut (impl Write + ?Sized),
+    now: Timestamp,
+    call: Call,
+    on_rejected: Option<Call>,
+) -> Result<()> {
     let target = call.actor.to_string();
-    let mut lane = LANES.get(turn, &(target.clone(),))?.unwrap_or_default();
+    let mut lane = LANES.get(space, &(target.clone(),))?.unwrap_or_default();
     lane.last += 1;
-    let message = Message { call, on_rejected, sent: turn.now };
-    MESSAGES.put(turn, &(target.clone(), lane.last), &message)?;
+    let message = Message { call, on_rejected, sent: now };
+    MESSAGES.put(space, &(target.clone(), lane.last), &message)?;
     if lane.due.is_none() {
-        lane.due = Some(turn.now);
-        BY_DUE.put(turn, &(turn.now, target.clone()), &())?;
+        lane.due = Some(now);
+        BY_DUE.put(space, &(now, target.clone()), &())?;
     }
-    LANES.put(turn, &(target,), &lane)?;
+    LANES.put(space, &(target,), &lane)?;
     Ok(())
+}
+
+/// As [`Turn::send`], for code that has the rows of a turn in hand and not the turn.
+pub fn send<O: Operation>(
+    space: &mut (impl Write + ?Sized),
+    now: Timestamp,
+    to: impl Into<String>,
+    operation: &O,
+) -> Result<()> {
+    enqueue(space, now, Call::operation(to, operation)?, None)
 }
 
 pub(super) fn earliest(view: &(impl Read + ?Sized)) -> Result<Option<Timestamp>> {

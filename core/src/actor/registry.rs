@@ -66,6 +66,7 @@ const MODULES: &[&[Entry]] = &[
     crate::attestation::ENTRIES,
     crate::probe::ENTRIES,
     crate::ledger::ENTRIES,
+    crate::ledger::index::ENTRIES,
     crate::directory::ENTRIES,
     crate::directory::search::ENTRIES,
     crate::directory::capabilities::ENTRIES,

@@ -56,8 +56,8 @@ impl<'a> Turn<'a> {
     /// Sends an operation to another actor: delivered at least once, applied exactly once, in the order of sending.
     /// A final refusal by the receiver is dropped; use [`Turn::send_or`] where it matters.
     pub fn send<O: Operation>(&mut self, to: impl Into<String>, operation: &O) -> Result<()> {
-        let call = Call::operation(to, operation)?;
-        outbox::enqueue(self, call, None)
+        let now = self.now;
+        outbox::send(self, now, to, operation)
     }
 
     /// As [`Turn::send`]; when the receiver refuses for good, `on_rejected` runs on this actor.
@@ -69,7 +69,8 @@ impl<'a> Turn<'a> {
     ) -> Result<()> {
         let call = Call::operation(to, operation)?;
         let back = Call::operation(self.actor.name.clone(), on_rejected)?;
-        outbox::enqueue(self, call, Some(back))
+        let now = self.now;
+        outbox::enqueue(self, now, call, Some(back))
     }
 
     /// Runs `operation` on this actor at `due` or soon after. A second schedule under the same key replaces the first.

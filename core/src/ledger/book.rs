@@ -11,7 +11,7 @@ use super::rows::{
     AUDIT, AuditRow, BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, Id, MINUTES, Micro, Name, OUT,
     Signed, WALLETS, Wallet,
 };
-use crate::actor::Turn;
+use crate::actor::{self, Operation, Turn};
 use crate::kv::{Desc, Direction, Read, Write};
 use crate::time::{DAY, MINUTE};
 use crate::{Error, Result, Timestamp};
@@ -236,6 +236,11 @@ impl<'a> Books<'a> {
             _ => wallet.flow.push((minute(at), outflow.amount)),
         }
         Ok(OUT.put(self.space, &(name.to_owned(), Desc(at)), &outflow)?)
+    }
+
+    /// Tells another actor.
+    pub fn send<O: Operation>(&mut self, to: &str, operation: &O) -> Result<()> {
+        actor::send(self.space, self.now, to, operation)
     }
 
     /// Whether a nonce without a row of its own was used.

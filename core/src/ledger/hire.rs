@@ -1,5 +1,7 @@
 //! Hires: a listing taken at its price, with the money set aside in the same step (spec ledger 9.4, 10.4).
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use super::book::{Books, name_of};
@@ -10,7 +12,7 @@ use super::provider;
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{ESCROWS, Escrow, EscrowState, Id, Micro, Name, Signed, Space, id, id_text, parse_id};
 use super::submit::{Done, Submission};
-use super::tally::{self, Ending};
+use super::tally::{self, Ending, Top};
 use crate::kv::{Desc, Row, StoreError, Table, appended};
 use crate::time::HOUR;
 use crate::{Result, Timestamp};
@@ -92,9 +94,18 @@ pub const HIRES: Table<(Id,), Hire> = Table::new(43);
 // By side and state, newest first.
 pub const INCOMING: Table<(Name, u8, Desc<Timestamp>), super::rows::Ref> = Table::new(44);
 pub const OUTGOING: Table<(Name, u8, Desc<Timestamp>), super::rows::Ref> = Table::new(45);
-pub const RECENT: Table<(Desc<Timestamp>,), super::rows::Ref> = Table::new(46);
-/// Providers that earned something, most first.
-pub const BY_EARNINGS: Table<(Desc<Micro>, Name), ()> = Table::new(48);
+/// The newest [`NEWEST`], newest first.
+pub const RECENT: Table<(), Recent> = Table::new(92);
+/// Providers that earned most.
+pub const TOP: Table<(), Top<Name>> = Table::new(91);
+
+/// How many of the newest hires are shown (spec ledger 13.2).
+const NEWEST: usize = 20;
+
+/// Ids of hires.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recent(pub VecDeque<Id>);
+impl Row for Recent {}
 
 /// Hires, in the order of checks of spec ledger 10.4 (ruling ledger 29).
 pub fn hire(books: &mut Books<'_>, by: &Submission<'_>, wanted: &envelope::Hire) -> Ruled<Done> {
@@ -157,7 +168,10 @@ pub fn hire(books: &mut Books<'_>, by: &Submission<'_>, wanted: &envelope::Hire)
 fn begin(books: &mut Books<'_>, id: &Id, hire: &Hire, listing_id: &Id, before: &Listing) -> Result<()> {
     let reference = super::rows::Ref(*id);
     HIRES.put(books.space, &(*id,), hire)?;
-    RECENT.put(books.space, &(Desc(hire.created),), &reference)?;
+    let Recent(mut newest) = RECENT.get(books.space, &())?.unwrap_or_default();
+    newest.push_front(*id);
+    newest.truncate(NEWEST);
+    RECENT.put(books.space, &(), &Recent(newest))?;
     index(books, hire, &reference)?;
     listing::put(books, listing_id, Some(before), &Listing { hires: before.hires + 1, ..before.clone() })?;
     tally::change(books, &hire.provider, |tally| tally.provided.hires += 1)?;
@@ -203,7 +217,6 @@ pub fn advance(books: &mut Books<'_>, id: &Id, to: HireState, at: Timestamp, rat
 fn count(books: &mut Books<'_>, hire: &Hire, ending: Ending, at: Timestamp, rating: u64) -> Result<()> {
     let rated = u64::from(rating > 0);
     let completed = matches!(ending, Ending::Completed(_));
-    let earned = tally::of(books, &hire.provider)?.provided.value;
     let tally = tally::change(books, &hire.provider, |tally| {
         tally.provided.end(ending);
         tally.rating_sum += rating;
@@ -213,8 +226,7 @@ fn count(books: &mut Books<'_>, hire: &Hire, ending: Ending, at: Timestamp, rati
     books.book.market.hires.end(ending);
     if completed {
         books.counts(at)?.value += hire.price;
-        BY_EARNINGS.delete(books.space, &(Desc(earned), hire.provider.clone()));
-        BY_EARNINGS.put(books.space, &(Desc(tally.provided.value), hire.provider.clone()), &())?;
+        tally::rank(books, &TOP, hire.provider.clone(), tally.provided.value)?;
     }
     let Some(before) = LISTINGS.get(books.space, &(hire.listing,))? else { return Ok(()) };
     let listing = Listing {

@@ -5,6 +5,9 @@
 //! changes no key here: whoever has only the API key of an agent cannot spend, and the wallet is frozen until an admin has
 //! looked.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key};
@@ -12,6 +15,39 @@ use super::rows::{AuditRow, KEYS, KeyRow, Micro, Name, WALLETS};
 use super::sweep;
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::{Result, Timestamp};
+
+/// Names of one generation of [`Remembered`].
+const REMEMBERED: usize = 20_000;
+
+/// Rows of keys as they were read last, so that a signature can be verified without asking the ledger first. A row may be
+/// older than the ledger's: whoever submits under such a one is told to verify again.
+#[derive(Debug, Default)]
+pub struct Remembered(Mutex<Generations>);
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: HashMap<Name, KeyRow>,
+    old: HashMap<Name, KeyRow>,
+}
+
+impl Remembered {
+    fn generations(&self) -> MutexGuard<'_, Generations> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn get(&self, name: &str) -> Option<KeyRow> {
+        let generations = self.generations();
+        generations.young.get(name).or_else(|| generations.old.get(name)).cloned()
+    }
+
+    pub fn put(&self, name: &str, row: &KeyRow) {
+        let mut generations = self.generations();
+        if generations.young.len() >= REMEMBERED {
+            generations.old = std::mem::take(&mut generations.young);
+        }
+        generations.young.insert(name.to_owned(), row.clone());
+    }
+}
 
 /// The keys of an agent changed, or it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::book::Books;
 use super::envelope::List;
+use super::index::{self, Forget, Offer};
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{Id, Micro, Name, Ref, Signed, Space, id};
 use super::submit::{Done, Submission};
-use super::tally;
-use crate::kv::{Desc, Direction, Row, Table};
+use super::tally::{self, Top};
+use crate::kv::{Direction, Row, Table};
 use crate::{Result, Timestamp};
 
 /// Highest price of a call (spec ledger 11).
@@ -50,25 +51,29 @@ impl Listing {
 
 pub const LISTINGS: Table<(Id,), Listing> = Table::new(39);
 pub const LISTINGS_OF: Table<(Name, String), Ref> = Table::new(40);
-// Hireable ones, cheapest first, then oldest.
-pub const BY_SLUG: Table<(String, Micro, Timestamp, Id), ()> = Table::new(41);
-pub const BY_PRICE: Table<(Micro, Timestamp, Id), ()> = Table::new(42);
-/// Those that were ever hired, most often first.
-pub const BY_HIRES: Table<(Desc<u64>, Id), ()> = Table::new(47);
+/// Those that were hired most often.
+pub const TOP: Table<(), Top<Id>> = Table::new(90);
 
-/// Writes a listing and its index rows in place of what was there.
-pub fn put(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &Listing) -> Result<()> {
+/// Has the index know what the listing is found by, where that changed.
+fn tell(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &Listing) -> Result<()> {
+    let texts = |of: &Listing| [of.capability.clone(), of.name.clone(), of.description.clone()];
     if let Some(before) = before {
-        BY_SLUG.delete(books.space, &(before.capability.clone(), before.price, before.listed, *id));
-        BY_PRICE.delete(books.space, &(before.price, before.listed, *id));
-        BY_HIRES.delete(books.space, &(Desc(before.hires), *id));
+        let reads_alike = texts(before) == texts(listing);
+        if reads_alike && before.price == listing.price && before.is_hireable() == listing.is_hireable() {
+            return Ok(());
+        }
+        if !reads_alike {
+            books.send(index::ACTOR, &Forget { id: *id })?;
+        }
     }
-    if listing.is_hireable() {
-        BY_SLUG.put(books.space, &(listing.capability.clone(), listing.price, listing.listed, *id), &())?;
-        BY_PRICE.put(books.space, &(listing.price, listing.listed, *id), &())?;
-    }
-    if listing.hires > 0 {
-        BY_HIRES.put(books.space, &(Desc(listing.hires), *id), &())?;
+    books.send(index::ACTOR, &index::List { id: *id, offer: Offer::of(listing) })
+}
+
+/// Writes a listing in place of what was there.
+pub fn put(books: &mut Books<'_>, id: &Id, before: Option<&Listing>, listing: &Listing) -> Result<()> {
+    tell(books, id, before, listing)?;
+    if before.is_none_or(|before| before.hires != listing.hires) {
+        tally::rank(books, &TOP, *id, listing.hires)?;
     }
     let active = |listing: &Listing| u64::from(listing.is_hireable());
     let (was, is) = (before.map_or(0, active), active(listing));

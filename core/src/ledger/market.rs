@@ -4,112 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{self, Books, key, minute};
 use super::escrow;
-use super::hire::{BY_EARNINGS, HIRES, Hire, HireState, INCOMING, OUTGOING, RECENT};
-use super::listing::{BY_HIRES, BY_PRICE, BY_SLUG, LISTINGS, LISTINGS_OF, Listing, MAX_LISTINGS};
+use super::hire::{self, HIRES, Hire, HireState, INCOMING, OUTGOING, RECENT};
+use super::listing::{self, LISTINGS, LISTINGS_OF, Listing, MAX_LISTINGS};
 use super::reads::{Page, Side};
 use super::receipt::{self, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO, Receipt};
-use super::rows::{Counts, Id, MINUTES, Micro, Name, Ref, WALLETS};
-use super::tally::{Market, TALLIES, Tally};
+use super::rows::{Counts, Id, MINUTES, Name, Ref, WALLETS};
+use super::tally::{Market, TALLIES, Tally, Top};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Desc, Direction, Overlay};
 use crate::time::{DAY, HOUR};
 use crate::{Result, Timestamp};
-
-/// Listings that one search looks at, at most (ruling ledger 15).
-const CANDIDATES: usize = 10_000;
-
-/// Hireable listings, cheapest first.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Search {
-    /// Lower case; part of slug, name or description.
-    pub text: Option<String>,
-    pub slug: Option<String>,
-    pub max_price: Option<Micro>,
-    pub provider: Option<Name>,
-    /// Begin after this many that fit.
-    pub skip: u32,
-    pub limit: u32,
-}
-
-/// The answer to [`Search`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
-    pub listings: Vec<(Id, Listing)>,
-    /// There may be more that were not looked at.
-    pub truncated: bool,
-    /// There are more that fit.
-    pub more: bool,
-}
-
-impl Search {
-    fn fits(&self, listing: &Listing) -> bool {
-        let has = |part: &str, text: &str| text.to_lowercase().contains(part);
-        self.provider.as_ref().is_none_or(|provider| *provider == listing.provider)
-            && self.slug.as_ref().is_none_or(|slug| *slug == listing.capability)
-            && self.max_price.is_none_or(|max| listing.price <= max)
-            && self.text.as_ref().is_none_or(|part| {
-                has(part, &listing.capability) || has(part, &listing.name) || has(part, &listing.description)
-            })
-    }
-
-    /// Ids of what may fit, cheapest first.
-    fn candidates(&self, view: &View<'_>) -> Result<(Vec<Id>, bool)> {
-        let mut ids = Vec::new();
-        if let Some(provider) = &self.provider {
-            let prefix = LISTINGS_OF.prefix(&(provider.clone(),));
-            let mut own = Vec::new();
-            for (_, Ref(id)) in LISTINGS_OF.scan(view, &prefix, Direction::Ascending, MAX_LISTINGS)? {
-                if let Some(listing) = LISTINGS.get(view, &(id,))?.filter(Listing::is_hireable) {
-                    own.push((listing.price, listing.listed, id));
-                }
-            }
-            own.sort_unstable();
-            return Ok((own.into_iter().map(|(_, _, id)| id).collect(), false));
-        }
-        let max = self.max_price.unwrap_or(Micro::MAX);
-        match &self.slug {
-            Some(slug) => BY_SLUG.visit(
-                view,
-                BY_SLUG.prefix(&(slug.clone(),)),
-                Direction::Ascending,
-                |(_, price, _, id), ()| {
-                    ids.push(id);
-                    Ok(price <= max && ids.len() < CANDIDATES)
-                },
-            )?,
-            None => BY_PRICE.visit(view, BY_PRICE.range(), Direction::Ascending, |(price, _, id), ()| {
-                ids.push(id);
-                Ok(price <= max && ids.len() < CANDIDATES)
-            })?,
-        }
-        let truncated = ids.len() == CANDIDATES;
-        Ok((ids, truncated))
-    }
-}
-
-impl Query for Search {
-    const ACTOR: Kind = Kind::Ledger;
-    const NAME: &'static str = "search";
-    type Reply = Found;
-
-    fn run(self, view: &View<'_>) -> Result<Found> {
-        let (ids, truncated) = self.candidates(view)?;
-        let mut found = Found { truncated, ..Found::default() };
-        let mut skip = self.skip;
-        for id in ids {
-            let Some(listing) = LISTINGS.get(view, &(id,))?.filter(|listing| self.fits(listing)) else { continue };
-            if skip > 0 {
-                skip -= 1;
-            } else if found.listings.len() == self.limit as usize {
-                found.more = true;
-                return Ok(found);
-            } else {
-                found.listings.push((id, listing));
-            }
-        }
-        Ok(found)
-    }
-}
 
 /// One listing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -124,6 +28,24 @@ impl Query for ReadListing {
 
     fn run(self, view: &View<'_>) -> Result<Option<Listing>> {
         Ok(LISTINGS.get(view, &(self.id,))?)
+    }
+}
+
+/// Those of some listings that can be hired, in the order in which they are asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadListings {
+    pub ids: Vec<Id>,
+}
+
+impl Query for ReadListings {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "listings";
+    type Reply = Vec<(Id, Listing)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let read = self.ids.into_iter().map(|id| Ok((id, LISTINGS.get(view, &(id,))?)));
+        let rows = read.collect::<Result<Vec<_>>>()?.into_iter();
+        Ok(rows.filter_map(|(id, listing)| Some((id, listing.filter(Listing::is_hireable)?))).collect())
     }
 }
 
@@ -338,19 +260,24 @@ impl Query for ReadStats {
             top_providers: Vec::new(),
             recent: Vec::new(),
         };
-        for ((_, id), ()) in BY_HIRES.scan(view, &BY_HIRES.range(), Direction::Ascending, 10)? {
+        for (_, id) in first(listing::TOP.get(view, &())?) {
             stats.top_listings.extend(LISTINGS.get(view, &(id,))?.map(|listing| (id, listing)));
         }
-        for ((_, name), ()) in BY_EARNINGS.scan(view, &BY_EARNINGS.range(), Direction::Ascending, 10)? {
+        for (_, name) in first(hire::TOP.get(view, &())?) {
             stats.top_providers.extend(TALLIES.get(view, &key(&name))?.map(|tally| (name, tally)));
         }
-        for (_, Ref(id)) in RECENT.scan(view, &RECENT.range(), Direction::Ascending, 20)? {
+        for id in RECENT.get(view, &())?.unwrap_or_default().0 {
             let Some(hire) = HIRES.get(view, &(id,))? else { continue };
             let slug = LISTINGS.get(view, &(hire.listing,))?.map(|listing| listing.capability);
             stats.recent.push((id, hire, slug.unwrap_or_default()));
         }
         Ok(stats)
     }
+}
+
+/// Those of a table that are shown (spec ledger 13.2).
+fn first<T>(top: Option<Top<T>>) -> impl Iterator<Item = (u64, T)> {
+    top.into_iter().flat_map(|Top(all)| all).take(10)
 }
 
 /// What happened in the last so many microseconds, by whole minutes.

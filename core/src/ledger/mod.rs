@@ -11,6 +11,7 @@
 //! | [`pay`], [`escrow`], [`admin`] | transfers and the faucet; escrows; operators |
 //! | [`listing`], [`hire`], [`receipt`] | what providers offer, hires, claims of work and what requesters say |
 //! | [`tally`], [`market`] | counts of each agent's past, questions about the market |
+//! | [`index`] | searches: an actor of its own, which the ledger tells of offers |
 //! | [`keys`] | whose key counts, as agents tell; wallets |
 //! | [`sweep`] | what happens by time |
 //! | [`idempotency`] | the first answer again, for a repeat |
@@ -29,6 +30,7 @@ pub mod envelope;
 pub mod escrow;
 pub mod hire;
 pub mod idempotency;
+pub mod index;
 pub mod json;
 pub mod keys;
 pub mod listing;
@@ -73,8 +75,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<reads::History>(),
     query::<reads::EscrowHistory>(),
     query::<reads::ReadHealth>(),
-    query::<market::Search>(),
     query::<market::ReadListing>(),
+    query::<market::ReadListings>(),
     query::<market::ListingsOf>(),
     query::<market::ReadHire>(),
     query::<market::HiresOf>(),

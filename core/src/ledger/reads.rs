@@ -165,8 +165,6 @@ pub struct ReadHealth;
 /// The answer to [`ReadHealth`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthView {
-    pub frozen: bool,
-    pub faucet_disabled: bool,
     pub wallets: u64,
     pub transfers_24h: u64,
     /// Ids of active admin keys.
@@ -182,8 +180,6 @@ impl Query for ReadHealth {
         let book = book::read(view)?;
         let keys = ADMIN_KEYS.scan(view, &ADMIN_KEYS.range(), Direction::Ascending, 1_000)?;
         Ok(HealthView {
-            frozen: book.frozen_since.is_some(),
-            faucet_disabled: book.faucet_disabled,
             wallets: book.wallets,
             transfers_24h: super::market::counts(view, &book, DAY)?.transfers,
             admin_keys: keys.into_iter().filter(|(_, key)| key.active).map(|((keyid,), _)| keyid).collect(),

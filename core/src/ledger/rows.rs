@@ -3,9 +3,9 @@
 //! Table numbers: 16 [`BOOK`], 17 [`WALLETS`], 18 [`KEYS`], 19 [`TRANSFERS`], 20 [`OUT`], 21 [`IN`], 22 [`ESCROWS`], 23
 //! [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28 [`FAUCET_BY_ADDRESS`], 29 [`AUDIT`], 30
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
-//! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39 to 42 and 47 [`super::listing`], 43 to 46 and 48
+//! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
 //! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
-//! [`super::notify`], 65 [`super::metrics`].
+//! [`super::notify`], 65 [`super::metrics`]. 41, 42 and 46 to 48 once were.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
 //! What each agent's past comes to, and that of all (spec ledger 13). Counters, changed in the operation that changes what
 //! they count, so they are current at every read.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key, plus};
@@ -72,6 +73,39 @@ pub fn change(books: &mut Books<'_>, name: &str, change: impl FnOnce(&mut Tally)
     Ok(tally)
 }
 
+/// How many a [`Top`] has.
+const PLACES: usize = 100;
+
+/// Those of which most was counted, most first (ruling ledger 15). Counts only grow, so whoever comes among them comes by a
+/// change of its own count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Top<T>(pub Vec<(u64, T)>);
+impl<T: Serialize + DeserializeOwned> Row for Top<T> {}
+
+impl<T: PartialEq> Top<T> {
+    /// Takes a new count in; whether it is among them.
+    fn raise(&mut self, who: T, count: u64) -> bool {
+        let Top(all) = self;
+        all.retain(|(_, other)| *other != who);
+        let place = all.partition_point(|(other, _)| *other >= count);
+        all.insert(place, (count, who));
+        all.truncate(PLACES);
+        place < PLACES
+    }
+}
+
+/// Puts a count that grew where it belongs among the highest.
+pub fn rank<T>(books: &mut Books<'_>, table: &Table<(), Top<T>>, who: T, count: u64) -> Result<()>
+where
+    T: PartialEq + Serialize + DeserializeOwned,
+{
+    let mut top = table.get(books.space, &())?.unwrap_or(Top(Vec::new()));
+    if count > 0 && top.raise(who, count) {
+        table.put(books.space, &(), &top)?;
+    }
+    Ok(())
+}
+
 /// How a hire ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -116,5 +150,24 @@ mod tests {
         let side = Side { hires: 4, completed: 1, disputed: 1, expired: 2, value: 0 };
         assert_eq!((side.completion_rate(), side.in_flight()), (0.25, 0));
         assert_eq!((rating(0, 0), rating(14, 3)), (None, Some(4.67)));
+    }
+
+    /// Ruling ledger 15: a table of a hundred, whatever comes in which order.
+    #[test]
+    fn ruling_15_the_top_table_is_that_of_all_counts() {
+        let (mut top, mut counts) = (Top(Vec::new()), vec![0_u64; 300]);
+        let mut state = 5_u32;
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let who = (state >> 8) as usize % counts.len();
+            counts[who] += u64::from(state >> 28);
+            if counts[who] > 0 {
+                top.raise(who, counts[who]);
+            }
+            assert!(top.0.len() <= PLACES && top.0.is_sorted_by_key(|(count, _)| std::cmp::Reverse(*count)));
+        }
+        assert!(top.0.iter().all(|(count, who)| counts[*who] == *count));
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(top.0.iter().map(|(count, _)| *count).collect::<Vec<_>>(), counts[..PLACES]);
     }
 }

@@ -34,6 +34,7 @@ pub const fn code(kind: Kind) -> u8 {
         Kind::Ledger => 12,
         Kind::Alert => 14,
         Kind::Probe => 13,
+        Kind::Market => 15,
     }
 }
 

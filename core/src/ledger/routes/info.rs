@@ -4,13 +4,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::act::schema;
+use crate::Result;
 use crate::http::{Auth, Cx, Limit, Response, Route, handler, routes};
 use crate::ledger::ACTOR;
 use crate::ledger::book::{DAILY_CAP, MAX_AMOUNT, PER_TX_CAP};
 use crate::ledger::envelope::MAX_TEXT;
 use crate::ledger::reads::ReadHealth;
 use crate::ledger::rows::Micro;
-use crate::{Result, runtime};
+use crate::ledger::submit::Prepare;
+use crate::runtime::{self, Late};
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/pay/manifest.json", handler!(manifest))
@@ -182,22 +184,23 @@ pub struct HealthCounts {
 }
 
 async fn health(cx: Cx) -> Result<Response> {
-    let view = runtime::query(&*cx.rt, ACTOR, &ReadHealth).await?;
+    let Late { value: view, at } = runtime::late(&*cx.rt, ACTOR, &ReadHealth).await?;
+    // Whether the system is frozen is never answered from memory (ruling ledger 14).
+    let now = runtime::query(&*cx.rt, ACTOR, &Prepare { names: Vec::new() }).await?;
     let health = Health {
         schema: schema(&cx, "health"),
         ok: true,
         schema_version: 1,
         deployment: cx.rt.environment().deployment.clone(),
-        system_frozen: view.frozen,
-        faucet_disabled: view.faucet_disabled,
+        system_frozen: now.frozen,
+        faucet_disabled: now.grants.is_none(),
         counts: HealthCounts {
             wallets: view.wallets,
             transfers_settled_24h: view.transfers_24h,
             active_admin_keys: view.admin_keys.len(),
         },
         admin_key_fingerprints: view.admin_keys,
-        generated_at: cx.now().to_millis_text(),
+        generated_at: at.to_millis_text(),
     };
-    // Whether the system is frozen is never answered from memory (ruling ledger 14).
     Ok(Response::json(&health)?.with("cache-control", "no-store"))
 }

@@ -1,18 +1,20 @@
 //! Listings, searches and hires (spec ledger 6.15 to 6.19).
 
+use std::cmp::Reverse;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::act::{self, Act, SignedBody, did, path_name, refused, schema};
 use super::proof::{Reader, Texts};
+use super::search::{SearchAnswer, search};
 use crate::crypto::encoding::encode_hex;
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
-use crate::ledger::book::name_of;
 use crate::ledger::envelope::{Content, Envelope};
 use crate::ledger::hire::{Hire, HireState};
 use crate::ledger::listing::Listing;
-use crate::ledger::market::{HiresOf, ListingsOf, ReadHire, ReadListing, Search};
+use crate::ledger::market::{HiresOf, ListingsOf, ReadHire, ReadListing};
 use crate::ledger::reason::{Reason, Ruled};
 use crate::ledger::rows::{Id, Micro, id_text, parse_id};
 use crate::ledger::submit::Done;
@@ -49,8 +51,12 @@ pub const ROUTES: &[Route] = &[
         .summary("One listing."),
     Route::get("/v1/pay/capability/did/{did}", handler!(listings_of))
         .pay(Auth::None, Limit::PayRead)
+        .params(&[
+            Param::optional("limit", "Rows per page, at most 200; default 200."),
+            Param::optional("before", "The `next_cursor` of the page before: only what was listed earlier."),
+        ])
         .returns::<ListingsAnswer>()
-        .summary("All listings of a provider, paused ones too."),
+        .summary("All listings of a provider, paused ones too, the latest first."),
     Route::post("/v1/pay/hire", handler!(hire))
         .pay(Auth::Signed, Limit::PayWrite)
         .accepts::<SignedBody>()
@@ -166,59 +172,6 @@ async fn list(cx: Cx) -> Result<Response> {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct SearchAnswer {
-    schema: String,
-    capabilities: Vec<ListingBody>,
-    /// What was asked for.
-    query: Asked,
-    /// So many offers were looked at that the rest was left out.
-    truncated: bool,
-    /// For `before`; null at the end.
-    next_cursor: Option<String>,
-}
-
-#[derive(Serialize, JsonSchema)]
-pub struct Asked {
-    q: Option<String>,
-    capability: Option<String>,
-    max_price_micro: Option<Micro>,
-    provider_did: Option<String>,
-    limit: u32,
-}
-
-async fn search(cx: Cx) -> Result<Response> {
-    let limit = cx.count("limit", 50, 200)?;
-    let skip = cx.query("before")?.map_or(Ok(0), |text| text.parse::<u32>());
-    let skip =
-        skip.map_err(|_| Error::bad_request("Query parameter `before` must be the `next_cursor` of a search."))?;
-    let max_price = cx.query("max_price_micro")?.map(|_| cx.offset("max_price_micro")).transpose()?;
-    let asked = Asked {
-        q: cx.query("q")?,
-        capability: cx.query("capability")?,
-        max_price_micro: max_price,
-        provider_did: cx.query("provider_did")?,
-        limit,
-    };
-    let provider = asked.provider_did.as_deref().map(|did| name_of(&cx.settings().brand, did).unwrap_or_default());
-    let search = Search {
-        text: asked.q.as_deref().map(str::to_lowercase),
-        slug: asked.capability.clone(),
-        max_price,
-        provider: provider.map(str::to_owned),
-        skip,
-        limit,
-    };
-    let found = runtime::query(&*cx.rt, ACTOR, &search).await?;
-    Response::json(&SearchAnswer {
-        schema: schema(&cx, "capability-search"),
-        capabilities: found.listings.iter().map(|(id, listing)| listing_body(&cx, id, listing)).collect(),
-        query: asked,
-        truncated: found.truncated,
-        next_cursor: found.more.then(|| skip.saturating_add(limit).to_string()),
-    })
-}
-
-#[derive(Serialize, JsonSchema)]
 pub struct ListingAnswer {
     schema: String,
     capability: ListingBody,
@@ -236,16 +189,25 @@ pub struct ListingsAnswer {
     schema: String,
     did: String,
     capabilities: Vec<ListingBody>,
+    /// For `before`; null at the end.
+    next_cursor: Option<String>,
 }
 
 async fn listings_of(cx: Cx) -> Result<Response> {
+    let (limit, before) = (cx.count("limit", 200, 200)? as usize, cx.time("before")?);
     let asked = cx.path("did")?.to_owned();
-    let mut capabilities = Vec::new();
+    let mut rows = Vec::new();
     if let Some(name) = path_name(&cx)? {
-        let rows = runtime::query(&*cx.rt, ACTOR, &ListingsOf { name }).await?;
-        capabilities = rows.iter().map(|(id, listing)| listing_body(&cx, id, listing)).collect();
+        rows = runtime::late(&*cx.rt, ACTOR, &ListingsOf { name }).await?.value;
     }
-    Response::json(&ListingsAnswer { schema: schema(&cx, "capability-list"), did: asked, capabilities })
+    rows.retain(|(_, listing)| before.is_none_or(|before| listing.listed < before));
+    crate::order::sort_by_key(&mut rows, |(_, listing)| Reverse(listing.listed));
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().map(|(_, listing)| listing.listed).filter(|_| more);
+    let capabilities = rows.iter().map(|(id, listing)| listing_body(&cx, id, listing)).collect();
+    let (schema, next_cursor) = (schema(&cx, "capability-list"), next.map(Timestamp::to_micros_text));
+    Response::json(&ListingsAnswer { schema, did: asked, capabilities, next_cursor })
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -9,6 +9,7 @@ pub mod metrics;
 pub mod payments;
 mod proof;
 pub mod receipts;
+mod search;
 pub mod stats;
 
 use http::StatusCode;

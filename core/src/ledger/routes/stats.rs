@@ -10,7 +10,8 @@ use crate::ledger::ACTOR;
 use crate::ledger::market::{ReadStats, ReadTrust, Trust};
 use crate::ledger::rows::{Micro, id_text};
 use crate::ledger::tally::{Tally, rating};
-use crate::{Result, Timestamp, runtime};
+use crate::runtime::{self, Late};
+use crate::{Result, Timestamp};
 
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/pay/trust/{did}", handler!(trust))
@@ -94,9 +95,9 @@ fn as_provider(tally: &Tally) -> AsProvider {
 
 async fn trust(cx: Cx) -> Result<Response> {
     let asked = cx.path("did")?.to_owned();
-    let Trust { tally, wallet } = match path_name(&cx)? {
-        Some(name) => runtime::query(&*cx.rt, ACTOR, &ReadTrust { name }).await?,
-        None => Trust { tally: Tally::default(), wallet: None },
+    let Late { value: Trust { tally, wallet }, at } = match path_name(&cx)? {
+        Some(name) => runtime::late(&*cx.rt, ACTOR, &ReadTrust { name }).await?,
+        None => Late { value: Trust { tally: Tally::default(), wallet: None }, at: cx.now() },
     };
     let side = tally.requested;
     let mut notes = vec!["Counts of hires and nothing else; no score is derived from them."];
@@ -123,7 +124,7 @@ async fn trust(cx: Cx) -> Result<Response> {
             created_at: wallet.map(|wallet| wallet.created.to_micros_text()),
         },
         notes,
-        generated_at: cx.now().to_millis_text(),
+        generated_at: at.to_millis_text(),
     };
     Ok(Response::json(&answer)?.with("cache-control", "public, max-age=30"))
 }
@@ -194,7 +195,7 @@ pub struct RecentHire {
 }
 
 async fn stats(cx: Cx) -> Result<Response> {
-    let stats = runtime::query(&*cx.rt, ACTOR, &ReadStats).await?;
+    let Late { value: stats, at } = runtime::late(&*cx.rt, ACTOR, &ReadStats).await?;
     let (market, hires) = (stats.market, stats.market.hires);
     let provider = |(name, tally): &(String, Tally)| TopProvider {
         did: did(&cx, name),
@@ -212,7 +213,7 @@ async fn stats(cx: Cx) -> Result<Response> {
     });
     Response::json(&StatsAnswer {
         schema: schema(&cx, "stats"),
-        generated_at: cx.now().to_millis_text(),
+        generated_at: at.to_millis_text(),
         wallets: StatsWallets { total: stats.wallets, active_24h: stats.day.wallets },
         capabilities: StatsCapabilities {
             total: market.listings,

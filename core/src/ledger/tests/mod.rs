@@ -1,6 +1,7 @@
 //! The ledger under a clock that tests move, over whole requests on a deployment in memory. What needs no clock is tested
 //! over HTTP on every runtime (`tests/conformance/ledger_*.rs`).
 
+mod bounds;
 mod deadlines;
 mod keys;
 mod model;
@@ -45,7 +46,10 @@ impl World {
     fn with(settings: &[(&str, &str)]) -> World {
         let mut all = vec![("admin_key", "operator"), ("pay_writes_per_minute", "0")];
         all.extend(settings);
-        let rt = TestRuntime::start(&all);
+        World::on(TestRuntime::start(&all))
+    }
+
+    fn on(rt: Arc<TestRuntime>) -> World {
         let operator = Signer::new("svc", Secret::new([9; 32]));
         let mut world = World { rt, nonces: Cell::new(0), operator, keyid: String::new() };
         let body = json!({ "public_key": world.operator.public_key(), "role": "all" });

@@ -1,0 +1,282 @@
+//! The index of offers: which listings can be hired, cheapest first, by slug and by parts of their texts (ruling ledger 15).
+//!
+//! The ledger tells of every change of what is searched, by messages in order; what a listing is beyond that (counts of
+//! hires, schemas) is read from the ledger for those that were found. So hires tell nothing, and a search costs the ledger
+//! as many reads as it shows rows.
+//!
+//! A text is found by its trigrams. Where those leave at most [`CANDIDATES`] listings, all of them are looked at, and the
+//! answer is complete; where they leave more, or there are none, listings are gone through from the cheapest, and the
+//! answer says where it stopped. Listings have numbers in the order in which they came, which sets of them are small by.
+
+mod postings;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use self::postings::Numbers;
+use super::listing::Listing;
+use super::rows::{Id, Micro};
+use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::directory::fold;
+use crate::kv::{Direction, Range, Row, StoreError, Table, Write};
+use crate::{Result, Timestamp};
+
+/// The name of the one index.
+pub const ACTOR: &str = "main";
+
+/// Listings that one search looks at, at most (ruling ledger 15).
+pub const CANDIDATES: usize = 10_000;
+
+/// What is searched of a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Slug, name and description, folded.
+    pub texts: [String; 3],
+    pub price: Micro,
+    pub listed: Timestamp,
+    /// It can be hired.
+    pub open: bool,
+}
+
+impl Offer {
+    pub fn of(listing: &Listing) -> Offer {
+        Offer {
+            texts: [&listing.capability, &listing.name, &listing.description].map(|text| fold(text)),
+            price: listing.price,
+            listed: listing.listed,
+            open: listing.is_hireable(),
+        }
+    }
+
+    fn slug(&self) -> &String {
+        let [slug, ..] = &self.texts;
+        slug
+    }
+
+    fn place(&self) -> Place {
+        Place { price: self.price, listed: self.listed }
+    }
+}
+
+/// Where an offer stands: cheapest first, then oldest. No two were listed at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    pub price: Micro,
+    pub listed: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Known {
+    id: Id,
+    offer: Offer,
+}
+impl Row for Known {}
+
+const KNOWN: Table<(u64,), Known> = Table::new(16);
+/// A listing keeps its number.
+const NUMBERS: Table<(Id,), u64> = Table::new(17);
+/// The number after the last one.
+const NEXT: Table<(), u64> = Table::new(18);
+// Open ones.
+const BY_PRICE: Table<(Micro, Timestamp, u64), ()> = Table::new(19);
+const BY_SLUG: Table<(String, Micro, Timestamp, u64), ()> = Table::new(20);
+
+pub const ENTRIES: &[Entry] = &[operation::<List>(), operation::<Forget>(), query::<Find>()];
+
+/// Puts an offer in, or in other order. One whose texts changed is forgotten before, since an operation changes so many rows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct List {
+    pub id: Id,
+    pub offer: Offer,
+}
+
+impl Operation for List {
+    const ACTOR: Kind = Kind::Market;
+    const NAME: &'static str = "list";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let number = match NUMBERS.get(turn, &(self.id,))? {
+            Some(number) => number,
+            None => {
+                let number = NEXT.get(turn, &())?.unwrap_or_default();
+                NEXT.put(turn, &(), &(number + 1))?;
+                NUMBERS.put(turn, &(self.id,), &number)?;
+                number
+            }
+        };
+        match KNOWN.get(turn, &(number,))? {
+            Some(known) => close(turn, number, &known.offer),
+            None => postings::mark(turn, number, &self.offer.texts, true)?,
+        }
+        let Place { price, listed } = self.offer.place();
+        if self.offer.open {
+            BY_PRICE.put(turn, &(price, listed, number), &())?;
+            BY_SLUG.put(turn, &(self.offer.slug().clone(), price, listed, number), &())?;
+        }
+        Ok(KNOWN.put(turn, &(number,), &Known { id: self.id, offer: self.offer })?)
+    }
+}
+
+/// Takes an offer out of the orders.
+fn close(space: &mut dyn Write, number: u64, offer: &Offer) {
+    let Place { price, listed } = offer.place();
+    BY_PRICE.delete(space, &(price, listed, number));
+    BY_SLUG.delete(space, &(offer.slug().clone(), price, listed, number));
+}
+
+/// Takes an offer out.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Forget {
+    pub id: Id,
+}
+
+impl Operation for Forget {
+    const ACTOR: Kind = Kind::Market;
+    const NAME: &'static str = "forget";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let Some(number) = NUMBERS.get(turn, &(self.id,))? else { return Ok(()) };
+        let Some(known) = KNOWN.get(turn, &(number,))? else { return Ok(()) };
+        close(turn, number, &known.offer);
+        postings::mark(turn, number, &known.offer.texts, false)?;
+        KNOWN.delete(turn, &(number,));
+        Ok(())
+    }
+}
+
+/// Open offers, cheapest first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Find {
+    /// Folded; part of slug, name or description.
+    pub text: Option<String>,
+    pub slug: Option<String>,
+    pub max_price: Option<Micro>,
+    /// Go on after this place.
+    pub after: Option<Place>,
+    pub limit: usize,
+}
+
+/// The answer to [`Find`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    pub ids: Vec<Id>,
+    /// It stopped at [`CANDIDATES`]: more may fit.
+    pub truncated: bool,
+    /// Where to go on, unless that was all.
+    pub next: Option<Place>,
+}
+
+impl Query for Find {
+    const ACTOR: Kind = Kind::Market;
+    const NAME: &'static str = "find";
+    type Reply = Found;
+
+    fn run(self, view: &View<'_>) -> Result<Found> {
+        let end = NEXT.get(view, &())?.unwrap_or_default();
+        let narrowed = match &self.text {
+            Some(text) => Numbers::having(view, end, text)?,
+            None => None,
+        };
+        match narrowed {
+            Some(numbers) if numbers.len() <= CANDIDATES => self.among(view, &numbers),
+            numbers => self.in_order(view, numbers.as_ref()),
+        }
+    }
+}
+
+impl Find {
+    /// Whether an offer is one of those that are looked for.
+    pub fn fits(&self, offer: &Offer) -> bool {
+        let reads = |part: &String| offer.texts.iter().any(|text| text.contains(part));
+        offer.open
+            && self.slug.as_ref().is_none_or(|slug| slug == offer.slug())
+            && self.max_price.is_none_or(|max| offer.price <= max)
+            && self.after.is_none_or(|after| after < offer.place())
+            && self.text.as_ref().is_none_or(reads)
+    }
+
+    /// Looks at all of some.
+    fn among(&self, view: &View<'_>, numbers: &Numbers) -> Result<Found> {
+        let mut fitting = Vec::new();
+        for number in numbers.iter() {
+            if let Some(known) = KNOWN.get(view, &(number,))?.filter(|known| self.fits(&known.offer)) {
+                fitting.push((known.offer.place(), known.id));
+            }
+        }
+        crate::order::sort_by_key(&mut fitting, |(place, _)| *place);
+        let more = fitting.len() > self.limit;
+        fitting.truncate(self.limit);
+        let next = fitting.last().map(|(place, _)| *place).filter(|_| more);
+        Ok(Found { ids: fitting.into_iter().map(|(_, id)| id).collect(), truncated: false, next })
+    }
+
+    /// Goes from the cheapest on, past those that are not among `numbers`.
+    fn in_order(&self, view: &View<'_>, numbers: Option<&Numbers>) -> Result<Found> {
+        let mut walk = Walk { find: self, view, numbers, found: Found::default(), looked: 0, last: None };
+        match &self.slug {
+            Some(slug) => {
+                let prefix = BY_SLUG.prefix(&(slug.clone(),));
+                let from = |place: Place| BY_SLUG.prefix(&(slug.clone(), place.price, place.listed));
+                let range = self.rest(prefix, from);
+                BY_SLUG.visit(view, range, Direction::Ascending, |(_, price, listed, number), ()| {
+                    walk.step(Place { price, listed }, number)
+                })?;
+            }
+            None => {
+                let from = |place: Place| BY_PRICE.prefix(&(place.price, place.listed));
+                let range = self.rest(BY_PRICE.range(), from);
+                BY_PRICE.visit(view, range, Direction::Ascending, |(price, listed, number), ()| {
+                    walk.step(Place { price, listed }, number)
+                })?;
+            }
+        }
+        Ok(walk.found)
+    }
+
+    /// The part of a range after the place to go on from.
+    fn rest(&self, range: Range, of: impl FnOnce(Place) -> Range) -> Range {
+        match self.after.map(of) {
+            Some(Range { end: Some(start), .. }) => Range { start, ..range },
+            _ => range,
+        }
+    }
+}
+
+/// Going through offers in their order.
+struct Walk<'a> {
+    find: &'a Find,
+    view: &'a View<'a>,
+    numbers: Option<&'a Numbers>,
+    found: Found,
+    looked: usize,
+    /// Of the last one that was found.
+    last: Option<Place>,
+}
+
+impl Walk<'_> {
+    /// Looks at the next one; false to stop.
+    fn step(&mut self, place: Place, number: u64) -> Result<bool, StoreError> {
+        if self.find.max_price.is_some_and(|max| place.price > max) {
+            return Ok(false);
+        }
+        self.looked += 1;
+        let may_fit = self.numbers.is_none_or(|numbers| numbers.has(number));
+        let known = if may_fit { KNOWN.get(self.view, &(number,))? } else { None };
+        if let Some(known) = known.filter(|known| self.find.fits(&known.offer)) {
+            if self.found.ids.len() == self.find.limit {
+                self.found.next = self.last;
+                return Ok(false);
+            }
+            self.found.ids.push(known.id);
+            self.last = Some(place);
+        }
+        if self.looked == CANDIDATES {
+            self.found.truncated = true;
+            self.found.next = Some(place);
+        }
+        Ok(self.looked < CANDIDATES)
+    }
+}

@@ -1,0 +1,225 @@
+//! `cargo xtask bench --ledger`: what the credit ledger carries (rulings ledger 8, 9 and 15).
+//!
+//! 10,000 agents with their own keys pay each other over HTTP, every transfer with its own signature and durable before it is
+//! answered, with the limits on. Rounds of transfers stand between raw fdatasync probes of the same disk, and ratios are
+//! taken within a round. Batches, disk space, searches among a million offers, and PostgreSQL's own bench follow.
+//! `--transfers N`, `--offers N` and `--agents N` take other numbers for a shorter run, which writes nothing.
+
+mod edge;
+mod market;
+mod people;
+mod postgres;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use heliograph_tests::client::Client;
+use heliograph_tests::process::Server;
+use tokio::runtime::Runtime;
+
+use self::market::Market;
+use self::people::{People, send_all};
+use crate::load::Outcome;
+use crate::{disk, machine, service};
+
+pub use edge::{HEADING as EDGE_HEADING, SECONDS as EDGE_SECONDS, measure as measure_edge};
+
+pub const HEADING: &str = "\n## Ledger\n";
+
+const CONNECTIONS: usize = 16;
+const ROUNDS: usize = 3;
+/// Transfers in one batch.
+const ITEMS: usize = 1_000;
+/// What is to be reached: transfers per fdatasync, items per second to 100 and to 1,000 recipients, ms of a search.
+const TRANSFERS: f64 = 0.7;
+const BATCHES: [(usize, f64); 2] = [(100, 60_000.0), (1_000, 25_000.0)];
+const SEARCH: f64 = 20.0;
+
+/// How much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    pub agents: usize,
+    /// Transfers that are there before the measured ones; those of one round are a quarter of it.
+    pub transfers: usize,
+    pub offers: usize,
+}
+
+pub const FULL: Plan = Plan { agents: 10_000, transfers: 100_000, offers: 1_000_000 };
+
+struct Round {
+    fsync: [disk::Probe; 2],
+    transfers: Outcome,
+    /// CPU seconds of the server.
+    cpu: Option<f64>,
+}
+
+impl Round {
+    fn ratio(&self) -> f64 {
+        self.transfers.rate * 2.0 / (self.fsync[0].rate + self.fsync[1].rate)
+    }
+}
+
+pub struct Measured {
+    rounds: Vec<Round>,
+    /// Items per second, for each of [`BATCHES`]; nothing where there is no such route.
+    batches: Option<[Vec<f64>; 2]>,
+    /// Bytes that one transfer takes: on the disk, and of the file's length.
+    bytes: [f64; 2],
+    postgres: postgres::Measured,
+    market: Market,
+}
+
+fn start(folder: &Path, cores: &machine::Cores, settings: &[(&str, &str)]) -> Server {
+    let mut command = service::command(&folder.join("ledger.redb"), cores);
+    for (name, value) in settings {
+        command.env(format!("HELIOGRAPH_{name}"), value);
+    }
+    Server::start(command)
+}
+
+pub fn run(folder: &Path, plan: &Plan, cores: &machine::Cores) -> Measured {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let server = start(folder, cores, &[]);
+    let begun = std::time::Instant::now();
+    let mut people = People::register(&runtime, &server.base, plan.agents);
+    people.grant(&runtime, &server.base);
+    eprintln!("{} agents with credit in {:.0} s", plan.agents, begun.elapsed().as_secs_f64());
+    let bytes = fill(&runtime, folder, &server, &mut people, plan);
+    let rounds = rounds(&runtime, folder, &server, &mut people, plan);
+    let batches = batches(&runtime, &server, &mut people);
+    server.stop();
+    let postgres = postgres::measure(folder, cores, CONNECTIONS, 10);
+    // A provider lists a hundred at once here, which the limits would stop.
+    let server = start(folder, cores, &[("PAY_WRITES_PER_MINUTE", "0")]);
+    let market = market::measure(&runtime, &server.base, &mut people, plan.offers);
+    server.stop();
+    Measured { rounds, batches, bytes, postgres, market }
+}
+
+/// Makes the transfers that are there before; bytes of each.
+fn fill(runtime: &Runtime, folder: &Path, server: &Server, people: &mut People, plan: &Plan) -> [f64; 2] {
+    let size = || {
+        let size = machine::file_size(&folder.join("ledger.redb"));
+        [size.on_disk, size.length]
+    };
+    // What the first ones change was made with the wallets; the file grows ahead of its use.
+    let before = size();
+    for first in (0..plan.transfers).step_by(25_000) {
+        let number = (plan.transfers - first).min(25_000);
+        send_all(runtime, &server.base, people::FILLERS, &people.transfers(&server.base, first, number));
+    }
+    let after = size();
+    [0, 1].map(|at| after[at].saturating_sub(before[at]) as f64 / plan.transfers as f64)
+}
+
+fn rounds(runtime: &Runtime, folder: &Path, server: &Server, people: &mut People, plan: &Plan) -> Vec<Round> {
+    let window = std::time::Duration::from_secs(1);
+    let number = plan.transfers / 4;
+    (0..ROUNDS)
+        .map(|round| {
+            eprintln!("round {} of {ROUNDS}", round + 1);
+            let transfers = people.transfers(&server.base, round * number, number);
+            let before = disk::probe(folder, window);
+            let used = machine::cpu_seconds(server.id());
+            let transfers = send_all(runtime, &server.base, CONNECTIONS, &transfers);
+            let cpu = machine::cpu_seconds(server.id()).zip(used).map(|(now, before)| now - before);
+            Round { fsync: [before, disk::probe(folder, window)], transfers, cpu }
+        })
+        .collect()
+}
+
+fn batches(runtime: &Runtime, server: &Server, people: &mut People) -> Option<[Vec<f64>; 2]> {
+    let known = Client::http(&server.base).get("/openapi.json").expect(200);
+    known["paths"].get("/v1/pay/batch")?;
+    Some(BATCHES.map(|(distinct, _)| {
+        let round = |_| {
+            let plan = people.batches(&server.base, 200, ITEMS, distinct);
+            send_all(runtime, &server.base, CONNECTIONS, &plan).rate * ITEMS as f64
+        };
+        (0..ROUNDS).map(round).collect()
+    }))
+}
+
+fn worst(all: impl IntoIterator<Item = f64>) -> f64 {
+    all.into_iter().fold(f64::INFINITY, f64::min)
+}
+
+fn listed(all: impl IntoIterator<Item = f64>, digits: usize) -> String {
+    all.into_iter().map(|value| format!("{value:.digits$}")).collect::<Vec<_>>().join(", ")
+}
+
+pub fn render(plan: &Plan, measured: &Measured, machine: &[String]) -> String {
+    let mut out = format!("{HEADING}\nWritten by `cargo xtask bench --ledger`.\n\n");
+    machine.iter().for_each(|line| writeln!(out, "- {line}").unwrap());
+    notes(&mut out, plan, measured);
+    out.push_str("\n| What | Target | Worst round | All rounds | Met |\n|---|---|---|---|---|\n");
+    let yes = |met: bool| if met { "yes" } else { "**no**" };
+    let ratios = || measured.rounds.iter().map(Round::ratio);
+    let least = worst(ratios());
+    let what = format!("signed transfers at {CONNECTIONS} connections / fdatasync rate");
+    writeln!(out, "| {what} | >= {TRANSFERS} | {least:.2} | {} | {} |", listed(ratios(), 2), yes(least >= TRANSFERS))
+        .unwrap();
+    for (at, (distinct, bar)) in BATCHES.into_iter().enumerate() {
+        let what = format!("items per second in batches of {ITEMS} to {distinct} recipients");
+        let Some(batches) = &measured.batches else {
+            writeln!(out, "| {what} | >= {bar:.0} | not measured: no route /v1/pay/batch | | **no** |").unwrap();
+            continue;
+        };
+        let all = || batches[at].iter().copied();
+        let least = worst(all());
+        writeln!(out, "| {what} | >= {bar:.0} | {least:.0} | {} | {} |", listed(all(), 0), yes(least >= bar)).unwrap();
+    }
+    let p99 = f64::from(measured.market.searches[0].p99) / 1_000.0;
+    let what = format!("search among {} offers, p99, ms", measured.market.offers);
+    writeln!(out, "| {what} | < {SEARCH} | {p99:.2} | | {} |", yes(p99 < SEARCH)).unwrap();
+    rates(&mut out, measured);
+    out
+}
+
+fn notes(out: &mut String, plan: &Plan, measured: &Measured) {
+    let [disk, length] = measured.bytes;
+    let market = &measured.market;
+    let lines = [
+        format!(
+            "{} agents pay each other in turn, {} transfers before the first round and {} in each; at most 100 writes per minute \
+             and agent",
+            plan.agents,
+            plan.transfers,
+            plan.transfers / 4
+        ),
+        format!(
+            "a transfer takes {disk:.0} B on the disk, {length:.0} B of the file's length, which grows ahead of its use"
+        ),
+        match &measured.postgres {
+            Ok(rate) => {
+                format!("beside it, not compared: pgbench TPC-B at {CONNECTIONS} clients, durable, {rate:.0}/s")
+            }
+            Err(why) => format!("pgbench was not measured: {why}"),
+        },
+        format!("{} offers listed over HTTP, {:.0}/s, each signed", market.offers, market.listed_per_second),
+    ];
+    lines.iter().for_each(|line| writeln!(out, "- {line}").unwrap());
+}
+
+fn rates(out: &mut String, measured: &Measured) {
+    out.push_str(
+        "\n| Round | fdatasync before, per second | after | transfers per second | p50, ms | p99, ms | server, us of CPU a \
+         transfer |\n|---|---|---|---|---|---|---|\n",
+    );
+    let ms = |micros: u32| f64::from(micros) / 1_000.0;
+    for (at, round) in measured.rounds.iter().enumerate() {
+        let Outcome { rate, p50, p99, answers, .. } = round.transfers;
+        let cpu = round.cpu.map_or("-".to_owned(), |seconds| format!("{:.0}", seconds / answers as f64 * 1e6));
+        let [before, after] = round.fsync.map(|probe| probe.rate);
+        let (number, p50, p99) = (at + 1, ms(p50), ms(p99));
+        writeln!(out, "| {number} | {before:.0} | {after:.0} | {rate:.0} | {p50:.2} | {p99:.2} | {cpu} |").unwrap();
+    }
+    out.push_str("\n| Search | connections | per second | p50, ms | p99, ms |\n|---|---|---|---|---|\n");
+    let market = &measured.market;
+    let mixed = market.searches.iter().map(|outcome| ("all sorts", outcome));
+    let sorts = market.sorts.iter().map(|(name, outcome)| (*name, outcome));
+    for (name, outcome) in mixed.chain(sorts).chain([("`/v1/pay/stats`", &market.stats)]) {
+        let Outcome { connections, rate, p50, p99, .. } = *outcome;
+        writeln!(out, "| {name} | {connections} | {rate:.0} | {:.2} | {:.2} |", ms(p50), ms(p99)).unwrap();
+    }
+}

@@ -1,0 +1,103 @@
+//! Who pays whom: agents with keys and credit, and what they sign.
+
+use heliograph_core::crypto::client::{Client as Sdk, Options};
+use heliograph_core::ledger::client::Signer;
+use heliograph_core::time::Timestamp;
+use heliograph_tests::client::Client;
+use heliograph_tests::ledger::{Operator, nonce};
+use heliograph_tests::simulation::Dice;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::load::{self, Ends, Plan};
+use crate::service::now;
+
+/// What everybody is given, in micro-credits.
+const GRANT: u64 = 10_000_000;
+/// Connections while things are put in place.
+pub const FILLERS: usize = 64;
+
+/// Agents, and a source of chance.
+pub struct People {
+    pub signers: Vec<Signer>,
+    dice: Dice,
+}
+
+/// Sends each of some requests once; all must be answered with this status.
+pub fn send_all(runtime: &Runtime, base: &str, connections: usize, plan: &Plan) -> load::Outcome {
+    runtime.block_on(load::run_until(base, connections, Ends::Asked, plan, 1))
+}
+
+impl People {
+    /// Registers so many.
+    pub fn register(runtime: &Runtime, base: &str, number: usize) -> People {
+        let sdk = |number: u64| {
+            let mut seed = [0xb5; 32];
+            seed[..8].copy_from_slice(&number.to_be_bytes());
+            Sdk::new("svc", seed, Options::default())
+        };
+        let all: Vec<Sdk> = (0..number as u64).map(sdk).collect();
+        let bodies = all.iter().map(|sdk| sdk.key_body(None, 1).to_string());
+        let plan = Plan::posts(base, "/v1/agent/register", &[], bodies).expecting(b"201");
+        send_all(runtime, base, FILLERS, &plan);
+        let signers = all.iter().map(|sdk| Signer::new("svc", sdk.keys.signing.clone())).collect();
+        People { signers, dice: Dice::new(8) }
+    }
+
+    /// Gives everybody credit.
+    pub fn grant(&self, runtime: &Runtime, base: &str) {
+        let operator = Operator::new(&Client::http(base), "all");
+        let body = |signer: &Signer| {
+            let members = json!({ "action": "grant", "did": signer.did, "amount_micro": GRANT });
+            operator.body(members).to_string()
+        };
+        let plan = Plan::posts(base, "/v1/pay/admin/grant", &[], self.signers.iter().map(body));
+        send_all(runtime, base, FILLERS, &plan);
+    }
+
+    pub fn draw(&mut self, below: usize) -> usize {
+        (self.dice.draw() >> 33) as usize % below
+    }
+
+    fn other(&mut self, than: usize) -> usize {
+        let number = self.signers.len();
+        (than + 1 + self.draw(number - 1)) % number
+    }
+
+    /// Signed transfers by everybody in turn.
+    pub fn transfers(&mut self, base: &str, first: usize, number: usize) -> Plan {
+        let at = now();
+        let bodies: Vec<String> = (first..first + number)
+            .map(|turn| {
+                let by = turn % self.signers.len();
+                let (to, amount) = (self.other(by), 1 + self.draw(100));
+                let (by, to) = (&self.signers[by], &self.signers[to].did);
+                signed(by, "credit-transfer", at, json!({ "from_did": by.did, "to_did": to, "amount_micro": amount }))
+            })
+            .collect();
+        Plan::posts(base, "/v1/pay/transfer", &[], bodies.into_iter())
+    }
+
+    /// Batches of `items` transfers to `distinct` recipients, by everybody in turn.
+    pub fn batches(&mut self, base: &str, number: usize, items: usize, distinct: usize) -> Plan {
+        let at = now();
+        let bodies: Vec<String> = (0..number)
+            .map(|turn| {
+                let by = turn % self.signers.len();
+                let to: Vec<usize> = (0..distinct).map(|_| self.other(by)).collect();
+                let item = |n: usize| json!({ "to_did": self.signers[to[n % distinct]].did, "amount_micro": 1 });
+                let items: Vec<Value> = (0..items).map(item).collect();
+                let by = &self.signers[by];
+                let members = json!({ "from_did": by.did, "batch_id": nonce(), "items": items });
+                by.signed("batch-transfer", at, members).to_string()
+            })
+            .collect();
+        Plan::posts(base, "/v1/pay/batch", &[], bodies.into_iter())
+    }
+}
+
+/// A body with an envelope that has a nonce nobody else has.
+pub fn signed(by: &Signer, schema: &str, at: Timestamp, mut members: Value) -> String {
+    members["nonce"] = json!(nonce());
+    by.signed(schema, at, members).to_string()
+}
