@@ -29,6 +29,10 @@ pub mod json;
 pub mod keys;
 pub mod listing;
 pub mod market;
+#[cfg(any(test, feature = "conformance"))]
+pub mod model;
+#[cfg(any(test, feature = "conformance"))]
+pub mod mutation;
 pub mod pay;
 pub mod reads;
 pub mod reason;

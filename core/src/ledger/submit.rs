@@ -164,6 +164,7 @@ impl Operation for Submit {
                 }
             }
         }
+        sweep::catch_up(&mut books)?;
         let signed = Signed { canonical: self.canonical, signature: self.signature, key };
         let submission = Submission {
             brand,
