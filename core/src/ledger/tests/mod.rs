@@ -3,12 +3,21 @@
 
 mod bounds;
 mod deadlines;
+mod invariants_escrow;
+mod invariants_faucet;
+mod invariants_market;
+mod invariants_receipt;
+mod invariants_transfer;
 mod keys;
+mod malformed;
 mod model;
+mod order;
+mod signatures;
 mod times;
 mod vectors;
 
 use std::cell::Cell;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,11 +27,17 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::client::Signer;
+use super::rows::{AUDIT, AuditRow, WALLETS, Wallet};
+use crate::actor::{ActorId, Kind};
 use crate::crypto::Secret;
 use crate::crypto::client::{Client, Options};
 use crate::http::{Body, Request, serve};
+use crate::kv::{Batch, Direction, Key, MemoryStore, Row, Store, Table};
 use crate::runtime::Runtime;
 use crate::testing::TestRuntime;
+
+/// What every deployment here is told.
+const SETTINGS: &[(&str, &str)] = &[("admin_key", "operator"), ("pay_writes_per_minute", "0")];
 
 /// A deployment with an operator.
 struct World {
@@ -33,9 +48,21 @@ struct World {
 }
 
 /// An agent with keys of its own.
+#[derive(Clone)]
 struct Party {
     signer: Signer,
     key: String,
+}
+
+impl Party {
+    fn did(&self) -> &str {
+        &self.signer.did
+    }
+
+    /// The DID without its prefix, as the ledger keeps it.
+    fn name(&self) -> String {
+        self.did().strip_prefix("did:svc:").unwrap().to_owned()
+    }
 }
 
 impl World {
@@ -44,22 +71,43 @@ impl World {
     }
 
     fn with(settings: &[(&str, &str)]) -> World {
-        let mut all = vec![("admin_key", "operator"), ("pay_writes_per_minute", "0")];
-        all.extend(settings);
-        World::on(TestRuntime::start(&all))
+        World::on(TestRuntime::start(&[SETTINGS, settings].concat()))
     }
 
     fn on(rt: Arc<TestRuntime>) -> World {
         let operator = Signer::new("svc", Secret::new([9; 32]));
         let mut world = World { rt, nonces: Cell::new(0), operator, keyid: String::new() };
-        let body = json!({ "public_key": world.operator.public_key(), "role": "all" });
-        let (status, key) = world.send("POST", "/v1/admin/ledger/keys", Some("operator"), &body);
-        assert_eq!(status, 200, "{key}");
-        world.keyid = key["keyid"].as_str().unwrap().to_owned();
+        world.keyid = world.admin_key(&world.operator, "all");
         world
     }
 
+    /// The process ends, and another one takes over what was stored.
+    fn restarted(self) -> World {
+        World { rt: self.rt.restarted(SETTINGS), ..self }
+    }
+
+    /// Lets the operator of the deployment add an admin key; its id.
+    fn admin_key(&self, signer: &Signer, role: &str) -> String {
+        let body = json!({ "public_key": signer.public_key(), "role": role });
+        let (status, key) = self.send("POST", "/v1/admin/ledger/keys", Some("operator"), &body);
+        assert_eq!(status, 200, "{key}");
+        key["keyid"].as_str().unwrap().to_owned()
+    }
+
     fn send(&self, method: &str, path: &str, key: Option<&str>, body: &Value) -> (u16, Value) {
+        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
+        self.send_bytes(method, path, key, body, Some([127, 0, 0, 1].into()))
+    }
+
+    /// Any body at all, from any address.
+    fn send_bytes(
+        &self,
+        method: &str,
+        path: &str,
+        key: Option<&str>,
+        body: Bytes,
+        client: Option<IpAddr>,
+    ) -> (u16, Value) {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static("application/json"));
@@ -67,14 +115,13 @@ impl World {
             let name = if key == "operator" { "x-admin-key" } else { "x-agent-key" };
             headers.insert(name, HeaderValue::from_str(key).unwrap());
         }
-        let body = if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) };
         let request = Request {
             method: Method::from_bytes(method.as_bytes()).unwrap(),
             path: path.to_owned(),
             query: query.to_owned(),
             headers,
             body,
-            client: Some([127, 0, 0, 1].into()),
+            client,
             network: None,
         };
         let response = serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits");
@@ -119,10 +166,15 @@ impl World {
     }
 
     /// Has the operator do something; `Err` is the reason.
-    fn admin(&self, action: &str, mut members: Value) -> Result<Value, String> {
+    fn admin(&self, action: &str, members: Value) -> Result<Value, String> {
+        self.admin_by(&self.operator, &self.keyid, action, members)
+    }
+
+    /// Has the holder of an admin key do something.
+    fn admin_by(&self, by: &Signer, keyid: &str, action: &str, mut members: Value) -> Result<Value, String> {
         members["action"] = json!(action);
         let audience = &self.rt.environment().deployment;
-        let body = self.operator.action(&self.keyid, audience, &self.nonce(), self.rt.now(), members);
+        let body = by.action(keyid, audience, &self.nonce(), self.rt.now(), members);
         let path = match action {
             "escrow_release" => "/v1/pay/escrow/release".to_owned(),
             "escrow_refund" => "/v1/pay/escrow/refund".to_owned(),
@@ -131,8 +183,8 @@ impl World {
         settled(self.send("POST", &path, None, &body))
     }
 
-    /// Has a party sign and send an envelope; a nonce is added where the schema has one.
-    fn act(&self, by: &Party, schema: &str, mut members: Value) -> Result<Value, String> {
+    /// Signs an envelope; a nonce is added where the schema has one and none is given.
+    fn body(&self, by: &Party, schema: &str, mut members: Value) -> Value {
         let name = match schema {
             "escrow-release" | "escrow-refund" | "work-acceptance" => "action_nonce",
             _ => "nonce",
@@ -140,21 +192,35 @@ impl World {
         if members.get(name).is_none() {
             members[name] = json!(self.nonce());
         }
-        let body = by.signer.signed(schema, self.rt.now(), members);
-        settled(self.send("POST", path_of(schema), None, &body))
+        by.signer.signed(schema, self.rt.now(), members)
+    }
+
+    fn post(&self, schema: &str, body: &Value) -> Result<Value, String> {
+        settled(self.send("POST", path_of(schema), None, body))
+    }
+
+    /// Has a party sign and send an envelope.
+    fn act(&self, by: &Party, schema: &str, members: Value) -> Result<Value, String> {
+        self.post(schema, &self.body(by, schema, members))
+    }
+
+    fn transfer_of(&self, from: &Party, to: &Party, micro: u64) -> Value {
+        json!({ "from_did": from.did(), "to_did": to.did(), "amount_micro": micro })
     }
 
     fn pay(&self, from: &Party, to: &Party, micro: u64) -> Result<Value, String> {
-        let members = json!({ "from_did": from.signer.did, "to_did": to.signer.did, "amount_micro": micro });
-        self.act(from, "credit-transfer", members)
+        self.act(from, "credit-transfer", self.transfer_of(from, to, micro))
+    }
+
+    fn escrow_of(&self, from: &Party, to: &Party, micro: u64, hold: Duration) -> Value {
+        let deadline = self.rt.now().plus_duration(hold).to_millis_text();
+        json!({ "from_did": from.did(), "to_did": to.did(), "amount_micro": micro, "deadline_at": deadline })
     }
 
     /// Opens an escrow for so long; its id.
     fn open(&self, from: &Party, to: &Party, micro: u64, hold: Duration) -> Result<String, String> {
-        let deadline = self.rt.now().plus_duration(hold).to_millis_text();
-        let members = json!({ "from_did": from.signer.did, "to_did": to.signer.did, "amount_micro": micro,
-            "deadline_at": deadline });
-        self.act(from, "escrow-open", members).map(|body| body["escrow_id"].as_str().unwrap().to_owned())
+        let opened = self.act(from, "escrow-open", self.escrow_of(from, to, micro, hold));
+        opened.map(|body| text(&body, "escrow_id"))
     }
 
     fn release(&self, by: &Party, escrow: &str) -> Result<Value, String> {
@@ -165,13 +231,21 @@ impl World {
         self.act(by, "escrow-refund", json!({ "escrow_id": escrow, "signer_did": by.signer.did }))
     }
 
+    fn claim_of(&self, by: &Party, of: &Party, escrow: Option<&str>, window: Duration) -> Value {
+        let deadline = self.rt.now().plus_duration(window).to_millis_text();
+        let mut members = json!({ "task_id": "t", "from_did": of.did(), "to_did": by.did(),
+            "work_hash": "ab".repeat(32), "acceptance_deadline_at": deadline, "auto_accept_on_timeout": true,
+            "summary": "done" });
+        if let Some(escrow) = escrow {
+            members["escrow_id"] = json!(escrow);
+        }
+        members
+    }
+
     /// Claims work on an escrow; the receipt's id.
     fn claim(&self, by: &Party, of: &Party, escrow: &str, window: Duration, auto: bool) -> Result<String, String> {
-        let deadline = self.rt.now().plus_duration(window).to_millis_text();
-        let members = json!({ "task_id": "t", "from_did": of.signer.did, "to_did": by.signer.did,
-            "work_hash": "ab".repeat(32), "acceptance_deadline_at": deadline, "auto_accept_on_timeout": auto,
-            "escrow_id": escrow, "summary": "done" });
-        self.act(by, "work-claim", members).map(|body| body["receipt_id"].as_str().unwrap().to_owned())
+        let members = with(&self.claim_of(by, of, Some(escrow), window), json!({ "auto_accept_on_timeout": auto }));
+        self.act(by, "work-claim", members).map(|body| text(&body, "receipt_id"))
     }
 
     fn accept(&self, by: &Party, receipt: &str) -> Result<Value, String> {
@@ -183,6 +257,48 @@ impl World {
         let members = json!({ "receipt_id": receipt, "signer_did": by.signer.did, "action": "dispute",
             "dispute_reason": "not what was asked" });
         self.act(by, "work-acceptance", members)
+    }
+
+    fn listing_of(&self, by: &Party, slug: &str, price: u64) -> Value {
+        json!({ "provider_did": by.did(), "capability": slug, "name": "Name", "description": "Words",
+            "price_per_call_micro": price, "unit": "call", "sla_deadline_hours": 24, "active": true })
+    }
+
+    /// Lists; the listing.
+    fn list(&self, by: &Party, slug: &str, price: u64) -> Value {
+        self.act(by, "capability-list", self.listing_of(by, slug, price)).unwrap()["capability"].clone()
+    }
+
+    fn hire_of(&self, by: &Party, listing: &Value) -> Value {
+        json!({ "capability_id": listing["id"], "capability": listing["capability"], "requester_did": by.did(),
+            "provider_did": listing["did"], "price_micro": listing["price_per_call_micro"], "task_id": "t",
+            "delivery_deadline_hours": 24 })
+    }
+
+    fn hire(&self, by: &Party, listing: &Value) -> Result<Value, String> {
+        self.act(by, "hire-request", self.hire_of(by, listing))
+    }
+
+    /// What the ledger has stored.
+    fn store(&self) -> MemoryStore {
+        let (mut store, mut batch) = (MemoryStore::default(), Batch::default());
+        self.rt.rows(&ActorId::sole(Kind::Ledger)).into_iter().for_each(|(key, value)| batch.put(key, value));
+        store.apply(batch).unwrap();
+        store
+    }
+
+    fn rows<K: Key, V: Row>(&self, table: &Table<K, V>) -> Vec<(K, V)> {
+        table.scan(&self.store(), &table.range(), Direction::Ascending, usize::MAX).unwrap()
+    }
+
+    fn wallet(&self, of: &Party) -> Option<Wallet> {
+        WALLETS.get(&self.store(), &(of.name(),)).unwrap()
+    }
+
+    /// What the audit says was done to a party.
+    fn audits(&self, of: &Party) -> Vec<AuditRow> {
+        let rows = self.rows(&AUDIT).into_iter().map(|(_, row)| row);
+        rows.filter(|row| row.subject == of.name()).collect()
     }
 
     /// Balance and what is locked.
@@ -198,6 +314,17 @@ impl World {
     fn receipt(&self, id: &str) -> Value {
         self.get(&format!("/v1/pay/receipt/{id}"))["receipt"].clone()
     }
+}
+
+/// The members with others on top.
+fn with(members: &Value, changes: Value) -> Value {
+    let mut members = members.clone();
+    members.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    members
+}
+
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}")).to_owned()
 }
 
 /// Where an envelope of a schema is posted.

@@ -1,0 +1,463 @@
+//! What the rules of the ledger say of money, kept without looking at its rows, beside a ledger that random operations are
+//! done to: tests walk both and compare them after every step (ruling ledger 31).
+//!
+//! Signatures are checked before operations, so none is made here; whose key counts is followed all the same. A kind of
+//! operation joins by one line in [`Model::ALL`].
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+
+use super::admin::SetAdminKey;
+use super::book;
+use super::client::Signer;
+use super::envelope::{Content, Envelope};
+use super::hire::{HIRES, HireState};
+use super::keys::SetKey;
+use super::pay::GRANT;
+use super::receipt::{RECEIPTS, ReceiptState};
+use super::rows::{DUE, ESCROWS, EscrowState, Id, KEYS, KeyRow, Role, WALLETS, Wallet};
+use super::submit::{Answer, Done, Submit};
+use super::sweep::{Sweep, Swept};
+use crate::Timestamp;
+use crate::actor::{ActorId, Call, Kind, Operation, decode, host};
+use crate::crypto::Secret;
+use crate::kv::{Direction, Store};
+use crate::settings::Settings;
+use crate::testing::START;
+use crate::time::{DAY, HOUR};
+
+const AGENTS: usize = 12;
+const ADMIN: [u8; 32] = [3; 32];
+/// Each so many steps the whole store is looked through.
+const AUDIT_EVERY: u64 = 2_000;
+
+/// What an agent has, by the rules.
+struct Money {
+    balance: u64,
+    locked: u64,
+    daily_cap: u64,
+    per_tx_cap: u64,
+    allowed: Option<Vec<usize>>,
+    frozen: bool,
+    /// Times and amounts of what left.
+    out: Vec<(Timestamp, u64)>,
+}
+
+/// The keys of an agent as its own actor has them, and what of it is on its way to the ledger.
+struct Keys {
+    version: u64,
+    proved: [u8; 32],
+    current: bool,
+    active: bool,
+    told: VecDeque<SetKey>,
+    /// The last that the ledger acknowledged.
+    heard: u64,
+}
+
+/// How often a step is taken, and what it does.
+pub type Step<S> = (u64, fn(&mut Model<S>));
+
+/// A ledger on a store, and what it must come to.
+pub struct Model<S> {
+    rng: ChaCha20Rng,
+    actor: ActorId,
+    settings: Settings,
+    store: Option<S>,
+    reopen: Box<dyn FnMut(S) -> S>,
+    now: Timestamp,
+    /// The latest that it ever was.
+    high: Timestamp,
+    agents: Vec<Signer>,
+    keys: Vec<Keys>,
+    money: Vec<Money>,
+    frozen: bool,
+    faucet_disabled: bool,
+    supply: u64,
+    /// Open escrows: from, to, amount.
+    open: BTreeMap<Id, (usize, usize, u64)>,
+    receipts: Vec<(Id, usize)>,
+    listings: Vec<(Id, usize)>,
+    sent: Vec<Submit>,
+    /// Verified, and not yet with the ledger.
+    waiting: Vec<Submit>,
+    /// Transfers, escrows and grants that there are.
+    settled: BTreeSet<Id>,
+    granted: BTreeSet<usize>,
+    nonce: u64,
+    steps: u64,
+    /// How many envelopes did what they say.
+    pub done: u64,
+    /// How often each reason came up.
+    pub refused: BTreeMap<&'static str, u64>,
+}
+
+impl<S: Store + 'static> Model<S> {
+    /// A new ledger on an empty store. `reopen` gives the store back as a process finds it that starts on its file.
+    pub fn new(seed: u64, store: S, reopen: impl FnMut(S) -> S + 'static) -> Self {
+        let agents = (1..=AGENTS as u8).map(|n| Signer::new("svc", Secret::new([n; 32]))).collect();
+        let keys = (0..AGENTS as u8).map(|agent| Keys {
+            version: 1,
+            proved: key_of(agent, 1),
+            current: true,
+            active: true,
+            told: VecDeque::new(),
+            heard: 0,
+        });
+        let money = (0..AGENTS).map(|_| Money {
+            balance: 0,
+            locked: 0,
+            daily_cap: book::DAILY_CAP,
+            per_tx_cap: book::PER_TX_CAP,
+            allowed: None,
+            frozen: false,
+            out: Vec::new(),
+        });
+        let mut model = Model {
+            rng: ChaCha20Rng::seed_from_u64(seed),
+            actor: ActorId::sole(Kind::Ledger),
+            settings: Settings::default(),
+            store: Some(store),
+            reopen: Box::new(reopen),
+            now: START,
+            high: START,
+            agents,
+            keys: keys.collect(),
+            money: money.collect(),
+            frozen: false,
+            faucet_disabled: false,
+            supply: 0,
+            open: BTreeMap::new(),
+            receipts: Vec::new(),
+            listings: Vec::new(),
+            sent: Vec::new(),
+            waiting: Vec::new(),
+            settled: BTreeSet::new(),
+            granted: BTreeSet::new(),
+            nonce: 0,
+            steps: 0,
+            done: 0,
+            refused: BTreeMap::new(),
+        };
+        model.run(&SetAdminKey { key: ADMIN, role: Role::All, active: true });
+        model
+    }
+
+    /// Takes so many random steps of these, and compares after each.
+    pub fn walk(&mut self, steps: &[Step<S>], count: u64) {
+        let all: u64 = steps.iter().map(|(weight, _)| weight).sum();
+        for _ in 0..count {
+            self.pass_time();
+            let mut place = self.below(all);
+            let step = steps.iter().find(|(weight, _)| {
+                let here = place < *weight;
+                place = place.saturating_sub(*weight);
+                here
+            });
+            if let Some((_, step)) = step {
+                step(self);
+            }
+            self.forget_old();
+            self.follow();
+            self.check();
+            self.steps += 1;
+            if self.steps.is_multiple_of(AUDIT_EVERY) {
+                self.audit();
+            }
+        }
+    }
+
+    /// Lets time pass until nothing is due any more: no escrow stays open, and all money is somebody's to spend.
+    ///
+    /// # Panics
+    /// When some does.
+    pub fn end(&mut self) {
+        self.thaw();
+        for _ in 0..20 {
+            self.now = self.high.plus(8 * DAY);
+            self.high = self.now;
+            while self.sweep().more {}
+            self.follow();
+            self.check();
+        }
+        self.audit();
+        assert!(self.open.is_empty(), "{} escrows never end", self.open.len());
+        assert!(self.money.iter().all(|money| money.locked == 0));
+        let store = self.store();
+        let waiting = DUE.scan(store, &DUE.range(), Direction::Ascending, usize::MAX).unwrap();
+        assert!(waiting.is_empty(), "something is due for ever");
+    }
+
+    fn store(&self) -> &S {
+        self.store.as_ref().unwrap()
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.rng.next_u64() % end
+    }
+
+    fn agent(&mut self) -> usize {
+        self.below(AGENTS as u64) as usize
+    }
+
+    fn name(&self, agent: usize) -> String {
+        self.agents[agent].did.strip_prefix("did:svc:").unwrap().to_owned()
+    }
+
+    /// Runs an operation. Now and then the process dies before its batch is written, and it runs again; or afterwards, so
+    /// that nobody hears of it: then the second value is true.
+    fn run_once<O: Operation>(&mut self, operation: &O) -> (O::Reply, bool) {
+        let call = Call::operation("main", operation).unwrap();
+        loop {
+            let mut seed = [0; 32];
+            self.rng.fill_bytes(&mut seed);
+            let rows = self.store.as_ref().unwrap();
+            let space = host::Space { actor: &self.actor, rows, now: self.now, seed, settings: &self.settings };
+            let outcome = host::perform(&space, &call);
+            let reply = outcome.reply.unwrap();
+            let fate = self.below(100);
+            if fate < 2 {
+                self.restart();
+                continue;
+            }
+            self.store.as_mut().unwrap().apply(outcome.batch).unwrap();
+            if fate == 2 {
+                self.restart();
+            }
+            return (decode(&reply).unwrap(), fate == 2);
+        }
+    }
+
+    fn run<O: Operation>(&mut self, operation: &O) -> O::Reply {
+        self.run_once(operation).0
+    }
+
+    fn restart(&mut self) {
+        let store = self.store.take().unwrap();
+        self.store = Some((self.reopen)(store));
+    }
+
+    /// The key row under which an envelope of an agent is verified: the ledger's, else what the agent tells.
+    fn known(&self, agent: usize) -> KeyRow {
+        let told = &self.keys[agent];
+        let own = KeyRow { version: told.version, key: told.current.then_some(told.proved), active: told.active };
+        KEYS.get(self.store(), &(self.name(agent),)).unwrap().unwrap_or(own)
+    }
+
+    fn send(&mut self, submit: &Submit) {
+        let envelope = Envelope::read("svc", &submit.canonical).unwrap();
+        let agent = |did: &str| self.agents.iter().position(|agent| agent.did == did).unwrap();
+        let (by, other) = (agent(envelope.signer()), envelope.other().map(agent));
+        let (answer, lost) = self.run_once(submit);
+        match answer {
+            Answer::Done(done) => {
+                assert!(submit.signer.row.version >= self.keys[by].heard, "a key that was replaced moved money");
+                assert_eq!(self.known(by), submit.signer.row, "under a key that is not the signer's");
+                self.done += 1;
+                self.follow_done(done, by, other);
+            }
+            Answer::Refused(reason, _) => *self.refused.entry(reason.as_str()).or_default() += 1,
+            Answer::Reverify => {
+                *self.refused.entry("reverify").or_default() += 1;
+                let row = self.known(by);
+                assert_ne!(row, submit.signer.row);
+                // Signed with the key of now, in half of the cases.
+                if row.in_force().is_some() && self.below(2) == 0 {
+                    let mut submit = submit.clone();
+                    submit.signer.row = row;
+                    self.send(&submit);
+                }
+                return;
+            }
+        }
+        if lost {
+            // Whoever heard nothing sends it again.
+            self.follow();
+            self.send(submit);
+        }
+    }
+
+    /// What was done, once each, whoever sent it how often.
+    fn follow_done(&mut self, done: Done, by: usize, other: Option<usize>) {
+        assert!(!self.frozen, "something was done in a freeze");
+        match done {
+            Done::Transfer(id, row) => {
+                assert!(self.settled.insert(id), "settled twice");
+                let Some(Content::Transfer(transfer)) =
+                    Envelope::read("svc", &row.signed.canonical).map(|envelope| envelope.content)
+                else {
+                    panic!("no transfer")
+                };
+                let amount = u64::try_from(transfer.amount).unwrap();
+                let to = other.unwrap();
+                self.leave(by, to, row.at, amount);
+                self.money[to].balance += amount;
+            }
+            Done::Escrow(stand) if stand.escrow.closed.is_none() => {
+                self.lock(stand.id, by, other.unwrap(), stand.escrow.amount, stand.escrow.opened);
+            }
+            Done::Hire(_, hire) => self.lock(hire.escrow, by, other.unwrap(), hire.price, hire.created),
+            Done::Grant { .. } => {
+                assert!(self.granted.insert(by), "granted twice");
+                assert!(!self.faucet_disabled && !self.money[by].frozen);
+                self.money[by].balance += GRANT;
+                self.supply += GRANT;
+            }
+            Done::Receipt(id, receipt) if receipt.answer.is_none() => self.receipts.push((id, other.unwrap())),
+            Done::Listing(id, ..) if !self.listings.contains(&(id, by)) => self.listings.push((id, by)),
+            Done::Escrow(_) | Done::Receipt(..) | Done::Listing(..) => {}
+        }
+    }
+
+    fn lock(&mut self, id: Id, from: usize, to: usize, amount: u64, at: Timestamp) {
+        assert!(self.settled.insert(id), "opened twice");
+        self.leave(from, to, at, amount);
+        self.money[from].locked += amount;
+        self.open.insert(id, (from, to, amount));
+    }
+
+    /// Money leaves a wallet. That it may, the model decides by itself.
+    fn leave(&mut self, from: usize, to: usize, at: Timestamp, amount: u64) {
+        // What was forgotten before the clock was set back stays forgotten.
+        let (now, money) = (self.high, &mut self.money[from]);
+        assert!(!money.frozen && from != to && money.allowed.as_ref().is_none_or(|allowed| allowed.contains(&to)));
+        assert!(amount > 0 && amount <= money.balance && amount <= money.per_tx_cap);
+        money.out.retain(|(at, _)| *at >= now.plus(-3 * DAY));
+        let spent: u64 = money.out.iter().filter(|(at, _)| *at >= now.plus(-DAY)).map(|(_, amount)| amount).sum();
+        assert!(spent + amount <= money.daily_cap);
+        money.balance -= amount;
+        money.out.push((at, amount));
+    }
+
+    fn pass_time(&mut self) {
+        let micros = match self.below(60) {
+            // A clock that was set back.
+            0 => -(self.below(HOUR as u64) as i64),
+            1 | 2 => self.below(2 * DAY as u64) as i64,
+            3..=9 => self.below(HOUR as u64) as i64,
+            _ => self.below(crate::time::SECOND as u64) as i64,
+        };
+        self.now = self.now.plus(micros);
+        self.high = self.high.max(self.now);
+    }
+
+    fn sweep(&mut self) -> Swept {
+        self.run(&Sweep)
+    }
+
+    fn forget_old(&mut self) {
+        self.sent.drain(..self.sent.len().saturating_sub(40));
+        self.receipts.drain(..self.receipts.len().saturating_sub(40));
+    }
+
+    fn wallet(&self, agent: usize) -> Option<Wallet> {
+        WALLETS.get(self.store(), &(self.name(agent),)).unwrap()
+    }
+
+    /// Escrows end in many ways; by how they ended the model moves their money. Each end changes what is locked.
+    fn follow(&mut self) {
+        let locked: Vec<u64> = (0..AGENTS).map(|agent| self.wallet(agent).map_or(0, |wallet| wallet.locked)).collect();
+        let changed = |from: usize| locked[from] != self.money[from].locked;
+        let ended = self.open.iter().filter(|(_, (from, ..))| changed(*from)).filter_map(|(id, _)| {
+            let id = *id;
+            let state = ESCROWS.get(self.store(), &(id,)).unwrap().unwrap().state;
+            (state != EscrowState::Open).then_some((id, state))
+        });
+        for (id, state) in ended.collect::<Vec<_>>() {
+            let (from, to, amount) = self.open.remove(&id).unwrap();
+            self.money[from].locked -= amount;
+            self.money[if state == EscrowState::Released { to } else { from }].balance += amount;
+        }
+    }
+
+    /// After each step: sum(balance + locked) = grants + faucet, and locked = open escrows per wallet.
+    fn check(&self) {
+        let mut locked = [0; AGENTS];
+        self.open.values().for_each(|(from, _, amount)| locked[*from] += amount);
+        let mut sum = 0;
+        for (agent, money) in self.money.iter().enumerate() {
+            let wallet = self.wallet(agent);
+            let found = wallet.as_ref().map_or((0, 0), |wallet| (wallet.balance, wallet.locked));
+            assert_eq!(found, (money.balance, money.locked), "wallet {agent}");
+            assert_eq!(money.locked, locked[agent], "locked of {agent}");
+            sum += money.balance + money.locked;
+            if let Some(wallet) = wallet.filter(|_| agent as u64 == self.done % AGENTS as u64) {
+                assert_eq!(wallet.frozen, money.frozen, "freeze of {agent}");
+                let since = |now: Timestamp| {
+                    let day = money.out.iter().filter(|(at, _)| *at >= now.plus(-DAY));
+                    day.map(|(_, amount)| amount).sum::<u64>()
+                };
+                let spent = book::spent(self.store(), self.now, &self.name(agent), &wallet).unwrap();
+                // Exact, unless the clock was set back: then what was forgotten may be missing.
+                assert!((since(self.high)..=since(self.now)).contains(&spent), "outflow of {agent}: {spent}");
+            }
+        }
+        assert_eq!(sum, self.supply);
+        assert_eq!(book::read(self.store()).unwrap().supply, self.supply);
+    }
+
+    /// The whole store against itself: no row is an orphan, hires follow their escrows, whatever is open is due some day.
+    fn audit(&self) {
+        let store = self.store();
+        let wallets = WALLETS.scan(store, &WALLETS.range(), Direction::Ascending, usize::MAX).unwrap();
+        assert_eq!(wallets.len() as u64, book::read(store).unwrap().wallets);
+        let due = DUE.scan(store, &DUE.range(), Direction::Ascending, usize::MAX).unwrap();
+        let due: BTreeSet<Id> = due.into_iter().map(|((_, id), ())| id).collect();
+        let escrows = ESCROWS.scan(store, &ESCROWS.range(), Direction::Ascending, usize::MAX).unwrap();
+        let open: Vec<_> = escrows.iter().filter(|(_, escrow)| escrow.state == EscrowState::Open).collect();
+        assert_eq!(open.len(), self.open.len());
+        assert!(open.iter().all(|((id,), _)| due.contains(id)), "an open escrow that nobody looks at");
+        for (_, hire) in HIRES.scan(store, &HIRES.range(), Direction::Ascending, usize::MAX).unwrap() {
+            let escrow = ESCROWS.get(store, &(hire.escrow,)).unwrap().unwrap().state;
+            let agrees = match hire.state {
+                HireState::Requested | HireState::Claimed => escrow == EscrowState::Open,
+                HireState::Expired => matches!(escrow, EscrowState::Refunded | EscrowState::Expired),
+                // A release may have to wait, and a disputed one ends in any way.
+                HireState::Completed | HireState::Disputed => true,
+            };
+            assert!(agrees, "{:?} with {escrow:?}", hire.state);
+        }
+        for ((id,), receipt) in RECEIPTS.scan(store, &RECEIPTS.range(), Direction::Ascending, usize::MAX).unwrap() {
+            assert!(!receipt.released || receipt.state == ReceiptState::Accepted);
+            assert!(
+                receipt.state != ReceiptState::Pending || due.contains(&id),
+                "a pending receipt that nobody looks at"
+            );
+        }
+    }
+}
+
+/// A key that no other agent or generation has.
+fn key_of(agent: u8, version: u64) -> [u8; 32] {
+    let mut key = [agent; 32];
+    key[..8].copy_from_slice(&version.to_be_bytes());
+    key
+}
+
+/// Walks each seed so many steps on stores made by `fresh`; the reasons that came up. A failure names its seed.
+pub fn walk_seeds<S: Store + 'static>(
+    seeds: std::ops::Range<u64>,
+    count: u64,
+    steps: &[Step<S>],
+    mut fresh: impl FnMut(u64) -> Model<S>,
+) -> BTreeMap<&'static str, u64> {
+    let mut refused = BTreeMap::new();
+    for seed in seeds {
+        let mut model = fresh(seed);
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            model.walk(steps, count);
+            model.end();
+        }));
+        if let Err(cause) = run {
+            eprintln!("seed {seed} fails; HELIOGRAPH_LEDGER_SEED={seed} HELIOGRAPH_LEDGER_STEPS={count} replays it");
+            std::panic::resume_unwind(cause);
+        }
+        assert!(count < 1_000 || model.done > count / 8, "only {} of {count} steps did something", model.done);
+        model.refused.into_iter().for_each(|(reason, count)| *refused.entry(reason).or_insert(0) += count);
+    }
+    refused
+}
