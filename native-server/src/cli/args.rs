@@ -250,6 +250,9 @@ pub struct Backtest {
     /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Test nothing: compare penalties of exams on the rows before the first year, with countries left out in turn.
+    #[arg(long)]
+    pub penalties: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,6 +13,7 @@ use heliograph_core::forecast::Known;
 use heliograph_core::forecast::backtest::{Backtest, Part, backtest, complete_until};
 use heliograph_core::forecast::history::{Beside, History, Start, start};
 use heliograph_core::forecast::metrics::Figures;
+use heliograph_core::forecast::panel::penalties;
 use heliograph_core::runtime;
 use heliograph_core::world::{self, EventMark};
 
@@ -37,6 +38,11 @@ pub fn run(common: &Common, command: &args::Backtest) -> Result<(), String> {
     let history = History::new(starts, today)
         .ok_or("there is no shutdown history: `heliograph import shutdowns FILE` first, or name a table with --data")?
         .with(beside);
+    if command.penalties {
+        let found = penalties(&history, command.from);
+        println!("{}", serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?);
+        return Ok(());
+    }
     let found = backtest(&history, command.from, to, complete_until(&history, today))?;
     if command.json {
         println!("{}", serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?);

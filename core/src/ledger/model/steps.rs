@@ -61,6 +61,7 @@ impl<S: Store + 'static> Model<S> {
             signer,
             other,
             claimant: Some(Claimant { addresses: Vec::new(), per_address: 3, per_day: 1_000 }),
+            repeat: None,
         };
         self.sent.push(submit.clone());
         if self.below(12) == 0 {

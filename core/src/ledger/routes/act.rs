@@ -188,7 +188,7 @@ impl Act {
         let key = cx.idempotency_key(MAX_KEY)?;
         let repeat = key.map(|key| idempotency::id(cx.route.path, &name, key));
         let other = self.envelope.other().and_then(|other| name_of(brand, other)).map(str::to_owned);
-        if let Some(submit) = self.by_remembered_keys(cx, &name, other.as_deref(), claimant.as_ref()) {
+        if let Some(submit) = self.by_remembered_keys(cx, &name, other.as_deref(), claimant.as_ref(), repeat) {
             within_budget(cx, &name)?;
             if let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?) {
                 return Ok(decided);
@@ -239,6 +239,7 @@ impl Act {
         name: &str,
         other: Option<&str>,
         claimant: Option<&Claimant>,
+        repeat: Option<Id>,
     ) -> Option<Submit> {
         let known = |name: &str| {
             let row = cx.rt.environment().signers.get(name)?;
@@ -250,7 +251,7 @@ impl Act {
             None => None,
         };
         let signature = self.verified(&signer.row.in_force()?).ok()?;
-        Some(Submit { canonical: self.canonical.clone(), signature, signer, other, claimant: None })
+        Some(Submit { canonical: self.canonical.clone(), signature, signer, other, claimant: None, repeat })
     }
 
     /// The signature, when it verifies (spec ledger 2.2; ruling ledger 25).

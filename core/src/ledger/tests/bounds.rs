@@ -41,17 +41,9 @@ impl World {
         Counting(store, Cell::new(0))
     }
 
-    fn list(&self, by: &Party, slug: &str, price: u64) -> Value {
-        let members = json!({ "provider_did": by.signer.did, "capability": slug, "name": "Name", "description": "Words",
-            "price_per_call_micro": price, "unit": "call", "sla_deadline_hours": 24, "active": true });
-        self.act(by, "capability-list", members).unwrap()["capability"].clone()
-    }
-
-    fn hire(&self, by: &Party, listing: &Value) -> String {
-        let members = json!({ "capability_id": listing["id"], "capability": listing["capability"],
-            "requester_did": by.signer.did, "provider_did": listing["did"],
-            "price_micro": listing["price_per_call_micro"], "task_id": "t", "delivery_deadline_hours": 24 });
-        self.act(by, "hire-request", members).unwrap()["escrow_id"].as_str().unwrap().to_owned()
+    /// Hires; the escrow.
+    fn order(&self, by: &Party, listing: &Value) -> String {
+        self.hire(by, listing).unwrap()["escrow_id"].as_str().unwrap().to_owned()
     }
 
     /// Ids on every page of a list, by cursors put into the address as they are.
@@ -110,7 +102,7 @@ fn ruling_17_a_thousand_rows_of_one_millisecond_page_out_exactly_once() {
     let mut receipt = String::new();
     for _ in 0..1_000 {
         world.pay(&a, &b, 1).unwrap();
-        let escrow = world.hire(&a, &listing);
+        let escrow = world.order(&a, &listing);
         receipt = world.claim(&b, &a, &escrow, hours(1), true).unwrap();
     }
     let now = world.rt.now().to_millis_text();
@@ -187,7 +179,7 @@ fn ruling_14_shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_
     world.admin("freeze_all", json!({ "frozen": false })).unwrap();
     assert_eq!(world.get("/v1/pay/health")["system_frozen"], false);
     // Nothing of money or work in progress is kept.
-    let escrow = world.hire(&a, &listing);
+    let escrow = world.order(&a, &listing);
     let transfer = world.pay(&a, &b, 5).unwrap()["transfer_id"].as_str().unwrap().to_owned();
     let receipt = world.claim(&b, &a, &escrow, hours(1), true).unwrap();
     for path in [
@@ -236,6 +228,7 @@ fn ruling_14_overload_is_503_with_retry_after() {
             headers: http::HeaderMap::new(),
             body: body.to_owned().into(),
             client: None,
+            network: None,
         };
         let response = crate::http::serve(world.rt.clone(), request).now_or_never().unwrap();
         (response.status.as_u16(), response.headers.get("retry-after").map(|value| value.to_str().unwrap().to_owned()))
