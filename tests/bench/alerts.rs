@@ -121,6 +121,8 @@ fn start(data: &Path, pinned: Option<&machine::Cores>) -> Server {
         ("AGENT_PER_SECOND", "10000000"),
         ("AGENT_BURST", "100000000"),
         ("REGISTRATIONS_PER_HOUR", "1000000"),
+        // All is of one sender.
+        ("MAILBOX_MESSAGES", "10000000"),
     ] {
         command.env(format!("HELIOGRAPH_{name}"), value);
     }
