@@ -183,14 +183,15 @@ fn ruling_15_the_index_finds_what_a_walk_over_all_offers_finds() {
     assert_eq!((numbers(16), numbers(17)), (market.offers.len(), market.offers.len()), "a listing keeps its number");
 }
 
-/// Ruling ledger 15: among 12,000 offers, more than one search looks at, every search reads a bounded part, says when it stopped there, and goes on.
+/// Ruling ledger 15: among 12,000 offers, more than one search looks at, every search reads a bounded part, says when it
+/// stopped there, and goes on.
 #[test]
 fn ruling_15_a_search_reads_a_bounded_part_of_many_offers() {
     let (mut market, mut dice) = (Market::default(), Dice(16));
-    for number in 0..12_000 {
+    for number in 0..12_000_u64 {
         // Every one is "common"; one in two "even"; one of 500 "rare"; the dearest alone "last".
-        let even = if number % 2 == 0 { "even" } else { "odd" };
-        let rare = if number % 500 == 0 { "rare" } else { "usual" };
+        let even = if number.is_multiple_of(2) { "even" } else { "odd" };
+        let rare = if number.is_multiple_of(500) { "rare" } else { "usual" };
         let name = format!("{even} {rare}");
         let price = if number == 11_999 { 1_000_000 } else { 1 + dice.below(900_000) };
         let description = if number == 11_999 { "common last" } else { "common" };
