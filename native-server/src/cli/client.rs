@@ -78,7 +78,7 @@ impl Client {
     /// Prepares for requests that need no operator key.
     pub fn open_public(common: &Common) -> Result<Client, String> {
         match &common.to {
-            Some(url) => Client::at(url, String::new()),
+            Some(url) => Ok(Client::at(address(url)?, String::new())),
             None => Client::here(common, false, false),
         }
     }
@@ -98,6 +98,7 @@ impl Client {
     }
 
     fn there(common: &Common, url: &str) -> Result<Client, String> {
+        let base = address(url)?;
         let admin_key = match common.config()?.settings.admin_key {
             key if !key.is_empty() => key,
             _ => keyfile::read(&common.data).map(|keys| keys.admin_key).map_err(|error| {
@@ -106,16 +107,12 @@ impl Client {
                 )
             })?,
         };
-        Client::at(url, admin_key)
+        Ok(Client::at(base, admin_key))
     }
 
-    fn at(url: &str, admin_key: String) -> Result<Client, String> {
-        let base = url.trim_end_matches('/').to_owned();
-        if !base.starts_with("http://") && !base.starts_with("https://") {
-            return Err(format!("--to takes an address such as http://127.0.0.1:8787, not {url:?}"));
-        }
+    fn at(base: String, admin_key: String) -> Client {
         let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-        Ok(Client { place: Place::There { base, agent }, admin_key })
+        Client { place: Place::There { base, agent }, admin_key }
     }
 
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
@@ -248,6 +245,15 @@ impl Client {
             false => request.body(&body[..]).map_err(|error| error.to_string()).map(|request| agent.run(request)),
         };
         sent?.map_err(|error| format!("{base}: {error}"))
+    }
+}
+
+/// The address of a server, without a slash at the end.
+fn address(url: &str) -> Result<String, String> {
+    let base = url.trim_end_matches('/');
+    match base.starts_with("http://") || base.starts_with("https://") {
+        true => Ok(base.to_owned()),
+        false => Err(format!("--to takes an address such as http://127.0.0.1:8787, not {url:?}")),
     }
 }
 

@@ -174,7 +174,7 @@ mod tests {
             let offset = n * 2_741 % BLOCK;
             assert!(!bits.has(offset));
             bits.set(offset, true);
-            if n % 37 == 0 || (250..260).contains(&n) {
+            if n.is_multiple_of(37) || (250..260).contains(&n) {
                 let packed = bits.pack();
                 assert!(packed.0.len() <= WHOLE && packed.0.len() <= 2 * bits.len());
                 assert_eq!(Bits::unpack(&packed), bits);

@@ -257,7 +257,7 @@ fn a_second_envelope_costs_one_call_and_a_bad_signature_is_looked_at_anew() {
     let mut body = a.signer.signed("credit-transfer", world.rt.now(), members);
     body["signature"] = json!(b.signer.sign(&body["envelope"]));
     let (status, answer) = world.send("POST", "/v1/pay/transfer", None, &body);
-    assert_eq!((status, &answer["reason"]), (401, &json!("invalid_signature")));
+    assert_eq!((status, &answer["reason"]), (400, &json!("invalid_signature")));
     world.admin("freeze_all", json!({ "frozen": true })).unwrap();
     let (_, answer) = world.send("POST", "/v1/pay/transfer", None, &body);
     assert_eq!(answer["reason"], "system_frozen", "the first check, whatever the signature is");
