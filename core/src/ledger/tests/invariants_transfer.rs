@@ -224,6 +224,7 @@ pub(super) fn submission(world: &World, by: &Party, other: Option<&Party>, schem
         signer: known(by),
         other: other.map(known),
         claimant: None,
+        repeat: None,
     }
 }
 
