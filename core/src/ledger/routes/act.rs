@@ -189,8 +189,10 @@ impl Act {
         let repeat = key.map(|key| idempotency::id(cx.route.path, &name, key));
         let other = self.envelope.other().and_then(|other| name_of(brand, other)).map(str::to_owned);
         if let Some(submit) = self.by_remembered_keys(cx, &name, other.as_deref(), claimant.as_ref(), repeat) {
-            within_budget(cx, &name)?;
-            if let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?) {
+            // Who sends too much is told so the long way: that everything is stopped comes first.
+            if within_budget(cx, &name).is_ok()
+                && let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?)
+            {
                 return Ok(decided);
             }
         }
