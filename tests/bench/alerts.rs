@@ -267,10 +267,10 @@ pub fn render(measured: &Measured, machine: &[String]) -> String {
         let met = yes(seconds <= BARS.0);
         let what = format!("seconds until {} subscriptions heard, {name}", told.subscriptions);
         writeln!(out, "| {what} | <= {:.0} | {seconds:.1} | {met} |", BARS.0).unwrap();
-        let parts: [(&str, fn(&Mailbox) -> &Vec<f64>); 2] =
-            [("durable send", |mailbox| &mailbox.sends), ("read of the mailbox", |mailbox| &mailbox.reads)];
-        for (part, times) in parts {
-            let p99 = percentile(times(&told.mailbox), 0.99) / percentile(times(&measured.idle), 0.99);
+        let sends = ("durable send", &told.mailbox.sends, &measured.idle.sends);
+        let reads = ("read of the mailbox", &told.mailbox.reads, &measured.idle.reads);
+        for (part, meanwhile, idle) in [sends, reads] {
+            let p99 = percentile(meanwhile, 0.99) / percentile(idle, 0.99);
             let met = yes(p99 <= BARS.1);
             writeln!(out, "| p99 of a {part} meanwhile / idle, {name} | <= {:.0} | {p99:.2} | {met} |", BARS.1)
                 .unwrap();
