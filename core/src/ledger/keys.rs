@@ -8,7 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key};
-use super::rows::{AuditRow, KEYS, KeyRow, Micro, Name, WALLETS};
+use super::log::{Note, What};
+use super::rows::{KEYS, KeyRow, Micro, Name, WALLETS};
 use super::sweep;
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::{Result, Timestamp};
@@ -54,13 +55,7 @@ impl Operation for SetKey {
                 wallet.frozen = true;
                 Ok(())
             })?;
-            books.audit(AuditRow {
-                actor: "system:unproved_rotation".to_owned(),
-                action: "freeze".to_owned(),
-                subject: self.name,
-                amount: 0,
-                signed: None,
-            })?;
+            books.log(at, What::Freeze, "system:unproved_rotation", Note::default())?;
         }
         let due = books.close()?;
         sweep::plan(turn, due)
@@ -114,7 +109,9 @@ impl Operation for MakeWallet {
         if books.wallet(&self.name)?.is_some() {
             return Ok(false);
         }
-        books.ensure(&self.name, "system:create", self.registered)?;
+        let at = books.stamp();
+        books.ensure(&self.name, at, self.registered)?;
+        books.log(at, What::Wallet, "system:create", Note::default())?;
         let due = books.close()?;
         sweep::plan(turn, due)?;
         Ok(true)

@@ -11,8 +11,8 @@ use super::book::{Books, name_of};
 use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
 use super::pay::{self, Claimant};
 use super::reason::{Reason, Refusal, Ruled, ensure};
-use super::rows::{Id, KEYS, KeyRow, Micro, Name, Signed, Space, TransferRow, id};
-use super::{escrow, hire, listing, receipt, sweep};
+use super::rows::{Id, KEYS, KeyRow, Micro, Name, Payment, Signed, Space, WALLETS, id};
+use super::{batch, escrow, hire, listing, receipt, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::{Error, Result, Timestamp};
 
@@ -37,6 +37,8 @@ pub struct Prepared {
     pub grants: Option<u32>,
     /// `None`: the agent must be asked.
     pub keys: Vec<Option<KeyRow>>,
+    /// Whether there is a wallet.
+    pub wallets: Vec<bool>,
 }
 
 impl Query for Prepare {
@@ -48,8 +50,12 @@ impl Query for Prepare {
         let book = super::book::read(view)?;
         let frozen = book.frozen_since.is_some();
         let grants = pay::grants_today(&book, view.now);
-        let keys = self.names.into_iter().map(|name| Ok(KEYS.get(view, &(name,))?)).collect::<Result<_>>()?;
-        Ok(Prepared { frozen, grants, keys })
+        let (mut keys, mut wallets) = (Vec::new(), Vec::new());
+        for name in self.names {
+            keys.push(KEYS.get(view, &(name.clone(),))?);
+            wallets.push(WALLETS.contains(view, &(name,))?);
+        }
+        Ok(Prepared { frozen, grants, keys, wallets })
     }
 }
 
@@ -62,8 +68,8 @@ pub struct Submit {
     pub signature: Vec<u8>,
     /// Whose it is, and under which generation of keys it was verified.
     pub signer: Known,
-    /// The other DID it speaks of, when its agent was asked or the ledger knew it.
-    pub other: Option<Known>,
+    /// The other DIDs it speaks of, whose agents were asked or that the ledger knew.
+    pub others: Vec<Known>,
     /// For the faucet alone.
     pub claimant: Option<Claimant>,
 }
@@ -73,19 +79,28 @@ pub struct Submit {
 pub enum Answer {
     /// The signer's key is another one by now: verify again.
     Reverify,
-    /// With the id of the row that was kept of it.
-    Refused(Reason, Option<Id>),
+    Refused(Reason, Kept),
     Done(Done),
+}
+
+/// What there is to say of a refused envelope beyond the reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The row that was kept of it.
+    pub row: Option<Id>,
+    /// The place in a batch of the transfer that was in the way.
+    pub item: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
-    Transfer(Id, Box<TransferRow>),
+    Transfer(Id, Box<Payment>),
     Escrow(Box<escrow::Stand>),
     Listing(Id, Box<listing::Listing>, bool),
     Hire(Id, Box<hire::Hire>),
     Receipt(Id, Box<receipt::Receipt>),
     Grant { balance: Micro, at: Timestamp },
+    Batch(batch::Settled),
 }
 
 /// A submission while it is decided.
@@ -94,14 +109,14 @@ pub struct Submission<'a> {
     pub common: &'a Common,
     /// Name of the signer.
     pub signer: &'a str,
-    pub other: Option<&'a Known>,
+    pub others: &'a [Known],
     pub signed: &'a Signed,
 }
 
 impl Submission<'_> {
     /// Whether `name` is an active agent.
     pub fn knows(&self, books: &Books<'_>, name: &str) -> Result<bool> {
-        is_active(books, self.other, name)
+        is_active(books, self.others, name)
     }
 
     /// Until when the envelope could be sent again (ruling ledger 13).
@@ -123,17 +138,17 @@ impl Submit {
     fn claims_of_nobody(&self, books: &Books<'_>, brand: &str, envelope: &Envelope) -> Result<bool> {
         let Content::Claim(claim) = &envelope.content else { return Ok(false) };
         match name_of(brand, &claim.requester) {
-            Some(name) => Ok(!is_active(books, self.other.as_ref(), name)?),
+            Some(name) => Ok(!is_active(books, &self.others, name)?),
             None => Ok(true),
         }
     }
 }
 
 /// Whether `name` is an active agent, by the ledger's row or by what its agent told.
-fn is_active(books: &Books<'_>, told: Option<&Known>, name: &str) -> Result<bool> {
+fn is_active(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
     Ok(match KEYS.get(books.space, &(name.to_owned(),))? {
         Some(row) => row.active,
-        None => told.is_some_and(|told| told.name == name && told.row.active),
+        None => told.iter().any(|told| told.name == name && told.row.active),
     })
 }
 
@@ -148,7 +163,7 @@ impl Operation for Submit {
         let key = self.signer.row.in_force().ok_or_else(|| Error::internal("a signature without a key"))?;
         let mut books = Books::of(turn)?;
         if books.is_frozen() {
-            return Ok(Answer::Refused(Reason::SystemFrozen, None));
+            return Ok(Answer::Refused(Reason::SystemFrozen, Kept::default()));
         }
         let name = (self.signer.name.clone(),);
         match KEYS.get(books.space, &name)? {
@@ -157,7 +172,7 @@ impl Operation for Submit {
                 if let Err(refusal) = window(books.now, &envelope.common)
                     && !self.claims_of_nobody(&books, brand, &envelope)?
                 {
-                    return Ok(Answer::Refused(pay::reason(refusal)?, None));
+                    return Ok(Answer::Refused(pay::reason(refusal)?, Kept::default()));
                 }
                 if known.is_none() {
                     KEYS.put(books.space, &name, &self.signer.row)?;
@@ -169,7 +184,7 @@ impl Operation for Submit {
             brand,
             common: &envelope.common,
             signer: &self.signer.name,
-            other: self.other.as_ref(),
+            others: &self.others,
             signed: &signed,
         };
         let answer = decide(&mut books, &submission, &envelope, &self.claimant.unwrap_or_default())?;
@@ -180,7 +195,12 @@ impl Operation for Submit {
 }
 
 fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claimant: &Claimant) -> Result<Answer> {
+    let mut item = None;
     let result = match &envelope.content {
+        Content::Batch(batch) => batch::settle(books, by, batch).map_err(|batch::RefusedAt(refusal, place)| {
+            item = place;
+            refusal
+        }),
         Content::Transfer(transfer) => pay::transfer(books, by, transfer),
         Content::Open(open) => escrow::open(books, by, open),
         Content::Close(close) => escrow::close(books, by, close),
@@ -197,7 +217,10 @@ fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claim
     match result {
         Ok(done) => Ok(Answer::Done(done)),
         Err(Refusal::Fault(error)) => Err(error),
-        Err(Refusal::No(reason)) => Ok(Answer::Refused(reason, refuse(books, by, envelope, reason)?)),
+        Err(Refusal::No(reason)) => {
+            let row = refuse(books, by, envelope, reason)?;
+            Ok(Answer::Refused(reason, Kept { row, item }))
+        }
     }
 }
 
@@ -208,6 +231,7 @@ fn refuse(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reaso
     }
     let (space, nonce) = match &envelope.content {
         Content::Transfer(transfer) if reason != Reason::NonceSeen => return pay::failed(books, by, transfer, reason),
+        Content::Batch(batch) => (Space::Batch, &batch.batch_id),
         Content::Open(open) => (Space::Escrow, &open.nonce),
         Content::List(list) => (Space::Listing, &list.nonce),
         Content::Hire(hire) => (Space::Hire, &hire.nonce),
@@ -216,7 +240,10 @@ fn refuse(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reaso
         // What these do is guarded by the state they change (ruling ledger 32).
         Content::Transfer(_) | Content::Close(_) | Content::Acceptance(_) | Content::Read(_) => return Ok(None),
     };
-    let id = id(space, by.signer, nonce);
+    let id = match space {
+        Space::Batch => batch::batch_id(by.signer, nonce),
+        space => id(space, by.signer, nonce),
+    };
     if reason != Reason::NonceSeen && !books.is_burnt(&id)? {
         books.burn(&id, by.burnt_until())?;
     }

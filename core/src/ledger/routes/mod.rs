@@ -2,12 +2,15 @@
 
 mod act;
 pub mod admin;
+pub mod audit;
+pub mod batch;
 pub mod escrows;
 pub mod info;
 pub mod market;
 pub mod payments;
 mod proof;
 pub mod receipts;
+pub mod statement;
 pub mod stats;
 
 use http::StatusCode;

@@ -3,6 +3,8 @@
 
 mod deadlines;
 mod keys;
+mod log;
+mod merkle;
 mod model;
 mod times;
 mod vectors;
@@ -130,6 +132,7 @@ impl World {
     fn act(&self, by: &Party, schema: &str, mut members: Value) -> Result<Value, String> {
         let name = match schema {
             "escrow-release" | "escrow-refund" | "work-acceptance" => "action_nonce",
+            "batch-transfer" => "batch_id",
             _ => "nonce",
         };
         if members.get(name).is_none() {
@@ -199,6 +202,7 @@ impl World {
 fn path_of(schema: &str) -> &'static str {
     match schema {
         "credit-transfer" => "/v1/pay/transfer",
+        "batch-transfer" => "/v1/pay/batch",
         "escrow-open" => "/v1/pay/escrow/open",
         "escrow-release" => "/v1/pay/escrow/release",
         "escrow-refund" => "/v1/pay/escrow/refund",

@@ -14,7 +14,7 @@ use crate::kv::{Direction, MemoryStore, Store};
 use crate::ledger::admin::{Direct, Directed, SetAdminKey, keyid};
 use crate::ledger::book;
 use crate::ledger::client::Signer;
-use crate::ledger::envelope::{Content, Envelope};
+use crate::ledger::envelope::Envelope;
 use crate::ledger::escrow::MAX_HOLD;
 use crate::ledger::hire::{HIRES, HireState};
 use crate::ledger::pay::{Claimant, GRANT};
@@ -129,7 +129,7 @@ impl Model {
             canonical: envelope.to_string().into_bytes(),
             signature: vec![0; 64],
             signer: known(self.name(by)),
-            other: other.map(|other| known(self.name(other))),
+            others: other.map(|other| known(self.name(other))).into_iter().collect(),
             claimant: Some(Claimant { addresses: Vec::new(), per_address: 3, per_day: 1_000 }),
         };
         self.sent.push(submit.clone());
@@ -139,7 +139,7 @@ impl Model {
     fn send(&mut self, submit: &Submit) {
         let envelope = Envelope::read("svc", &submit.canonical).unwrap();
         let agent = |did: &str| self.agents.iter().position(|agent| agent.did == did).unwrap();
-        let (by, other) = (agent(envelope.signer()), envelope.other().map(agent));
+        let (by, other) = (agent(envelope.signer()), envelope.others().first().map(|other| agent(other)));
         match self.run(submit) {
             Answer::Done(done) => {
                 self.done += 1;
@@ -153,15 +153,10 @@ impl Model {
     /// What was done, once each, whoever sent it how often.
     fn follow_done(&mut self, done: Done, by: usize, other: Option<usize>) {
         match done {
-            Done::Transfer(id, row) => {
+            Done::Transfer(id, payment) => {
                 assert!(self.settled.insert(id), "settled twice");
-                let Some(Content::Transfer(transfer)) =
-                    Envelope::read("svc", &row.signed.canonical).map(|envelope| envelope.content)
-                else {
-                    panic!("no transfer")
-                };
-                let amount = u64::try_from(transfer.amount).unwrap();
-                self.leave(by, row.at, amount);
+                let amount = u64::try_from(payment.amount).unwrap();
+                self.leave(by, payment.at, amount);
                 self.money[other.unwrap()].balance += amount;
             }
             Done::Escrow(stand) if stand.escrow.closed.is_none() => {
@@ -174,7 +169,7 @@ impl Model {
             }
             Done::Receipt(id, receipt) if receipt.answer.is_none() => self.receipts.push((id, other.unwrap())),
             Done::Listing(id, ..) if !self.listings.contains(&(id, by)) => self.listings.push((id, by)),
-            Done::Escrow(_) | Done::Receipt(..) | Done::Listing(..) => {}
+            Done::Escrow(_) | Done::Receipt(..) | Done::Listing(..) | Done::Batch(_) => {}
         }
     }
 
