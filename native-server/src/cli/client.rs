@@ -48,6 +48,17 @@ impl Answer {
     }
 }
 
+fn base(url: &str) -> Result<String, String> {
+    match url.starts_with("http://") || url.starts_with("https://") {
+        true => Ok(url.trim_end_matches('/').to_owned()),
+        false => Err(format!("a server has an address such as http://127.0.0.1:8787, not {url:?}")),
+    }
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder().http_status_as_error(false).build().new_agent()
+}
+
 fn explain(status: u16, body: &Value) -> String {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
     match status {
@@ -75,6 +86,11 @@ impl Client {
         }
     }
 
+    /// Asks the server at `url` what anybody may.
+    pub fn public(url: &str) -> Result<Client, String> {
+        Ok(Client { place: Place::There { base: base(url)?, agent: agent() }, admin_key: String::new() })
+    }
+
     fn here(common: &Common, create: bool, closed: bool) -> Result<Client, String> {
         let mut settings = common.config()?.settings;
         settings.closed |= closed;
@@ -90,10 +106,7 @@ impl Client {
     }
 
     fn there(common: &Common, url: &str) -> Result<Client, String> {
-        let base = url.trim_end_matches('/').to_owned();
-        if !base.starts_with("http://") && !base.starts_with("https://") {
-            return Err(format!("--to takes an address such as http://127.0.0.1:8787, not {url:?}"));
-        }
+        let base = base(url)?;
         let admin_key = match common.config()?.settings.admin_key {
             key if !key.is_empty() => key,
             _ => keyfile::read(&common.data).map(|keys| keys.admin_key).map_err(|error| {
@@ -102,8 +115,7 @@ impl Client {
                 )
             })?,
         };
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).build().new_agent();
-        Ok(Client { place: Place::There { base, agent }, admin_key })
+        Ok(Client { place: Place::There { base, agent: agent() }, admin_key })
     }
 
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, String> {
@@ -230,7 +242,10 @@ impl Client {
     fn remote(&self, method: Method, path: &str, body: Bytes) -> Result<http::Response<ureq::Body>, String> {
         let Place::There { base, agent } = &self.place else { return Err("no server was named".to_owned()) };
         let request = http::Request::builder().method(method).uri(format!("{base}{path}"));
-        let request = request.header("x-admin-key", &self.admin_key);
+        let request = match self.admin_key.as_str() {
+            "" => request,
+            key => request.header("x-admin-key", key),
+        };
         let sent = match body.is_empty() {
             true => request.body(()).map_err(|error| error.to_string()).map(|request| agent.run(request)),
             false => request.body(&body[..]).map_err(|error| error.to_string()).map(|request| agent.run(request)),
