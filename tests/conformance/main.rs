@@ -35,10 +35,13 @@ mod index;
 mod interop;
 mod keys;
 mod layouts;
+mod ledger_audit;
+mod ledger_batch;
 mod ledger_escrows;
 mod ledger_market;
 mod ledger_operators;
 mod ledger_payments;
+mod ledger_statement;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -118,10 +121,13 @@ const MODULES: &[(&str, &[Case])] = &[
     ("interop", interop::CASES),
     ("keys", keys::CASES),
     ("layouts", layouts::CASES),
+    ("ledger_audit", ledger_audit::CASES),
+    ("ledger_batch", ledger_batch::CASES),
     ("ledger_escrows", ledger_escrows::CASES),
     ("ledger_market", ledger_market::CASES),
     ("ledger_operators", ledger_operators::CASES),
     ("ledger_payments", ledger_payments::CASES),
+    ("ledger_statement", ledger_statement::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
