@@ -36,9 +36,12 @@ mod interop;
 mod keys;
 mod layouts;
 mod ledger_escrows;
+mod ledger_malformed;
 mod ledger_market;
 mod ledger_operators;
 mod ledger_payments;
+mod ledger_races;
+mod ledger_reasons;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -119,9 +122,12 @@ const MODULES: &[(&str, &[Case])] = &[
     ("keys", keys::CASES),
     ("layouts", layouts::CASES),
     ("ledger_escrows", ledger_escrows::CASES),
+    ("ledger_malformed", ledger_malformed::CASES),
     ("ledger_market", ledger_market::CASES),
     ("ledger_operators", ledger_operators::CASES),
     ("ledger_payments", ledger_payments::CASES),
+    ("ledger_races", ledger_races::CASES),
+    ("ledger_reasons", ledger_reasons::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
