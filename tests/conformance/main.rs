@@ -42,6 +42,7 @@ mod ledger_payments;
 mod limits;
 mod mailbox;
 mod malformed;
+mod measured;
 mod messages;
 mod methodology;
 mod outlook;
@@ -125,6 +126,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
+    ("measured", measured::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
     ("outlook", outlook::CASES),
