@@ -37,12 +37,15 @@ mod keys;
 mod layouts;
 mod ledger_escrows;
 mod ledger_idempotency;
+mod ledger_malformed;
 mod ledger_market;
 mod ledger_notices;
 mod ledger_operators;
 mod ledger_payments;
 mod ledger_privacy;
 mod ledger_provider;
+mod ledger_races;
+mod ledger_reasons;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -124,12 +127,15 @@ const MODULES: &[(&str, &[Case])] = &[
     ("layouts", layouts::CASES),
     ("ledger_escrows", ledger_escrows::CASES),
     ("ledger_idempotency", ledger_idempotency::CASES),
+    ("ledger_malformed", ledger_malformed::CASES),
     ("ledger_market", ledger_market::CASES),
     ("ledger_notices", ledger_notices::CASES),
     ("ledger_operators", ledger_operators::CASES),
     ("ledger_payments", ledger_payments::CASES),
     ("ledger_privacy", ledger_privacy::CASES),
     ("ledger_provider", ledger_provider::CASES),
+    ("ledger_races", ledger_races::CASES),
+    ("ledger_reasons", ledger_reasons::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),

@@ -23,6 +23,7 @@ cargo xtask <task>
   check                 formatting, clippy (warnings are errors), wasm build of core, licences
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
   sim [ARGS...]         the deterministic simulation
+  sim ledger [STEPS]    ten million random operations on the ledger, compared with its rules after each
   bench [--large | --incidents | --agents | --mailbox | --ledger | --ledger-edge]
                         the measurements of tests/bench; those of five million rows, 20,000 incidents, 10,000 listeners,
                         a full mailbox, the credit ledger natively and under workerd

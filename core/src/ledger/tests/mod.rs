@@ -9,6 +9,7 @@ mod invariants_market;
 mod invariants_receipt;
 mod invariants_transfer;
 mod keys;
+mod lists;
 mod malformed;
 mod model;
 mod order;
