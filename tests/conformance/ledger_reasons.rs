@@ -226,7 +226,7 @@ const USUAL: &[Row] = &[
 ];
 
 /// What only a deployment with tight limits refuses.
-fn tight(suite: &Suite) -> [(Reason, u16, Answer); 2] {
+fn tight(suite: &Suite) -> [(Reason, u16, Answer); 3] {
     let target = suite.fresh(&[("pay_writes_per_minute", "1"), ("faucet_per_address", "1")]);
     // A Worker hears of its client in this header, and nobody else believes it.
     let client = target.client().with("cf-connecting-ip", "192.0.2.1");
@@ -234,7 +234,13 @@ fn tight(suite: &Suite) -> [(Reason, u16, Answer); 2] {
     let limited = a.pay(a.did(), 1);
     let b = Party::new(&client);
     let by_address = b.act("pay-faucet", json!({ "did": b.did() }));
-    [(Reason::RateLimited, 429, limited), (Reason::IpRateLimitExceeded, 429, by_address)]
+    let full = suite.fresh(&[("ledger_storage_bytes", "1")]);
+    let wallet = full.client().post("/v1/pay/wallet", &json!({ "did": "did:svc:x" }));
+    [
+        (Reason::RateLimited, 429, limited),
+        (Reason::IpRateLimitExceeded, 429, by_address),
+        (Reason::StorageFull, 503, wallet),
+    ]
 }
 
 fn check(reason: Reason, status: u16, answer: &Answer) {

@@ -46,6 +46,7 @@ mod ledger_privacy;
 mod ledger_provider;
 mod ledger_races;
 mod ledger_reasons;
+mod ledger_room;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -136,6 +137,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("ledger_provider", ledger_provider::CASES),
     ("ledger_races", ledger_races::CASES),
     ("ledger_reasons", ledger_reasons::CASES),
+    ("ledger_room", ledger_room::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),

@@ -25,7 +25,7 @@ static ROTATED: AtomicU64 = AtomicU64::new(0);
 static STALE: AtomicU64 = AtomicU64::new(0);
 
 const AGENTS: usize = 4;
-const STEPS: usize = 1_500;
+const STEPS: usize = 1_000;
 const GRANT: u64 = 10_000_000;
 
 /// What a request was for.
@@ -91,7 +91,15 @@ fn request(method: Method, path: &str, key: Option<&str>, body: &Value) -> Reque
     headers.insert("content-type", HeaderValue::from_static("application/json"));
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let body = if body.is_null() { String::new() } else { body.to_string() };
-    Request { method, path: path.to_owned(), query: query.to_owned(), headers, body: body.into(), client: None }
+    Request {
+        method,
+        path: path.to_owned(),
+        query: query.to_owned(),
+        headers,
+        body: body.into(),
+        client: None,
+        network: None,
+    }
 }
 
 impl World {

@@ -7,6 +7,7 @@
 use super::envelope::MAX_DID;
 use super::idempotency::KEPT_UNTIL;
 use super::reason::{Reason, Ruled, ensure};
+use super::room;
 use super::rows::{
     AUDIT, AuditRow, BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, Id, MINUTES, Micro, Name, OUT,
     Signed, WALLETS, Wallet,
@@ -72,6 +73,9 @@ impl<'a> Books<'a> {
     /// Writes what changed of the whole, and when there is something to do next.
     pub fn close(self) -> Result<Option<Timestamp>> {
         let due = next(self.space, &self.book)?;
+        if room::hour(self.book.last) != room::hour(self.before.last) {
+            room::note(self.space, self.book.last)?;
+        }
         if self.book != self.before {
             BOOK.put(self.space, &(), &self.book)?;
         }

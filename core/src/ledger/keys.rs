@@ -11,8 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key};
+use super::reason::Reason;
 use super::rows::{AuditRow, KEYS, KeyRow, Micro, Name, WALLETS};
-use super::sweep;
+use super::{pay, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::kv::Overlay;
 use crate::{Result, Timestamp};
@@ -134,29 +135,40 @@ impl Query for Standing {
     }
 }
 
-/// Makes a wallet; an existing one stays as it is.
+/// Makes a wallet where there is room for more; an existing one stays as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MakeWallet {
+pub struct OpenWallet {
     pub name: Name,
     /// Its agent is registered, so it stays even if it never holds anything.
     pub registered: bool,
 }
 
-impl Operation for MakeWallet {
-    const ACTOR: Kind = Kind::Ledger;
-    const NAME: &'static str = "make_wallet";
-    /// Whether it was made now.
-    type Reply = bool;
+/// What became of [`OpenWallet`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Opened {
+    Now,
+    Before,
+    Refused(Reason),
+}
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+impl Operation for OpenWallet {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "open_wallet";
+    type Reply = Opened;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Opened> {
+        let allowed = turn.settings.ledger_storage_bytes;
         let mut books = Books::of(turn)?;
         if books.wallet(&self.name)?.is_some() {
-            return Ok(false);
+            return Ok(Opened::Before);
+        }
+        if let Err(refusal) = room::for_more(books.space, allowed) {
+            return Ok(Opened::Refused(pay::reason(refusal)?));
         }
         books.ensure(&self.name, "system:create", self.registered)?;
         let due = books.close()?;
         sweep::plan(turn, due)?;
-        Ok(true)
+        Ok(Opened::Now)
     }
 }
 

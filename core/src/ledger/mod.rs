@@ -14,6 +14,7 @@
 //! | [`index`] | searches: an actor of its own, which the ledger tells of offers |
 //! | [`keys`] | whose key counts, as agents tell; wallets |
 //! | [`sweep`] | what happens by time |
+//! | [`room`] | how full the store is, and what is refused first |
 //! | [`idempotency`] | the first answer again, for a repeat |
 //! | [`provider`], [`start`] | the deployment's own services; what is made ready at a start |
 //! | [`notify`], [`metrics`] | telling the parties; numbers for the operator |
@@ -46,6 +47,7 @@ pub mod provider;
 pub mod reads;
 pub mod reason;
 pub mod receipt;
+pub mod room;
 pub mod routes;
 pub mod rows;
 pub mod start;
@@ -65,7 +67,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<submit::Prepare>(),
     operation::<submit::Submit>(),
     operation::<keys::SetKey>(),
-    operation::<keys::MakeWallet>(),
+    operation::<keys::OpenWallet>(),
     query::<keys::Standing>(),
     query::<keys::ReadWallet>(),
     operation::<sweep::Sweep>(),

@@ -89,7 +89,10 @@ pub fn faucet(books: &mut Books<'_>, by: &Submission<'_>, faucet: &Faucet, claim
         recent += FAUCET_BY_ADDRESS.scan(books.space, &day, Direction::Ascending, claimant.per_address as usize)?.len();
     }
     ensure(claimant.addresses.is_empty() || recent < claimant.per_address as usize, Reason::IpRateLimitExceeded)?;
-    ensure(books.wallet(&from)?.is_none_or(|wallet| !wallet.frozen), Reason::SenderFrozen)?;
+    match books.wallet(&from)? {
+        Some(wallet) => ensure(!wallet.frozen, Reason::SenderFrozen)?,
+        None => by.takes_more(books)?,
+    }
     ensure(books.book.supply.saturating_add(GRANT) <= super::book::MAX_SUPPLY, Reason::AmountOutOfRange)?;
 
     let at = books.stamp();

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{self, Books};
 use super::escrow;
+use super::room::{self, Storage};
 use super::rows::{ADMIN_KEYS, ByTime, ESCROWS_TO, Escrow, IN, Id, Name, OUT, Outflow, Ref, TRANSFERS, TransferRow};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Desc, Direction, Overlay, Read};
@@ -169,6 +170,7 @@ pub struct HealthView {
     pub transfers_24h: u64,
     /// Ids of active admin keys.
     pub admin_keys: Vec<String>,
+    pub storage: Storage,
 }
 
 impl Query for ReadHealth {
@@ -183,6 +185,7 @@ impl Query for ReadHealth {
             wallets: book.wallets,
             transfers_24h: super::market::counts(view, &book, DAY)?.transfers,
             admin_keys: keys.into_iter().filter(|(_, key)| key.active).map(|((keyid,), _)| keyid).collect(),
+            storage: room::read(view, view.now, view.settings.ledger_storage_bytes)?,
         })
     }
 }

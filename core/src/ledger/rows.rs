@@ -5,7 +5,8 @@
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
 //! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
 //! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
-//! [`super::notify`], 65 [`super::metrics`]. 41, 42 and 46 to 48 once were.
+//! [`super::notify`], 65 [`super::metrics`], 66
+//! [`super::room`]. 41, 42 and 46 to 48 once were.
 
 use serde::{Deserialize, Serialize};
 

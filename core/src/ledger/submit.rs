@@ -12,7 +12,7 @@ use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
 use super::pay::{self, Claimant};
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{Id, KEYS, KeyRow, Micro, Name, Signed, Space, TransferRow, id};
-use super::{escrow, hire, idempotency, listing, metrics, notify, provider, receipt, sweep};
+use super::{escrow, hire, idempotency, listing, metrics, notify, provider, receipt, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::crypto::hash::sha256;
 use crate::{Error, Result, Timestamp};
@@ -99,12 +99,19 @@ pub struct Submission<'a> {
     pub signer: &'a str,
     pub other: Option<&'a Known>,
     pub signed: &'a Signed,
+    /// Bytes that the operator allows for all of it; 0 for no limit.
+    pub storage: u64,
 }
 
 impl Submission<'_> {
     /// Whether `name` is an active agent.
     pub fn knows(&self, books: &Books<'_>, name: &str) -> Result<bool> {
         is_active(books, self.other, name)
+    }
+
+    /// Refuses what is refused first when room gets short (ruling ledger 12).
+    pub fn takes_more(&self, books: &Books<'_>) -> Ruled<()> {
+        room::for_more(&*books.space, self.storage)
     }
 
     /// Until when the envelope could be sent again (ruling ledger 13).
@@ -146,7 +153,7 @@ impl Operation for Submit {
     type Reply = Answer;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Answer> {
-        let brand = &turn.settings.brand;
+        let (brand, storage) = (&turn.settings.brand, turn.settings.ledger_storage_bytes);
         let envelope = Envelope::read(brand, &self.canonical).ok_or_else(|| Error::internal("no envelope"))?;
         let key = self.signer.row.in_force().ok_or_else(|| Error::internal("a signature without a key"))?;
         let mut books = Books::of(turn)?;
@@ -179,6 +186,7 @@ impl Operation for Submit {
             signer: &self.signer.name,
             other: self.other.as_ref(),
             signed: &signed,
+            storage,
         };
         let claimant = self.claimant.unwrap_or_default();
         let answer = match taken {

@@ -221,7 +221,10 @@ impl Thread {
 
     fn transact(&mut self, jobs: &mut VecDeque<Job>, answers: &mut Vec<Answer>) -> Result<Done, Fault> {
         let transaction = self.store.begin_write().map_err(|error| Fault(error.to_string()))?;
-        let mut commit = Commit::open(&transaction, &self.settings, &mut self.seeds, self.changed.is_recording())?;
+        let mut commit = {
+            let given = (&*self.settings, self.store.path());
+            Commit::open(&transaction, given, &mut self.seeds, self.changed.is_recording())?
+        };
         let started = Instant::now();
         while let Some(job) = jobs.pop_front() {
             commit.job(job, answers)?;

@@ -6,7 +6,7 @@ use super::{ADMIN, AGENTS, Keys, Model, Step, key_of};
 use crate::kv::Store;
 use crate::ledger::admin::{Direct, Directed, keyid};
 use crate::ledger::escrow::MAX_HOLD;
-use crate::ledger::keys::{MakeWallet, SetKey};
+use crate::ledger::keys::{OpenWallet, SetKey};
 use crate::ledger::listing::LISTINGS;
 use crate::ledger::pay::Claimant;
 use crate::ledger::rows::{Id, KEYS, Signed, id_text};
@@ -191,7 +191,7 @@ impl<S: Store + 'static> Model<S> {
 
     fn make_wallet(&mut self) {
         let (agent, registered) = (self.agent(), self.below(2) == 0);
-        self.run(&MakeWallet { name: self.name(agent), registered });
+        self.run(&OpenWallet { name: self.name(agent), registered });
     }
 
     /// An agent rotates its keys, signed for or not, or ends, or begins anew; the ledger will be told.

@@ -10,7 +10,7 @@ use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::book::name_of;
 use crate::ledger::envelope::{Content, Envelope};
-use crate::ledger::keys::{MakeWallet, ReadWallet, WalletView};
+use crate::ledger::keys::{OpenWallet, Opened, ReadWallet, WalletView};
 use crate::ledger::pay::{Claimant, GRANT};
 use crate::ledger::reads::{History, ReadTransfer};
 use crate::ledger::reason::{Reason, Refusal};
@@ -141,8 +141,11 @@ async fn make_wallet(cx: Cx) -> Result<Response> {
         return refused(&cx, Reason::InvalidDid.into());
     };
     let registered = act::known(&cx, name, None).await?.is_some_and(|row| row.active);
-    let make = MakeWallet { name: name.to_owned(), registered };
-    let created = runtime::call(&*cx.rt, ACTOR, &make).await?;
+    let open = OpenWallet { name: name.to_owned(), registered };
+    let created = match runtime::call(&*cx.rt, ACTOR, &open).await? {
+        Opened::Refused(reason) => return refused(&cx, reason.into()),
+        opened => opened == Opened::Now,
+    };
     match runtime::query(&*cx.rt, ACTOR, &ReadWallet { name: name.to_owned() }).await? {
         Some(view) => wallet_answer(&cx, name, &view, Some(created)),
         None => Err(Error::internal("a wallet that was just made is not there")),

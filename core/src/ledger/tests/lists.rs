@@ -65,12 +65,40 @@ const RULINGS: &[(u32, &[&str])] = &[
             "ledger_races::ruling_7_after_the_answer_to_a_freeze_nothing_settles_that_64_connections_send",
         ],
     ),
-    (12, &["times::ruling_17_a_thousand_rows_of_one_instant_page_out_once"]),
+    (8, &["room::ruling_8_a_transfer_leaves_at_most_five_rows_and_changes_both_wallets_and_the_book"]),
+    (
+        12,
+        &[
+            "ledger_room::ruling_12_health_says_how_much_is_stored_and_what_is_not_known",
+            "ledger_room::ruling_12_near_the_limit_new_wallets_and_listings_are_refused_and_money_still_moves",
+            "room::ruling_12_ninety_percent_of_the_smaller_limit_are_nearly_full",
+            "room::ruling_12_days_are_counted_from_a_day_of_growth_and_are_null_with_a_reason_before",
+            "room::ruling_12_days_left_follow_from_what_was_stored_in_the_last_days",
+            "room::ruling_12_of_a_thousand_refused_transfers_a_day_there_are_rows_and_of_more_only_the_nonce",
+        ],
+    ),
     (
         13,
         &[
             "times::ruling_13_a_refused_envelope_stays_refused_when_the_reason_is_gone",
             "times::ruling_13_a_freeze_burns_nothing_and_burnt_nonces_go",
+        ],
+    ),
+    (
+        14,
+        &[
+            "bounds::ruling_14_shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_at_once",
+            "bounds::ruling_14_natively_a_search_shows_what_is_there_at_once",
+            "bounds::ruling_14_overload_is_503_with_retry_after",
+        ],
+    ),
+    (
+        15,
+        &[
+            "tests::ruling_15_the_index_finds_what_a_walk_over_all_offers_finds",
+            "tests::ruling_15_a_search_reads_a_bounded_part_of_many_offers",
+            "tally::ruling_15_the_top_table_is_that_of_all_counts",
+            "stats::ruling_15_counts_of_a_day_and_an_hour_are_those_of_the_minutes_that_lie_in_them",
         ],
     ),
     (
@@ -102,6 +130,15 @@ const RULINGS: &[(u32, &[&str])] = &[
         &[
             "ledger_payments::ruling_22_an_envelope_for_another_deployment_is_refused",
             "ledger_operators::ruling_22_without_an_audience_two_servers_both_settle_one_envelope",
+        ],
+    ),
+    (
+        23,
+        &[
+            "ledger_provider::ruling_23_a_hire_of_our_own_services_reaches_claimed_alone_and_says_what_is_known",
+            "ledger_provider::ruling_23_accepting_completes_a_hire_of_ours_and_pays_its_provider",
+            "ledger_provider::ruling_23_hires_of_ours_are_claimed_within_a_second",
+            "ledger_provider::ruling_23_the_providers_name_is_nobody_elses_and_it_has_no_api_key",
         ],
     ),
     (
@@ -160,6 +197,15 @@ const RULINGS: &[(u32, &[&str])] = &[
         ],
     ),
     (32, &["ledger_escrows::ruling_32_one_action_nonce_serves_two_acceptances"]),
+    (
+        33,
+        &[
+            "ledger_idempotency::ruling_33_a_repeat_under_its_key_gets_the_first_answer_and_settles_once",
+            "ledger_idempotency::ruling_33_another_envelope_under_a_used_key_is_422_and_takes_nothing",
+            "ledger_idempotency::ruling_33_a_key_counts_per_route_and_signer",
+            "ledger_idempotency::ruling_33_what_may_pass_is_not_remembered",
+        ],
+    ),
     (34, &["keys::ruling_34_deactivation_ends_key_and_listings_and_still_receives"]),
     (35, &["ledger_escrows::ruling_35_newer_clients_close_escrows_with_their_own_members"]),
 ];

@@ -13,7 +13,9 @@ mod lists;
 mod malformed;
 mod model;
 mod order;
+mod room;
 mod signatures;
+mod stats;
 mod times;
 mod vectors;
 
