@@ -73,8 +73,8 @@ impl<'a> Books<'a> {
     /// Writes what changed of the whole, and when there is something to do next.
     pub fn close(self) -> Result<Option<Timestamp>> {
         let due = next(self.space, &self.book)?;
-        if room::hour(self.book.last) != room::hour(self.before.last) {
-            room::note(self.space, self.book.last)?;
+        if room::hour(self.now) != room::hour(self.before.last) {
+            room::note(self.space, self.now)?;
         }
         if self.book != self.before {
             BOOK.put(self.space, &(), &self.book)?;
