@@ -35,6 +35,8 @@ mod index;
 mod interop;
 mod keys;
 mod layouts;
+mod ledger_audit;
+mod ledger_batch;
 mod ledger_escrows;
 mod ledger_idempotency;
 mod ledger_market;
@@ -43,6 +45,7 @@ mod ledger_operators;
 mod ledger_payments;
 mod ledger_privacy;
 mod ledger_provider;
+mod ledger_statement;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -122,6 +125,8 @@ const MODULES: &[(&str, &[Case])] = &[
     ("interop", interop::CASES),
     ("keys", keys::CASES),
     ("layouts", layouts::CASES),
+    ("ledger_audit", ledger_audit::CASES),
+    ("ledger_batch", ledger_batch::CASES),
     ("ledger_escrows", ledger_escrows::CASES),
     ("ledger_idempotency", ledger_idempotency::CASES),
     ("ledger_market", ledger_market::CASES),
@@ -130,6 +135,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("ledger_payments", ledger_payments::CASES),
     ("ledger_privacy", ledger_privacy::CASES),
     ("ledger_provider", ledger_provider::CASES),
+    ("ledger_statement", ledger_statement::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
