@@ -167,8 +167,8 @@ async fn prove(cx: Cx) -> Result<Response> {
     let Some(found) = runtime::query(&*cx.rt, ACTOR, &Prove { which, size }).await? else {
         return refused(&cx, Reason::TransferNotFound.into());
     };
-    let revealed = is_operator(&*cx.rt, &cx.request)
-        || Reader::of(&cx).await?.is_one_of(found.parties.iter().map(String::as_str));
+    let revealed =
+        is_operator(&*cx.rt, &cx.request) || Reader::of(&cx).await?.is_one_of(found.parties.iter().map(String::as_str));
     Response::json(&Proof {
         schema: schema(&cx, "audit-proof"),
         seq: found.seq,

@@ -209,7 +209,8 @@ fn e16_what_an_admin_does_to_an_escrow_is_recorded_under_the_key_with_the_signat
             world.rows(&ESCROWS).into_iter().find(|((id,), _)| super::super::rows::id_text(id) == escrow).unwrap();
         let closed = row.closed.unwrap();
         assert_eq!((row.state, closed.actor), (state, format!("admin:{}", world.keyid)));
-        let of_it = |event: &Event| event.subject.is_some_and(|id| id_text(&id) == escrow) && event.what.as_str() == action;
+        let of_it =
+            |event: &Event| event.subject.is_some_and(|id| id_text(&id) == escrow) && event.what.as_str() == action;
         let (_, event) = world.rows(&EVENTS).into_iter().find(|(_, event)| of_it(event)).unwrap();
         assert_eq!(event.actor, format!("admin:{}", world.keyid));
         assert_eq!(event.changes.iter().map(|change| change.locked).sum::<i64>(), -10);

@@ -10,7 +10,7 @@ use super::{Party, World, path_of};
 use crate::actor::{ActorId, Kind};
 use crate::ledger::json as strict;
 use crate::ledger::mutation::Mutator;
-use crate::ledger::rows::{WALLETS};
+use crate::ledger::rows::WALLETS;
 use crate::runtime::Runtime;
 
 /// How many bodies are tried; after each so many, on a new deployment.
