@@ -358,7 +358,13 @@ fn manifest_lists_the_routes_in_their_order(suite: &Suite) {
         listed[..3],
         [("POST", "/v1/pay/wallet"), ("GET", "/v1/pay/wallet/{did}"), ("POST", "/v1/pay/transfer")]
     );
-    assert_eq!((listed.len(), listed.iter().collect::<BTreeSet<_>>().len()), (34, 34));
+    // Ruling 30: the core routes first, then our own.
+    let ours = || heliograph_core::http::routes().filter(|route| route.path.starts_with("/v1/pay/"));
+    let all = ours().count();
+    assert_eq!((listed.len(), listed.iter().collect::<BTreeSet<_>>().len()), (all, all));
+    let core = |path: &str| ours().any(|route| route.path == path && !route.extension);
+    assert_eq!(listed.iter().position(|(_, path)| !core(path)), Some(34));
+    assert!(listed.iter().skip(34).all(|(_, path)| !core(path)));
     for (method, path) in listed.into_iter().filter(|(method, _)| *method == "GET") {
         let path = path.replace(['{', '}'], "");
         assert!(client.send(method, &path, None, b"").status < 500, "{path}");

@@ -35,6 +35,8 @@ mod index;
 mod interop;
 mod keys;
 mod layouts;
+mod ledger_audit;
+mod ledger_batch;
 mod ledger_escrows;
 mod ledger_idempotency;
 mod ledger_malformed;
@@ -47,6 +49,7 @@ mod ledger_provider;
 mod ledger_races;
 mod ledger_reasons;
 mod ledger_room;
+mod ledger_statement;
 mod limits;
 mod mailbox;
 mod malformed;
@@ -126,6 +129,8 @@ const MODULES: &[(&str, &[Case])] = &[
     ("interop", interop::CASES),
     ("keys", keys::CASES),
     ("layouts", layouts::CASES),
+    ("ledger_audit", ledger_audit::CASES),
+    ("ledger_batch", ledger_batch::CASES),
     ("ledger_escrows", ledger_escrows::CASES),
     ("ledger_idempotency", ledger_idempotency::CASES),
     ("ledger_malformed", ledger_malformed::CASES),
@@ -138,6 +143,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("ledger_races", ledger_races::CASES),
     ("ledger_reasons", ledger_reasons::CASES),
     ("ledger_room", ledger_room::CASES),
+    ("ledger_statement", ledger_statement::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),

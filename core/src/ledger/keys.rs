@@ -11,8 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key};
+use super::log::{Note, What};
 use super::reason::Reason;
-use super::rows::{AuditRow, KEYS, KeyRow, Micro, Name, WALLETS};
+use super::rows::{KEYS, KeyRow, Micro, Name, WALLETS};
 use super::{pay, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::kv::Overlay;
@@ -94,13 +95,7 @@ impl Operation for SetKey {
                 wallet.lasting = true;
                 Ok(())
             })?;
-            books.audit(AuditRow {
-                actor: "system:unproved_rotation".to_owned(),
-                action: "freeze".to_owned(),
-                subject: self.name,
-                amount: 0,
-                signed: None,
-            })?;
+            books.log(at, What::Freeze, "system:unproved_rotation", Note::default())?;
         }
         let due = books.close()?;
         sweep::plan(turn, due)
@@ -165,7 +160,9 @@ impl Operation for OpenWallet {
         if let Err(refusal) = room::for_more(books.space, allowed) {
             return Ok(Opened::Refused(pay::reason(refusal)?));
         }
-        books.ensure(&self.name, "system:create", self.registered)?;
+        let at = books.stamp();
+        books.ensure(&self.name, at, self.registered)?;
+        books.log(at, What::Wallet, "system:create", Note::default())?;
         let due = books.close()?;
         sweep::plan(turn, due)?;
         Ok(Opened::Now)
@@ -193,7 +190,7 @@ impl Query for ReadWallet {
 
     fn run(self, view: &View<'_>) -> Result<Option<WalletView>> {
         let mut space = Overlay::new(view);
-        let mut books = Books::open(&mut space, view.now)?;
+        let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
         sweep::catch_up(&mut books)?;
         let Some(wallet) = books.wallet(&self.name)? else { return Ok(None) };
         let spent = super::book::spent(view, view.now, &self.name, &wallet)?;

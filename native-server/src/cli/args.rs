@@ -68,6 +68,9 @@ pub enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Check the credit ledger.
+    #[command(subcommand)]
+    Ledger(super::ledger::LedgerCommand),
     /// Make, list and end peers: relays that this one exchanges messages with.
     #[command(subcommand)]
     Peers(PeersCommand),
