@@ -68,9 +68,6 @@ pub enum Command {
     /// Make, list and revoke API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Check the credit ledger.
-    #[command(subcommand)]
-    Ledger(super::ledger::LedgerCommand),
     /// Make, list and end peers: relays that this one exchanges messages with.
     #[command(subcommand)]
     Peers(PeersCommand),
@@ -99,7 +96,7 @@ pub enum Command {
     /// Compute verdicts again.
     #[command(subcommand)]
     Verdicts(VerdictsCommand),
-    /// Do to the credit ledger what operators do, with a key that signs for it.
+    /// Check the credit ledger, and do to it what operators do, with a key that signs for it.
     #[command(subcommand)]
     Ledger(LedgerCommand),
     /// List, make and change incidents. Each change is kept with the reason.

@@ -37,7 +37,6 @@ pub fn main() -> ExitCode {
         Some(Command::Backtest(command)) => backtest::run(&cli.common, command),
         Some(Command::Forecast(command)) => forecast::run(&cli.common, command),
         Some(Command::Keys(command)) => keys::run(&cli.common, command),
-        Some(Command::Ledger(command)) => ledger::run(&cli.common, command),
         Some(Command::Peers(command)) => peers::run(&cli.common, command),
         Some(Command::Probe(command)) => probe::run(command),
         Some(Command::Db(command)) => db::run(&cli.common, command),

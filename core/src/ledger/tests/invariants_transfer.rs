@@ -42,7 +42,7 @@ pub(super) fn every_kind<'a>(world: &World, a: &'a Party, b: &'a Party) -> Vec<(
 fn another(name: &str, value: &Value, stranger: &Party) -> Value {
     match value {
         Value::Bool(flag) => json!(!flag),
-        Value::Array(items) => json!([items, items].concat()),
+        Value::Array(items) => json!([items.as_slice(), items.as_slice()].concat()),
         Value::Number(number) => json!(number.as_i64().unwrap() + 1),
         Value::String(text) if name.ends_with("_at") => json!(text.replace(".000Z", ".001Z")),
         Value::String(_) if name == "did" || name.ends_with("_did") => json!(stranger.did()),

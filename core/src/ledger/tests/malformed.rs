@@ -100,7 +100,10 @@ fn g3_ruling_31_ten_thousand_malformed_envelopes_never_break_anything() {
         let mut dice = Mutator::new(round as u64);
         let world = World::new();
         let (a, b) = (world.rich(1, 1_000_000), world.party(2));
-        let kinds = every_kind(&world, &a, &b);
+        let mut kinds = every_kind(&world, &a, &b);
+        // Of a transfer there is the most to get wrong that is no matter of form.
+        let transfer = kinds[0].clone();
+        kinds.extend([transfer.clone(), transfer]);
         let supply = |world: &World| crate::ledger::book::read(&world.store()).unwrap().supply;
         for _ in 0..EACH {
             *reasons.entry(judge(&world, &wrong(&world, &mut dice, &kinds))).or_default() += 1;
