@@ -46,6 +46,7 @@ mod ledger_provider;
 mod limits;
 mod mailbox;
 mod malformed;
+mod measured;
 mod messages;
 mod methodology;
 mod outlook;
@@ -133,6 +134,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
+    ("measured", measured::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
     ("outlook", outlook::CASES),
