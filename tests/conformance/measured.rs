@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use heliograph_core::Timestamp;
 use heliograph_core::starter::basket;
 use heliograph_core::time::{DAY, HOUR};
 use heliograph_tests::client::Client;
@@ -51,14 +52,13 @@ fn countries() -> impl Iterator<Item = &'static str> {
 }
 
 /// A session a day of each site, on two networks by turns.
-fn measurements(client: &Client) -> String {
-    let midnight = client.now().plus(-client.now().0.rem_euclid(DAY));
+fn measurements(today: Timestamp) -> String {
     let (mut out, mut number) = (HEADER.to_owned(), 0);
     for (place, country) in countries().enumerate() {
         for back in 1..=days(country) {
             for (site, of) in basket::all().iter().take(SITES).enumerate() {
                 number += 1;
-                let at = midnight.plus(-back * DAY + (site as i64 % 24) * HOUR).to_string();
+                let at = today.plus(-back * DAY + (site as i64 % 24) * HOUR).to_string();
                 let time = format!("{} {}", &at[..10], &at[11..19]);
                 let seen = if reset(country, place, site, back) { Seen::TlsReset } else { Seen::Works };
                 let asn = 64_500 + (back as u32 + site as u32) % 2;
@@ -69,10 +69,17 @@ fn measurements(client: &Client) -> String {
     out
 }
 
-/// Measurements first, all of them counted, then the reports: so that whatever is learned has the same before it.
+/// Measurements first, all of them counted, then the reports: so that whatever is learned has the same before it. All days
+/// are counted from the one on which this begins.
 fn fill(client: &Client) {
-    data::import(&client.admin(), "ooni-observations", "", measurements(client).as_bytes());
-    let yesterday = client.now().plus(-DAY).to_date_text();
+    let today = client.now().plus(-client.now().0.rem_euclid(DAY));
+    measure(client, today);
+    learn(client, today);
+}
+
+fn measure(client: &Client, today: Timestamp) {
+    data::import(&client.admin(), "ooni-observations", "", measurements(today).as_bytes());
+    let yesterday = today.plus(-DAY).to_date_text();
     for country in countries() {
         let counted = |body: &Value| {
             let of = &body["features"];
@@ -83,20 +90,34 @@ fn fill(client: &Client) {
     }
     let all = countries().count();
     wait(client, "/v1/anomaly/domain-drift/leaderboard", |body| body["n_countries"] == json!(all));
-    let mut table = forecasts::table(client.now());
+}
+
+fn learn(client: &Client, today: Timestamp) {
+    let mut table = forecasts::table(today);
     for back in (2..=days(SHUT)).step_by(2) {
-        let day = client.now().plus(-back * DAY).to_date_text();
+        let day = today.plus(-back * DAY).to_date_text();
         table += &format!("{day},{day},Poland,Gdansk,,Shutdown,Full network,Protests\n");
     }
     forecasts::learn_from(client, &table);
     wait(client, &format!("/v1/classifier/score/{SHUT}"), |body| body["available"] == json!(true));
     let free = |body: &Value| body["n_donors_eligible"] == json!(DONORS.len());
-    wait(client, &attribution(client), free);
+    wait(client, &attribution(today, SINCE), free);
 }
 
-fn attribution(client: &Client) -> String {
-    let day = client.now().plus(-SINCE * DAY).to_date_text();
+fn attribution(today: Timestamp, back: i64) -> String {
+    let day = today.plus(-back * DAY).to_date_text();
     format!("/v1/sentinel/attribute?country={STRUCK}&date={day}")
+}
+
+/// The day on which a deployment was filled: the one after the last that is measured.
+fn filled_on(client: &Client) -> Timestamp {
+    let body = client.get(&format!("/v1/anomaly/dbscan/{STRUCK}")).expect(200);
+    Timestamp::parse(body["date"].as_str().unwrap()).unwrap().plus(DAY)
+}
+
+/// Lets time pass until then.
+fn go(client: &Client, then: Timestamp) {
+    client.wait(Duration::from_micros(u64::try_from(then.since(client.now())).unwrap_or(0)));
 }
 
 fn filled(suite: &Suite) -> Client {
@@ -110,7 +131,8 @@ fn number(value: &Value) -> f64 {
 /// Eight of twenty sites are reset since the day, and one in sixty before it and elsewhere.
 fn ruling_38_attribution_compares_what_this_deployment_measured(suite: &Suite) {
     let client = filled(suite);
-    let body = client.get(&attribution(&client)).expect(200);
+    let today = filled_on(&client);
+    let body = client.get(&attribution(today, SINCE)).expect(200);
     assert_eq!((&body["n_pre"], &body["n_post"]), (&json!(14), &json!(4)), "{body}");
     assert_eq!((&body["n_donors_used"], &body["n_donors_eligible"]), (&json!(6), &json!(6)), "{body}");
     assert_eq!((&body["low_confidence"], &body["low_confidence_reason"]), (&json!(false), &Value::Null), "{body}");
@@ -124,8 +146,7 @@ fn ruling_38_attribution_compares_what_this_deployment_measured(suite: &Suite) {
     assert!(weights.keys().all(|code| DONORS.contains(&code.as_str())), "{body}");
     assert!((weights.values().map(number).sum::<f64>() - 1.0).abs() < 1e-3, "{body}");
     // Nothing happened there a week earlier, and a country with shutdowns is no donor.
-    let day = client.now().plus(-(SINCE + 10) * DAY).to_date_text();
-    let quiet = client.get(&format!("/v1/sentinel/attribute?country={STRUCK}&date={day}")).expect(200);
+    let quiet = client.get(&attribution(today, SINCE + 10)).expect(200);
     assert!(number(&quiet["causal_effect"]).abs() < 0.05 && quiet["n_post"] == json!(7), "{quiet}");
 }
 
@@ -208,10 +229,15 @@ fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) 
     let client = filled(suite);
     let target = Target::start(Kind::Memory, &[]);
     let reference = target.client();
-    let ahead = client.now().since(reference.now());
-    reference.wait(Duration::from_millis(u64::try_from(ahead.max(0)).unwrap() / 1_000));
-    fill(&reference);
-    let mut paths = vec![attribution(&client)];
+    let (today, log) = (filled_on(&client), client.get("/v1/atlas/changelog?kind=forecast").expect(200));
+    let first = log["entries"].as_array().unwrap().last().unwrap();
+    let learned = Timestamp::parse(first["trained_at"].as_str().unwrap()).unwrap();
+    // The same on the same days, midnight in between or not.
+    go(&reference, learned.plus(-HOUR).max(today));
+    measure(&reference, today);
+    go(&reference, learned);
+    learn(&reference, today);
+    let mut paths = vec![attribution(today, SINCE)];
     for country in [SHUT, STRUCK, "FI", "NZ"] {
         for path in [
             "classifier/score/CC",
@@ -250,13 +276,13 @@ fn every_runtime_makes_the_same_numbers_of_the_same_measurements(suite: &Suite) 
         let mut last = None;
         // What rests on incidents follows a little later.
         for _ in 0..60 {
+            go(&reference, client.now());
             let (ours, theirs) = (reference.get(&path).expect(200), client.get(&path).expect(200));
             last = difference(&path, &ours, &theirs);
             if last.is_none() {
                 break;
             }
             client.wait(Duration::from_millis(500));
-            reference.wait(Duration::from_millis(500));
         }
         assert_eq!(last, None, "another number than in this process");
     }

@@ -43,6 +43,8 @@ mod store;
 mod tests;
 mod track;
 mod training;
+#[cfg(test)]
+mod work;
 
 pub use candidates::{Candidate, Candidates, Reviewed};
 pub use changelog::{PromoteRequest, ROUTES as CHANGELOG_ROUTES, RollbackRequest, ToldBody};
