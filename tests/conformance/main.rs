@@ -53,6 +53,7 @@ mod ledger_statement;
 mod limits;
 mod mailbox;
 mod malformed;
+mod measured;
 mod messages;
 mod methodology;
 mod outlook;
@@ -147,6 +148,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
+    ("measured", measured::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
     ("outlook", outlook::CASES),
