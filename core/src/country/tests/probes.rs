@@ -242,6 +242,38 @@ fn one_place_cannot_speak_for_several_networks() {
     assert!(answer["networksBlocked"].as_u64().unwrap() <= 1, "{answer}");
 }
 
+/// A probe that turns out to be a liar loses what it said elsewhere at once, though nobody measures that again: the stored
+/// verdict follows detection within minutes. Who claims it, and that it is forgotten, changes no verdict.
+#[test]
+fn what_a_probe_is_worth_now_decides_what_it_said_of_sites_that_nobody_measures_any_more() {
+    const OTHER: &str = "dw.com";
+    let server = Server::start();
+    let liars = [server.probe(50, 1, true), server.probe(50, 2, true)];
+    let of_other: Vec<(&Probe, &[(&str, bool)])> = liars.iter().map(|probe| (probe, &[(OTHER, false)][..])).collect();
+    server.days_of(6, &of_other);
+    let stored = || server.ok(&format!("/data/domain/{OTHER}"))["summary"]["blocked_in_countries"].clone();
+    let detected = || server.detect("NO", OTHER, None)["status"].clone();
+    assert_eq!((detected(), stored()), (json!("blocked"), json!(1)), "two known probes agree");
+
+    let claim = json!({ "nodeId": liars[0].id, "nodeToken": liars[0].token, "handle": "ada" });
+    assert_eq!(server.send("/v1/community/validate-token", liars[0].address, &[], &claim).0, 200);
+    server.settle();
+    assert_eq!((detected(), stored()), (json!("blocked"), json!(1)), "a name is no trust");
+
+    // Another source finds a third site open, of which one of them says the opposite.
+    server.days_of(1, &[(&liars[0], &[(SITE, false)])]);
+    server.open_elsewhere(SITE, "2026-01-07T00:00:00Z", 50..54);
+    let mut minutes = 0;
+    while detected() != "unknown" {
+        server.0.advance(Duration::from_secs(600));
+        minutes += 10;
+        assert!(minutes < 4 * 24 * 60, "{}", server.trust_of(&liars[0]));
+    }
+    assert!(server.trust_of(&liars[0]) < 0.5);
+    server.0.advance(Duration::from_secs(60));
+    assert_eq!(stored(), json!(0), "the stored verdict follows after {minutes} minutes");
+}
+
 /// Another source is as good as a second probe, and what contradicts it does not count.
 #[test]
 fn another_source_confirms_a_probe_or_stops_it() {
