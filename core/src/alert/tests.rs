@@ -57,7 +57,7 @@ struct Scene {
 
 impl Scene {
     /// `answer` gives the status for a request and the number of those before it; `None` is no answer.
-    fn new(answer: impl Fn(&Outgoing, usize) -> Option<u16> + Send + 'static) -> Scene {
+    fn new(answer: impl Fn(&Outgoing, usize) -> Option<u16> + Send + Sync + 'static) -> Scene {
         let rt = TestRuntime::start(&[("admin_key", "operator"), ("publish_interval", "0"), ("signups_per_day", "0")]);
         let got = Arc::new(Mutex::new(Vec::<Got>::new()));
         let (told, clock): (_, Weak<TestRuntime>) = (got.clone(), Arc::downgrade(&rt));
