@@ -130,7 +130,8 @@ where
 }
 
 fn request(outgoing: &Outgoing, uri: &Uri) -> Result<Request<Full<Bytes>>> {
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let query = uri.query().map_or(String::new(), |query| format!("?{query}"));
+    let path = format!("{}{query}", uri.path());
     let method = if outgoing.body.is_some() { Method::POST } else { Method::GET };
     let authority = uri.authority().map_or("", |authority| authority.as_str());
     let mut request = Request::builder().method(method).uri(path).header(header::HOST, authority);
@@ -456,10 +457,10 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(200)).await;
         let (base, asked) = source(vec![answer("204 No Content", "", "")]);
         let began = std::time::Instant::now();
-        assert_eq!(send(&outgoing(base)).await.unwrap().status, 204);
+        assert_eq!(send(&outgoing(format!("{base}?a=b#c"))).await.unwrap().status, 204);
         assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
         let head = asked.recv_timeout(Duration::from_secs(5)).unwrap();
-        assert!(head.starts_with("POST / HTTP/1.1\r\n") && head.contains("content-length: 2\r\n"), "{head}");
+        assert!(head.starts_with("POST /?a=b HTTP/1.1\r\n") && head.contains("content-length: 2\r\n"), "{head}");
         drop(waiting);
     }
 }

@@ -183,8 +183,11 @@ impl Thread {
     fn run(mut self) {
         loop {
             let rest = self.pace.rest(Instant::now());
-            let due = self.next_due.map(|due| clock::now().until(due).max(rest));
-            let timeout = due.or((!rest.is_zero()).then_some(rest));
+            // At the end of a rest all is looked at again: what came meanwhile woke nobody.
+            let timeout = match rest.is_zero() {
+                true => self.next_due.map(|due| clock::now().until(due)),
+                false => Some(rest),
+            };
             let next = self.queues.next(MAX_OPERATIONS, timeout, !rest.is_zero());
             if next.finished {
                 return;
