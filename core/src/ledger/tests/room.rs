@@ -46,16 +46,19 @@ fn difference(world: &World, deed: impl FnOnce()) -> (usize, usize, usize) {
     (new, changed, before.keys().filter(|key| !after.contains_key(*key)).count())
 }
 
-/// What changes are both wallets, the book and the newest part of the tree.
+/// What changes besides are both wallets, the book and the newest tile of the tree; every 64th fills one and begins another.
 #[test]
 fn ruling_8_a_transfer_leaves_at_most_five_rows() {
     let world = World::new();
     let (a, b) = (world.rich(1, 1_000_000), world.party(2));
     world.pay(&a, &b, 1).unwrap();
+    let mut written = 0;
     for _ in 0..200 {
         let (new, changed, gone) = difference(&world, || drop(world.pay(&a, &b, 1).unwrap()));
-        assert!((1..=5).contains(&new) && changed <= 4 && gone == 0, "{new} new, {changed} changed, {gone} gone");
+        assert!((1..=5).contains(&new) && gone == 0, "{new} new, {gone} gone");
+        written += new + changed;
     }
+    assert!(written <= 200 * 7 + 4, "{written} written");
 }
 
 #[test]
