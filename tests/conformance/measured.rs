@@ -221,7 +221,9 @@ fn difference(at: &str, ours: &Value, theirs: &Value) -> Option<String> {
             a.iter().zip(b).enumerate().find_map(|(place, (a, b))| difference(&format!("{at}/{place}"), a, b))
         }
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
-            let compared = a.iter().zip(b.values()).filter(|((name, _), _)| *name != "computed_in_ms");
+            // How long it took, and how often it was published.
+            let own = ["computed_in_ms", "generation"];
+            let compared = a.iter().zip(b.values()).filter(|((name, _), _)| !own.contains(&name.as_str()));
             compared.into_iter().find_map(|((name, a), b)| difference(&format!("{at}/{name}"), a, b))
         }
         (Value::String(_), Value::String(_)) => None,

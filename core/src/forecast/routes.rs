@@ -187,6 +187,9 @@ fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
             model.delay
         ));
     }
+    if model.held_out.better_rate().is_some() {
+        found.push("On the days that it was tested on, a plain rate of each country did better.".to_owned());
+    }
     if forecast.drivers.is_empty() {
         found.push("Nothing raises the risk here above that of an average country.".to_owned());
     }

@@ -7,13 +7,14 @@ use proptest::prelude::*;
 use super::conformal::{Class, Conformal, GAMMA, TARGET_MISS};
 use super::features;
 use super::features::Family;
-use super::history::{Beside, History, Measured, Start};
+use super::history::{self, Beside, History, Measured, Start};
 use super::learning::{self, Course, learn};
 use super::logistic::{Sample, fit};
-use super::metrics::Outcome;
-use super::model::{Model, forecast};
+use super::metrics::{Figures, Outcome};
+use super::model::{HeldOut, Model, forecast};
 use super::panel::{Horizon, Knowledge, countries, label, question};
 use crate::Timestamp;
+use crate::country::Source;
 use crate::starter::Country;
 use crate::time::DAY;
 
@@ -173,6 +174,34 @@ fn a_candidate_that_is_no_better_on_the_hold_out_is_not_promoted() {
     served.until -= 400;
     let reason = learn(&history, now, 2, Some(&served)).unwrap_err();
     assert!(reason.contains("no better"), "{reason}");
+}
+
+/// What is served without a model are base rates: a first model must beat those, a later one the model before it.
+#[test]
+fn a_first_model_is_held_against_base_rates_and_a_later_one_against_the_served() {
+    let figures = |brier: f64| Figures { base_rate: Some(0.01), brier: Some(brier), ..Figures::default() };
+    let held = HeldOut { candidate: figures(0.008), country_rate: figures(0.0075), ..HeldOut::default() };
+    let (name, brier) = held.rival().unwrap();
+    assert_eq!((name, held.better_rate()), ("base rates", Some((0.0075, 0.008))));
+    assert!((brier - 0.0099).abs() < 1e-12, "{brier}");
+    let later = HeldOut { served: Some(figures(0.0078)), country_rate: figures(0.0081), ..held };
+    assert_eq!((later.rival(), later.better_rate()), (Some(("the served model", 0.0078)), None));
+}
+
+/// The real table, two years after its last day: what is known is late, and yet far better than one rate for all.
+#[test]
+fn the_table_of_real_shutdowns_makes_a_model_two_years_late() {
+    let Some(text) = crate::country::tests::shared("shutdowns/stop_2016_2024.csv.gz") else { return };
+    let now = Timestamp::parse("2026-11-23T00:00:00Z").unwrap();
+    let (_, told) = crate::event::read(Source::AccessNow, &mut text.as_slice(), u64::MAX, None, now).unwrap();
+    let marks = told.iter().map(|told| (told.event.country.clone(), crate::world::EventMark::of(&told.event)));
+    let source = Source::AccessNow.code();
+    let starts: Vec<_> = marks.filter_map(|(country, mark)| Some((country, history::start(source, &mark)?))).collect();
+    let history = History::new(starts, i32::try_from(now.day()).unwrap()).unwrap();
+    let model = learn(&history, now, 1, None).unwrap();
+    assert!(model.delay > 600 && model.held_out.candidate.brier_skill.unwrap() > 0.1, "{:?}", model.held_out);
+    let risk = |code: &str| forecast(&model, &history, place(code), now).risk(1);
+    assert!(risk("IN") > risk("SE"));
 }
 
 /// A course that is stored between its steps learns what one run learns, and none of its steps fits more than one model.
