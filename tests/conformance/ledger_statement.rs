@@ -97,11 +97,12 @@ fn ruling_35_a_statement_has_every_change_with_the_balance_it_left(suite: &Suite
 
 fn ruling_35_texts_are_in_a_statement_only_for_a_party(suite: &Suite) {
     let client = suite.client();
-    let (a, b) = (Party::funded(&client), Party::new(&client));
+    let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
     let mut transfer = a.transfer(b.did(), 1);
     transfer["memo"] = json!("of a transfer");
     a.act("credit-transfer", transfer).expect(200);
-    let items = json!([{ "to_did": b.did(), "amount_micro": 1, "memo": "of a batch" }]);
+    let item = |to: &Party, memo: &str| json!({ "to_did": to.did(), "amount_micro": 1, "memo": memo });
+    let items = json!([item(&b, "of a batch"), item(&c, "for another")]);
     a.act("batch-transfer", json!({ "from_did": a.did(), "items": items })).expect(200);
     let escrow = a.open(b.did(), 5);
     let refund = json!({ "escrow_id": escrow, "signer_did": a.did(), "reason": "of a refund" });
@@ -110,7 +111,7 @@ fn ruling_35_texts_are_in_a_statement_only_for_a_party(suite: &Suite) {
         let lines = lines(client, party, "");
         lines.iter().filter_map(|line| line["memo"].as_str().map(str::to_owned)).collect::<Vec<_>>()
     };
-    for party in [&a, &b] {
+    for party in [&a, &b, &c] {
         assert_eq!(memos(&client, party), Vec::<String>::new());
     }
     let proving = |party: &Party| {
@@ -120,9 +121,12 @@ fn ruling_35_texts_are_in_a_statement_only_for_a_party(suite: &Suite) {
         let proof = party.signer.signed("pay-history-read", now, members);
         client.with("x-svc-proof", &base64(proof.to_string().as_bytes()))
     };
-    assert_eq!(memos(&proving(&a), &a), ["of a refund", "of a batch", "of a transfer"]);
+    assert_eq!(memos(&proving(&a), &a), ["of a refund", "for another", "of a batch", "of a transfer"]);
     assert_eq!(memos(&proving(&b), &b), ["of a batch", "of a transfer"]);
-    assert_eq!(memos(&proving(&b), &a), Vec::<String>::new());
+    // Of somebody else's statement a reader sees the lines whose other side it is.
+    assert_eq!(memos(&proving(&b), &a), ["of a refund", "of a batch", "of a transfer"]);
+    assert_eq!(memos(&proving(&c), &a), ["for another"]);
+    assert_eq!(memos(&proving(&c), &b), Vec::<String>::new());
 }
 
 fn ruling_17_a_statement_pages_out_exactly_once(suite: &Suite) {
