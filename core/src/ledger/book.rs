@@ -313,6 +313,9 @@ impl<'a> Books<'a> {
                 created: before.is_none(),
             });
         }
+        let moved = |of: fn(&Change) -> i64| changes.iter().map(|change| i128::from(of(change))).sum::<i128>();
+        self.book.held = moved_by(self.book.held, moved(|change| change.balance))?;
+        self.book.locked = moved_by(self.book.locked, moved(|change| change.locked))?;
         log::append(self, at, what, actor, note, changes)
     }
 }
@@ -359,6 +362,11 @@ pub fn next(space: &(impl Read + ?Sized), book: &Book) -> Result<Option<Timestam
     let faucet = FAUCET_UNTIL.first(space, &FAUCET_UNTIL.range())?.map(|((until, _), ())| until);
     let kept = KEPT_UNTIL.first(space, &KEPT_UNTIL.range())?.map(|((until, _), ())| until);
     Ok([due, burnt, idle, faucet, kept].into_iter().flatten().min())
+}
+
+/// A sum of money that changed.
+fn moved_by(sum: Micro, change: i128) -> Result<Micro> {
+    Micro::try_from(i128::from(sum) + change).map_err(|_| Error::internal("a sum over all wallets would be negative"))
 }
 
 /// Sums of money that exist cannot overflow; that one does would be a fault of ours.

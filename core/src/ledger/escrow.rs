@@ -92,6 +92,7 @@ pub fn lock(books: &mut Books<'_>, id: Id, mut sender: Wallet, escrow: &Escrow) 
     books.put(from, &sender)?;
     let what = if escrow.hire.is_some() { What::Hire } else { What::EscrowOpen };
     books.log(at, what, from, Note::of(&id, Some(&escrow.open)))?;
+    books.book.open = plus(books.book.open, escrow.amount)?;
     ESCROWS.put(books.space, &(id,), escrow)?;
     ESCROWS_TO.put(books.space, &(escrow.to.clone(), Desc(at)), &Ref(id))?;
     Ok(DUE.put(books.space, &(escrow.due(), id), &())?)
@@ -154,6 +155,7 @@ pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> R
     let at = books.stamp();
     let amount = escrow.amount;
     let back = end.state != EscrowState::Released;
+    books.book.open = minus(books.book.open, amount)?;
     books.change(&escrow.from, at, |wallet| {
         wallet.locked = minus(wallet.locked, amount)?;
         if back {

@@ -6,8 +6,8 @@
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
 //! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
 //! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
-//! [`super::notify`], 65 [`super::metrics`], 66
-//! [`super::room`]. 41, 42 and 46 to 48 once were.
+//! [`super::notify`], 65 and 67
+//! [`super::metrics`], 66 [`super::room`]. 41, 42 and 46 to 48 once were.
 
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +120,11 @@ pub struct Book {
     pub minute: u32,
     pub counts: Counts,
     pub market: super::tally::Market,
+    /// What all wallets have to spend and have set aside, by what events did to them.
+    pub held: Micro,
+    pub locked: Micro,
+    /// What stands in open escrows.
+    pub open: Micro,
 }
 impl Row for Book {}
 

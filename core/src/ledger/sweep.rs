@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::book::Books;
-use super::escrow;
 use super::idempotency::{KEPT, KEPT_UNTIL};
 use super::log::{Note, What};
 use super::receipt::{self, RECEIPTS, ReceiptState};
 use super::rows::{BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, MINUTES};
+use super::{escrow, metrics};
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::{Direction, Key, Row, Table};
 use crate::time::{DAY, MINUTE, SECOND};
@@ -61,6 +61,7 @@ impl Operation for Sweep {
         let mut books = Books::of(turn)?;
         let swept = catch_up(&mut books)?;
         tidy(&mut books)?;
+        metrics::check(&mut books)?;
         let due = books.close()?;
         plan(turn, due)?;
         Ok(swept)

@@ -407,7 +407,9 @@ impl<S: Store + 'static> Model<S> {
             }
         }
         assert_eq!(sum, self.supply);
-        assert_eq!(book::read(self.store()).unwrap().supply, self.supply);
+        let book = book::read(self.store()).unwrap();
+        let open: u64 = locked.iter().sum();
+        assert_eq!((book.supply, book.held, book.locked, book.open), (self.supply, self.supply - open, open, open));
     }
 
     /// The whole store against itself: no row is an orphan, hires follow their escrows, whatever is open is due some day.

@@ -13,6 +13,7 @@ mod lists;
 mod log;
 mod malformed;
 mod merkle;
+mod metrics;
 mod model;
 mod order;
 mod room;
