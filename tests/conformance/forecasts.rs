@@ -98,6 +98,9 @@ fn without_history_base_rates_are_served_and_say_so(suite: &Suite) {
     assert!(body["caveats"][0].as_str().unwrap().contains("no shutdown history"), "{body}");
     assert_eq!((&body["confidence"], &body["aci_alpha"]), (&json!(0.0), &Value::Null), "{body}");
     assert_eq!(body["forecast"].as_array().unwrap().len(), 8, "{body}");
+    let horizons = client.get("/v1/forecast/fi/multi-horizon").expect(200)["horizons"].clone();
+    assert_eq!(horizons["7d"]["probability"], body["summary"]["risk_7day"], "{horizons} {body}");
+    assert_eq!(horizons["1d"]["probability"], body["forecast"][1]["risk"], "{horizons} {body}");
     let high = client.get("/v1/forecast/high-risk").expect(200);
     assert_eq!((&high["high_risk_countries"], &high["countries"]), (&json!([]), &json!([])), "{high}");
     assert_eq!(client.get("/v1/atlas/changelog").expect(200)["entries"], json!([]));

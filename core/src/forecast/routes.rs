@@ -561,8 +561,12 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
         },
         None => {
             let base = Box::pin(base_rate(cx, country)).await?;
-            let hazard = base.summary.max_risk;
-            let within = |of: Horizon| 1.0 - (1.0 - hazard).powi(of.days);
+            // Of days and weeks what the seven-day forecast says, to the last digit.
+            let (hazard, week) = (base.summary.max_risk, base.summary.risk_7day);
+            let within = |of: Horizon| match of {
+                Horizon::WEEK => week,
+                of => 1.0 - (1.0 - hazard).powi(of.days),
+            };
             let of = |of: Horizon| (of.name, horizon(within(of), None, Vec::new()));
             MultiBody {
                 country: base.country,
