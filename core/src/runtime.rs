@@ -284,6 +284,14 @@ pub async fn reach_out(rt: Arc<dyn Runtime>, actor: &ActorId, key: &str) -> Resu
     }
 }
 
+/// Whether [`reach_out`] asks somebody else's server under this key, who may take his time; else it asks only actors.
+pub fn asks_a_stranger(key: &str) -> bool {
+    match key.split_once('/') {
+        Some((what, _)) => what == relay::queue::LANE,
+        None => key != ledger::start::WISH,
+    }
+}
+
 /// A document as published, or rendered now by its owner when it never was.
 pub async fn document(rt: &dyn Runtime, key: &str) -> Result<Arc<Ready>> {
     match rt.document(key).await? {

@@ -178,6 +178,8 @@ settings! {
     faucet_per_address: u32 = "1000";
     /// Grants of the faucet per day, all together.
     faucet_daily_total: u32 = "1000";
+    /// Bytes that the store of the ledger may take; 0 means what its place has: natively the disk, on the edge 10 GB. At 90 % new wallets and listings are refused.
+    ledger_storage_bytes: u64 = "0";
     /// List the deployment's own paid services in the ledger and answer hires of them.
     first_party_services: bool = "true";
     /// Who sees memos, inputs and results by the id of their row: `open`, anybody; `parties`, those who prove to be one.

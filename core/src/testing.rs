@@ -39,11 +39,11 @@ pub struct TestRuntime {
     state: Mutex<State>,
     own: Weak<TestRuntime>,
     memo: Memo,
-    web: Mutex<Option<Web>>,
+    web: Mutex<Option<Arc<Web>>>,
 }
 
 /// What answers the requests of a deployment to others.
-pub type Web = Box<dyn Fn(&Outgoing) -> Result<Incoming> + Send>;
+pub type Web = dyn Fn(&Outgoing) -> Result<Incoming> + Send + Sync;
 
 struct State {
     now: Timestamp,
@@ -116,8 +116,8 @@ impl TestRuntime {
     }
 
     /// From now on this answers the requests to others, which nobody answers otherwise.
-    pub fn connect(&self, web: Web) {
-        *self.web.lock().unwrap_or_else(PoisonError::into_inner) = Some(web);
+    pub fn connect(&self, web: Box<Web>) {
+        *self.web.lock().unwrap_or_else(PoisonError::into_inner) = Some(web.into());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -157,9 +157,14 @@ impl TestRuntime {
         }
     }
 
+    /// Takes the requests to others that actors asked for, for whoever makes them.
+    pub fn wishes(&self) -> Vec<(ActorId, String)> {
+        self.state().outgoing.drain(..).collect()
+    }
+
     /// Forgets the requests that actors asked for, as a crash after the commit does.
     pub fn lose_outgoing(&self) -> usize {
-        self.state().outgoing.drain(..).count()
+        self.wishes().len()
     }
 
     /// While closed, storage answers nothing.
@@ -368,7 +373,8 @@ impl Runtime for TestRuntime {
     }
 
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
-        let web = self.web.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not held while it answers, which may take its time.
+        let web = self.web.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let answer = web.as_ref().map_or_else(|| Err(fetch::no_way_out()), |web| web(&outgoing));
         Box::pin(std::future::ready(answer))
     }

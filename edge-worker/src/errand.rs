@@ -18,6 +18,8 @@ pub const CALL: &str = "/call";
 pub const QUERY: &str = "/query";
 pub const DELIVER: &str = "/deliver";
 pub const PROBE: &str = "/probe";
+/// Makes a request to somebody else for another object.
+pub const REACH: &str = "/reach";
 /// Opens a WebSocket for the stream described in [`OPEN`].
 pub const SOCKET: &str = "/socket";
 
@@ -26,50 +28,66 @@ pub const ADDRESS: &str = "x-heliograph-client-address";
 /// Header with the encoded stream to open, in hexadecimal.
 pub const OPEN: &str = "x-heliograph-open";
 
+/// How the names of objects begin that make requests to others; no kind of actor is called so.
+const LANE: &str = "lane";
+
 /// Longest name of an object; the platform takes no more than 1,024 bytes.
 const MAX_NAME: usize = 512;
 
 /// The Durable Object of an actor. No actor has a name that is too long, so there is nothing to find under one.
 pub fn object(env: &Env, actor: &ActorId) -> Result<Stub> {
-    let name = actor.to_string();
+    named(env, &actor.to_string())
+}
+
+fn named(env: &Env, name: &str) -> Result<Stub> {
     if name.len() > MAX_NAME {
         return Err(Error::not_found("There is no such thing."));
     }
     let namespace = env.durable_object("ACTOR").map_err(Error::internal)?;
-    namespace.get_by_name(&name).map_err(Error::unavailable)
+    namespace.get_by_name(name).map_err(Error::unavailable)
 }
 
 /// Runs an operation on its actor.
 pub async fn call(env: &Env, call: &Call) -> Result<Vec<u8>> {
-    run::<Result<Vec<u8>>>(env, &call.actor, CALL, encode(call)?).await?
+    run::<Result<Vec<u8>>>(env, &call.actor.to_string(), CALL, encode(call)?).await?
 }
 
 /// Runs a query on its actor.
 pub async fn query(env: &Env, call: &Call) -> Result<Vec<u8>> {
-    run::<Result<Vec<u8>>>(env, &call.actor, QUERY, encode(call)?).await?
+    run::<Result<Vec<u8>>>(env, &call.actor.to_string(), QUERY, encode(call)?).await?
 }
 
 /// Carries a message to its target.
 pub async fn deliver(env: &Env, delivery: &Delivery) -> Receipt {
     let carried = match encode(delivery) {
-        Ok(body) => run::<Receipt>(env, &delivery.call.actor, DELIVER, body).await,
+        Ok(body) => run::<Receipt>(env, &delivery.call.actor.to_string(), DELIVER, body).await,
         Err(error) => Err(error),
     };
     carried.unwrap_or_else(Receipt::Retry)
 }
 
-/// Proves that an object can write.
-pub async fn probe(env: &Env, actor: &ActorId) -> Result<()> {
-    run::<Result<()>>(env, actor, PROBE, Vec::new()).await?
+/// Has a request to somebody else made, which an actor asked for under a key.
+///
+/// An object shares six connections among all that it does, so six receivers that never answer would hold up everybody else
+/// of their owner. Each receiver therefore has an object of its own, which stores nothing: it reads what to send from the
+/// actor and tells it what came of it. It answers as soon as it has begun.
+pub async fn reach(env: &Env, actor: &ActorId, key: &str) -> Result<()> {
+    let lane = format!("{LANE}/{actor}/{key}");
+    run::<()>(env, &lane, REACH, encode(&(actor, key))?).await
 }
 
-async fn run<T: DeserializeOwned>(env: &Env, actor: &ActorId, errand: &str, body: Vec<u8>) -> Result<T> {
-    let lost = |error: worker::Error| Error::unavailable(format!("object {actor}: {error}"));
+/// Proves that an object can write.
+pub async fn probe(env: &Env, actor: &ActorId) -> Result<()> {
+    run::<Result<()>>(env, &actor.to_string(), PROBE, Vec::new()).await?
+}
+
+async fn run<T: DeserializeOwned>(env: &Env, name: &str, errand: &str, body: Vec<u8>) -> Result<T> {
+    let lost = |error: worker::Error| Error::unavailable(format!("object {name}: {error}"));
     let body = Uint8Array::from(body.as_slice());
     let request = request(&format!("https://{ERRAND}{errand}"), Method::Post, Headers::new(), Some(body))?;
-    let mut response = object(env, actor)?.fetch_with_request(request).await.map_err(lost)?;
+    let mut response = named(env, name)?.fetch_with_request(request).await.map_err(lost)?;
     if response.status_code() != 200 {
-        return Err(Error::unavailable(format!("object {actor} answered {}", response.status_code())));
+        return Err(Error::unavailable(format!("object {name} answered {}", response.status_code())));
     }
     decode(&response.bytes().await.map_err(lost)?)
 }

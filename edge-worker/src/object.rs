@@ -7,12 +7,13 @@ use std::rc::Rc;
 use heliograph_core::Error;
 use heliograph_core::actor::{ActorId, Call, Delivery, Kind, decode};
 use heliograph_core::agent::stream::Open;
-use heliograph_core::http as routes;
+use heliograph_core::{http as routes, runtime};
 use worker::{
-    DurableObject, Env, Method, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage, durable_object,
+    DurableObject, Env, Method, Request, Response, Result, State, Url, WebSocket, WebSocketIncomingMessage,
+    durable_object,
 };
 
-use crate::errand::{self, CALL, CLIENT, DELIVER, ERRAND, OPEN, PROBE, QUERY, SOCKET};
+use crate::errand::{self, CALL, CLIENT, DELIVER, ERRAND, OPEN, PROBE, QUERY, REACH, SOCKET};
 use crate::runtime::EdgeRuntime;
 use crate::space::Space;
 use crate::sqlite::Sqlite;
@@ -32,6 +33,9 @@ impl DurableObject for Actor {
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
+        if is_errand(&request.url()?, REACH) {
+            return self.reach(&request.bytes().await?).await;
+        }
         let space = self.space()?;
         space.work.event_began();
         space.settle().await;
@@ -80,7 +84,25 @@ impl DurableObject for Actor {
     }
 }
 
+fn is_errand(url: &Url, errand: &str) -> bool {
+    url.host_str() == Some(ERRAND) && url.path() == errand
+}
+
 impl Actor {
+    /// Makes a request to somebody else for another object ([`errand::reach`]). Whatever goes wrong, its timer asks again.
+    async fn reach(&self, body: &[u8]) -> Result<Response> {
+        let refused = |error: Error| worker::Error::RustError(error.to_string());
+        let (actor, key): (ActorId, String) = decode(body).map_err(refused)?;
+        let environment = environment::started(&self.env).await.map_err(refused)?;
+        let runtime = EdgeRuntime::shared(self.env.clone(), environment, None);
+        self.state.wait_until(async move {
+            if let Err(error) = runtime::reach_out(runtime, &actor, &key).await {
+                worker::console_error!("{actor}: a delivery is tried again later: {error}");
+            }
+        });
+        errand::answer(&()).map_err(refused)
+    }
+
     /// The actor of this object, which its name tells, or after a start by an alarm perhaps only its database.
     fn space(&self) -> Result<Rc<Space>> {
         if let Some(space) = self.space.get() {

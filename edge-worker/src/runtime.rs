@@ -16,6 +16,7 @@ use worker::Env;
 
 use crate::kv_documents::Documents;
 use crate::space::Space;
+use crate::work::Connection;
 use crate::{clock, errand, web};
 
 thread_local! {
@@ -90,7 +91,13 @@ impl Runtime for EdgeRuntime {
 
     /// The platform reaches no private network from a Worker.
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
-        Box::pin(web::send(outgoing))
+        Box::pin(async move {
+            let _connection = match &self.home {
+                Some(space) => Some(Connection::open(space).await),
+                None => None,
+            };
+            web::send(outgoing).await
+        })
     }
 
     fn now(&self) -> Timestamp {

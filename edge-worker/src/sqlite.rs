@@ -9,7 +9,7 @@
 
 use std::cell::{Cell, OnceCell};
 
-use heliograph_core::kv::{Batch, Change, Direction, MAX_VALUE_BYTES, Pair, Range, Read, Store, StoreError};
+use heliograph_core::kv::{Batch, Change, Direction, MAX_VALUE_BYTES, Pair, Range, Read, Room, Store, StoreError};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::*;
 use worker::{Error, SqlStorage, SqlStorageValue, Storage};
@@ -25,6 +25,9 @@ const GET_NAME: &str = "SELECT name FROM object";
 const GET: &str = "SELECT v FROM kv WHERE k = ?";
 const PUT: &str = "INSERT INTO kv(k, v) VALUES (?, ?) ON CONFLICT(k) DO UPDATE SET v = excluded.v";
 const DELETE: &str = "DELETE FROM kv WHERE k = ?";
+
+/// What one object may store (developers.cloudflare.com/durable-objects/platform/limits).
+const MAX_BYTES: u64 = 10_000_000_000;
 
 #[wasm_bindgen]
 extern "C" {
@@ -187,6 +190,11 @@ impl Read for Sqlite {
             rows.push((blob(columns.next())?, blob(columns.next())?));
         }
         Ok(rows)
+    }
+
+    fn room(&self) -> Option<Room> {
+        let used = self.sql.database_size() as u64;
+        Some(Room { used, free: Some(MAX_BYTES.saturating_sub(used)) })
     }
 }
 

@@ -61,6 +61,34 @@ pub struct Work {
     usage: Cell<Option<Timestamp>>,
     /// Requests to others since the last event of the platform began.
     reached: Cell<u32>,
+    /// Connections to others that are open.
+    open: Cell<u32>,
+}
+
+/// Connections to others that the platform opens for one object at a time; what comes on top waits until one ends. So it
+/// does here, that an object behaves alike where no such platform is around it.
+const CONNECTIONS: u32 = 6;
+/// How often who waits for a connection looks again.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// One of the connections of an object; free again when it is dropped.
+pub struct Connection(Rc<Space>);
+
+impl Connection {
+    pub async fn open(space: &Rc<Space>) -> Connection {
+        while space.work.open.get() >= CONNECTIONS {
+            clock::sleep(LOOK).await;
+        }
+        space.work.open.set(space.work.open.get() + 1);
+        Connection(space.clone())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let open = &self.0.work.open;
+        open.set(open.get().saturating_sub(1));
+    }
 }
 
 /// Requests to others that follow one event: the platform makes no more than 50 on its smallest plan. For the rest the timer
@@ -340,17 +368,20 @@ pub fn reach_out(space: &Rc<Space>, key: String) {
     space.work.reached.set(reached + 1);
     let home = space.clone();
     space.state.wait_until(async move {
-        let made = match environment::started(&home.env).await {
-            Ok(environment) => {
-                let runtime = EdgeRuntime::shared(home.env.clone(), environment, Some(home.clone()));
-                runtime::reach_out(runtime, home.actor(), &key).await
-            }
-            Err(error) => Err(error),
+        let made = match runtime::asks_a_stranger(&key) {
+            true => errand::reach(&home.env, home.actor(), &key).await,
+            false => reach_out_here(&home, &key).await,
         };
         if let Err(error) = made {
             worker::console_error!("{}: a delivery is tried again later: {error}", home.actor());
         }
     });
+}
+
+async fn reach_out_here(home: &Rc<Space>, key: &str) -> Result<()> {
+    let environment = environment::started(&home.env).await?;
+    let runtime = EdgeRuntime::shared(home.env.clone(), environment, Some(home.clone()));
+    runtime::reach_out(runtime, home.actor(), key).await
 }
 
 /// Notes that this agent did something, to be written within a minute.

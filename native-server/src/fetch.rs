@@ -1,89 +1,145 @@
 //! Requests of this server to others, and the task that fetches from sources.
 
-use std::io::Read;
+use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use heliograph_core::fetch::{self, Incoming, Networks, Outgoing};
 use heliograph_core::runtime::Runtime;
 use heliograph_core::{Error, ErrorCode, Result};
-use ureq::config::Config;
-use ureq::http::{Request, Uri};
-use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
-use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use http::{Method, Request, Uri, header};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::Builder;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsConnector;
 
+use crate::probe::Measurer;
 use crate::runtime::Native;
 
 /// Pause when nothing is due, or this deployment itself failed.
 const IDLE: Duration = Duration::from_secs(30);
+/// How long one address of a host may take to connect, where it has several.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Most bytes of an answer's head.
+const MAX_HEAD: usize = 64 * 1024;
 
-/// Gives only addresses of the open Internet and of the networks allowed beyond it, and the connection goes to one of
-/// those: so no name leads inside, whatever it answered a moment ago.
-#[derive(Debug)]
-struct Guarded<R> {
-    resolver: R,
-    beyond: Networks,
+/// Says where a host is.
+trait Resolver {
+    fn resolve(&self, host: &str, port: u16) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
 }
 
-impl<R: Resolver> Resolver for Guarded<R> {
-    fn resolve(
-        &self,
-        uri: &Uri,
-        config: &Config,
-        timeout: NextTimeout,
-    ) -> std::result::Result<ResolvedSocketAddrs, ureq::Error> {
-        let found = self.resolver.resolve(uri, config, timeout)?;
-        let mut allowed = self.resolver.empty();
-        let reaches = |address: &&SocketAddr| self.beyond.reach(address.ip());
-        found.iter().filter(reaches).for_each(|address| allowed.push(*address));
-        if allowed.is_empty() { Err(ureq::Error::HostNotFound) } else { Ok(allowed) }
+/// The resolver of the machine.
+struct System;
+
+impl Resolver for System {
+    async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(tokio::net::lookup_host((host, port)).await?.collect())
     }
 }
 
-/// Makes one request; blocks.
-pub fn send(outgoing: &Outgoing) -> Result<Incoming> {
-    send_by(DefaultResolver::default(), outgoing)
+/// Ends a task with whoever waits for it.
+struct Ends(AbortHandle);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
-fn send_by(resolver: impl Resolver, outgoing: &Outgoing) -> Result<Incoming> {
-    let failed =
-        |error: &dyn std::fmt::Display| Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."));
-    let config = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_global(Some(outgoing.timeout))
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        // A proxy of the environment would resolve names itself.
-        .proxy(None)
-        .build();
-    let resolver = Guarded { resolver, beyond: outgoing.beyond.clone() };
-    let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), resolver);
-    let mut request = Request::builder().uri(&outgoing.url);
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::Unavailable, format!("The request failed: {error}."))
+}
+
+/// Makes one request. It takes no thread while it waits, so thousands of receivers may be slow at once.
+pub async fn send(outgoing: &Outgoing) -> Result<Incoming> {
+    send_by(&System, outgoing).await
+}
+
+async fn send_by(resolver: &(impl Resolver + Sync), outgoing: &Outgoing) -> Result<Incoming> {
+    let answered = tokio::time::timeout(outgoing.timeout, exchange(resolver, outgoing)).await;
+    answered.unwrap_or_else(|_| Err(failed("it took too long")))
+}
+
+async fn exchange(resolver: &(impl Resolver + Sync), outgoing: &Outgoing) -> Result<Incoming> {
+    let uri: Uri = outgoing.url.parse().map_err(failed)?;
+    let secure = uri.scheme_str() == Some("https");
+    let host = uri.host().ok_or_else(|| failed("the address has no host"))?;
+    // An address of IPv6 stands in brackets.
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
+    let stream = connect(resolver, host, port, &outgoing.beyond).await?;
+    let _ = stream.set_nodelay(true);
+    if !secure {
+        return ask(stream, outgoing, &uri).await;
+    }
+    let name = ServerName::try_from(host.to_owned()).map_err(failed)?;
+    ask(TlsConnector::from(TLS.clone()).connect(name, stream).await.map_err(failed)?, outgoing, &uri).await
+}
+
+/// Trusts the certificate authorities that browsers trust.
+static TLS: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| Measurer::trusting(Measurer::public_roots()));
+
+/// Connects to an address of the open Internet, or of the networks allowed beyond it. The name is resolved once, each of its
+/// addresses is looked at, and the connection goes to one of those: so no name leads inside, whatever it answered a moment
+/// ago.
+async fn connect(resolver: &(impl Resolver + Sync), host: &str, port: u16, beyond: &Networks) -> Result<TcpStream> {
+    let mut addresses = resolver.resolve(host, port).await.map_err(failed)?;
+    addresses.retain(|address| beyond.reach(address.ip()));
+    let mut last = failed("the name has no address that may be reached");
+    for address in addresses {
+        match tokio::time::timeout(CONNECT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = failed(error),
+            Err(_) => last = failed("no connection in time"),
+        }
+    }
+    Err(last)
+}
+
+/// Asks on a connection, which ends with this; follows no redirect.
+async fn ask<S>(stream: S, outgoing: &Outgoing, uri: &Uri) -> Result<Incoming>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let connecting = Builder::new().max_buf_size(MAX_HEAD).handshake(TokioIo::new(stream));
+    let (mut sender, connection) = connecting.await.map_err(failed)?;
+    // An error of the connection is one of the request, too.
+    let _connection = Ends(tokio::spawn(async move { drop(connection.await) }).abort_handle());
+    let response = sender.send_request(request(outgoing, uri)?).await.map_err(failed)?;
+    let status = response.status().as_u16();
+    let asked = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let mut body = Vec::new();
+    if outgoing.max_bytes > 0 {
+        let mut pieces = response.into_body();
+        while let Some(piece) = pieces.frame().await {
+            let Ok(piece) = piece.map_err(failed)?.into_data() else { continue };
+            if body.len() + piece.len() > outgoing.max_bytes {
+                return Err(failed(format!("the answer is over {} bytes", outgoing.max_bytes)));
+            }
+            body.extend_from_slice(&piece);
+        }
+    }
+    Ok(Incoming { status, retry_after: asked, body: body.into() })
+}
+
+fn request(outgoing: &Outgoing, uri: &Uri) -> Result<Request<Full<Bytes>>> {
+    let query = uri.query().map_or(String::new(), |query| format!("?{query}"));
+    let path = format!("{}{query}", uri.path());
+    let method = if outgoing.body.is_some() { Method::POST } else { Method::GET };
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let mut request = Request::builder().method(method).uri(path).header(header::HOST, authority);
+    request = request.header(header::ACCEPT, "*/*").header(header::CONNECTION, "close");
     for (name, value) in &outgoing.headers {
         request = request.header(name, value);
     }
-    let answered = match &outgoing.body {
-        None => request.body(()).map_err(ureq::Error::from).and_then(|request| agent.run(request)),
-        Some(body) => {
-            let request = request.method("POST").body(body.to_vec());
-            request.map_err(ureq::Error::from).and_then(|request| agent.run(request))
-        }
-    };
-    let response = answered.map_err(|error| failed(&error))?;
-    let status = response.status().as_u16();
-    let asked = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    if outgoing.max_bytes == 0 {
-        return Ok(Incoming { status, retry_after: asked, body: Bytes::new() });
-    }
-    let mut body = Vec::new();
-    let mut reader = response.into_body().into_reader().take(outgoing.max_bytes as u64 + 1);
-    reader.read_to_end(&mut body).map_err(|error| failed(&error))?;
-    if body.len() > outgoing.max_bytes {
-        return Err(failed(&format!("the answer is over {} bytes", outgoing.max_bytes)));
-    }
-    Ok(Incoming { status, retry_after: asked, body: body.into() })
+    request.body(Full::new(outgoing.body.clone().unwrap_or_default())).map_err(failed)
 }
 
 /// Fetches what the operator switched on, one request at a time, for as long as the server runs.
@@ -108,7 +164,7 @@ pub async fn run(native: Arc<Native>) {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     use heliograph_core::fetch::{FetchRow, FetchRows};
@@ -297,22 +353,15 @@ mod tests {
     }
 
     impl Resolver for Rebinding {
-        fn resolve(
-            &self,
-            _: &Uri,
-            _: &Config,
-            _: NextTimeout,
-        ) -> std::result::Result<ResolvedSocketAddrs, ureq::Error> {
+        async fn resolve(&self, _: &str, _: u16) -> io::Result<Vec<SocketAddr>> {
             let asked = self.asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            let mut found = self.empty();
-            self.answers[asked.min(self.answers.len() - 1)].iter().for_each(|address| found.push(*address));
-            Ok(found)
+            Ok(self.answers[asked.min(self.answers.len() - 1)].clone())
         }
     }
 
     /// DNS rebinding: a name that is good when it is checked, and leads inside when it is connected to.
-    #[test]
-    fn a_connection_goes_to_an_address_that_was_checked_whatever_the_name_says_later() {
+    #[tokio::test]
+    async fn a_connection_goes_to_an_address_that_was_checked_whatever_the_name_says_later() {
         let (base, good) = source(vec![answer("200 OK", "", "")]);
         let port: u16 = base.rsplit(':').next().unwrap().parse().unwrap();
         // The same port at an address that is not allowed.
@@ -329,20 +378,20 @@ mod tests {
         };
         let asked = |resolver: &Rebinding| resolver.asked.load(std::sync::atomic::Ordering::SeqCst);
         let changing = resolver(&[&[allowed], &[denied]]);
-        assert_eq!(send_by(changing.clone(), &outgoing).unwrap().status, 200);
+        assert_eq!(send_by(&changing, &outgoing).await.unwrap().status, 200);
         assert_eq!(asked(&changing), 1, "what was checked is what is connected to");
-        assert!(send_by(changing.clone(), &outgoing).is_err(), "the next request checks anew");
+        assert!(send_by(&changing, &outgoing).await.is_err(), "the next request checks anew");
         // Every address of an answer is looked at, not the first alone.
-        assert_eq!(send_by(resolver(&[&[denied, allowed]]), &outgoing).unwrap().status, 200);
-        assert!(send_by(resolver(&[&[denied, denied]]), &outgoing).is_err());
+        assert_eq!(send_by(&resolver(&[&[denied, allowed]]), &outgoing).await.unwrap().status, 200);
+        assert!(send_by(&resolver(&[&[denied, denied]]), &outgoing).await.is_err());
         (0..2).for_each(|_| drop(good.recv_timeout(Duration::from_secs(5)).unwrap()));
         assert!(good.try_recv().is_err());
         assert!(inside.accept().is_err(), "nothing went inside");
     }
 
     /// A receiver that sends a byte now and then keeps nobody longer than the whole exchange may take.
-    #[test]
-    fn an_answer_that_drips_ends_with_the_time_of_the_exchange() {
+    #[tokio::test]
+    async fn an_answer_that_drips_ends_with_the_time_of_the_exchange() {
         for (max_bytes, head) in
             [(0, "HTTP/1.1 200 OK\r\nx: "), (1_000, "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n")]
         {
@@ -360,13 +409,13 @@ mod tests {
             let outgoing =
                 Outgoing { url, headers: Vec::new(), body: None, timeout, max_bytes, beyond: Networks::all() };
             let began = std::time::Instant::now();
-            assert!(send(&outgoing).is_err());
+            assert!(send(&outgoing).await.is_err());
             assert!(began.elapsed() < 4 * timeout, "{:?}", began.elapsed());
         }
     }
 
-    #[test]
-    fn names_that_lead_inside_are_refused_after_they_are_resolved() {
+    #[tokio::test]
+    async fn names_that_lead_inside_are_refused_after_they_are_resolved() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let outgoing = |beyond| Outgoing {
@@ -377,11 +426,41 @@ mod tests {
             max_bytes: 10,
             beyond,
         };
-        assert!(send(&outgoing(Networks::default())).is_err());
+        assert!(send(&outgoing(Networks::default())).await.is_err());
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err(), "no connection was made");
         let (base, _asked) = source(vec![answer("200 OK", "", "more than ten bytes")]);
-        let large = send(&Outgoing { url: base, ..outgoing(Networks::all()) }).unwrap_err();
+        let large = send(&Outgoing { url: base, ..outgoing(Networks::all()) }).await.unwrap_err();
         assert!(large.message.contains("over 10 bytes"), "{large:?}");
+    }
+
+    /// Issue: one slow or dead receiver never delays another. Who waits takes no thread.
+    #[tokio::test]
+    async fn a_thousand_receivers_that_never_answer_leave_one_that_does_its_moment() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let silent_url = format!("http://{}/", silent.local_addr().unwrap());
+        let outgoing = |url: String| Outgoing {
+            url,
+            headers: Vec::new(),
+            body: Some(Bytes::from_static(b"{}")),
+            timeout: Duration::from_secs(30),
+            max_bytes: 0,
+            beyond: Networks::all(),
+        };
+        // The kernel takes some of them and lets the others knock: neither gets an answer.
+        let waiting: Vec<_> = (0..1_000)
+            .map(|_| {
+                let request = outgoing(silent_url.clone());
+                Ends(tokio::spawn(async move { drop(send(&request).await) }).abort_handle())
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let (base, asked) = source(vec![answer("204 No Content", "", "")]);
+        let began = std::time::Instant::now();
+        assert_eq!(send(&outgoing(format!("{base}?a=b#c"))).await.unwrap().status, 204);
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        let head = asked.recv_timeout(Duration::from_secs(5)).unwrap();
+        assert!(head.starts_with("POST /?a=b HTTP/1.1\r\n") && head.contains("content-length: 2\r\n"), "{head}");
+        drop(waiting);
     }
 }

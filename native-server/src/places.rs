@@ -1,6 +1,6 @@
-//! Places for requests to others. Each request takes a thread for as long as its receiver does, so there are so many for all
-//! receivers together, and fewer for one host: however slow it is, and however many subscriptions lead to it, the others
-//! find room.
+//! Places for requests to others. Each request holds a connection for as long as its receiver takes, so there are so many for
+//! all receivers together, and fewer for one host: however slow it is, and however many subscriptions lead to it, the
+//! others find room. Nobody waits for long, and who does waits for one host, not for all.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -11,11 +11,11 @@ use heliograph_core::{Error, ErrorCode, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Requests under way at once.
-const AT_ONCE: usize = 256;
+const AT_ONCE: usize = 1_024;
 /// Requests under way at once to one host.
 const PER_HOST: usize = 32;
 /// How long a request waits for a place. Whoever asked asks again after its lease.
-const WAIT: Duration = Duration::from_secs(20);
+const WAIT: Duration = Duration::from_secs(10);
 /// Hosts after which those that nobody asks any more are forgotten.
 const HOSTS: usize = 1_024;
 

@@ -146,12 +146,8 @@ impl Runtime for Native {
 
     fn fetch(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<Incoming>> {
         Box::pin(async move {
-            let place = self.places.take(&outgoing.url).await?;
-            let work = tokio::task::spawn_blocking(move || {
-                let _place = place;
-                crate::fetch::send(&outgoing)
-            });
-            work.await.unwrap_or_else(|error| Err(Error::internal(error)))
+            let _place = self.places.take(&outgoing.url).await?;
+            crate::fetch::send(&outgoing).await
         })
     }
 

@@ -121,6 +121,24 @@ async fn timers_fire_when_due_and_survive_a_restart() {
     assert_eq!(bench.store.earliest().unwrap(), None);
 }
 
+/// What nobody waits for yields to clients, and is never starved by them.
+#[tokio::test(flavor = "multi_thread")]
+async fn work_that_follows_by_itself_goes_on_while_clients_never_stop() {
+    let folder = folder("yields");
+    let bench = Bench::open(&folder.file("d.redb"));
+    let (number, due) = (200, clock::now().plus(500_000));
+    for at in 0..number {
+        bench.call(&format!("t{at}"), &Later { key: "k".into(), due, add: add("timer") }).await.unwrap();
+    }
+    let end = std::time::Instant::now() + Duration::from_secs(30);
+    while (0..number).any(|at| bench.count(&format!("t{at}")) == 0) {
+        assert!(std::time::Instant::now() < end, "timers are starved");
+        for _ in 0..20 {
+            bench.call("client", &add("client")).await.unwrap();
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_timer_that_was_due_while_the_server_was_down_fires_at_start() {
     let folder = folder("overdue");

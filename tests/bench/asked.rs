@@ -14,6 +14,8 @@ use crate::{load, machine};
 const CONNECTIONS: usize = 32;
 /// Milliseconds (issue: cost).
 const TARGET: f64 = 20.0;
+/// The question that does nothing but answer.
+const BARE: &str = "GET /health";
 
 /// What one question cost.
 #[derive(Debug)]
@@ -33,6 +35,12 @@ pub struct Measured {
 impl Measured {
     fn slowest(&self) -> f64 {
         f64::from(self.first.p99.max(self.again.p99)) / 1e3
+    }
+
+    /// CPU of one request by that of `bare`, the question that costs least: the speed of a machine, and what else runs on it,
+    /// fall out of this as they do not fall out of a time.
+    fn by(&self, bare: &Measured) -> Option<f64> {
+        Some(self.cpu[1]? / bare.cpu[1]?)
     }
 }
 
@@ -75,17 +83,18 @@ fn one(server: &Server, key: &str, question: &Question, known: &Known, window: D
     let bytes = requests.iter().take(20).map(|asked| answer(asked).body.len()).max().unwrap_or(0);
     let measured =
         Measured { name: question.name(), different: requests.len(), bytes, first, again, cpu: [first_cpu, again_cpu] };
-    eprintln!("{}", line(&measured));
+    eprintln!("{}", line(&measured, None));
     measured
 }
 
-fn line(measured: &Measured) -> String {
+fn line(measured: &Measured, bare: Option<&Measured>) -> String {
     let Measured { name, different, bytes, first, again, cpu } = measured;
     let ms = |us: u32| f64::from(us) / 1e3;
     let [first_cpu, again_cpu] = cpu.map(|us| us.map_or("?".to_owned(), |us| format!("{us:.0}")));
+    let ratio = bare.and_then(|bare| measured.by(bare)).map_or("-".to_owned(), |ratio| format!("{ratio:.1}"));
     // A pipe would end the cell.
     format!(
-        "| `{}` | {different} | {:.1} | {first_cpu} | {:.2} | {:.2} | {:.0} | {again_cpu} | {:.2} | {:.2} |",
+        "| `{}` | {different} | {:.1} | {first_cpu} | {:.2} | {:.2} | {:.0} | {again_cpu} | {ratio} | {:.2} | {:.2} |",
         name.replace('|', "\\|"),
         *bytes as f64 / 1e3,
         ms(first.p50),
@@ -105,14 +114,17 @@ pub fn render(all: &[Measured]) -> String {
         out,
         "\np99 of every public endpoint at {CONNECTIONS} connections, target < {TARGET} ms: slowest {slowest:.1} ms; {} of \
          {} above.\n\n\"First\": each request once, as nobody asked it before. CPU is that of the server, in \
-         microseconds per request, times in ms.\n",
+         microseconds per request, times in ms; \"by /health\" is that CPU by the one of `/health` in the same run.\n",
         late.len(),
         all.len()
     )
     .unwrap();
-    out.push_str("| Question | different | kB | first: CPU | p50 | p99 | again: per second | CPU | p50 | p99 |\n");
-    out.push_str("|---|---|---|---|---|---|---|---|---|---|\n");
-    all.iter().for_each(|measured| writeln!(out, "{}", line(measured)).unwrap());
+    out.push_str(
+        "| Question | different | kB | first: CPU | p50 | p99 | again: per second | CPU | by /health | p50 | p99 |\n",
+    );
+    out.push_str("|---|---|---|---|---|---|---|---|---|---|---|\n");
+    let bare = all.iter().find(|measured| measured.name == BARE);
+    all.iter().for_each(|measured| writeln!(out, "{}", line(measured, bare)).unwrap());
     out
 }
 

@@ -4,8 +4,8 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--probes`, `--ledger` and
-//! `--ledger-edge` measure other things. The result is
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--probes`, `--forecasts`, `--ledger`
+//! and `--ledger-edge` measure other things. The result is
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
@@ -14,6 +14,7 @@ mod asked;
 mod bare;
 mod disk;
 mod edge;
+mod forecasts;
 mod imports;
 mod incidents;
 mod large;
@@ -71,6 +72,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--probes") {
         return measure_probes(&args);
     }
+    if args.iter().any(|arg| arg == "--forecasts") {
+        return measure_forecasts();
+    }
     if args.iter().any(|arg| arg == "--ledger-edge") {
         return measure_ledger_edge(&args);
     }
@@ -96,9 +100,10 @@ fn main() {
 }
 
 /// What the other benches write their results under.
-const HEADINGS: [&str; 9] = [
+const HEADINGS: [&str; 10] = [
     agents::HEADING,
     alerts::HEADING,
+    forecasts::HEADING,
     incidents::HEADING,
     large::HEADING,
     mailbox::HEADING,
@@ -147,6 +152,17 @@ fn measure_alerts(args: &[String]) {
     println!("{text}");
     if number == alerts::SUBSCRIPTIONS {
         write_part(alerts::HEADING, &text);
+    }
+}
+
+fn measure_forecasts() {
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = forecasts::run(folder.path(), &cores);
+    let text = forecasts::render(&measured, &machine::describe(&cores));
+    println!("{text}");
+    if !cfg!(debug_assertions) {
+        write_part(forecasts::HEADING, &text);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Alert subscriptions (interface 4.6 and section 6; spec intelligence 9) against a receiver on loopback.
 
+use std::time::{Duration, Instant};
+
 use heliograph_core::crypto::hash::hmac_sha256_verify;
 use heliograph_tests::client::Client;
 use heliograph_tests::relay::text;
@@ -18,6 +20,7 @@ cases![
     an_incident_reaches_the_subscriber_signed_in_both_ways,
     filters_choose_what_a_subscriber_hears,
     a_change_and_the_end_are_told_and_a_disabled_subscription_hears_nothing,
+    receivers_that_never_answer_delay_no_other_of_the_same_key,
     a_test_is_sent_at_once_and_says_what_came_of_it,
     a_delivery_is_sent_again_on_request,
     subscriptions_belong_to_a_key_of_one_s_own,
@@ -150,6 +153,36 @@ fn a_change_and_the_end_are_told_and_a_disabled_subscription_hears_nothing(suite
     let events: Vec<Value> = got.iter().map(|got| got.json()["event"].clone()).collect();
     assert_eq!(events, ["incident.created", "incident.updated", "incident.resolved"]);
     assert!(got.iter().all(|got| got.head.starts_with("POST /on ")));
+}
+
+/// Issue: one slow or dead receiver never delays another, also where all are of one key, and a platform opens six connections
+/// for an object.
+fn receivers_that_never_answer_delay_no_other_of_the_same_key(suite: &Suite) {
+    let silent = Source::start(|_| {
+        std::thread::sleep(Duration::from_secs(60));
+        String::new()
+    });
+    let (target, key, good) = scene(suite, ok);
+    let client = target.client();
+    for number in 0..8 {
+        subscribe(&key, &json!({ "webhook_url": format!("{}/{number}", silent.base) }));
+    }
+    subscribe(&key, &json!({ "webhook_url": format!("{}/good", good.base) }));
+    let asked = |count: usize| {
+        let until = Instant::now() + Duration::from_secs(30);
+        while silent.heard().len() < count {
+            assert!(Instant::now() < until, "{} of {count}", silent.heard().len());
+            target.reach_out();
+        }
+    };
+    for (number, domain) in ["a.example", "b.example", "c.example", "d.example"].iter().enumerate() {
+        let began = Instant::now();
+        happen(&client, "KE", domain, "high");
+        heard(&target, &good, number + 1);
+        assert!(began.elapsed() < Duration::from_secs(6), "incident {number}: {:?}", began.elapsed());
+        // The second incident comes while all eight hang, the third when they have been given up and hang anew.
+        asked(if number == 0 { 8 } else { 16 });
+    }
 }
 
 fn a_test_is_sent_at_once_and_says_what_came_of_it(suite: &Suite) {

@@ -108,6 +108,7 @@ fn filled(suite: &Suite) -> Client {
 fn check_family(body: &Value) {
     assert!(body["generated_at"].is_string() && body["license"].is_string(), "{body}");
     assert!(body["honest_caveats"].as_array().is_some_and(|caveats| !caveats.is_empty()), "{body}");
+    assert!(body["interpretation"].as_str().is_some_and(|text| text.ends_with('.')), "{body}");
     assert!(!body.to_string().contains("NaN"), "{body}");
 }
 

@@ -45,6 +45,9 @@ fn ruling_38_the_calendar_ships_with_sources_status_and_precision(suite: &Suite)
         assert!(row["past"].is_boolean() && row["keyDrivers"].is_array() && row["title"].is_string(), "{row}");
         assert!(["low", "medium", "high", "critical"].contains(&row["importance"].as_str().unwrap()), "{row}");
     }
+    let doubted: Vec<&Value> = rows(&body).iter().filter(|row| row["doubt"].is_string()).collect();
+    assert!(doubted.iter().any(|row| row["country"] == "SS") && doubted.len() < rows(&body).len(), "{doubted:?}");
+    assert!(rows(&body).iter().all(|row| !row["source"].as_str().unwrap().contains("In doubt")), "{body}");
     let kenya = &of(&body, "KE")[0];
     assert_eq!((&kenya["date"], &kenya["status"]), (&json!("2027-08-10"), &json!("fixed_by_law")), "{kenya}");
     let year = suite.client().get("/v1/elections/calendar?year=2028").expect(200);
@@ -67,7 +70,7 @@ fn an_imported_calendar_adds_and_replaces_and_its_removal_brings_back_what_ships
     let ships = calendar();
     let text = "country,date,type,title,status,source\n\
         Kenya,2027-09-07,presidential,General election,announced,\"Made up, for a test\"\n\
-        KE,2022-08-09,presidential,General election,held,\"Made up, for a test\"\n";
+        KE,2022-08-09,presidential,General election,held,\"Made up, for a test. In doubt: all of it\"\n";
     let dry = data::send(&admin, "elections", "?dry_run=true", text.as_bytes());
     assert_eq!((dry.accepted, calendar()["count"].clone()), (2, ships["count"].clone()), "{dry:?}");
     let counts = data::send(&admin, "elections", "", text.as_bytes());
@@ -80,7 +83,9 @@ fn an_imported_calendar_adds_and_replaces_and_its_removal_brings_back_what_ships
     // An answer is late by a publish interval at most.
     let body = crate::analytics::wait(&client, "/v1/elections/calendar", |body| dates(body).len() == 2);
     assert_eq!(dates(&body), ["2022-08-09", "2027-09-07"], "{body}");
-    assert_eq!(of(&body, "KE")[0]["past"], true, "{body}");
+    let past = of(&body, "KE")[0];
+    assert_eq!((&past["past"], &past["source"]), (&json!(true), &json!("Made up, for a test")), "{body}");
+    assert_eq!((&past["doubt"], &of(&body, "KE")[1]["doubt"]), (&json!("all of it"), &Value::Null), "{body}");
     let dropped = admin.delete("/v1/admin/sources/elections").expect(200);
     assert_eq!((&dropped["handled"], &dropped["complete"]), (&json!(2), &json!(true)), "{dropped}");
     crate::analytics::wait(&client, "/v1/elections/calendar", |body| dates(body) == dates(&ships));

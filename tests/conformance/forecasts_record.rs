@@ -18,6 +18,7 @@ cases![
     a_report_resolves_a_forecast_until_it_is_taken_back,
     reports_refuse_bad_input_by_name,
     later_events_resolve_forecasts_with_lead_times,
+    a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back,
 ];
 
 const REPORT: &str = "/v1/sentinel/report_miss";
@@ -72,13 +73,20 @@ fn reports_need_a_key_and_ten_an_hour_are_taken_of_each(suite: &Suite) {
     let key = crate::detect::research(&client);
     let made = key.post("/api/alerts/subscribe", &json!({ "webhook_url": "https://hooks.example.org/a" })).expect(201);
     let subscriber = client.with("x-svc-subscriber-key", made["hmac_secret"].as_str().unwrap());
-    let told = subscriber.post(REPORT, &body).expect(201);
-    assert_eq!(told["queue_id"], 12, "{told}");
+    for number in 12..=21 {
+        assert_eq!(subscriber.post(REPORT, &body).expect(201)["queue_id"], number);
+    }
+    subscriber.post(REPORT, &body).expect_error(429, "RATE_LIMITED");
+    reporter(&client).post(REPORT, &body).expect(201);
     key.delete(&format!("/api/alerts/subscriptions/{}", made["id"].as_str().unwrap())).expect(200);
     subscriber.post(REPORT, &body).expect_error(401, "UNAUTHORIZED");
     let rows = client.admin().get("/v1/admin/forecast/reports?limit=3").expect(200);
-    assert_eq!((&rows["count"], &rows["reports"][0]["queue_id"]), (&json!(3), &json!(12)), "{rows}");
+    assert_eq!((&rows["count"], &rows["reports"][0]["queue_id"]), (&json!(3), &json!(22)), "{rows}");
     assert_eq!(rows["reports"][0]["what_happened"], body["what_happened"], "{rows}");
+    if suite.kind == Kind::Memory {
+        client.wait(Duration::from_secs(3_601));
+        own.post(REPORT, &body).expect(201);
+    }
     client.get("/v1/admin/forecast/reports").expect_error(401, "UNAUTHORIZED");
 }
 
@@ -204,4 +212,48 @@ fn later_events_resolve_forecasts_with_lead_times(suite: &Suite) {
     assert!(forecast["aci"]["quiet"]["n_observations"].as_u64().is_some_and(|n| n > 2_000), "{forecast}");
     let csv = client.get("/v1/sentinel/calibration/history?format=csv");
     assert_eq!(csv.text().lines().count(), days.len() + 1, "{}", csv.text());
+}
+
+/// Issue: a new model is promoted only when it beats the served one, each promotion is in the changelog, and the old one is
+/// kept for rollback. Only where time can be let pass.
+fn a_better_model_replaces_the_served_one_and_a_rollback_brings_it_back(suite: &Suite) {
+    if suite.kind != Kind::Memory {
+        return;
+    }
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let admin = client.admin();
+    let began = client.now();
+    let past = table(began);
+    learn_from(&client, &past);
+    client.wait(Duration::from_secs(40 * 86_400));
+    // As the history grew old, models for late histories came; whichever is served must be beaten.
+    let served = || client.get("/v1/forecast/NO/7day").expect(200)["model_version"].clone();
+    let old = served();
+    // Something else than all the years before: where exams were the reason, every day is cut.
+    let day = |ahead: i64| began.plus(ahead * DAY).to_date_text();
+    let row = |ahead: i64| format!("{},{},Norway,Oslo,,Shutdown,Full network,Protests\n", day(ahead), day(ahead));
+    let news: String = (1..39).map(row).collect();
+    data::import(&admin, "shutdowns", "", format!("{past}{news}").as_bytes());
+    // By schedule: news are learned from a minute after they came.
+    client.wait(Duration::from_secs(600));
+    let new = served();
+    assert_ne!(new, old, "{}", client.get("/v1/atlas/changelog").text());
+    let changelog = || client.get("/v1/atlas/changelog?kind=forecast&limit=200").expect(200)["entries"].clone();
+    let promoted = changelog();
+    let changes = promoted.as_array().unwrap().len();
+    assert_eq!((&promoted[0]["version"], &promoted[1]["version"]), (&new, &old), "{promoted}");
+    let metrics = &promoted[0]["metrics"];
+    assert!(metrics["brier"].as_f64() < metrics["served_brier"].as_f64(), "{promoted}");
+    assert!(promoted[0]["change"].as_str().unwrap().contains("that of the served model"), "{promoted}");
+    let told = admin.post("/v1/admin/forecast/rollback", &json!({ "reason": "a test" })).expect(200);
+    assert_eq!((&told["served"], &told["before"]), (&old, &new), "{told}");
+    assert_eq!(served(), old);
+    let rolled = changelog()[0].clone();
+    assert_eq!((&rolled["version"], &rolled["change"]), (&old, &json!("a test")), "{rolled}");
+    assert!(rolled["notes"].as_str().unwrap().contains(&format!("from {}", new.as_str().unwrap())), "{rolled}");
+    // Back again by hand only when it is better on days that neither has seen: there are none.
+    let number: u32 = new.as_str().unwrap().rsplit('/').next().unwrap().parse().unwrap();
+    admin.post("/v1/admin/forecast/promote", &json!({ "number": number })).expect_error(409, "CONFLICT");
+    assert_eq!((served(), changelog().as_array().unwrap().len()), (old, changes + 1));
 }

@@ -118,7 +118,9 @@ fn ruling_33_every_signed_route_takes_a_key(suite: &Suite) {
         let escrow = a.open(b.did(), 7);
         twice(&a, schema, json!({ "escrow_id": escrow, "signer_did": a.did() }));
     }
-    assert_eq!((a.money(), b.money()), ((10_000_000 - 17, 0), (10_000_017, 0)));
+    let items = json!([{ "to_did": b.did(), "amount_micro": 3 }]);
+    twice(&a, "batch-transfer", json!({ "from_did": a.did(), "items": items }));
+    assert_eq!((a.money(), b.money()), ((10_000_000 - 20, 0), (10_000_020, 0)));
 }
 
 fn a_key_that_cannot_be_read_is_400(suite: &Suite) {

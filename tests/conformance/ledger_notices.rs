@@ -12,6 +12,7 @@ use crate::{Suite, cases};
 cases![
     ruling_35_each_event_reaches_the_webhook_of_the_other_party_once,
     ruling_35_what_nobody_asked_for_is_not_told,
+    ruling_35_each_transfer_of_a_batch_is_told_to_its_recipient,
     ruling_35_a_mailbox_gets_a_message_of_the_deployments_own_agent_under_the_same_id,
     notices_by_mail_need_known_events_and_an_agent_that_writes,
 ];
@@ -89,6 +90,24 @@ fn ruling_35_what_nobody_asked_for_is_not_told(suite: &Suite) {
     a.pay(b.did(), 8).expect(200);
     target.reach_out();
     assert_eq!(source.heard().len(), 1);
+}
+
+fn ruling_35_each_transfer_of_a_batch_is_told_to_its_recipient(suite: &Suite) {
+    let (target, source) = scene(suite);
+    let client = target.client();
+    let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
+    hook(&b.agent, &format!("{}/b", source.base), &["transfer.settled"]);
+    let item = |to: &Party, micro: u64| json!({ "to_did": to.did(), "amount_micro": micro });
+    let items = json!([item(&b, 5), item(&c, 6), item(&b, 7)]);
+    let receipt = a.act("batch-transfer", json!({ "from_did": a.did(), "items": items })).expect(200);
+    let mut told: Vec<Value> = heard(&target, &source, 2).iter().map(|got| got.json()["transfer"].clone()).collect();
+    told.sort_by_key(|transfer| transfer["amount_micro"].as_u64());
+    for (transfer, (index, micro)) in told.iter().zip([(0, 5), (2, 7)]) {
+        assert_eq!((&transfer["amount_micro"], text(transfer, "to_did")), (&json!(micro), b.did()));
+        assert_eq!(transfer["id"], receipt["transfers"][index]["transfer_id"]);
+        let read = client.get(&format!("/v1/pay/transfer/{}", text(transfer, "id"))).expect(200);
+        assert_eq!(read["transfer"]["settled_at"], transfer["settled_at"]);
+    }
 }
 
 fn ruling_35_a_mailbox_gets_a_message_of_the_deployments_own_agent_under_the_same_id(suite: &Suite) {

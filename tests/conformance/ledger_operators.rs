@@ -12,7 +12,6 @@ cases![
     every_way_to_be_refused,
     roles_do_what_they_are_for,
     ruling_19_no_more_money_than_can_be_counted,
-    ruling_7_a_freeze_stops_everything_that_many_send,
     ruling_21_keys_of_the_settings_sign_without_being_added,
     ruling_22_without_an_audience_two_servers_both_settle_one_envelope,
     ruling_34_an_operator_brings_an_agent_back_with_its_wallet,
@@ -267,41 +266,4 @@ fn ruling_19_no_more_money_than_can_be_counted(suite: &Suite) {
     assert_eq!(a.money(), (9_007_199_254_740_991, 0));
     let b = Party::new(&client);
     refused(&b.act("pay-faucet", json!({ "did": b.did() })), 400, "amount_out_of_range");
-}
-
-fn ruling_7_a_freeze_stops_everything_that_many_send(suite: &Suite) {
-    let target = suite.fresh(&[]);
-    let client = target.client();
-    let operator = Operator::new(&client, "freeze");
-    let (a, b) = (Party::funded(&client), Party::new(&client));
-    let running = std::sync::atomic::AtomicBool::new(true);
-    let frozen_at = std::thread::scope(|scope| {
-        let (client, running, b) = (&client, &running, &b);
-        let senders: Vec<Party> = (0..8).map(|_| Party::funded(client)).collect();
-        let threads: Vec<_> = senders
-            .into_iter()
-            .map(|sender| {
-                scope.spawn(move || {
-                    let mut settled = Vec::new();
-                    while running.load(std::sync::atomic::Ordering::Relaxed) && settled.len() < 80 {
-                        let answer = sender.pay(b.did(), 1);
-                        if answer.status == 200 {
-                            settled.push(text(&answer.json(), "settled_at").to_owned());
-                        }
-                    }
-                    settled
-                })
-            })
-            .collect();
-        std::thread::sleep(std::time::Duration::from_millis(150));
-        let at = text(&operator.act("freeze_all", json!({ "frozen": true })).expect(200), "at").to_owned();
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        running.store(false, std::sync::atomic::Ordering::Relaxed);
-        let latest = threads.into_iter().flat_map(|thread| thread.join().unwrap()).max();
-        assert!(latest.is_none_or(|latest| latest < at));
-        at
-    });
-    refused(&a.pay(b.did(), 1), 503, "system_frozen");
-    refused(&a.act("pay-faucet", json!({ "did": a.did() })), 503, "system_frozen");
-    assert!(!frozen_at.is_empty());
 }

@@ -35,17 +35,25 @@ mod index;
 mod interop;
 mod keys;
 mod layouts;
+mod ledger_audit;
+mod ledger_batch;
 mod ledger_escrows;
 mod ledger_idempotency;
+mod ledger_malformed;
 mod ledger_market;
 mod ledger_notices;
 mod ledger_operators;
 mod ledger_payments;
 mod ledger_privacy;
 mod ledger_provider;
+mod ledger_races;
+mod ledger_reasons;
+mod ledger_room;
+mod ledger_statement;
 mod limits;
 mod mailbox;
 mod malformed;
+mod measured;
 mod messages;
 mod methodology;
 mod outlook;
@@ -122,17 +130,25 @@ const MODULES: &[(&str, &[Case])] = &[
     ("interop", interop::CASES),
     ("keys", keys::CASES),
     ("layouts", layouts::CASES),
+    ("ledger_audit", ledger_audit::CASES),
+    ("ledger_batch", ledger_batch::CASES),
     ("ledger_escrows", ledger_escrows::CASES),
     ("ledger_idempotency", ledger_idempotency::CASES),
+    ("ledger_malformed", ledger_malformed::CASES),
     ("ledger_market", ledger_market::CASES),
     ("ledger_notices", ledger_notices::CASES),
     ("ledger_operators", ledger_operators::CASES),
     ("ledger_payments", ledger_payments::CASES),
     ("ledger_privacy", ledger_privacy::CASES),
     ("ledger_provider", ledger_provider::CASES),
+    ("ledger_races", ledger_races::CASES),
+    ("ledger_reasons", ledger_reasons::CASES),
+    ("ledger_room", ledger_room::CASES),
+    ("ledger_statement", ledger_statement::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),
     ("malformed", malformed::CASES),
+    ("measured", measured::CASES),
     ("messages", messages::CASES),
     ("methodology", methodology::CASES),
     ("outlook", outlook::CASES),

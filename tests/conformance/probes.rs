@@ -185,7 +185,11 @@ fn a_submission_is_taken_once_and_shows_everywhere(suite: &Suite) {
     assert_eq!(counts, (&json!("dw.com"), &json!(2), &json!(2)), "{domain}");
     let of_node = &domain["nodes"][0];
     assert_eq!((&of_node["status"], &of_node["sni_blocked"]), (&json!("blocked"), &json!(true)), "{domain}");
-    assert_eq!(of_node["blocking_method"], "sni-filtering");
+    let how = (&of_node["blocking_method"], &of_node["blocking_type"]);
+    assert_eq!(how, (&json!("sni-filtering"), &json!("government-direct")));
+    let open = client.get("/v1/probe/domain/bbc.com").expect(200)["nodes"][0].clone();
+    // A text in every row: clients print it.
+    assert_eq!((&open["blocking_type"], &open["blocking_method"]), (&json!("none"), &Value::Null), "{open}");
     let attribution = &domain["attribution"];
     assert_eq!(attribution["methods_seen"], json!(["sni-filtering"]));
     assert_eq!(attribution["entities_detected"], json!(["Roskomnadzor"]));

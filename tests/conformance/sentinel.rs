@@ -176,7 +176,10 @@ fn the_manifest_names_every_endpoint_and_health_says_what_is_served(suite: &Suit
 /// Interface 2: these members and no others.
 fn the_queue_has_exactly_the_members_of_the_interface(suite: &Suite) {
     let client = forecasts::learned(suite);
-    let body = client.get("/v1/sentinel/active-learning-queue").expect(200);
+    let answer = client.get("/v1/sentinel/active-learning-queue");
+    // Spec intelligence 10.8.
+    assert!(answer.header("cache-control").unwrap().contains("max-age=900"), "{:?}", answer.headers);
+    let body = answer.expect(200);
     let names = |value: &Value| -> Vec<String> {
         let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
         names.sort();
@@ -354,6 +357,9 @@ fn ruling_38_an_effect_is_found_against_quiet_free_countries(suite: &Suite) {
     let weights = body["donor_weights"].as_object().unwrap();
     assert!(!weights.contains_key("LV") && !weights.is_empty(), "{body}");
     assert!((weights.values().map(|weight| weight.as_f64().unwrap()).sum::<f64>() - 1.0).abs() < 1e-3, "{body}");
+    let told = body["interpretation"].as_str().unwrap();
+    assert!(told.contains("5 countries like it") && told.ends_with("(p = 0.167)."), "{body}");
+    assert!(body["generated_at"].is_string(), "{body}");
     let trigger = &body["candidate_trigger"];
     assert_eq!((&trigger["date"], &trigger["type"]), (&json!(event), &json!("presidential")), "{body}");
     assert_eq!((&trigger["importance"], &trigger["source"]), (&json!("high"), &json!("made up for a test")), "{body}");

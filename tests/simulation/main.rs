@@ -3,6 +3,7 @@
 //! `HELIOGRAPH_SIM_SEEDS=10000 cargo test -p heliograph-tests --test simulation` runs more seeds than the 200 of every
 //! change; `HELIOGRAPH_SIM_SEED=17` replays one. A failure names its seed.
 
+mod ledger;
 mod messages;
 
 /// Runs `scenario` for every seed that was asked for; how many those were.

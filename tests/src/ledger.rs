@@ -50,6 +50,7 @@ impl Party {
     pub fn body(&self, schema: &str, mut members: Value) -> Value {
         let name = match schema {
             "escrow-release" | "escrow-refund" | "work-acceptance" => "action_nonce",
+            "batch-transfer" => "batch_id",
             _ => "nonce",
         };
         if members.get(name).is_none() {
@@ -117,6 +118,7 @@ impl Party {
 pub fn path_of(schema: &str) -> &'static str {
     match schema {
         "credit-transfer" => "/v1/pay/transfer",
+        "batch-transfer" => "/v1/pay/batch",
         "escrow-open" => "/v1/pay/escrow/open",
         "escrow-release" => "/v1/pay/escrow/release",
         "escrow-refund" => "/v1/pay/escrow/refund",

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use heliograph_core::fetch;
 use heliograph_core::testing::TestRuntime;
+use heliograph_core::{fetch, runtime};
 use tempfile::TempDir;
 
 use crate::client::{Client, block_on, until};
@@ -141,7 +141,7 @@ impl Target {
     /// Gives the deployment the time for requests that its actors ask for; in memory none are made by themselves.
     pub fn reach_out(&self) {
         match &self.running {
-            Running::Memory(runtime) => block_on(runtime.reach_out()),
+            Running::Memory(runtime) => reach_out(runtime),
             Running::Process { .. } => std::thread::sleep(Duration::from_millis(50)),
         }
     }
@@ -165,6 +165,29 @@ impl Target {
         match &self.running {
             Running::Memory(runtime) => Client::memory(runtime.clone()),
             Running::Process { server, .. } => Client::http(&server.base),
+        }
+    }
+}
+
+/// How long who asks for a request waits for it in memory.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Makes what actors asked for, each in a thread of its own: one that somebody else keeps waiting goes on beside the others.
+fn reach_out(runtime: &Arc<TestRuntime>) {
+    loop {
+        let wishes = runtime.wishes();
+        if wishes.is_empty() {
+            return;
+        }
+        for (actor, key) in wishes {
+            let (done, waiting) = std::sync::mpsc::channel();
+            let runtime = runtime.clone();
+            std::thread::spawn(move || {
+                // Whoever asked asks again by timer.
+                let _ = block_on(runtime::reach_out(runtime, &actor, &key));
+                let _ = done.send(());
+            });
+            let _ = waiting.recv_timeout(PATIENCE);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
     // These are native.
-    if !["--agents", "--alerts", "--incidents", "--large", "--ledger", "--mailbox", "--probes"]
+    if !["--agents", "--alerts", "--forecasts", "--incidents", "--large", "--ledger", "--mailbox", "--probes"]
         .iter()
         .any(|native| args.contains(native))
     {

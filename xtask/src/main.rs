@@ -23,9 +23,11 @@ cargo xtask <task>
   check                 formatting, clippy (warnings are errors), wasm build of core, licences
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
   sim [ARGS...]         the deterministic simulation
-  bench [--large | --incidents | --agents | --mailbox | --ledger | --ledger-edge]
+  sim ledger [STEPS]    ten million random operations on the ledger, compared with its rules after each
+  bench [--large | --incidents | --agents | --mailbox | --alerts | --probes | --forecasts | --ledger | --ledger-edge]
                         the measurements of tests/bench; those of five million rows, 20,000 incidents, 10,000 listeners,
-                        a full mailbox, the credit ledger natively and under workerd
+                        a full mailbox, 10,000 alerts, probes, the daily forecasts, the credit ledger natively and
+                        under workerd
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker

@@ -1,8 +1,21 @@
-//! `cargo xtask sim`: the deterministic simulation, with the arguments passed on to its tests.
+//! `cargo xtask sim`: the deterministic simulation, with the arguments passed on to its tests; `sim ledger`: the long walk of
+//! random operations over the ledger.
 
 use crate::project::cargo;
 use crate::run::{Result, run};
 
 pub fn sim(args: &[&str]) -> Result<()> {
-    run("simulation", cargo().args(["test", "--locked", "--package", "heliograph-tests", "--", "sim"]).args(args))
+    match args {
+        ["ledger", steps @ ..] => ledger(steps.first().copied().unwrap_or("10000000")),
+        args => {
+            let tests = ["test", "--locked", "--package", "heliograph-tests", "--test", "simulation", "--"];
+            run("simulation", cargo().args(tests).args(args))
+        }
+    }
+}
+
+/// So many random operations, compared with the rules after each.
+fn ledger(steps: &str) -> Result<()> {
+    let test = ["test", "--locked", "--release", "--package", "heliograph-core", "--lib", "--", "ledger::tests::model"];
+    run("random operations on the ledger", cargo().env("HELIOGRAPH_LEDGER_STEPS", steps).args(test))
 }

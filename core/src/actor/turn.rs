@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::{ActorId, Call, FIRST_OWN_TABLE, Memo, Operation, outbox, timers};
-use crate::kv::{Direction, Overlay, Pair, Range, Read, StoreError, Table, Write};
+use crate::kv::{Direction, Overlay, Pair, Range, Read, Room, StoreError, Table, Write};
 use crate::settings::Settings;
 use crate::{Result, Timestamp};
 
@@ -150,6 +150,10 @@ impl Read for Turn<'_> {
 
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
         self.overlay.scan(range, direction, limit)
+    }
+
+    fn room(&self) -> Option<Room> {
+        self.overlay.room()
     }
 }
 
@@ -302,6 +306,10 @@ impl Read for View<'_> {
             self.tables.missed(table, self.base)?;
         }
         Ok(found)
+    }
+
+    fn room(&self) -> Option<Room> {
+        self.base.room()
     }
 }
 

@@ -54,6 +54,7 @@ pub struct DriftBody {
     /// Greatest drift first.
     results: Vec<DriftRow>,
     method: &'static str,
+    interpretation: String,
     honest_caveats: [&'static str; 2],
     generated_at: String,
     license: String,
@@ -146,6 +147,15 @@ pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
     });
     rows.truncate(DRIFT_LISTED as usize);
     (1..).zip(&mut rows).for_each(|(rank, row)| row.rank = rank);
+    let interpretation = match rows.first() {
+        Some(first) => format!(
+            "Of {total} domains, the blocking of {} changed most within a week, by {}; {} new clusters of countries.",
+            first.domain,
+            first.drift,
+            new.len()
+        ),
+        None => TOO_LITTLE.to_owned(),
+    };
     DriftBody {
         available: total > 0,
         reason: (total == 0).then_some(TOO_LITTLE),
@@ -157,6 +167,7 @@ pub fn leaderboard(countries: &[(String, Weeks)], now: Timestamp) -> DriftBody {
         n_total: total,
         results: rows,
         method: METHOD,
+        interpretation,
         honest_caveats: [
             "A change of who measures a domain, or from which networks, moves its shares as a change of policy does.",
             "Countries without enough votes in both weeks have no part in a drift.",

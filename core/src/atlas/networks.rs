@@ -195,6 +195,7 @@ pub struct ForecastBody {
     results: Vec<RiskRow>,
     n_returned: usize,
     n_total: usize,
+    interpretation: String,
     honest_caveats: Vec<&'static str>,
     license: String,
 }
@@ -248,6 +249,15 @@ async fn forecast_page(cx: &Cx) -> Result<Response> {
         b.risk.total_cmp(&a.risk).then(b.exposure.total_cmp(&a.exposure)).then(a.asn.cmp(&b.asn))
     });
     results.truncate(limit);
+    let interpretation = match results.first() {
+        Some(first) => format!(
+            "{total} networks with verdicts; the one most at risk is AS{} in {}, with {} within seven days.",
+            first.asn,
+            world::name(&first.country),
+            first.risk
+        ),
+        None => NOTHING.to_owned(),
+    };
     Response::json(&ForecastBody {
         available: total > 0,
         reason: (total == 0).then_some(NOTHING),
@@ -258,6 +268,7 @@ async fn forecast_page(cx: &Cx) -> Result<Response> {
         n_returned: results.len(),
         n_total: total,
         results,
+        interpretation,
         honest_caveats: CAVEATS.to_vec(),
         license: licence::effective(licences.iter().map(String::as_str)),
     })
@@ -283,7 +294,7 @@ pub struct InfoBody {
     /// Always null: nothing is trained.
     trained_at: Option<String>,
     metrics: Metrics,
-    metrics_note: &'static str,
+    interpretation: &'static str,
     n_nodes: u64,
     n_edges: u64,
     n_countries: usize,
@@ -322,8 +333,8 @@ async fn info_page(cx: &Cx) -> Result<Response> {
             brier_country_mean: mean(sums.squares_of_mean),
             brier_skill: (some && sums.squares_of_mean > 0.0).then(|| round(skill)),
         },
-        metrics_note: "Each target is left out in turn: how well the rest says which networks block it. They say nothing \
-                       about when an event begins.",
+        interpretation: "Each target is left out in turn: how well the rest says which networks block it. It says nothing \
+                         about when an event begins.",
         n_nodes: rows.iter().map(|(_, exposed)| u64::from(exposed.networks.nodes)).sum(),
         n_edges: rows.iter().map(|(_, exposed)| u64::from(exposed.networks.edges)).sum(),
         n_countries: rows.iter().filter(|(_, exposed)| exposed.networks.nodes > 0).count(),

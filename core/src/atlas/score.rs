@@ -210,6 +210,7 @@ pub struct ListBody {
     results: Vec<Row>,
     n_returned: usize,
     n_total: usize,
+    interpretation: String,
     honest_caveats: Vec<&'static str>,
     license: String,
 }
@@ -227,12 +228,22 @@ async fn all_page(cx: &Cx) -> Result<Response> {
     };
     let mut results: Vec<Row> = found.into_iter().filter_map(row).collect();
     order::sort_by(&mut results, |a, b| b.score.total_cmp(&a.score).then_with(|| a.country.cmp(&b.country)));
+    let interpretation = match results.first() {
+        Some(first) => format!(
+            "Of {} countries something is known; {} is the worst, with {} of 100.",
+            results.len(),
+            first.country_name,
+            first.score
+        ),
+        None => "Of no country anything is known.".to_owned(),
+    };
     Response::json(&ListBody {
         count: results.len(),
         generated_at: cx.now().to_string(),
         n_returned: results.len(),
         n_total: results.len(),
         results,
+        interpretation,
         honest_caveats: CAVEATS.to_vec(),
         license,
     })

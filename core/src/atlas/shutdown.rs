@@ -9,9 +9,9 @@ use super::constants::{STRUCTURAL_WEEK_WEIGHT, STRUCTURAL_YEARS};
 use super::served;
 use crate::country::routes::input;
 use crate::country::{Source, round};
-use crate::forecast::Served;
 use crate::forecast::history::start;
 use crate::forecast::panel::Horizon;
+use crate::forecast::{self, NO_HISTORY, Served};
 use crate::http::{Cx, Response};
 use crate::time::DAY;
 use crate::world::EventHistory;
@@ -30,7 +30,7 @@ pub struct RiskBody {
     /// Whether a shutdown history is imported that a forecast was learned from.
     covered: bool,
     /// Why it is not; null otherwise.
-    reason: Option<&'static str>,
+    reason: Option<String>,
     /// By horizon (`1d`, `7d`, `30d`): that a shutdown begins; empty when it is not covered.
     risk: BTreeMap<&'static str, RiskOf>,
     model_version: Option<String>,
@@ -54,8 +54,18 @@ fn date(day: i32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
 
-const UNCOVERED: &str = "No shutdown history is imported that a forecast could be learned from: `heliograph import shutdowns \
-    <file>`.";
+/// Why nothing is forecast.
+async fn uncovered(cx: &Cx) -> Result<String> {
+    let said = forecast::said(cx).await?;
+    Ok(match said.as_str() {
+        NO_HISTORY => {
+            "No shutdown history is imported that a forecast could be learned from: `heliograph import shutdowns \
+            <file>`."
+                .to_owned()
+        }
+        _ => said,
+    })
+}
 
 /// `late`: days that the history of the forecast is; `none`: no start is known here.
 fn caveats(late: i32, none: bool) -> Vec<String> {
@@ -107,7 +117,7 @@ async fn page(cx: &Cx) -> Result<Response> {
         country: country.code.to_owned(),
         country_name: name.to_owned(),
         covered: found.is_some(),
-        reason: found.is_none().then_some(UNCOVERED),
+        reason: if found.is_none() { Some(uncovered(cx).await?) } else { None },
         interpretation: match risk.get(Horizon::WEEK.name) {
             Some(week) => format!(
                 "{name}: a shutdown begins within seven days with probability {}; {years} began in five years.",

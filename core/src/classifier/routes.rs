@@ -99,6 +99,7 @@ pub struct ScoreBody {
     /// As they were measured.
     features: BTreeMap<&'static str, f64>,
     top_features: Vec<TopFeature>,
+    interpretation: String,
     honest_caveats: Vec<String>,
     generated_at: String,
     license: String,
@@ -131,6 +132,16 @@ async fn score_page(cx: &Cx) -> Result<Response> {
         (None, _) => Some(said(&state)),
         (_, None) => Some(format!("No day of this country was measured enough in the last {KEPT_DAYS} days.")),
     };
+    let interpretation = match (&reason, probability, threshold) {
+        (None, Some(probability), Some(threshold)) => format!(
+            "The last measured day of {} looks {} one with a shutdown or an ordered block: {} against a threshold of {}.",
+            country.name,
+            if probability >= threshold { "like" } else { "unlike" },
+            round(probability),
+            round(threshold)
+        ),
+        (reason, ..) => reason.clone().unwrap_or_default(),
+    };
     Response::json(&ScoreBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
@@ -143,6 +154,7 @@ async fn score_page(cx: &Cx) -> Result<Response> {
         version: state.version(),
         features: last.as_ref().map(|(_, point, _)| named(*point)).unwrap_or_default(),
         top_features: top,
+        interpretation,
         honest_caveats: caveats(&state),
         generated_at: cx.now().to_string(),
         license: license(cx, last.as_ref().map(|(.., license)| license.as_str())),
@@ -167,6 +179,7 @@ pub struct InfoBody {
     weights: BTreeMap<&'static str, f64>,
     algorithm: &'static str,
     label: &'static str,
+    interpretation: String,
     honest_caveats: Vec<String>,
     generated_at: String,
     license: String,
@@ -204,6 +217,13 @@ async fn info_page(cx: &Cx) -> Result<Response> {
         algorithm: "ridge logistic regression by iteratively reweighted least squares over the twelve features of a \
                     country's day",
         label: "a shutdown or an ordered block that others report goes on in the country on that day",
+        interpretation: match served.and_then(|served| served.figures.brier_skill) {
+            Some(skill) => format!(
+                "On days that it had not seen its squared error was {:.0}% less than that of the share of labelled days.",
+                100.0 * skill
+            ),
+            None => said(&state),
+        },
         honest_caveats: caveats(&state),
         generated_at: cx.now().to_string(),
         license: license(cx, None),
@@ -234,6 +254,7 @@ pub struct CorroborateBody {
     sources: Vec<SourceBody>,
     rule: &'static str,
     metrics: CorroborateMetrics,
+    interpretation: String,
     honest_caveats: [&'static str; 3],
     generated_at: String,
     license: String,
@@ -260,6 +281,7 @@ async fn corroborate_page(cx: &Cx) -> Result<Response> {
             share_corroborated: (all > 0).then(|| round(counts.corroborated as f64 / all as f64)),
         },
         sources: counts.by_source.into_iter().map(source).collect(),
+        interpretation: format!("At least two independent sources show {} of {all} incidents.", counts.corroborated),
         honest_caveats: [
             "No accuracy is stated: who was right about an incident is not known here.",
             "Sources look at different things: that only one shows an incident is no sign against it.",

@@ -113,6 +113,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<probed::AddProbed>(),
     operation::<probed::SetProbe>(),
     operation::<probed::CompareProbes>(),
+    operation::<probed::JudgeAgain>(),
     query::<FoldPreview>(),
     query::<ListedPreview>(),
     query::<EventsPreview>(),

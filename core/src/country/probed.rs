@@ -6,15 +6,18 @@
 //! ends change every answer, about the past too.
 //!
 //! The trust of a probe is how often it agreed with others or with other sources, where those could tell. It is counted
-//! once per span, 26 hours after its end: until then probes may bring what they kept while they were offline.
+//! once per span, 26 hours after its end: until then probes may bring what they kept while they were offline. When the
+//! weight of a probe changed, the verdicts that are stored are judged again for all that it measured lately, a bounded
+//! number a turn ([`JudgeAgain`]). Who claimed a probe, and that one is forgotten, says nothing of what it measured.
 //!
-//! Table numbers 72 to 74.
+//! Table numbers 72 to 76.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::Source;
+use super::changes::Days;
 use super::evidence::{self, Seen};
 use super::fold::{Cell, Fold};
 use super::tables::{EPOCHS, TARGETS};
@@ -25,7 +28,7 @@ use crate::kv::{Direction, Read, Row, Table};
 use crate::measurement::outcome::Judgement;
 use crate::measurement::{ENTRY_LEN, Entry};
 use crate::probe::{self, Compared, SetTrust};
-use crate::time::{DAY, HOUR};
+use crate::time::{DAY, HOUR, SECOND};
 use crate::verdict::confirm::{self, Say};
 use crate::verdict::constants::{PROBE_FRESH, PROBE_FRESH_DAYS, PROBE_SPAN};
 use crate::verdict::{RuleId, Vote, evaluate};
@@ -39,8 +42,13 @@ const BOUND: i64 = 30 * DAY;
 const AT_ONCE: usize = 40;
 /// Probes after which a run takes no further span.
 const PROBES_AT_ONCE: usize = 200;
-/// Key of the timer.
+/// Keys of the timers.
 const TIMER: &str = "probes";
+const AGAIN_TIMER: &str = "probes again";
+/// Targets that one run has judged again.
+const AGAIN_AT_ONCE: usize = 200;
+/// Days that are judged again when the weight of a probe changed: the time that a verdict may look back.
+const AGAIN_DAYS: u32 = 30;
 /// What all confirmed measurements of an hour share, so that they are one vote. No software has this key.
 const PROBES: u32 = 1;
 
@@ -107,6 +115,11 @@ const NODES: Table<(u32,), Node> = Table::new(72);
 const BLOCKS: Table<(u64,), Bound> = Table::new(73);
 /// Spans that wait to be compared: number of the span, target, network.
 const DUE: Table<(i64, String, u32), ()> = Table::new(74);
+
+/// The days on which a probe measured a target, by vote key.
+const MEASURED: Table<(u32, String), Days> = Table::new(75);
+/// Probes whose weight changed, and the target after which to go on.
+const AGAIN: Table<(u32,), String> = Table::new(76);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Bound {
@@ -241,6 +254,7 @@ impl Operation for AddProbed {
         self.bind(turn, node.standing)?;
         for cell in &self.cells {
             await_comparison(turn, cell)?;
+            remember(turn, self.key, cell)?;
         }
         let epoch = EPOCHS.get(turn, &(Source::Probe.code(),))?.unwrap_or_default();
         let fold = Fold { cells: std::mem::take(&mut self.cells), epoch };
@@ -296,6 +310,15 @@ impl AddProbed {
         }
         Ok(())
     }
+}
+
+/// Notes that a probe measured a target on a day.
+fn remember(turn: &mut Turn<'_>, key: u32, cell: &Cell) -> Result<()> {
+    let key = (key, cell.target.clone());
+    let known = MEASURED.get(turn, &key)?;
+    let Days { first, last } = known.unwrap_or(Days { first: cell.day, last: cell.day });
+    let days = Days { first: first.min(cell.day), last: last.max(cell.day) };
+    if known == Some(days) { Ok(()) } else { Ok(MEASURED.put(turn, &key, &days)?) }
 }
 
 fn await_comparison(turn: &mut Turn<'_>, cell: &Cell) -> Result<()> {
@@ -375,9 +398,13 @@ fn compare(turn: &mut Turn<'_>, number: i64, target: &str, asn: u32, told: &mut 
         }
         let Some(truth) = confirm::reference(&plain, say, other) else { continue };
         if let Some(node) = nodes.get_mut(key) {
+            let before = node.weight(i64::MAX);
             node.count(say.failed == truth);
             NODES.put(turn, &(*key,), node)?;
             changed = true;
+            if node.weight(i64::MAX) != before {
+                weight_changed(turn, *key)?;
+            }
         }
         if say.failed == truth { compared.agreed += 1 } else { compared.disagreed += 1 }
     }
@@ -390,6 +417,63 @@ fn compare(turn: &mut Turn<'_>, number: i64, target: &str, asn: u32, told: &mut 
         refresh::soon(turn)?;
     }
     Ok(())
+}
+
+/// Has what a probe measured judged again, from its first target on.
+fn weight_changed(turn: &mut Turn<'_>, key: u32) -> Result<()> {
+    AGAIN.put(turn, &(key,), &String::new())?;
+    let due = turn.now.plus(i64::from(turn.settings.publish_interval) * SECOND);
+    match turn.scheduled(AGAIN_TIMER)? {
+        Some(_) => Ok(()),
+        None => turn.schedule(AGAIN_TIMER, due, &JudgeAgain),
+    }
+}
+
+/// Has some targets judged again of probes whose weight changed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JudgeAgain;
+
+impl Operation for JudgeAgain {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "judge_again";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut room = AGAIN_AT_ONCE;
+        while let Some(((key,), after)) = AGAIN.first(turn, &AGAIN.range())?.filter(|_| room > 0) {
+            let all = MEASURED.prefix(&(key,));
+            let rest = if after.is_empty() { all } else { MEASURED.after(all, &(key, after)) };
+            let rows = MEASURED.scan(turn, &rest, Direction::Ascending, room)?;
+            for ((_, target), days) in &rows {
+                judge_again(turn, key, target, *days)?;
+            }
+            match rows.last().filter(|_| rows.len() == room) {
+                Some(((_, last), _)) => AGAIN.put(turn, &(key,), last)?,
+                None => AGAIN.delete(turn, &(key,)),
+            }
+            room -= rows.len();
+        }
+        changes::soon(turn)?;
+        refresh::soon(turn)?;
+        match AGAIN.first(turn, &AGAIN.range())? {
+            Some(_) => turn.schedule(AGAIN_TIMER, turn.now, &JudgeAgain),
+            None => Ok(()),
+        }
+    }
+}
+
+fn judge_again(turn: &mut Turn<'_>, key: u32, target: &str, days: Days) -> Result<()> {
+    let oldest = u32::try_from(turn.now.day()).unwrap_or(0).saturating_sub(AGAIN_DAYS);
+    if days.last < oldest {
+        MEASURED.delete(turn, &(key, target.to_owned()));
+        return Ok(());
+    }
+    if !TARGETS.contains(turn, &(target.to_owned(),))? {
+        return Ok(());
+    }
+    let first = days.first.max(oldest);
+    days::queue(turn, target, first)?;
+    changes::measured(turn, target, (first, days.last))
 }
 
 /// What the operator says of a probe.

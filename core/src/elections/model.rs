@@ -178,7 +178,21 @@ pub struct Election {
     pub kind: ElectionType,
     pub title: String,
     pub status: Status,
-    /// How the date is known: the rule and earlier days that followed it, the term, who announced it, or an address.
+    /// How the date is known: the rule and earlier days that followed it, the term, who announced it, or an address; after
+    /// `In doubt: ` what speaks against it.
     pub source: String,
 }
 impl Row for Election {}
+
+/// What stands in a source before that which speaks against the date.
+const DOUBT: &str = "In doubt: ";
+
+impl Election {
+    /// How the date is known, and what speaks against it.
+    pub fn known(&self) -> (&str, Option<&str>) {
+        match self.source.split_once(DOUBT) {
+            Some((source, doubt)) => (source.trim_end_matches([' ', '.']), Some(doubt)),
+            None => (&self.source, None),
+        }
+    }
+}

@@ -5,7 +5,7 @@
 //! | `country` | ISO code or name |
 //! | `date` | the day, or the month or year where no more is known: `2027-04-25`, `2027-04`, `2027` |
 //! | `type` | `presidential`, `parliamentary`, `regional`, `referendum` or `local` |
-//! | `source` | how the date is known: a rule or term, who announced it and when, or an address; required |
+//! | `source` | how the date is known: a rule or term, who announced it, or an address, and after `In doubt: ` the doubt; required |
 //! | `title` | optional |
 //! | `status` | `fixed_by_law`, `announced` (default), `expected`, `held` or `cancelled` |
 

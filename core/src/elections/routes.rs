@@ -108,8 +108,10 @@ struct ElectionBody {
     date_precision: &'static str,
     /// `fixed_by_law`, `announced`, `expected`, `held` or `cancelled`.
     status: &'static str,
-    /// How the date is known, and after "In doubt" what speaks against it.
+    /// How the date is known.
     source: String,
+    /// What speaks against the date; null where nothing is known to.
+    doubt: Option<String>,
     /// Negative for past ones; null where the day is not known.
     days_until: Option<i32>,
     /// `low`, `medium`, `high`, or `critical` where shutdowns began around earlier elections.
@@ -162,7 +164,7 @@ pub struct CalendarBody {
 fn row(facts: &Facts, election: &Election, forecast: Option<&Ranked>) -> ElectionBody {
     let coming = !facts.is_past(election) && election.status != Status::Cancelled;
     let forecast = forecast.filter(|_| coming);
-    let days_until = facts.days_until(election);
+    let (days_until, (source, doubt)) = (facts.days_until(election), election.known());
     ElectionBody {
         country: election.country.clone(),
         country_name: world::name(&election.country),
@@ -171,7 +173,8 @@ fn row(facts: &Facts, election: &Election, forecast: Option<&Ranked>) -> Electio
         date: election.when.text(),
         date_precision: election.when.precision().as_str(),
         status: election.status.as_str(),
-        source: election.source.clone(),
+        source: source.to_owned(),
+        doubt: doubt.map(str::to_owned),
         days_until,
         importance: facts.importance(election),
         risk_tier: facts.tier(&election.country),
@@ -275,6 +278,8 @@ struct ComingBody {
     date_precision: &'static str,
     status: &'static str,
     source: String,
+    /// What speaks against the date; null where nothing is known to.
+    doubt: Option<String>,
     days_until: Option<i32>,
     importance: &'static str,
 }
@@ -449,13 +454,14 @@ async fn briefing_page(cx: &Cx) -> Result<Response> {
     let beginnings = runtime::query(&*cx.rt, incidents::actor().name, &asked).await?;
     let pattern = pattern(&facts, country.code, &beginnings);
     let coming = facts.coming(BRIEFING_DAYS).filter(|election| election.country == country.code);
-    let coming = coming.map(|election| ComingBody {
+    let coming = coming.map(|election| (election, election.known())).map(|(election, (source, doubt))| ComingBody {
         title: election.title.clone(),
         r#type: election.kind.as_str(),
         date: election.when.text(),
         date_precision: election.when.precision().as_str(),
         status: election.status.as_str(),
-        source: election.source.clone(),
+        source: source.to_owned(),
+        doubt: doubt.map(str::to_owned),
         days_until: facts.days_until(election),
         importance: facts.importance(election),
     });

@@ -159,7 +159,7 @@ fn period(source: &str) -> Option<i64> {
 fn the_calendar_follows_from_the_rules_terms_and_days_that_its_sources_name() {
     let mut rules = 0;
     for election in calendar::all() {
-        let source = election.source.split(". In doubt: ").next().unwrap();
+        let source = election.known().0;
         let from = match election.status {
             Status::Announced => {
                 assert!(source.starts_with("Announced: "), "{election:?}");

@@ -100,6 +100,11 @@ fn entry(change: Change, models: &[Model]) -> EntryBody {
     if let Some(model) = model {
         let (from, to) = (date(model.held_out.from), date(model.held_out.to));
         honest_caveats.push(format!("Figures are of a hold-out from {from} to {to} that training had not seen."));
+        if let Some((rate, own)) = model.held_out.better_rate() {
+            honest_caveats.push(format!(
+                "A plain rate of each country did better there: Brier score {rate:.6} against {own:.6}."
+            ));
+        }
         if model.delay > 0 {
             honest_caveats.push(format!("Trained and tested with a history that is {} days late.", model.delay));
         }

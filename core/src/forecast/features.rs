@@ -105,6 +105,8 @@ pub fn rate(history: &History, asked: Question) -> f64 {
 
 /// The features of a question.
 pub fn features(history: &History, asked: Question) -> [f64; WIDTH] {
+    #[cfg(test)]
+    super::work::row();
     let Question { country, known, .. } = asked;
     let starts = |days: i32| history.starts(country, known - days + 1, known).ln_1p();
     let national = |days: i32| history.national(country, known - days + 1, known).ln_1p();

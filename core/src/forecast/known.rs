@@ -8,7 +8,7 @@ use crate::actor::{Kind, Query, Turn, View};
 use crate::country::Source;
 use crate::kv::{Direction, Row, Table};
 use crate::world::{CountrySummary, EventHistory};
-use crate::{Result, Timestamp, elections, order};
+use crate::{Error, Result, Timestamp, elections, order};
 
 /// By code: the last measurements by day, oldest first.
 const MEASURED: Table<(String,), Days> = Table::new(47);
@@ -83,6 +83,34 @@ impl Query for Known {
 pub fn history(view: &View<'_>) -> Result<Option<History>> {
     let (starts, beside) = Known.run(view)?;
     Ok(History::new(starts, day(view.now)).map(|history| history.with(beside)))
+}
+
+/// The history to learn from.
+///
+/// # Errors
+///
+/// 400 where there is none, with the reason.
+pub fn learnable(turn: &Turn<'_>) -> Result<History> {
+    let view = turn.view();
+    match history(&view)? {
+        Some(history) => Ok(history),
+        None => Err(Error::bad_request(unlearned(&view)?)),
+    }
+}
+
+/// Said while nothing was ever told.
+pub const NO_HISTORY: &str = "There is no shutdown history.";
+
+/// Why nothing has learned from the history, where learning did not say so itself.
+pub fn unlearned(view: &View<'_>) -> Result<&'static str> {
+    let (starts, _) = Known.run(view)?;
+    Ok(match (starts.is_empty(), History::new(starts, day(view.now)).is_some()) {
+        (true, _) => NO_HISTORY,
+        (_, false) => "The shutdown history that is here is too small to learn from: no year of it has 30 starts.",
+        (_, true) => {
+            "A shutdown history is here, and no model has learned from it yet: that begins a minute after an import."
+        }
+    })
 }
 
 /// The day of a time, since the epoch.

@@ -99,10 +99,9 @@ impl Course {
         };
         let Some((held_out, sets, alerts)) = &self.judged else {
             let judged = hold_out(history, (self.from, self.to), knowledge, candidate, served);
-            let rival = judged.0.served.as_ref().unwrap_or(&judged.0.country_rate);
-            let (new, old) = judged.0.candidate.brier.zip(rival.brier).ok_or(TOO_LITTLE)?;
+            let (new, (name, old)) = judged.0.candidate.brier.zip(judged.0.rival()).ok_or(TOO_LITTLE)?;
             if new >= old {
-                return Err(format!("on the hold-out its Brier score is {new:.6}, no better than {old:.6}"));
+                return Err(format!("on the hold-out its Brier score is {new:.6}, no better than {old:.6} of {name}"));
             }
             self.judged = Some(judged);
             return Ok(None);
@@ -133,7 +132,7 @@ impl Course {
     }
 }
 
-/// Says by how much a model is better than the served one, or the rate of each country, on days that neither has seen.
+/// Says by how much a model is better than what is served on days that neither has seen.
 ///
 /// # Errors
 ///
@@ -146,11 +145,7 @@ pub fn compare(history: &History, model: &Model, served: Option<&Model>) -> Resu
     }
     let week = model.horizons.get(1).ok_or(TOO_LITTLE)?;
     let (held_out, ..) = hold_out(history, (seen + 1, to), model.knowledge(), week, served);
-    let (name, rival) = held_out
-        .served
-        .as_ref()
-        .map_or(("a plain country rate", &held_out.country_rate), |old| ("the served model", old));
-    let (new, old) = held_out.candidate.brier.zip(rival.brier).ok_or(TOO_LITTLE)?;
+    let (new, (name, old)) = held_out.candidate.brier.zip(held_out.rival()).ok_or(TOO_LITTLE)?;
     if new >= old {
         return Err(format!("on days that neither has seen its Brier score is {new:.6}, no better than {old:.6}"));
     }

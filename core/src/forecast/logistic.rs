@@ -182,6 +182,8 @@ pub fn fit_each(sample: &Sample, ridge: &[f64]) -> Option<Logistic> {
 }
 
 fn fit_moving(sample: &Sample, scales: Vec<Scale>, ridge: &[f64]) -> Option<Logistic> {
+    #[cfg(test)]
+    super::work::fit();
     let share = sample.positives() / sample.total();
     if !(share > 0.0 && share < 1.0) {
         return None;
@@ -226,6 +228,8 @@ struct Derivatives {
 
 impl Derivatives {
     fn at(sample: &Sample, scales: &[Scale], ridge: &[f64], beta: &[f64]) -> Derivatives {
+        #[cfg(test)]
+        super::work::pass();
         let width = beta.len();
         let mut found = Derivatives { objective: 0.0, gradient: vec![0.0; width], curvature: vec![0.0; width * width] };
         let mut row = vec![1.0; width];

@@ -14,10 +14,12 @@
 //! | `store`, `training` | models, forecasts and changes, kept by the world; the daily schedule, learning in steps |
 //! | `reports`, `track` | what people report; forecasts that were served against what came of them |
 //! | `candidates` | recent forecasts for reviewers |
+//! | `batch` | answers about many countries at once |
 //! | `routes`, `changelog`, `record`, `reporting` | the endpoints |
 //! | `backtest` | rolling origin by year, with the weak figures beside the strong ones |
 
 pub mod backtest;
+pub(crate) mod batch;
 mod candidates;
 mod changelog;
 pub mod conformal;
@@ -41,11 +43,13 @@ mod store;
 mod tests;
 mod track;
 mod training;
+#[cfg(test)]
+mod work;
 
 pub use candidates::{Candidate, Candidates, Reviewed};
 pub use changelog::{PromoteRequest, ROUTES as CHANGELOG_ROUTES, RollbackRequest, ToldBody};
 pub use known::Known;
-pub(crate) use known::{note, source_dropped};
+pub(crate) use known::{NO_HISTORY, note, source_dropped};
 pub use record::ROUTES as RECORD_ROUTES;
 pub use reporting::ROUTES as REPORTING_ROUTES;
 pub use reports::{ForecastId, Reported, Reports};
@@ -61,6 +65,6 @@ pub(crate) fn served(view: &crate::actor::View<'_>) -> crate::Result<Option<mode
     Ok(crate::actor::Query::run(ServedModel, view)?.0.map(|(model, _)| model))
 }
 
-pub(crate) use routes::{Ahead, ahead, date, fine, no_model};
+pub(crate) use routes::{Ahead, ahead, date, fine, no_model, said};
 pub(crate) use store::forgotten;
 pub use store::{ENTRIES, Forecasts, Served, ServedModel, soon};

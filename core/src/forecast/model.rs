@@ -21,7 +21,7 @@ pub const DAYS: i32 = 8;
 /// Least contribution to the log odds that is called a driver.
 const LEAST_DRIVER: f64 = 0.15;
 
-/// How the candidate, the served model and a plain country rate did on days that the candidate had not seen.
+/// How the candidate, the served model and a plain rate of each country did on days that the candidate had not seen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeldOut {
     /// Days since the epoch, both counted.
@@ -33,6 +33,26 @@ pub struct HeldOut {
     /// The served model on the same rows; `None` when there was none.
     pub served: Option<Figures>,
     pub country_rate: Figures,
+}
+
+impl HeldOut {
+    /// What the candidate must be better than, with its Brier score: the served model, or the base rates that are served
+    /// without one, taken as the constant that nobody could have known to be the best.
+    pub fn rival(&self) -> Option<(&'static str, f64)> {
+        match &self.served {
+            Some(served) => Some(("the served model", served.brier?)),
+            None => {
+                let share = self.candidate.base_rate?;
+                Some(("base rates", share * (1.0 - share)))
+            }
+        }
+    }
+
+    /// Where a plain rate of each country did better: its Brier score and that of the candidate. A model is served all the
+    /// same when it beats what is served, and says so.
+    pub fn better_rate(&self) -> Option<(f64, f64)> {
+        self.country_rate.brier.zip(self.candidate.brier).filter(|(rate, candidate)| rate < candidate)
+    }
 }
 
 /// A model that was promoted.

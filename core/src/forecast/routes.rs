@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
+use super::batch::{self, Asked, BatchError, BatchRequest};
 use super::conformal::{Class, TARGET_MISS};
 use super::features::{FEATURES, Family};
+use super::known::NO_HISTORY;
 use super::metrics::ALERT;
 use super::model::{DAYS, Forecast, Model};
 use super::panel::Horizon;
-use super::store::{Forecasts, NO_HISTORY, Served, ServedModel};
+use super::store::{Forecasts, Served, ServedModel};
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::routes::input;
 use crate::country::{Source, round};
@@ -30,10 +34,10 @@ pub const ROUTES: &[Route] = &[
         .params(&[Param::optional("threshold", "0 to 1, default 0.5."), FORMAT])
         .returns::<HighRiskBody>()
         .summary("Countries with a high risk of a shutdown, the highest first."),
-    Route::post("/v1/forecast/batch", handler!(batch))
+    Route::post("/v1/forecast/batch", handler!(many))
         .limit(Limit::Forecast)
         .accepts::<BatchRequest>()
-        .returns::<BatchBody>()
+        .returns::<BatchBody<'static>>()
         .summary("Forecasts of up to 50 countries."),
     Route::get("/v1/forecast/{country}/multi-horizon", handler!(multi_horizon))
         .limit(Limit::Forecast)
@@ -42,8 +46,6 @@ pub const ROUTES: &[Route] = &[
 ];
 
 const FORMAT: Param = Param::optional("format", "`json` (default) or `csv`.");
-/// Most countries of a batch.
-const MOST: usize = 50;
 /// Features that are named of a day or a horizon.
 const TOP: usize = 5;
 /// Half-life of confidence in days of a late history.
@@ -185,6 +187,9 @@ fn caveats(model: &Model, forecast: &Forecast) -> Vec<String> {
             model.delay
         ));
     }
+    if model.held_out.better_rate().is_some() {
+        found.push("On the days that it was tested on, a plain rate of each country did better.".to_owned());
+    }
     if forecast.drivers.is_empty() {
         found.push("Nothing raises the risk here above that of an average country.".to_owned());
     }
@@ -288,13 +293,15 @@ async fn base_rate(cx: &Cx, country: &Country) -> Result<ForecastBody> {
     })
 }
 
+/// Why no model is served, as learning said it.
+pub(crate) async fn said(cx: &Cx) -> Result<String> {
+    Ok(runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?.1)
+}
+
 /// Why base rates are served, in a sentence.
 pub(crate) async fn no_model(cx: &Cx) -> Result<String> {
-    let (_, said) = runtime::query(&*cx.rt, world::actor().name, &ServedModel).await?;
-    Ok(match said.as_str() {
-        "" | NO_HISTORY => {
-            "There is no shutdown history to learn from: these are base rates and nothing else.".to_owned()
-        }
+    Ok(match said(cx).await?.as_str() {
+        NO_HISTORY => "There is no shutdown history to learn from: these are base rates and nothing else.".to_owned(),
         said => format!("No model is served, these are base rates and nothing else. {said}"),
     })
 }
@@ -303,14 +310,32 @@ async fn served(cx: &Cx, countries: Option<Vec<String>>) -> Result<Option<Served
     runtime::query(&*cx.rt, world::actor().name, &Forecasts { countries }).await
 }
 
-async fn of_country(cx: &Cx, country: &Country) -> Result<ForecastBody> {
-    match served(cx, Some(vec![country.code.to_owned()])).await? {
-        Some(Served { model, forecasts }) if !forecasts.is_empty() => {
-            let forecast = forecasts.first().map(|(_, forecast)| body(cx, country, &model, forecast));
-            forecast.ok_or_else(|| Error::internal("a forecast is gone"))
+/// The rendered forecasts of countries, in their order. Those that are not kept are made of one read.
+async fn rendered(cx: &Cx, countries: &[&'static Country]) -> Result<Vec<Bytes>> {
+    let name = |country: &Country| format!("/v1/forecast/{}/7day?", country.code);
+    let kept: Vec<Option<Bytes>> = countries.iter().map(|country| cx.page(&name(country))).collect();
+    let missing = countries.iter().zip(&kept).filter(|(_, page)| page.is_none());
+    let missing: Vec<String> = missing.map(|(country, _)| country.code.to_owned()).collect();
+    let found = if missing.is_empty() { None } else { served(cx, Some(missing)).await? };
+    let mut pages = Vec::new();
+    for (country, page) in countries.iter().zip(kept) {
+        if let Some(page) = page {
+            pages.push(page);
+            continue;
         }
-        _ => base_rate(cx, country).await,
+        let learned = found.as_ref().and_then(|Served { model, forecasts }| {
+            let (_, forecast) = forecasts.iter().find(|(code, _)| code == country.code)?;
+            Some(body(cx, country, model, forecast))
+        });
+        let body = match learned {
+            Some(body) => body,
+            None => Box::pin(base_rate(cx, country)).await?,
+        };
+        let page = Bytes::from(serde_json::to_vec(&body).map_err(Error::internal)?);
+        cx.keep(&name(country), &page);
+        pages.push(page);
     }
+    Ok(pages)
 }
 
 /// What the detection group's `predict` says where a model is served.
@@ -355,8 +380,9 @@ pub(crate) async fn ahead(cx: &Cx, country: &str, horizon: u32) -> Result<Option
 
 async fn seven_days(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "country")?;
-    let page = cx.kept(async { Response::json(&Box::pin(of_country(&cx, country)).await?) }).await?;
-    tabular::send(&cx, &DAYS_TABLE, country.code, page)
+    let pages = Box::pin(rendered(&cx, &[country])).await?;
+    let page = pages.into_iter().next().ok_or_else(|| Error::internal("a forecast is gone"))?;
+    tabular::send(&cx, &DAYS_TABLE, country.code, Response::json_text(page))
 }
 
 const DAYS_TABLE: Tabular = Tabular {
@@ -450,49 +476,24 @@ async fn high_risk_page(cx: &Cx) -> Result<Response> {
     })
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct BatchRequest {
-    /// ISO 3166-1 alpha-2, up to 50.
-    countries: Option<Vec<String>>,
-}
-
 #[derive(Debug, Serialize, JsonSchema)]
-struct BatchError {
-    country: String,
-    error: &'static str,
-    message: String,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct BatchBody {
+pub struct BatchBody<'a> {
     count: usize,
     generated_at: String,
-    results: Vec<ForecastBody>,
-    errors: Vec<BatchError>,
+    /// Each country once, in the order in which they are asked for.
+    #[schemars(with = "Vec<ForecastBody>")]
+    results: Vec<&'a RawValue>,
+    errors: &'a [BatchError],
 }
 
-async fn batch(cx: Cx) -> Result<Response> {
-    let request: BatchRequest = cx.json()?;
-    let asked = request.countries.filter(|asked| !asked.is_empty());
-    let asked = asked.ok_or_else(|| Error::bad_request("`countries` must name at least one."))?;
-    if asked.len() > MOST {
-        return Err(Error::bad_request(format!("`countries` takes at most {MOST}.")));
-    }
-    let (mut results, mut errors) = (Vec::new(), Vec::new());
-    for text in asked {
-        let known = input::country(&text).and_then(|country| {
-            country.map_err(|code| Error::not_found(format!("{code} is not an ISO 3166-1 country code.")))
-        });
-        match known {
-            Ok(country) => results.push(Box::pin(of_country(&cx, country)).await?),
-            Err(error) => errors.push(BatchError {
-                country: text,
-                error: error.code.as_str(),
-                message: error.into_details().message.into_owned(),
-            }),
-        }
-    }
-    Response::uncached(&BatchBody { count: results.len(), generated_at: cx.now().to_string(), results, errors })
+async fn many(cx: Cx) -> Result<Response> {
+    let asked = Asked::read(&cx)?;
+    let made = async {
+        let pages = Box::pin(rendered(&cx, &asked.countries)).await?;
+        let (results, errors) = (batch::parts(&pages)?, asked.errors.as_slice());
+        Response::json(&BatchBody { count: results.len(), generated_at: cx.now().to_string(), results, errors })
+    };
+    asked.answer(&cx, made).await
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -514,8 +515,18 @@ pub struct MultiBody {
     model_version: String,
     /// `1d`, `7d` and `30d`.
     horizons: BTreeMap<&'static str, HorizonBody>,
-    caveats: Vec<String>,
+    interpretation: String,
+    honest_caveats: Vec<String>,
     license: String,
+}
+
+fn interpretation(country: &Country, week: f64, month: f64) -> String {
+    let (name, percent) = (country.name, |risk: f64| 100.0 * risk);
+    format!(
+        "{name}: a shutdown begins within 7 days with {:.1}%, within 30 with {:.1}%.",
+        percent(week),
+        percent(month)
+    )
 }
 
 async fn multi_horizon(cx: Cx) -> Result<Response> {
@@ -544,20 +555,27 @@ async fn multi_page(cx: &Cx) -> Result<Response> {
                 let interval = Some([fine(risk.low), fine(risk.high)]);
                 (of.name, horizon(risk.probability, interval, top(&risk.contributions)))
             })),
-            caveats: caveats(model, forecast),
+            interpretation: interpretation(country, forecast.risk(1), forecast.risk(2)),
+            honest_caveats: caveats(model, forecast),
             license: license(cx),
         },
         None => {
             let base = Box::pin(base_rate(cx, country)).await?;
-            let hazard = base.summary.max_risk;
-            let of = |of: Horizon| (of.name, horizon(1.0 - (1.0 - hazard).powi(of.days), None, Vec::new()));
+            // Of days and weeks what the seven-day forecast says, to the last digit.
+            let (hazard, week) = (base.summary.max_risk, base.summary.risk_7day);
+            let within = |of: Horizon| match of {
+                Horizon::WEEK => week,
+                of => 1.0 - (1.0 - hazard).powi(of.days),
+            };
+            let of = |of: Horizon| (of.name, horizon(within(of), None, Vec::new()));
             MultiBody {
                 country: base.country,
                 country_name: base.country_name,
                 generated_at: base.generated_at,
                 model_version: base.model_version,
                 horizons: order::gather(Horizon::ALL.map(of)),
-                caveats: base.caveats,
+                interpretation: interpretation(country, base.summary.risk_7day, within(Horizon::MONTH)),
+                honest_caveats: base.caveats,
                 license: base.license,
             }
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conformal::{Class, Set};
 use super::history::History;
-use super::known::{Known, day, history};
+use super::known::{Known, NO_HISTORY, day, history, learnable, unlearned};
 use super::learning::{FRESH_DAYS, compare, delay, identity};
 use super::model::{Forecast, Model, forecast};
 use super::panel::{Horizon, label};
@@ -53,8 +53,6 @@ const KEPT_DAYS: u32 = 3 * 366;
 /// Days between two tries to learn anew.
 const RETRAIN: i64 = 7 * DAY;
 const TIMER: &str = "forecast";
-/// Said while there is none.
-pub(super) const NO_HISTORY: &str = "There is no shutdown history.";
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
@@ -87,6 +85,14 @@ impl State {
 
     pub fn put(&self, turn: &mut Turn<'_>) -> Result<()> {
         Ok(STATE.put(turn, &(), self)?)
+    }
+
+    /// Why no model is served, in a sentence. Rows of before said that there was no history as long as none had learned.
+    fn why_none(self, view: &View<'_>) -> Result<String> {
+        match self.said.as_str() {
+            "" | NO_HISTORY => Ok(unlearned(view)?.to_owned()),
+            _ => Ok(self.said),
+        }
     }
 
     /// The served model.
@@ -223,7 +229,7 @@ fn withdraw(turn: &mut Turn<'_>, state: &mut State, is_left: bool) -> Result<()>
         change(turn, state, Action::Withdrawn, 0, reason.to_owned())?;
     }
     (state.starts, state.forgotten) = (0, false);
-    state.said = if is_left { String::new() } else { NO_HISTORY.to_owned() };
+    state.said = String::new();
     Ok(())
 }
 
@@ -337,7 +343,7 @@ impl Operation for Promote {
         let before = state.served;
         let model = MODELS.get(turn, &(self.number,))?.filter(|_| self.number != before);
         let model = model.ok_or_else(|| Error::not_found("No such other model is kept."))?;
-        let history = history(&turn.view())?.ok_or_else(|| Error::bad_request(NO_HISTORY))?;
+        let history = learnable(turn)?;
         let served = state.model(turn)?;
         let refuse = |reason: String| Error::new(ErrorCode::Conflict, format!("Not promoted: {reason}."));
         state.said = compare(&history, &model, served.as_ref()).map_err(refuse)?;
@@ -437,7 +443,7 @@ impl Query for ServedModel {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let state = State::of(view)?;
-        let Some(mut model) = state.model(view)? else { return Ok((None, state.said)) };
+        let Some(mut model) = state.model(view)? else { return Ok((None, state.why_none(view)?)) };
         model.horizons.iter_mut().for_each(|horizon| horizon.covariance = Vec::new());
         (model.sets.event.scores, model.sets.quiet.scores) = (Vec::new(), Vec::new());
         let since = CHANGES.get(view, &(state.changes,))?.map_or(model.trained, |change| change.at);

@@ -7,13 +7,14 @@ use proptest::prelude::*;
 use super::conformal::{Class, Conformal, GAMMA, TARGET_MISS};
 use super::features;
 use super::features::Family;
-use super::history::{Beside, History, Measured, Start};
+use super::history::{self, Beside, History, Measured, Start};
 use super::learning::{self, Course, learn};
 use super::logistic::{Sample, fit};
-use super::metrics::Outcome;
-use super::model::{Model, forecast};
+use super::metrics::{Figures, Outcome};
+use super::model::{HeldOut, Model, forecast};
 use super::panel::{Horizon, Knowledge, countries, label, question};
 use crate::Timestamp;
+use crate::country::Source;
 use crate::starter::Country;
 use crate::time::DAY;
 
@@ -77,14 +78,19 @@ fn a_class_with_hardly_any_cases_is_in_every_set() {
 
 /// Three countries, one of which is cut off every June because of exams.
 fn made_up(until: i32) -> History {
+    History::new(made_up_starts().filter(|(_, start)| start.day <= until), until).unwrap()
+}
+
+fn made_up_starts() -> impl Iterator<Item = (String, Start)> {
     let from = i32::try_from(Timestamp::parse("2016-01-01T00:00:00Z").unwrap().day()).unwrap();
     let start = |day, exams, place| Start { day, place, exams, national: false };
-    let often =
-        (0..1_500).filter(|at| at % 9 == 0 || at % 50 < 3).map(|at| ("IN".to_owned(), start(from + at * 2, false, 1)));
-    let rare = (0..30).map(|at| ("KE".to_owned(), start(from + at * 97, false, 2)));
+    let often = (0..1_500)
+        .filter(|at| at % 9 == 0 || at % 50 < 3)
+        .map(move |at| ("IN".to_owned(), start(from + at * 2, false, 1)));
+    let rare = (0..30).map(move |at| ("KE".to_owned(), start(from + at * 97, false, 2)));
     let exams = (0..8).flat_map(|year| (0..5).map(move |day| (year, day)));
-    let exams = exams.map(|(year, day)| ("IQ".to_owned(), start(from + year * 365 + 160 + day, true, 3)));
-    History::new(often.chain(rare).chain(exams).filter(|(_, start)| start.day <= until), until).unwrap()
+    let exams = exams.map(move |(year, day)| ("IQ".to_owned(), start(from + year * 365 + 160 + day, true, 3)));
+    often.chain(rare).chain(exams)
 }
 
 fn place(code: &str) -> usize {
@@ -170,6 +176,34 @@ fn a_candidate_that_is_no_better_on_the_hold_out_is_not_promoted() {
     assert!(reason.contains("no better"), "{reason}");
 }
 
+/// What is served without a model are base rates: a first model must beat those, a later one the model before it.
+#[test]
+fn a_first_model_is_held_against_base_rates_and_a_later_one_against_the_served() {
+    let figures = |brier: f64| Figures { base_rate: Some(0.01), brier: Some(brier), ..Figures::default() };
+    let held = HeldOut { candidate: figures(0.008), country_rate: figures(0.0075), ..HeldOut::default() };
+    let (name, brier) = held.rival().unwrap();
+    assert_eq!((name, held.better_rate()), ("base rates", Some((0.0075, 0.008))));
+    assert!((brier - 0.0099).abs() < 1e-12, "{brier}");
+    let later = HeldOut { served: Some(figures(0.0078)), country_rate: figures(0.0081), ..held };
+    assert_eq!((later.rival(), later.better_rate()), (Some(("the served model", 0.0078)), None));
+}
+
+/// The real table, two years after its last day: what is known is late, and yet far better than one rate for all.
+#[test]
+fn the_table_of_real_shutdowns_makes_a_model_two_years_late() {
+    let Some(text) = crate::country::tests::shared("shutdowns/stop_2016_2024.csv.gz") else { return };
+    let now = Timestamp::parse("2026-11-23T00:00:00Z").unwrap();
+    let (_, told) = crate::event::read(Source::AccessNow, &mut text.as_slice(), u64::MAX, None, now).unwrap();
+    let marks = told.iter().map(|told| (told.event.country.clone(), crate::world::EventMark::of(&told.event)));
+    let source = Source::AccessNow.code();
+    let starts: Vec<_> = marks.filter_map(|(country, mark)| Some((country, history::start(source, &mark)?))).collect();
+    let history = History::new(starts, i32::try_from(now.day()).unwrap()).unwrap();
+    let model = learn(&history, now, 1, None).unwrap();
+    assert!(model.delay > 600 && model.held_out.candidate.brier_skill.unwrap() > 0.1, "{:?}", model.held_out);
+    let risk = |code: &str| forecast(&model, &history, place(code), now).risk(1);
+    assert!(risk("IN") > risk("SE"));
+}
+
 /// A course that is stored between its steps learns what one run learns, and none of its steps fits more than one model.
 #[test]
 fn learning_in_steps_is_learning_at_once() {
@@ -183,6 +217,38 @@ fn learning_in_steps_is_learning_at_once() {
         steps += 1;
     }
     assert_eq!((learned, steps), (Some(learn(&history, now, 1, None).unwrap()), 5));
+}
+
+/// What an event of a Worker does is bounded: of a course at most one fit or one hold-out, and all of today's forecasts are
+/// eleven questions a country. Every code of the panel has a start here, so no two rows are alike: there can be no more.
+#[test]
+fn no_step_fits_more_than_one_model_or_looks_at_more_than_one_panel() {
+    let until = 17_481;
+    let first = i32::try_from(Timestamp::parse("2016-01-01T00:00:00Z").unwrap().day()).unwrap();
+    let every = countries().map(|at| of(Country::all()[at].code, first));
+    // Times of unrest, which a plain rate of the country cannot know.
+    let unrest = (0..until - first).filter(|day| day / 45 % 4 == 0 && day % 2 == 0).map(|day| of("PK", first + day));
+    let starts = every.chain(unrest).chain(made_up_starts()).filter(|(_, start)| start.day <= until);
+    let history = History::new(starts, until).unwrap();
+    let now = Timestamp(i64::from(until) * DAY);
+    let codes = countries().count() as u64;
+    let days = |days: i32| u64::try_from(days).unwrap();
+    // A row every third day, and the hold-out of a first model: a year, each day.
+    let (panel, hold_out) = ((days(until - first) / 3 + 1) * codes, 365 * codes);
+    let mut course = Course::begin(&history, now, 1, None).unwrap();
+    let (mut learned, mut all) = (None, Vec::new());
+    while learned.is_none() {
+        let (step, work) = super::work::of(|| course.step(&history, None));
+        learned = step.unwrap();
+        assert!(work.fits <= 1 && work.passes <= 40, "{work:?}");
+        assert!(work.rows <= if work.fits == 0 { hold_out } else { panel }, "{work:?}");
+        all.push(work);
+    }
+    assert_eq!((all.len(), all.iter().map(|work| work.fits).sum::<u64>()), (5, 4), "{all:?}");
+    let model = learned.unwrap();
+    let every = 0..Country::all().len();
+    let (_, work) = super::work::of(|| every.clone().for_each(|at| drop(forecast(&model, &history, at, now))));
+    assert_eq!((work.rows, work.fits), (11 * every.len() as u64, 0));
 }
 
 fn of(code: &str, day: i32) -> (String, Start) {

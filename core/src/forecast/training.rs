@@ -4,15 +4,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::history::History;
-use super::known::history;
+use super::known::{history, learnable};
 use super::learning::{Course, identity};
-use super::metrics::Figures;
 use super::model::Model;
 use super::store::{State, Told, issue, promote};
+use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::Table;
 use crate::time::SECOND;
-use crate::{Error, Result};
 
 const COURSE: Table<(), Course> = Table::new(49);
 const TIMER: &str = "forecast_step";
@@ -56,8 +55,7 @@ impl Operation for Begin {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
         let mut state = State::of(turn)?;
-        let history = history(&turn.view())?;
-        let history = history.ok_or_else(|| Error::bad_request("There is no shutdown history to learn from."))?;
+        let history = learnable(turn)?;
         let served = state.model(turn)?;
         begin(turn, &mut state, &history, served.as_ref())?;
         state.put(turn)?;
@@ -113,10 +111,7 @@ impl Operation for Step {
 
 /// Why a model is promoted.
 fn praise(model: &Model) -> String {
-    let brier = |figures: &Figures| figures.brier.unwrap_or_default();
-    let held = &model.held_out;
-    let (rival, figures) =
-        held.served.as_ref().map_or(("a plain country rate", &held.country_rate), |old| ("the served model", old));
-    let (new, old) = (brier(&held.candidate), brier(figures));
-    format!("Promoted: on the hold-out its Brier score is {new:.6}, that of {rival} {old:.6}.")
+    let new = model.held_out.candidate.brier.unwrap_or_default();
+    let (name, old) = model.held_out.rival().unwrap_or_default();
+    format!("Promoted: on the hold-out its Brier score is {new:.6}, that of {name} {old:.6}.")
 }

@@ -67,6 +67,11 @@ fn equal(given: &str, expected: &str) -> bool {
     !expected.is_empty() && bool::from(given.as_bytes().ct_eq(expected.as_bytes()))
 }
 
+/// Whether the operator asks, on a route that anybody may ask.
+pub fn is_operator(rt: &dyn Runtime, request: &Request) -> bool {
+    admin(rt, request).is_ok()
+}
+
 /// `X-Admin-Key` against the operator's key, in constant time.
 fn admin(rt: &dyn Runtime, request: &Request) -> Result<()> {
     let expected = &rt.environment().secrets.admin_key;

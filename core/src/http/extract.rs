@@ -178,18 +178,39 @@ impl Cx {
     /// A JSON answer that is late by at most the publish interval, as documents are: it rests on many actors or many rows,
     /// and is made once per interval and target, not for every request. The caller adds headers to what it returns.
     pub async fn kept(&self, make: impl Future<Output = Result<Response>>) -> Result<Response> {
-        let interval = i64::from(self.settings().publish_interval) * SECOND;
-        let Some(period) = self.now().0.checked_div_euclid(interval) else { return make.await };
-        let pages = &self.rt.environment().pages;
-        let key = [self.request.path.as_bytes(), b"?", self.request.query.as_bytes(), &period.to_be_bytes()].concat();
-        if let Some(body) = pages.get(&key) {
+        self.kept_as(&format!("{}?{}", self.request.path, self.request.query), make).await
+    }
+
+    /// The same under a name of its own: of what a body asks for, and of parts that several answers are made of. It begins
+    /// with a path of the route that makes it, so that no two routes share one.
+    pub async fn kept_as(&self, name: &str, make: impl Future<Output = Result<Response>>) -> Result<Response> {
+        if let Some(body) = self.page(name) {
             return Ok(Response::new(StatusCode::OK, "application/json", body));
         }
         let response = make.await?;
         if let (StatusCode::OK, Body::Bytes(body)) = (response.status, &response.body) {
-            pages.put(key, body.clone());
+            self.keep(name, body);
         }
         Ok(response)
+    }
+
+    /// What was kept under a name in this publish interval.
+    pub fn page(&self, name: &str) -> Option<Bytes> {
+        self.rt.environment().pages.get(&self.page_key(name)?)
+    }
+
+    /// Keeps an answer, or a part of one, until this publish interval ends.
+    pub fn keep(&self, name: &str, body: &Bytes) {
+        if let Some(key) = self.page_key(name) {
+            self.rt.environment().pages.put(key, body.clone());
+        }
+    }
+
+    /// `None` where documents are made for every request.
+    fn page_key(&self, name: &str) -> Option<Vec<u8>> {
+        let interval = i64::from(self.settings().publish_interval) * SECOND;
+        let period = self.now().0.checked_div_euclid(interval)?;
+        Some([name.as_bytes(), &period.to_be_bytes()].concat())
     }
 
     /// An answer made for this request, with a tag of its own body.

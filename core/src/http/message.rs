@@ -79,7 +79,7 @@ impl Response {
     }
 
     /// 200 with what is JSON already.
-    pub fn json_text(body: Vec<u8>) -> Self {
+    pub fn json_text(body: impl Into<Bytes>) -> Self {
         Response::new(StatusCode::OK, "application/json", body)
     }
 

@@ -12,7 +12,7 @@ pub mod openapi;
 mod route;
 mod router;
 
-pub use auth::Caller;
+pub use auth::{Caller, is_operator};
 pub use document::{Ready, revalidated};
 pub use extract::Cx;
 pub use message::{Body, Request, Response};
@@ -63,6 +63,9 @@ pub const ROUTES: &[&[Route]] = &[
     crate::probe::status::ROUTES,
     crate::ledger::routes::info::ROUTES,
     crate::ledger::routes::payments::ROUTES,
+    crate::ledger::routes::batch::ROUTES,
+    crate::ledger::routes::statement::ROUTES,
+    crate::ledger::routes::audit::ROUTES,
     crate::ledger::routes::escrows::ROUTES,
     crate::ledger::routes::receipts::ROUTES,
     crate::ledger::routes::market::ROUTES,

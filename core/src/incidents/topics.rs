@@ -147,6 +147,7 @@ pub struct TopicsBody {
     n_incidents: usize,
     model: &'static str,
     version: &'static str,
+    interpretation: String,
     honest_caveats: Vec<&'static str>,
     generated_at: String,
     license: String,
@@ -157,6 +158,8 @@ const CAVEATS: [&str; 3] = [
     "Categories are those of the project's own list of sites and platforms; a site outside of it is of no known category.",
     "An incident that names things of several topics counts where it has the greatest share.",
 ];
+
+const NONE_HERE: &str = "No incident of this country is known.";
 
 /// What was looked at: words of each incident, its shares, its licence.
 struct Read {
@@ -179,6 +182,20 @@ fn read(view: &View<'_>) -> Result<Read> {
 }
 
 impl Read {
+    fn interpretation(&self) -> String {
+        let most = (0..TOPICS.len()).max_by_key(|topic| (self.count(*topic), std::cmp::Reverse(*topic)));
+        match most.and_then(|topic| Some((TOPICS.get(topic)?, self.count(topic)))) {
+            Some((topic, count)) if count > 0 => {
+                format!(
+                    "Of {} incidents, {count} are about {}, more than about anything else.",
+                    self.topics.len(),
+                    topic.label
+                )
+            }
+            _ => "No incident is known.".to_owned(),
+        }
+    }
+
     /// In how many incidents each word is.
     fn frequencies(&self, wanted: impl Fn(usize) -> bool) -> BTreeMap<&str, u32> {
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
@@ -252,6 +269,7 @@ fn render_all(view: &View<'_>) -> Result<Rendered> {
         n_incidents: read.topics.len(),
         model: MODEL,
         version: VERSION,
+        interpretation: read.interpretation(),
         honest_caveats: CAVEATS.to_vec(),
         generated_at: view.now.to_string(),
         license: read.license.clone(),
@@ -272,6 +290,7 @@ pub struct InfoBody {
     coherence_measure: &'static str,
     /// By the name of the topic; null for a topic with too few incidents.
     coherence_by_topic: BTreeMap<&'static str, Option<f64>>,
+    interpretation: String,
     honest_caveats: Vec<&'static str>,
     generated_at: String,
     license: String,
@@ -294,6 +313,7 @@ fn render_info(view: &View<'_>) -> Result<Rendered> {
         coherence: (!known.is_empty()).then(|| round(known.iter().sum::<f64>() / known.len() as f64)),
         coherence_measure: "normalised pointwise mutual information of the pairs of marking words over incidents, -1 to 1",
         coherence_by_topic: order::gather(names.zip(coherence.into_iter().map(|value| value.map(round)))),
+        interpretation: read.interpretation(),
         honest_caveats: CAVEATS.to_vec(),
         generated_at: view.now.to_string(),
         license: read.license,
@@ -322,6 +342,7 @@ pub struct CountryBody {
     /// Greatest share first; topics without a share are left out.
     topics: Vec<ShareBody>,
     version: &'static str,
+    interpretation: String,
     honest_caveats: Vec<&'static str>,
     generated_at: String,
     license: String,
@@ -359,14 +380,19 @@ fn render_country(view: &View<'_>, code: &str) -> Result<Rendered> {
         })
         .collect();
     order::sort_by(&mut topics, |a, b| b.share.total_cmp(&a.share));
+    let interpretation = match topics.first() {
+        Some(first) => format!("{:.0}% of {all} incidents are about {}.", 100.0 * first.share, first.label),
+        None => NONE_HERE.to_owned(),
+    };
     Rendered::json(&CountryBody {
         country: code.to_owned(),
         country_name: crate::world::name(code),
         available: all > 0,
-        reason: (all == 0).then_some("No incident of this country is known."),
+        reason: (all == 0).then_some(NONE_HERE),
         n_incidents: all,
         topics,
         version: VERSION,
+        interpretation,
         honest_caveats: CAVEATS.to_vec(),
         generated_at: view.now.to_string(),
         license: licence::effective(licences.iter().map(String::as_str)),
@@ -391,6 +417,7 @@ pub struct IncidentTopic {
     /// Of the other topics with a share.
     others: Vec<Other>,
     version: &'static str,
+    interpretation: String,
     honest_caveats: Vec<&'static str>,
     generated_at: String,
     license: String,
@@ -427,11 +454,14 @@ async fn incident_page(cx: &Cx) -> Result<Response> {
         .map(|(topic_id, (topic, share))| Other { topic_id, label: topic.label, probability: round(share) })
         .collect();
     order::sort_by(&mut named, |a, b| b.probability.total_cmp(&a.probability));
+    let (label, share) =
+        (TOPICS.get(first).map_or("", |topic| topic.label), shares.get(first).copied().unwrap_or_default());
     Response::json(&IncidentTopic {
+        interpretation: format!("{:.0}% of what {} names is {label}.", 100.0 * share, incident.id),
         incident_id: incident.id.to_string(),
         topic_id: first,
-        label: TOPICS.get(first).map_or("", |topic| topic.label),
-        probability: round(shares.get(first).copied().unwrap_or_default()),
+        label,
+        probability: round(share),
         others: named,
         version: VERSION,
         honest_caveats: CAVEATS.to_vec(),

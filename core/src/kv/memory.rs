@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{Batch, Change, Direction, Pair, Range, Read, Store, StoreError};
+use super::{Batch, Change, Direction, Pair, Range, Read, Room, Store, StoreError};
 
 /// An ordered map behind the storage seam. Nothing survives the process.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     pairs: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Of all keys and values.
+    bytes: u64,
+}
+
+fn bytes(key: &[u8], value: &[u8]) -> u64 {
+    (key.len() + value.len()) as u64
 }
 
 impl MemoryStore {
@@ -38,18 +44,21 @@ impl Read for MemoryStore {
             Direction::Descending => pairs.rev().take(limit).map(copy).collect(),
         })
     }
+
+    fn room(&self) -> Option<Room> {
+        Some(Room { used: self.bytes, free: None })
+    }
 }
 
 impl Store for MemoryStore {
     fn apply(&mut self, batch: Batch) -> Result<(), StoreError> {
         for (key, change) in batch {
-            match change {
-                Change::Put(value) => {
-                    self.pairs.insert(key, value);
-                }
-                Change::Delete => {
-                    self.pairs.remove(&key);
-                }
+            if let Some(before) = self.pairs.remove(&key) {
+                self.bytes -= bytes(&key, &before);
+            }
+            if let Change::Put(value) = change {
+                self.bytes += bytes(&key, &value);
+                self.pairs.insert(key, value);
             }
         }
         Ok(())
@@ -63,5 +72,20 @@ mod tests {
     #[test]
     fn the_memory_store_conforms() {
         super::super::conformance::run(MemoryStore::default);
+    }
+
+    #[test]
+    fn its_bytes_are_those_of_what_it_holds() {
+        let mut store = MemoryStore::default();
+        let mut batch = Batch::default();
+        batch.put(vec![1, 2], vec![3; 10]);
+        batch.put(vec![1], vec![3; 5]);
+        store.apply(batch).unwrap();
+        let mut batch = Batch::default();
+        batch.put(vec![1, 2], vec![3; 4]);
+        batch.delete(vec![1]);
+        batch.delete(vec![9]);
+        store.apply(batch).unwrap();
+        assert_eq!(store.room(), Some(Room { used: 6, free: None }));
     }
 }

@@ -107,6 +107,19 @@ pub trait Read {
 
     /// At most `limit` pairs of the range, in the order of `direction`. An empty or inverted range yields nothing.
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError>;
+
+    /// How much room the rows have where they are kept; `None` where nothing tells.
+    fn room(&self) -> Option<Room> {
+        None
+    }
+}
+
+/// Room where rows are kept, in bytes. What is kept beside them in the same place counts too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    pub used: u64,
+    /// What there is beyond that; `None` where nothing tells.
+    pub free: Option<u64>,
 }
 
 /// A view that also collects changes.
@@ -131,6 +144,10 @@ impl<R: Read + ?Sized> Read for &R {
 
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
         (**self).scan(range, direction, limit)
+    }
+
+    fn room(&self) -> Option<Room> {
+        (**self).room()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Writes of an operation that has not yet succeeded, readable by that operation.
 
-use super::{Batch, Change, Direction, Pair, Range, Read, StoreError, Write};
+use super::{Batch, Change, Direction, Pair, Range, Read, Room, StoreError, Write};
 
 /// A view of `base` with changes on top. Dropping it undoes them; [`Overlay::into_batch`] hands them over.
 pub struct Overlay<'a> {
@@ -80,6 +80,11 @@ impl Read for Overlay<'_> {
                 rest = rest.beyond(&last, direction);
             }
         }
+    }
+
+    /// As it was before the changes.
+    fn room(&self) -> Option<Room> {
+        self.base.room()
     }
 }
 

@@ -7,11 +7,12 @@ use super::book::{self, Books, MAX_AMOUNT, name_of};
 use super::envelope::{Fields, MAX_NONCE, MAX_TEXT, SKEW, time};
 use super::escrow;
 use super::json::{self, Json};
+use super::log::{Note, What};
 use super::reason::{Reason, Refusal, Ruled, ensure};
-use super::rows::{ADMIN_KEYS, AdminKey, AuditRow, Micro, Name, Role, Signed, Space, id, id_text, parse_id};
+use super::rows::{ADMIN_KEYS, AdminKey, Micro, Name, Role, Signed, Space, id, parse_id};
 use super::sweep;
 use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::crypto::encoding::{decode_base64_array, encode_hex};
+use crate::crypto::encoding::{decode_base64_array, encode_base64, encode_hex};
 use crate::crypto::hash::sha256;
 use crate::crypto::signing;
 use crate::kv::Direction;
@@ -199,13 +200,14 @@ pub struct SetAdminKey {
 fn put_key(books: &mut Books<'_>, key: [u8; 32], role: Role, active: bool, configured: bool) -> Result<()> {
     let (keyid, since) = (keyid(&key), books.stamp());
     ADMIN_KEYS.put(books.space, &(keyid.clone(),), &AdminKey { key, role, active, since, configured })?;
-    books.audit(AuditRow {
-        actor: "operator".to_owned(),
-        action: if active { "admin_key_add" } else { "admin_key_revoke" }.to_owned(),
-        subject: keyid,
-        amount: 0,
-        signed: None,
-    })
+    let detail = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let details = vec![
+        detail("keyid", &keyid),
+        detail("public_key", &encode_base64(&key)),
+        detail("role", role.as_str()),
+        detail("active", if active { "true" } else { "false" }),
+    ];
+    books.log(since, What::AdminKey, "operator", Note { details, ..Note::default() }).map(|_| ())
 }
 
 fn all_keys(books: &Books<'_>) -> Result<Vec<AdminKey>> {
@@ -321,20 +323,18 @@ fn direct(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed
     ensure(key.role == Role::All || key.role == action.role(), Reason::AdminRoleNotAuthorized)?;
     let nonce = id(Space::Admin, &by.keyid, &action.nonce);
     ensure(!books.is_burnt(&nonce)?, Reason::AdminNonceSeen)?;
-    let (directed, subject, amount) = act(books, by, action)?;
+    let directed = act(books, by, action)?;
     books.burn(&nonce, action.until.plus(SKEW))?;
-    let word = if matches!(action.wish, Wish::Grant { .. }) { "credit_grant" } else { action.action.as_str() };
-    books.audit_signed(&by.keyid, word, &subject, amount, &by.signed)?;
     Ok(directed)
 }
 
-/// Does it; with what it was done to, and the amount.
-fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<(Directed, String, Micro)> {
+/// Does it and writes its event.
+fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
     let at = books.stamp();
-    Ok(match &action.wish {
+    let (directed, what) = match &action.wish {
         Wish::Grant { name, amount } => {
             let wallet = Box::new(books.grant(name, at, *amount)?);
-            (Directed::Wallet { name: name.clone(), wallet, at }, name.clone(), *amount)
+            (Directed::Wallet { name: name.clone(), wallet, at }, What::Grant)
         }
         Wish::Freeze { name, frozen } => {
             ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
@@ -344,7 +344,7 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<(Directed, 
                 wallet.lasting = true;
                 Ok(())
             })?;
-            (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, name.clone(), 0)
+            (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, What::Freeze)
         }
         Wish::Cap { name, daily, per_tx, allowlist } => {
             ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
@@ -357,19 +357,21 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<(Directed, 
                 }
                 Ok(())
             })?;
-            (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, name.clone(), 0)
+            (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, What::Cap)
         }
         Wish::FreezeAll { frozen, faucet_disabled } => {
             books.book.frozen_for = book::frozen_for(&books.book, books.now);
             books.book.frozen_since = frozen.then_some(books.now);
             books.book.faucet_disabled = faucet_disabled.unwrap_or(books.book.faucet_disabled);
             let faucet_disabled = books.book.faucet_disabled;
-            (Directed::System { frozen: *frozen, faucet_disabled, at }, "system".to_owned(), 0)
+            (Directed::System { frozen: *frozen, faucet_disabled, at }, What::FreezeAll)
         }
         Wish::Escrow { id, release } => {
             let stand = escrow::force(books, id, &by.keyid, *release, action.reason.clone(), &by.signed)?;
-            let amount = stand.escrow.amount;
-            (Directed::Escrow(Box::new(stand)), id_text(id), amount)
+            // The end of the escrow is the event.
+            return Ok(Directed::Escrow(Box::new(stand)));
         }
-    })
+    };
+    books.log(at, what, &format!("admin:{}", by.keyid), Note::signed(&by.signed))?;
+    Ok(directed)
 }

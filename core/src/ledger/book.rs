@@ -4,15 +4,19 @@
 //! Every operation first finds out whether it may do what it is asked, and only then writes: a refusal is an answer, not a
 //! failure, so what was written before it would stay.
 
+use std::collections::BTreeMap;
+
 use super::envelope::MAX_DID;
 use super::idempotency::KEPT_UNTIL;
+use super::log::{self, Change, Event, Note, What};
 use super::reason::{Reason, Ruled, ensure};
+use super::room;
 use super::rows::{
-    AUDIT, AuditRow, BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, Id, MINUTES, Micro, Name, OUT,
-    Signed, WALLETS, Wallet,
+    BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, INDEX, Id, MINUTES, Micro, Minute, Name, WALLETS,
+    Wallet,
 };
 use crate::actor::{self, Operation, Turn};
-use crate::kv::{Desc, Direction, Read, Write};
+use crate::kv::{Desc, Read, Write};
 use crate::time::{DAY, MINUTE};
 use crate::{Error, Result, Timestamp};
 
@@ -54,24 +58,49 @@ pub fn amount(micro: i64) -> Ruled<Micro> {
 pub struct Books<'a> {
     pub space: &'a mut dyn Write,
     pub now: Timestamp,
+    pub brand: &'a str,
     pub book: Book,
     before: Book,
+    /// Wallets written since the last event, with the balance and what was locked before; `None`: there was none.
+    touched: BTreeMap<Name, Touched>,
+    /// For the entry of what leaves a wallet by the next event; see [`super::rows::Entry::before`].
+    pub(super) left_before: Option<u32>,
+}
+
+/// A wallet before and after.
+struct Touched {
+    before: Option<(Micro, Micro)>,
+    after: (Micro, Micro),
 }
 
 impl<'a> Books<'a> {
-    pub fn open(space: &'a mut dyn Write, now: Timestamp) -> Result<Self> {
+    pub fn open(space: &'a mut dyn Write, now: Timestamp, brand: &'a str) -> Result<Self> {
         let book = read(space)?;
-        Ok(Books { space, now, before: book.clone(), book })
+        Ok(Books { space, now, brand, before: book.clone(), book, touched: BTreeMap::new(), left_before: None })
     }
 
     pub fn of(turn: &'a mut Turn<'_>) -> Result<Self> {
-        let now = turn.now;
-        Books::open(turn, now)
+        let (now, brand) = (turn.now, turn.settings.brand.as_str());
+        // Nothing but the ledger knows it; it is made with the first event.
+        let salt = turn.random();
+        let mut books = Books::open(turn, now, brand)?;
+        if books.book.events == 0 {
+            books.book.salt = salt;
+            books.before.salt = salt;
+        }
+        Ok(books)
     }
 
     /// Writes what changed of the whole, and when there is something to do next.
     pub fn close(self) -> Result<Option<Timestamp>> {
+        let moved = |touched: &Touched| touched.before != Some(touched.after);
+        if let Some((name, _)) = self.touched.iter().find(|(_, touched)| moved(touched)) {
+            return Err(Error::internal(format!("no event says what happened to the wallet of {name}")));
+        }
         let due = next(self.space, &self.book)?;
+        if room::hour(self.now) != room::hour(self.before.last) {
+            room::note(self.space, self.now)?;
+        }
         if self.book != self.before {
             BOOK.put(self.space, &(), &self.book)?;
         }
@@ -82,6 +111,13 @@ impl<'a> Books<'a> {
     pub fn stamp(&mut self) -> Timestamp {
         self.book.last = self.now.max(self.book.last.plus(1));
         self.book.last
+    }
+
+    /// The first of so many times that follow each other (ruling ledger 17).
+    pub fn stamps(&mut self, count: usize) -> Timestamp {
+        let first = self.stamp();
+        self.book.last = first.plus(i64::try_from(count.saturating_sub(1)).unwrap_or_default());
+        first
     }
 
     pub fn is_frozen(&self) -> bool {
@@ -129,12 +165,11 @@ impl<'a> Books<'a> {
         Ok(WALLETS.get(self.space, &(name.to_owned(),))?)
     }
 
-    /// The wallet of a recipient or of somebody who asks for one; made where there is none.
-    pub fn ensure(&mut self, name: &str, actor: &str, lasting: bool) -> Result<Wallet> {
+    /// The wallet of a recipient or of somebody who asks for one; made where there is none, by the event of that time.
+    pub fn ensure(&mut self, name: &str, at: Timestamp, lasting: bool) -> Result<Wallet> {
         if let Some(wallet) = self.wallet(name)? {
             return Ok(wallet);
         }
-        let at = self.stamp();
         let wallet = Wallet {
             balance: 0,
             locked: 0,
@@ -153,17 +188,18 @@ impl<'a> Books<'a> {
         if !lasting {
             IDLE.put(self.space, &(at.plus(IDLE_LIFE), name.to_owned()), &())?;
         }
-        self.audit(AuditRow {
-            actor: actor.to_owned(),
-            action: "create_wallet".to_owned(),
-            subject: name.to_owned(),
-            amount: 0,
-            signed: None,
-        })?;
         Ok(wallet)
     }
 
     pub fn put(&mut self, name: &str, wallet: &Wallet) -> Result<()> {
+        let after = (wallet.balance, wallet.locked);
+        match self.touched.get_mut(name) {
+            Some(touched) => touched.after = after,
+            None => {
+                let before = self.wallet(name)?.map(|wallet| (wallet.balance, wallet.locked));
+                self.touched.insert(name.to_owned(), Touched { before, after });
+            }
+        }
         Ok(WALLETS.put(self.space, &(name.to_owned(),), wallet)?)
     }
 
@@ -184,7 +220,7 @@ impl<'a> Books<'a> {
 
     /// Pays into a wallet, which is made where there is none.
     pub fn pay_in(&mut self, name: &str, at: Timestamp, amount: Micro) -> Result<Wallet> {
-        self.ensure(name, "system:auto_create_on_receive", true)?;
+        self.ensure(name, at, true)?;
         self.change(name, at, |wallet| {
             wallet.balance = plus(wallet.balance, amount)?;
             wallet.lasting = true;
@@ -220,22 +256,23 @@ impl<'a> Books<'a> {
         spent(self.space, self.now, name, wallet)
     }
 
-    /// Writes down that `amount` left a wallet, or 0 for what was refused.
-    pub fn left(
-        &mut self,
-        name: &str,
-        at: Timestamp,
-        wallet: &mut Wallet,
-        outflow: super::rows::Outflow,
-    ) -> Result<()> {
+    /// Counts against its caps that `amount` left a wallet, of which the caller writes an event of that time.
+    pub fn left(&mut self, at: Timestamp, wallet: &mut Wallet, amount: Micro) -> Result<()> {
         self.seen(wallet, at)?;
         let first = minute(self.now.plus(-DAY));
-        wallet.flow.retain(|(minute, _)| *minute >= first);
-        match wallet.flow.last_mut() {
-            Some((last, sum)) if *last == minute(at) => *sum = plus(*sum, outflow.amount)?,
-            _ => wallet.flow.push((minute(at), outflow.amount)),
-        }
-        Ok(OUT.put(self.space, &(name.to_owned(), Desc(at)), &outflow)?)
+        wallet.flow.retain(|flow| flow.minute >= first);
+        let (minute, last) = (minute(at), u32::try_from(at.0.rem_euclid(MINUTE)).unwrap_or_default());
+        self.left_before = match wallet.flow.last_mut() {
+            Some(flow) if flow.minute == minute => {
+                flow.sum = plus(flow.sum, amount)?;
+                Some(std::mem::replace(&mut flow.last, last))
+            }
+            _ => {
+                wallet.flow.push(Minute { minute, sum: amount, last });
+                None
+            }
+        };
+        Ok(())
     }
 
     /// Tells another actor.
@@ -254,27 +291,32 @@ impl<'a> Books<'a> {
         Ok(BURNT_UNTIL.put(self.space, &(until, *id), &())?)
     }
 
-    pub fn audit(&mut self, row: AuditRow) -> Result<()> {
-        let at = self.stamp();
-        Ok(AUDIT.put(self.space, &(at,), &row)?)
+    /// Takes a wallet that holds nothing away; of the caller's event it is a part.
+    pub fn remove(&mut self, name: &str) {
+        WALLETS.delete(self.space, &key(name));
+        self.book.wallets = self.book.wallets.saturating_sub(1);
+        self.touched.insert(name.to_owned(), Touched { before: Some((0, 0)), after: (0, 0) });
     }
 
-    /// What an operator signed, done.
-    pub fn audit_signed(
-        &mut self,
-        keyid: &str,
-        action: &str,
-        subject: &str,
-        amount: Micro,
-        signed: &Signed,
-    ) -> Result<()> {
-        self.audit(AuditRow {
-            actor: format!("admin:{keyid}"),
-            action: action.to_owned(),
-            subject: subject.to_owned(),
-            amount,
-            signed: Some(signed.clone()),
-        })
+    /// Writes an event, with all that happened to wallets since the last one.
+    pub fn log(&mut self, at: Timestamp, what: What, actor: &str, note: Note<'_>) -> Result<Event> {
+        let difference = |after: Micro, before: Micro| i64::try_from(i128::from(after) - i128::from(before));
+        let mut changes = Vec::with_capacity(self.touched.len());
+        for (name, Touched { before, after }) in std::mem::take(&mut self.touched) {
+            let (balance, locked) = before.unwrap_or_default();
+            changes.push(Change {
+                name,
+                balance: difference(after.0, balance).map_err(Error::internal)?,
+                locked: difference(after.1, locked).map_err(Error::internal)?,
+                balance_after: after.0,
+                locked_after: after.1,
+                created: before.is_none(),
+            });
+        }
+        let moved = |of: fn(&Change) -> i64| changes.iter().map(|change| i128::from(of(change))).sum::<i128>();
+        self.book.held = moved_by(self.book.held, moved(|change| change.balance))?;
+        self.book.locked = moved_by(self.book.locked, moved(|change| change.locked))?;
+        log::append(self, at, what, actor, note, changes)
     }
 }
 
@@ -292,19 +334,20 @@ pub fn frozen_for(book: &Book, now: Timestamp) -> i64 {
 pub fn spent(space: &(impl Read + ?Sized), now: Timestamp, name: &str, wallet: &Wallet) -> Result<Micro> {
     let start = now.plus(-DAY);
     let first = minute(start);
-    let sum =
-        wallet.flow.iter().filter(|(minute, _)| *minute >= first).try_fold(0, |sum, (_, part)| plus(sum, *part))?;
-    if !wallet.flow.iter().any(|(minute, _)| *minute == first) {
-        return Ok(sum);
-    }
-    let before = Timestamp(i64::from(first).saturating_mul(MINUTE));
-    let name = name.to_owned();
-    let range = OUT.between(&(name.clone(), Desc(start.plus(-1))), &(name, Desc(before.plus(-1))));
+    let counted = wallet.flow.iter().filter(|flow| flow.minute >= first);
+    let sum = counted.clone().try_fold(0, |sum, flow| plus(sum, flow.sum))?;
+    let mut next = counted.clone().find(|flow| flow.minute == first).map(|flow| flow.last);
     let mut gone: Micro = 0;
-    OUT.visit(space, range, Direction::Ascending, |_, outflow| {
-        gone = gone.saturating_add(outflow.amount);
-        Ok(true)
-    })?;
+    // From one to the one before it: what others paid to the wallet meanwhile costs nothing here.
+    while let Some(offset) = next {
+        let at = Timestamp(i64::from(first).saturating_mul(MINUTE)).plus(i64::from(offset));
+        let entry = INDEX.get(space, &(name.to_owned(), Desc(at)))?;
+        let entry = entry.ok_or_else(|| Error::internal("an entry of what left a wallet is missing"))?;
+        if at < start {
+            gone = plus(gone, entry.outflow())?;
+        }
+        next = entry.before;
+    }
     sum.checked_sub(gone).ok_or_else(|| Error::internal("more left a wallet in part of a minute than in all of it"))
 }
 
@@ -319,6 +362,11 @@ pub fn next(space: &(impl Read + ?Sized), book: &Book) -> Result<Option<Timestam
     let faucet = FAUCET_UNTIL.first(space, &FAUCET_UNTIL.range())?.map(|((until, _), ())| until);
     let kept = KEPT_UNTIL.first(space, &KEPT_UNTIL.range())?.map(|((until, _), ())| until);
     Ok([due, burnt, idle, faucet, kept].into_iter().flatten().min())
+}
+
+/// A sum of money that changed.
+fn moved_by(sum: Micro, change: i128) -> Result<Micro> {
+    Micro::try_from(i128::from(sum) + change).map_err(|_| Error::internal("a sum over all wallets would be negative"))
 }
 
 /// Sums of money that exist cannot overflow; that one does would be a fault of ours.

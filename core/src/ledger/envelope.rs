@@ -4,6 +4,7 @@
 //! so it is refused. Texts are counted in characters. Bounds of amounts, deadlines and hashes have reasons of their own and
 //! are checked later, in the order of section 4.3.
 
+use super::batch::MAX_ITEMS;
 use super::json::{self, Json, Members};
 use crate::Timestamp;
 use crate::time::{MINUTE, SECOND};
@@ -40,6 +41,22 @@ pub struct Transfer {
     pub to: String,
     pub amount: i64,
     pub nonce: String,
+    pub memo: Option<String>,
+}
+
+/// `<brand>-batch-transfer/v1`: transfers that settle together (ruling ledger 10).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub from: String,
+    pub batch_id: String,
+    pub items: Vec<BatchItem>,
+}
+
+/// One transfer of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BatchItem {
+    pub to: String,
+    pub amount: i64,
     pub memo: Option<String>,
 }
 
@@ -136,6 +153,7 @@ pub struct Read {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     Transfer(Transfer),
+    Batch(Batch),
     Open(Open),
     Close(Close),
     List(List),
@@ -177,6 +195,7 @@ impl Envelope {
         };
         let content = match kind {
             "credit-transfer" => fields.transfer().map(Content::Transfer),
+            "batch-transfer" => fields.batch().map(Content::Batch),
             "escrow-open" => fields.open().map(Content::Open),
             "escrow-release" => fields.close(true).map(Content::Close),
             "escrow-refund" => fields.close(false).map(Content::Close),
@@ -196,6 +215,7 @@ impl Envelope {
     pub fn signer(&self) -> &str {
         match &self.content {
             Content::Transfer(transfer) => &transfer.from,
+            Content::Batch(batch) => &batch.from,
             Content::Open(open) => &open.from,
             Content::Close(close) => &close.signer,
             Content::List(list) => &list.provider,
@@ -207,14 +227,20 @@ impl Envelope {
         }
     }
 
-    /// The other DID it speaks of.
-    pub fn other(&self) -> Option<&str> {
+    /// The other DIDs it speaks of, each once.
+    pub fn others(&self) -> Vec<&str> {
         match &self.content {
-            Content::Transfer(transfer) => Some(&transfer.to),
-            Content::Open(open) => Some(&open.to),
-            Content::Hire(hire) => Some(&hire.provider),
-            Content::Claim(claim) => Some(&claim.requester),
-            _ => None,
+            Content::Transfer(transfer) => vec![&transfer.to],
+            Content::Batch(batch) => {
+                let mut all: Vec<&str> = batch.items.iter().map(|item| item.to.as_str()).collect();
+                crate::order::sort_by_key(&mut all, |to| *to);
+                all.dedup();
+                all
+            }
+            Content::Open(open) => vec![&open.to],
+            Content::Hire(hire) => vec![&hire.provider],
+            Content::Claim(claim) => vec![&claim.requester],
+            _ => Vec::new(),
         }
     }
 }
@@ -285,6 +311,28 @@ impl Fields {
             amount: self.integer("amount_micro")?,
             nonce: self.nonce("nonce")?,
             memo: self.maybe("memo", MAX_TEXT)?,
+        })
+    }
+
+    fn batch(&mut self) -> Option<Batch> {
+        let Json::List(items) = self.0.remove("items")? else { return None };
+        if !(1..=MAX_ITEMS).contains(&items.len()) {
+            return None;
+        }
+        let item = |item: Json| {
+            let Json::Object(members) = item else { return None };
+            let mut fields = Fields(members);
+            let item = BatchItem {
+                to: fields.did("to_did")?,
+                amount: fields.integer("amount_micro")?,
+                memo: fields.maybe("memo", MAX_TEXT)?,
+            };
+            fields.0.is_empty().then_some(item)
+        };
+        Some(Batch {
+            from: self.did("from_did")?,
+            batch_id: self.nonce("batch_id")?,
+            items: items.into_iter().map(item).collect::<Option<_>>()?,
         })
     }
 

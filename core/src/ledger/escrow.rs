@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::book::{self, Books, minus, name_of, plus};
 use super::envelope::{Close, Open, SKEW};
 use super::hire::{self, HireState};
+use super::log::{Note, What};
 use super::reason::{Reason, Ruled, ensure};
 use super::receipt::{self, ReceiptState};
 use super::rows::{
-    Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, Id, Micro, Outflow, Ref, Signed, Space, Wallet, id, parse_id,
+    Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, Id, Micro, Ref, Signed, Space, Wallet, id, parse_id,
 };
 use super::submit::{Done, Submission};
 use crate::kv::Desc;
@@ -87,8 +88,11 @@ pub fn lock(books: &mut Books<'_>, id: Id, mut sender: Wallet, escrow: &Escrow) 
     sender.balance = minus(sender.balance, amount)?;
     sender.locked = plus(sender.locked, amount)?;
     sender.updated = at;
-    books.left(from, at, &mut sender, Outflow { id, escrow: true, amount })?;
+    books.left(at, &mut sender, amount)?;
     books.put(from, &sender)?;
+    let what = if escrow.hire.is_some() { What::Hire } else { What::EscrowOpen };
+    books.log(at, what, from, Note::of(&id, Some(&escrow.open)))?;
+    books.book.open = plus(books.book.open, escrow.amount)?;
     ESCROWS.put(books.space, &(id,), escrow)?;
     ESCROWS_TO.put(books.space, &(escrow.to.clone(), Desc(at)), &Ref(id))?;
     Ok(DUE.put(books.space, &(escrow.due(), id), &())?)
@@ -113,7 +117,8 @@ pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled
         }
     }
     let state = if close.release { EscrowState::Released } else { EscrowState::Refunded };
-    let end = End { state, actor: by.signer.to_owned(), reason: close.reason.clone(), signed: Some(by.signed.clone()) };
+    let (actor, signed) = (by.signer.to_owned(), Some(by.signed.clone()));
+    let end = End { state, actor, reason: close.reason.clone(), signed, cause: None };
     let escrow = finish(books, &id, escrow, end)?;
     Ok(Done::Escrow(Box::new(stand(books, id, escrow)?)))
 }
@@ -130,7 +135,7 @@ pub fn force(
     let escrow = up_to_date(books, id)?.ok_or(Reason::EscrowNotFound)?;
     ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
     let state = if release { EscrowState::Released } else { EscrowState::Refunded };
-    let end = End { state, actor: format!("admin:{keyid}"), reason, signed: Some(signed.clone()) };
+    let end = End { state, actor: format!("admin:{keyid}"), reason, signed: Some(signed.clone()), cause: None };
     let escrow = finish(books, id, escrow, end)?;
     Ok(stand(books, *id, escrow)?)
 }
@@ -141,6 +146,8 @@ pub struct End {
     pub actor: String,
     pub reason: Option<String>,
     pub signed: Option<Signed>,
+    /// What was signed elsewhere and led to it: an acceptance, or the claim that nobody answered.
+    pub cause: Option<Signed>,
 }
 
 /// Moves the money of an open escrow to where its end says. The only way out of the state `open`.
@@ -148,6 +155,7 @@ pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> R
     let at = books.stamp();
     let amount = escrow.amount;
     let back = end.state != EscrowState::Released;
+    books.book.open = minus(books.book.open, amount)?;
     books.change(&escrow.from, at, |wallet| {
         wallet.locked = minus(wallet.locked, amount)?;
         if back {
@@ -159,6 +167,12 @@ pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> R
         // A first-time provider has no wallet yet (spec ledger E17).
         books.pay_in(&escrow.to, at, amount)?;
     }
+    let what = match end.state {
+        EscrowState::Released => What::EscrowRelease,
+        EscrowState::Refunded => What::EscrowRefund,
+        EscrowState::Open | EscrowState::Expired => What::EscrowExpire,
+    };
+    books.log(at, what, &end.actor, Note::of(id, end.signed.as_ref().or(end.cause.as_ref())))?;
     DUE.delete(books.space, &(escrow.due(), *id));
     escrow.state = end.state;
     escrow.reason = end.reason;
@@ -191,7 +205,8 @@ pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Escrow>> {
     if escrow.due() >= books.clock() || is_frozen(books, &escrow.from)? {
         return Ok(Some(escrow));
     }
-    let end = End { state: EscrowState::Expired, actor: "system:expire".to_owned(), reason: None, signed: None };
+    let actor = "system:expire".to_owned();
+    let end = End { state: EscrowState::Expired, actor, reason: None, signed: None, cause: None };
     finish(books, id, escrow, end).map(Some)
 }
 

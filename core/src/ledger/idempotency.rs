@@ -89,14 +89,15 @@ mod tests {
     use super::*;
     use crate::kv::{MemoryStore, Overlay};
     use crate::ledger::reason::Reason;
+    use crate::ledger::submit;
 
     /// Ruling ledger 33.
     #[test]
     fn ruling_33_final_answers_are_given_again_for_a_day_and_others_are_not_kept() {
         let store = MemoryStore::default();
         let mut space = Overlay::new(&store);
-        let mut books = Books::open(&mut space, Timestamp::from_seconds(1_800_000_000)).unwrap();
-        let (id, hash, refused) = ([1; 16], [2; 32], |reason| Answer::Refused(reason, None));
+        let mut books = Books::open(&mut space, Timestamp::from_seconds(1_800_000_000), "svc").unwrap();
+        let (id, hash, refused) = ([1; 16], [2; 32], |reason| Answer::Refused(reason, submit::Kept::default()));
         for passing in [refused(Reason::SystemFrozen), refused(Reason::RateLimited), Answer::Reverify] {
             keep(&mut books, Some(&id), &hash, &passing).unwrap();
             assert_eq!(find(&books, Some(&id), &hash).unwrap(), Known::Nothing);

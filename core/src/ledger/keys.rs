@@ -11,8 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::book::{Books, key};
-use super::rows::{AuditRow, KEYS, KeyRow, Micro, Name, WALLETS};
-use super::sweep;
+use super::log::{Note, What};
+use super::reason::Reason;
+use super::rows::{KEYS, KeyRow, Micro, Name, WALLETS};
+use super::{pay, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::kv::Overlay;
 use crate::{Result, Timestamp};
@@ -93,13 +95,7 @@ impl Operation for SetKey {
                 wallet.lasting = true;
                 Ok(())
             })?;
-            books.audit(AuditRow {
-                actor: "system:unproved_rotation".to_owned(),
-                action: "freeze".to_owned(),
-                subject: self.name,
-                amount: 0,
-                signed: None,
-            })?;
+            books.log(at, What::Freeze, "system:unproved_rotation", Note::default())?;
         }
         let due = books.close()?;
         sweep::plan(turn, due)
@@ -134,29 +130,42 @@ impl Query for Standing {
     }
 }
 
-/// Makes a wallet; an existing one stays as it is.
+/// Makes a wallet where there is room for more; an existing one stays as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MakeWallet {
+pub struct OpenWallet {
     pub name: Name,
     /// Its agent is registered, so it stays even if it never holds anything.
     pub registered: bool,
 }
 
-impl Operation for MakeWallet {
-    const ACTOR: Kind = Kind::Ledger;
-    const NAME: &'static str = "make_wallet";
-    /// Whether it was made now.
-    type Reply = bool;
+/// What became of [`OpenWallet`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Opened {
+    Now,
+    Before,
+    Refused(Reason),
+}
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+impl Operation for OpenWallet {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "open_wallet";
+    type Reply = Opened;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<Opened> {
+        let allowed = turn.settings.ledger_storage_bytes;
         let mut books = Books::of(turn)?;
         if books.wallet(&self.name)?.is_some() {
-            return Ok(false);
+            return Ok(Opened::Before);
         }
-        books.ensure(&self.name, "system:create", self.registered)?;
+        if let Err(refusal) = room::for_more(books.space, allowed) {
+            return Ok(Opened::Refused(pay::reason(refusal)?));
+        }
+        let at = books.stamp();
+        books.ensure(&self.name, at, self.registered)?;
+        books.log(at, What::Wallet, "system:create", Note::default())?;
         let due = books.close()?;
         sweep::plan(turn, due)?;
-        Ok(true)
+        Ok(Opened::Now)
     }
 }
 
@@ -181,7 +190,7 @@ impl Query for ReadWallet {
 
     fn run(self, view: &View<'_>) -> Result<Option<WalletView>> {
         let mut space = Overlay::new(view);
-        let mut books = Books::open(&mut space, view.now)?;
+        let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
         sweep::catch_up(&mut books)?;
         let Some(wallet) = books.wallet(&self.name)? else { return Ok(None) };
         let spent = super::book::spent(view, view.now, &self.name, &wallet)?;

@@ -103,6 +103,7 @@ pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Do
         let prefix = LISTINGS_OF.prefix(&(by.signer.to_owned(),));
         let others = LISTINGS_OF.scan(books.space, &prefix, Direction::Ascending, MAX_LISTINGS)?;
         ensure(others.len() < MAX_LISTINGS, Reason::RateLimited)?;
+        by.takes_more(books)?;
     }
 
     let at = books.stamp();

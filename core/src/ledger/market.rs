@@ -72,7 +72,7 @@ impl Query for ListingsOf {
 fn hire_now(view: &View<'_>, id: &Id) -> Result<Option<Hire>> {
     let Some(hire) = HIRES.get(view, &(*id,))? else { return Ok(None) };
     let mut space = Overlay::new(view);
-    let mut books = Books::open(&mut space, view.now)?;
+    let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
     escrow::up_to_date(&mut books, &hire.escrow)?;
     Ok(HIRES.get(books.space, &(*id,))?)
 }
@@ -80,7 +80,7 @@ fn hire_now(view: &View<'_>, id: &Id) -> Result<Option<Hire>> {
 /// A receipt as it is now.
 fn receipt_now(view: &View<'_>, id: &Id) -> Result<Option<Receipt>> {
     let mut space = Overlay::new(view);
-    let mut books = Books::open(&mut space, view.now)?;
+    let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
     receipt::up_to_date(&mut books, id)
 }
 

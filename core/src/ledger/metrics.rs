@@ -1,15 +1,17 @@
 //! Numbers for the operator (ruling ledger 35): money, refusals, and how far behind the sweep is.
 //!
-//! Table number: 65.
+//! Sums are counters that events change. That each wallet is what its last event made of it is looked at wallet by wallet, some
+//! with each sweep. Table numbers: 65, 67.
 
 use serde::{Deserialize, Serialize};
 
 use super::book::{self, Books};
+use super::log::What;
 use super::reason::Reason;
-use super::rows::{DUE, ESCROWS, EscrowState, Micro, WALLETS};
+use super::rows::{DUE, INDEX, Micro, Name, WALLETS, Wallet};
 use crate::Result;
 use crate::actor::{Kind, Query, View};
-use crate::kv::{Direction, Row, Table};
+use crate::kv::{Direction, Read, Row, Table};
 
 /// How often the ledger refused for a reason, by its place in [`Reason::ALL`].
 const REFUSALS: Table<(u32,), Count> = Table::new(65);
@@ -25,7 +27,56 @@ pub fn count(books: &mut Books<'_>, reason: Reason) -> Result<()> {
     Ok(REFUSALS.put(books.space, &key, &Count(before.saturating_add(1)))?)
 }
 
-/// All numbers. Reads every wallet and every open escrow, so that what must be equal is compared and not assumed.
+/// Wallets that one sweep looks at, and entries of each at most: refused transfers stand among them.
+const AT_ONCE: usize = 64;
+const ENTRIES: usize = 16;
+
+/// How far the look at all wallets has come.
+const CHECK: Table<(), Check> = Table::new(67);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Check {
+    /// Names after this one come next.
+    after: Name,
+    /// Wallets that were not what their last event says: of the round under way, and of the one before.
+    off: u64,
+    off_before: u64,
+}
+impl Row for Check {}
+
+/// Looks at the next wallets, and begins anew after the last.
+pub fn check(books: &mut Books<'_>) -> Result<()> {
+    let before = CHECK.get(books.space, &())?.unwrap_or_default();
+    let mut check = before.clone();
+    let rest = WALLETS.after(WALLETS.range(), &book::key(&check.after));
+    let wallets = WALLETS.scan(books.space, &rest, Direction::Ascending, AT_ONCE)?;
+    let ended = wallets.len() < AT_ONCE;
+    for ((name,), wallet) in wallets {
+        check.off += u64::from(!is_as_told(books.space, &name, &wallet)?);
+        check.after = name;
+    }
+    if ended {
+        check = Check { after: Name::new(), off: 0, off_before: check.off };
+    }
+    if check != before {
+        CHECK.put(books.space, &(), &check)?;
+    }
+    Ok(())
+}
+
+/// Whether a wallet has what the last event that moved its money left there.
+fn is_as_told(space: &(impl Read + ?Sized), name: &str, wallet: &Wallet) -> Result<bool> {
+    let entries = INDEX.scan(space, &INDEX.prefix(&book::key(name)), Direction::Ascending, ENTRIES)?;
+    let all = entries.len() < ENTRIES;
+    let last = entries.into_iter().map(|(_, entry)| entry).find(|entry| entry.what != What::TransferFailed);
+    Ok(match last {
+        Some(entry) => (entry.balance_after, entry.locked_after) == (wallet.balance, wallet.locked),
+        // Where nothing but refused transfers was looked at, nothing is known.
+        None => !all || (wallet.balance, wallet.locked) == (0, 0),
+    })
+}
+
+/// All numbers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReadMetrics;
 
@@ -35,11 +86,13 @@ pub struct Metrics {
     /// All that was ever granted.
     pub supply: Micro,
     pub wallets: u64,
-    /// Sums over all wallets.
+    /// Sums over all wallets, by what events did to them.
     pub balance: Micro,
     pub locked: Micro,
     /// Sum over open escrows.
     pub open: Micro,
+    /// Wallets that are not what their last event says, among those looked at in this round and the one before. Must be 0.
+    pub off: u64,
     pub refusals: Vec<(Reason, u64)>,
     /// How long the oldest row waits that is due, in microseconds of the ledger's own clock, which stands still in a freeze.
     pub unswept: i64,
@@ -64,25 +117,19 @@ impl Query for ReadMetrics {
 
     fn run(self, view: &View<'_>) -> Result<Metrics> {
         let book = book::read(view)?;
-        let mut metrics = Metrics { supply: book.supply, ..Metrics::default() };
-        WALLETS.visit(view, WALLETS.range(), Direction::Ascending, |_, wallet| {
-            metrics.wallets += 1;
-            metrics.balance = metrics.balance.saturating_add(wallet.balance);
-            metrics.locked = metrics.locked.saturating_add(wallet.locked);
-            Ok(true)
-        })?;
+        let check = CHECK.get(view, &())?.unwrap_or_default();
         let clock = view.now.plus(-book::frozen_for(&book, view.now));
-        let mut open = Vec::new();
-        DUE.visit(view, DUE.range(), Direction::Ascending, |(due, id), ()| {
-            metrics.unswept = metrics.unswept.max(clock.since(due));
-            open.push(id);
-            Ok(true)
-        })?;
-        for id in open {
-            // Receipts stand in the same list.
-            let escrow = ESCROWS.get(view, &(id,))?.filter(|escrow| escrow.state == EscrowState::Open);
-            metrics.open = metrics.open.saturating_add(escrow.map_or(0, |escrow| escrow.amount));
-        }
+        let oldest = DUE.first(view, &DUE.range())?.map(|((due, _), ())| clock.since(due));
+        let mut metrics = Metrics {
+            supply: book.supply,
+            wallets: book.wallets,
+            balance: book.held,
+            locked: book.locked,
+            open: book.open,
+            off: check.off.max(check.off_before),
+            unswept: oldest.unwrap_or_default().max(0),
+            refusals: Vec::new(),
+        };
         for ((place,), Count(count)) in REFUSALS.scan(view, &REFUSALS.range(), Direction::Ascending, 256)? {
             let reason = usize::try_from(place).ok().and_then(|place| Reason::ALL.get(place));
             metrics.refusals.extend(reason.map(|reason| (*reason, count)));

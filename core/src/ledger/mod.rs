@@ -8,12 +8,15 @@
 //! | [`rows`] | what is kept, ids |
 //! | [`book`] | the open books: wallets, order of events, caps, the clock of deadlines |
 //! | [`submit`] | the one operation that takes signed envelopes |
-//! | [`pay`], [`escrow`], [`admin`] | transfers and the faucet; escrows; operators |
+//! | [`pay`], [`batch`], [`escrow`], [`admin`] | transfers and the faucet; many at once; escrows; operators |
+//! | [`log`], [`merkle`], [`auditor`] | every event in one order; the tree over them; checking both from outside |
+//! | [`statement`] | what happened to the money of a wallet |
 //! | [`listing`], [`hire`], [`receipt`] | what providers offer, hires, claims of work and what requesters say |
 //! | [`tally`], [`market`] | counts of each agent's past, questions about the market |
 //! | [`index`] | searches: an actor of its own, which the ledger tells of offers |
 //! | [`keys`] | whose key counts, as agents tell; wallets |
 //! | [`sweep`] | what happens by time |
+//! | [`room`] | how full the store is, and what is refused first |
 //! | [`idempotency`] | the first answer again, for a repeat |
 //! | [`provider`], [`start`] | the deployment's own services; what is made ready at a start |
 //! | [`notify`], [`metrics`] | telling the parties; numbers for the operator |
@@ -23,6 +26,8 @@
 //! batch, and that money neither comes nor goes is a property of single operations.
 
 pub mod admin;
+pub mod auditor;
+pub mod batch;
 pub mod book;
 #[cfg(any(test, feature = "conformance"))]
 pub mod client;
@@ -34,7 +39,9 @@ pub mod index;
 pub mod json;
 pub mod keys;
 pub mod listing;
+pub mod log;
 pub mod market;
+pub mod merkle;
 pub mod metrics;
 #[cfg(any(test, feature = "conformance"))]
 pub mod model;
@@ -46,9 +53,11 @@ pub mod provider;
 pub mod reads;
 pub mod reason;
 pub mod receipt;
+pub mod room;
 pub mod routes;
 pub mod rows;
 pub mod start;
+pub mod statement;
 pub mod submit;
 pub mod sweep;
 pub mod tally;
@@ -65,7 +74,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<submit::Prepare>(),
     operation::<submit::Submit>(),
     operation::<keys::SetKey>(),
-    operation::<keys::MakeWallet>(),
+    operation::<keys::OpenWallet>(),
     query::<keys::Standing>(),
     query::<keys::ReadWallet>(),
     operation::<sweep::Sweep>(),
@@ -100,4 +109,10 @@ pub const ENTRIES: &[Entry] = &[
     operation::<notify::SetNotices>(),
     query::<notify::ReadNotice>(),
     query::<notify::ReadNotices>(),
+    query::<log::ReadHead>(),
+    query::<log::Prove>(),
+    query::<log::Compare>(),
+    query::<log::Export>(),
+    query::<log::Balances>(),
+    query::<statement::ReadStatement>(),
 ];

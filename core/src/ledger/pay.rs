@@ -1,16 +1,17 @@
 //! Transfers and grants of the faucet.
 
+use super::batch;
 use super::book::{Books, amount, minus, name_of};
-use super::envelope::{Faucet, Transfer};
+use super::envelope::{Content, Envelope, Faucet, Transfer};
+use super::log::{Event, Note, What, event};
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{
-    AuditRow, Book, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, IN, Id, Micro, OUT, Outcome, Outflow,
-    Ref, Space, TRANSFERS, TransferRow, id,
+    Book, EVENTS, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, Id, Micro, Outcome, Payment, Space, id,
 };
 use super::submit::{Done, Submission};
-use crate::kv::{Desc, Direction};
+use crate::kv::{Direction, Read};
 use crate::time::DAY;
-use crate::{Result, Timestamp};
+use crate::{Error, Result, Timestamp};
 
 /// What the faucet gives, in micro-credits (spec ledger 11).
 pub const GRANT: Micro = 10_000_000;
@@ -24,27 +25,61 @@ pub fn transfer(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer)
     let to = name_of(by.brand, &transfer.to).filter(|to| *to != from).ok_or(Reason::RecipientInvalidDid)?;
     ensure(by.knows(books, to)? || books.wallet(to)?.is_some(), Reason::RecipientInvalidDid)?;
     let id = id(Space::Transfer, from, &transfer.nonce);
-    ensure(!TRANSFERS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
+    ensure(!EVENTS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
     let mut sender = books.payer(from, to, amount, true)?;
 
     let at = books.stamp();
     sender.balance = minus(sender.balance, amount)?;
     sender.updated = at;
-    books.left(from, at, &mut sender, Outflow { id, escrow: false, amount })?;
+    books.left(at, &mut sender, amount)?;
     books.put(from, &sender)?;
-    let recipient = books.pay_in(to, at, amount)?;
-    IN.put(books.space, &(to.to_owned(), Desc(at)), &Ref(id))?;
-    let outcome = Outcome::Settled { sender: sender.balance, recipient: recipient.balance };
-    let row = TransferRow { signed: by.signed.clone(), at, outcome };
-    TRANSFERS.put(books.space, &(id,), &row)?;
+    books.pay_in(to, at, amount)?;
+    let event = books.log(at, What::Transfer, from, Note::of(&id, Some(by.signed)))?;
     books.counts(at)?.transfers += 1;
-    Ok(Done::Transfer(id, Box::new(row)))
+    Ok(Done::Transfer(id, Box::new(payment(by.brand, &event)?)))
+}
+
+/// A transfer as it is shown.
+pub fn payment(brand: &str, event: &Event) -> Result<Payment> {
+    let unreadable = || Error::internal("a stored transfer cannot be read");
+    let signed = event.signed.as_ref().ok_or_else(unreadable)?;
+    let Envelope { common, content } = Envelope::read(brand, &signed.canonical).ok_or_else(unreadable)?;
+    let Content::Transfer(transfer) = content else { return Err(unreadable()) };
+    let after = |did: &str| name_of(brand, did).and_then(|name| event.change(name)).map(|change| change.balance_after);
+    let outcome = match (event.reason, after(&transfer.from), after(&transfer.to)) {
+        (Some(reason), ..) => Outcome::Failed(reason),
+        (None, Some(sender), Some(recipient)) => Outcome::Settled { sender, recipient },
+        _ => return Err(unreadable()),
+    };
+    Ok(Payment {
+        from: transfer.from,
+        to: transfer.to,
+        amount: transfer.amount,
+        nonce: transfer.nonce,
+        memo: transfer.memo,
+        at: event.at,
+        outcome,
+        hash: event.hash(),
+        signature: signed.signature.clone(),
+        issued_at: common.issued_at,
+        expires_at: common.expires_at,
+        batch: None,
+    })
+}
+
+/// The transfer of that id, also one of a batch.
+pub fn find(space: &(impl Read + ?Sized), brand: &str, id: &Id) -> Result<Option<Payment>> {
+    match event(space, id)? {
+        Some(event) if matches!(event.what, What::Transfer | What::TransferFailed) => payment(brand, &event).map(Some),
+        Some(_) => Ok(None),
+        None => batch::find(space, brand, id),
+    }
 }
 
 /// Keeps a refused transfer (spec ledger T11); its id, when there is a row of it. The row takes the nonce.
 pub fn failed(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer, reason: Reason) -> Result<Option<Id>> {
     let id = id(Space::Transfer, by.signer, &transfer.nonce);
-    if TRANSFERS.contains(books.space, &(id,))? || books.is_burnt(&id)? {
+    if EVENTS.contains(books.space, &(id,))? || books.is_burnt(&id)? {
         return Ok(None);
     }
     let day = (u32::try_from(books.now.day()).unwrap_or_default(), by.signer.to_owned());
@@ -55,9 +90,8 @@ pub fn failed(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer, r
     }
     FAILURES.put(books.space, &day, &(failures + 1))?;
     let at = books.stamp();
-    let row = TransferRow { signed: by.signed.clone(), at, outcome: Outcome::Failed(reason) };
-    TRANSFERS.put(books.space, &(id,), &row)?;
-    OUT.put(books.space, &(by.signer.to_owned(), Desc(at)), &Outflow { id, escrow: false, amount: 0 })?;
+    let note = Note { reason: Some(reason), ..Note::of(&id, Some(by.signed)) };
+    books.log(at, What::TransferFailed, by.signer, note)?;
     Ok(Some(id))
 }
 
@@ -89,25 +123,22 @@ pub fn faucet(books: &mut Books<'_>, by: &Submission<'_>, faucet: &Faucet, claim
         recent += FAUCET_BY_ADDRESS.scan(books.space, &day, Direction::Ascending, claimant.per_address as usize)?.len();
     }
     ensure(claimant.addresses.is_empty() || recent < claimant.per_address as usize, Reason::IpRateLimitExceeded)?;
-    ensure(books.wallet(&from)?.is_none_or(|wallet| !wallet.frozen), Reason::SenderFrozen)?;
+    match books.wallet(&from)? {
+        Some(wallet) => ensure(!wallet.frozen, Reason::SenderFrozen)?,
+        None => by.takes_more(books)?,
+    }
     ensure(books.book.supply.saturating_add(GRANT) <= super::book::MAX_SUPPLY, Reason::AmountOutOfRange)?;
 
     let at = books.stamp();
     let wallet = books.grant(&from, at, GRANT)?;
+    books.log(at, What::Faucet, &from, Note::signed(by.signed))?;
     let address = claimant.addresses.first().copied();
-    FAUCET.put(books.space, &(from.clone(),), &Grant { signed: by.signed.clone(), amount: GRANT, at })?;
+    FAUCET.put(books.space, &(from,), &Grant { signed: by.signed.clone(), amount: GRANT, at })?;
     if let Some(address) = address {
         FAUCET_BY_ADDRESS.put(books.space, &(address, at), &())?;
         FAUCET_UNTIL.put(books.space, &(at.plus(DAY + 1), address), &())?;
     }
     books.book.faucet_grants += 1;
-    books.audit(AuditRow {
-        actor: "system:faucet".to_owned(),
-        action: "credit_grant".to_owned(),
-        subject: from,
-        amount: GRANT,
-        signed: None,
-    })?;
     Ok(Done::Grant { balance: wallet.balance, at })
 }
 

@@ -2,9 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::batch::{Opened, item_id};
 use super::book::{self, Books};
 use super::escrow;
-use super::rows::{ADMIN_KEYS, ByTime, ESCROWS_TO, Escrow, IN, Id, Name, OUT, Outflow, Ref, TRANSFERS, TransferRow};
+use super::log::{What, event};
+use super::pay;
+use super::room::{self, Storage};
+use super::rows::{ADMIN_KEYS, ESCROWS_TO, Entry, Escrow, INDEX, Id, Name, Payment, Ref};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Desc, Direction, Overlay, Read};
 use crate::time::DAY;
@@ -22,10 +26,10 @@ pub struct ReadTransfer {
 impl Query for ReadTransfer {
     const ACTOR: Kind = Kind::Ledger;
     const NAME: &'static str = "transfer";
-    type Reply = Option<TransferRow>;
+    type Reply = Option<Payment>;
 
-    fn run(self, view: &View<'_>) -> Result<Option<TransferRow>> {
-        Ok(TRANSFERS.get(view, &(self.id,))?)
+    fn run(self, view: &View<'_>) -> Result<Option<Payment>> {
+        pay::find(view, &view.settings.brand, &self.id)
     }
 }
 
@@ -47,7 +51,7 @@ impl Query for ReadEscrow {
 
 fn as_of_now(view: &View<'_>, id: &Id) -> Result<Option<Escrow>> {
     let mut space = Overlay::new(view);
-    let mut books = Books::open(&mut space, view.now)?;
+    let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
     escrow::up_to_date(&mut books, id)
 }
 
@@ -66,19 +70,34 @@ pub struct History {
     /// Only what is older.
     pub before: Option<Timestamp>,
     pub limit: u32,
+    /// Memos of batches too, which take reading all that was signed.
+    pub texts: bool,
 }
 
 impl Query for History {
     const ACTOR: Kind = Kind::Ledger;
     const NAME: &'static str = "history";
-    type Reply = Page<TransferRow>;
+    type Reply = Page<Payment>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let brand = &view.settings.brand;
         let list = List { name: self.name, before: self.before, limit: self.limit as usize };
-        let Page { rows: times, next } = list.merge(view, Some(false), Some(&IN))?;
-        let rows =
-            times.into_iter().map(|(id, _)| Ok((id, TRANSFERS.get(view, &(id,))?))).collect::<Result<Vec<_>>>()?;
-        Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
+        let transfers = |what: What| matches!(what, What::Transfer | What::TransferFailed | What::Batch);
+        let (rows, next) = list.page(view, transfers, |_, entry| {
+            let Some(found) = event(view, &entry.id)? else { return Ok((Vec::new(), 0)) };
+            if entry.what != What::Batch {
+                let payment = pay::payment(brand, &found)?;
+                return Ok((vec![(payment.at, (entry.id, payment))], 0));
+            }
+            let batch = Opened::new(view, brand, entry.id, &found, self.texts)?;
+            let parts = batch.parts(&list.name)?;
+            let parts = parts.iter().filter(|part| list.before.is_none_or(|before| part.at < before));
+            let row = |part| Ok((batch.payment(part)?, part));
+            let rows = parts.map(row).collect::<Result<Vec<_>>>()?;
+            let rows = rows.into_iter().map(|(payment, part)| (part.at, (item_id(&entry.id, part.index), payment)));
+            Ok((rows.collect(), batch.read))
+        })?;
+        Ok(Page { rows, next })
     }
 }
 
@@ -106,44 +125,18 @@ impl Query for EscrowHistory {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let list = List { name: self.name, before: self.before, limit: self.limit as usize };
-        let out = (self.side != Side::To).then_some(true);
-        let Page { rows: times, next } = list.merge(view, out, (self.side != Side::From).then_some(&ESCROWS_TO))?;
-        let rows = times.into_iter().map(|(id, _)| Ok((id, as_of_now(view, &id)?))).collect::<Result<Vec<_>>>()?;
-        Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
-    }
-}
-
-/// A question for part of a list.
-struct List {
-    name: Name,
-    before: Option<Timestamp>,
-    limit: usize,
-}
-
-impl List {
-    /// The newest of what left the wallet (transfers, or escrows) and of what is listed in `other`, with where to go on.
-    fn merge(&self, view: &impl Read, escrows: Option<bool>, other: Option<&ByTime>) -> Result<Page<Timestamp>> {
-        let from = Desc(self.before.map_or(Timestamp::MAX, |before| before.plus(-1)));
-        let name = self.name.clone();
-        // One more than is wanted tells whether there is more.
-        let wanted = self.limit + 1;
         let mut found: Vec<(Timestamp, Id)> = Vec::new();
         let mut floor = None;
-        if let Some(escrows) = escrows {
-            let range = OUT.between(&(name.clone(), from), &(name.clone(), Desc(Timestamp(i64::MIN))));
-            let mut examined = 0;
-            OUT.visit(view, range, Direction::Ascending, |(_, Desc(at)), Outflow { id, escrow, .. }| {
-                examined += 1;
-                if escrow == escrows {
-                    found.push((at, id));
-                }
-                floor = (examined == EXAMINED).then_some(at);
-                Ok(found.len() < wanted && floor.is_none())
-            })?;
+        if self.side != Side::To {
+            let opened = |what: What| matches!(what, What::EscrowOpen | What::Hire);
+            let (entries, end) = list.entries(view, opened)?;
+            found.extend(entries.into_iter().map(|(at, entry)| (at, entry.id)));
+            floor = end;
         }
-        if let Some(table) = other {
-            let range = table.between(&(name.clone(), from), &(name, Desc(Timestamp(i64::MIN))));
-            let rows = table.scan(view, &range, Direction::Ascending, wanted)?;
+        if self.side != Side::From {
+            let (first, last) = list.range();
+            let rows =
+                ESCROWS_TO.scan(view, &ESCROWS_TO.between(&first, &last), Direction::Ascending, list.limit + 1)?;
             found.extend(rows.into_iter().map(|((_, Desc(at)), Ref(id))| (at, id)));
         }
         if let Some(floor) = floor {
@@ -151,10 +144,83 @@ impl List {
             found.retain(|(at, _)| *at >= floor);
         }
         found.sort_unstable_by(|a, b| b.cmp(a));
-        let more = found.len() > self.limit;
-        found.truncate(self.limit);
-        let next = if more { found.last().map(|(at, _)| *at) } else { floor };
-        Ok(Page { rows: found.into_iter().map(|(at, id)| (id, at)).collect(), next })
+        let next = list.cut(&mut found, floor);
+        let rows = found.into_iter().map(|(_, id)| Ok((id, as_of_now(view, &id)?))).collect::<Result<Vec<_>>>()?;
+        Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
+    }
+}
+
+/// A question for part of a list.
+pub struct List {
+    pub name: Name,
+    pub before: Option<Timestamp>,
+    pub limit: usize,
+}
+
+/// Bytes of what was signed that one page reads, about.
+const READ: usize = 4 << 20;
+
+impl List {
+    /// Keys of a table by name and time that may be on the page.
+    fn range(&self) -> ((Name, Desc<Timestamp>), (Name, Desc<Timestamp>)) {
+        let from = self.before.map_or(Timestamp::MAX, |before| before.plus(-1));
+        ((self.name.clone(), Desc(from)), (self.name.clone(), Desc(Timestamp(i64::MIN))))
+    }
+
+    /// The newest entries that fit, one more than is wanted, which tells whether there is more. The time is that of the
+    /// last one that was looked at, when there was no time for all.
+    fn entries(
+        &self,
+        view: &impl Read,
+        fits: impl Fn(What) -> bool,
+    ) -> Result<(Vec<(Timestamp, Entry)>, Option<Timestamp>)> {
+        let (first, last) = self.range();
+        let (mut found, mut floor, mut examined) = (Vec::new(), None, 0);
+        INDEX.visit(view, INDEX.between(&first, &last), Direction::Ascending, |(_, Desc(at)), entry| {
+            examined += 1;
+            if fits(entry.what) {
+                found.push((at, entry));
+            }
+            floor = (examined == EXAMINED).then_some(at);
+            Ok(found.len() <= self.limit && floor.is_none())
+        })?;
+        Ok((found, floor))
+    }
+
+    /// Leaves what fits on the page, and says where the next one begins.
+    fn cut<T>(&self, rows: &mut Vec<(Timestamp, T)>, floor: Option<Timestamp>) -> Option<Timestamp> {
+        let more = rows.len() > self.limit;
+        rows.truncate(self.limit);
+        if more { rows.last().map(|(at, _)| *at) } else { floor }
+    }
+
+    /// A page of what `expand` makes of the entries that fit: rows with their times, newest first, and how many bytes of
+    /// what was signed it read for them.
+    pub fn page<T>(
+        &self,
+        view: &impl Read,
+        fits: impl Fn(What) -> bool,
+        mut expand: impl FnMut(Timestamp, &Entry) -> Result<(Vec<(Timestamp, T)>, usize)>,
+    ) -> Result<(Vec<T>, Option<Timestamp>)> {
+        let (entries, mut floor) = self.entries(view, fits)?;
+        if entries.len() > self.limit {
+            floor = entries.last().map(|(at, _)| *at);
+        }
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        for (at, entry) in &entries {
+            let (more, read) = expand(*at, entry)?;
+            rows.extend(more);
+            bytes += read;
+            if rows.len() > self.limit {
+                break;
+            }
+            if bytes >= READ {
+                floor = Some(*at);
+                break;
+            }
+        }
+        let next = self.cut(&mut rows, floor);
+        Ok((rows.into_iter().map(|(_, row)| row).collect(), next))
     }
 }
 
@@ -169,6 +235,7 @@ pub struct HealthView {
     pub transfers_24h: u64,
     /// Ids of active admin keys.
     pub admin_keys: Vec<String>,
+    pub storage: Storage,
 }
 
 impl Query for ReadHealth {
@@ -183,6 +250,7 @@ impl Query for ReadHealth {
             wallets: book.wallets,
             transfers_24h: super::market::counts(view, &book, DAY)?.transfers,
             admin_keys: keys.into_iter().filter(|(_, key)| key.active).map(|((keyid,), _)| keyid).collect(),
+            storage: room::read(view, view.now, view.settings.ledger_storage_bytes)?,
         })
     }
 }

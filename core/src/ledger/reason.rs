@@ -95,19 +95,20 @@ reasons! {
     InvalidDid = "invalid_did" => BadRequest, "This is not a DID of this service.";
     RateLimited = "rate_limited" => RateLimited, "Too many requests; wait, then retry.";
     IdempotencyConflict = "idempotency_conflict" => Unprocessable, "The key was used with another envelope.";
+    StorageFull = "storage_full" => Unavailable, "The ledger is nearly full: it takes no new wallets and listings.";
 }
 
 impl Reason {
     /// Whether a refusal for this reason leaves nonces as they were: the same envelope may be sent again (ruling ledger 13).
     pub const fn is_temporary(self) -> bool {
-        matches!(self, Reason::SystemFrozen | Reason::FaucetDisabled | Reason::RateLimited)
+        matches!(self, Reason::SystemFrozen | Reason::FaucetDisabled | Reason::RateLimited | Reason::StorageFull)
     }
 
     /// Seconds for `Retry-After`.
     pub const fn retry_after(self) -> Option<u32> {
         match self {
             Reason::SystemFrozen | Reason::FaucetDisabled | Reason::RateLimited => Some(60),
-            Reason::DailyCapExceeded | Reason::IpRateLimitExceeded => Some(3_600),
+            Reason::DailyCapExceeded | Reason::IpRateLimitExceeded | Reason::StorageFull => Some(3_600),
             _ => None,
         }
     }
@@ -190,6 +191,7 @@ mod tests {
             ("claim_pending", 409),
             ("rate_limited", 429),
             ("idempotency_conflict", 422),
+            ("storage_full", 503),
             ("admin_key_not_found", 401),
         ] {
             assert_eq!(known.get(word), Some(&status), "{word}");

@@ -275,12 +275,10 @@ fn release(books: &mut Books<'_>, id: &Id, receipt: &mut Receipt) -> Result<()> 
         let by_time = receipt.answer.as_ref().is_some_and(|answer| answer.signed.is_none());
         let word = if by_time { "system:timeout:" } else { "receipt:" };
         let actor = format!("{word}{}", id_text(id));
-        escrow::finish(
-            books,
-            &escrow_id,
-            escrow,
-            End { state: EscrowState::Released, actor, reason: None, signed: None },
-        )?;
+        let accepted = receipt.answer.as_ref().and_then(|answer| answer.signed.clone());
+        let cause = Some(accepted.unwrap_or_else(|| receipt.claim.clone()));
+        let end = End { state: EscrowState::Released, actor, reason: None, signed: None, cause };
+        escrow::finish(books, &escrow_id, escrow, end)?;
         receipt.released = true;
         receipt.release_error = None;
     }

@@ -1,14 +1,17 @@
 //! What the ledger keeps, and the ids of it.
 //!
-//! Table numbers: 16 [`BOOK`], 17 [`WALLETS`], 18 [`KEYS`], 19 [`TRANSFERS`], 20 [`OUT`], 21 [`IN`], 22 [`ESCROWS`], 23
-//! [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28 [`FAUCET_BY_ADDRESS`], 29 [`AUDIT`], 30
+//! Table numbers: 16 [`BOOK`], 17 [`WALLETS`], 18 [`KEYS`], 19 [`EVENTS`], 20 [`INDEX`], 21 [`super::merkle`], 22
+//! [`ESCROWS`], 23 [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28
+//! [`FAUCET_BY_ADDRESS`], 29 [`EVENT_PARTS`], 30
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
 //! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
 //! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
-//! [`super::notify`], 65 [`super::metrics`]. 41, 42 and 46 to 48 once were.
+//! [`super::notify`], 65 and 67
+//! [`super::metrics`], 66 [`super::room`]. 41, 42 and 46 to 48 once were.
 
 use serde::{Deserialize, Serialize};
 
+use super::log::{Event, Part, What};
 use super::reason::Reason;
 use crate::Timestamp;
 use crate::crypto::hash::{sha256, sha256_of};
@@ -34,6 +37,8 @@ pub enum Space {
     Listing,
     Faucet,
     Admin,
+    Batch,
+    Event,
 }
 
 /// The id of what `name` signs with `nonce`, in the form of a random UUID. Since nonce and id are one key, a nonce can
@@ -47,6 +52,8 @@ pub fn id(space: Space, name: &str, nonce: &str) -> Id {
         Space::Listing => "listing",
         Space::Faucet => "faucet",
         Space::Admin => "admin",
+        Space::Batch => "batch",
+        Space::Event => "event",
     };
     let length = (name.len() as u64).to_be_bytes();
     let hash = sha256_of(&[b"ledger id/", word.as_bytes(), &length, name.as_bytes(), nonce.as_bytes()]);
@@ -94,6 +101,10 @@ impl Signed {
 pub struct Book {
     /// Time of the last event. Events have distinct, increasing times, which order all lists (ruling ledger 17).
     pub last: Timestamp,
+    /// How many events the log has.
+    pub events: u64,
+    /// Secret from which the salts of hidden texts are made.
+    pub salt: [u8; 32],
     /// All that was ever granted, by admins and by the faucet.
     pub supply: Micro,
     pub wallets: u64,
@@ -109,6 +120,11 @@ pub struct Book {
     pub minute: u32,
     pub counts: Counts,
     pub market: super::tally::Market,
+    /// What all wallets have to spend and have set aside, by what events did to them.
+    pub held: Micro,
+    pub locked: Micro,
+    /// What stands in open escrows.
+    pub open: Micro,
 }
 impl Row for Book {}
 
@@ -136,8 +152,8 @@ pub struct Wallet {
     pub frozen: bool,
     /// Whom it may pay; anybody when `None`.
     pub allowlist: Option<Vec<Name>>,
-    /// What left it per minute since the epoch, of the last 24 hours, ascending.
-    pub flow: Vec<(u32, Micro)>,
+    /// What left it in the last 24 hours, by minute, ascending.
+    pub flow: Vec<Minute>,
     /// It held credit once, or its DID was registered when it was made: it is never removed.
     pub lasting: bool,
     /// The minute in which something last happened with its money; 0 for never.
@@ -146,6 +162,16 @@ pub struct Wallet {
     pub updated: Timestamp,
 }
 impl Row for Wallet {}
+
+/// What left a wallet in one minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Minute {
+    /// Since the epoch.
+    pub minute: u32,
+    pub sum: Micro,
+    /// When the last of it did, in microseconds since the minute began.
+    pub last: u32,
+}
 
 /// The key that speaks for a DID, as its agent told (ruling ledger 5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,14 +192,28 @@ impl KeyRow {
     }
 }
 
-/// A transfer, or a refused one.
+/// A transfer, or a refused one, as it is shown; in the log it is an event, or part of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TransferRow {
-    pub signed: Signed,
+pub struct Payment {
+    /// DIDs as they were signed.
+    pub from: String,
+    pub to: String,
+    pub amount: i64,
+    /// Of a batch its id.
+    pub nonce: String,
+    pub memo: Option<String>,
     pub at: Timestamp,
     pub outcome: Outcome,
+    /// SHA-256 of what was signed.
+    pub hash: [u8; 32],
+    #[serde(with = "crate::kv::bytes")]
+    pub signature: Vec<u8>,
+    /// As they were signed.
+    pub issued_at: String,
+    pub expires_at: String,
+    /// The batch it is part of, and its place in it.
+    pub batch: Option<(Id, u16)>,
 }
-impl Row for TransferRow {}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
@@ -237,15 +277,28 @@ pub struct Closed {
     pub signed: Option<Signed>,
 }
 
-/// What left a wallet, or tried to.
+/// What an event did to a wallet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outflow {
+pub struct Entry {
+    /// The transfer, batch or escrow; of what is none of them the row of the event.
     pub id: Id,
-    pub escrow: bool,
-    /// 0 for what was refused.
-    pub amount: Micro,
+    pub seq: u64,
+    pub what: What,
+    pub balance: i64,
+    pub locked: i64,
+    pub balance_after: Micro,
+    pub locked_after: Micro,
+    /// Of what left the wallet: when something left it before in the same minute, in microseconds since that began.
+    pub before: Option<u32>,
 }
-impl Row for Outflow {}
+impl Row for Entry {}
+
+impl Entry {
+    /// What counts against caps, in micro-credits.
+    pub fn outflow(&self) -> Micro {
+        if self.what.is_outflow() { Micro::try_from(self.balance.saturating_neg()).unwrap_or_default() } else { 0 }
+    }
+}
 
 /// A row by id alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -260,18 +313,6 @@ pub struct Grant {
     pub at: Timestamp,
 }
 impl Row for Grant {}
-
-/// What operators and the system itself did.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AuditRow {
-    pub actor: String,
-    pub action: String,
-    /// The DID's name or the id it was done to.
-    pub subject: String,
-    pub amount: Micro,
-    pub signed: Option<Signed>,
-}
-impl Row for AuditRow {}
 
 /// A key of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -323,10 +364,12 @@ pub type ByTime = Table<(Name, Desc<Timestamp>), Ref>;
 pub const BOOK: Table<(), Book> = Table::new(16);
 pub const WALLETS: Table<(Name,), Wallet> = Table::new(17);
 pub const KEYS: Table<(Name,), KeyRow> = Table::new(18);
-pub const TRANSFERS: Table<(Id,), TransferRow> = Table::new(19);
-// Newest first, by event time.
-pub const OUT: Table<(Name, Desc<Timestamp>), Outflow> = Table::new(20);
-pub const IN: ByTime = Table::new(21);
+/// Events by the id of the transfer, batch or escrow that begins with them, others by an id of their own.
+pub const EVENTS: Table<(Id,), Event> = Table::new(19);
+/// What was signed for an event, where it is long.
+pub const EVENT_PARTS: Table<(Id, u8), Part> = Table::new(29);
+/// Events of a wallet, newest first.
+pub const INDEX: Table<(Name, Desc<Timestamp>), Entry> = Table::new(20);
 pub const ESCROWS: Table<(Id,), Escrow> = Table::new(22);
 pub const ESCROWS_TO: ByTime = Table::new(23);
 /// Nonces whose submission left no row of its own, until nobody could send it again.
@@ -338,7 +381,6 @@ pub const FAUCET: Table<(Name,), Grant> = Table::new(27);
 pub const FAUCET_BY_ADDRESS: Table<([u8; 16], Timestamp), ()> = Table::new(28);
 /// When a row of [`FAUCET_BY_ADDRESS`] counts no more.
 pub const FAUCET_UNTIL: Table<(Timestamp, [u8; 16]), ()> = Table::new(34);
-pub const AUDIT: Table<(Timestamp,), AuditRow> = Table::new(29);
 pub const ADMIN_KEYS: Table<(String,), AdminKey> = Table::new(30);
 /// Wallets that go unless they come to hold something (ruling ledger 6).
 pub const IDLE: Table<(Timestamp, Name), ()> = Table::new(31);

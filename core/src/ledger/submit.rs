@@ -11,8 +11,8 @@ use super::book::{Books, name_of};
 use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
 use super::pay::{self, Claimant};
 use super::reason::{Reason, Refusal, Ruled, ensure};
-use super::rows::{Id, KEYS, KeyRow, Micro, Name, Signed, Space, TransferRow, id};
-use super::{escrow, hire, idempotency, listing, metrics, notify, provider, receipt, sweep};
+use super::rows::{Id, KEYS, KeyRow, Micro, Name, Payment, Signed, Space, WALLETS, id};
+use super::{batch, escrow, hire, idempotency, listing, metrics, notify, provider, receipt, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::crypto::hash::sha256;
 use crate::{Error, Result, Timestamp};
@@ -38,6 +38,8 @@ pub struct Prepared {
     pub grants: Option<u32>,
     /// `None`: the agent must be asked.
     pub keys: Vec<Option<KeyRow>>,
+    /// Whether there is a wallet.
+    pub wallets: Vec<bool>,
 }
 
 impl Query for Prepare {
@@ -49,8 +51,12 @@ impl Query for Prepare {
         let book = super::book::read(view)?;
         let frozen = book.frozen_since.is_some();
         let grants = pay::grants_today(&book, view.now);
-        let keys = self.names.into_iter().map(|name| Ok(KEYS.get(view, &(name,))?)).collect::<Result<_>>()?;
-        Ok(Prepared { frozen, grants, keys })
+        let (mut keys, mut wallets) = (Vec::new(), Vec::new());
+        for name in self.names {
+            keys.push(KEYS.get(view, &(name.clone(),))?);
+            wallets.push(WALLETS.contains(view, &(name,))?);
+        }
+        Ok(Prepared { frozen, grants, keys, wallets })
     }
 }
 
@@ -63,8 +69,8 @@ pub struct Submit {
     pub signature: Vec<u8>,
     /// Whose it is, and under which generation of keys it was verified.
     pub signer: Known,
-    /// The other DID it speaks of, when its agent was asked or the ledger knew it.
-    pub other: Option<Known>,
+    /// The other DIDs it speaks of, whose agents were asked or that the ledger knew.
+    pub others: Vec<Known>,
     /// For the faucet alone.
     pub claimant: Option<Claimant>,
     /// What its `Idempotency-Key` names ([`idempotency::id`]).
@@ -76,19 +82,28 @@ pub struct Submit {
 pub enum Answer {
     /// The signer's key is another one by now: verify again.
     Reverify,
-    /// With the id of the row that was kept of it.
-    Refused(Reason, Option<Id>),
+    Refused(Reason, Kept),
     Done(Done),
+}
+
+/// What there is to say of a refused envelope beyond the reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The row that was kept of it.
+    pub row: Option<Id>,
+    /// The place in a batch of the transfer that was in the way.
+    pub item: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
-    Transfer(Id, Box<TransferRow>),
+    Transfer(Id, Box<Payment>),
     Escrow(Box<escrow::Stand>),
     Listing(Id, Box<listing::Listing>, bool),
     Hire(Id, Box<hire::Hire>),
     Receipt(Id, Box<receipt::Receipt>),
     Grant { balance: Micro, at: Timestamp },
+    Batch(batch::Settled),
 }
 
 /// A submission while it is decided.
@@ -97,14 +112,21 @@ pub struct Submission<'a> {
     pub common: &'a Common,
     /// Name of the signer.
     pub signer: &'a str,
-    pub other: Option<&'a Known>,
+    pub others: &'a [Known],
     pub signed: &'a Signed,
+    /// Bytes that the operator allows for all of it; 0 for no limit.
+    pub storage: u64,
 }
 
 impl Submission<'_> {
     /// Whether `name` is an active agent.
     pub fn knows(&self, books: &Books<'_>, name: &str) -> Result<bool> {
-        is_active(books, self.other, name)
+        is_active(books, self.others, name)
+    }
+
+    /// Refuses what is refused first when room gets short (ruling ledger 12).
+    pub fn takes_more(&self, books: &Books<'_>) -> Ruled<()> {
+        room::for_more(&*books.space, self.storage)
     }
 
     /// Until when the envelope could be sent again (ruling ledger 13).
@@ -126,17 +148,17 @@ impl Submit {
     fn claims_of_nobody(&self, books: &Books<'_>, brand: &str, envelope: &Envelope) -> Result<bool> {
         let Content::Claim(claim) = &envelope.content else { return Ok(false) };
         match name_of(brand, &claim.requester) {
-            Some(name) => Ok(!is_active(books, self.other.as_ref(), name)?),
+            Some(name) => Ok(!is_active(books, &self.others, name)?),
             None => Ok(true),
         }
     }
 }
 
 /// Whether `name` is an active agent, by the ledger's row or by what its agent told.
-fn is_active(books: &Books<'_>, told: Option<&Known>, name: &str) -> Result<bool> {
+fn is_active(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
     Ok(match KEYS.get(books.space, &(name.to_owned(),))? {
         Some(row) => row.active,
-        None => told.is_some_and(|told| told.name == name && told.row.active),
+        None => told.iter().any(|told| told.name == name && told.row.active),
     })
 }
 
@@ -146,12 +168,12 @@ impl Operation for Submit {
     type Reply = Answer;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Answer> {
-        let brand = &turn.settings.brand;
+        let (brand, storage) = (&turn.settings.brand, turn.settings.ledger_storage_bytes);
         let envelope = Envelope::read(brand, &self.canonical).ok_or_else(|| Error::internal("no envelope"))?;
         let key = self.signer.row.in_force().ok_or_else(|| Error::internal("a signature without a key"))?;
         let mut books = Books::of(turn)?;
         if books.is_frozen() {
-            return Ok(Answer::Refused(Reason::SystemFrozen, None));
+            return Ok(Answer::Refused(Reason::SystemFrozen, Kept::default()));
         }
         let name = (self.signer.name.clone(),);
         let known = KEYS.get(books.space, &name)?;
@@ -166,7 +188,7 @@ impl Operation for Submit {
         if let Err(refusal) = window(books.now, &envelope.common)
             && !self.claims_of_nobody(&books, brand, &envelope)?
         {
-            return Ok(Answer::Refused(pay::reason(refusal)?, None));
+            return Ok(Answer::Refused(pay::reason(refusal)?, Kept::default()));
         }
         if known.is_none() {
             KEYS.put(books.space, &name, &self.signer.row)?;
@@ -177,12 +199,13 @@ impl Operation for Submit {
             brand,
             common: &envelope.common,
             signer: &self.signer.name,
-            other: self.other.as_ref(),
+            others: &self.others,
             signed: &signed,
+            storage,
         };
         let claimant = self.claimant.unwrap_or_default();
         let answer = match taken {
-            true => refused(&mut books, &submission, &envelope, Reason::IdempotencyConflict)?,
+            true => refused(&mut books, &submission, &envelope, Reason::IdempotencyConflict, None)?,
             false => decide(&mut books, &submission, &envelope, &claimant)?,
         };
         if !taken {
@@ -205,7 +228,12 @@ fn effects(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<
 }
 
 fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claimant: &Claimant) -> Result<Answer> {
+    let mut item = None;
     let result = match &envelope.content {
+        Content::Batch(batch) => batch::settle(books, by, batch).map_err(|batch::RefusedAt(refusal, place)| {
+            item = place;
+            refusal
+        }),
         Content::Transfer(transfer) => pay::transfer(books, by, transfer),
         Content::Open(open) => escrow::open(books, by, open),
         Content::Close(close) => escrow::close(books, by, close),
@@ -222,13 +250,20 @@ fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claim
     match result {
         Ok(done) => Ok(Answer::Done(done)),
         Err(Refusal::Fault(error)) => Err(error),
-        Err(Refusal::No(reason)) => refused(books, by, envelope, reason),
+        Err(Refusal::No(reason)) => refused(books, by, envelope, reason, item),
     }
 }
 
-fn refused(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reason: Reason) -> Result<Answer> {
+fn refused(
+    books: &mut Books<'_>,
+    by: &Submission<'_>,
+    envelope: &Envelope,
+    reason: Reason,
+    item: Option<u16>,
+) -> Result<Answer> {
     metrics::count(books, reason)?;
-    Ok(Answer::Refused(reason, refuse(books, by, envelope, reason)?))
+    let row = refuse(books, by, envelope, reason)?;
+    Ok(Answer::Refused(reason, Kept { row, item }))
 }
 
 /// Takes the nonce of a refused envelope; the id of the row that was kept of it.
@@ -238,6 +273,7 @@ fn refuse(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reaso
     }
     let (space, nonce) = match &envelope.content {
         Content::Transfer(transfer) if reason != Reason::NonceSeen => return pay::failed(books, by, transfer, reason),
+        Content::Batch(batch) => (Space::Batch, &batch.batch_id),
         Content::Open(open) => (Space::Escrow, &open.nonce),
         Content::List(list) => (Space::Listing, &list.nonce),
         Content::Hire(hire) => (Space::Hire, &hire.nonce),
@@ -246,7 +282,10 @@ fn refuse(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reaso
         // What these do is guarded by the state they change (ruling ledger 32).
         Content::Transfer(_) | Content::Close(_) | Content::Acceptance(_) | Content::Read(_) => return Ok(None),
     };
-    let id = id(space, by.signer, nonce);
+    let id = match space {
+        Space::Batch => batch::batch_id(by.signer, nonce),
+        space => id(space, by.signer, nonce),
+    };
     if reason != Reason::NonceSeen && !books.is_burnt(&id)? {
         books.burn(&id, by.burnt_until())?;
     }

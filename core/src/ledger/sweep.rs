@@ -3,13 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Books, key};
-use super::escrow;
+use super::book::Books;
 use super::idempotency::{KEPT, KEPT_UNTIL};
+use super::log::{Note, What};
 use super::receipt::{self, RECEIPTS, ReceiptState};
-use super::rows::{
-    BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, MINUTES, WALLETS,
-};
+use super::rows::{BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, MINUTES};
+use super::{escrow, metrics};
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::{Direction, Key, Row, Table};
 use crate::time::{DAY, MINUTE, SECOND};
@@ -62,6 +61,7 @@ impl Operation for Sweep {
         let mut books = Books::of(turn)?;
         let swept = catch_up(&mut books)?;
         tidy(&mut books)?;
+        metrics::check(&mut books)?;
         let due = books.close()?;
         plan(turn, due)?;
         Ok(swept)
@@ -122,8 +122,9 @@ fn tidy(books: &mut Books<'_>) -> Result<()> {
     take(books, &FAILURES, &(u32::try_from(now.day()).unwrap_or_default(),))?;
     for (_, name) in take(books, &IDLE, &(now.plus(1),))? {
         if books.wallet(&name)?.is_some_and(|wallet| !wallet.lasting) {
-            WALLETS.delete(books.space, &key(&name));
-            books.book.wallets = books.book.wallets.saturating_sub(1);
+            let at = books.stamp();
+            books.remove(&name);
+            books.log(at, What::WalletEnd, "system:idle", Note::default())?;
         }
     }
     Ok(())

@@ -188,7 +188,8 @@ pub struct DomainNode {
     pub latency_ms: u32,
     pub blocking_method: Option<&'static str>,
     pub blocking_entity: Option<&'static str>,
-    pub blocking_type: Option<&'static str>,
+    /// The class of that entity; `unknown` when none is known, `none` when the domain is not blocked.
+    pub blocking_type: &'static str,
     pub sni_blocked: bool,
     pub dns_poisoned: bool,
     /// ISO 8601; a day where more could harm who measured.
@@ -252,7 +253,7 @@ fn shown((key, node, latest): &(NodeKey, Node, Latest)) -> DomainNode {
         latency_ms: reading.latency_ms.unwrap_or(0),
         blocking_method: reading.method(),
         blocking_entity: who.map(|(name, _)| name),
-        blocking_type: who.map(|(_, class)| class),
+        blocking_type: if reading.blocked() { who.map_or("unknown", |(_, class)| class) } else { "none" },
         sni_blocked: reading.sni,
         dns_poisoned: reading.dns,
         checked_at: day,

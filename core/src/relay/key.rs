@@ -142,7 +142,7 @@ pub async fn reseal(rt: &dyn Runtime) -> Result<Progress> {
 }
 
 /// Where no task visits all actors, a key under an earlier master key moves when it is used; not done is no error.
-pub(super) async fn passing_by(rt: &dyn Runtime, key: &OwnKey) {
+pub async fn passing_by(rt: &dyn Runtime, key: &OwnKey) {
     let current = rt.environment().secrets.sealing().current().id();
     if rt.maintenance().is_none() && sealing::key_id(&key.sealed) != Some(current) {
         let _ = Box::pin(reseal(rt)).await;

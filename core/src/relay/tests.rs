@@ -38,7 +38,7 @@ struct Scene {
 
 impl Scene {
     /// `answer` gives the status for the attempt of that number, from 0; `None` is no answer.
-    fn new(answer: impl Fn(usize) -> Option<u16> + Send + 'static) -> Scene {
+    fn new(answer: impl Fn(usize) -> Option<u16> + Send + Sync + 'static) -> Scene {
         let rt = TestRuntime::start(&[]);
         let (peer, _) = call(&rt, &PutPeer { url: URL.to_owned(), name: "far".to_owned(), key: [1; 32] }).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));

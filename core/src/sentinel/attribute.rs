@@ -72,7 +72,9 @@ pub struct AttributionBody {
     evidence_class: &'static str,
     low_confidence: bool,
     low_confidence_reason: Option<String>,
+    interpretation: String,
     honest_caveats: Vec<String>,
+    generated_at: String,
     license: String,
 }
 
@@ -249,6 +251,24 @@ fn caveats(compared: Option<&Compared>) -> Vec<String> {
     found
 }
 
+/// The numbers in a sentence.
+fn interpretation(name: &str, compared: Option<&Compared>, p_value: Option<f64>, doubt: Option<&str>) -> String {
+    let Some(Compared { control, donors, .. }) = compared else {
+        return format!("{name}: nothing could be compared. {}", doubt.unwrap_or_default());
+    };
+    let percent = |share: f64| 100.0 * share;
+    let mut text = format!(
+        "{name}: after the date {:.1}% of results were blocked or anomalous, where {} countries like it make {:.1}% expected",
+        percent(control.treated),
+        donors.len(),
+        percent(control.synthetic)
+    );
+    if let Some(p_value) = p_value {
+        text += &format!(" (p = {p_value:.3})");
+    }
+    text + if doubt.is_some() { "; confidence is low." } else { "." }
+}
+
 pub async fn attribute(cx: Cx) -> Result<Response> {
     cx.kept(page(&cx)).await
 }
@@ -301,8 +321,10 @@ async fn page(cx: &Cx) -> Result<Response> {
             (Some(_), _) => "insufficient",
         },
         low_confidence: reason.is_some(),
+        interpretation: interpretation(&world::name(&country), compared.as_ref(), p_value, reason.as_deref()),
         low_confidence_reason: reason,
         honest_caveats: caveats(compared.as_ref()),
+        generated_at: cx.now().to_string(),
         license: licence::effective(match compared.as_ref().map(|compared| compared.counted) {
             Some(false) => licenses.iter().map(String::as_str).chain(events).collect::<Vec<&str>>(),
             _ => [Source::OoniCounts.licence_under(settings)].into_iter().chain(events).collect(),

@@ -23,6 +23,7 @@ mod tests;
 
 use crate::actor::{Entry, query};
 use crate::forecast::Candidates;
+use crate::forecast::batch::BatchRequest;
 use crate::http::{Param, Route, handler};
 
 pub const ENTRIES: &[Entry] = &[query::<series::Shares>(), query::<series::Donors>(), query::<Candidates>()];
@@ -32,8 +33,8 @@ pub const ROUTES: &[Route] = &[
         "The risk that a shutdown begins in a country, with its interval, reasons, evidence and a similar incident.",
     ),
     Route::post("/v1/sentinel/current_risk/batch", handler!(risk::batch))
-        .accepts::<risk::BatchRequest>()
-        .returns::<risk::BatchBody>()
+        .accepts::<BatchRequest>()
+        .returns::<risk::BatchBody<'static>>()
         .summary("The same of up to 50 countries."),
     Route::get("/v1/sentinel/global_heatmap", handler!(risk::heatmap))
         .params(&[Param::optional("min_risk", "Only countries with at least this risk, 0 to 1; default 0.")])

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::served::THRESHOLD;
+use crate::analytics::tabular;
 use crate::country::round;
 use crate::country::routes::input;
 use crate::forecast::{Candidate, Candidates, Reviewed};
@@ -27,6 +28,9 @@ const NEAR: f64 = 0.15;
 /// Factors from which on they are given as a reason. Our choice.
 const HIGH_VOLUME: f64 = 0.75;
 const RECENT_DRIFT: f64 = 0.5;
+
+/// Seconds for which a reader may take the queue for fresh (spec intelligence 10.8).
+const MAX_AGE: u32 = 900;
 
 const FEEDBACK: &str = "/v1/sentinel/report_miss";
 
@@ -198,7 +202,8 @@ fn note(known: &Reviewed) -> String {
 }
 
 pub async fn queue(cx: Cx) -> Result<Response> {
-    cx.kept(page(&cx)).await
+    let page = cx.kept(page(&cx)).await?;
+    cx.tagged(page, MAX_AGE)
 }
 
 async fn page(cx: &Cx) -> Result<Response> {
@@ -218,7 +223,7 @@ async fn page(cx: &Cx) -> Result<Response> {
     let items = ranked(&known, rank, limit as usize);
     Response::json(&QueueBody {
         schema: "svc-active-learning-queue/v2",
-        generated_at: cx.now().to_string(),
+        generated_at: tabular::generated(cx, None).to_string(),
         count: items.len(),
         limit,
         max_age_days,

@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::served::{self, Feature, THRESHOLD, Week, ask};
 use crate::country::round;
 use crate::country::routes::input;
-use crate::http::{Cx, Response};
+use crate::forecast::batch::{self, Asked, BatchError};
+use crate::http::{Body, Cx, Response};
 use crate::outlook::word;
 use crate::time::SECOND;
 use crate::{Error, Result, licence};
@@ -21,8 +23,6 @@ const BANDS: [(f64, &str); 4] = [(0.5, "high"), (0.25, "elevated"), (0.05, "elev
 const TOP: usize = 3;
 /// Pieces of evidence that are linked.
 const LINKS: usize = 5;
-/// Most countries of a batch.
-const MOST: usize = 50;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SummaryBody {
@@ -250,31 +250,23 @@ async fn risk(cx: &Cx, code: &str) -> Result<RiskBody> {
     })
 }
 
+/// The rendered risk of a country.
+async fn rendered(cx: &Cx, code: &str) -> Result<Response> {
+    let name = format!("/v1/sentinel/current_risk/{code}?");
+    cx.kept_as(&name, async { Response::json(&Box::pin(risk(cx, code)).await?) }).await
+}
+
 pub async fn current(cx: Cx) -> Result<Response> {
-    let page = async {
-        let country = input::path_country(&cx, "country")?;
-        Response::json(&Box::pin(risk(&cx, country.code)).await?)
-    };
-    cx.kept(page).await
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct BatchRequest {
-    /// ISO 3166-1 alpha-2, up to 50.
-    countries: Option<Vec<String>>,
+    let country = input::path_country(&cx, "country")?;
+    rendered(&cx, country.code).await
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct DataBody {
-    countries: Vec<RiskBody>,
-    errors: Vec<ErrorBody>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct ErrorBody {
-    country: String,
-    error: &'static str,
-    message: String,
+struct DataBody<'a> {
+    /// Each country once, in the order in which they are asked for.
+    #[schemars(with = "Vec<RiskBody>")]
+    countries: Vec<&'a RawValue>,
+    errors: &'a [BatchError],
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -284,17 +276,38 @@ struct NextBody {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct BatchBody {
+pub struct BatchBody<'a> {
     schema: &'static str,
-    data: DataBody,
+    data: DataBody<'a>,
     /// What to ask next.
     next_tools: Vec<NextBody>,
 }
 
+/// What a hint rests on, of a rendered risk.
+#[derive(Debug, Deserialize)]
+struct Told {
+    country: String,
+    honest_forecast: ToldForecast,
+    trust: ToldTrust,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToldForecast {
+    probability: f64,
+    risk_band: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct ToldTrust {
+    conformal_coverage: Option<f64>,
+}
+
 /// What a reader of these answers may want to know next.
-fn next(countries: &[RiskBody]) -> Vec<NextBody> {
+fn next(countries: &[&RawValue]) -> Result<Vec<NextBody>> {
+    let told = countries.iter().map(|risk| serde_json::from_str(risk.get()).map_err(Error::internal));
+    let told: Vec<Told> = told.collect::<Result<_>>()?;
     let mut next = Vec::new();
-    let elevated = countries.iter().filter(|of| of.honest_forecast.probability >= 0.25);
+    let elevated = told.iter().filter(|of| of.honest_forecast.probability >= 0.25);
     next.extend(elevated.take(3).map(|of| NextBody {
         tool: "attribute",
         reason: format!(
@@ -302,40 +315,31 @@ fn next(countries: &[RiskBody]) -> Vec<NextBody> {
             of.country, of.honest_forecast.risk_band
         ),
     }));
-    if countries.iter().any(|of| of.trust.conformal_coverage.is_none()) {
+    if told.iter().any(|of| of.trust.conformal_coverage.is_none()) {
         next.push(NextBody {
             tool: "accuracy",
             reason: "No coverage is measured yet: see how many forecasts are over.".to_owned(),
         });
     }
-    next
+    Ok(next)
 }
 
 pub async fn batch(cx: Cx) -> Result<Response> {
-    let request: BatchRequest = cx.json()?;
-    let asked = request.countries.filter(|asked| !asked.is_empty());
-    let asked = asked.ok_or_else(|| Error::bad_request("`countries` must name at least one."))?;
-    if asked.len() > MOST {
-        return Err(Error::bad_request(format!("`countries` takes at most {MOST}.")));
-    }
-    let (mut countries, mut errors, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for text in asked {
-        let known = input::country(&text).and_then(|country| {
-            country.map_err(|code| Error::not_found(format!("{code} is not an ISO 3166-1 country code.")))
-        });
-        match known {
-            Ok(country) if seen.insert(country.code) => countries.push(Box::pin(risk(&cx, country.code)).await?),
-            Ok(_) => {}
-            Err(error) => errors.push(ErrorBody {
-                country: text,
-                error: error.code.as_str(),
-                message: error.into_details().message.into_owned(),
-            }),
+    let asked = Asked::read(&cx)?;
+    let made = async {
+        let mut pages = Vec::new();
+        for country in &asked.countries {
+            match Box::pin(rendered(&cx, country.code)).await?.body {
+                Body::Bytes(page) => pages.push(page),
+                Body::Stream(_) => return Err(Error::internal("a risk is a stream")),
+            }
         }
-    }
-    let next_tools = next(&countries);
-    let data = DataBody { countries, errors };
-    Response::uncached(&BatchBody { schema: "svc-sentinel-current-risk-batch/v1", data, next_tools })
+        let countries = batch::parts(&pages)?;
+        let (next_tools, errors) = (next(&countries)?, asked.errors.as_slice());
+        let data = DataBody { countries, errors };
+        Response::json(&BatchBody { schema: "svc-sentinel-current-risk-batch/v1", data, next_tools })
+    };
+    asked.answer(&cx, made).await
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

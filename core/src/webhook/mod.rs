@@ -40,11 +40,11 @@ pub use send::{Job, Next, PURPOSE, SECRET, attempt, owner, post, unsealed};
 pub const SCHEDULE: [i64; 5] = [2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE, 32 * MINUTE];
 /// For a whole exchange with a receiver.
 pub const TIMEOUT: Duration = Duration::from_secs(15);
-/// How long an attempt may take from the moment it was taken up, in microseconds: it may wait for its turn, then for a place
-/// among the requests under way, [`LATEST`] each, takes [`TIMEOUT`], and time to record what came of it.
+/// How long an attempt may take from the moment it was taken up, in microseconds: it may wait for its turn, [`LATEST`], then
+/// 10 s for a place among the requests under way, takes [`TIMEOUT`], and time to record what came of it.
 pub(crate) const LEASE: i64 = MINUTE;
 /// How long after it was taken up an attempt may begin, in microseconds.
-pub(crate) const LATEST: i64 = 20 * SECOND;
+pub const LATEST: i64 = 30 * SECOND;
 /// Most deliveries of one webhook that wait.
 pub const MAX_WAITING: u32 = 10_000;
 /// Most webhooks of one actor; our choice. Each costs every event a few rows.

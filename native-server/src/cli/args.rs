@@ -96,7 +96,7 @@ pub enum Command {
     /// Compute verdicts again.
     #[command(subcommand)]
     Verdicts(VerdictsCommand),
-    /// Do to the credit ledger what operators do, with a key that signs for it.
+    /// Check the credit ledger, and do to it what operators do, with a key that signs for it.
     #[command(subcommand)]
     Ledger(LedgerCommand),
     /// List, make and change incidents. Each change is kept with the reason.

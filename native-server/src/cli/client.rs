@@ -78,9 +78,14 @@ impl Client {
     /// Prepares for requests that need no operator key.
     pub fn open_public(common: &Common) -> Result<Client, String> {
         match &common.to {
-            Some(url) => Ok(Client::at(address(url)?, String::new())),
+            Some(url) => Client::public(url),
             None => Client::here(common, false, false),
         }
+    }
+
+    /// Asks the server at `url` what anybody may.
+    pub fn public(url: &str) -> Result<Client, String> {
+        Ok(Client::at(address(url)?, String::new()))
     }
 
     fn here(common: &Common, create: bool, closed: bool) -> Result<Client, String> {
@@ -239,7 +244,10 @@ impl Client {
     fn remote(&self, method: Method, path: &str, body: Bytes) -> Result<http::Response<ureq::Body>, String> {
         let Place::There { base, agent } = &self.place else { return Err("no server was named".to_owned()) };
         let request = http::Request::builder().method(method).uri(format!("{base}{path}"));
-        let request = request.header("x-admin-key", &self.admin_key);
+        let request = match self.admin_key.as_str() {
+            "" => request,
+            key => request.header("x-admin-key", key),
+        };
         let sent = match body.is_empty() {
             true => request.body(()).map_err(|error| error.to_string()).map(|request| agent.run(request)),
             false => request.body(&body[..]).map_err(|error| error.to_string()).map(|request| agent.run(request)),

@@ -10,8 +10,12 @@ use std::time::{Duration, Instant};
 
 use heliograph_core::starter::signatures::{self, Location, PatternType, Signature};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme, StreamOwned};
+use rustls::{
+    ClientConfig, ClientConnection, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme, StreamOwned,
+    WantsVerifier,
+};
 use serde_json::{Value, json};
 
 use super::dns::{self, DnsFailure};
@@ -160,6 +164,16 @@ impl Page {
     }
 }
 
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn builder() -> ConfigBuilder<ClientConfig, WantsVerifier> {
+    // The versions that the provider has are right by construction.
+    let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(rustls::DEFAULT_VERSIONS);
+    builder.unwrap_or_else(|_| ClientConfig::builder())
+}
+
 /// Measures sites.
 pub struct Measurer {
     /// The resolver that the users of this network have.
@@ -175,16 +189,14 @@ pub struct Measurer {
 impl Measurer {
     /// Certificates are checked against these roots.
     pub fn new(local: SocketAddr, public: SocketAddr, limit: Duration, roots: RootCertStore) -> Measurer {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = || {
-            let builder = ClientConfig::builder_with_provider(provider.clone());
-            // The versions that the provider has are right by construction.
-            builder.with_protocol_versions(rustls::DEFAULT_VERSIONS).unwrap_or_else(|_| ClientConfig::builder())
-        };
-        let trusting = builder().with_root_certificates(roots).with_no_client_auth();
-        let any = Arc::new(AnyCertificate(provider.clone()));
+        let any = Arc::new(AnyCertificate(provider()));
         let careless = builder().dangerous().with_custom_certificate_verifier(any).with_no_client_auth();
-        Measurer { local, public, limit, trusting: Arc::new(trusting), careless: Arc::new(careless) }
+        Measurer { local, public, limit, trusting: Measurer::trusting(roots), careless: Arc::new(careless) }
+    }
+
+    /// A client of TLS that takes certificates of these roots.
+    pub fn trusting(roots: RootCertStore) -> Arc<ClientConfig> {
+        Arc::new(builder().with_root_certificates(roots).with_no_client_auth())
     }
 
     /// The certificate authorities that browsers trust.
@@ -411,7 +423,7 @@ fn parse(bytes: &[u8]) -> Option<Page> {
 /// Takes any certificate. Only used where the certificate says nothing: to see whether another name gets through, and to
 /// read the block page that a redirect leads to.
 #[derive(Debug)]
-struct AnyCertificate(Arc<rustls::crypto::CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(

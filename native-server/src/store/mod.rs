@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use heliograph_core::actor::{ActorId, Kind};
 use heliograph_core::documents::Document;
-use heliograph_core::kv::Range;
+use heliograph_core::kv::{Range, Room};
 use heliograph_core::{Error, Result, Timestamp, actor};
 use redb::backends::FileBackend;
 use redb::{
@@ -123,7 +123,7 @@ impl Store {
         self.read(|snapshot| {
             let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
             let prefix = prefix(actor);
-            body(&Rows::new(&table, &prefix))
+            body(&Rows::new(&table, &prefix).of_file(self.path()))
         })
     }
 
@@ -208,6 +208,35 @@ pub fn actors_of(
         }
         Ok(found)
     })
+}
+
+/// What a file takes of its disk, and what is free there. Space inside the file that was written once and is free again
+/// counts as taken: the disk does not get it back.
+fn room(file: &Path) -> Option<Room> {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some(Room { used: on_disk(&metadata), free: free(file) })
+}
+
+/// The file grows in large steps before they are written, so its length says more than it takes.
+#[cfg(unix)]
+fn on_disk(metadata: &std::fs::Metadata) -> u64 {
+    metadata.len().min(std::os::unix::fs::MetadataExt::blocks(metadata).saturating_mul(512))
+}
+
+#[cfg(not(unix))]
+fn on_disk(metadata: &std::fs::Metadata) -> u64 {
+    metadata.len()
+}
+
+#[cfg(unix)]
+fn free(file: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(file).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free(_file: &Path) -> Option<u64> {
+    None
 }
 
 /// The `rows` table in a snapshot.

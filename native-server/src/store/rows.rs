@@ -2,9 +2,10 @@
 
 use std::iter::Peekable;
 use std::ops::Bound;
+use std::path::Path;
 
 use heliograph_core::actor::{ActorId, Kind};
-use heliograph_core::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, StoreError};
+use heliograph_core::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, Room, StoreError};
 use redb::{CursorError, ReadableTable, StorageError};
 
 /// The bytes before every key of an actor: a byte for its kind, and its name in the key codec of the core, whose end mark
@@ -56,11 +57,18 @@ pub(crate) fn fault(error: StorageError) -> StoreError {
 pub struct Rows<'a, T> {
     table: &'a T,
     prefix: &'a [u8],
+    /// The file they are in, for [`Read::room`].
+    file: Option<&'a Path>,
 }
 
 impl<'a, T: ReadableTable<&'static [u8], &'static [u8]>> Rows<'a, T> {
     pub fn new(table: &'a T, prefix: &'a [u8]) -> Self {
-        Rows { table, prefix }
+        Rows { table, prefix, file: None }
+    }
+
+    /// The same rows, with the file they are in.
+    pub fn of_file(self, file: &'a Path) -> Self {
+        Rows { file: Some(file), ..self }
     }
 
     fn full(&self, key: &[u8]) -> Vec<u8> {
@@ -102,6 +110,10 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
             Direction::Ascending => rows.take(limit).map(|row| self.pair(row)).collect(),
             Direction::Descending => rows.rev().take(limit).map(|row| self.pair(row)).collect(),
         }
+    }
+
+    fn room(&self) -> Option<Room> {
+        self.file.and_then(super::room)
     }
 }
 

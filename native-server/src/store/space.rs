@@ -65,6 +65,7 @@ mod tests {
     use crate::store::Options;
     use heliograph_core::actor::Kind;
     use heliograph_core::kv::conformance;
+    use heliograph_core::ledger::model::{Model, walk_seeds};
 
     #[test]
     fn redb_rows_of_one_actor_conform() {
@@ -83,6 +84,23 @@ mod tests {
                 neighbour.apply(batch).unwrap();
             }
             ActorSpace::new(store, ActorId::new(Kind::Agent, "aa"))
+        });
+    }
+
+    /// The random walk of the ledger, on a file that is closed and opened again at every crash.
+    #[test]
+    fn ruling_31_money_is_conserved_in_a_file_that_is_reopened_at_every_crash() {
+        let folder = crate::testing::folder("ledger");
+        walk_seeds(0..2, 1_500, Model::ALL, |seed| {
+            let path = folder.path().join(format!("{seed}.redb"));
+            let open = move || {
+                let store = Arc::new(Store::open(Options::new(path.clone())).unwrap());
+                ActorSpace::new(store, ActorId::sole(Kind::Ledger))
+            };
+            Model::new(seed, open(), move |space| {
+                drop(space);
+                open()
+            })
         });
     }
 }

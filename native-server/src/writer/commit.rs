@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::time::Instant;
 
 use heliograph_core::actor::host::{self, Due, Outcome, Space, Work};
@@ -96,6 +97,7 @@ pub(super) struct Commit<'t> {
     documents: Table<'t, &'static str, &'static [u8]>,
     transaction: &'t WriteTransaction,
     settings: &'t Settings,
+    file: &'t Path,
     seeds: &'t mut Seeds,
     record: bool,
     /// When actors touched here have work next.
@@ -108,7 +110,7 @@ pub(super) struct Commit<'t> {
 impl<'t> Commit<'t> {
     pub(super) fn open(
         transaction: &'t WriteTransaction,
-        settings: &'t Settings,
+        (settings, file): (&'t Settings, &'t Path),
         seeds: &'t mut Seeds,
         record: bool,
     ) -> Result<Self, Fault> {
@@ -119,6 +121,7 @@ impl<'t> Commit<'t> {
             documents: transaction.open_table(DOCUMENTS)?,
             transaction,
             settings,
+            file,
             seeds,
             record,
             dues: HashMap::new(),
@@ -164,7 +167,7 @@ impl<'t> Commit<'t> {
         let prefix = prefix(actor);
         let seed = self.seeds.next()?;
         let outcome = {
-            let rows = Rows::new(&self.rows, &prefix);
+            let rows = Rows::new(&self.rows, &prefix).of_file(self.file);
             let space = Space { actor, rows: &rows, now: clock::now(), seed, settings: self.settings };
             catch_unwind(AssertUnwindSafe(|| step(&space)))
         };

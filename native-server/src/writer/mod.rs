@@ -4,10 +4,15 @@
 //! durably, then answers all. Due work of the actors themselves (timers, outbox, documents) is bulk work, found in the
 //! timers table: nothing about it lives in memory only, so a kill at any instant loses nothing.
 //!
+//! While clients are served, work that follows by itself (due work, and what came of deliveries) takes no longer in a commit
+//! than the rest of it, and rests afterwards for as long as it took ([`pace`]): a fan-out to ten thousand receivers then
+//! costs who sends a message no more than a commit twice as long.
+//!
 //! After a failed write or sync redb answers nothing reliably any more, so the thread refuses its batch, drops the
 //! database, opens the file again, and takes up writing only after a probe commit (ruling foundation-relay 9).
 
 mod commit;
+mod pace;
 mod queue;
 
 use std::collections::{HashMap, VecDeque};
@@ -20,13 +25,15 @@ use heliograph_core::actor::{ActorId, Call, Kind, Operation};
 use heliograph_core::agent::reseal::Reseal;
 use heliograph_core::documents::Document;
 use heliograph_core::settings::Settings;
+use heliograph_core::webhook::Record;
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::clock;
 use crate::store::{Changed, Frozen, Store};
 use commit::{Answer, Commit, Done, Fault};
-use queue::{Job, Queues};
+use pace::Pace;
+use queue::{Job, Queues, Rank};
 
 /// Most interactive operations in one commit.
 const MAX_OPERATIONS: usize = 1_024;
@@ -34,7 +41,7 @@ const MAX_OPERATIONS: usize = 1_024;
 const MAX_BYTES: usize = 8 << 20;
 /// Longest that interactive operations of one commit run.
 const MAX_TIME: Duration = Duration::from_millis(50);
-/// Longest that bulk work of one commit runs (ruling foundation-relay 19).
+/// Longest that bulk work of one commit runs (ruling foundation-relay 19), and what follows by itself.
 const BULK_TIME: Duration = Duration::from_millis(5);
 /// The same where nobody waits: what a commit costs beside its work is paid less often.
 const BULK_TIME_ALONE: Duration = Duration::from_millis(200);
@@ -86,6 +93,7 @@ impl Writer {
             next_due: Some(Timestamp::MIN),
             penalties: HashMap::new(),
             seeds: commit::Seeds::default(),
+            pace: Pace::default(),
         };
         let handle = std::thread::Builder::new().name("writer".into()).spawn(move || thread.run())?;
         Ok((Writer { queues: queues.clone(), changed }, WriterThread { queues, handle: Some(handle) }))
@@ -93,23 +101,23 @@ impl Writer {
 
     /// Runs an operation; durable when this returns.
     pub async fn call(&self, call: Call) -> Result<Vec<u8>> {
-        let bulk = is_bulk(&call);
+        let rank = rank(&call);
         let (reply, answer) = oneshot::channel();
-        self.queues.push(Job::Perform { call, reply }, bulk);
+        self.queues.push(Job::Perform { call, reply }, rank);
         answer.await.unwrap_or_else(|_| Err(undecided()))
     }
 
     /// Commits one row durably.
     pub async fn probe(&self) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        self.queues.push(Job::Probe(reply), false);
+        self.queues.push(Job::Probe(reply), Rank::Interactive);
         answer.await.unwrap_or_else(|_| Err(undecided()))
     }
 
     /// A snapshot taken between two commits, with the keys changed since the last call.
     pub async fn freeze(&self) -> Result<Frozen> {
         let (reply, answer) = oneshot::channel();
-        self.queues.push(Job::Freeze(reply), false);
+        self.queues.push(Job::Freeze(reply), Rank::Interactive);
         answer.await.unwrap_or_else(|_| Err(undecided()))
     }
 
@@ -140,11 +148,15 @@ impl Drop for WriterThread {
     }
 }
 
-/// Folding measurements and re-sealing are bulk work; everything that a person or an agent waits for is not.
-fn is_bulk(call: &Call) -> bool {
-    matches!(call.actor.kind, Kind::Country | Kind::World | Kind::Reference)
-        || (matches!(call.actor.kind, Kind::Agent | Kind::Channel | Kind::Relay | Kind::Account)
-            && call.name == Reseal::NAME)
+/// Folding measurements and re-sealing are bulk work, and what came of a delivery follows by itself; everything that a
+/// person or an agent waits for is neither.
+fn rank(call: &Call) -> Rank {
+    match call.actor.kind {
+        Kind::Country | Kind::World | Kind::Reference => Rank::Bulk,
+        Kind::Agent | Kind::Channel | Kind::Relay | Kind::Account if call.name == Reseal::NAME => Rank::Bulk,
+        Kind::Agent | Kind::Account if call.name == Record::NAME => Rank::Follows,
+        _ => Rank::Interactive,
+    }
 }
 
 /// The writer dropped a job in a fault: it may or may not have become durable.
@@ -164,13 +176,19 @@ struct Thread {
     /// Actors whose due work failed without putting itself off: failures in a row, and not before when.
     penalties: HashMap<ActorId, (u32, Timestamp)>,
     seeds: commit::Seeds,
+    pace: Pace,
 }
 
 impl Thread {
     fn run(mut self) {
         loop {
-            let timeout = self.next_due.map(|due| clock::now().until(due));
-            let next = self.queues.next(MAX_OPERATIONS, timeout);
+            let rest = self.pace.rest(Instant::now());
+            // At the end of a rest all is looked at again: what came meanwhile woke nobody.
+            let timeout = match rest.is_zero() {
+                true => self.next_due.map(|due| clock::now().until(due)),
+                false => Some(rest),
+            };
+            let next = self.queues.next(MAX_OPERATIONS, timeout, !rest.is_zero());
             if next.finished {
                 return;
             }
@@ -221,31 +239,26 @@ impl Thread {
 
     fn transact(&mut self, jobs: &mut VecDeque<Job>, answers: &mut Vec<Answer>) -> Result<Done, Fault> {
         let transaction = self.store.begin_write().map_err(|error| Fault(error.to_string()))?;
-        let mut commit = Commit::open(&transaction, &self.settings, &mut self.seeds, self.changed.is_recording())?;
+        let mut commit = {
+            let given = (&*self.settings, self.store.path());
+            Commit::open(&transaction, given, &mut self.seeds, self.changed.is_recording())?
+        };
         let started = Instant::now();
+        let served = !jobs.is_empty();
         while let Some(job) = jobs.pop_front() {
             commit.job(job, answers)?;
             if commit.bytes() > MAX_BYTES || started.elapsed() > MAX_TIME {
                 break;
             }
         }
-        let until = Instant::now() + if self.alone { BULK_TIME_ALONE } else { BULK_TIME };
-        let mut more = true;
-        while more && Instant::now() < until {
-            let job = self.queues.pop_bulk();
-            // Due work and bulk jobs take turns, so that neither starves the other. A command alone ends with its last
-            // job: until then its chunks would only make the same due work again and again.
-            let worked = (job.is_none() || !self.alone)
-                && commit.due_work(&mut self.penalties, until.min(Instant::now() + BULK_TIME))?;
-            more = worked || job.is_some();
-            if let Some(job) = job {
-                commit.job(job, answers)?;
-            }
-        }
+        let followed = gaps(&mut commit, &self.queues, &mut self.penalties, answers, &self.pace, self.alone)?;
         let (done, written) = commit.finish(&self.penalties)?;
         match written {
             true => transaction.commit().map_err(|error| Fault(error.to_string()))?,
             false => transaction.abort().map_err(|error| Fault(error.to_string()))?,
+        }
+        if written {
+            self.pace.committed(started, Instant::now(), served, followed);
         }
         Ok(done)
     }
@@ -298,10 +311,42 @@ impl Thread {
             if left.is_zero() {
                 return false;
             }
-            let next = self.queues.next(0, Some(left));
+            let next = self.queues.next(0, Some(left), false);
             debug_assert!(next.interactive.is_empty());
         }
     }
+}
+
+/// Fills a commit with what nobody waits for, or who waits for it does so for much else: bulk jobs, and what follows by itself
+/// unless that rests. Whether any of the latter was done.
+fn gaps(
+    commit: &mut Commit<'_>,
+    queues: &Queues,
+    penalties: &mut HashMap<ActorId, (u32, Timestamp)>,
+    answers: &mut Vec<Answer>,
+    pace: &Pace,
+    alone: bool,
+) -> Result<bool, Fault> {
+    let began = Instant::now();
+    let until = began + if alone { BULK_TIME_ALONE } else { BULK_TIME };
+    let rests = !pace.rest(began).is_zero() && !queues.is_closing();
+    let follow_until = if alone { until } else { began + pace.slice(began) };
+    let (mut followed, mut more) = (false, true);
+    while more && Instant::now() < until {
+        let bulk = queues.pop_bulk();
+        more = bulk.is_some();
+        // Due work and jobs take turns, so that neither starves the other. A command alone ends with its last job: until
+        // then its chunks would only make the same due work again and again.
+        let now = Instant::now();
+        if !rests && now < follow_until && (bulk.is_none() || !alone) {
+            let job = queues.pop_follows();
+            let worked = commit.due_work(penalties, follow_until.min(now + BULK_TIME))?;
+            (more, followed) = (more || worked || job.is_some(), followed || worked || job.is_some());
+            job.map_or(Ok(()), |job| commit.job(job, answers))?;
+        }
+        bulk.map_or(Ok(()), |job| commit.job(job, answers))?;
+    }
+    Ok(followed)
 }
 
 fn longer(pause: Duration) -> Duration {

@@ -1,4 +1,5 @@
-//! Two queues to the writer: interactive work first, bulk work in the gaps (ruling foundation-relay 19).
+//! Three queues to the writer: interactive work first, bulk work in the gaps (ruling foundation-relay 19), and what follows by
+//! itself when neither is held up by it.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,6 +34,17 @@ impl Job {
     }
 }
 
+/// Who waits for a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// A person or an agent.
+    Interactive,
+    /// An import, or the like: a piece of much work.
+    Bulk,
+    /// Nobody: it follows from something that was answered already.
+    Follows,
+}
+
 /// Most jobs that wait in one queue; further ones are refused with 503 rather than answered after their callers gave up.
 const CAPACITY: usize = 20_000;
 
@@ -40,6 +52,7 @@ const CAPACITY: usize = 20_000;
 struct Waiting {
     interactive: VecDeque<Job>,
     bulk: VecDeque<Job>,
+    follows: VecDeque<Job>,
     closing: bool,
 }
 
@@ -54,10 +67,14 @@ impl Queues {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn push(&self, job: Job, bulk: bool) {
+    pub(super) fn push(&self, job: Job, rank: Rank) {
         let mut waiting = self.lock();
         let closing = waiting.closing;
-        let queue = if bulk { &mut waiting.bulk } else { &mut waiting.interactive };
+        let queue = match rank {
+            Rank::Interactive => &mut waiting.interactive,
+            Rank::Bulk => &mut waiting.bulk,
+            Rank::Follows => &mut waiting.follows,
+        };
         if closing || queue.len() >= CAPACITY {
             drop(waiting);
             let cause = if closing { "the server is stopping" } else { "the writer's queue is full" };
@@ -68,10 +85,13 @@ impl Queues {
         self.arrived.notify_one();
     }
 
-    /// Waits until there is work, the time is up, or the server stops. Takes at most `limit` interactive jobs.
-    pub(super) fn next(&self, limit: usize, timeout: Option<Duration>) -> Next {
-        let idle =
-            |waiting: &mut Waiting| waiting.interactive.is_empty() && waiting.bulk.is_empty() && !waiting.closing;
+    /// Waits until there is work, the time is up, or the server stops. Takes at most `limit` interactive jobs. While the
+    /// writer is `resting`, work that follows by itself is none.
+    pub(super) fn next(&self, limit: usize, timeout: Option<Duration>, resting: bool) -> Next {
+        let idle = |waiting: &mut Waiting| {
+            let follows = resting || waiting.follows.is_empty();
+            waiting.interactive.is_empty() && waiting.bulk.is_empty() && follows && !waiting.closing
+        };
         let waiting = self.lock();
         let mut waiting = match timeout {
             Some(timeout) => {
@@ -81,8 +101,8 @@ impl Queues {
         };
         let taken = limit.min(waiting.interactive.len());
         let interactive: VecDeque<Job> = waiting.interactive.drain(..taken).collect();
-        let finished = waiting.closing && interactive.is_empty() && waiting.bulk.is_empty();
-        Next { interactive, finished }
+        let empty = interactive.is_empty() && waiting.bulk.is_empty() && waiting.follows.is_empty();
+        Next { interactive, finished: waiting.closing && empty }
     }
 
     /// Puts jobs that found no room in a commit back in front.
@@ -97,11 +117,15 @@ impl Queues {
         self.lock().bulk.pop_front()
     }
 
+    pub(super) fn pop_follows(&self) -> Option<Job> {
+        self.lock().follows.pop_front()
+    }
+
     /// Takes everything that waits.
     pub(super) fn drain(&self) -> Vec<Job> {
         let mut waiting = self.lock();
-        let interactive = std::mem::take(&mut waiting.interactive);
-        interactive.into_iter().chain(std::mem::take(&mut waiting.bulk)).collect()
+        let Waiting { interactive, bulk, follows, .. } = &mut *waiting;
+        interactive.drain(..).chain(bulk.drain(..)).chain(follows.drain(..)).collect()
     }
 
     pub(super) fn close(&self) {

@@ -2,7 +2,7 @@
 //! what the outcome names (move messages, wake streams, store a document).
 
 use super::registry::{self, Run};
-use super::{ActorId, Call, Delivery, Receipt, Turn, View, outbox, rows, schema, timers};
+use super::{ActorId, Call, Delivery, Kind, Receipt, Turn, View, outbox, rows, schema, timers};
 use crate::documents::{self, Document};
 use crate::kv::{Batch, Read};
 use crate::settings::Settings;
@@ -10,6 +10,9 @@ use crate::{Error, Result, Timestamp};
 
 /// Most rows one operation may change (ruling foundation-relay 19).
 pub const MAX_ROWS: usize = 1_000;
+
+/// The same for the ledger, whose batches pay up to 1,000 wallets at once.
+pub const MAX_LEDGER_ROWS: usize = 4_000;
 
 /// Rows of the machinery itself, on top of [`MAX_ROWS`].
 const MACHINERY_ROWS: usize = 64;
@@ -226,7 +229,8 @@ fn run_as<T>(space: &Space<'_>, mode: Mode, body: impl FnOnce(&mut Turn<'_>) -> 
         Err(error) => return Outcome::failed(error),
     };
     let (batch, wake, outgoing) = turn.finish();
-    if batch.len() > MAX_ROWS + MACHINERY_ROWS {
+    let most = if space.actor.kind == Kind::Ledger { MAX_LEDGER_ROWS } else { MAX_ROWS };
+    if batch.len() > most + MACHINERY_ROWS {
         return Outcome::failed(Error::internal(format!("an operation changed {} rows", batch.len())));
     }
     Outcome { reply: Ok(value), batch, wake, outgoing, due }

@@ -45,7 +45,7 @@ struct Scene {
 
 impl Scene {
     /// `answer` gives the status for the attempt of that number, from 0; `None` is no answer.
-    fn new(answer: impl Fn(usize) -> Option<u16> + Send + 'static) -> Scene {
+    fn new(answer: impl Fn(usize) -> Option<u16> + Send + Sync + 'static) -> Scene {
         let world = World::patient();
         let (ada, bob) = (world.server_agent("Ada"), world.server_agent("Bob"));
         let hook = world.post("/v1/agent/webhooks", &bob.key, json!({ "webhook_url": URL })).expect(201);

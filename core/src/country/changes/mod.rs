@@ -23,12 +23,13 @@ pub use blocks::SetFailing;
 pub use silences::SetElsewhere;
 pub(crate) use silences::networks_heard;
 pub(super) use silences::{forget, heard, heard_from, heard_until};
+pub(super) use tables::Days;
 #[cfg(test)]
 pub(super) use tables::FOUND as FOUND_ROWS;
 
 use serde::{Deserialize, Serialize};
 
-use self::tables::{BLOCKS, CONTROL, DIRTY, Days, FOUND, SUBJECTS, WORK, Work};
+use self::tables::{BLOCKS, CONTROL, DIRTY, FOUND, SUBJECTS, WORK, Work};
 use super::subject::{Role, Subject};
 use super::tables::TARGETS;
 use crate::actor::{Kind, Operation, Turn};

@@ -15,9 +15,14 @@ pub fn country(text: &str) -> Result<Result<&'static Country, String>> {
     Ok(Country::by_code(text).ok_or_else(|| text.to_ascii_uppercase()))
 }
 
+/// A country that must be one: 404 where a code is not assigned.
+pub fn known(text: &str) -> Result<&'static Country> {
+    country(text)?.map_err(|code| Error::not_found(format!("{code} is not an ISO 3166-1 country code.")))
+}
+
 /// A country in a path.
 pub fn path_country(cx: &Cx, name: &str) -> Result<&'static Country> {
-    country(cx.path(name)?)?.map_err(|code| Error::not_found(format!("{code} is not an ISO 3166-1 country code.")))
+    known(cx.path(name)?)
 }
 
 /// A required text member.

@@ -55,8 +55,8 @@ impl Server {
         Probe { id: text("nodeId"), token: text("nodeToken"), address, lies }
     }
 
-    /// The probe says of each site whether it is blocked, now; a liar says the opposite.
-    fn measures(&self, probe: &Probe, sites: &[(&str, bool)]) {
+    /// What the probe says of each site, now: whether it is blocked; a liar says the opposite.
+    fn submission(&self, probe: &Probe, sites: &[(&str, bool)]) -> Value {
         let now = self.0.now();
         let row = |(site, blocked): &(&str, bool)| {
             let says = *blocked != probe.lies;
@@ -66,16 +66,25 @@ impl Server {
                 "blockType": if says { json!("sni-filtering") } else { Value::Null }, "timestamp": now.to_string(),
             })
         };
-        let body = json!({
+        json!({
             "nodeId": probe.id, "nodeCountry": "NO", "nodeType": "community", "timestamp": now.to_string(),
             "submissionId": format!("{}{}", now.0, probe.id), "results": sites.iter().map(row).collect::<Vec<_>>(),
-        });
+        })
+    }
+
+    fn submit(&self, probe: &Probe, body: &Value) -> Value {
         let signature = hmac_sha256(probe.token.as_bytes(), body.to_string().as_bytes());
         let signature = format!("sha256={}", encode_hex(&signature));
         let bearer = format!("Bearer {}", probe.token);
         let headers = [("authorization", bearer.as_str()), ("x-svc-signature", signature.as_str())];
-        let (status, answer) = self.send("/v1/probe/results", probe.address, &headers, &body);
-        assert_eq!((status, &answer["accepted"]), (200, &json!(sites.len())), "{answer}");
+        let (status, answer) = self.send("/v1/probe/results", probe.address, &headers, body);
+        assert_eq!(status, 200, "{answer}");
+        answer
+    }
+
+    fn measures(&self, probe: &Probe, sites: &[(&str, bool)]) {
+        let answer = self.submit(probe, &self.submission(probe, sites));
+        assert_eq!(answer["accepted"], sites.len(), "{answer}");
     }
 
     fn vouch(&self, probe: &Probe, standing: &str) {
@@ -145,6 +154,25 @@ fn what_two_probes_agree_on_is_evidence_and_what_one_says_is_none() {
     server.vouch(&probes[1], "suspended");
     server.settle();
     assert_eq!(server.detect("NO", SITE, None)["status"], "unknown");
+}
+
+/// Issue: idempotent by submission id for 24 hours and more. Clients send from their cache for a day, and any answer but 200
+/// makes them send again.
+#[test]
+fn a_submission_that_comes_again_days_later_is_never_stored_twice() {
+    let server = Server::start();
+    let probe = server.probe(50, 1, false);
+    let body = server.submission(&probe, &[(SITE, true)]);
+    let counts = |answer: Value| ["accepted", "duplicates", "rejected"].map(|name| answer[name].as_u64().unwrap());
+    assert_eq!(counts(server.submit(&probe, &body)), [1, 0, 0]);
+    for hours in [0, 25, 40] {
+        server.hours(hours);
+        assert_eq!(counts(server.submit(&probe, &body)), [0, 1, 0], "{hours} hours later");
+    }
+    // What is no longer known is too old to be taken.
+    server.hours(24 * 4);
+    assert_eq!(counts(server.submit(&probe, &body)), [0, 0, 1]);
+    assert_eq!(server.ok(&format!("/v1/community/nodes/{}", probe.id))["node"]["total_probes"], 1);
 }
 
 /// Ruling intelligence 25: with 2 of 3 nodes on one network lying its answer is `unknown`, and the country unchanged.
@@ -240,6 +268,38 @@ fn one_place_cannot_speak_for_several_networks() {
     server.days_of(6, &all);
     let answer = server.detect("NO", SITE, None);
     assert!(answer["networksBlocked"].as_u64().unwrap() <= 1, "{answer}");
+}
+
+/// A probe that turns out to be a liar loses what it said elsewhere at once, though nobody measures that again: the stored
+/// verdict follows detection within minutes. Who claims it, and that it is forgotten, changes no verdict.
+#[test]
+fn what_a_probe_is_worth_now_decides_what_it_said_of_sites_that_nobody_measures_any_more() {
+    const OTHER: &str = "dw.com";
+    let server = Server::start();
+    let liars = [server.probe(50, 1, true), server.probe(50, 2, true)];
+    let of_other: Vec<(&Probe, &[(&str, bool)])> = liars.iter().map(|probe| (probe, &[(OTHER, false)][..])).collect();
+    server.days_of(6, &of_other);
+    let stored = || server.ok(&format!("/data/domain/{OTHER}"))["summary"]["blocked_in_countries"].clone();
+    let detected = || server.detect("NO", OTHER, None)["status"].clone();
+    assert_eq!((detected(), stored()), (json!("blocked"), json!(1)), "two known probes agree");
+
+    let claim = json!({ "nodeId": liars[0].id, "nodeToken": liars[0].token, "handle": "ada" });
+    assert_eq!(server.send("/v1/community/validate-token", liars[0].address, &[], &claim).0, 200);
+    server.settle();
+    assert_eq!((detected(), stored()), (json!("blocked"), json!(1)), "a name is no trust");
+
+    // Another source finds a third site open, of which one of them says the opposite.
+    server.days_of(1, &[(&liars[0], &[(SITE, false)])]);
+    server.open_elsewhere(SITE, "2026-01-07T00:00:00Z", 50..54);
+    let mut minutes = 0;
+    while detected() != "unknown" {
+        server.0.advance(Duration::from_secs(600));
+        minutes += 10;
+        assert!(minutes < 4 * 24 * 60, "{}", server.trust_of(&liars[0]));
+    }
+    assert!(server.trust_of(&liars[0]) < 0.5);
+    server.0.advance(Duration::from_secs(60));
+    assert_eq!(stored(), json!(0), "the stored verdict follows after {minutes} minutes");
 }
 
 /// Another source is as good as a second probe, and what contradicts it does not count.

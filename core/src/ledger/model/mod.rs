@@ -20,7 +20,7 @@ use super::hire::{HIRES, HireState};
 use super::keys::SetKey;
 use super::pay::GRANT;
 use super::receipt::{RECEIPTS, ReceiptState};
-use super::rows::{DUE, ESCROWS, EscrowState, Id, KEYS, KeyRow, Role, WALLETS, Wallet};
+use super::rows::{DUE, ESCROWS, EVENTS, EscrowState, Id, KEYS, KeyRow, Name, Role, WALLETS, Wallet};
 use super::submit::{Answer, Done, Submit};
 use super::sweep::{Sweep, Swept};
 use crate::Timestamp;
@@ -162,7 +162,7 @@ impl<S: Store + 'static> Model<S> {
                 step(self);
             }
             self.forget_old();
-            self.follow();
+            self.follow(None);
             self.check();
             self.steps += 1;
             if self.steps.is_multiple_of(AUDIT_EVERY) {
@@ -181,7 +181,7 @@ impl<S: Store + 'static> Model<S> {
             self.now = self.high.plus(8 * DAY);
             self.high = self.now;
             while self.sweep().more {}
-            self.follow();
+            self.follow(None);
             self.check();
         }
         self.audit();
@@ -251,14 +251,16 @@ impl<S: Store + 'static> Model<S> {
     fn send(&mut self, submit: &Submit) {
         let envelope = Envelope::read("svc", &submit.canonical).unwrap();
         let agent = |did: &str| self.agents.iter().position(|agent| agent.did == did).unwrap();
-        let (by, other) = (agent(envelope.signer()), envelope.other().map(agent));
+        let (by, other) = (agent(envelope.signer()), envelope.others().first().map(|other| agent(other)));
         let (answer, lost) = self.run_once(submit);
         match answer {
             Answer::Done(done) => {
                 assert!(submit.signer.row.version >= self.keys[by].heard, "a key that was replaced moved money");
                 assert_eq!(self.known(by), submit.signer.row, "under a key that is not the signer's");
                 self.done += 1;
-                self.follow_done(done, by, other);
+                // What was due came first.
+                self.follow(Some(by));
+                self.follow_done(done, by, other, &envelope);
             }
             Answer::Refused(reason, _) => *self.refused.entry(reason.as_str()).or_default() += 1,
             Answer::Reverify => {
@@ -276,26 +278,27 @@ impl<S: Store + 'static> Model<S> {
         }
         if lost {
             // Whoever heard nothing sends it again.
-            self.follow();
+            self.follow(None);
             self.send(submit);
         }
     }
 
     /// What was done, once each, whoever sent it how often.
-    fn follow_done(&mut self, done: Done, by: usize, other: Option<usize>) {
+    fn follow_done(&mut self, done: Done, by: usize, other: Option<usize>, envelope: &Envelope) {
         assert!(!self.frozen, "something was done in a freeze");
         match done {
             Done::Transfer(id, row) => {
                 assert!(self.settled.insert(id), "settled twice");
-                let Some(Content::Transfer(transfer)) =
-                    Envelope::read("svc", &row.signed.canonical).map(|envelope| envelope.content)
-                else {
-                    panic!("no transfer")
-                };
-                let amount = u64::try_from(transfer.amount).unwrap();
                 let to = other.unwrap();
-                self.leave(by, to, row.at, amount);
-                self.money[to].balance += amount;
+                self.pay(by, to, row.at, row.amount);
+            }
+            Done::Batch(settled) => {
+                assert!(self.settled.insert(settled.id), "settled twice");
+                let Content::Batch(batch) = &envelope.content else { panic!("no batch") };
+                for item in &batch.items {
+                    let to = self.agents.iter().position(|agent| agent.did == item.to).unwrap();
+                    self.pay(by, to, settled.at, item.amount);
+                }
             }
             Done::Escrow(stand) if stand.escrow.closed.is_none() => {
                 self.lock(stand.id, by, other.unwrap(), stand.escrow.amount, stand.escrow.opened);
@@ -311,6 +314,12 @@ impl<S: Store + 'static> Model<S> {
             Done::Listing(id, ..) if !self.listings.contains(&(id, by)) => self.listings.push((id, by)),
             Done::Escrow(_) | Done::Receipt(..) | Done::Listing(..) => {}
         }
+    }
+
+    fn pay(&mut self, from: usize, to: usize, at: Timestamp, amount: i64) {
+        let amount = u64::try_from(amount).unwrap();
+        self.leave(from, to, at, amount);
+        self.money[to].balance += amount;
     }
 
     fn lock(&mut self, id: Id, from: usize, to: usize, amount: u64, at: Timestamp) {
@@ -358,10 +367,11 @@ impl<S: Store + 'static> Model<S> {
         WALLETS.get(self.store(), &(self.name(agent),)).unwrap()
     }
 
-    /// Escrows end in many ways; by how they ended the model moves their money. Each end changes what is locked.
-    fn follow(&mut self) {
+    /// Escrows end in many ways; by how they ended the model moves their money. Each end changes what is locked, unless
+    /// `by` opened one at once.
+    fn follow(&mut self, by: Option<usize>) {
         let locked: Vec<u64> = (0..AGENTS).map(|agent| self.wallet(agent).map_or(0, |wallet| wallet.locked)).collect();
-        let changed = |from: usize| locked[from] != self.money[from].locked;
+        let changed = |from: usize| by == Some(from) || locked[from] != self.money[from].locked;
         let ended = self.open.iter().filter(|(_, (from, ..))| changed(*from)).filter_map(|(id, _)| {
             let id = *id;
             let state = ESCROWS.get(self.store(), &(id,)).unwrap().unwrap().state;
@@ -397,7 +407,9 @@ impl<S: Store + 'static> Model<S> {
             }
         }
         assert_eq!(sum, self.supply);
-        assert_eq!(book::read(self.store()).unwrap().supply, self.supply);
+        let book = book::read(self.store()).unwrap();
+        let open: u64 = locked.iter().sum();
+        assert_eq!((book.supply, book.held, book.locked, book.open), (self.supply, self.supply - open, open, open));
     }
 
     /// The whole store against itself: no row is an orphan, hires follow their escrows, whatever is open is due some day.
@@ -405,6 +417,20 @@ impl<S: Store + 'static> Model<S> {
         let store = self.store();
         let wallets = WALLETS.scan(store, &WALLETS.range(), Direction::Ascending, usize::MAX).unwrap();
         assert_eq!(wallets.len() as u64, book::read(store).unwrap().wallets);
+        // The log alone says what everybody has (ruling ledger 11).
+        let mut logged: BTreeMap<Name, [i64; 2]> = BTreeMap::new();
+        for (_, event) in EVENTS.scan(store, &EVENTS.range(), Direction::Ascending, usize::MAX).unwrap() {
+            for change in event.changes {
+                let [balance, locked] = logged.entry(change.name).or_default();
+                *balance += change.balance;
+                *locked += change.locked;
+            }
+        }
+        for ((name,), wallet) in wallets {
+            let sums = logged.remove(&name).unwrap_or_default();
+            assert_eq!(sums.map(|sum| u64::try_from(sum).unwrap()), [wallet.balance, wallet.locked], "log of {name}");
+        }
+        assert!(logged.into_values().all(|sums| sums == [0, 0]), "the log has money that no wallet has");
         let due = DUE.scan(store, &DUE.range(), Direction::Ascending, usize::MAX).unwrap();
         let due: BTreeSet<Id> = due.into_iter().map(|((_, id), ())| id).collect();
         let escrows = ESCROWS.scan(store, &ESCROWS.range(), Direction::Ascending, usize::MAX).unwrap();

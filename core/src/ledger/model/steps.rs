@@ -6,7 +6,7 @@ use super::{ADMIN, AGENTS, Keys, Model, Step, key_of};
 use crate::kv::Store;
 use crate::ledger::admin::{Direct, Directed, keyid};
 use crate::ledger::escrow::MAX_HOLD;
-use crate::ledger::keys::{MakeWallet, SetKey};
+use crate::ledger::keys::{OpenWallet, SetKey};
 use crate::ledger::listing::LISTINGS;
 use crate::ledger::pay::Claimant;
 use crate::ledger::rows::{Id, KEYS, Signed, id_text};
@@ -16,7 +16,8 @@ use crate::time::{HOUR, MINUTE};
 impl<S: Store + 'static> Model<S> {
     /// Every kind of operation that the ledger has.
     pub const ALL: &'static [Step<S>] = &[
-        (25, Model::transfer),
+        (22, Model::transfer),
+        (3, Model::batch),
         (15, Model::open),
         (15, Model::close),
         (12, Model::claim),
@@ -54,12 +55,12 @@ impl<S: Store + 'static> Model<S> {
             return;
         }
         let envelope = self.agents[by].envelope(schema, self.now, members);
-        let other = other.map(|other| Known { name: self.name(other), row: self.known(other) });
+        let others = other.map(|other| Known { name: self.name(other), row: self.known(other) });
         let submit = Submit {
             canonical: envelope.to_string().into_bytes(),
             signature: vec![0; 64],
             signer,
-            other,
+            others: others.into_iter().collect(),
             claimant: Some(Claimant { addresses: Vec::new(), per_address: 3, per_day: 1_000 }),
             repeat: None,
         };
@@ -85,6 +86,18 @@ impl<S: Store + 'static> Model<S> {
         let members =
             json!({ "from_did": self.did(from), "to_did": self.did(to), "amount_micro": amount, "nonce": nonce });
         self.submit(from, Some(to), "credit-transfer", members);
+    }
+
+    /// Some transfers under one signature; often one of them cannot be.
+    fn batch(&mut self) {
+        let (from, batch_id) = (self.agent(), self.nonce());
+        let items = (0..1 + self.below(6)).map(|_| {
+            let (to, amount) = (self.agent(), self.amount());
+            json!({ "to_did": self.did(to), "amount_micro": amount })
+        });
+        let items: Vec<Value> = items.collect();
+        let members = json!({ "from_did": self.did(from), "batch_id": batch_id, "items": items });
+        self.submit(from, None, "batch-transfer", members);
     }
 
     fn open(&mut self) {
@@ -191,7 +204,7 @@ impl<S: Store + 'static> Model<S> {
 
     fn make_wallet(&mut self) {
         let (agent, registered) = (self.agent(), self.below(2) == 0);
-        self.run(&MakeWallet { name: self.name(agent), registered });
+        self.run(&OpenWallet { name: self.name(agent), registered });
     }
 
     /// An agent rotates its keys, signed for or not, or ends, or begins anew; the ledger will be told.

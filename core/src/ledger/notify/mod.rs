@@ -15,6 +15,7 @@ pub mod routes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::batch::item_id;
 use super::book::{did_of, name_of};
 use super::envelope::{Content, Envelope};
 use super::receipt::{Receipt, ReceiptState};
@@ -132,7 +133,13 @@ struct Told {
 /// Tells who wants to know what came of an envelope.
 pub fn tell(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result<()> {
     let Answer::Done(done) = answer else { return Ok(()) };
-    let Some(told) = told(turn, envelope, done)? else { return Ok(()) };
+    for told in told(turn, envelope, done)? {
+        send(turn, told)?;
+    }
+    Ok(())
+}
+
+fn send(turn: &mut Turn<'_>, told: Told) -> Result<()> {
     if !WANTED.get(turn, &(told.to.clone(),))?.is_some_and(|events| events.has(told.event)) {
         return Ok(());
     }
@@ -146,14 +153,18 @@ pub fn tell(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result
     turn.send(actor_id(&bytes), &Tell { id, event: told.event.to_owned(), body })
 }
 
-fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Option<Told>> {
+fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<Told>> {
     let brand = &turn.settings.brand;
-    Ok(match (&envelope.content, done) {
+    let told = match (&envelope.content, done) {
         (Content::Transfer(transfer), Done::Transfer(id, row)) if matches!(row.outcome, Outcome::Settled { .. }) => {
-            let subject = json!({ "id": id_text(id), "from_did": transfer.from, "to_did": transfer.to,
-                "amount_micro": transfer.amount, "status": "settled", "settled_at": row.at.to_micros_text() });
-            let to = name_of(brand, &transfer.to).unwrap_or_default().to_owned();
-            Some(Told { event: "transfer.settled", of: *id, to, at: row.at, subject: ("transfer", subject) })
+            Some(transfer_settled(brand, id, [&transfer.from, &transfer.to], transfer.amount, row.at))
+        }
+        (Content::Batch(batch), Done::Batch(settled)) => {
+            let told = (0..).zip(&batch.items).map(|(index, item)| {
+                let (id, at) = (item_id(&settled.id, index), settled.at.plus(i64::from(index)));
+                transfer_settled(brand, &id, [&batch.from, &item.to], item.amount, at)
+            });
+            return Ok(told.collect());
         }
         (Content::Hire(asked), Done::Hire(id, hire)) => {
             let subject = json!({ "id": id_text(id), "capability_id": id_text(&hire.listing),
@@ -164,8 +175,9 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Option<Told
             Some(Told { event: "hire.created", of: *id, to, at: hire.created, subject: ("hire", subject) })
         }
         (Content::Claim(_), Done::Receipt(id, receipt)) => {
-            let Some(escrow_id) = receipt.escrow else { return Ok(None) };
-            let Some(hire) = ESCROWS.get(turn, &(escrow_id,))?.and_then(|escrow| escrow.hire) else { return Ok(None) };
+            let Some(escrow_id) = receipt.escrow else { return Ok(Vec::new()) };
+            let escrow = ESCROWS.get(turn, &(escrow_id,))?;
+            let Some(hire) = escrow.and_then(|escrow| escrow.hire) else { return Ok(Vec::new()) };
             let mut subject = receipt_subject(brand, id, receipt);
             subject["hire_id"] = json!(id_text(&hire));
             let (to, at) = (receipt.from.clone(), receipt.claimed);
@@ -178,7 +190,15 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Option<Told
             Some(Told { event: "receipt.disputed", of: *id, to, at, subject: ("receipt", subject) })
         }
         _ => None,
-    })
+    };
+    Ok(told.into_iter().collect())
+}
+
+fn transfer_settled(brand: &str, id: &Id, [from, to]: [&str; 2], amount: i64, at: Timestamp) -> Told {
+    let subject = json!({ "id": id_text(id), "from_did": from, "to_did": to, "amount_micro": amount, "status": "settled",
+        "settled_at": at.to_micros_text() });
+    let to = name_of(brand, to).unwrap_or_default().to_owned();
+    Told { event: "transfer.settled", of: *id, to, at, subject: ("transfer", subject) }
 }
 
 /// A receipt without its texts: those are read by its id.

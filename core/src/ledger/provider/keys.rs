@@ -149,7 +149,7 @@ impl Own {
         let signature = signing::sign(&self.held.signing, &canonical).to_vec();
         let row = KeyRow { version: self.version, key: Some(self.signing), active: true };
         let signer = Known { name: self.name.clone(), row };
-        let submit = Submit { canonical, signature, signer, other: None, claimant: None, repeat: None };
+        let submit = Submit { canonical, signature, signer, others: Vec::new(), claimant: None, repeat: None };
         runtime::call(rt, ACTOR, &submit).await
     }
 }

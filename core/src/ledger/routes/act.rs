@@ -17,7 +17,7 @@ use crate::ledger::json::{self, Json, Members};
 use crate::ledger::pay::Claimant;
 use crate::ledger::reason::{Reason, Refusal, Ruled, ensure};
 use crate::ledger::rows::{Id, KeyRow, Name, id_text};
-use crate::ledger::submit::{Answer, Done, Known, Prepare, Submit};
+use crate::ledger::submit::{Answer, Done, Kept, Known, Prepare, Submit};
 use crate::limits::Rate;
 use crate::runtime;
 use crate::{Error, Result};
@@ -52,6 +52,9 @@ pub struct Refused {
     transfer_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     envelope_hash: Option<String>,
+    /// Of a batch: the place of the transfer that was in the way, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_index: Option<u16>,
 }
 
 /// The answer of a refusal.
@@ -74,6 +77,7 @@ impl Refused {
             message: reason.message(),
             transfer_id: None,
             envelope_hash: None,
+            failed_index: None,
         }
     }
 }
@@ -86,12 +90,13 @@ fn respond(reason: Reason, body: Refused) -> Result<Response> {
     Ok(response)
 }
 
-/// The answer of a refused transfer.
-pub fn failed(cx: &Cx, reason: Reason, transfer: Option<Id>, hash: Option<&[u8; 32]>) -> Result<Response> {
+/// The answer of a refused transfer, or batch of transfers.
+pub fn failed(cx: &Cx, reason: Reason, kept: Kept, hash: Option<&[u8; 32]>) -> Result<Response> {
     let body = Refused {
         schema: schema(cx, "receipt"),
         status: Some("failed"),
-        transfer_id: transfer.as_ref().map(id_text),
+        transfer_id: kept.row.as_ref().map(id_text),
+        failed_index: kept.item,
         envelope_hash: hash.map(|hash| encode_hex(hash)),
         ..Refused::of(cx, reason)
     };
@@ -166,7 +171,7 @@ impl Act {
     }
 
     /// Lets the ledger decide.
-    pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Option<Id>)>> {
+    pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Kept)>> {
         let decided = self.decide(cx, claimant).await;
         if let Err(Refusal::No(reason)) = &decided {
             cx.rt.environment().refusals.count(*reason);
@@ -174,7 +179,7 @@ impl Act {
         decided
     }
 
-    async fn decide(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Option<Id>)>> {
+    async fn decide(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Kept)>> {
         let brand = &cx.settings().brand;
         let unknown = self.unknown_signer();
         let Some(name) = name_of(brand, self.envelope.signer()).map(str::to_owned) else {
@@ -187,8 +192,9 @@ impl Act {
         };
         let key = cx.idempotency_key(MAX_KEY)?;
         let repeat = key.map(|key| idempotency::id(cx.route.path, &name, key));
-        let other = self.envelope.other().and_then(|other| name_of(brand, other)).map(str::to_owned);
-        if let Some(submit) = self.by_remembered_keys(cx, &name, other.as_deref(), claimant.as_ref(), repeat) {
+        let mut names = vec![name.clone()];
+        names.extend(self.envelope.others().into_iter().filter_map(|other| name_of(brand, other)).map(str::to_owned));
+        if let Some(submit) = self.by_remembered_keys(cx, &names, claimant.as_ref(), repeat) {
             // Who sends too much is told so the long way: that everything is stopped comes first.
             if within_budget(cx, &name).is_ok()
                 && let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?)
@@ -197,34 +203,36 @@ impl Act {
             }
         }
         for _ in 0..ATTEMPTS {
-            let names: Vec<Name> = [Some(name.clone()), other.clone()].into_iter().flatten().collect();
-            let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names }).await?;
+            let names = names.clone();
+            let prepared = runtime::query(&*cx.rt, ACTOR, &Prepare { names: names.clone() }).await?;
             ensure(!prepared.frozen, Reason::SystemFrozen)?;
             // A repeat may have had its grant.
             let open =
                 repeat.is_some() || claimant.as_ref().is_none_or(|claimant| claimant.finds_open(prepared.grants));
             ensure(open, Reason::FaucetDisabled)?;
-            let mut keys = prepared.keys.into_iter();
-            let row = known(cx, &name, keys.next().flatten()).await?.ok_or(unknown)?;
+            let mut told = names.into_iter().zip(prepared.keys.into_iter().zip(prepared.wallets));
+            let own = told.next().and_then(|(_, (row, _))| row);
+            let row = known(cx, &name, own).await?.ok_or(unknown)?;
             let key = row.in_force().ok_or(unknown)?;
             let signature = self.verified(&key)?;
             within_budget(cx, &name)?;
-            let other = match &other {
-                Some(other) => {
-                    known(cx, other, keys.next().flatten()).await?.map(|row| Known { name: other.clone(), row })
-                }
-                None => None,
-            };
+            let mut others = Vec::new();
+            for (name, (row, has_wallet)) in told {
+                // Whoever has a wallet can be paid; an agent is asked only where that does not say it.
+                let enough = has_wallet && matches!(self.envelope.content, Content::Transfer(_) | Content::Batch(_));
+                let row = if enough { row } else { known(cx, &name, row).await? };
+                others.extend(row.map(|row| Known { name, row }));
+            }
             let submit = Submit {
                 canonical: self.canonical.clone(),
                 signature,
                 signer: Known { name: name.clone(), row },
-                other,
+                others,
                 claimant: claimant.clone(),
                 repeat,
             };
             let signers = &cx.rt.environment().signers;
-            let known = submit.other.iter().chain([&submit.signer]);
+            let known = submit.others.iter().chain([&submit.signer]);
             known.for_each(|known| signers.put(&known.name, &known.row));
             if let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?) {
                 return Ok(decided);
@@ -238,22 +246,19 @@ impl Act {
     fn by_remembered_keys(
         &self,
         cx: &Cx,
-        name: &str,
-        other: Option<&str>,
+        names: &[Name],
         claimant: Option<&Claimant>,
         repeat: Option<Id>,
     ) -> Option<Submit> {
-        let known = |name: &str| {
+        let known = |name: &Name| {
             let row = cx.rt.environment().signers.get(name)?;
-            Some(Known { name: name.to_owned(), row })
+            Some(Known { name: name.clone(), row })
         };
-        let signer = known(name).filter(|_| claimant.is_none())?;
-        let other = match other {
-            Some(other) => Some(known(other)?),
-            None => None,
-        };
+        let (signer, others) = names.split_first().filter(|_| claimant.is_none())?;
+        let signer = known(signer)?;
+        let others = others.iter().map(known).collect::<Option<Vec<_>>>()?;
         let signature = self.verified(&signer.row.in_force()?).ok()?;
-        Some(Submit { canonical: self.canonical.clone(), signature, signer, other, claimant: None, repeat })
+        Some(Submit { canonical: self.canonical.clone(), signature, signer, others, claimant: None, repeat })
     }
 
     /// The signature, when it verifies (spec ledger 2.2; ruling ledger 25).
@@ -266,7 +271,9 @@ impl Act {
     /// Why it is refused when no key of its signer is known (spec ledger 2.3).
     fn unknown_signer(&self) -> Reason {
         match self.envelope.content {
-            Content::Transfer(_) | Content::Open(_) | Content::Close(_) => Reason::SenderPubkeyNotFound,
+            Content::Transfer(_) | Content::Batch(_) | Content::Open(_) | Content::Close(_) => {
+                Reason::SenderPubkeyNotFound
+            }
             Content::Claim(_) | Content::List(_) => Reason::ProviderPubkeyNotFound,
             Content::Acceptance(_) | Content::Hire(_) => Reason::RequesterPubkeyNotFound,
             Content::Faucet(_) | Content::Read(_) => Reason::AgentPubkeyNotFound,
@@ -275,10 +282,10 @@ impl Act {
 }
 
 /// What became of an envelope; `None`: it must be verified again.
-fn decided(answer: Answer) -> Option<Result<Done, (Reason, Option<Id>)>> {
+fn decided(answer: Answer) -> Option<Result<Done, (Reason, Kept)>> {
     match answer {
         Answer::Reverify => None,
-        Answer::Refused(reason, row) => Some(Err((reason, row))),
+        Answer::Refused(reason, kept) => Some(Err((reason, kept))),
         Answer::Done(done) => Some(Ok(done)),
     }
 }

@@ -10,6 +10,7 @@ use crate::ledger::ACTOR;
 use crate::ledger::book::{DAILY_CAP, MAX_AMOUNT, PER_TX_CAP};
 use crate::ledger::envelope::MAX_TEXT;
 use crate::ledger::reads::ReadHealth;
+use crate::ledger::room::{Storage, Unknown};
 use crate::ledger::rows::Micro;
 use crate::ledger::submit::Prepare;
 use crate::runtime::{self, Late};
@@ -171,6 +172,7 @@ pub struct Health {
     system_frozen: bool,
     faucet_disabled: bool,
     counts: HealthCounts,
+    storage: StorageBody,
     /// First 16 hexadecimal digits of the SHA-256 of each active admin key.
     admin_key_fingerprints: Vec<String>,
     generated_at: String,
@@ -181,6 +183,32 @@ pub struct HealthCounts {
     wallets: u64,
     transfers_settled_24h: u64,
     active_admin_keys: usize,
+}
+
+/// Room for what is stored: natively the data file and its disk, on the edge the ledger's own object.
+#[derive(Serialize, JsonSchema)]
+pub struct StorageBody {
+    bytes_used: Option<u64>,
+    /// What there is, or what the setting `ledger_storage_bytes` allows of it.
+    bytes_limit: Option<u64>,
+    /// Whole days until the limit, by the growth of the last days.
+    days_left: Option<u64>,
+    /// Why `days_left` is null.
+    days_unknown: Option<&'static str>,
+    /// False from 90 % of the limit on: new wallets and listings are refused, while payments, releases and refunds work.
+    takes_new: bool,
+}
+
+impl From<Storage> for StorageBody {
+    fn from(storage: Storage) -> StorageBody {
+        StorageBody {
+            bytes_used: storage.used,
+            bytes_limit: storage.limit,
+            days_left: storage.days_left,
+            days_unknown: storage.unknown.map(Unknown::as_str),
+            takes_new: !storage.nearly_full,
+        }
+    }
 }
 
 async fn health(cx: Cx) -> Result<Response> {
@@ -199,6 +227,7 @@ async fn health(cx: Cx) -> Result<Response> {
             transfers_settled_24h: view.transfers_24h,
             active_admin_keys: view.admin_keys.len(),
         },
+        storage: view.storage.into(),
         admin_key_fingerprints: view.admin_keys,
         generated_at: at.to_millis_text(),
     };

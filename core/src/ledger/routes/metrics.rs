@@ -37,6 +37,8 @@ pub struct MetricsBody {
     pub imbalance_micro: i64,
     /// What wallets set aside beyond what stands in open escrows; must be 0.
     pub locked_imbalance_micro: i64,
+    /// Wallets that do not hold what their last event left there, among those looked at lately; must be 0.
+    pub wallets_off: u64,
     /// By reason: what the ledger refused after the signature was found good, since it began.
     pub refusals: BTreeMap<String, u64>,
     /// By reason: what was refused before, by this process since it began.
@@ -63,6 +65,7 @@ async fn metrics(cx: Cx) -> Result<Response> {
         locked_micro: read.locked,
         imbalance_micro: i64::try_from(read.imbalance()).unwrap_or(i64::MAX),
         locked_imbalance_micro: i64::try_from(read.locked_imbalance()).unwrap_or(i64::MAX),
+        wallets_off: read.off,
         oldest_unswept_seconds: read.unswept as f64 / 1e6,
         refusals: by_reason(read.refusals),
         refusals_before_ledger: by_reason(cx.rt.environment().refusals.all()),
@@ -93,6 +96,7 @@ impl MetricsBody {
             "Set aside beyond what stands in open escrows; must be 0.",
             self.locked_imbalance_micro.to_string(),
         );
+        gauge("wallets_off", "Other than their last event says; must be 0.", self.wallets_off.to_string());
         gauge("oldest_unswept_seconds", "How long the oldest due row waits.", self.oldest_unswept_seconds.to_string());
         for (name, help, counts) in [
             ("refusals_total", "Refused by the ledger.", &self.refusals),

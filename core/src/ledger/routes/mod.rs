@@ -2,6 +2,8 @@
 
 mod act;
 pub mod admin;
+pub mod audit;
+pub mod batch;
 pub mod escrows;
 pub mod info;
 pub mod market;
@@ -10,6 +12,7 @@ pub mod payments;
 mod proof;
 pub mod receipts;
 mod search;
+pub mod statement;
 pub mod stats;
 
 use http::StatusCode;

@@ -9,13 +9,13 @@ use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::book::name_of;
-use crate::ledger::envelope::{Content, Envelope};
-use crate::ledger::keys::{MakeWallet, ReadWallet, WalletView};
+use crate::ledger::envelope::Content;
+use crate::ledger::keys::{OpenWallet, Opened, ReadWallet, WalletView};
 use crate::ledger::pay::{Claimant, GRANT};
 use crate::ledger::reads::{History, ReadTransfer};
 use crate::ledger::reason::{Reason, Refusal};
-use crate::ledger::rows::{Id, Micro, Outcome, TransferRow, id_text, parse_id};
-use crate::ledger::submit::Done;
+use crate::ledger::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
+use crate::ledger::submit::{Done, Kept};
 use crate::{Error, Result, runtime};
 
 /// Parameters of lists.
@@ -141,8 +141,11 @@ async fn make_wallet(cx: Cx) -> Result<Response> {
         return refused(&cx, Reason::InvalidDid.into());
     };
     let registered = act::known(&cx, name, None).await?.is_some_and(|row| row.active);
-    let make = MakeWallet { name: name.to_owned(), registered };
-    let created = runtime::call(&*cx.rt, ACTOR, &make).await?;
+    let open = OpenWallet { name: name.to_owned(), registered };
+    let created = match runtime::call(&*cx.rt, ACTOR, &open).await? {
+        Opened::Refused(reason) => return refused(&cx, reason.into()),
+        opened => opened == Opened::Now,
+    };
     match runtime::query(&*cx.rt, ACTOR, &ReadWallet { name: name.to_owned() }).await? {
         Some(view) => wallet_answer(&cx, name, &view, Some(created)),
         None => Err(Error::internal("a wallet that was just made is not there")),
@@ -193,41 +196,50 @@ pub struct TransferBody {
     expires_at: String,
     submitted_at: String,
     settled_at: Option<String>,
+    /// What it was signed and settled with, for a transfer of a batch; its nonce is then the id of the batch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch: Option<BatchPlace>,
 }
 
-fn body(cx: &Cx, id: &Id, row: &TransferRow, texts: Texts<'_>) -> Result<TransferBody> {
-    let Envelope { common, content } = Envelope::read(&cx.settings().brand, &row.signed.canonical)
-        .ok_or_else(|| Error::internal("a stored transfer cannot be read"))?;
-    let Content::Transfer(transfer) = content else { return Err(Error::internal("a stored transfer is none")) };
-    let at = row.at.to_micros_text();
-    let (status, reason, settled_at) = match row.outcome {
+/// A place in a batch.
+#[derive(Serialize, JsonSchema)]
+pub struct BatchPlace {
+    id: String,
+    /// From 0.
+    index: u16,
+}
+
+fn body(cx: &Cx, id: &Id, payment: Payment, texts: Texts<'_>) -> TransferBody {
+    let at = payment.at.to_micros_text();
+    let (status, reason, settled_at) = match payment.outcome {
         Outcome::Settled { .. } => ("settled", None, Some(at.clone())),
         Outcome::Failed(reason) => ("failed", Some(reason.as_str()), None),
     };
     let party = |did: &str| name_of(&cx.settings().brand, did).unwrap_or_default().to_owned();
-    let shown = texts.are_shown([&party(&transfer.from), &party(&transfer.to)]);
-    Ok(TransferBody {
+    let shown = texts.are_shown([&party(&payment.from), &party(&payment.to)]);
+    TransferBody {
         id: id_text(id),
-        from_did: transfer.from,
-        to_did: transfer.to,
-        amount_micro: transfer.amount,
-        nonce: transfer.nonce,
-        memo: transfer.memo.filter(|_| shown),
+        from_did: payment.from,
+        to_did: payment.to,
+        amount_micro: payment.amount,
+        nonce: payment.nonce,
+        memo: payment.memo.filter(|_| shown),
         status,
         reason,
-        envelope_hash: encode_hex(&row.signed.hash()),
-        signature: encode_base64(&row.signed.signature),
-        issued_at: common.issued_at,
-        expires_at: common.expires_at,
+        envelope_hash: encode_hex(&payment.hash),
+        signature: encode_base64(&payment.signature),
+        issued_at: payment.issued_at,
+        expires_at: payment.expires_at,
         submitted_at: at,
         settled_at,
-    })
+        batch: payment.batch.map(|(batch, index)| BatchPlace { id: id_text(&batch), index }),
+    }
 }
 
 async fn transfer(cx: Cx) -> Result<Response> {
     let read = act::members(&cx)
         .and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Transfer(_))));
-    let Some(act) = read else { return failed(&cx, Reason::InvalidEnvelope, None, None) };
+    let Some(act) = read else { return failed(&cx, Reason::InvalidEnvelope, Kept::default(), None) };
     let hash = act.hash;
     match act.submit(&cx, None).await {
         Ok(Ok(Done::Transfer(id, row))) => {
@@ -243,12 +255,12 @@ async fn transfer(cx: Cx) -> Result<Response> {
                 settled_at: row.at.to_micros_text(),
                 sender_new_balance_micro: sender,
                 recipient_new_balance_micro: recipient,
-                transfer: body(&cx, &id, &row, Texts::Signed)?,
+                transfer: body(&cx, &id, *row, Texts::Signed),
             })
         }
         Ok(Ok(_)) => Err(Error::internal("a transfer became something else")),
-        Ok(Err((reason, row))) => failed(&cx, reason, row, Some(&hash)),
-        Err(Refusal::No(reason)) => failed(&cx, reason, None, Some(&hash)),
+        Ok(Err((reason, kept))) => failed(&cx, reason, kept, Some(&hash)),
+        Err(Refusal::No(reason)) => failed(&cx, reason, Kept::default(), Some(&hash)),
         Err(Refusal::Fault(error)) => Err(error),
     }
 }
@@ -270,11 +282,12 @@ async fn read_transfer(cx: Cx) -> Result<Response> {
     let unknown = || refused(&cx, Reason::TransferNotFound.into());
     let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
     let Some(row) = runtime::query(&*cx.rt, ACTOR, &ReadTransfer { id }).await? else { return unknown() };
-    let transfer = body(&cx, &id, &row, Texts::Open(&Reader::of(&cx).await?))?;
+    let reader = Reader::of(&cx).await?;
     let (sender, recipient) = match row.outcome {
         Outcome::Settled { sender, recipient } => (Some(sender), Some(recipient)),
         Outcome::Failed(_) => (None, None),
     };
+    let transfer = body(&cx, &id, row, Texts::Open(&reader));
     Response::json(&TransferAnswer {
         schema: schema(&cx, "transfer"),
         ok: true,
@@ -303,10 +316,9 @@ async fn history(cx: Cx) -> Result<Response> {
     let (mut transfers, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(&cx)? {
         let reader = Reader::of(&cx).await?;
-        let page = runtime::query(&*cx.rt, ACTOR, &History { name, before, limit }).await?;
-        for (id, row) in &page.rows {
-            transfers.push(body(&cx, id, row, Texts::Listed(&reader))?);
-        }
+        let page = runtime::query(&*cx.rt, ACTOR, &History { name, before, limit, texts: reader.is_known() }).await?;
+        let body = |(id, payment)| body(&cx, &id, payment, Texts::Listed(&reader));
+        transfers = page.rows.into_iter().map(body).collect();
         next = page.next.map(crate::Timestamp::to_micros_text);
     }
     Response::json(&HistoryAnswer { schema: schema(&cx, "history"), did: asked, transfers, next_cursor: next })

@@ -30,6 +30,16 @@ impl Reader {
     pub async fn of(cx: &Cx) -> Result<Reader> {
         Ok(Reader { prover: prover(cx).await?, parties_only: cx.settings().ledger_reads == "parties" })
     }
+
+    /// Whether it is known who reads, so that some list may show texts.
+    pub fn is_known(&self) -> bool {
+        self.prover.is_some()
+    }
+
+    /// Whether one of these parties reads.
+    pub fn is_one_of<'a>(&self, parties: impl IntoIterator<Item = &'a str>) -> bool {
+        self.prover.as_deref().is_some_and(|prover| parties.into_iter().any(|party| party == prover))
+    }
 }
 
 /// Where texts of a row would stand: memos, inputs, results, feedback, reasons.
@@ -46,11 +56,10 @@ pub enum Texts<'a> {
 impl Texts<'_> {
     /// Whether the texts of a row of these parties are shown.
     pub fn are_shown(self, parties: [&str; 2]) -> bool {
-        let proved = |reader: &Reader| reader.prover.as_deref().is_some_and(|prover| parties.contains(&prover));
         match self {
             Texts::Signed => true,
-            Texts::Open(reader) => !reader.parties_only || proved(reader),
-            Texts::Listed(reader) => proved(reader),
+            Texts::Open(reader) => !reader.parties_only || reader.is_one_of(parties),
+            Texts::Listed(reader) => reader.is_one_of(parties),
         }
     }
 }

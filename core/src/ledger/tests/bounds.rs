@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 
-use super::{Party, World, hours, minutes};
+use super::{Party, World, hours, minutes, text};
 use crate::actor::{ActorId, Kind};
 use crate::kv::{Batch, Direction, MemoryStore, Pair, Range, Read, Store, StoreError};
 use crate::ledger::book;
@@ -47,7 +47,7 @@ impl World {
     }
 
     /// Ids on every page of a list, by cursors put into the address as they are.
-    fn pages(&self, path: &str, member: &str) -> Vec<String> {
+    pub(super) fn pages(&self, path: &str, member: &str) -> Vec<String> {
         let (mut ids, mut cursor) = (Vec::new(), String::new());
         loop {
             let page = self.get(&format!("{path}{cursor}"));
@@ -179,7 +179,8 @@ fn ruling_14_shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_
     world.admin("freeze_all", json!({ "frozen": false })).unwrap();
     assert_eq!(world.get("/v1/pay/health")["system_frozen"], false);
     // Nothing of money or work in progress is kept.
-    let escrow = world.order(&a, &listing);
+    let hired = world.hire(&a, &listing).unwrap();
+    let (hire, escrow) = (text(&hired, "hire_id"), text(&hired, "escrow_id"));
     let transfer = world.pay(&a, &b, 5).unwrap()["transfer_id"].as_str().unwrap().to_owned();
     let receipt = world.claim(&b, &a, &escrow, hours(1), true).unwrap();
     for path in [
@@ -187,6 +188,11 @@ fn ruling_14_shared_reads_are_late_by_at_most_thirty_seconds_and_a_freeze_shows_
         format!("transfer/{transfer}"),
         format!("escrow/{escrow}"),
         format!("receipt/{receipt}"),
+        format!("history/{did}"),
+        format!("escrow/history/{did}"),
+        format!("receipt/escrow/{escrow}"),
+        format!("receipt/did/{did}"),
+        format!("hire/{hire}"),
         format!("hire/incoming/{did}?state=claimed"),
         format!("hire/outgoing/{}", a.signer.did),
         format!("capability/{}", listing["id"].as_str().unwrap()),

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{Party, World, hours, minutes, refused, text, with};
 use crate::crypto::Secret;
 use crate::ledger::client::Signer;
-use crate::ledger::rows::{AUDIT, ESCROWS, EscrowState};
+use crate::ledger::log::Event;
+use crate::ledger::rows::{ESCROWS, EVENTS, EscrowState, id_text};
 use crate::runtime::Runtime;
 
 /// A payer with 1,000 micro-credits, a registered recipient without a wallet, a stranger.
@@ -208,9 +209,12 @@ fn e16_what_an_admin_does_to_an_escrow_is_recorded_under_the_key_with_the_signat
             world.rows(&ESCROWS).into_iter().find(|((id,), _)| super::super::rows::id_text(id) == escrow).unwrap();
         let closed = row.closed.unwrap();
         assert_eq!((row.state, closed.actor), (state, format!("admin:{}", world.keyid)));
-        let (_, audit) = world.rows(&AUDIT).into_iter().find(|(_, audit)| audit.subject == escrow).unwrap();
-        assert_eq!((audit.actor, audit.action.as_str(), audit.amount), (format!("admin:{}", world.keyid), action, 10));
-        assert_eq!(audit.signed, closed.signed);
+        let of_it =
+            |event: &Event| event.subject.is_some_and(|id| id_text(&id) == escrow) && event.what.as_str() == action;
+        let (_, event) = world.rows(&EVENTS).into_iter().find(|(_, event)| of_it(event)).unwrap();
+        assert_eq!(event.actor, format!("admin:{}", world.keyid));
+        assert_eq!(event.changes.iter().map(|change| change.locked).sum::<i64>(), -10);
+        assert_eq!(event.signed, closed.signed);
     }
 }
 
@@ -226,8 +230,8 @@ fn e17_a_release_makes_the_wallet_of_a_first_time_provider() {
             false => world.release(&a, &escrow).unwrap(),
         };
         assert_eq!(world.money(to), (10, 0));
-        let audits: Vec<_> = world.audits(to).into_iter().map(|row| (row.actor, row.action)).collect();
-        assert_eq!(audits, [("system:auto_create_on_receive".to_owned(), "create_wallet".to_owned())]);
+        let by = if by_admin { format!("admin:{}", world.keyid) } else { a.name() };
+        assert_eq!(world.events(to), [(by, "escrow_release", 10, true)]);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ledger::hire::HIRES;
 use crate::ledger::listing::LISTINGS;
 use crate::ledger::reason::Reason;
 use crate::ledger::rows::ESCROWS;
-use crate::ledger::submit::Answer;
+use crate::ledger::submit::{Answer, Kept};
 use crate::runtime::Runtime;
 
 /// A requester with 1,000 micro-credits, a provider, a listing of 100.
@@ -123,7 +123,7 @@ fn m8_a_provider_that_ended_is_not_hired_whatever_its_listing_says() {
     let (mut active, batch) = (store.clone(), space.into_batch());
     crate::kv::Store::apply(&mut active, batch).unwrap();
     let (answer, _) = perform(&world.rt, &active, &submit);
-    assert_eq!(answer, Answer::Refused(Reason::RecipientInvalidDid, None));
+    assert_eq!(answer, Answer::Refused(Reason::RecipientInvalidDid, Kept::default()));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::ledger::hire::{HIRES, HireState};
 use crate::ledger::reason::Reason;
 use crate::ledger::receipt::{RECEIPTS, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO};
 use crate::ledger::rows::DUE;
-use crate::ledger::submit::Answer;
+use crate::ledger::submit::{Answer, Kept};
 use crate::runtime::Runtime;
 
 /// A requester with 1,000 micro-credits, a provider, an escrow of 100 between them for a day.
@@ -263,7 +263,7 @@ fn r17_who_loses_the_race_for_a_receipt_is_told_that_it_is_not_pending() {
     let late = submission(&world, &a, None, "work-acceptance", members("dispute"));
     answer(&world, &a, &receipt, json!({})).unwrap();
     let (lost, _) = perform(&world.rt, &world.store(), &late);
-    assert_eq!(lost, Answer::Refused(Reason::ReceiptNotPending, None));
+    assert_eq!(lost, Answer::Refused(Reason::ReceiptNotPending, Kept::default()));
     // Against time, too.
     let escrow = world.open(&a, &b, 10, hours(24)).unwrap();
     let receipt = world.claim(&b, &a, &escrow, minutes(5), true).unwrap();

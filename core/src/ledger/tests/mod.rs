@@ -9,10 +9,16 @@ mod invariants_market;
 mod invariants_receipt;
 mod invariants_transfer;
 mod keys;
+mod lists;
+mod log;
 mod malformed;
+mod merkle;
+mod metrics;
 mod model;
 mod order;
+mod room;
 mod signatures;
+mod stats;
 mod times;
 mod vectors;
 
@@ -27,7 +33,8 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::client::Signer;
-use super::rows::{AUDIT, AuditRow, WALLETS, Wallet};
+use super::log::{Event, What};
+use super::rows::{EVENTS, Id, WALLETS, Wallet};
 use crate::actor::{ActorId, Kind};
 use crate::crypto::Secret;
 use crate::crypto::client::{Client, Options};
@@ -187,6 +194,7 @@ impl World {
     fn body(&self, by: &Party, schema: &str, mut members: Value) -> Value {
         let name = match schema {
             "escrow-release" | "escrow-refund" | "work-acceptance" => "action_nonce",
+            "batch-transfer" => "batch_id",
             _ => "nonce",
         };
         if members.get(name).is_none() {
@@ -295,10 +303,23 @@ impl World {
         WALLETS.get(&self.store(), &(of.name(),)).unwrap()
     }
 
-    /// What the audit says was done to a party.
-    fn audits(&self, of: &Party) -> Vec<AuditRow> {
-        let rows = self.rows(&AUDIT).into_iter().map(|(_, row)| row);
-        rows.filter(|row| row.subject == of.name()).collect()
+    /// What the log says happened to the wallet of a party, in order: who did it, what, by how much its balance changed,
+    /// and whether it was made by it.
+    fn events(&self, of: &Party) -> Vec<(String, &'static str, i64, bool)> {
+        let mut events: Vec<Event> = self.rows(&EVENTS).into_iter().map(|(_, event)| event).collect();
+        events.sort_by_key(|event| event.seq);
+        let line = |event: Event| {
+            let change = event.change(&of.name())?;
+            Some((event.actor.clone(), event.what.as_str(), change.balance, change.created))
+        };
+        events.into_iter().filter_map(line).collect()
+    }
+
+    /// The events of transfers, also of refused ones.
+    fn transfers(&self) -> Vec<(Id, Event)> {
+        let is_one = |event: &Event| matches!(event.what, What::Transfer | What::TransferFailed);
+        let rows = self.rows(&EVENTS).into_iter().filter(|(_, event)| is_one(event));
+        rows.map(|((id,), event)| (id, event)).collect()
     }
 
     /// Balance and what is locked.
@@ -331,6 +352,7 @@ fn text(value: &Value, name: &str) -> String {
 fn path_of(schema: &str) -> &'static str {
     match schema {
         "credit-transfer" => "/v1/pay/transfer",
+        "batch-transfer" => "/v1/pay/batch",
         "escrow-open" => "/v1/pay/escrow/open",
         "escrow-release" => "/v1/pay/escrow/release",
         "escrow-refund" => "/v1/pay/escrow/refund",

@@ -1,0 +1,44 @@
+//! Counts what estimators look at, so that tests bound the work of one step by number and not by time.
+
+use std::cell::Cell;
+
+/// Work that was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Questions whose features were made.
+    pub rows: u64,
+    /// Fits, and passes over their rows.
+    pub fits: u64,
+    pub passes: u64,
+}
+
+thread_local! {
+    static DONE: Cell<Work> = const { Cell::new(Work { rows: 0, fits: 0, passes: 0 }) };
+}
+
+fn count(change: impl FnOnce(&mut Work)) {
+    DONE.with(|done| {
+        let mut work = done.get();
+        change(&mut work);
+        done.set(work);
+    });
+}
+
+pub fn row() {
+    count(|work| work.rows += 1);
+}
+
+pub fn fit() {
+    count(|work| work.fits += 1);
+}
+
+pub fn pass() {
+    count(|work| work.passes += 1);
+}
+
+/// What came of something, and the work that it was.
+pub fn of<T>(run: impl FnOnce() -> T) -> (T, Work) {
+    DONE.with(|done| done.set(Work::default()));
+    let result = run();
+    (result, DONE.with(Cell::get))
+}

@@ -1,0 +1,381 @@
+//! Checking a log of events from outside: what an auditor does with nothing but its public form (ruling ledger 11).
+//!
+//! An auditor takes the events in their order and says of the first one that is not as it should be what is wrong with it:
+//! its place, its time, its signature, what it did to balances. In the end its root is that of the signed head, or
+//! something was forged, dropped or moved.
+
+use std::collections::BTreeMap;
+
+use super::admin::keyid;
+use super::book::did_of;
+use super::json::{self, Json, Members};
+use super::log::{HASHED, Hidden, What, text_hash};
+use super::merkle::{Frontier, Hash, leaf_hash};
+use super::rows::Micro;
+use crate::Timestamp;
+use crate::crypto::encoding::{decode_base64, decode_base64_array, decode_hex_array, did, did_bytes, encode_hex};
+use crate::crypto::hash::sha256;
+use crate::crypto::signing;
+
+/// What a head's signature is over.
+pub fn head_bytes(schema: &str, deployment: &str, size: u64, root: &str, time: &str) -> Vec<u8> {
+    let text = |text: &str| Json::Text(text.to_owned());
+    let members = Members::from([
+        ("schema".to_owned(), text(schema)),
+        ("deployment".to_owned(), text(deployment)),
+        ("size".to_owned(), Json::Integer(i64::try_from(size).unwrap_or(i64::MAX))),
+        ("root".to_owned(), text(root)),
+        ("time".to_owned(), text(time)),
+    ]);
+    Json::Object(members).canonical().unwrap_or_default()
+}
+
+/// What is wrong with an event.
+pub type Flaw = String;
+type Checked<T = ()> = Result<T, Flaw>;
+
+fn check(holds: bool, flaw: impl FnOnce() -> Flaw) -> Checked {
+    if holds { Ok(()) } else { Err(flaw()) }
+}
+
+/// Balance and what is locked, in micro-credits.
+type Money = (Micro, Micro);
+/// By how much they change.
+type Moves<'a> = BTreeMap<&'a str, (i64, i64)>;
+
+/// An escrow while it is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Open {
+    from: String,
+    to: String,
+    amount: i64,
+}
+
+/// What the events so far come to.
+#[derive(Debug, Default)]
+pub struct Auditor {
+    brand: String,
+    frontier: Frontier,
+    last: Option<Timestamp>,
+    wallets: BTreeMap<String, Money>,
+    escrows: BTreeMap<String, Open>,
+    admin_keys: BTreeMap<String, (String, bool)>,
+    supply: Micro,
+    /// Signatures that verified.
+    pub verified: u64,
+    /// Signatures that nobody can check without the texts that were signed.
+    pub hidden: u64,
+    /// Of those that verified, how many are by another key than the one that derives the DID.
+    pub rotated: u64,
+}
+
+/// An event's members, by name.
+struct Fields<'a>(&'a Members);
+
+impl<'a> Fields<'a> {
+    fn text(&self, name: &str) -> Checked<&'a str> {
+        match self.0.get(name) {
+            Some(Json::Text(text)) => Ok(text),
+            _ => Err(format!("it has no `{name}`")),
+        }
+    }
+
+    fn number(&self, name: &str) -> Checked<i64> {
+        match self.0.get(name) {
+            Some(Json::Integer(number)) => Ok(*number),
+            _ => Err(format!("it has no `{name}`")),
+        }
+    }
+
+    fn object(&self, name: &str) -> Checked<Fields<'a>> {
+        match self.0.get(name) {
+            Some(Json::Object(members)) => Ok(Fields(members)),
+            _ => Err(format!("it has no `{name}`")),
+        }
+    }
+
+    fn list(&self, name: &str) -> Checked<Vec<Fields<'a>>> {
+        let Some(Json::List(items)) = self.0.get(name) else { return Err(format!("it has no `{name}`")) };
+        let item = |item: &'a Json| match item {
+            Json::Object(members) => Ok(Fields(members)),
+            _ => Err(format!("`{name}` holds something strange")),
+        };
+        items.iter().map(item).collect()
+    }
+}
+
+const ALL: [What; 16] = [
+    What::Transfer,
+    What::TransferFailed,
+    What::Batch,
+    What::Faucet,
+    What::Grant,
+    What::EscrowOpen,
+    What::EscrowRelease,
+    What::EscrowRefund,
+    What::EscrowExpire,
+    What::Hire,
+    What::Freeze,
+    What::Cap,
+    What::FreezeAll,
+    What::AdminKey,
+    What::Wallet,
+    What::WalletEnd,
+];
+
+impl Auditor {
+    pub fn new(brand: &str) -> Auditor {
+        Auditor { brand: brand.to_owned(), ..Auditor::default() }
+    }
+
+    /// Events taken.
+    pub fn size(&self) -> u64 {
+        self.frontier.size()
+    }
+
+    pub fn root(&self) -> Hash {
+        self.frontier.root()
+    }
+
+    /// All that was ever granted, by operators and the faucet.
+    pub fn supply(&self) -> Micro {
+        self.supply
+    }
+
+    /// Balance and what is locked of every wallet, by DID.
+    pub fn wallets(&self) -> &BTreeMap<String, Money> {
+        &self.wallets
+    }
+
+    /// Takes the next event: its canonical form, and the texts it hides as far as they are known.
+    pub fn take(&mut self, form: &[u8], texts: &[Hidden]) -> Checked {
+        let value = json::parse(form, json::MAX_DEPTH + 2).ok_or("it is no JSON")?;
+        check(value.canonical().as_deref() == Some(form), || "it is not in its canonical form".to_owned())?;
+        let Json::Object(members) = &value else { return Err("it is no event".to_owned()) };
+        let event = Fields(members);
+        let (seq, size) = (event.number("seq")?, self.size());
+        check(u64::try_from(seq) == Ok(size), || format!("event {seq} stands in its place"))?;
+        let at = Timestamp::parse(event.text("time")?).ok_or("its time is none")?;
+        check(self.last.is_none_or(|last| last < at), || "it is not later than the one before it".to_owned())?;
+        let word = event.text("kind")?;
+        let what = ALL.into_iter().find(|what| what.as_str() == word).ok_or("its kind is unknown")?;
+        let signed = event.0.contains_key("signed").then(|| event.object("signed")).transpose()?;
+        let moves = self.apply(what, &event)?;
+        self.explain(what, &event, signed.as_ref(), &moves)?;
+        self.authorise(what, &event, signed.as_ref(), texts)?;
+        self.last = Some(at);
+        self.frontier.push(leaf_hash(form));
+        Ok(())
+    }
+
+    /// Applies what the event says it did to wallets; what it moved.
+    fn apply<'a>(&mut self, what: What, event: &Fields<'a>) -> Checked<Moves<'a>> {
+        let mut moves = Moves::new();
+        for change in event.list("changes")? {
+            let did = change.text("did")?;
+            let known = self.wallets.get(did).copied();
+            let created = change.0.get("created") == Some(&Json::Bool(true));
+            check(created == known.is_none(), || format!("it is wrong about whether {did} had a wallet"))?;
+            let after = |before: Micro, by: &str, after: &str| {
+                let (by, stated) = (change.number(by)?, change.number(after)?);
+                let sum = i64::try_from(before).ok().and_then(|before| before.checked_add(by));
+                check(stated >= 0 && sum == Some(stated), || {
+                    format!("{did} had {before} micro-credits, {by} more are not {stated}")
+                })?;
+                Ok::<_, Flaw>((by, Micro::try_from(stated).unwrap_or_default()))
+            };
+            let (balance, locked) = known.unwrap_or_default();
+            let (by, balance) = after(balance, "balance_micro", "balance_after_micro")?;
+            let (locked_by, locked) = after(locked, "locked_micro", "locked_after_micro")?;
+            if (by, locked_by) != (0, 0) {
+                check(moves.insert(did, (by, locked_by)).is_none(), || format!("it changes {did} twice"))?;
+            }
+            if what == What::WalletEnd {
+                self.wallets.remove(did);
+            } else {
+                self.wallets.insert(did.to_owned(), (balance, locked));
+            }
+        }
+        Ok(moves)
+    }
+
+    /// Compares what was moved with what was signed for, or with the escrow that ended.
+    fn explain<'a>(
+        &mut self,
+        what: What,
+        event: &Fields<'a>,
+        signed: Option<&Fields<'a>>,
+        moves: &Moves<'a>,
+    ) -> Checked {
+        let form = signed.map(|signed| signed.object("form")).transpose()?;
+        let form = || form.as_ref().ok_or_else(|| "nobody signed for it".to_owned());
+        let mut expected: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+        let mut add = |did: &str, balance: i64, locked: i64| {
+            let entry = expected.entry(did.to_owned()).or_default();
+            *entry = (entry.0.saturating_add(balance), entry.1.saturating_add(locked));
+        };
+        match what {
+            What::Transfer => {
+                let (form, amount) = (form()?, form()?.number("amount_micro")?);
+                add(form.text("from_did")?, -amount, 0);
+                add(form.text("to_did")?, amount, 0);
+            }
+            What::Batch => {
+                for item in form()?.list("items")? {
+                    let amount = item.number("amount_micro")?;
+                    check(amount > 0, || "it pays nothing or less".to_owned())?;
+                    add(form()?.text("from_did")?, -amount, 0);
+                    add(item.text("to_did")?, amount, 0);
+                }
+            }
+            What::Faucet => self.granted(&mut add, form()?.text("did")?, super::pay::GRANT)?,
+            What::Grant => {
+                let amount = Micro::try_from(form()?.number("amount_micro")?).map_err(|_| "it grants less than 0")?;
+                self.granted(&mut add, form()?.text("did")?, amount)?;
+            }
+            What::EscrowOpen | What::Hire => {
+                let open = Open::read(what, form()?)?;
+                add(&open.from, -open.amount, open.amount);
+                let known = self.escrows.insert(event.text("id")?.to_owned(), open);
+                check(known.is_none(), || "its escrow was opened before".to_owned())?;
+            }
+            What::EscrowRelease | What::EscrowRefund | What::EscrowExpire => {
+                let escrow = self.escrows.remove(event.text("id")?).ok_or("no such escrow is open")?;
+                add(&escrow.from, 0, -escrow.amount);
+                add(if what == What::EscrowRelease { &escrow.to } else { &escrow.from }, escrow.amount, 0);
+            }
+            _ => {}
+        }
+        let found: BTreeMap<String, (i64, i64)> = moves.iter().map(|(did, by)| ((*did).to_owned(), *by)).collect();
+        check(found == expected, || format!("it moved {found:?} where {expected:?} was asked for"))
+    }
+
+    fn granted(&mut self, add: &mut impl FnMut(&str, i64, i64), did: &str, amount: Micro) -> Checked {
+        add(did, i64::try_from(amount).unwrap_or(i64::MAX), 0);
+        self.supply = self.supply.checked_add(amount).ok_or("there is more credit than can be counted")?;
+        Ok(())
+    }
+
+    /// Checks the signature, and that whoever signed may do this.
+    fn authorise(&mut self, what: What, event: &Fields<'_>, signed: Option<&Fields<'_>>, texts: &[Hidden]) -> Checked {
+        let actor = event.text("actor")?;
+        if what == What::AdminKey {
+            let details = event.object("details")?;
+            let key = (details.text("public_key")?.to_owned(), details.text("active")? == "true");
+            self.admin_keys.insert(details.text("keyid")?.to_owned(), key);
+            return check(actor == "operator", || "an admin key comes from the operator alone".to_owned());
+        }
+        let Some(signed) = signed else {
+            let by_itself = matches!(what, What::EscrowExpire | What::Freeze | What::Wallet | What::WalletEnd);
+            return check(by_itself && actor.starts_with("system:"), || "nobody signed for it".to_owned());
+        };
+        let form = signed.object("form")?;
+        let key: [u8; 32] = decode_base64_array("key", signed.text("key")?).map_err(|_| "its key is none")?;
+        match actor.strip_prefix("admin:") {
+            Some(id) => {
+                let known = self.admin_keys.get(id).is_some_and(|(public, active)| {
+                    *active && decode_base64_array("key", public) == Ok(key) && keyid(&key) == id
+                });
+                check(known, || format!("{id} was no admin key then"))?;
+            }
+            None => {
+                let signer = signer(&form)?;
+                // What a receipt or the time ended was signed for by a party, and is about its actor only by the receipt.
+                let word = actor.contains(':') && !actor.starts_with("did:");
+                check(word || actor == signer, || format!("{actor} did it and {signer} signed"))?;
+                self.rotated += u64::from(did(&self.brand, &did_bytes(&key)) != signer);
+            }
+        }
+        self.verify(&key, signed, texts)
+    }
+
+    fn verify(&mut self, key: &[u8; 32], signed: &Fields<'_>, texts: &[Hidden]) -> Checked {
+        let Some(form) = signed.0.get("form") else { return Err("nothing was signed".to_owned()) };
+        let Some(form) = filled("", form, texts)? else {
+            self.hidden += 1;
+            return Ok(());
+        };
+        let canonical = form.canonical().ok_or("what was signed has no canonical form")?;
+        check(encode_hex(&sha256(&canonical)) == signed.text("hash")?, || "its hash is another one".to_owned())?;
+        let signature = decode_base64("signature", signed.text("signature")?).map_err(|_| "its signature is none")?;
+        check(signing::verify(key, &canonical, &signature), || "its signature does not verify".to_owned())?;
+        self.verified += 1;
+        Ok(())
+    }
+
+    /// What must hold of the whole: all credit came from grants, and what is locked is in open escrows.
+    pub fn balance(&self) -> Checked {
+        let sum: u128 = self.wallets.values().map(|(balance, locked)| u128::from(*balance) + u128::from(*locked)).sum();
+        check(sum == u128::from(self.supply), || format!("wallets hold {sum}, {} was granted", self.supply))?;
+        let mut locked: BTreeMap<&str, i64> = BTreeMap::new();
+        for open in self.escrows.values() {
+            *locked.entry(&open.from).or_default() += open.amount;
+        }
+        for (did, (_, stated)) in &self.wallets {
+            let open = locked.get(did.as_str()).copied().unwrap_or_default();
+            check(i64::try_from(*stated) == Ok(open), || format!("{did} has {stated} locked, {open} in open escrows"))?;
+        }
+        Ok(())
+    }
+
+    /// The DID of a name of this ledger.
+    pub fn did_of(&self, name: &str) -> String {
+        did_of(&self.brand, name)
+    }
+}
+
+impl Open {
+    fn read(what: What, form: &Fields<'_>) -> Checked<Open> {
+        let [from, to, amount] = match what {
+            What::Hire => ["requester_did", "provider_did", "price_micro"],
+            _ => ["from_did", "to_did", "amount_micro"],
+        };
+        let amount = form.number(amount)?;
+        check(amount > 0, || "it sets nothing or less aside".to_owned())?;
+        Ok(Open { from: form.text(from)?.to_owned(), to: form.text(to)?.to_owned(), amount })
+    }
+}
+
+/// Whose signature an envelope carries (spec ledger 2.3).
+fn signer<'a>(form: &Fields<'a>) -> Checked<&'a str> {
+    let kind = form.text("schema")?.split_once('-').map_or("", |(_, kind)| kind);
+    form.text(match kind {
+        "credit-transfer/v1" | "batch-transfer/v1" | "escrow-open/v1" => "from_did",
+        "work-claim/v1" => "to_did",
+        "hire-request/v1" => "requester_did",
+        "pay-faucet/v1" => "did",
+        _ if form.0.contains_key("actor_did") => "actor_did",
+        _ => "signer_did",
+    })
+}
+
+/// What was signed with the texts back in their places; `None` when one is not known.
+fn filled(path: &str, value: &Json, texts: &[Hidden]) -> Checked<Option<Json>> {
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+    Ok(Some(match value {
+        Json::Object(members) if members.len() == 1 && members.contains_key(HASHED) => {
+            let Some(known) = texts.iter().find(|text| text.path == path) else { return Ok(None) };
+            let stated = Fields(members).text(HASHED)?;
+            let stated: Hash = decode_hex_array("hash", stated).map_err(|_| "the hash of a text is none")?;
+            check(text_hash(&known.salt, &known.text) == stated, || format!("its `{path}` is not the one in the log"))?;
+            Json::Text(known.text.clone())
+        }
+        Json::Object(members) => {
+            let mut all = Members::new();
+            for (name, value) in members {
+                let Some(value) = filled(&below(name), value, texts)? else { return Ok(None) };
+                all.insert(name.clone(), value);
+            }
+            Json::Object(all)
+        }
+        Json::List(items) => {
+            let mut all = Vec::new();
+            for (place, item) in items.iter().enumerate() {
+                let Some(item) = filled(&below(&place.to_string()), item, texts)? else { return Ok(None) };
+                all.push(item);
+            }
+            Json::List(all)
+        }
+        value => value.clone(),
+    }))
+}

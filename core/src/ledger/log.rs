@@ -1,0 +1,601 @@
+//! The log of events: everything that changes money or what may be done with it, in one order, as leaves of a Merkle tree
+//! (ruling ledger 11).
+//!
+//! An event never changes. Its leaf is the hash of its public form, canonical JSON in which free texts are replaced by
+//! hashes. Each of these hashes has a salt of its own, made from a secret of the ledger: nobody guesses a text from the log,
+//! and whoever may see it can be given its salt, to show that it stands in the log.
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{Books, did_of, read};
+use super::json::{self, Json, Members};
+use super::merkle::{self, Hash, Kept};
+use super::reason::Reason;
+use super::rows::{Book, EVENT_PARTS, EVENTS, Entry, INDEX, Id, Micro, Name, Signed, Space, id, id_text};
+use crate::actor::{Kind, Query, View};
+use crate::crypto::encoding::{encode_base64, encode_hex};
+use crate::crypto::hash::{hmac_sha256, sha256_of};
+use crate::kv::{Desc, Read, Row};
+use crate::{Error, Result, Timestamp};
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    Transfer,
+    TransferFailed,
+    Batch,
+    Faucet,
+    Grant,
+    EscrowOpen,
+    EscrowRelease,
+    EscrowRefund,
+    EscrowExpire,
+    Hire,
+    Freeze,
+    Cap,
+    FreezeAll,
+    AdminKey,
+    Wallet,
+    WalletEnd,
+}
+
+impl What {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            What::Transfer => "transfer",
+            What::TransferFailed => "transfer_failed",
+            What::Batch => "batch",
+            What::Faucet => "faucet",
+            What::Grant => "grant",
+            What::EscrowOpen => "escrow_open",
+            What::EscrowRelease => "escrow_release",
+            What::EscrowRefund => "escrow_refund",
+            What::EscrowExpire => "escrow_expire",
+            What::Hire => "hire",
+            What::Freeze => "freeze",
+            What::Cap => "cap",
+            What::FreezeAll => "freeze_all",
+            What::AdminKey => "admin_key",
+            What::Wallet => "wallet_create",
+            What::WalletEnd => "wallet_remove",
+        }
+    }
+
+    /// Whether what a wallet loses by it counts against its caps.
+    pub const fn is_outflow(self) -> bool {
+        matches!(self, What::Transfer | What::Batch | What::EscrowOpen | What::Hire)
+    }
+
+    /// Whether the event is found under the id of what it is about: that thing begins with it.
+    const fn begins(self) -> bool {
+        self.is_outflow() || matches!(self, What::TransferFailed)
+    }
+}
+
+/// What an event did to one wallet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub name: Name,
+    /// By how much the balance and what is locked changed, in micro-credits.
+    pub balance: i64,
+    pub locked: i64,
+    pub balance_after: Micro,
+    pub locked_after: Micro,
+    /// The wallet was made by it.
+    pub created: bool,
+}
+
+/// One transfer of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// Place of the recipient among the changes of the event.
+    pub to: u16,
+    pub amount: Micro,
+}
+
+/// An event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its place in the log, from 0.
+    pub seq: u64,
+    /// Of a batch the time of the first item; each has one of its own.
+    pub at: Timestamp,
+    pub what: What,
+    /// A DID's name, or `admin:<keyid>`, `receipt:<id>`, `operator`, or a word of the system with `system:` before it.
+    pub actor: String,
+    /// The transfer, batch or escrow.
+    pub subject: Option<Id>,
+    pub reason: Option<Reason>,
+    /// What was signed for it. Of a long one the bytes are in [`EVENT_PARTS`].
+    pub signed: Option<Signed>,
+    /// Of a long one, how many rows those bytes take, and their SHA-256.
+    pub long: Option<(u8, Hash)>,
+    pub changes: Vec<Change>,
+    /// Of a batch.
+    pub items: Vec<Item>,
+    /// What else there is to know, by name.
+    pub details: Vec<(String, String)>,
+}
+impl Row for Event {}
+
+impl Event {
+    /// SHA-256 of what was signed.
+    pub fn hash(&self) -> Hash {
+        let long = self.long.map(|(_, hash)| hash);
+        long.or_else(|| self.signed.as_ref().map(Signed::hash)).unwrap_or_default()
+    }
+
+    /// What it did to a wallet.
+    pub fn change(&self, name: &str) -> Option<&Change> {
+        let place = self.changes.binary_search_by(|change| change.name.as_str().cmp(name)).ok()?;
+        self.changes.get(place)
+    }
+}
+
+/// Part of what was signed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part(#[serde(with = "crate::kv::bytes")] pub Vec<u8>);
+impl Row for Part {}
+
+/// Bytes of what was signed that stay in the event's own row, and that one other row takes. Durable Objects take 2 MB
+/// a row.
+const SHORT: usize = 16 * 1024;
+const PART: usize = 1024 * 1024;
+
+/// What is known of an event before its changes are.
+#[derive(Default)]
+pub struct Note<'a> {
+    pub subject: Option<Id>,
+    pub reason: Option<Reason>,
+    pub signed: Option<&'a Signed>,
+    /// Recipients and amounts of a batch.
+    pub items: &'a [(&'a str, Micro)],
+    pub details: Vec<(String, String)>,
+}
+
+impl<'a> Note<'a> {
+    /// About a transfer, a batch or an escrow.
+    pub fn of(subject: &Id, signed: Option<&'a Signed>) -> Self {
+        Note { subject: Some(*subject), signed, ..Note::default() }
+    }
+
+    /// About wallets alone.
+    pub fn signed(signed: &'a Signed) -> Self {
+        Note { signed: Some(signed), ..Note::default() }
+    }
+}
+
+/// Adds an event: its row, its leaf, and an entry for each wallet whose money it moved.
+pub fn append(
+    books: &mut Books<'_>,
+    at: Timestamp,
+    what: What,
+    actor: &str,
+    note: Note<'_>,
+    changes: Vec<Change>,
+) -> Result<Event> {
+    let seq = books.book.events;
+    let item = |(name, amount): &(&str, Micro)| {
+        let place = changes.binary_search_by(|change| change.name.as_str().cmp(name)).ok();
+        let to = place.and_then(|place| u16::try_from(place).ok());
+        to.map(|to| Item { to, amount: *amount })
+            .ok_or_else(|| Error::internal("a batch pays a wallet it did not change"))
+    };
+    let items = note.items.iter().map(item).collect::<Result<_>>()?;
+    let event = Event {
+        seq,
+        at,
+        what,
+        actor: actor.to_owned(),
+        subject: note.subject,
+        reason: note.reason,
+        signed: note.signed.cloned(),
+        long: None,
+        items,
+        changes,
+        details: note.details,
+    };
+    let form = Form::new(books.brand, &books.book.salt, &event)?;
+    let key = match event.subject {
+        Some(subject) if what.begins() => subject,
+        _ => id(Space::Event, "", &seq.to_string()),
+    };
+    merkle::append(books.space, seq, merkle::leaf_hash(&form.bytes), &key)?;
+    books.book.events += 1;
+    store(books, &key, &event)?;
+    index(books, &key, &event)?;
+    Ok(event)
+}
+
+/// Writes the row, and beside it what was signed when that is long.
+fn store(books: &mut Books<'_>, key: &Id, event: &Event) -> Result<()> {
+    let long = event.signed.as_ref().filter(|signed| signed.canonical.len() > SHORT);
+    let Some(signed) = long else { return Ok(EVENTS.put(books.space, &(*key,), event)?) };
+    let mut parts = 0;
+    for part in signed.canonical.chunks(PART) {
+        EVENT_PARTS.put(books.space, &(*key, parts), &Part(part.to_vec()))?;
+        parts += 1;
+    }
+    let long = Some((parts, signed.hash()));
+    let signed = Signed { canonical: Vec::new(), ..signed.clone() };
+    Ok(EVENTS.put(books.space, &(*key,), &Event { signed: Some(signed), long, ..event.clone() })?)
+}
+
+/// Entries for the wallets it concerns: those whose money moved, and the sender of a refused transfer.
+fn index(books: &mut Books<'_>, key: &Id, event: &Event) -> Result<()> {
+    let mut entry = Entry {
+        id: event.subject.unwrap_or(*key),
+        seq: event.seq,
+        what: event.what,
+        balance: 0,
+        locked: 0,
+        balance_after: 0,
+        locked_after: 0,
+        before: None,
+    };
+    if event.what == What::TransferFailed {
+        INDEX.put(books.space, &(event.actor.clone(), Desc(event.at)), &entry)?;
+    }
+    for change in event.changes.iter().filter(|change| change.balance != 0 || change.locked != 0) {
+        entry.balance = change.balance;
+        entry.locked = change.locked;
+        entry.balance_after = change.balance_after;
+        entry.locked_after = change.locked_after;
+        let leaves = event.what.is_outflow() && change.name == event.actor;
+        entry.before = books.left_before.take_if(|_| leaves);
+        INDEX.put(books.space, &(change.name.clone(), Desc(event.at)), &entry)?;
+    }
+    Ok(())
+}
+
+/// An event by the id of its row.
+pub fn event(space: &(impl Read + ?Sized), key: &Id) -> Result<Option<Event>> {
+    Ok(EVENTS.get(space, &(*key,))?)
+}
+
+fn missing(what: &str) -> Error {
+    Error::internal(format!("{what} is missing"))
+}
+
+/// What was signed for an event, also where it is long.
+pub fn canonical(space: &(impl Read + ?Sized), key: &Id, event: &Event) -> Result<Vec<u8>> {
+    let Some(signed) = &event.signed else { return Ok(Vec::new()) };
+    let mut bytes = signed.canonical.clone();
+    for part in 0..event.long.map_or(0, |(parts, _)| parts) {
+        let Part(part) = EVENT_PARTS.get(space, &(*key, part))?.ok_or_else(|| missing("part of an event"))?;
+        bytes.extend(part);
+    }
+    Ok(bytes)
+}
+
+/// Members of what is signed that hold free text.
+const TEXTS: [&str; 6] = ["memo", "reason", "summary", "feedback", "dispute_reason", "input_json"];
+
+/// A text that the public form does not show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hidden {
+    /// Where it stands in what was signed: names and places, with `/` between them.
+    pub path: String,
+    pub salt: Hash,
+    pub text: String,
+}
+
+/// The member that a hidden text leaves in its place.
+pub const HASHED: &str = "salted_sha256";
+
+/// The hash that stands in the place of a text.
+pub fn text_hash(salt: &Hash, text: &str) -> Hash {
+    sha256_of(&[salt, text.as_bytes()])
+}
+
+/// The public form of an event.
+pub struct Form {
+    /// Canonical JSON: what the leaf is the hash of.
+    pub bytes: Vec<u8>,
+    pub hidden: Vec<Hidden>,
+}
+
+/// Replaces free texts by their hashes.
+struct Hiding<'a> {
+    salt: &'a Hash,
+    seq: u64,
+    hidden: Vec<Hidden>,
+}
+
+impl Hiding<'_> {
+    fn hide(&mut self, path: &str, text: String) -> Json {
+        let salt = hmac_sha256(self.salt, format!("ledger text/{}/{path}", self.seq).as_bytes());
+        let hash = Json::Text(encode_hex(&text_hash(&salt, &text)));
+        self.hidden.push(Hidden { path: path.to_owned(), salt, text });
+        Json::Object(Members::from([(HASHED.to_owned(), hash)]))
+    }
+
+    fn walk(&mut self, path: &str, value: Json) -> Json {
+        let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+        match value {
+            Json::Object(members) => Json::Object(
+                members
+                    .into_iter()
+                    .map(|(name, value)| {
+                        let path = below(&name);
+                        let value = match value {
+                            Json::Text(text) if TEXTS.contains(&name.as_str()) => self.hide(&path, text),
+                            value => self.walk(&path, value),
+                        };
+                        (name, value)
+                    })
+                    .collect(),
+            ),
+            Json::List(items) => {
+                let walk = |(n, item): (usize, Json)| self.walk(&below(&n.to_string()), item);
+                Json::List(items.into_iter().enumerate().map(walk).collect())
+            }
+            value => value,
+        }
+    }
+}
+
+fn text(text: impl Into<String>) -> Json {
+    Json::Text(text.into())
+}
+
+/// Amounts are at most what JavaScript counts.
+fn micro(amount: Micro) -> Json {
+    Json::Integer(i64::try_from(amount).unwrap_or(i64::MAX))
+}
+
+impl Change {
+    fn form(&self, brand: &str) -> Json {
+        let mut members = Members::from([
+            ("did".to_owned(), text(did_of(brand, &self.name))),
+            ("balance_micro".to_owned(), Json::Integer(self.balance)),
+            ("locked_micro".to_owned(), Json::Integer(self.locked)),
+            ("balance_after_micro".to_owned(), micro(self.balance_after)),
+            ("locked_after_micro".to_owned(), micro(self.locked_after)),
+        ]);
+        if self.created {
+            members.insert("created".to_owned(), Json::Bool(true));
+        }
+        Json::Object(members)
+    }
+}
+
+impl Form {
+    /// The form of an event that has all that was signed for it.
+    pub fn new(brand: &str, salt: &Hash, event: &Event) -> Result<Form> {
+        let broken = || Error::internal("an event has no public form");
+        let mut hiding = Hiding { salt, seq: event.seq, hidden: Vec::new() };
+        let changes = event.changes.iter().map(|change| change.form(brand)).collect();
+        let mut members = Members::from([
+            ("seq".to_owned(), micro(event.seq)),
+            ("time".to_owned(), text(event.at.to_micros_text())),
+            ("kind".to_owned(), text(event.what.as_str())),
+            ("actor".to_owned(), text(actor(brand, &event.actor))),
+            ("changes".to_owned(), Json::List(changes)),
+        ]);
+        if let Some(subject) = &event.subject {
+            members.insert("id".to_owned(), text(id_text(subject)));
+        }
+        if let Some(reason) = event.reason {
+            members.insert("reason".to_owned(), text(reason.as_str()));
+        }
+        if !event.details.is_empty() {
+            let details = event.details.iter().map(|(name, value)| (name.clone(), text(value.as_str())));
+            members.insert("details".to_owned(), Json::Object(details.collect()));
+        }
+        if let Some(signed) = &event.signed {
+            let value = json::parse(&signed.canonical, json::MAX_DEPTH).ok_or_else(broken)?;
+            let form = Members::from([
+                ("form".to_owned(), hiding.walk("", value)),
+                ("hash".to_owned(), text(encode_hex(&event.hash()))),
+                ("key".to_owned(), text(encode_base64(&signed.key))),
+                ("signature".to_owned(), text(encode_base64(&signed.signature))),
+            ]);
+            members.insert("signed".to_owned(), Json::Object(form));
+        }
+        let bytes = Json::Object(members).canonical().ok_or_else(broken)?;
+        Ok(Form { bytes, hidden: hiding.hidden })
+    }
+}
+
+/// Who did it, on the wire: a name becomes its DID, the other words have a colon or are the operator.
+pub fn actor(brand: &str, actor: &str) -> String {
+    if actor.contains(':') || actor == "operator" { actor.to_owned() } else { did_of(brand, actor) }
+}
+
+/// An event as it was, with all that was signed for it.
+fn whole(space: &(impl Read + ?Sized), key: &Id) -> Result<Option<Event>> {
+    let Some(mut event) = event(space, key)? else { return Ok(None) };
+    let canonical = canonical(space, key, &event)?;
+    if let Some(signed) = &mut event.signed {
+        signed.canonical = canonical;
+    }
+    Ok(Some(event))
+}
+
+/// How long the log is, and the root over it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReadHead;
+
+impl Query for ReadHead {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "log_head";
+    type Reply = (u64, Hash);
+
+    fn run(self, view: &View<'_>) -> Result<(u64, Hash)> {
+        let size = read(view)?.events;
+        Ok((size, merkle::root(&Kept(view), size)?))
+    }
+}
+
+/// Which event a proof is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Which {
+    /// A transfer, one of a batch, or an escrow.
+    Id(Id),
+    Seq(u64),
+}
+
+/// The proof that an event is in the log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Prove {
+    pub which: Which,
+    /// The whole log when `None`.
+    pub size: Option<u64>,
+}
+
+/// The answer to [`Prove`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    pub seq: u64,
+    pub size: u64,
+    pub leaf: Hash,
+    pub path: Vec<Hash>,
+    /// Canonical JSON.
+    pub form: String,
+    pub hidden: Vec<Hidden>,
+    /// Who sent or received something by it, and who did it.
+    pub parties: Vec<Name>,
+}
+
+impl Query for Prove {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "log_proof";
+    /// `None`: there is no such event in a log of that size.
+    type Reply = Option<Proof>;
+
+    fn run(self, view: &View<'_>) -> Result<Option<Proof>> {
+        let book = read(view)?;
+        let key = match self.which {
+            Which::Seq(seq) if seq >= book.events => return Ok(None),
+            Which::Seq(seq) => merkle::leaf(view, seq)?.map(|(_, id)| id),
+            Which::Id(id) => Some(id),
+        };
+        let (key, item) = match key {
+            Some(key) if !EVENTS.contains(view, &(key,))? => {
+                let (batch, item) = super::batch::of_item(&key);
+                (Some(batch), item)
+            }
+            key => (key, None),
+        };
+        let size = self.size.unwrap_or(book.events);
+        let Some(event) = key.map(|key| whole(view, &key)).transpose()?.flatten() else { return Ok(None) };
+        if event.seq >= size || size > book.events || item.is_some_and(|item| event.items.len() <= usize::from(item)) {
+            return Ok(None);
+        }
+        let Some((leaf, _)) = merkle::leaf(view, event.seq)? else { return Ok(None) };
+        let Exported { form, mut hidden } = Exported::of(view, &book, &event)?;
+        let mut parties = vec![event.actor];
+        match item.and_then(|item| event.items.get(usize::from(item)).map(|found| (item, found.to))) {
+            // Of a batch its recipients see what concerns them.
+            Some((item, to)) => {
+                parties.extend(event.changes.get(usize::from(to)).map(|change| change.name.clone()));
+                hidden.retain(|hidden| hidden.path == format!("items/{item}/memo"));
+            }
+            None if event.what == What::Batch => {}
+            None => parties.extend(event.changes.into_iter().map(|change| change.name)),
+        }
+        let path = merkle::inclusion(&Kept(view), event.seq, size)?;
+        Ok(Some(Proof { seq: event.seq, size, leaf, path, form, hidden, parties }))
+    }
+}
+
+/// The proof that the log only grew.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Compare {
+    pub from: u64,
+    /// The whole log when `None`.
+    pub to: Option<u64>,
+}
+
+impl Query for Compare {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "log_consistency";
+    /// The later size, and the path. `None`: the log never had these sizes.
+    type Reply = Option<(u64, Vec<Hash>)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let size = read(view)?.events;
+        let to = self.to.unwrap_or(size);
+        if self.from == 0 || self.from > to || to > size {
+            return Ok(None);
+        }
+        Ok(Some((to, merkle::consistency(&Kept(view), self.from, to)?)))
+    }
+}
+
+/// Events in their public form, in their order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Export {
+    pub from: u64,
+    pub limit: u32,
+}
+
+/// An event as others may see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exported {
+    /// Canonical JSON.
+    pub form: String,
+    /// For those who may see it.
+    pub hidden: Vec<Hidden>,
+}
+
+impl Exported {
+    fn of(view: &View<'_>, book: &Book, event: &Event) -> Result<Exported> {
+        let Form { bytes, hidden } = Form::new(&view.settings.brand, &book.salt, event)?;
+        Ok(Exported { form: String::from_utf8(bytes).map_err(Error::internal)?, hidden })
+    }
+}
+
+/// Bytes after which a page of the log ends.
+const PAGE: usize = 2 << 20;
+
+impl Query for Export {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "log_export";
+    /// The size of the log, and events from that place on.
+    type Reply = (u64, Vec<Exported>);
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let book = read(view)?;
+        let to = book.events.min(self.from.saturating_add(u64::from(self.limit)));
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        for seq in self.from..to {
+            let key = merkle::leaf(view, seq)?.map(|(_, id)| id);
+            let event = key.map(|key| whole(view, &key)).transpose()?.flatten();
+            let event = event.ok_or_else(|| missing("an event of the log"))?;
+            let exported = Exported::of(view, &book, &event)?;
+            bytes += exported.form.len();
+            page.push(exported);
+            if bytes >= PAGE {
+                break;
+            }
+        }
+        Ok((book.events, page))
+    }
+}
+
+/// Wallets as they are, in the order of their names, for who compares them with the log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Balances {
+    pub after: Option<Name>,
+    pub limit: u32,
+}
+
+impl Query for Balances {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "log_balances";
+    /// The size of the log that led to them; name, balance, locked.
+    type Reply = (u64, Vec<(Name, Micro, Micro)>);
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let table = super::rows::WALLETS;
+        let range = match self.after {
+            Some(after) => table.after(table.range(), &(after,)),
+            None => table.range(),
+        };
+        let rows = table.scan(view, &range, crate::kv::Direction::Ascending, self.limit as usize)?;
+        let rows = rows.into_iter().map(|((name,), wallet)| (name, wallet.balance, wallet.locked)).collect();
+        Ok((read(view)?.events, rows))
+    }
+}

@@ -1,0 +1,257 @@
+//! The log of events for auditors: signed heads, proofs, export (ruling ledger 11).
+
+use http::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::act::{did, refused, schema};
+use super::proof::Reader;
+use crate::crypto::encoding::{encode_base64, encode_hex};
+use crate::crypto::signing;
+use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler, is_operator};
+use crate::ledger::ACTOR;
+use crate::ledger::auditor::head_bytes;
+use crate::ledger::book::name_of;
+use crate::ledger::log::{Balances, Compare, Export, Exported, Hidden, Prove, ReadHead, Which};
+use crate::ledger::merkle::leaf_hash;
+use crate::ledger::reason::Reason;
+use crate::ledger::rows::{Micro, Name, parse_id};
+use crate::relay::key;
+use crate::{Error, Result, runtime};
+
+/// Most events, or wallets, of a page.
+const MAX_PAGE: u32 = 1_000;
+
+pub const ROUTES: &[Route] = &[
+    Route::get("/v1/pay/audit/head", handler!(head))
+        .pay(Auth::None, Limit::PayRead)
+        .extension()
+        .returns::<Head>()
+        .summary("How long the log of events is and the root of the Merkle tree over it, signed by the deployment."),
+    Route::get("/v1/pay/audit/proof/{id}", handler!(prove))
+        .pay(Auth::None, Limit::PayRead)
+        .extension()
+        .params(&[Param::optional("size", "The log of which to prove it is a part; the whole one when left out.")])
+        .returns::<Proof>()
+        .summary("The proof that an event is in the log, by the id of a transfer or an escrow, or by its place."),
+    Route::get("/v1/pay/audit/consistency", handler!(consistency))
+        .pay(Auth::None, Limit::PayRead)
+        .extension()
+        .params(&[
+            Param::required("from", "An earlier size of the log, at least 1."),
+            Param::optional("to", "A later one; the present one when left out."),
+        ])
+        .returns::<Consistency>()
+        .summary("The proof that a log begins with an earlier one."),
+    Route::get("/v1/pay/audit/log", handler!(export))
+        .pay(Auth::None, Limit::PayRead)
+        .extension()
+        .params(&[
+            Param::optional("from", "The first event, by its place; default 0."),
+            Param::optional("limit", "Events per page, at most 1,000; default 100."),
+        ])
+        .returns::<Log>()
+        .summary("Events in their order, free texts as salted hashes. The operator is shown the texts too."),
+    Route::get("/v1/pay/audit/balances", handler!(balances))
+        .pay(Auth::None, Limit::PayRead)
+        .extension()
+        .params(&[
+            Param::optional("after", "The DID after which to begin."),
+            Param::optional("limit", "Wallets per page, at most 1,000; default 100."),
+        ])
+        .returns::<BalanceList>()
+        .summary("All wallets with the size of the log that led to these balances."),
+];
+
+/// A signed tree head.
+#[derive(Serialize, JsonSchema)]
+pub struct Head {
+    schema: String,
+    deployment: String,
+    /// Events.
+    size: u64,
+    /// Merkle tree hash of RFC 9162, hexadecimal.
+    root: String,
+    time: String,
+    /// Base64, Ed25519: the deployment's own key, that of /v1/relay/info.
+    key: String,
+    /// Base64, over the canonical form of the members above it but `key`.
+    signature: String,
+}
+
+async fn head(cx: Cx) -> Result<Response> {
+    let (size, root) = runtime::query(&*cx.rt, ACTOR, &ReadHead).await?;
+    // A question that may not write makes no key.
+    if cx.request.method == Method::HEAD {
+        return Response::json(&Value::Null);
+    }
+    let own = key::own(&*cx.rt, false).await?;
+    let (schema, deployment) = (schema(&cx, "audit-head"), cx.rt.environment().deployment.clone());
+    let (root, time) = (encode_hex(&root), cx.now().to_micros_text());
+    let bytes = head_bytes(&schema, &deployment, size, &root, &time);
+    let signature = signing::sign(&own.open(&*cx.rt)?, &bytes);
+    key::passing_by(&*cx.rt, &own).await;
+    let (key, signature) = (encode_base64(&own.public), encode_base64(&signature));
+    Ok(Response::json(&Head { schema, deployment, size, root, time, key, signature })?
+        .with("cache-control", "no-store"))
+}
+
+/// A text that the log shows as a hash.
+#[derive(Serialize, JsonSchema)]
+pub struct Text {
+    /// Where it stands in `signed.form`, names and places with `/` between them.
+    path: String,
+    /// Hexadecimal. SHA-256 of these 32 bytes and the text is what the log has.
+    salt: String,
+    text: String,
+}
+
+fn texts(hidden: Vec<Hidden>) -> Vec<Text> {
+    let text = |hidden: Hidden| Text { path: hidden.path, salt: encode_hex(&hidden.salt), text: hidden.text };
+    hidden.into_iter().map(text).collect()
+}
+
+/// An event of the log.
+#[derive(Serialize, JsonSchema)]
+pub struct LogEntry {
+    /// Hexadecimal: SHA-256 of a zero byte and the canonical form of `event`.
+    leaf: String,
+    /// `seq`, `time`, `kind`, `actor`, `changes` by DID, and, where there are, `id`, `reason`, `signed`, `details`.
+    event: Value,
+    /// For the operator alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    texts: Option<Vec<Text>>,
+}
+
+impl LogEntry {
+    fn new(exported: Exported, revealed: bool) -> Result<LogEntry> {
+        Ok(LogEntry {
+            leaf: encode_hex(&leaf_hash(exported.form.as_bytes())),
+            event: serde_json::from_str(&exported.form).map_err(Error::internal)?,
+            texts: revealed.then(|| texts(exported.hidden)),
+        })
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Proof {
+    schema: String,
+    seq: u64,
+    size: u64,
+    leaf: String,
+    /// Hexadecimal, from the leaf to the root (RFC 9162, 2.1.3).
+    path: Vec<String>,
+    event: Value,
+    /// For who proves to be a party.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    texts: Option<Vec<Text>>,
+}
+
+/// A size or a place in the query.
+fn number(cx: &Cx, name: &str) -> Result<Option<u64>> {
+    let Some(text) = cx.query(name)? else { return Ok(None) };
+    let number =
+        text.parse().map_err(|_| Error::bad_request(format!("Query parameter `{name}` must be a whole number.")));
+    number.map(Some)
+}
+
+async fn prove(cx: Cx) -> Result<Response> {
+    let size = number(&cx, "size")?;
+    let asked = cx.path("id")?;
+    let which = match (parse_id(asked), asked.parse()) {
+        (Some(id), _) => Which::Id(id),
+        (None, Ok(seq)) => Which::Seq(seq),
+        (None, Err(_)) => return refused(&cx, Reason::TransferNotFound.into()),
+    };
+    let Some(found) = runtime::query(&*cx.rt, ACTOR, &Prove { which, size }).await? else {
+        return refused(&cx, Reason::TransferNotFound.into());
+    };
+    let revealed =
+        is_operator(&*cx.rt, &cx.request) || Reader::of(&cx).await?.is_one_of(found.parties.iter().map(String::as_str));
+    Response::json(&Proof {
+        schema: schema(&cx, "audit-proof"),
+        seq: found.seq,
+        size: found.size,
+        leaf: encode_hex(&found.leaf),
+        path: found.path.iter().map(|hash| encode_hex(hash)).collect(),
+        event: serde_json::from_str(&found.form).map_err(Error::internal)?,
+        texts: revealed.then(|| texts(found.hidden)),
+    })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Consistency {
+    schema: String,
+    from: u64,
+    to: u64,
+    /// Hexadecimal (RFC 9162, 2.1.4).
+    path: Vec<String>,
+}
+
+async fn consistency(cx: Cx) -> Result<Response> {
+    let from = number(&cx, "from")?.ok_or_else(|| Error::bad_request("Query parameter `from` is missing."))?;
+    let compare = Compare { from, to: number(&cx, "to")? };
+    let Some((to, path)) = runtime::query(&*cx.rt, ACTOR, &compare).await? else {
+        return Err(Error::bad_request("`from` must be at least 1, `to` at least `from`, and the log that long."));
+    };
+    let path = path.iter().map(|hash| encode_hex(hash)).collect();
+    Response::json(&Consistency { schema: schema(&cx, "audit-consistency"), from, to, path })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Log {
+    schema: String,
+    /// Events of the whole log.
+    size: u64,
+    events: Vec<LogEntry>,
+    /// For `from`; null at the end.
+    next: Option<u64>,
+}
+
+async fn export(cx: Cx) -> Result<Response> {
+    let (from, limit) = (number(&cx, "from")?.unwrap_or_default(), cx.count("limit", 100, MAX_PAGE)?);
+    let (size, page) = runtime::query(&*cx.rt, ACTOR, &Export { from, limit }).await?;
+    let revealed = is_operator(&*cx.rt, &cx.request);
+    let end = from.saturating_add(page.len() as u64);
+    let events = page.into_iter().map(|exported| LogEntry::new(exported, revealed)).collect::<Result<_>>()?;
+    let next = (end < size).then_some(end);
+    Response::json(&Log { schema: schema(&cx, "audit-log"), size, events, next })
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Balance {
+    did: String,
+    balance_micro: Micro,
+    locked_micro: Micro,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct BalanceList {
+    schema: String,
+    /// Events that led to these.
+    size: u64,
+    wallets: Vec<Balance>,
+    /// For `after`; null at the end.
+    next: Option<String>,
+}
+
+async fn balances(cx: Cx) -> Result<Response> {
+    let limit = cx.count("limit", 100, MAX_PAGE)?;
+    let after = match cx.query("after")? {
+        None => None,
+        Some(given) => match name_of(&cx.settings().brand, &given) {
+            Some(name) => Some(name.to_owned()),
+            None => return refused(&cx, Reason::InvalidDid.into()),
+        },
+    };
+    let (size, rows) = runtime::query(&*cx.rt, ACTOR, &Balances { after, limit }).await?;
+    let balance = |(name, balance_micro, locked_micro): (Name, Micro, Micro)| {
+        let did = did(&cx, &name);
+        Balance { did, balance_micro, locked_micro }
+    };
+    let wallets: Vec<Balance> = rows.into_iter().map(balance).collect();
+    let full = wallets.len() == limit as usize;
+    let next = wallets.last().filter(|_| full).map(|wallet| wallet.did.clone());
+    Response::json(&BalanceList { schema: schema(&cx, "audit-balances"), size, wallets, next })
+}

@@ -1,0 +1,80 @@
+//! Many transfers under one signature (rulings ledger 9 and 10).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::act::{self, Act, SignedBody, failed, schema};
+use crate::crypto::encoding::encode_hex;
+use crate::http::{Auth, Cx, Limit, Response, Route, handler};
+use crate::ledger::batch::{Settled, item_id};
+use crate::ledger::envelope::Content;
+use crate::ledger::reason::{Reason, Refusal};
+use crate::ledger::rows::{Micro, id_text};
+use crate::ledger::submit::{Done, Kept};
+use crate::{Error, Result};
+
+/// Largest body, in bytes: 1,000 transfers with memos in which every character is escaped (ruling ledger 10).
+const MAX_BODY: usize = 4 << 20;
+
+pub const ROUTES: &[Route] = &[Route::post("/v1/pay/batch", handler!(batch))
+    .pay(Auth::Signed, Limit::PayWrite)
+    .extension()
+    .max_body(MAX_BODY)
+    .accepts::<SignedBody>()
+    .returns::<BatchReceipt>()
+    .summary("Settle up to 1,000 transfers under one signature: all of them, or none.")];
+
+/// What a settled batch is answered with.
+#[derive(Serialize, JsonSchema)]
+pub struct BatchReceipt {
+    schema: String,
+    ok: bool,
+    /// `settled`
+    status: &'static str,
+    batch_id: String,
+    /// Of the batch as a whole, for the audit log.
+    id: String,
+    envelope_hash: String,
+    settled_at: String,
+    total_micro: Micro,
+    sender_new_balance_micro: Micro,
+    /// In the order of the envelope.
+    transfers: Vec<BatchTransfer>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct BatchTransfer {
+    /// From 0.
+    index: u16,
+    transfer_id: String,
+}
+
+async fn batch(cx: Cx) -> Result<Response> {
+    let read =
+        act::members(&cx).and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Batch(_))));
+    let Some(act) = read else { return failed(&cx, Reason::InvalidEnvelope, Kept::default(), None) };
+    let hash = act.hash;
+    match act.submit(&cx, None).await {
+        Ok(Ok(Done::Batch(settled))) => Response::json(&receipt(&cx, &settled)),
+        Ok(Ok(_)) => Err(Error::internal("a batch became something else")),
+        Ok(Err((reason, kept))) => failed(&cx, reason, kept, Some(&hash)),
+        Err(Refusal::No(reason)) => failed(&cx, reason, Kept::default(), Some(&hash)),
+        Err(Refusal::Fault(error)) => Err(error),
+    }
+}
+
+fn receipt(cx: &Cx, settled: &Settled) -> BatchReceipt {
+    let transfer = |index| BatchTransfer { index, transfer_id: id_text(&item_id(&settled.id, index)) };
+    BatchReceipt {
+        schema: schema(cx, "batch-receipt"),
+        ok: true,
+        status: "settled",
+        batch_id: settled.batch_id.clone(),
+        id: id_text(&settled.id),
+        envelope_hash: encode_hex(&settled.hash),
+        settled_at: settled.at.to_micros_text(),
+        total_micro: settled.total,
+        sender_new_balance_micro: settled.sender,
+        transfers: (0..settled.count).map(transfer).collect(),
+    }
+}

@@ -1,0 +1,284 @@
+//! The log of events as an auditor sees it: sound as it is, and never when something was forged, dropped or moved (ruling
+//! ledger 11).
+
+use serde_json::{Value, json};
+
+use super::{Party, World, hours, minutes};
+use crate::crypto::encoding::{decode_hex_array, encode_hex};
+use crate::ledger::auditor::Auditor;
+use crate::ledger::json;
+use crate::ledger::log::Hidden;
+use crate::ledger::merkle::{Hash, is_consistent, is_included, leaf_hash};
+
+/// Everything that can happen, once.
+fn busy() -> (World, Party, Party) {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 50_000_000), world.party(2));
+    let did = |party: &Party| party.signer.did.clone();
+    world.act(&b, "pay-faucet", json!({ "did": did(&b) })).unwrap();
+    let memo = json!({ "from_did": did(&a), "to_did": did(&b), "amount_micro": 5, "memo": "für den \"Kaffee\"" });
+    world.act(&a, "credit-transfer", memo).unwrap();
+    world.pay(&b, &a, 2_000_000_000).unwrap_err();
+    let items =
+        json!([{ "to_did": did(&b), "amount_micro": 1, "memo": "x" }, { "to_did": did(&b), "amount_micro": 2 }]);
+    world.act(&a, "batch-transfer", json!({ "from_did": did(&a), "batch_id": "b1", "items": items })).unwrap();
+    let open = || world.open(&a, &b, 1_000, hours(2)).unwrap();
+    world.release(&a, &open()).unwrap();
+    world.refund(&a, &open()).unwrap();
+    let claimed = world.claim(&b, &a, &open(), minutes(20), false).unwrap();
+    world.accept(&a, &claimed).unwrap();
+    let (silent, _over, forced, _stays) = (open(), open(), open(), world.open(&a, &b, 77, hours(100)).unwrap());
+    world.claim(&b, &a, &silent, minutes(20), true).unwrap();
+    world.admin("escrow_release", json!({ "escrow_id": forced, "reason": "said so" })).unwrap();
+    let listing = json!({ "provider_did": did(&b), "capability": "a.b", "name": "n", "description": "",
+        "price_per_call_micro": 7, "unit": "call", "sla_deadline_hours": 1, "active": true });
+    let listing = world.act(&b, "capability-list", listing).unwrap();
+    let hire = json!({ "capability_id": listing["capability_id"], "capability": "a.b", "requester_did": did(&a),
+        "provider_did": did(&b), "price_micro": 7, "task_id": "t", "delivery_deadline_hours": 90, "input_json": "{}" });
+    world.act(&a, "hire-request", hire).unwrap();
+    world.admin("freeze", json!({ "did": did(&b), "frozen": true, "reason": "why" })).unwrap();
+    world.admin("freeze", json!({ "did": did(&b), "frozen": false })).unwrap();
+    world.admin("freeze_all", json!({ "frozen": true })).unwrap();
+    world.admin("freeze_all", json!({ "frozen": false })).unwrap();
+    world.wait(hours(3));
+    world.send("POST", "/v1/pay/escrow/sweep", None, &Value::Null);
+    world.send("POST", "/v1/pay/wallet", None, &json!({ "did": "did:svc:nobody" }));
+    (world, a, b)
+}
+
+/// The log as anybody may read it, with the texts that the operator is shown.
+fn read(world: &World, key: Option<&str>) -> Vec<(Vec<u8>, Vec<Hidden>)> {
+    let (status, page) = world.send("GET", "/v1/pay/audit/log?limit=1000", key, &Value::Null);
+    assert_eq!((status, &page["next"]), (200, &Value::Null), "{page}");
+    let hidden = |text: &Value| Hidden {
+        path: text["path"].as_str().unwrap().to_owned(),
+        salt: hash(&text["salt"]),
+        text: text["text"].as_str().unwrap().to_owned(),
+    };
+    let entry = |entry: &Value| {
+        let texts = entry["texts"].as_array().map(|texts| texts.iter().map(hidden).collect());
+        assert_eq!(hash(&entry["leaf"]), leaf_hash(&form(&entry["event"])));
+        (form(&entry["event"]), texts.unwrap_or_default())
+    };
+    page["events"].as_array().unwrap().iter().map(entry).collect()
+}
+
+fn hash(hex: &Value) -> Hash {
+    decode_hex_array("hash", hex.as_str().unwrap()).unwrap()
+}
+
+fn hashes(list: &Value) -> Vec<Hash> {
+    list.as_array().unwrap().iter().map(hash).collect()
+}
+
+fn form(event: &Value) -> Vec<u8> {
+    json::parse(event.to_string().as_bytes(), json::MAX_DEPTH + 2).unwrap().canonical().unwrap()
+}
+
+fn audit(log: &[(Vec<u8>, Vec<Hidden>)]) -> Result<Auditor, String> {
+    let mut auditor = Auditor::new("svc");
+    for (form, texts) in log {
+        auditor.take(form, texts).map_err(|flaw| format!("event {}: {flaw}", auditor.size()))?;
+    }
+    auditor.balance()?;
+    Ok(auditor)
+}
+
+#[test]
+fn ruling_11_the_log_leads_to_the_signed_root_and_to_every_balance() {
+    let (world, a, b) = busy();
+    let auditor = audit(&read(&world, Some("operator"))).unwrap();
+    let head = world.get("/v1/pay/audit/head");
+    assert_eq!((head["size"].as_u64().unwrap(), hash(&head["root"])), (auditor.size(), auditor.root()));
+    assert_eq!(auditor.supply(), 60_000_000);
+    assert_eq!((auditor.hidden, auditor.rotated), (0, 0));
+    for party in [&a, &b] {
+        assert_eq!(auditor.wallets()[&party.signer.did], world.money(party));
+    }
+    let balances = world.get("/v1/pay/audit/balances");
+    assert_eq!((&balances["size"], balances["wallets"].as_array().unwrap().len()), (&head["size"], 3));
+    // Whoever is not the operator sees no text, and can check all but the signatures over texts.
+    let open = read(&world, None);
+    for (form, texts) in &open {
+        let form = String::from_utf8_lossy(form);
+        assert!(texts.is_empty() && !form.contains("Kaffee") && !form.contains("said so"), "{form}");
+    }
+    let anybody = audit(&open).unwrap();
+    assert_eq!(anybody.root(), auditor.root());
+    assert_eq!(anybody.verified + anybody.hidden, auditor.verified);
+    assert!(anybody.hidden > 0 && anybody.verified > 5);
+}
+
+#[test]
+fn ruling_11_every_kind_of_event_is_in_the_log_in_its_order() {
+    let (world, ..) = busy();
+    world.wait(hours(24 * 8));
+    world.send("POST", "/v1/pay/escrow/sweep", None, &Value::Null);
+    let log = read(&world, None);
+    let kind = |(form, _): &(Vec<u8>, _)| serde_json::from_slice::<Value>(form).unwrap()["kind"].clone();
+    let kinds: Vec<Value> = log.iter().map(kind).collect();
+    for expected in [
+        "admin_key",
+        "grant",
+        "cap",
+        "faucet",
+        "transfer",
+        "transfer_failed",
+        "batch",
+        "escrow_open",
+        "escrow_release",
+        "escrow_refund",
+        "escrow_expire",
+        "hire",
+        "freeze",
+        "freeze_all",
+        "wallet_create",
+        "wallet_remove",
+    ] {
+        assert!(kinds.contains(&json!(expected)), "{expected} is not in {kinds:?}");
+    }
+    assert_eq!(kinds[0], "admin_key");
+    audit(&log).unwrap();
+}
+
+#[test]
+fn ruling_11_who_forges_drops_or_moves_an_event_is_caught() {
+    let (world, ..) = busy();
+    let log = read(&world, Some("operator"));
+    let root = audit(&log).unwrap().root();
+    // Whatever an auditor does not notice by itself, the signed root gives away.
+    let caught = |changed: &[(Vec<u8>, Vec<Hidden>)]| audit(changed).map_or(true, |auditor| auditor.root() != root);
+    let flawed = |changed: &[(Vec<u8>, Vec<Hidden>)]| audit(changed).unwrap_err();
+    let count = log.len();
+    for place in 0..count {
+        let mut dropped = log.clone();
+        dropped.remove(place);
+        assert!(caught(&dropped), "{place} was dropped");
+        assert!(place + 1 == count || flawed(&dropped).contains("stands in its place"));
+        if place + 1 < count {
+            let mut moved = log.clone();
+            moved.swap(place, place + 1);
+            assert!(flawed(&moved).starts_with(&format!("event {place}:")));
+        }
+        let mut doubled = log.clone();
+        doubled.insert(place, log[place].clone());
+        assert!(flawed(&doubled).starts_with(&format!("event {}:", place + 1)));
+    }
+    for (place, (form, texts)) in log.iter().enumerate() {
+        let event: Value = serde_json::from_slice(form).unwrap();
+        let mut paths = Vec::new();
+        numbers_and_texts(String::new(), &event, &mut paths);
+        for path in paths {
+            let mut forged = event.clone();
+            let value = forged.pointer_mut(&path).unwrap();
+            let other = match &*value {
+                Value::Number(number) => json!(number.as_i64().unwrap() + 1),
+                value => json!(format!("{}x", value.as_str().unwrap())),
+            };
+            *value = other;
+            let mut changed = log.clone();
+            changed[place] = (self::form(&forged), texts.clone());
+            assert!(caught(&changed), "{path} of event {place}");
+        }
+    }
+}
+
+fn numbers_and_texts(path: String, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            members.iter().for_each(|(name, value)| numbers_and_texts(format!("{path}/{name}"), value, found));
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(n, item)| numbers_and_texts(format!("{path}/{n}"), item, found));
+        }
+        Value::Number(_) | Value::String(_) => found.push(path),
+        _ => {}
+    }
+}
+
+/// What the operator could do who has the key of the head: change an event and sign the root over it.
+#[test]
+fn ruling_11_a_forged_amount_breaks_at_its_event_even_under_a_root_of_its_own() {
+    let (world, ..) = busy();
+    let log = read(&world, Some("operator"));
+    let place = log.iter().position(|(form, _)| String::from_utf8_lossy(form).contains("\"transfer\"")).unwrap();
+    let mut event: Value = serde_json::from_slice(&log[place].0).unwrap();
+    // Both sides of a payment more than its sender signed for.
+    for change in event["changes"].as_array_mut().unwrap() {
+        let more = change["balance_micro"].as_i64().unwrap();
+        change["balance_micro"] = json!(2 * more);
+        change["balance_after_micro"] = json!(change["balance_after_micro"].as_i64().unwrap() + more);
+    }
+    let mut forged = log.clone();
+    forged[place].0 = form(&event);
+    let flaw = audit(&forged).unwrap_err();
+    assert!(flaw.starts_with(&format!("event {place}: it moved")), "{flaw}");
+    // And with the amount in what was signed changed too.
+    event["signed"]["form"]["amount_micro"] = json!(10);
+    forged[place].0 = form(&event);
+    let flaw = audit(&forged).unwrap_err();
+    assert!(flaw.starts_with(&format!("event {place}: its hash")), "{flaw}");
+}
+
+#[test]
+fn ruling_11_proofs_lead_from_transfers_escrows_and_places_to_the_root() {
+    let (world, a, b) = busy();
+    let head = world.get("/v1/pay/audit/head");
+    let (size, root) = (head["size"].as_u64().unwrap(), hash(&head["root"]));
+    let history = world.get(&format!("/v1/pay/history/{}?limit=200", a.signer.did));
+    let mut ids: Vec<String> = (0..size).map(|seq| seq.to_string()).collect();
+    for row in history["transfers"].as_array().unwrap() {
+        ids.push(row["id"].as_str().unwrap().to_owned());
+    }
+    ids.push(world.open(&a, &b, 5, hours(1)).unwrap());
+    let opened = ids.len() - 1;
+    for (n, id) in ids.iter().enumerate() {
+        let query = if n == opened { String::new() } else { format!("?size={size}") };
+        let proof = world.get(&format!("/v1/pay/audit/proof/{id}{query}"));
+        let (seq, path) = (proof["seq"].as_u64().unwrap(), hashes(&proof["path"]));
+        assert_eq!(hash(&proof["leaf"]), leaf_hash(&form(&proof["event"])));
+        let root = if n == opened { hash(&world.get("/v1/pay/audit/head")["root"]) } else { root };
+        assert!(is_included(&hash(&proof["leaf"]), seq, proof["size"].as_u64().unwrap(), &path, &root), "{id}");
+    }
+    let grown = world.get("/v1/pay/audit/head");
+    let path = world.get(&format!("/v1/pay/audit/consistency?from={size}"));
+    let to = path["to"].as_u64().unwrap();
+    assert_eq!((Some(to), to), (grown["size"].as_u64(), size + 1));
+    assert!(is_consistent(size, to, &root, &hash(&grown["root"]), &hashes(&path["path"])));
+    let status = |path: &str| world.send("GET", path, None, &Value::Null).0;
+    for (path, expected) in [
+        ("/v1/pay/audit/proof/undefined", 404),
+        ("/v1/pay/audit/proof/1?size=1", 404),
+        ("/v1/pay/audit/proof/999999", 404),
+        ("/v1/pay/audit/proof/1?size=x", 400),
+        ("/v1/pay/audit/consistency", 400),
+        ("/v1/pay/audit/consistency?from=0", 400),
+        ("/v1/pay/audit/consistency?from=9&to=8", 400),
+        ("/v1/pay/audit/consistency?from=1&to=999999", 400),
+        ("/v1/pay/audit/log?from=-1", 400),
+        ("/v1/pay/audit/log?from=999999", 200),
+    ] {
+        assert_eq!(status(path), expected, "{path}");
+    }
+}
+
+/// Each text has a salt of its own: one that was shown says nothing of the others.
+#[test]
+fn ruling_11_equal_texts_have_other_hashes_and_a_shown_salt_proves_one() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let item = json!({ "to_did": b.signer.did, "amount_micro": 1, "memo": "the same" });
+    let batch = json!({ "from_did": a.signer.did, "batch_id": "b", "items": [item, item] });
+    world.act(&a, "batch-transfer", batch).unwrap();
+    let log = read(&world, Some("operator"));
+    let (form, texts) = log.last().unwrap();
+    let event: Value = serde_json::from_slice(form).unwrap();
+    let shown = |n: usize| event["signed"]["form"]["items"][n]["memo"]["salted_sha256"].clone();
+    assert_ne!(shown(0), shown(1));
+    assert_eq!(texts.len(), 2);
+    for (n, text) in texts.iter().enumerate() {
+        assert_eq!((text.path.as_str(), text.text.as_str()), (format!("items/{n}/memo").as_str(), "the same"));
+        assert_eq!(encode_hex(&crate::ledger::log::text_hash(&text.salt, &text.text)), shown(n).as_str().unwrap());
+    }
+    assert_ne!(texts[0].salt, texts[1].salt);
+}

@@ -1,0 +1,55 @@
+//! Malformed envelopes over HTTP (spec ledger G3; ruling ledger 31); ten thousand of them are tried in the core.
+
+use heliograph_core::ledger::mutation::Mutator;
+use heliograph_tests::ledger::{Party, path_of};
+use serde_json::json;
+
+use crate::{Suite, cases};
+
+cases![g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing];
+
+/// How many are sent.
+const BODIES: u64 = 400;
+
+fn g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing(suite: &Suite) {
+    let target = suite.fresh(&[("pay_writes_per_minute", "0")]);
+    let client = target.client();
+    let (a, b) = (Party::funded(&client), Party::new(&client));
+    let listing = b.act("capability-list", b.listing("work.test", 10)).expect(200)["capability"].clone();
+    let escrow = a.open(b.did(), 10);
+    let kinds = [
+        ("credit-transfer", &a, a.transfer(b.did(), 5)),
+        ("escrow-open", &a, a.escrow(b.did(), 5, std::time::Duration::from_secs(3_600))),
+        ("escrow-release", &a, json!({ "escrow_id": escrow, "signer_did": a.did() })),
+        ("hire-request", &a, a.hire(&listing)),
+        ("work-claim", &b, b.claim(a.did(), Some(&escrow))),
+        ("capability-list", &b, b.listing("work.test", 10)),
+        ("pay-faucet", &b, json!({ "did": b.did() })),
+    ];
+    let state = || {
+        let history = client.get(&format!("/v1/pay/history/{}", a.did())).expect(200)["transfers"].clone();
+        let counts = client.get("/v1/pay/health").expect(200)["counts"].clone();
+        (a.money(), history, counts)
+    };
+    let (before, mut dice) = (state(), Mutator::new(7));
+    for number in 0..BODIES {
+        let (schema, by, members) = &kinds[dice.below(kinds.len())];
+        let mut body = by.body(schema, members.clone());
+        // Whatever is left of it is signed by nobody, so that none can settle.
+        body["signature"] = json!(by.signer.sign(&json!({})));
+        let bytes = match number % 2 {
+            0 => {
+                dice.structure(&mut body["envelope"]);
+                body.to_string().into_bytes()
+            }
+            _ => dice.bytes(body.to_string().as_bytes()),
+        };
+        let answer = client.send("POST", path_of(schema), Some("application/json"), &bytes);
+        let shown = String::from_utf8_lossy(&bytes);
+        assert!((400..500).contains(&answer.status), "{} {} to {shown}", answer.status, answer.text());
+        let error = answer.json();
+        assert!(error["reason"].is_string() && error["error"].is_string() && error["message"].is_string(), "{error}");
+    }
+    assert_eq!(state(), before);
+    a.pay(b.did(), 1).expect(200);
+}
