@@ -220,7 +220,7 @@ fn e15_release_against_expiry_moves_the_money_once(suite: &Suite) {
         .zip(&answers[..])
         .filter(|(at, _)| at % 2 == 1)
         .map(|(at, answer)| match answer.status {
-            200 => (at + 1) / 2,
+            200 => at.div_ceil(2),
             _ => {
                 refused(answer, 409, "escrow_not_open");
                 0
@@ -250,7 +250,7 @@ fn r17_accept_against_the_sweep_ends_in_one_state(suite: &Suite) {
         members["acceptance_deadline_at"] = json!(deadline.to_millis_text());
         members["issued_at"] = json!(issued.to_millis_text());
         // Every second one expires without an acceptance.
-        members["auto_accept_on_timeout"] = json!(amount % 2 == 0);
+        members["auto_accept_on_timeout"] = json!(amount.is_multiple_of(2));
         text(&b.act("work-claim", members).expect(200), "receipt_id").to_owned()
     };
     let receipts: Vec<String> = (1..=12).map(claim).collect();

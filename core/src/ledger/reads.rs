@@ -150,6 +150,9 @@ impl Query for EscrowHistory {
     }
 }
 
+/// Rows of a list with their times.
+type Timed<T> = Vec<(Timestamp, T)>;
+
 /// A question for part of a list.
 pub struct List {
     pub name: Name,
@@ -169,11 +172,7 @@ impl List {
 
     /// The newest entries that fit, one more than is wanted, which tells whether there is more. The time is that of the
     /// last one that was looked at, when there was no time for all.
-    fn entries(
-        &self,
-        view: &impl Read,
-        fits: impl Fn(What) -> bool,
-    ) -> Result<(Vec<(Timestamp, Entry)>, Option<Timestamp>)> {
+    fn entries(&self, view: &impl Read, fits: impl Fn(What) -> bool) -> Result<(Timed<Entry>, Option<Timestamp>)> {
         let (first, last) = self.range();
         let (mut found, mut floor, mut examined) = (Vec::new(), None, 0);
         INDEX.visit(view, INDEX.between(&first, &last), Direction::Ascending, |(_, Desc(at)), entry| {
@@ -188,7 +187,7 @@ impl List {
     }
 
     /// Leaves what fits on the page, and says where the next one begins.
-    fn cut<T>(&self, rows: &mut Vec<(Timestamp, T)>, floor: Option<Timestamp>) -> Option<Timestamp> {
+    fn cut<T>(&self, rows: &mut Timed<T>, floor: Option<Timestamp>) -> Option<Timestamp> {
         let more = rows.len() > self.limit;
         rows.truncate(self.limit);
         if more { rows.last().map(|(at, _)| *at) } else { floor }
@@ -200,7 +199,7 @@ impl List {
         &self,
         view: &impl Read,
         fits: impl Fn(What) -> bool,
-        mut expand: impl FnMut(Timestamp, &Entry) -> Result<(Vec<(Timestamp, T)>, usize)>,
+        mut expand: impl FnMut(Timestamp, &Entry) -> Result<(Timed<T>, usize)>,
     ) -> Result<(Vec<T>, Option<Timestamp>)> {
         let (entries, mut floor) = self.entries(view, fits)?;
         if entries.len() > self.limit {
