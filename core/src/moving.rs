@@ -17,6 +17,8 @@ use crate::actor::{ActorId, Call, Kind, decode, encode, schema};
 use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
 use crate::deployment::{self, WhoAmI};
 use crate::http::{Cx, Param, Response, Route, handler};
+use crate::kv::Pair;
+use crate::ledger::segment::keep;
 use crate::roster::{self, Enrol, Listed};
 use crate::runtime::{self, Runtime};
 use crate::{Error, Result};
@@ -117,7 +119,7 @@ impl Totals {
 pub struct Next {
     /// The actor that was last.
     pub actor: String,
-    /// Its last row, base64, when it has more.
+    /// Where its rows go on, base64, when it has more.
     pub row: Option<String>,
 }
 
@@ -195,9 +197,17 @@ async fn listed(rt: &dyn Runtime, after: Option<ActorId>, limit: usize) -> Resul
     }
 }
 
-async fn page_of(rt: &dyn Runtime, actor: &ActorId, after: Option<Vec<u8>>) -> Result<Page> {
-    let arguments = encode(&ReadRows { after })?;
-    decode(&rt.query(Call { actor: actor.clone(), name: rows::READ.to_owned(), arguments }).await?)
+/// Rows of an actor after one, and where the next page goes on. At their end come those that only an archive has.
+async fn page_of(rt: &dyn Runtime, actor: &ActorId, after: Option<Vec<u8>>) -> Result<(Vec<Pair>, Option<Vec<u8>>)> {
+    let arguments = encode(&ReadRows { after: after.clone() })?;
+    let call = Call { actor: actor.clone(), name: rows::READ.to_owned(), arguments };
+    let Page { mut rows, more } = decode(&rt.query(call).await?)?;
+    let mut next = rows.last().filter(|_| more).map(|(key, _)| key.clone());
+    if !more && let Some((place, archived)) = keep::dumped(rt, actor, after.as_deref()).await? {
+        rows.extend(archived);
+        next = Some(place);
+    }
+    Ok((rows, next))
 }
 
 fn parse_actor(text: &str) -> Result<ActorId> {
@@ -217,14 +227,13 @@ async fn dump(cx: Cx) -> Result<Response> {
     let (mut lines, mut bytes) = (Vec::new(), 0);
     for actor in waiting {
         loop {
-            let page = page_of(&*cx.rt, &actor, row.clone()).await?;
-            if !page.rows.is_empty() {
-                bytes += page.rows.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-                let text = |(key, value): &(Vec<u8>, Vec<u8>)| (encode_base64(key), encode_base64(value));
-                let rows = page.rows.iter().map(text).collect();
+            let (rows, next) = page_of(&*cx.rt, &actor, row.clone()).await?;
+            if !rows.is_empty() {
+                bytes += rows.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+                let rows = rows.iter().map(|(key, value)| (encode_base64(key), encode_base64(value))).collect();
                 lines.push(ActorRows { actor: actor.to_string(), first: row.is_none(), rows });
             }
-            row = page.rows.last().filter(|_| page.more).map(|(key, _)| key.clone());
+            row = next;
             let next = || Next { actor: actor.to_string(), row: row.as_deref().map(encode_base64) };
             if bytes >= BYTES {
                 return Response::json(&DumpPage { next: Some(next()), lines });

@@ -89,10 +89,23 @@ pub trait Runtime: MaybeSend + MaybeSync {
         Box::pin(std::future::ready(Err(crate::fetch::no_way_out())))
     }
 
+    /// Where sealed segments of the ledger are kept outside its actor; `None`: they stay among its rows.
+    fn archive(&self) -> Option<&dyn Archive> {
+        None
+    }
+
     /// The operator's view of the data file; `None` where the platform keeps the data, as on the edge.
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         None
     }
+}
+
+/// A place beside the actors for what never changes: on the edge Workers KV.
+pub trait Archive: MaybeSend + MaybeSync {
+    /// Durable when it returns; elsewhere it may be seen a minute later.
+    fn put<'a>(&'a self, name: &'a str, body: Vec<u8>) -> BoxFuture<'a, Result<()>>;
+
+    fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>>>;
 }
 
 /// What an operator can do with a data file.
@@ -279,6 +292,7 @@ pub async fn reach_out(rt: Arc<dyn Runtime>, actor: &ActorId, key: &str) -> Resu
         Some((relay::queue::LANE, lane)) => Box::pin(relay::send::attempt(&*rt, actor, lane)).await,
         Some((ledger::provider::HIRE, hire)) => Box::pin(ledger::provider::fulfil(rt, hire)).await,
         Some((ledger::notify::NOTICE, notice)) => Box::pin(ledger::notify::write(&*rt, actor, notice)).await,
+        _ if key == ledger::segment::keep::WISH => Box::pin(ledger::segment::keep::run(&*rt)).await,
         _ if key == ledger::start::WISH => Box::pin(ledger::start::run(&*rt)).await,
         _ => Box::pin(crate::webhook::attempt(&*rt, actor, key)).await,
     }
@@ -288,7 +302,7 @@ pub async fn reach_out(rt: Arc<dyn Runtime>, actor: &ActorId, key: &str) -> Resu
 pub fn asks_a_stranger(key: &str) -> bool {
     match key.split_once('/') {
         Some((what, _)) => what == relay::queue::LANE,
-        None => key != ledger::start::WISH,
+        None => key != ledger::start::WISH && key != ledger::segment::keep::WISH,
     }
 }
 

@@ -66,6 +66,8 @@ macro_rules! settings {
         pub struct Settings {
             $($(#[doc = $doc])+ pub $name: $type,)+
             /// Names of those that somebody set, be it to the default.
+            /// Set by the runtime: sealed segments of the ledger go into an archive beside its actor.
+            pub archives_segments: bool,
             chosen: BTreeSet<&'static str>,
         }
 
@@ -118,6 +120,7 @@ macro_rules! settings {
                 // Every default is a literal of its own type; a test reads each one.
                 Settings {
                     $($name: <$type as Value>::parse($default).unwrap_or_default(),)+
+                    archives_segments: false,
                     chosen: BTreeSet::new(),
                 }
             }
@@ -180,6 +183,8 @@ settings! {
     faucet_daily_total: u32 = "1000";
     /// Bytes that the store of the ledger may take; 0 means what its place has: natively the disk, on the edge 10 GB. At 90 % new wallets and listings are refused.
     ledger_storage_bytes: u64 = "0";
+    /// Days after which events of the ledger move into sealed segments.
+    ledger_seal_days: u32 = "30";
     /// List the deployment's own paid services in the ledger and answer hires of them.
     first_party_services: bool = "true";
     /// Who sees memos, inputs and results by the id of their row: `open`, anybody; `parties`, those who prove to be one.

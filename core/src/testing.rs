@@ -25,7 +25,7 @@ use crate::deployment;
 use crate::fetch::{self, Incoming, Outgoing};
 use crate::http::Ready;
 use crate::kv::{MemoryStore, Store};
-use crate::runtime::{self, BoxFuture, ByteStream, Environment, Runtime};
+use crate::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::{Error, Result, Timestamp};
@@ -40,6 +40,7 @@ pub struct TestRuntime {
     own: Weak<TestRuntime>,
     memo: Memo,
     web: Mutex<Option<Arc<Web>>>,
+    archive: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 /// What answers the requests of a deployment to others.
@@ -76,7 +77,7 @@ impl TestRuntime {
         TestRuntime::start_with(settings, false)
     }
 
-    /// One that shares replies that may be late, as the isolates of a Worker do.
+    /// One that shares replies that may be late, and has an archive, as the isolates of a Worker do.
     pub fn start_sharing(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
         TestRuntime::start_with(settings, true)
     }
@@ -88,6 +89,7 @@ impl TestRuntime {
         for (name, value) in settings {
             values.set(name, value).unwrap_or_else(|error| panic!("{error}"));
         }
+        values.archives_segments = shares_reads;
         let ring = KeyRing::new(MasterKey::new(Secret::new([42; 32])), Vec::new());
         let secrets = Secrets::new(ring, values.admin_key.clone());
         let start = deployment::Start { brand: values.brand.clone(), key_checks: secrets.key_checks() };
@@ -112,12 +114,18 @@ impl TestRuntime {
             own: own.clone(),
             memo: Memo::default(),
             web: Mutex::default(),
+            archive: Mutex::default(),
         })
     }
 
     /// From now on this answers the requests to others, which nobody answers otherwise.
     pub fn connect(&self, web: Box<Web>) {
         *self.web.lock().unwrap_or_else(PoisonError::into_inner) = Some(web.into());
+    }
+
+    /// What the archive holds, by name.
+    pub fn archived(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        self.archive.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -332,6 +340,17 @@ impl Drop for TestStream {
     }
 }
 
+impl Archive for TestRuntime {
+    fn put<'a>(&'a self, name: &'a str, body: Vec<u8>) -> BoxFuture<'a, Result<()>> {
+        self.archived().insert(name.to_owned(), body);
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn get<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
+        Box::pin(std::future::ready(Ok(self.archived().get(name).cloned())))
+    }
+}
+
 impl Runtime for TestRuntime {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
         let mut state = self.state();
@@ -377,6 +396,10 @@ impl Runtime for TestRuntime {
         let web = self.web.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let answer = web.as_ref().map_or_else(|| Err(fetch::no_way_out()), |web| web(&outgoing));
         Box::pin(std::future::ready(answer))
+    }
+
+    fn archive(&self) -> Option<&dyn Archive> {
+        self.environment.settings.archives_segments.then_some(self)
     }
 
     fn now(&self) -> Timestamp {

@@ -77,6 +77,7 @@ fn binding(env: &Env, name: &str) -> Option<String> {
 
 fn read_settings(env: &Env) -> Result<Settings, String> {
     let mut settings = Settings::default();
+    settings.archives_segments = true;
     for setting in Settings::ALL {
         if let Some(text) = binding(env, &format!("{PREFIX}{}", setting.name.to_ascii_uppercase())) {
             settings.set(setting.name, &text)?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use worker::{Env, KvError, KvStore};
 
 /// The KV namespace binding of `wrangler.toml`.
-const BINDING: &str = "DOCUMENTS";
+pub const BINDING: &str = "DOCUMENTS";
 
 /// What KV keeps beside a body, at most 1,024 bytes of JSON.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,6 +64,6 @@ impl Documents {
     }
 }
 
-fn unavailable(error: KvError) -> Error {
+pub fn unavailable(error: KvError) -> Error {
     Error::unavailable(format!("Workers KV: {error}"))
 }

@@ -24,6 +24,7 @@ mod environment;
 mod errand;
 mod hex;
 mod kv_documents;
+mod kv_segments;
 mod listeners;
 mod object;
 #[cfg(feature = "probe")]

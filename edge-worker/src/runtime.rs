@@ -10,7 +10,7 @@ use heliograph_core::agent::stream::Open;
 use heliograph_core::documents::Recent;
 use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::http::Ready;
-use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Runtime};
+use heliograph_core::runtime::{Archive, BoxFuture, ByteStream, Environment, Runtime};
 use heliograph_core::{Error, Result, Timestamp, deployment};
 use worker::Env;
 
@@ -36,6 +36,10 @@ impl EdgeRuntime {
     #[allow(clippy::arc_with_non_send_sync)]
     pub fn shared(env: Env, environment: Arc<Environment>, home: Option<Rc<Space>>) -> Arc<dyn Runtime> {
         Arc::new(EdgeRuntime { env, environment, home })
+    }
+
+    pub fn env(&self) -> &Env {
+        &self.env
     }
 
     fn home_of(&self, call: &Call) -> Option<&Rc<Space>> {
@@ -98,6 +102,10 @@ impl Runtime for EdgeRuntime {
             };
             web::send(outgoing).await
         })
+    }
+
+    fn archive(&self) -> Option<&dyn Archive> {
+        Some(self)
     }
 
     fn now(&self) -> Timestamp {

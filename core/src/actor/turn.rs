@@ -272,6 +272,13 @@ impl<'a> View<'a> {
         Ok((self.revision()?, DERIVED.get(&self.base, &())?.unwrap_or_default()))
     }
 
+    /// The same with rows of another place.
+    pub fn over<'b>(&'b self, rows: &'b dyn Read) -> View<'b> {
+        let view = View::new(self.actor, rows, self.now, self.settings);
+        // What is missing in a table may stand elsewhere.
+        View { tables: Tables(std::array::from_fn(|_| Cell::new(Rows::Some))), ..view }
+    }
+
     /// The same rows at another time.
     pub fn as_of(&self, now: Timestamp) -> View<'a> {
         View { memo: self.memo, ..View::new(self.actor, self.base, now, self.settings) }

@@ -9,7 +9,7 @@ use super::book::{self, Books, MAX_AMOUNT, did_of, minus, name_of};
 use super::envelope::{self, Content, Envelope};
 use super::log::{Event, Note, What, canonical, event};
 use super::reason::{Reason, Refusal, Ruled, ensure};
-use super::rows::{EVENTS, Id, Micro, Outcome, Payment, Space, Wallet, id};
+use super::rows::{Id, Micro, Outcome, Payment, Space, Wallet, id};
 use super::submit::{Done, Submission};
 use crate::kv::Read;
 use crate::{Error, Result, Timestamp};
@@ -97,7 +97,7 @@ pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batc
         *name = to;
     }
     let id = batch_id(from, &batch.batch_id);
-    ensure(!EVENTS.contains(books.space, &(id,)).map_err(Error::from)? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
+    ensure(!books.is_used(&id)?, Reason::NonceSeen)?;
     let mut sender = payer(books, from, &items)?;
 
     let first = books.stamps(items.len());

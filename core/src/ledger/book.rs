@@ -10,7 +10,7 @@ use super::envelope::MAX_DID;
 use super::idempotency::KEPT_UNTIL;
 use super::log::{self, Change, Event, Note, What};
 use super::reason::{Reason, Ruled, ensure};
-use super::room;
+use super::{room, segment};
 use super::rows::{
     BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, INDEX, Id, MINUTES, Micro, Minute, Name, WALLETS,
     Wallet,
@@ -60,6 +60,8 @@ pub struct Books<'a> {
     pub now: Timestamp,
     pub brand: &'a str,
     pub book: Book,
+    /// How old events are when they are sealed, in microseconds.
+    sealed_after: i64,
     before: Book,
     /// Wallets written since the last event, with the balance and what was locked before; `None`: there was none.
     touched: BTreeMap<Name, Touched>,
@@ -76,14 +78,16 @@ struct Touched {
 impl<'a> Books<'a> {
     pub fn open(space: &'a mut dyn Write, now: Timestamp, brand: &'a str) -> Result<Self> {
         let book = read(space)?;
-        Ok(Books { space, now, brand, before: book.clone(), book, touched: BTreeMap::new(), left_before: None })
+        let (before, touched) = (book.clone(), BTreeMap::new());
+        Ok(Books { space, now, brand, book, sealed_after: i64::MAX, before, touched, left_before: None })
     }
 
     pub fn of(turn: &'a mut Turn<'_>) -> Result<Self> {
         let (now, brand) = (turn.now, turn.settings.brand.as_str());
         // Nothing but the ledger knows it; it is made with the first event.
         let salt = turn.random();
-        let mut books = Books::open(turn, now, brand)?;
+        let sealed_after = segment::age(turn.settings);
+        let mut books = Books { sealed_after, ..Books::open(turn, now, brand)? };
         if books.book.events == 0 {
             books.book.salt = salt;
             books.before.salt = salt;
@@ -97,7 +101,7 @@ impl<'a> Books<'a> {
         if let Some((name, _)) = self.touched.iter().find(|(_, touched)| moved(touched)) {
             return Err(Error::internal(format!("no event says what happened to the wallet of {name}")));
         }
-        let due = next(self.space, &self.book)?;
+        let due = [next(self.space, &self.book)?, self.sealing()].into_iter().flatten().min();
         if room::hour(self.now) != room::hour(self.before.last) {
             room::note(self.space, self.now)?;
         }
@@ -118,6 +122,11 @@ impl<'a> Books<'a> {
         let first = self.stamp();
         self.book.last = first.plus(i64::try_from(count.saturating_sub(1)).unwrap_or_default());
         first
+    }
+
+    /// When events can be sealed next, if there are enough of them.
+    pub fn sealing(&self) -> Option<Timestamp> {
+        self.book.whole.map(|at| at.plus(self.sealed_after))
     }
 
     pub fn is_frozen(&self) -> bool {
@@ -278,6 +287,11 @@ impl<'a> Books<'a> {
     /// Tells another actor.
     pub fn send<O: Operation>(&mut self, to: &str, operation: &O) -> Result<()> {
         actor::send(self.space, self.now, to, operation)
+    }
+
+    /// Whether the nonce that this id is made of was used.
+    pub fn is_used(&self, id: &Id) -> Result<bool> {
+        Ok(segment::has(self.space, &self.book, id)? || self.is_burnt(id)?)
     }
 
     /// Whether a nonce without a row of its own was used.

@@ -11,6 +11,8 @@ use super::book::{Books, did_of, read};
 use super::json::{self, Json, Members};
 use super::merkle::{self, Hash, Kept};
 use super::reason::Reason;
+use super::segment;
+use super::segment::open::{LogQuery, prepare};
 use super::rows::{Book, EVENT_PARTS, EVENTS, Entry, INDEX, Id, Micro, Name, Signed, Space, id, id_text};
 use crate::actor::{Kind, Query, View};
 use crate::crypto::encoding::{encode_base64, encode_hex};
@@ -202,6 +204,7 @@ pub fn append(
     };
     merkle::append(books.space, seq, merkle::leaf_hash(&form.bytes), &key)?;
     books.book.events += 1;
+    segment::grown(&mut books.book, at);
     store(books, &key, &event)?;
     index(books, &key, &event)?;
     Ok(event)
@@ -458,8 +461,7 @@ pub struct Proof {
     pub parties: Vec<Name>,
 }
 
-impl Query for Prove {
-    const ACTOR: Kind = Kind::Ledger;
+impl LogQuery for Prove {
     const NAME: &'static str = "log_proof";
     /// `None`: there is no such event in a log of that size.
     type Reply = Option<Proof>;
@@ -550,8 +552,7 @@ impl Exported {
 /// Bytes after which a page of the log ends.
 const PAGE: usize = 2 << 20;
 
-impl Query for Export {
-    const ACTOR: Kind = Kind::Ledger;
+impl LogQuery for Export {
     const NAME: &'static str = "log_export";
     /// The size of the log, and events from that place on.
     type Reply = (u64, Vec<Exported>);
@@ -559,6 +560,7 @@ impl Query for Export {
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let book = read(view)?;
         let to = book.events.min(self.from.saturating_add(u64::from(self.limit)));
+        let to = self.from + prepare(view, self.from..to)? as u64;
         let (mut page, mut bytes) = (Vec::new(), 0);
         for seq in self.from..to {
             let key = merkle::leaf(view, seq)?.map(|(_, id)| id);

@@ -56,6 +56,7 @@ pub mod receipt;
 pub mod room;
 pub mod routes;
 pub mod rows;
+pub mod segment;
 pub mod start;
 pub mod statement;
 pub mod submit;
@@ -66,6 +67,7 @@ pub mod tally;
 mod tests;
 
 use crate::actor::{Entry, operation, query};
+use segment::open::Open;
 
 /// The name of the one ledger.
 pub const ACTOR: &str = "main";
@@ -83,9 +85,9 @@ pub const ENTRIES: &[Entry] = &[
     operation::<admin::SetAdminKey>(),
     operation::<admin::SyncAdminKeys>(),
     operation::<admin::Direct>(),
-    query::<reads::ReadTransfer>(),
+    query::<Open<reads::ReadTransfer>>(),
     query::<reads::ReadEscrow>(),
-    query::<reads::History>(),
+    query::<Open<reads::History>>(),
     query::<reads::EscrowHistory>(),
     query::<reads::ReadHealth>(),
     query::<market::ReadListing>(),
@@ -110,9 +112,13 @@ pub const ENTRIES: &[Entry] = &[
     query::<notify::ReadNotice>(),
     query::<notify::ReadNotices>(),
     query::<log::ReadHead>(),
-    query::<log::Prove>(),
+    query::<Open<log::Prove>>(),
     query::<log::Compare>(),
-    query::<log::Export>(),
+    query::<Open<log::Export>>(),
     query::<log::Balances>(),
-    query::<statement::ReadStatement>(),
+    query::<Open<statement::ReadStatement>>(),
+    query::<segment::keep::Waiting>(),
+    query::<segment::keep::ReadBody>(),
+    operation::<segment::keep::Kept>(),
+    query::<segment::keep::Elsewhere>(),
 ];

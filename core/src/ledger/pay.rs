@@ -6,7 +6,7 @@ use super::envelope::{Content, Envelope, Faucet, Transfer};
 use super::log::{Event, Note, What, event};
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{
-    Book, EVENTS, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, Id, Micro, Outcome, Payment, Space, id,
+    Book, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, Id, Micro, Outcome, Payment, Space, id,
 };
 use super::submit::{Done, Submission};
 use crate::kv::{Direction, Read};
@@ -25,7 +25,7 @@ pub fn transfer(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer)
     let to = name_of(by.brand, &transfer.to).filter(|to| *to != from).ok_or(Reason::RecipientInvalidDid)?;
     ensure(by.knows(books, to)? || books.wallet(to)?.is_some(), Reason::RecipientInvalidDid)?;
     let id = id(Space::Transfer, from, &transfer.nonce);
-    ensure(!EVENTS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
+    ensure(!books.is_used(&id)?, Reason::NonceSeen)?;
     let mut sender = books.payer(from, to, amount, true)?;
 
     let at = books.stamp();
@@ -79,7 +79,7 @@ pub fn find(space: &(impl Read + ?Sized), brand: &str, id: &Id) -> Result<Option
 /// Keeps a refused transfer (spec ledger T11); its id, when there is a row of it. The row takes the nonce.
 pub fn failed(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer, reason: Reason) -> Result<Option<Id>> {
     let id = id(Space::Transfer, by.signer, &transfer.nonce);
-    if EVENTS.contains(books.space, &(id,))? || books.is_burnt(&id)? {
+    if books.is_used(&id)? {
         return Ok(None);
     }
     let day = (u32::try_from(books.now.day()).unwrap_or_default(), by.signer.to_owned());

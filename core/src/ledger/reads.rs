@@ -8,6 +8,8 @@ use super::escrow;
 use super::log::{What, event};
 use super::pay;
 use super::room::{self, Storage};
+use super::segment;
+use super::segment::open::{LogQuery, prepare};
 use super::rows::{ADMIN_KEYS, ESCROWS_TO, Entry, Escrow, INDEX, Id, Name, Payment, Ref};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Desc, Direction, Overlay, Read};
@@ -23,8 +25,7 @@ pub struct ReadTransfer {
     pub id: Id,
 }
 
-impl Query for ReadTransfer {
-    const ACTOR: Kind = Kind::Ledger;
+impl LogQuery for ReadTransfer {
     const NAME: &'static str = "transfer";
     type Reply = Option<Payment>;
 
@@ -74,8 +75,7 @@ pub struct History {
     pub texts: bool,
 }
 
-impl Query for History {
-    const ACTOR: Kind = Kind::Ledger;
+impl LogQuery for History {
     const NAME: &'static str = "history";
     type Reply = Page<Payment>;
 
@@ -201,8 +201,10 @@ impl List {
         fits: impl Fn(What) -> bool,
         mut expand: impl FnMut(Timestamp, &Entry) -> Result<(Timed<T>, usize)>,
     ) -> Result<(Vec<T>, Option<Timestamp>)> {
-        let (entries, mut floor) = self.entries(view, fits)?;
-        if entries.len() > self.limit {
+        let (mut entries, mut floor) = self.entries(view, fits)?;
+        let ready = prepare(view, entries.iter().map(|(_, entry)| entry.seq))?;
+        if ready < entries.len() || entries.len() > self.limit {
+            entries.truncate(ready);
             floor = entries.last().map(|(at, _)| *at);
         }
         let (mut rows, mut bytes) = (Vec::new(), 0);
@@ -235,6 +237,8 @@ pub struct HealthView {
     /// Ids of active admin keys.
     pub admin_keys: Vec<String>,
     pub storage: Storage,
+    /// Events of the log; those of them that are sealed; those of these that only an archive has.
+    pub events: (u64, u64, u64),
 }
 
 impl Query for ReadHealth {
@@ -250,6 +254,10 @@ impl Query for ReadHealth {
             transfers_24h: super::market::counts(view, &book, DAY)?.transfers,
             admin_keys: keys.into_iter().filter(|(_, key)| key.active).map(|((keyid,), _)| keyid).collect(),
             storage: room::read(view, view.now, view.settings.ledger_storage_bytes)?,
+            events: {
+                let (sealed, archived) = segment::counts(view, &book)?;
+                (book.events, sealed, archived)
+            },
         })
     }
 }

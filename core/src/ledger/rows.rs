@@ -7,7 +7,7 @@
 //! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
 //! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
 //! [`super::notify`], 65 and 67
-//! [`super::metrics`], 66 [`super::room`]. 41, 42 and 46 to 48 once were.
+//! [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 41, 42 and 46 to 48 once were.
 
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +125,10 @@ pub struct Book {
     pub locked: Micro,
     /// What stands in open escrows.
     pub open: Micro,
+    /// Events from the first on that lie in segments ([`super::segment`]).
+    pub sealed: u64,
+    /// Time of the last event of the run that is sealed next, once the run is whole.
+    pub whole: Option<Timestamp>,
 }
 impl Row for Book {}
 

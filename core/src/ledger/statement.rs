@@ -7,8 +7,9 @@ use super::book::name_of;
 use super::log::{Event, What, event};
 use super::pay;
 use super::reads::List;
+use super::segment::open::LogQuery;
 use super::rows::{ESCROWS, Entry, Id, Micro, Name, Space, id};
-use crate::actor::{Kind, Query, View};
+use crate::actor::View;
 use crate::{Error, Result, Timestamp};
 
 /// One change of a wallet's money.
@@ -44,8 +45,7 @@ pub struct ReadStatement {
     pub texts: bool,
 }
 
-impl Query for ReadStatement {
-    const ACTOR: Kind = Kind::Ledger;
+impl LogQuery for ReadStatement {
     const NAME: &'static str = "statement";
     /// Lines, and where the next page begins.
     type Reply = (Vec<Line>, Option<Timestamp>);

@@ -8,7 +8,7 @@ use super::idempotency::{KEPT, KEPT_UNTIL};
 use super::log::{Note, What};
 use super::receipt::{self, RECEIPTS, ReceiptState};
 use super::rows::{BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, MINUTES};
-use super::{escrow, metrics};
+use super::{escrow, metrics, segment};
 use crate::actor::{Kind, Operation, Turn};
 use crate::kv::{Direction, Key, Row, Table};
 use crate::time::{DAY, MINUTE, SECOND};
@@ -61,9 +61,16 @@ impl Operation for Sweep {
         let mut books = Books::of(turn)?;
         let swept = catch_up(&mut books)?;
         tidy(&mut books)?;
+        segment::seal(&mut books)?;
         metrics::check(&mut books)?;
+        let more = books.sealing().is_some_and(|due| due <= books.now);
         let due = books.close()?;
-        plan(turn, due)?;
+        let kept = segment::keep::wish(turn)?;
+        plan(turn, [due, kept].into_iter().flatten().min())?;
+        if more {
+            // A busy ledger makes more of them than one sweep a second seals.
+            turn.schedule(TIMER, turn.now, &Sweep)?;
+        }
         Ok(swept)
     }
 }

@@ -164,7 +164,7 @@ async fn prove(cx: Cx) -> Result<Response> {
         (None, Ok(seq)) => Which::Seq(seq),
         (None, Err(_)) => return refused(&cx, Reason::TransferNotFound.into()),
     };
-    let Some(found) = runtime::query(&*cx.rt, ACTOR, &Prove { which, size }).await? else {
+    let Some(found) = ask(&*cx.rt, Prove { which, size }).await? else {
         return refused(&cx, Reason::TransferNotFound.into());
     };
     let revealed =
@@ -211,7 +211,7 @@ pub struct Log {
 
 async fn export(cx: Cx) -> Result<Response> {
     let (from, limit) = (number(&cx, "from")?.unwrap_or_default(), cx.count("limit", 100, MAX_PAGE)?);
-    let (size, page) = runtime::query(&*cx.rt, ACTOR, &Export { from, limit }).await?;
+    let (size, page) = ask(&*cx.rt, Export { from, limit }).await?;
     let revealed = is_operator(&*cx.rt, &cx.request);
     let end = from.saturating_add(page.len() as u64);
     let events = page.into_iter().map(|exported| LogEntry::new(exported, revealed)).collect::<Result<_>>()?;

@@ -197,16 +197,25 @@ pub struct StorageBody {
     days_unknown: Option<&'static str>,
     /// False from 90 % of the limit on: new wallets and listings are refused, while payments, releases and refunds work.
     takes_new: bool,
+    /// Events of the log.
+    events: u64,
+    /// Of these, from the first on, those that lie packed in sealed segments: 30 days old, or what `ledger_seal_days` says.
+    sealed_events: u64,
+    /// Of the sealed ones, from the first on, those that were moved out of the ledger's own store; natively none.
+    archived_events: u64,
 }
 
-impl From<Storage> for StorageBody {
-    fn from(storage: Storage) -> StorageBody {
+impl StorageBody {
+    fn new(storage: &Storage, (events, sealed_events, archived_events): (u64, u64, u64)) -> StorageBody {
         StorageBody {
             bytes_used: storage.used,
             bytes_limit: storage.limit,
             days_left: storage.days_left,
             days_unknown: storage.unknown.map(Unknown::as_str),
             takes_new: !storage.nearly_full,
+            events,
+            sealed_events,
+            archived_events,
         }
     }
 }
@@ -227,7 +236,7 @@ async fn health(cx: Cx) -> Result<Response> {
             transfers_settled_24h: view.transfers_24h,
             active_admin_keys: view.admin_keys.len(),
         },
-        storage: view.storage.into(),
+        storage: StorageBody::new(&view.storage, view.events),
         admin_key_fingerprints: view.admin_keys,
         generated_at: at.to_millis_text(),
     };

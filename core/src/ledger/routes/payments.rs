@@ -13,6 +13,7 @@ use crate::ledger::envelope::Content;
 use crate::ledger::keys::{OpenWallet, Opened, ReadWallet, WalletView};
 use crate::ledger::pay::{Claimant, GRANT};
 use crate::ledger::reads::{History, ReadTransfer};
+use crate::ledger::segment::open::ask;
 use crate::ledger::reason::{Reason, Refusal};
 use crate::ledger::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
 use crate::ledger::submit::{Done, Kept};
@@ -281,7 +282,7 @@ pub struct TransferAnswer {
 async fn read_transfer(cx: Cx) -> Result<Response> {
     let unknown = || refused(&cx, Reason::TransferNotFound.into());
     let Some(id) = parse_id(cx.path("id")?) else { return unknown() };
-    let Some(row) = runtime::query(&*cx.rt, ACTOR, &ReadTransfer { id }).await? else { return unknown() };
+    let Some(row) = ask(&*cx.rt, ReadTransfer { id }).await? else { return unknown() };
     let reader = Reader::of(&cx).await?;
     let (sender, recipient) = match row.outcome {
         Outcome::Settled { sender, recipient } => (Some(sender), Some(recipient)),
@@ -316,7 +317,7 @@ async fn history(cx: Cx) -> Result<Response> {
     let (mut transfers, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(&cx)? {
         let reader = Reader::of(&cx).await?;
-        let page = runtime::query(&*cx.rt, ACTOR, &History { name, before, limit, texts: reader.is_known() }).await?;
+        let page = ask(&*cx.rt, History { name, before, limit, texts: reader.is_known() }).await?;
         let body = |(id, payment)| body(&cx, &id, payment, Texts::Listed(&reader));
         transfers = page.rows.into_iter().map(body).collect();
         next = page.next.map(crate::Timestamp::to_micros_text);

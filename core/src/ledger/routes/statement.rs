@@ -10,6 +10,7 @@ use crate::http::{Auth, Cx, Limit, Response, Route, handler};
 use crate::ledger::ACTOR;
 use crate::ledger::log;
 use crate::ledger::rows::{Micro, id_text};
+use crate::ledger::segment::open::ask;
 use crate::ledger::statement::{Line, ReadStatement};
 use crate::{Result, Timestamp, runtime};
 
@@ -77,8 +78,8 @@ async fn statement(cx: Cx) -> Result<Response> {
     let (mut lines, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(&cx)? {
         let reader = Reader::of(&cx).await?;
-        let ask = ReadStatement { name: name.clone(), before, limit, texts: reader.is_known() };
-        let (found, older) = runtime::query(&*cx.rt, ACTOR, &ask).await?;
+        let question = ReadStatement { name: name.clone(), before, limit, texts: reader.is_known() };
+        let (found, older) = ask(&*cx.rt, question).await?;
         lines = found.into_iter().map(|found| line(&cx, &name, found, &reader)).collect();
         next = older.map(Timestamp::to_micros_text);
     }

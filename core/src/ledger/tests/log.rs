@@ -12,7 +12,11 @@ use crate::ledger::merkle::{Hash, is_consistent, is_included, leaf_hash};
 
 /// Everything that can happen, once.
 fn busy() -> (World, Party, Party) {
-    let world = World::new();
+    busy_on(World::new())
+}
+
+/// [`busy`] in a deployment of its own.
+pub fn busy_on(world: World) -> (World, Party, Party) {
     let (a, b) = (world.rich(1, 50_000_000), world.party(2));
     let did = |party: &Party| party.signer.did.clone();
     world.act(&b, "pay-faucet", json!({ "did": did(&b) })).unwrap();
@@ -47,7 +51,7 @@ fn busy() -> (World, Party, Party) {
 }
 
 /// The log as anybody may read it, with the texts that the operator is shown.
-fn read(world: &World, key: Option<&str>) -> Vec<(Vec<u8>, Vec<Hidden>)> {
+pub fn read(world: &World, key: Option<&str>) -> Vec<(Vec<u8>, Vec<Hidden>)> {
     let (status, page) = world.send("GET", "/v1/pay/audit/log?limit=1000", key, &Value::Null);
     assert_eq!((status, &page["next"]), (200, &Value::Null), "{page}");
     let hidden = |text: &Value| Hidden {

@@ -17,6 +17,7 @@ mod metrics;
 mod model;
 mod order;
 mod room;
+mod segments;
 mod signatures;
 mod stats;
 mod times;
