@@ -78,12 +78,12 @@ fn best(outcomes: &[Outcome]) -> (f64, f64) {
     order::sort_by(&mut sorted, |a, b| b.probability.total_cmp(&a.probability));
     let all = sorted.iter().filter(|outcome| outcome.happened).count() as f64;
     let (mut hits, mut alarms, mut found) = (0.0, 0.0, (1.0, 0.0));
-    for tied in sorted.chunk_by(|a, b| a.probability == b.probability) {
+    for tied in sorted.chunk_by(Outcome::ties) {
         hits += tied.iter().filter(|outcome| outcome.happened).count() as f64;
         alarms += tied.len() as f64;
         let f1 = 2.0 * hits / (alarms + all);
-        if let Some(first) = tied.first().filter(|_| f1 > found.1) {
-            found = (first.probability, f1);
+        if let Some(lowest) = tied.last().filter(|_| f1 > found.1) {
+            found = (lowest.probability, f1);
         }
     }
     found

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 /// Bins of equal mass of the calibration error.
 const BINS: usize = 10;
+/// Probabilities that are no further apart are one: the last digits of a logarithm are another processor's affair, and
+/// would decide ranks.
+const TIE: f64 = 1e-9;
 
 /// A probability and what came of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,6 +18,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether it is of one rank with another.
+    pub fn ties(&self, other: &Outcome) -> bool {
+        (self.probability - other.probability).abs() <= TIE
+    }
+
     fn truth(&self) -> f64 {
         f64::from(u8::from(self.happened))
     }
@@ -106,7 +114,7 @@ pub fn figures(outcomes: &[Outcome]) -> Figures {
     let positives = sorted.iter().filter(|outcome| outcome.happened).count() as f64;
     let negatives = rows - positives;
     let (mut hits, mut misses, mut area, mut precision) = (0.0, 0.0, 0.0, 0.0);
-    for tied in sorted.chunk_by(|a, b| a.probability == b.probability) {
+    for tied in sorted.chunk_by(Outcome::ties) {
         let here = tied.iter().filter(|outcome| outcome.happened).count() as f64;
         let not = tied.len() as f64 - here;
         area += not * (hits + here / 2.0);
@@ -134,7 +142,7 @@ pub fn figures(outcomes: &[Outcome]) -> Figures {
 /// nothing decides which of them falls into which bin.
 fn calibration_error(sorted: &[Outcome]) -> f64 {
     let mut smooth = Vec::with_capacity(sorted.len());
-    for tied in sorted.chunk_by(|a, b| a.probability == b.probability) {
+    for tied in sorted.chunk_by(Outcome::ties) {
         let mean = tied.iter().map(Outcome::truth).sum::<f64>() / tied.len() as f64;
         smooth.extend(tied.iter().map(|outcome| outcome.probability - mean));
     }
@@ -204,4 +212,22 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     let upper = *values.get(values.len() / 2)?;
     let lower = *values.get(values.len().checked_sub(1)? / 2)?;
     Some((lower + upper) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_that_differ_in_their_last_digits_are_of_one_rank() {
+        let rows = |step: f64| -> Vec<Outcome> {
+            let row = |n: u32| Outcome { probability: 0.3 + step * f64::from(n % 7), happened: n.is_multiple_of(3) };
+            let other = |n: u32| Outcome { probability: 0.6, happened: n.is_multiple_of(2) };
+            (0..50).map(row).chain((0..20).map(other)).collect()
+        };
+        let (exact, noisy) = (figures(&rows(0.0)), figures(&rows(1e-16)));
+        assert_eq!((exact.auc, exact.average_precision), (noisy.auc, noisy.average_precision));
+        assert!((exact.ece.unwrap() - noisy.ece.unwrap()).abs() < 1e-12);
+        assert_ne!(exact.auc, figures(&rows(1e-3)).auc);
+    }
 }
