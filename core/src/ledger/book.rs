@@ -10,11 +10,11 @@ use super::envelope::MAX_DID;
 use super::idempotency::KEPT_UNTIL;
 use super::log::{self, Change, Event, Note, What};
 use super::reason::{Reason, Ruled, ensure};
-use super::{room, segment};
 use super::rows::{
     BOOK, BURNT, BURNT_UNTIL, Book, Counts, DUE, FAUCET_UNTIL, IDLE, INDEX, Id, MINUTES, Micro, Minute, Name, WALLETS,
     Wallet,
 };
+use super::{room, segment};
 use crate::actor::{self, Operation, Turn};
 use crate::kv::{Desc, Read, Write};
 use crate::time::{DAY, MINUTE};

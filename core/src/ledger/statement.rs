@@ -7,8 +7,8 @@ use super::book::name_of;
 use super::log::{Event, What, event};
 use super::pay;
 use super::reads::List;
-use super::segment::open::LogQuery;
 use super::rows::{ESCROWS, Entry, Id, Micro, Name, Space, id};
+use super::segment::open::LogQuery;
 use crate::actor::View;
 use crate::{Error, Result, Timestamp};
 

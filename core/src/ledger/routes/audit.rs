@@ -17,6 +17,7 @@ use crate::ledger::log::{Balances, Compare, Export, Exported, Hidden, Prove, Rea
 use crate::ledger::merkle::leaf_hash;
 use crate::ledger::reason::Reason;
 use crate::ledger::rows::{Micro, Name, parse_id};
+use crate::ledger::segment::open::ask;
 use crate::relay::key;
 use crate::{Error, Result, runtime};
 

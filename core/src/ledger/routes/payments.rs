@@ -13,9 +13,9 @@ use crate::ledger::envelope::Content;
 use crate::ledger::keys::{OpenWallet, Opened, ReadWallet, WalletView};
 use crate::ledger::pay::{Claimant, GRANT};
 use crate::ledger::reads::{History, ReadTransfer};
-use crate::ledger::segment::open::ask;
 use crate::ledger::reason::{Reason, Refusal};
 use crate::ledger::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
+use crate::ledger::segment::open::ask;
 use crate::ledger::submit::{Done, Kept};
 use crate::{Error, Result, runtime};
 

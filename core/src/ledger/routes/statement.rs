@@ -7,12 +7,11 @@ use super::act::{did, path_name, schema};
 use super::payments::PAGE;
 use super::proof::{Reader, Texts};
 use crate::http::{Auth, Cx, Limit, Response, Route, handler};
-use crate::ledger::ACTOR;
 use crate::ledger::log;
 use crate::ledger::rows::{Micro, id_text};
 use crate::ledger::segment::open::ask;
 use crate::ledger::statement::{Line, ReadStatement};
-use crate::{Result, Timestamp, runtime};
+use crate::{Result, Timestamp};
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/pay/statement/{did}", handler!(statement))
     .pay(Auth::None, Limit::PayRead)

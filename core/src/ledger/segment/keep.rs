@@ -141,7 +141,7 @@ impl Operation for Kept {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let mut books = Books::of(turn)?;
+        let books = Books::of(turn)?;
         for first in self.0 {
             let rows = books.space.scan(&BODIES.prefix(&(first,)), Direction::Ascending, usize::from(u8::MAX))?;
             rows.into_iter().for_each(|(key, _)| books.space.delete(key));

@@ -51,7 +51,7 @@ impl World {
     }
 
     /// All pages of a list.
-    fn pages(&self, path: &str, list: &str) -> Vec<Value> {
+    fn all_pages(&self, path: &str, list: &str) -> Vec<Value> {
         let (mut all, mut before) = (Vec::new(), String::new());
         loop {
             let page = self.get(&format!("{path}?limit=50{before}"));
@@ -67,13 +67,13 @@ impl World {
     fn answers(&self, parties: [&Party; 2]) -> BTreeMap<String, Value> {
         let mut answers = BTreeMap::new();
         for party in parties {
-            let history = self.pages(&format!("/v1/pay/history/{}", party.did()), "transfers");
+            let history = self.all_pages(&format!("/v1/pay/history/{}", party.did()), "transfers");
             for row in &history {
                 let path = format!("/v1/pay/transfer/{}", text(row, "transfer_id"));
                 answers.insert(path.clone(), self.get(&path)["transfer"].clone());
             }
             answers.insert(format!("history {}", party.did()), json!(history));
-            let statement = self.pages(&format!("/v1/pay/statement/{}", party.did()), "entries");
+            let statement = self.all_pages(&format!("/v1/pay/statement/{}", party.did()), "entries");
             answers.insert(format!("statement {}", party.did()), json!(statement));
         }
         let log = read(self, Some("operator"));
