@@ -181,11 +181,11 @@ fn ruling_11_the_log_stays_over_a_restart(suite: &Suite) {
 }
 
 /// Runs `heliograph ledger verify`.
-fn verify(arguments: &[&str]) -> Output {
+pub fn verify(arguments: &[&str]) -> Output {
     Command::new(built("heliograph")).args(["ledger", "verify"]).args(arguments).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat()
 }
 

@@ -49,6 +49,7 @@ mod ledger_provider;
 mod ledger_races;
 mod ledger_reasons;
 mod ledger_room;
+mod ledger_segments;
 mod ledger_statement;
 mod limits;
 mod mailbox;
@@ -144,6 +145,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("ledger_races", ledger_races::CASES),
     ("ledger_reasons", ledger_reasons::CASES),
     ("ledger_room", ledger_room::CASES),
+    ("ledger_segments", ledger_segments::CASES),
     ("ledger_statement", ledger_statement::CASES),
     ("limits", limits::CASES),
     ("mailbox", mailbox::CASES),

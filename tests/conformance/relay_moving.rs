@@ -108,7 +108,7 @@ impl Dump {
 }
 
 /// Moves what `source` has to a new deployment of this kind.
-fn moved(source: Target, kind: Kind) -> Target {
+pub fn moved(source: Target, kind: Kind) -> Target {
     moved_as(source, kind, |_| ())
 }
 

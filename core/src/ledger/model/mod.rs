@@ -20,7 +20,8 @@ use super::hire::{HIRES, HireState};
 use super::keys::SetKey;
 use super::pay::GRANT;
 use super::receipt::{RECEIPTS, ReceiptState};
-use super::rows::{DUE, ESCROWS, EVENTS, EscrowState, Id, KEYS, KeyRow, Name, Role, WALLETS, Wallet};
+use super::rows::{DUE, ESCROWS, EscrowState, Id, KEYS, KeyRow, Name, Role, WALLETS, Wallet};
+use super::segment;
 use super::submit::{Answer, Done, Submit};
 use super::sweep::{Sweep, Swept};
 use crate::Timestamp;
@@ -419,7 +420,7 @@ impl<S: Store + 'static> Model<S> {
         assert_eq!(wallets.len() as u64, book::read(store).unwrap().wallets);
         // The log alone says what everybody has (ruling ledger 11).
         let mut logged: BTreeMap<Name, [i64; 2]> = BTreeMap::new();
-        for (_, event) in EVENTS.scan(store, &EVENTS.range(), Direction::Ascending, usize::MAX).unwrap() {
+        for (_, event) in segment::open::all(store).unwrap() {
             for change in event.changes {
                 let [balance, locked] = logged.entry(change.name).or_default();
                 *balance += change.balance;

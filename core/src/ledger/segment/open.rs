@@ -171,3 +171,15 @@ pub fn prepare(view: &impl Read, places: impl Iterator<Item = u64>) -> Result<us
     }
     Ok(count)
 }
+
+/// All events in the order of the log, sealed ones too; without those that only an archive has.
+#[cfg(any(test, feature = "conformance"))]
+pub fn all(space: &dyn Read) -> Result<Vec<(Id, super::super::log::Event)>> {
+    let rows = Unsealed::new(space, Vec::new());
+    let mut found = Vec::new();
+    for seq in 0..book::read(space)?.events {
+        let (_, id) = merkle::leaf(space, seq)?.ok_or_else(|| missing("a leaf"))?;
+        found.extend(EVENTS.get(&rows, &(id,))?.map(|event| (id, event)));
+    }
+    Ok(found)
+}

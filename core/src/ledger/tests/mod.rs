@@ -35,7 +35,8 @@ use serde_json::{Value, json};
 
 use super::client::Signer;
 use super::log::{Event, What};
-use super::rows::{EVENTS, Id, WALLETS, Wallet};
+use super::rows::{Id, WALLETS, Wallet};
+use super::segment;
 use crate::actor::{ActorId, Kind};
 use crate::crypto::Secret;
 use crate::crypto::client::{Client, Options};
@@ -307,20 +308,18 @@ impl World {
     /// What the log says happened to the wallet of a party, in order: who did it, what, by how much its balance changed,
     /// and whether it was made by it.
     fn events(&self, of: &Party) -> Vec<(String, &'static str, i64, bool)> {
-        let mut events: Vec<Event> = self.rows(&EVENTS).into_iter().map(|(_, event)| event).collect();
-        events.sort_by_key(|event| event.seq);
+        let events = segment::open::all(&self.store()).unwrap().into_iter().map(|(_, event)| event);
         let line = |event: Event| {
             let change = event.change(&of.name())?;
             Some((event.actor.clone(), event.what.as_str(), change.balance, change.created))
         };
-        events.into_iter().filter_map(line).collect()
+        events.filter_map(line).collect()
     }
 
     /// The events of transfers, also of refused ones.
     fn transfers(&self) -> Vec<(Id, Event)> {
         let is_one = |event: &Event| matches!(event.what, What::Transfer | What::TransferFailed);
-        let rows = self.rows(&EVENTS).into_iter().filter(|(_, event)| is_one(event));
-        rows.map(|((id,), event)| (id, event)).collect()
+        segment::open::all(&self.store()).unwrap().into_iter().filter(|(_, event)| is_one(event)).collect()
     }
 
     /// Balance and what is locked.
