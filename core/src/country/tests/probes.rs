@@ -365,8 +365,18 @@ fn nodes_that_say_nothing_for_long_are_forgotten() {
     assert_eq!([status(&unused), status(&silent), status(&vouched)], [200, 200, 200]);
     server.hours(24 * 2);
     assert_eq!([status(&unused), status(&silent), status(&vouched)], [404, 200, 200]);
-    server.hours(24 * 371);
+    // The day before and the day after: what the node measured says the same with it and without it.
+    let said = || {
+        let answer = server.detect("NO", SITE, None);
+        let summary = server.ok(&format!("/data/domain/{SITE}"))["summary"].clone();
+        (["status", "confidence", "evidenceCount", "sources", "isps"].map(|name| answer[name].clone()), summary)
+    };
+    server.hours(24 * 369);
+    assert_eq!(status(&silent), 200);
+    let before = said();
+    server.hours(24 * 2);
     assert_eq!([status(&unused), status(&silent), status(&vouched)], [404, 404, 200]);
+    assert_eq!(said(), before);
     assert_eq!(server.ok("/v1/community/leaderboard")["leaderboard"], json!([]));
     assert_eq!(server.ok("/v1/probe/stats")["domains_tested"], 0, "nor is what nobody measured for a year counted");
 }

@@ -158,7 +158,7 @@ const BEYOND: u8 = u8::MAX;
 /// Rows of the next segment that only the archive has, for a dump, and where it goes on. `after` is where the part before
 /// ended, if that was one of these.
 pub async fn dumped(rt: &dyn Runtime, actor: &ActorId, after: Option<&[u8]>) -> Result<Option<(Vec<u8>, Vec<Pair>)>> {
-    if actor.kind != Kind::Ledger {
+    if actor.kind != Kind::Ledger || rt.archive().is_none() {
         return Ok(None);
     }
     let place = after.and_then(|after| after.strip_prefix(&[BEYOND])).and_then(|place| place.try_into().ok());

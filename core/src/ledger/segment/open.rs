@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::de::DeserializeOwned;
@@ -119,11 +120,11 @@ impl<'a> Unsealed<'a> {
         let found = holder(self.base, seq)?;
         let (first, segment) = found.ok_or_else(|| StoreError::Corrupt("an event of no segment".to_owned()))?;
         let mut opened = self.opened.borrow_mut();
-        if !opened.contains_key(&first) {
-            opened.insert(first, (segment.hash, self.rows(first, &segment)?));
-        }
-        let rows = opened.get(&first).and_then(|(_, rows)| rows.as_ref());
-        Ok(rows.and_then(|rows| rows.get(key).cloned()))
+        let (_, rows) = match opened.entry(first) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert((segment.hash, self.rows(first, &segment)?)),
+        };
+        Ok(rows.as_ref().and_then(|rows| rows.get(key).cloned()))
     }
 
     fn rows(&self, first: u64, segment: &Segment) -> Result<Option<Rows>, StoreError> {
