@@ -430,10 +430,11 @@ fn gaps(facts: &Facts, country: &str, week: &Week, pattern: &PatternBody) -> Vec
     if facts.tier(country) == 0 {
         gaps.push("Too little is measured here for a score of the index, so there is no risk tier.".to_owned());
     }
-    if facts.known.elections.iter().any(|election| {
+    let vague = facts.known.elections.iter().find(|election| {
         election.country == country && !facts.is_past(election) && election.when.precision() != Precision::Day
-    }) {
-        gaps.push("The day of an election is not fixed yet.".to_owned());
+    });
+    if let Some(election) = vague {
+        gaps.push(format!("The day of an election is not fixed yet: {}, {}.", election.title, election.when.text()));
     }
     if facts.coming(BRIEFING_DAYS).any(|election| election.country == country && shipped::all().contains(election)) {
         gaps.push(shipped::AGE.to_owned());

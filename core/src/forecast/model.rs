@@ -226,26 +226,35 @@ fn drivers(history: &History, contributions: &[f64], asked: Question) -> Vec<(Fa
     found.into_iter().filter_map(|(family, _)| Some((family, words(history, family, asked)?))).collect()
 }
 
+/// So many of something, in words.
+fn counted(number: f64, one: &str) -> String {
+    format!("{number} {one}{}", if number == 1.0 { "" } else { "s" })
+}
+
 /// A family's state in words; `None` when there is nothing to tell.
 fn words(history: &History, family: Family, asked: Question) -> Option<String> {
     let Question { country, known, .. } = asked;
     let month = history.starts(country, known - 29, known);
     Some(match family {
-        Family::Recent if month > 0.0 => format!("shutdowns began {month} times in the last 30 known days"),
+        Family::Recent if month > 0.0 => format!("{} began in the last 30 known days", counted(month, "shutdown")),
         Family::Recent => {
-            format!("the last known shutdown began {} days before", history.since(country, known)?)
+            let since = f64::from(history.since(country, known)?);
+            format!("the last known shutdown began {} before", counted(since, "day"))
         }
         Family::LongRun => {
             let year = rate(history, asked) * 365.0;
             format!("shutdowns begin here about {year:.1} times a year in the long run, the region considered")
         }
         Family::Exams => match exam_years(history, asked) {
-            0 => format!("{} shutdowns for exams in the last 21 known days", history.exams(country, known - 20, known)),
+            0 => {
+                let starts = history.exams(country, known - 20, known);
+                format!("{} for exams in the last 21 known days", counted(starts, "shutdown"))
+            }
             years => format!("shutdowns for exams at this time of the year in {years} of the last three years"),
         },
         Family::National => {
             let starts = history.national(country, known - 364, known);
-            format!("{starts} shutdowns of the whole country in the last known year")
+            format!("{} of the whole country in the last known year", counted(starts, "shutdown"))
         }
         Family::Elections => {
             let election = history.election(country, asked.from - 14, asked.to + 30)?;
