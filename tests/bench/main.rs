@@ -60,6 +60,10 @@ fn main() {
     if args.iter().any(|arg| arg == "--incidents") {
         return measure_incidents(&args);
     }
+    // Before `--agents`, which is one of its numbers.
+    if args.iter().any(|arg| arg == "--ledger") {
+        return measure_ledger(&args);
+    }
     if args.iter().any(|arg| arg == "--agents") {
         return measure_agents(&args);
     }
@@ -77,9 +81,6 @@ fn main() {
     }
     if args.iter().any(|arg| arg == "--ledger-edge") {
         return measure_ledger_edge(&args);
-    }
-    if args.iter().any(|arg| arg == "--ledger") {
-        return measure_ledger(&args);
     }
     let quick = args.iter().any(|arg| arg == "--quick");
     let window = Duration::from_millis(if quick { 300 } else { 2_000 });

@@ -110,7 +110,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Whether a row of one of these tables was changed.
-    pub(super) fn touched(&self, is_one: impl Fn(u8) -> bool) -> bool {
+    pub fn touched(&self, is_one: impl Fn(u8) -> bool) -> bool {
         let changes = self.overlay.changes();
         changes.iter().any(|(key, _)| key.first().is_some_and(|table| is_one(*table)))
     }

@@ -93,6 +93,11 @@ impl<K: Key, V: Row> Table<K, V> {
         Table { number, types: PhantomData }
     }
 
+    /// What tells it apart.
+    pub const fn number(&self) -> u8 {
+        self.number
+    }
+
     fn key(&self, key: &impl Key) -> Vec<u8> {
         let mut bytes = vec![self.number];
         key.write_key(&mut bytes);

@@ -308,7 +308,7 @@ impl Operation for Direct {
             Err(Refusal::No(reason)) => Directed::Refused(reason),
             Err(Refusal::Fault(error)) => return Err(error),
         };
-        let due = books.close()?;
+        let due = books.close()?.due(turn)?;
         sweep::plan(turn, due)?;
         Ok(directed)
     }

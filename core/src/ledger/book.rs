@@ -4,6 +4,7 @@
 //! Every operation first finds out whether it may do what it is asked, and only then writes: a refusal is an answer, not a
 //! failure, so what was written before it would stay.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::envelope::MAX_DID;
@@ -63,6 +64,8 @@ pub struct Books<'a> {
     /// How old events are when they are sealed, in microseconds.
     sealed_after: i64,
     before: Book,
+    /// Wallets that were read or written, as they are by now: each is looked up once.
+    wallets: RefCell<BTreeMap<Name, Option<Wallet>>>,
     /// Wallets written since the last event, with the balance and what was locked before; `None`: there was none.
     touched: BTreeMap<Name, Touched>,
     /// For the entry of what leaves a wallet by the next event; see [`super::rows::Entry::before`].
@@ -78,8 +81,8 @@ struct Touched {
 impl<'a> Books<'a> {
     pub fn open(space: &'a mut dyn Write, now: Timestamp, brand: &'a str) -> Result<Self> {
         let book = read(space)?;
-        let (before, touched) = (book.clone(), BTreeMap::new());
-        Ok(Books { space, now, brand, book, sealed_after: i64::MAX, before, touched, left_before: None })
+        let (before, touched, wallets) = (book.clone(), BTreeMap::new(), RefCell::default());
+        Ok(Books { space, now, brand, book, sealed_after: i64::MAX, before, wallets, touched, left_before: None })
     }
 
     pub fn of(turn: &'a mut Turn<'_>) -> Result<Self> {
@@ -95,20 +98,20 @@ impl<'a> Books<'a> {
         Ok(books)
     }
 
-    /// Writes what changed of the whole, and when there is something to do next.
-    pub fn close(self) -> Result<Option<Timestamp>> {
+    /// Writes what changed of the whole.
+    pub fn close(self) -> Result<Closed> {
         let moved = |touched: &Touched| touched.before != Some(touched.after);
         if let Some((name, _)) = self.touched.iter().find(|(_, touched)| moved(touched)) {
             return Err(Error::internal(format!("no event says what happened to the wallet of {name}")));
         }
-        let due = [next(self.space, &self.book)?, self.sealing()].into_iter().flatten().min();
         if room::hour(self.now) != room::hour(self.before.last) {
             room::note(self.space, self.now)?;
         }
         if self.book != self.before {
             BOOK.put(self.space, &(), &self.book)?;
         }
-        Ok(due)
+        let times = |book: &Book| (book.frozen_since, book.frozen_for, book.whole);
+        Ok(Closed { sealing: self.sealing(), shifted: times(&self.book) != times(&self.before), book: self.book })
     }
 
     /// The time of a new event: unlike all others and later (ruling ledger 17).
@@ -171,7 +174,12 @@ impl<'a> Books<'a> {
     }
 
     pub fn wallet(&self, name: &str) -> Result<Option<Wallet>> {
-        Ok(WALLETS.get(self.space, &(name.to_owned(),))?)
+        if let Some(wallet) = self.wallets.borrow().get(name) {
+            return Ok(wallet.clone());
+        }
+        let wallet = WALLETS.get(self.space, &(name.to_owned(),))?;
+        self.wallets.borrow_mut().insert(name.to_owned(), wallet.clone());
+        Ok(wallet)
     }
 
     /// The wallet of a recipient or of somebody who asks for one; made where there is none, by the event of that time.
@@ -209,6 +217,7 @@ impl<'a> Books<'a> {
                 self.touched.insert(name.to_owned(), Touched { before, after });
             }
         }
+        self.wallets.get_mut().insert(name.to_owned(), Some(wallet.clone()));
         Ok(WALLETS.put(self.space, &(name.to_owned(),), wallet)?)
     }
 
@@ -308,6 +317,7 @@ impl<'a> Books<'a> {
     /// Takes a wallet that holds nothing away; of the caller's event it is a part.
     pub fn remove(&mut self, name: &str) {
         WALLETS.delete(self.space, &key(name));
+        self.wallets.get_mut().insert(name.to_owned(), None);
         self.book.wallets = self.book.wallets.saturating_sub(1);
         self.touched.insert(name.to_owned(), Touched { before: Some((0, 0)), after: (0, 0) });
     }
@@ -331,6 +341,27 @@ impl<'a> Books<'a> {
         self.book.held = moved_by(self.book.held, moved(|change| change.balance))?;
         self.book.locked = moved_by(self.book.locked, moved(|change| change.locked))?;
         log::append(self, at, what, actor, note, changes)
+    }
+}
+
+/// Closed books, of which it is to be seen what is to be done when.
+pub struct Closed {
+    book: Book,
+    sealing: Option<Timestamp>,
+    /// The clock of what is due, or what can be sealed, is another one.
+    shifted: bool,
+}
+
+impl Closed {
+    /// When there is something to do next, where the operation changed anything about that. Most payments change nothing.
+    pub fn due(&self, turn: &Turn<'_>) -> Result<Option<Timestamp>> {
+        let rows = [DUE.number(), BURNT_UNTIL.number(), IDLE.number(), FAUCET_UNTIL.number(), KEPT_UNTIL.number()];
+        if self.shifted || turn.touched(|table| rows.contains(&table)) { self.next(turn) } else { Ok(None) }
+    }
+
+    /// When there is something to do next.
+    pub fn next(&self, turn: &Turn<'_>) -> Result<Option<Timestamp>> {
+        Ok([next(turn, &self.book)?, self.sealing].into_iter().flatten().min())
     }
 }
 
@@ -366,7 +397,7 @@ pub fn spent(space: &(impl Read + ?Sized), now: Timestamp, name: &str, wallet: &
 }
 
 /// When something is to be done next, whoever asks for nothing.
-pub fn next(space: &(impl Read + ?Sized), book: &Book) -> Result<Option<Timestamp>> {
+fn next(space: &(impl Read + ?Sized), book: &Book) -> Result<Option<Timestamp>> {
     let due = match book.frozen_since {
         Some(_) => None,
         None => DUE.first(space, &DUE.range())?.map(|((due, _), ())| due.plus(book.frozen_for + 1)),

@@ -97,7 +97,7 @@ impl Operation for SetKey {
             })?;
             books.log(at, What::Freeze, "system:unproved_rotation", Note::default())?;
         }
-        let due = books.close()?;
+        let due = books.close()?.due(turn)?;
         sweep::plan(turn, due)
     }
 }
@@ -163,7 +163,7 @@ impl Operation for OpenWallet {
         let at = books.stamp();
         books.ensure(&self.name, at, self.registered)?;
         books.log(at, What::Wallet, "system:create", Note::default())?;
-        let due = books.close()?;
+        let due = books.close()?.due(turn)?;
         sweep::plan(turn, due)?;
         Ok(Opened::Now)
     }

@@ -2,7 +2,7 @@
 
 use super::batch;
 use super::book::{Books, amount, minus, name_of};
-use super::envelope::{Content, Envelope, Faucet, Transfer};
+use super::envelope::{Common, Content, Envelope, Faucet, Transfer};
 use super::log::{Event, Note, What, event};
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{
@@ -36,15 +36,24 @@ pub fn transfer(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer)
     books.pay_in(to, at, amount)?;
     let event = books.log(at, What::Transfer, from, Note::of(&id, Some(by.signed)))?;
     books.counts(at)?.transfers += 1;
-    Ok(Done::Transfer(id, Box::new(payment(by.brand, &event)?)))
+    Ok(Done::Transfer(id, Box::new(shown(by.brand, &event, by.common.clone(), transfer.clone())?)))
 }
 
 /// A transfer as it is shown.
 pub fn payment(brand: &str, event: &Event) -> Result<Payment> {
-    let unreadable = || Error::internal("a stored transfer cannot be read");
     let signed = event.signed.as_ref().ok_or_else(unreadable)?;
     let Envelope { common, content } = Envelope::read(brand, &signed.canonical).ok_or_else(unreadable)?;
     let Content::Transfer(transfer) = content else { return Err(unreadable()) };
+    shown(brand, event, common, transfer)
+}
+
+fn unreadable() -> Error {
+    Error::internal("a stored transfer cannot be read")
+}
+
+/// [`payment`] of what its event was signed as.
+fn shown(brand: &str, event: &Event, common: Common, transfer: Transfer) -> Result<Payment> {
+    let signed = event.signed.as_ref().ok_or_else(unreadable)?;
     let after = |did: &str| name_of(brand, did).and_then(|name| event.change(name)).map(|change| change.balance_after);
     let outcome = match (event.reason, after(&transfer.from), after(&transfer.to)) {
         (Some(reason), ..) => Outcome::Failed(reason),

@@ -211,7 +211,7 @@ impl Operation for Submit {
         if !taken {
             idempotency::keep(&mut books, repeat.0, &repeat.1, &answer)?;
         }
-        let due = books.close()?;
+        let due = books.close()?.due(turn)?;
         sweep::plan(turn, due)?;
         effects(turn, &envelope, &answer)?;
         Ok(answer)

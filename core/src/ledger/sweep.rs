@@ -64,7 +64,7 @@ impl Operation for Sweep {
         segment::seal(&mut books)?;
         metrics::check(&mut books)?;
         let more = books.sealing().is_some_and(|due| due <= books.now);
-        let due = books.close()?;
+        let due = books.close()?.next(turn)?;
         let kept = segment::keep::wish(turn)?;
         plan(turn, [due, kept].into_iter().flatten().min())?;
         if more {

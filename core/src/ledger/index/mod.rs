@@ -19,7 +19,7 @@ use super::listing::Listing;
 use super::rows::{Id, Micro};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::directory::fold;
-use crate::kv::{Direction, Range, Row, StoreError, Table, Write};
+use crate::kv::{Direction, Range, Row, StoreError, Table, Write, appended};
 use crate::{Result, Timestamp};
 
 /// The name of the one index.
@@ -79,8 +79,21 @@ const NUMBERS: Table<(Id,), u64> = Table::new(17);
 /// The number after the last one.
 const NEXT: Table<(), u64> = Table::new(18);
 // Open ones.
-const BY_PRICE: Table<(Micro, Timestamp, u64), ()> = Table::new(19);
-const BY_SLUG: Table<(String, Micro, Timestamp, u64), ()> = Table::new(20);
+const BY_PRICE: Table<(Micro, Timestamp, u64), Whose> = Table::new(19);
+const BY_SLUG: Table<(String, Micro, Timestamp, u64), Whose> = Table::new(20);
+
+/// The listing that stands there, so that a search without a text reads no row of [`KNOWN`]. `None` in rows of the first
+/// version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Whose(Option<Id>);
+
+impl Row for Whose {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 pub const ENTRIES: &[Entry] = &[operation::<List>(), operation::<Forget>(), query::<Find>()];
 
@@ -112,8 +125,9 @@ impl Operation for List {
         }
         let Place { price, listed } = self.offer.place();
         if self.offer.open {
-            BY_PRICE.put(turn, &(price, listed, number), &())?;
-            BY_SLUG.put(turn, &(self.offer.slug().clone(), price, listed, number), &())?;
+            let whose = Whose(Some(self.id));
+            BY_PRICE.put(turn, &(price, listed, number), &whose)?;
+            BY_SLUG.put(turn, &(self.offer.slug().clone(), price, listed, number), &whose)?;
         }
         Ok(KNOWN.put(turn, &(number,), &Known { id: self.id, offer: self.offer })?)
     }
@@ -221,15 +235,15 @@ impl Find {
                 let prefix = BY_SLUG.prefix(&(slug.clone(),));
                 let from = |place: Place| BY_SLUG.prefix(&(slug.clone(), place.price, place.listed));
                 let range = self.rest(prefix, from);
-                BY_SLUG.visit(view, range, Direction::Ascending, |(_, price, listed, number), ()| {
-                    walk.step(Place { price, listed }, number)
+                BY_SLUG.visit(view, range, Direction::Ascending, |(_, price, listed, number), whose| {
+                    walk.step(Place { price, listed }, number, whose)
                 })?;
             }
             None => {
                 let from = |place: Place| BY_PRICE.prefix(&(place.price, place.listed));
                 let range = self.rest(BY_PRICE.range(), from);
-                BY_PRICE.visit(view, range, Direction::Ascending, |(price, listed, number), ()| {
-                    walk.step(Place { price, listed }, number)
+                BY_PRICE.visit(view, range, Direction::Ascending, |(price, listed, number), whose| {
+                    walk.step(Place { price, listed }, number, whose)
                 })?;
             }
         }
@@ -258,19 +272,17 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Looks at the next one; false to stop.
-    fn step(&mut self, place: Place, number: u64) -> Result<bool, StoreError> {
+    fn step(&mut self, place: Place, number: u64, whose: Whose) -> Result<bool, StoreError> {
         if self.find.max_price.is_some_and(|max| place.price > max) {
             return Ok(false);
         }
         self.looked += 1;
-        let may_fit = self.numbers.is_none_or(|numbers| numbers.has(number));
-        let known = if may_fit { KNOWN.get(self.view, &(number,))? } else { None };
-        if let Some(known) = known.filter(|known| self.find.fits(&known.offer)) {
+        if let Some(id) = self.fitting(number, whose)? {
             if self.found.ids.len() == self.find.limit {
                 self.found.next = self.last;
                 return Ok(false);
             }
-            self.found.ids.push(known.id);
+            self.found.ids.push(id);
             self.last = Some(place);
         }
         if self.looked == CANDIDATES {
@@ -278,5 +290,18 @@ impl Walk<'_> {
             self.found.next = Some(place);
         }
         Ok(self.looked < CANDIDATES)
+    }
+
+    /// The listing of that number, if it is one of those that are looked for.
+    fn fitting(&self, number: u64, whose: Whose) -> Result<Option<Id>, StoreError> {
+        match whose {
+            // Only open ones stand here, of the slug, in the range; the price was looked at.
+            Whose(Some(id)) if self.find.text.is_none() => Ok(Some(id)),
+            _ if self.numbers.is_some_and(|numbers| !numbers.has(number)) => Ok(None),
+            _ => {
+                let known = KNOWN.get(self.view, &(number,))?;
+                Ok(known.filter(|known| self.find.fits(&known.offer)).map(|known| known.id))
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::actor::host::{self, Space};
 use crate::actor::{ActorId, Call, decode};
-use crate::kv::{MemoryStore, Pair, Read, Store};
+use crate::kv::{MemoryStore, Pair, Read, Store, decode_row, encode_row};
 use crate::settings::Settings;
 
 /// Numbers that look random, the same in every run.
@@ -242,4 +242,11 @@ fn the_longest_texts_fit_one_operation() {
         assert_eq!(market.pages(&find), [id(1)]);
     }
     assert_eq!(market.pages(&find(Some(&text(10, 300)), None, None, 5)), Vec::<Id>::new());
+}
+
+#[test]
+fn rows_of_the_first_version_say_not_whose_they_are() {
+    assert_eq!(decode_row::<Whose>(&encode_row(&()).unwrap()), Ok(Whose(None)));
+    let now = Whose(Some([7; 16]));
+    assert_eq!(decode_row::<Whose>(&encode_row(&now).unwrap()), Ok(now));
 }

@@ -146,7 +146,7 @@ impl Operation for Kept {
             let rows = books.space.scan(&BODIES.prefix(&(first,)), Direction::Ascending, usize::from(u8::MAX))?;
             rows.into_iter().for_each(|(key, _)| books.space.delete(key));
         }
-        let due = books.close()?;
+        let due = books.close()?.next(turn)?;
         let again = wish(turn)?;
         sweep::plan(turn, [due, again].into_iter().flatten().min())
     }
