@@ -15,6 +15,8 @@ use tokio::net::TcpStream;
 const PATIENCE: u64 = 1;
 
 /// One and a third times that, and room for a busy machine.
+/// The server counts from when it accepted or read, which is a little earlier.
+const AT_LEAST: Duration = Duration::from_millis(PATIENCE * 1_000 - 100);
 const AT_MOST: Duration = Duration::from_millis(PATIENCE * 1_333 + 2_000);
 
 const HEALTH: &str = "GET /hydra/v1/health HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -58,7 +60,7 @@ async fn a_connection_without_a_whole_head_is_closed_after_its_time() {
     let (_folder, server) = start("clients-head", 30).await;
     for begun in ["", "GET /hydra/v1/health HTTP/1.1\r\nhost: x\r\n", "P", "PRI * HTTP/2.0\r\n"] {
         let (open, said) = until_closed(&mut server.connect(begun).await).await;
-        assert!(open >= Duration::from_secs(PATIENCE) && open < AT_MOST, "{begun:?}: {open:?}");
+        assert!(open >= AT_LEAST && open < AT_MOST, "{begun:?}: {open:?}");
         assert_eq!(said, "", "{begun:?}");
     }
 }
@@ -96,7 +98,7 @@ async fn a_body_that_stops_coming_is_answered_400_and_its_connection_closed() {
     let head = "POST /v1/agent/register HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
     for rest in ["content-length: 30\r\n\r\n{\"name\":", "transfer-encoding: chunked\r\n\r\n8\r\n{\"name\":\r\n"] {
         let (open, said) = until_closed(&mut server.connect(&format!("{head}{rest}")).await).await;
-        assert!(open >= Duration::from_secs(PATIENCE) && open < AT_MOST * 2, "{open:?}");
+        assert!(open >= AT_LEAST && open < AT_MOST * 2, "{open:?}");
         assert!(said.starts_with("HTTP/1.1 400") && said.contains("did not arrive completely"), "{said}");
     }
 }
@@ -153,5 +155,5 @@ async fn an_answer_that_nobody_takes_ends_its_connection() {
     let begun = Instant::now();
     let fill = async { while socket.write_all(get.as_bytes()).await.is_ok() {} };
     tokio::time::timeout(Duration::from_secs(30), fill).await.expect("the connection stays open");
-    assert!(begun.elapsed() >= Duration::from_secs(PATIENCE), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= AT_LEAST, "{:?}", begun.elapsed());
 }
