@@ -14,9 +14,9 @@ use tokio::net::TcpStream;
 /// Seconds that clients have in these tests.
 const PATIENCE: u64 = 1;
 
-/// One and a third times that, and room for a busy machine.
 /// The server counts from when it accepted or read, which is a little earlier.
 const AT_LEAST: Duration = Duration::from_millis(PATIENCE * 1_000 - 100);
+/// One and a third times that, and room for a busy machine.
 const AT_MOST: Duration = Duration::from_millis(PATIENCE * 1_333 + 2_000);
 
 const HEALTH: &str = "GET /hydra/v1/health HTTP/1.1\r\nhost: x\r\n\r\n";
