@@ -11,12 +11,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heliograph_core::agent::rotate::signed_text;
 use heliograph_core::crypto::{Secret, signing};
-use heliograph_core::http::{Request, Response};
+use heliograph_core::http::Response;
 use heliograph_core::ledger::client::Signer;
 use heliograph_core::runtime::Runtime;
 use heliograph_tests::simulation::{Requests, Simulation, body};
-use http::{HeaderMap, HeaderValue, Method};
+use http::Method;
 use serde_json::{Value, json};
+
+use crate::request;
 
 /// What all seeds of a run did together, so that a run in which nothing happens cannot pass.
 static SETTLED: AtomicU64 = AtomicU64::new(0);
@@ -81,25 +83,6 @@ struct World {
     requests: Requests<Tag>,
     agents: Vec<Agent>,
     numbers: u64,
-}
-
-fn request(method: Method, path: &str, key: Option<&str>, body: &Value) -> Request {
-    let mut headers = HeaderMap::new();
-    if let Some(key) = key {
-        headers.insert("x-agent-key", HeaderValue::from_str(key).unwrap());
-    }
-    headers.insert("content-type", HeaderValue::from_static("application/json"));
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let body = if body.is_null() { String::new() } else { body.to_string() };
-    Request {
-        method,
-        path: path.to_owned(),
-        query: query.to_owned(),
-        headers,
-        body: body.into(),
-        client: None,
-        network: None,
-    }
 }
 
 impl World {

@@ -6,6 +6,30 @@
 mod ledger;
 mod messages;
 
+use heliograph_core::http::Request;
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::Value;
+
+/// A request of an agent, or of somebody without a key; a body that is null is none.
+fn request(method: Method, path: &str, key: Option<&str>, body: &Value) -> Request {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = key {
+        headers.insert("x-agent-key", HeaderValue::from_str(key).unwrap());
+    }
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    Request {
+        method,
+        path: path.to_owned(),
+        query: query.to_owned(),
+        headers,
+        body: body.into(),
+        client: None,
+        network: None,
+    }
+}
+
 /// Runs `scenario` for every seed that was asked for; how many those were.
 fn for_seeds(scenario: fn(u64)) -> u64 {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());

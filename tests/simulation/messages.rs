@@ -11,8 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use heliograph_core::crypto::client::{Client, Options};
 use heliograph_core::http::{Request, Response};
 use heliograph_tests::simulation::{Dice, Requests, Simulation, body};
-use http::{HeaderMap, HeaderValue, Method};
+use http::Method;
 use serde_json::{Value, json};
+
+use crate::request;
 
 /// What all seeds of a run did together, so that a run in which nothing happens cannot pass.
 static ACKNOWLEDGED: AtomicU64 = AtomicU64::new(0);
@@ -61,24 +63,6 @@ struct World {
     letters: u64,
 }
 
-fn request(method: Method, path: &str, query: &str, key: &str, body: &Value) -> Request {
-    let mut headers = HeaderMap::new();
-    if !key.is_empty() {
-        headers.insert("x-agent-key", HeaderValue::from_str(key).unwrap());
-    }
-    headers.insert("content-type", HeaderValue::from_static("application/json"));
-    let body = if body.is_null() { String::new() } else { body.to_string() };
-    Request {
-        method,
-        path: path.to_owned(),
-        query: query.to_owned(),
-        headers,
-        body: body.into(),
-        client: None,
-        network: None,
-    }
-}
-
 impl World {
     fn start(&mut self, tag: Tag, request: Request) {
         let task = self.simulation.request(request);
@@ -91,7 +75,7 @@ impl World {
         let mut full = [7; 32];
         full[..8].copy_from_slice(&seed);
         let body = Client::new("svc", full, Options::default()).key_body(None, 1);
-        self.start(Tag::Register(agent), request(Method::POST, "/v1/agent/register", "", "", &body));
+        self.start(Tag::Register(agent), request(Method::POST, "/v1/agent/register", None, &body));
     }
 
     fn send(&mut self, from: usize, to: usize) {
@@ -121,7 +105,7 @@ impl World {
         let agent = &mut self.agents[from];
         let Some(letter) = agent.outgoing.get(&to) else { return };
         agent.busy.insert(to);
-        let request = request(Method::POST, "/v1/agent/send/encrypted", "", &agent.api_key, &letter.body);
+        let request = request(Method::POST, "/v1/agent/send/encrypted", Some(&agent.api_key), &letter.body);
         self.start(Tag::Send { from, to }, request);
     }
 
@@ -129,7 +113,7 @@ impl World {
         self.agents[agent].receiving = true;
         let key = self.agents[agent].api_key.clone();
         let limit = 1 + self.simulation.below(5);
-        let request = request(Method::GET, "/v1/agent/receive/raw", &format!("limit={limit}"), &key, &Value::Null);
+        let request = request(Method::GET, &format!("/v1/agent/receive/raw?limit={limit}"), Some(&key), &Value::Null);
         self.start(Tag::Receive(agent), request);
     }
 
@@ -171,7 +155,7 @@ impl World {
                     if !ids.is_empty() && self.simulation.chance(70) {
                         let key = self.agents[at].api_key.clone();
                         let path = "/v1/agent/messages/read-batch";
-                        let request = request(Method::POST, path, "", &key, &json!({ "message_ids": ids }));
+                        let request = request(Method::POST, path, Some(&key), &json!({ "message_ids": ids }));
                         self.start(Tag::Read { agent: at, ids }, request);
                     }
                 }
@@ -241,7 +225,8 @@ impl World {
                 format!("&since={}", item["timestamp"].as_str().unwrap().replace('+', "%2B"))
             });
             let query = format!("limit=7&unread={unread}{since}");
-            let page = self.finish(request(Method::GET, "/v1/agent/receive/raw", &query, &key, &Value::Null));
+            let page =
+                self.finish(request(Method::GET, &format!("/v1/agent/receive/raw?{query}"), Some(&key), &Value::Null));
             all.extend(page["messages"].as_array().unwrap().iter().cloned());
             if page["has_more"] == json!(false) {
                 return all;
