@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::history::{HALF_LIVES, History};
 
 /// How many there are.
-pub const WIDTH: usize = 18;
+pub const WIDTH: usize = 19;
 /// Days that a country without any start counts as quiet, and at most.
 const LONGEST: f64 = 2000.0;
 /// Days of its region's rate that a country's own rate is mixed with.
@@ -58,7 +58,8 @@ impl Family {
     }
 }
 
-/// Names on the wire, and families, in the order of [`features`].
+/// Names on the wire, and families, in the order of [`features`]. A new one goes last: a model that is stored knows the
+/// first of them, by place, and forecasts on as it did.
 pub const FEATURES: [(&str, Family); WIDTH] = [
     ("starts_7d", Family::Recent),
     ("starts_30d", Family::Recent),
@@ -78,6 +79,7 @@ pub const FEATURES: [(&str, Family); WIDTH] = [
     ("after_election", Family::Elections),
     ("blocked_share_change_7d", Family::Measured),
     ("volume_to_28d_median", Family::Measured),
+    ("starts_365d", Family::Recent),
 ];
 
 /// Days around an election that are near it, and those after it that stand apart.
@@ -141,5 +143,6 @@ pub fn features(history: &History, asked: Question) -> [f64; WIDTH] {
         election(asked.from - AFTER_ELECTION, asked.from - 1),
         drift.blocked,
         drift.volume,
+        starts(365),
     ]
 }

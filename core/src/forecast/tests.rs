@@ -143,6 +143,40 @@ fn ruling_intelligence_17_forecasts_are_probabilities_and_know_their_reasons() {
     assert!(!of("IN").drivers.is_empty() && of("SE").drivers.is_empty(), "{:?}", of("SE").drivers);
 }
 
+/// A model that was stored before the last feature was thought of forecasts what it did, by the features it knows.
+#[test]
+fn a_stored_model_of_fewer_features_forecasts_on() {
+    let history = made_up(18_900);
+    let now = Timestamp(18_900 * DAY);
+    let mut without = learned().clone();
+    let mut earlier = without.clone();
+    for (without, earlier) in without.horizons.iter_mut().zip(&mut earlier.horizons) {
+        // As if the last feature said nothing.
+        let width = without.scales.len() + 1;
+        *without.weights.last_mut().unwrap() = 0.0;
+        for (at, cell) in without.covariance.iter_mut().enumerate() {
+            if at / width == width - 1 || at % width == width - 1 {
+                *cell = 0.0;
+            }
+        }
+        // And as if nobody knew it.
+        earlier.weights.pop();
+        earlier.scales.pop();
+        let known = without.covariance.chunks(width).take(width - 1);
+        earlier.covariance = known.flat_map(|line| line[..width - 1].to_vec()).collect();
+    }
+    for at in 0..Country::all().len() {
+        let [mut without, earlier] = [&without, &earlier].map(|model| forecast(model, &history, at, now));
+        for day in &mut without.days {
+            day.contributions.pop();
+        }
+        for risk in &mut without.horizons {
+            risk.contributions.pop();
+        }
+        assert_eq!(without, earlier);
+    }
+}
+
 /// Ruling intelligence 19: a model is trained for a history as late as the one it is served with.
 #[test]
 fn ruling_intelligence_19_a_late_history_makes_a_model_for_late_histories() {

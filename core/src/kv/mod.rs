@@ -13,6 +13,7 @@ pub mod conformance;
 pub mod fault;
 pub mod float;
 pub mod fraction;
+mod head;
 mod memory;
 pub mod moment;
 mod overlay;
@@ -20,6 +21,7 @@ mod table;
 
 pub use batch::{Batch, Change};
 pub use codec::{Desc, Key, KeyPart};
+pub use head::Head;
 pub use memory::MemoryStore;
 pub use overlay::Overlay;
 pub use table::{Row, Table, appended, decode_row, encode_row};

@@ -98,18 +98,29 @@ impl<K: Key, V: Row> Table<K, V> {
         self.number
     }
 
-    fn key(&self, key: &impl Key) -> Vec<u8> {
+    pub(super) fn key(&self, key: &impl Key) -> Vec<u8> {
         let mut bytes = vec![self.number];
         key.write_key(&mut bytes);
         bytes
     }
 
-    fn entry(&self, (key, value): &Pair) -> Result<(K, V), StoreError> {
+    pub(super) fn entry(&self, (key, value): &Pair) -> Result<(K, V), StoreError> {
         Ok((self.decode_key(key)?, decode_row(value)?))
     }
 
-    fn decode_key(&self, key: &[u8]) -> Result<K, StoreError> {
-        key.get(1..).and_then(K::read_key).ok_or_else(|| unreadable(self.number))
+    pub(super) fn decode_key(&self, key: &[u8]) -> Result<K, StoreError> {
+        key.get(1..).and_then(K::read_key).ok_or_else(|| self.unreadable())
+    }
+
+    pub(super) fn unreadable(&self) -> StoreError {
+        unreadable(self.number)
+    }
+
+    /// The bytes of a value, if they are not too many.
+    pub(super) fn encode(&self, value: &V) -> Result<Vec<u8>, StoreError> {
+        let bytes = encode_row(value)?;
+        check_size(self.number, bytes.len())?;
+        Ok(bytes)
     }
 
     pub fn get(&self, view: &(impl Read + ?Sized), key: &K) -> Result<Option<V>, StoreError> {
@@ -124,8 +135,7 @@ impl<K: Key, V: Row> Table<K, V> {
     }
 
     pub fn put(&self, space: &mut (impl Write + ?Sized), key: &K, value: &V) -> Result<(), StoreError> {
-        let bytes = encode_row(value)?;
-        check_size(self.number, bytes.len())?;
+        let bytes = self.encode(value)?;
         if cfg!(debug_assertions) {
             space.of_table(self.number, std::any::type_name::<(K, V)>());
         }

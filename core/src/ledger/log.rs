@@ -591,13 +591,9 @@ impl Query for Balances {
     type Reply = (u64, Vec<(Name, Micro, Micro)>);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let table = super::rows::WALLETS;
-        let range = match self.after {
-            Some(after) => table.after(table.range(), &(after,)),
-            None => table.range(),
-        };
-        let rows = table.scan(view, &range, crate::kv::Direction::Ascending, self.limit as usize)?;
-        let rows = rows.into_iter().map(|((name,), wallet)| (name, wallet.balance, wallet.locked)).collect();
+        let after = self.after.map(|name| (name,));
+        let rows = super::rows::WALLETS.page(view, after.as_ref(), self.limit as usize)?;
+        let rows = rows.into_iter().map(|(name, wallet)| (name, wallet.balance, wallet.locked)).collect();
         Ok((read(view)?.events, rows))
     }
 }

@@ -9,9 +9,9 @@ use super::book::{self, Books};
 use super::log::What;
 use super::reason::Reason;
 use super::rows::{DUE, INDEX, Micro, Name, WALLETS, Wallet};
-use crate::Result;
+use crate::{Result, Timestamp};
 use crate::actor::{Kind, Query, View};
-use crate::kv::{Direction, Read, Row, Table};
+use crate::kv::{Desc, Direction, Read, Row, Table};
 
 /// How often the ledger refused for a reason, by its place in [`Reason::ALL`].
 const REFUSALS: Table<(u32,), Count> = Table::new(65);
@@ -48,10 +48,9 @@ impl Row for Check {}
 pub fn check(books: &mut Books<'_>) -> Result<()> {
     let before = CHECK.get(books.space, &())?.unwrap_or_default();
     let mut check = before.clone();
-    let rest = WALLETS.after(WALLETS.range(), &book::key(&check.after));
-    let wallets = WALLETS.scan(books.space, &rest, Direction::Ascending, AT_ONCE)?;
+    let wallets = WALLETS.page(books.space, Some(&book::key(&check.after)), AT_ONCE)?;
     let ended = wallets.len() < AT_ONCE;
-    for ((name,), wallet) in wallets {
+    for (name, wallet) in wallets {
         check.off += u64::from(!is_as_told(books.space, &name, &wallet)?);
         check.after = name;
     }
@@ -66,7 +65,8 @@ pub fn check(books: &mut Books<'_>) -> Result<()> {
 
 /// Whether a wallet has what the last event that moved its money left there.
 fn is_as_told(space: &(impl Read + ?Sized), name: &str, wallet: &Wallet) -> Result<bool> {
-    let entries = INDEX.scan(space, &INDEX.prefix(&book::key(name)), Direction::Ascending, ENTRIES)?;
+    let [first, last] = [Timestamp::MAX, Timestamp(i64::MIN)].map(|at| (name.to_owned(), Desc(at)));
+    let entries = INDEX.scan(space, &INDEX.between(&first, &last), Direction::Ascending, ENTRIES)?;
     let all = entries.len() < ENTRIES;
     let last = entries.into_iter().map(|(_, entry)| entry).find(|entry| entry.what != What::TransferFailed);
     Ok(match last {

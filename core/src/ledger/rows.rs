@@ -1,13 +1,13 @@
 //! What the ledger keeps, and the ids of it.
 //!
-//! Table numbers: 16 [`BOOK`], 17 [`WALLETS`], 18 [`KEYS`], 19 [`EVENTS`], 20 [`INDEX`], 21 [`super::merkle`], 22
+//! Table numbers: 16 [`BOOK`], 18 [`KEYS`], 19 [`EVENTS`], 20 [`WALLETS`] and [`INDEX`], 21 [`super::merkle`], 22
 //! [`ESCROWS`], 23 [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28
 //! [`FAUCET_BY_ADDRESS`], 29 [`EVENT_PARTS`], 30
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
 //! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
 //! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
 //! [`super::notify`], 65 and 67
-//! [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 41, 42 and 46 to 48 once were.
+//! [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 17, 41, 42 and 46 to 48 once were.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use super::log::{Event, Part, What};
 use super::reason::Reason;
 use crate::Timestamp;
 use crate::crypto::hash::{sha256, sha256_of};
-use crate::kv::{Desc, Row, StoreError, Table, appended};
+use crate::kv::{Desc, Head, Row, StoreError, Table, appended};
 
 /// An amount of money in micro-credits: a credit has 1,000,000. All that exist are at most 2^53 - 1, so no sum of amounts
 /// that exist overflows (ruling ledger 19).
@@ -366,7 +366,8 @@ impl Role {
 pub type ByTime = Table<(Name, Desc<Timestamp>), Ref>;
 
 pub const BOOK: Table<(), Book> = Table::new(16);
-pub const WALLETS: Table<(Name,), Wallet> = Table::new(17);
+/// Each right before its entries in [`INDEX`]: a payment changes both.
+pub const WALLETS: Head<Name, Wallet> = Head::of(INDEX.number());
 pub const KEYS: Table<(Name,), KeyRow> = Table::new(18);
 /// Events by the id of the transfer, batch or escrow that begins with them, others by an id of their own.
 pub const EVENTS: Table<(Id,), Event> = Table::new(19);

@@ -4,17 +4,23 @@
 //! hires, schemas) is read from the ledger for those that were found. So hires tell nothing, and a search costs the ledger
 //! as many reads as it shows rows.
 //!
-//! A text is found by its trigrams. Where those leave at most [`CANDIDATES`] listings, all of them are looked at, and the
-//! answer is complete; where they leave more, or there are none, listings are gone through from the cheapest, and the
-//! answer says where it stopped. Listings have numbers in the order in which they came, which sets of them are small by.
+//! A text is found by its trigrams, and of what those leave the cheapest are looked at until the page is full. A text that
+//! is too short for them, and one of very many with a slug, is looked for in offers from the cheapest on. Either way a
+//! search looks at a bounded number, and says where it stopped. Listings have numbers in the order in which they came,
+//! which is that of their times: sets of them are small, and equal prices are in order.
 
 mod postings;
+mod prices;
 #[cfg(test)]
 mod tests;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 
 use self::postings::Numbers;
+use self::prices::Prices;
 use super::listing::Listing;
 use super::rows::{Id, Micro};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -27,6 +33,8 @@ pub const ACTOR: &str = "main";
 
 /// Listings that one search looks at, at most (ruling ledger 15).
 pub const CANDIDATES: usize = 10_000;
+/// Of those the ones whose texts it reads, at most.
+const READ: usize = 2_000;
 
 /// What is searched of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +132,7 @@ impl Operation for List {
             None => postings::mark(turn, number, &self.offer.texts, true)?,
         }
         let Place { price, listed } = self.offer.place();
+        prices::set(turn, number, self.offer.open.then_some(price))?;
         if self.offer.open {
             let whose = Whose(Some(self.id));
             BY_PRICE.put(turn, &(price, listed, number), &whose)?;
@@ -155,6 +164,7 @@ impl Operation for Forget {
         let Some(number) = NUMBERS.get(turn, &(self.id,))? else { return Ok(()) };
         let Some(known) = KNOWN.get(turn, &(number,))? else { return Ok(()) };
         close(turn, number, &known.offer);
+        prices::set(turn, number, None)?;
         postings::mark(turn, number, &known.offer.texts, false)?;
         KNOWN.delete(turn, &(number,));
         Ok(())
@@ -177,7 +187,7 @@ pub struct Find {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     pub ids: Vec<Id>,
-    /// It stopped at [`CANDIDATES`]: more may fit.
+    /// It stopped at [`CANDIDATES`], or when it had read as many as it may: more may fit.
     pub truncated: bool,
     /// Where to go on, unless that was all.
     pub next: Option<Place>,
@@ -195,7 +205,7 @@ impl Query for Find {
             None => None,
         };
         match narrowed {
-            Some(numbers) if numbers.len() <= CANDIDATES => self.among(view, &numbers),
+            Some(numbers) if self.slug.is_none() || numbers.len() <= READ => self.among(view, &numbers),
             numbers => self.in_order(view, numbers.as_ref()),
         }
     }
@@ -212,24 +222,42 @@ impl Find {
             && self.text.as_ref().is_none_or(reads)
     }
 
-    /// Looks at all of some.
+    /// Looks at the cheapest of some.
     fn among(&self, view: &View<'_>, numbers: &Numbers) -> Result<Found> {
-        let mut fitting = Vec::new();
+        let mut prices = Prices::new(view);
+        let mut open = Vec::with_capacity(numbers.len());
+        let least = self.after.map_or(0, |after| after.price);
         for number in numbers.iter() {
-            if let Some(known) = KNOWN.get(view, &(number,))?.filter(|known| self.fits(&known.offer)) {
-                fitting.push((known.offer.place(), known.id));
+            let within = |price: &Micro| *price >= least && self.max_price.is_none_or(|max| *price <= max);
+            open.extend(prices.of(number)?.filter(within).map(|price| Reverse((price, number))));
+        }
+        // Of many only the first are wanted in order.
+        let mut cheapest = BinaryHeap::from(open);
+        let (mut found, mut last, mut read) = (Found::default(), None, 0);
+        while let Some(Reverse((_, number))) = cheapest.pop() {
+            let Some(known) = KNOWN.get(view, &(number,))? else { continue };
+            let place = known.offer.place();
+            if self.fits(&known.offer) {
+                if found.ids.len() == self.limit {
+                    found.next = last;
+                    break;
+                }
+                found.ids.push(known.id);
+                last = Some(place);
+            }
+            read += 1;
+            if read == READ && !cheapest.is_empty() {
+                found.truncated = true;
+                found.next = Some(place);
+                break;
             }
         }
-        crate::order::sort_by_key(&mut fitting, |(place, _)| *place);
-        let more = fitting.len() > self.limit;
-        fitting.truncate(self.limit);
-        let next = fitting.last().map(|(place, _)| *place).filter(|_| more);
-        Ok(Found { ids: fitting.into_iter().map(|(_, id)| id).collect(), truncated: false, next })
+        Ok(found)
     }
 
     /// Goes from the cheapest on, past those that are not among `numbers`.
     fn in_order(&self, view: &View<'_>, numbers: Option<&Numbers>) -> Result<Found> {
-        let mut walk = Walk { find: self, view, numbers, found: Found::default(), looked: 0, last: None };
+        let mut walk = Walk { find: self, view, numbers, found: Found::default(), looked: 0, read: 0, last: None };
         match &self.slug {
             Some(slug) => {
                 let prefix = BY_SLUG.prefix(&(slug.clone(),));
@@ -266,6 +294,8 @@ struct Walk<'a> {
     numbers: Option<&'a Numbers>,
     found: Found,
     looked: usize,
+    /// Of those the ones whose texts were read.
+    read: usize,
     /// Of the last one that was found.
     last: Option<Place>,
 }
@@ -285,20 +315,19 @@ impl Walk<'_> {
             self.found.ids.push(id);
             self.last = Some(place);
         }
-        if self.looked == CANDIDATES {
-            self.found.truncated = true;
-            self.found.next = Some(place);
-        }
-        Ok(self.looked < CANDIDATES)
+        self.found.truncated = self.looked == CANDIDATES || self.read == READ;
+        self.found.next = self.found.truncated.then_some(place);
+        Ok(!self.found.truncated)
     }
 
     /// The listing of that number, if it is one of those that are looked for.
-    fn fitting(&self, number: u64, whose: Whose) -> Result<Option<Id>, StoreError> {
+    fn fitting(&mut self, number: u64, whose: Whose) -> Result<Option<Id>, StoreError> {
         match whose {
             // Only open ones stand here, of the slug, in the range; the price was looked at.
             Whose(Some(id)) if self.find.text.is_none() => Ok(Some(id)),
             _ if self.numbers.is_some_and(|numbers| !numbers.has(number)) => Ok(None),
             _ => {
+                self.read += 1;
                 let known = KNOWN.get(self.view, &(number,))?;
                 Ok(known.filter(|known| self.find.fits(&known.offer)).map(|known| known.id))
             }

@@ -416,7 +416,7 @@ impl<S: Store + 'static> Model<S> {
     /// The whole store against itself: no row is an orphan, hires follow their escrows, whatever is open is due some day.
     fn audit(&self) {
         let store = self.store();
-        let wallets = WALLETS.scan(store, &WALLETS.range(), Direction::Ascending, usize::MAX).unwrap();
+        let wallets = WALLETS.page(store, None, usize::MAX).unwrap();
         assert_eq!(wallets.len() as u64, book::read(store).unwrap().wallets);
         // The log alone says what everybody has (ruling ledger 11).
         let mut logged: BTreeMap<Name, [i64; 2]> = BTreeMap::new();
@@ -427,7 +427,7 @@ impl<S: Store + 'static> Model<S> {
                 *locked += change.locked;
             }
         }
-        for ((name,), wallet) in wallets {
+        for (name, wallet) in wallets {
             let sums = logged.remove(&name).unwrap_or_default();
             assert_eq!(sums.map(|sum| u64::try_from(sum).unwrap()), [wallet.balance, wallet.locked], "log of {name}");
         }

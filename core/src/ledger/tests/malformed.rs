@@ -10,7 +10,6 @@ use super::{Party, World, path_of};
 use crate::actor::{ActorId, Kind};
 use crate::ledger::json as strict;
 use crate::ledger::mutation::Mutator;
-use crate::ledger::rows::WALLETS;
 use crate::runtime::Runtime;
 
 /// How many bodies are tried; after each so many, on a new deployment.
@@ -56,7 +55,7 @@ fn wrong(world: &World, dice: &mut Mutator, kinds: &[(&'static str, &Party, Valu
 fn judge(world: &World, wrong: &Wrong) -> String {
     let ledger = ActorId::sole(Kind::Ledger);
     let before = world.rt.rows(&ledger);
-    let (transfers, wallets) = (world.transfers(), world.rows(&WALLETS));
+    let (transfers, wallets) = (world.transfers(), world.wallets());
     let shown = String::from_utf8_lossy(&wrong.bytes).into_owned();
     let body = Bytes::copy_from_slice(&wrong.bytes);
     let (status, answer) = world.send_bytes("POST", &wrong.path, None, body, Some([127, 0, 0, 1].into()));
@@ -68,7 +67,7 @@ fn judge(world: &World, wrong: &Wrong) -> String {
     }
     assert!(answer["error"].is_string() && answer["message"].is_string(), "{answer}");
     let reason = answer["reason"].as_str().unwrap_or_else(|| panic!("{answer} to {shown}")).to_owned();
-    assert!(world.rows(&WALLETS) == wallets, "{reason} changed a wallet: {shown}");
+    assert!(world.wallets() == wallets, "{reason} changed a wallet: {shown}");
     let after = world.transfers();
     // The requester of a claim is looked at after the signature of its provider.
     let of_claim = reason == "requester_pubkey_not_found" && wrong.path == path_of("work-claim");
@@ -108,7 +107,7 @@ fn g3_ruling_31_ten_thousand_malformed_envelopes_never_break_anything() {
         for _ in 0..EACH {
             *reasons.entry(judge(&world, &wrong(&world, &mut dice, &kinds))).or_default() += 1;
         }
-        let all: u64 = world.rows(&WALLETS).iter().map(|(_, wallet)| wallet.balance + wallet.locked).sum();
+        let all: u64 = world.wallets().iter().map(|(_, wallet)| wallet.balance + wallet.locked).sum();
         assert_eq!(all, supply(&world));
         // It works as before.
         world.pay(&a, &b, 1).unwrap();

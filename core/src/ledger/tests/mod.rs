@@ -301,6 +301,10 @@ impl World {
         table.scan(&self.store(), &table.range(), Direction::Ascending, usize::MAX).unwrap()
     }
 
+    fn wallets(&self) -> Vec<(String, Wallet)> {
+        WALLETS.page(&self.store(), None, usize::MAX).unwrap()
+    }
+
     fn wallet(&self, of: &Party) -> Option<Wallet> {
         WALLETS.get(&self.store(), &(of.name(),)).unwrap()
     }
