@@ -176,7 +176,7 @@ pub struct Environment {
     /// Answers that took the asking of many actors or rows, kept for a publish interval; [`crate::http::Cx::kept`].
     pub pages: crate::actor::Memo,
     /// Keys of who lately signed envelopes of the ledger.
-    pub signers: crate::ledger::keys::Remembered,
+    pub signers: crate::ledger::keys::Signers,
     /// The deployment's id, made at first start.
     pub deployment: String,
     /// Whether replies that may be late are shared ([`late`]): a Worker's isolate does.

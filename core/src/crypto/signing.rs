@@ -32,13 +32,26 @@ fn verifying_key(field: &'static str, bytes: &[u8; 32]) -> Result<VerifyingKey, 
     Ok(key)
 }
 
+/// A public key that was decoded and found good: whoever verifies often under the same keys keeps these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicKey(VerifyingKey);
+
+impl PublicKey {
+    /// `None` for what [`validate_signing_key`] refuses.
+    pub fn of(bytes: &[u8; 32]) -> Option<PublicKey> {
+        verifying_key("key", bytes).ok().map(PublicKey)
+    }
+
+    /// As [`verify`].
+    pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
+        Signature::from_slice(signature).is_ok_and(|signature| self.0.verify_strict(message, &signature).is_ok())
+    }
+}
+
 /// Strict verification: canonical key and `R`, neither of small order, `S` below the group order, the cofactorless
 /// equation. One signature has one meaning for everybody who checks it this way. Any other length is false.
 pub fn verify(key: &[u8; 32], message: &[u8], signature: &[u8]) -> bool {
-    let (Ok(key), Ok(signature)) = (verifying_key("key", key), Signature::from_slice(signature)) else {
-        return false;
-    };
-    key.verify_strict(message, &signature).is_ok()
+    PublicKey::of(key).is_some_and(|key| key.verify(message, signature))
 }
 
 /// Signature of a signed prekey: over its raw 32 bytes.

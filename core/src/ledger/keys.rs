@@ -6,6 +6,7 @@
 //! looked.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -16,39 +17,73 @@ use super::reason::Reason;
 use super::rows::{KEYS, KeyRow, Micro, Name, WALLETS};
 use super::{pay, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::crypto::signing::PublicKey;
 use crate::kv::Overlay;
 use crate::{Result, Timestamp};
 
-/// Names of one generation of [`Remembered`].
-const REMEMBERED: usize = 20_000;
-
-/// Rows of keys as they were read last, so that a signature can be verified without asking the ledger first. A row may be
-/// older than the ledger's: whoever submits under such a one is told to verify again.
+/// What is remembered of signers, so that a signature can be verified without asking the ledger first.
 #[derive(Debug, Default)]
-pub struct Remembered(Mutex<Generations>);
-
-#[derive(Debug, Default)]
-struct Generations {
-    young: HashMap<Name, KeyRow>,
-    old: HashMap<Name, KeyRow>,
+pub struct Signers {
+    /// As they were read last. A row may be older than the ledger's: whoever submits under such a one is told to verify
+    /// again.
+    rows: Remembered<Name, KeyRow>,
+    keys: Remembered<[u8; 32], PublicKey>,
 }
 
-impl Remembered {
-    fn generations(&self) -> MutexGuard<'_, Generations> {
+impl Signers {
+    pub fn get(&self, name: &Name) -> Option<KeyRow> {
+        self.rows.get(name)
+    }
+
+    pub fn put(&self, name: &Name, row: &KeyRow) {
+        self.rows.put(name, row);
+    }
+
+    /// The key of these bytes; `None` if it is none.
+    pub fn key(&self, bytes: &[u8; 32]) -> Option<PublicKey> {
+        self.keys.get(bytes).or_else(|| {
+            let key = PublicKey::of(bytes)?;
+            self.keys.put(bytes, &key);
+            Some(key)
+        })
+    }
+}
+
+/// Entries of one generation of [`Remembered`].
+const REMEMBERED: usize = 20_000;
+
+/// What was looked up lately: between one and two generations of it.
+#[derive(Debug)]
+struct Remembered<K, V>(Mutex<Generations<K, V>>);
+
+#[derive(Debug)]
+struct Generations<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+}
+
+impl<K, V> Default for Remembered<K, V> {
+    fn default() -> Self {
+        Remembered(Mutex::new(Generations { young: HashMap::new(), old: HashMap::new() }))
+    }
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> Remembered<K, V> {
+    fn generations(&self) -> MutexGuard<'_, Generations<K, V>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn get(&self, name: &str) -> Option<KeyRow> {
+    fn get(&self, key: &K) -> Option<V> {
         let generations = self.generations();
-        generations.young.get(name).or_else(|| generations.old.get(name)).cloned()
+        generations.young.get(key).or_else(|| generations.old.get(key)).cloned()
     }
 
-    pub fn put(&self, name: &str, row: &KeyRow) {
+    fn put(&self, key: &K, value: &V) {
         let mut generations = self.generations();
         if generations.young.len() >= REMEMBERED {
             generations.old = std::mem::take(&mut generations.young);
         }
-        generations.young.insert(name.to_owned(), row.clone());
+        generations.young.insert(key.clone(), value.clone());
     }
 }
 

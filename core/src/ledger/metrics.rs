@@ -9,9 +9,9 @@ use super::book::{self, Books};
 use super::log::What;
 use super::reason::Reason;
 use super::rows::{DUE, INDEX, Micro, Name, WALLETS, Wallet};
-use crate::{Result, Timestamp};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Desc, Direction, Read, Row, Table};
+use crate::{Result, Timestamp};
 
 /// How often the ledger refused for a reason, by its place in [`Reason::ALL`].
 const REFUSALS: Table<(u32,), Count> = Table::new(65);

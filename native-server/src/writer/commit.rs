@@ -55,6 +55,10 @@ impl Answer {
         None
     }
 
+    pub(super) fn is_freeze(&self) -> bool {
+        matches!(self, Answer::Freeze(_))
+    }
+
     pub(super) fn refuse(self, error: Error) {
         match self {
             Answer::Performed(reply, _) => drop(reply.send(Err(error))),

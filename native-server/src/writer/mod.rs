@@ -94,6 +94,8 @@ impl Writer {
             penalties: HashMap::new(),
             seeds: commit::Seeds::default(),
             pace: Pace::default(),
+            runtime: tokio::runtime::Handle::try_current().ok(),
+            crowd: false,
         };
         let handle = std::thread::Builder::new().name("writer".into()).spawn(move || thread.run())?;
         Ok((Writer { queues: queues.clone(), changed }, WriterThread { queues, handle: Some(handle) }))
@@ -177,6 +179,10 @@ struct Thread {
     penalties: HashMap<ActorId, (u32, Timestamp)>,
     seeds: commit::Seeds,
     pace: Pace,
+    /// Where clients are served.
+    runtime: Option<tokio::runtime::Handle>,
+    /// Several operations were in the last commit: more are under way.
+    crowd: bool,
 }
 
 impl Thread {
@@ -188,10 +194,11 @@ impl Thread {
                 true => self.next_due.map(|due| clock::now().until(due)),
                 false => Some(rest),
             };
-            let next = self.queues.next(MAX_OPERATIONS, timeout, !rest.is_zero());
+            let next = self.queues.next(MAX_OPERATIONS, timeout, !rest.is_zero(), self.crowd);
             if next.finished {
                 return;
             }
+            self.crowd = next.interactive.len() > 1;
             // A panic here is a fault of redb or of this file, not of an operation: those are caught one by one.
             let turn = catch_unwind(AssertUnwindSafe(|| self.commit(next.interactive)));
             let fault = match turn {
@@ -218,10 +225,7 @@ impl Thread {
         };
         self.next_due = done.next_due;
         self.changed.record(done.changed);
-        let mut freezes = Vec::new();
-        for answer in answers {
-            freezes.extend(answer.send());
-        }
+        let freezes = self.answer(answers);
         if !jobs.is_empty() {
             self.queues.put_back(jobs);
         }
@@ -235,6 +239,19 @@ impl Thread {
             drop(freeze.send(frozen));
         }
         Ok(())
+    }
+
+    /// Sends what is known; what is left needs a snapshot. Answers to many go out from inside the runtime: one by one each
+    /// would wake a thread that serves clients, and on a busy core take turns with it.
+    fn answer(&self, answers: Vec<Answer>) -> Vec<oneshot::Sender<Result<Frozen>>> {
+        let (freezes, known): (Vec<_>, Vec<_>) = answers.into_iter().partition(Answer::is_freeze);
+        match &self.runtime {
+            Some(runtime) if known.len() > 1 => {
+                runtime.spawn(async move { known.into_iter().for_each(|answer| drop(answer.send())) });
+            }
+            _ => known.into_iter().for_each(|answer| drop(answer.send())),
+        }
+        freezes.into_iter().filter_map(Answer::send).collect()
     }
 
     fn transact(&mut self, jobs: &mut VecDeque<Job>, answers: &mut Vec<Answer>) -> Result<Done, Fault> {
@@ -311,7 +328,7 @@ impl Thread {
             if left.is_zero() {
                 return false;
             }
-            let next = self.queues.next(0, Some(left), false);
+            let next = self.queues.next(0, Some(left), false, false);
             debug_assert!(next.interactive.is_empty());
         }
     }

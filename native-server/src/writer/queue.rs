@@ -86,8 +86,9 @@ impl Queues {
     }
 
     /// Waits until there is work, the time is up, or the server stops. Takes at most `limit` interactive jobs. While the
-    /// writer is `resting`, work that follows by itself is none.
-    pub(super) fn next(&self, limit: usize, timeout: Option<Duration>, resting: bool) -> Next {
+    /// writer is `resting`, work that follows by itself is none. In a `crowd` the first that comes is seldom alone: whoever
+    /// is about to hand in another, on this core, does so first.
+    pub(super) fn next(&self, limit: usize, timeout: Option<Duration>, resting: bool, crowd: bool) -> Next {
         let idle = |waiting: &mut Waiting| {
             let follows = resting || waiting.follows.is_empty();
             waiting.interactive.is_empty() && waiting.bulk.is_empty() && follows && !waiting.closing
@@ -99,6 +100,11 @@ impl Queues {
             }
             None => self.arrived.wait_while(waiting, idle).unwrap_or_else(PoisonError::into_inner),
         };
+        if crowd {
+            drop(waiting);
+            std::thread::yield_now();
+            waiting = self.lock();
+        }
         let taken = limit.min(waiting.interactive.len());
         let interactive: VecDeque<Job> = waiting.interactive.drain(..taken).collect();
         let empty = interactive.is_empty() && waiting.bulk.is_empty() && waiting.follows.is_empty();

@@ -139,8 +139,12 @@ pub fn tell(turn: &mut Turn<'_>, envelope: &Envelope, answer: &Answer) -> Result
     Ok(())
 }
 
+fn wants(turn: &Turn<'_>, name: &str, event: &str) -> Result<bool> {
+    Ok(WANTED.get(turn, &(name.to_owned(),))?.is_some_and(|events| events.has(event)))
+}
+
 fn send(turn: &mut Turn<'_>, told: Told) -> Result<()> {
-    if !WANTED.get(turn, &(told.to.clone(),))?.is_some_and(|events| events.has(told.event)) {
+    if !wants(turn, &told.to, told.event)? {
         return Ok(());
     }
     let did = did_of(&turn.settings.brand, &told.to);
@@ -157,14 +161,14 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<Told>> 
     let brand = &turn.settings.brand;
     let told = match (&envelope.content, done) {
         (Content::Transfer(transfer), Done::Transfer(id, row)) if matches!(row.outcome, Outcome::Settled { .. }) => {
-            Some(transfer_settled(brand, id, [&transfer.from, &transfer.to], transfer.amount, row.at))
+            transfer_settled(turn, id, [&transfer.from, &transfer.to], transfer.amount, row.at)?
         }
         (Content::Batch(batch), Done::Batch(settled)) => {
             let told = (0..).zip(&batch.items).map(|(index, item)| {
                 let (id, at) = (item_id(&settled.id, index), settled.at.plus(i64::from(index)));
-                transfer_settled(brand, &id, [&batch.from, &item.to], item.amount, at)
+                transfer_settled(turn, &id, [&batch.from, &item.to], item.amount, at)
             });
-            return Ok(told.collect());
+            return told.filter_map(Result::transpose).collect();
         }
         (Content::Hire(asked), Done::Hire(id, hire)) => {
             let subject = json!({ "id": id_text(id), "capability_id": id_text(&hire.listing),
@@ -194,11 +198,22 @@ fn told(turn: &Turn<'_>, envelope: &Envelope, done: &Done) -> Result<Vec<Told>> 
     Ok(told.into_iter().collect())
 }
 
-fn transfer_settled(brand: &str, id: &Id, [from, to]: [&str; 2], amount: i64, at: Timestamp) -> Told {
+/// Of very many that settle few are told: what to tell is made for those alone.
+fn transfer_settled(
+    turn: &Turn<'_>,
+    id: &Id,
+    [from, to]: [&str; 2],
+    amount: i64,
+    at: Timestamp,
+) -> Result<Option<Told>> {
+    let event = "transfer.settled";
+    let name = name_of(&turn.settings.brand, to).unwrap_or_default();
+    if !wants(turn, name, event)? {
+        return Ok(None);
+    }
     let subject = json!({ "id": id_text(id), "from_did": from, "to_did": to, "amount_micro": amount, "status": "settled",
         "settled_at": at.to_micros_text() });
-    let to = name_of(brand, to).unwrap_or_default().to_owned();
-    Told { event: "transfer.settled", of: *id, to, at, subject: ("transfer", subject) }
+    Ok(Some(Told { event, of: *id, to: name.to_owned(), at, subject: ("transfer", subject) }))
 }
 
 /// A receipt without its texts: those are read by its id.

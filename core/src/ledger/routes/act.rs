@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::agent::rotate::ReadLedgerKey;
 use crate::crypto::encoding::{actor_id, decode_base64, encode_hex, parse_did};
 use crate::crypto::hash::sha256;
-use crate::crypto::signing;
+use crate::crypto::signing::PublicKey;
 use crate::http::{Cx, Response};
 use crate::ledger::ACTOR;
 use crate::ledger::book::{did_of, name_of};
@@ -127,12 +127,14 @@ pub fn members(cx: &Cx) -> Option<Members> {
     }
 }
 
+/// The object that was signed.
+fn object(members: &mut Members, name: &str) -> Option<Json> {
+    members.remove(name).filter(|value| matches!(value, Json::Object(_))).map(Json::without_nulls)
+}
+
 /// The object that was signed, in its canonical bytes.
 pub fn canonical(members: &mut Members, name: &str) -> Option<Vec<u8>> {
-    match members.remove(name)? {
-        object @ Json::Object(_) => object.without_nulls().canonical(),
-        _ => None,
-    }
+    object(members, name)?.canonical()
 }
 
 /// A text beside it.
@@ -162,9 +164,11 @@ impl Act {
     }
 
     fn of(cx: &Cx, mut members: Members, fits: impl Fn(&Content) -> bool) -> Option<Act> {
-        let canonical = canonical(&mut members, "envelope")?;
+        let form = object(&mut members, "envelope")?;
         let signature = beside(&mut members, "signature")?;
-        let envelope = Envelope::read(&cx.settings().brand, &canonical).filter(|envelope| fits(&envelope.content))?;
+        let canonical = form.canonical()?;
+        let Json::Object(form) = form else { return None };
+        let envelope = Envelope::of(&cx.settings().brand, form).filter(|envelope| fits(&envelope.content))?;
         let audience = envelope.common.audience.as_deref();
         let here = audience.is_none_or(|audience| audience == cx.rt.environment().deployment);
         here.then(|| Act { hash: sha256(&canonical), envelope, canonical, signature })
@@ -214,7 +218,7 @@ impl Act {
             let own = told.next().and_then(|(_, (row, _))| row);
             let row = known(cx, &name, own).await?.ok_or(unknown)?;
             let key = row.in_force().ok_or(unknown)?;
-            let signature = self.verified(&key)?;
+            let signature = self.verified(cx, &key)?;
             within_budget(cx, &name)?;
             let mut others = Vec::new();
             for (name, (row, has_wallet)) in told {
@@ -257,14 +261,19 @@ impl Act {
         let (signer, others) = names.split_first().filter(|_| claimant.is_none())?;
         let signer = known(signer)?;
         let others = others.iter().map(known).collect::<Option<Vec<_>>>()?;
-        let signature = self.verified(&signer.row.in_force()?).ok()?;
+        let signature = self.verified(cx, &signer.row.in_force()?).ok()?;
         Some(Submit { canonical: self.canonical.clone(), signature, signer, others, claimant: None, repeat })
     }
 
     /// The signature, when it verifies (spec ledger 2.2; ruling ledger 25).
-    fn verified(&self, key: &[u8; 32]) -> Ruled<Vec<u8>> {
+    fn verified(&self, cx: &Cx, key: &[u8; 32]) -> Ruled<Vec<u8>> {
+        self.verified_under(cx.rt.environment().signers.key(key))
+    }
+
+    fn verified_under(&self, key: Option<PublicKey>) -> Ruled<Vec<u8>> {
         let signature = decode_base64("signature", &self.signature).map_err(|_| Reason::InvalidSignature)?;
-        ensure(signing::verify(key, &self.canonical, &signature), Reason::InvalidSignature)?;
+        let verifies = key.is_some_and(|key| key.verify(&self.canonical, &signature));
+        ensure(verifies, Reason::InvalidSignature)?;
         Ok(signature)
     }
 
@@ -334,7 +343,7 @@ mod tests {
             for test in &group.tests {
                 let (canonical, signature) = (test.msg.to_vec(), encode_base64(&test.sig));
                 let act = Act { envelope: envelope.clone(), hash: sha256(&canonical), canonical, signature };
-                let verified = act.verified(&key);
+                let verified = act.verified_under(PublicKey::of(&key));
                 let expected = test.result == TestResult::Valid;
                 match expected {
                     true => assert_eq!(verified.unwrap(), test.sig.to_vec()),
