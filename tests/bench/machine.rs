@@ -14,6 +14,25 @@ impl Cores {
     pub fn server(&self, program: &Path) -> Command {
         crate::bare::pinned(self.pinned.then_some("0"), program)
     }
+
+    /// What `body` measures of a server while it and this process may use every core; `None` where they always may.
+    pub fn shared<T>(&self, server: u32, body: impl FnOnce() -> T) -> Option<T> {
+        if !self.pinned {
+            return None;
+        }
+        let every = format!("0-{}", available_cores().saturating_sub(1));
+        let own = std::process::id();
+        let allow = |cores: &str, process: u32| {
+            let mut command = Command::new("taskset");
+            command.args(["-acp", cores, &process.to_string()]).stdout(Stdio::null());
+            assert!(command.status().is_ok_and(|status| status.success()), "taskset moves {process}");
+        };
+        [server, own].into_iter().for_each(|process| allow(&every, process));
+        let measured = body();
+        allow("0", server);
+        allow("1", own);
+        Some(measured)
+    }
 }
 
 /// Keeps this process off the server's core, where that can be done.

@@ -1,5 +1,6 @@
 //! Platforms and the roles they are made of (ruling intelligence 29).
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::Country;
@@ -36,6 +37,29 @@ pub struct Platform {
     aliases: &'static str,
 }
 
+/// What leads to a platform. Every subject of a question is looked up here, most of them in vain.
+struct Names {
+    /// And the other names, in lower case.
+    slugs: BTreeMap<String, &'static Platform>,
+    keys: BTreeMap<&'static str, (&'static Platform, &'static Role)>,
+}
+
+fn names() -> &'static Names {
+    static NAMES: OnceLock<Names> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names = Names { slugs: BTreeMap::new(), keys: BTreeMap::new() };
+        for platform in Platform::all() {
+            for name in std::iter::once(platform.slug).chain(platform.aliases()) {
+                names.slugs.entry(name.to_ascii_lowercase()).or_insert(platform);
+            }
+            for role in &platform.roles {
+                names.keys.entry(role.key).or_insert((platform, role));
+            }
+        }
+        names
+    })
+}
+
 impl Platform {
     /// All platforms, in the order of the file.
     pub fn all() -> &'static [Platform] {
@@ -45,8 +69,7 @@ impl Platform {
 
     /// The platform of a slug or of another name of it (`x`), in any case.
     pub fn by_slug(slug: &str) -> Option<&'static Platform> {
-        let same = |name: &str| name.eq_ignore_ascii_case(slug);
-        Platform::all().iter().find(|p| same(p.slug) || p.aliases().any(same))
+        names().slugs.get(slug.to_ascii_lowercase().as_str()).copied()
     }
 
     /// The platform that lists a host among its roles. There is no parent fallback: `a.x.com` is not `x.com`.
@@ -55,12 +78,13 @@ impl Platform {
             Some((head, rest)) if head.eq_ignore_ascii_case("www.") => rest,
             _ => host,
         };
-        Platform::all().iter().find(|p| p.roles.iter().any(|r| r.is_host() && r.key.eq_ignore_ascii_case(host)))
+        let (platform, role) = names().keys.get(host.to_ascii_lowercase().as_str())?;
+        role.is_host().then_some(*platform)
     }
 
     /// The platform and the role of a target key.
     pub fn by_key(key: &str) -> Option<(&'static Platform, &'static Role)> {
-        Platform::all().iter().find_map(|p| Some((p, p.roles.iter().find(|r| r.key == key)?)))
+        names().keys.get(key).copied()
     }
 
     /// Every host of the platform, essential ones first.
