@@ -4,8 +4,8 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--probes`, `--forecasts`, `--ledger`
-//! and `--ledger-edge` measure other things. The result is
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--probes`, `--forecasts`, `--ledger`,
+//! `--ledger-grown` and `--ledger-edge` measure other things. The result is
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
@@ -79,6 +79,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--forecasts") {
         return measure_forecasts();
     }
+    if args.iter().any(|arg| arg == "--ledger-grown") {
+        return measure_ledger_grown(&args);
+    }
     if args.iter().any(|arg| arg == "--ledger-edge") {
         return measure_ledger_edge(&args);
     }
@@ -101,7 +104,7 @@ fn main() {
 }
 
 /// What the other benches write their results under.
-const HEADINGS: [&str; 10] = [
+const HEADINGS: [&str; 11] = [
     agents::HEADING,
     alerts::HEADING,
     forecasts::HEADING,
@@ -111,6 +114,7 @@ const HEADINGS: [&str; 10] = [
     probes::HEADING,
     DIRECTORY,
     ledger::HEADING,
+    ledger::GROWN_HEADING,
     ledger::EDGE_HEADING,
 ];
 /// Written by hand, from what the test in `native-server/tests/directory.rs` prints.
@@ -219,6 +223,17 @@ fn measure_ledger(args: &[String]) {
     println!("{text}");
     if plan == ledger::FULL {
         write_part(ledger::HEADING, &text);
+    }
+}
+
+fn measure_ledger_grown(args: &[String]) {
+    let number = given(args, "--transfers").map_or(ledger::GROWN_TRANSFERS, |number| number.parse().unwrap());
+    let cores = machine::pin_generator();
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let text = ledger::measure_grown(folder.path(), number, &cores);
+    println!("{text}");
+    if number == ledger::GROWN_TRANSFERS {
+        write_part(ledger::GROWN_HEADING, &text);
     }
 }
 

@@ -6,10 +6,18 @@ use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
     // These are native.
-    if !["--agents", "--alerts", "--forecasts", "--incidents", "--large", "--ledger", "--mailbox", "--probes"]
-        .iter()
-        .any(|native| args.contains(native))
-    {
+    const NATIVE: [&str; 9] = [
+        "--agents",
+        "--alerts",
+        "--forecasts",
+        "--incidents",
+        "--large",
+        "--ledger",
+        "--ledger-grown",
+        "--mailbox",
+        "--probes",
+    ];
+    if !NATIVE.iter().any(|native| args.contains(native)) {
         edge::build::ensure(edge::build::Bundle::Worker)?;
     }
     // The programs that are measured, beside the bench.

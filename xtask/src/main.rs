@@ -24,10 +24,11 @@ cargo xtask <task>
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
   sim [ARGS...]         the deterministic simulation
   sim ledger [STEPS]    ten million random operations on the ledger, compared with its rules after each
-  bench [--large | --incidents | --agents | --mailbox | --alerts | --probes | --forecasts | --ledger | --ledger-edge]
+  bench [--large | --incidents | --agents | --mailbox | --alerts | --probes | --forecasts | --ledger | --ledger-grown |
+         --ledger-edge]
                         the measurements of tests/bench; those of five million rows, 20,000 incidents, 10,000 listeners,
-                        a full mailbox, 10,000 alerts, probes, the daily forecasts, the credit ledger natively and
-                        under workerd
+                        a full mailbox, 10,000 alerts, probes, the daily forecasts, the credit ledger natively, with
+                        two million transfers in it, and under workerd
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker

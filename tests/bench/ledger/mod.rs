@@ -7,6 +7,7 @@
 //! `--transfers N`, `--offers N` and `--agents N` take other numbers for a shorter run, which writes nothing.
 
 mod edge;
+mod grown;
 mod market;
 mod people;
 mod postgres;
@@ -24,6 +25,7 @@ use crate::load::Outcome;
 use crate::{disk, machine, service};
 
 pub use edge::{HEADING as EDGE_HEADING, SECONDS as EDGE_SECONDS, measure as measure_edge};
+pub use grown::{HEADING as GROWN_HEADING, TRANSFERS as GROWN_TRANSFERS, measure as measure_grown};
 
 pub const HEADING: &str = "\n## Ledger\n";
 
@@ -60,10 +62,15 @@ impl Round {
     }
 }
 
-pub struct Measured {
+/// Rounds of transfers.
+struct Transfers {
     rounds: Vec<Round>,
     /// On all cores; `None` where the others were too.
     shared: Option<Vec<Round>>,
+}
+
+pub struct Measured {
+    transfers: Transfers,
     /// Items per second, for each of [`BATCHES`]; nothing where there is no such route.
     batches: Option<[Vec<f64>; 2]>,
     /// Bytes that one transfer takes: on the disk, and of the file's length.
@@ -72,7 +79,20 @@ pub struct Measured {
     market: Market,
 }
 
-impl Measured {
+impl Transfers {
+    /// So many in each round.
+    fn measure(
+        runtime: &Runtime,
+        folder: &Path,
+        server: &Server,
+        people: &mut People,
+        number: usize,
+        cores: &machine::Cores,
+    ) -> Transfers {
+        let mut more = |first| rounds(runtime, folder, server, people, number, first);
+        Transfers { rounds: more(0), shared: cores.shared(server.id(), || more(ROUNDS)) }
+    }
+
     /// Rounds with what their cores are called.
     fn both(&self) -> impl Iterator<Item = (&'static str, &[Round])> {
         let shared = self.shared.iter().map(|rounds| (", on all cores", rounds.as_slice()));
@@ -96,9 +116,7 @@ pub fn run(folder: &Path, plan: &Plan, cores: &machine::Cores) -> Measured {
     people.grant(&runtime, &server.base);
     eprintln!("{} agents with credit in {:.0} s", plan.agents, begun.elapsed().as_secs_f64());
     let bytes = fill(&runtime, folder, &server, &mut people, plan);
-    let mut more = |first| rounds(&runtime, folder, &server, &mut people, plan, first);
-    let rounds = more(0);
-    let shared = cores.shared(server.id(), || more(ROUNDS));
+    let transfers = Transfers::measure(&runtime, folder, &server, &mut people, plan.transfers / 4, cores);
     let batches = batches(&runtime, &server, &mut people);
     server.stop();
     let postgres = postgres::measure(folder, cores, CONNECTIONS, 10);
@@ -106,7 +124,7 @@ pub fn run(folder: &Path, plan: &Plan, cores: &machine::Cores) -> Measured {
     let server = start(folder, cores, &[("PAY_WRITES_PER_MINUTE", "0")]);
     let market = market::measure(&runtime, &server.base, &mut people, plan.offers);
     server.stop();
-    Measured { rounds, shared, batches, bytes, postgres, market }
+    Measured { transfers, batches, bytes, postgres, market }
 }
 
 /// Makes the transfers that are there before; bytes of each.
@@ -131,11 +149,10 @@ fn rounds(
     folder: &Path,
     server: &Server,
     people: &mut People,
-    plan: &Plan,
+    number: usize,
     first: usize,
 ) -> Vec<Round> {
     let window = std::time::Duration::from_secs(1);
-    let number = plan.transfers / 4;
     (first..first + ROUNDS)
         .map(|round| {
             eprintln!("round {} of {}", round + 1, 2 * ROUNDS);
@@ -175,10 +192,7 @@ pub fn render(plan: &Plan, measured: &Measured, machine: &[String]) -> String {
     notes(&mut out, plan, measured);
     out.push_str("\n| What | Target | Worst round | All rounds | Met |\n|---|---|---|---|---|\n");
     let yes = |met: bool| if met { "yes" } else { "**no**" };
-    for (cores, rounds) in measured.both() {
-        let ratios = || rounds.iter().map(Round::ratio);
-        let (least, all) = (worst(ratios()), listed(ratios(), 2));
-        let what = format!("signed transfers at {CONNECTIONS} connections / fdatasync rate{cores}");
+    for (what, least, all) in measured.transfers.ratios() {
         writeln!(out, "| {what} | >= {TRANSFERS} | {least:.2} | {all} | {} |", yes(least >= TRANSFERS)).unwrap();
     }
     for (at, (distinct, bar)) in BATCHES.into_iter().enumerate() {
@@ -194,7 +208,8 @@ pub fn render(plan: &Plan, measured: &Measured, machine: &[String]) -> String {
     let p99 = f64::from(measured.market.searches[0].p99) / 1_000.0;
     let what = format!("search among {} offers, p99, ms", measured.market.offers);
     writeln!(out, "| {what} | < {SEARCH} | {p99:.2} | | {} |", yes(p99 < SEARCH)).unwrap();
-    rates(&mut out, measured);
+    measured.transfers.table(&mut out);
+    searches(&mut out, &measured.market);
     out
 }
 
@@ -223,23 +238,39 @@ fn notes(out: &mut String, plan: &Plan, measured: &Measured) {
     lines.iter().for_each(|line| writeln!(out, "- {line}").unwrap());
 }
 
-fn rates(out: &mut String, measured: &Measured) {
-    out.push_str(
-        "\n| Round | fdatasync before, per second | after | transfers per second | p50, ms | p99, ms | server, us of CPU a \
-         transfer |\n|---|---|---|---|---|---|---|\n",
-    );
-    let ms = |micros: u32| f64::from(micros) / 1_000.0;
-    let rounds = measured.both().flat_map(|(cores, rounds)| rounds.iter().map(move |round| (cores, round)));
-    for (at, (cores, round)) in rounds.enumerate() {
-        let Outcome { rate, p50, p99, answers, .. } = round.transfers;
-        let cpu = round.cpu.map_or("-".to_owned(), |seconds| format!("{:.0}", seconds / answers as f64 * 1e6));
-        let [before, after] = round.fsync.map(|probe| probe.rate);
-        let (number, p50, p99) = (at + 1, ms(p50), ms(p99));
-        writeln!(out, "| {number}{cores} | {before:.0} | {after:.0} | {rate:.0} | {p50:.2} | {p99:.2} | {cpu} |")
-            .unwrap();
+impl Transfers {
+    /// What was measured, the worst round, and all of them.
+    fn ratios(&self) -> impl Iterator<Item = (String, f64, String)> {
+        self.both().map(|(cores, rounds)| {
+            let ratios = || rounds.iter().map(Round::ratio);
+            let what = format!("signed transfers at {CONNECTIONS} connections / fdatasync rate{cores}");
+            (what, worst(ratios()), listed(ratios(), 2))
+        })
     }
+
+    fn table(&self, out: &mut String) {
+        out.push_str(
+            "\n| Round | fdatasync before, per second | after | transfers per second | p50, ms | p99, ms | server, us of CPU \
+             a transfer |\n|---|---|---|---|---|---|---|\n",
+        );
+        let rounds = self.both().flat_map(|(cores, rounds)| rounds.iter().map(move |round| (cores, round)));
+        for (at, (cores, round)) in rounds.enumerate() {
+            let Outcome { rate, p50, p99, answers, .. } = round.transfers;
+            let cpu = round.cpu.map_or("-".to_owned(), |seconds| format!("{:.0}", seconds / answers as f64 * 1e6));
+            let [before, after] = round.fsync.map(|probe| probe.rate);
+            let (number, p50, p99) = (at + 1, ms(p50), ms(p99));
+            writeln!(out, "| {number}{cores} | {before:.0} | {after:.0} | {rate:.0} | {p50:.2} | {p99:.2} | {cpu} |")
+                .unwrap();
+        }
+    }
+}
+
+fn ms(micros: u32) -> f64 {
+    f64::from(micros) / 1_000.0
+}
+
+fn searches(out: &mut String, market: &Market) {
     out.push_str("\n| Search | connections | per second | p50, ms | p99, ms |\n|---|---|---|---|---|\n");
-    let market = &measured.market;
     let mixed = market.searches.iter().map(|outcome| ("all sorts", outcome));
     let sorts = market.sorts.iter().map(|(name, outcome)| (*name, outcome));
     for (name, outcome) in mixed.chain(sorts).chain([("`/v1/pay/stats`", &market.stats)]) {

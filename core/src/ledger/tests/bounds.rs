@@ -268,5 +268,5 @@ fn a_second_envelope_costs_one_call_and_a_bad_signature_is_looked_at_anew() {
     let (_, answer) = world.send("POST", "/v1/pay/transfer", None, &body);
     assert_eq!(answer["reason"], "system_frozen", "the first check, whatever the signature is");
     let rt: &Arc<TestRuntime> = &world.rt;
-    assert!(rt.environment().signers.get(a.signer.did.strip_prefix("did:svc:").unwrap()).is_some());
+    assert!(rt.environment().signers.get(&a.name()).is_some());
 }
