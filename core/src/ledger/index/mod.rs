@@ -5,7 +5,7 @@
 //! as many reads as it shows rows.
 //!
 //! A text is found by its trigrams, and of what those leave the cheapest are looked at until the page is full. A text that
-//! is too short for them, and one of very many with a slug, is looked for in offers from the cheapest on. Either way a
+//! is too short for them, and one with a slug, is looked for in offers from the cheapest on. Either way a
 //! search looks at a bounded number, and says where it stopped. Listings have numbers in the order in which they came,
 //! which is that of their times: sets of them are small, and equal prices are in order.
 
@@ -14,7 +14,6 @@ mod prices;
 #[cfg(test)]
 mod tests;
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +34,8 @@ pub const ACTOR: &str = "main";
 pub const CANDIDATES: usize = 10_000;
 /// Of those the ones whose texts it reads, at most.
 const READ: usize = 2_000;
+/// Offers of one slug that are compared with a text one by one.
+const FEW: usize = 600;
 
 /// What is searched of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,6 +200,9 @@ impl Query for Find {
     type Reply = Found;
 
     fn run(self, view: &View<'_>) -> Result<Found> {
+        if self.text.is_some() && self.slug_has_few(view)? {
+            return self.in_order(view, None);
+        }
         let end = NEXT.get(view, &())?.unwrap_or_default();
         let narrowed = match &self.text {
             Some(text) => Numbers::having(view, end, text)?,
@@ -222,37 +226,55 @@ impl Find {
             && self.text.as_ref().is_none_or(reads)
     }
 
+    /// Whether so few have the slug that reading them all takes less than finding out which may have the text.
+    fn slug_has_few(&self, view: &View<'_>) -> Result<bool> {
+        let Some(slug) = &self.slug else { return Ok(false) };
+        let rows = BY_SLUG.scan(view, &BY_SLUG.prefix(&(slug.clone(),)), Direction::Ascending, FEW + 1)?;
+        Ok(rows.len() <= FEW)
+    }
+
     /// Looks at the cheapest of some.
     fn among(&self, view: &View<'_>, numbers: &Numbers) -> Result<Found> {
-        let mut prices = Prices::new(view);
-        let mut open = Vec::with_capacity(numbers.len());
-        let least = self.after.map_or(0, |after| after.price);
-        for number in numbers.iter() {
-            let within = |price: &Micro| *price >= least && self.max_price.is_none_or(|max| *price <= max);
-            open.extend(prices.of(number)?.filter(within).map(|price| Reverse((price, number))));
-        }
-        // Of many only the first are wanted in order.
-        let mut cheapest = BinaryHeap::from(open);
-        let (mut found, mut last, mut read) = (Found::default(), None, 0);
-        while let Some(Reverse((_, number))) = cheapest.pop() {
+        let (cheapest, more) = self.cheapest(view, numbers)?;
+        let (mut found, mut last, mut looked) = (Found::default(), None, None);
+        for (_, number) in cheapest {
             let Some(known) = KNOWN.get(view, &(number,))? else { continue };
-            let place = known.offer.place();
+            looked = Some(known.offer.place());
             if self.fits(&known.offer) {
                 if found.ids.len() == self.limit {
                     found.next = last;
-                    break;
+                    return Ok(found);
                 }
                 found.ids.push(known.id);
-                last = Some(place);
-            }
-            read += 1;
-            if read == READ && !cheapest.is_empty() {
-                found.truncated = true;
-                found.next = Some(place);
-                break;
+                last = looked;
             }
         }
+        found.truncated = more;
+        found.next = looked.filter(|_| more);
         Ok(found)
+    }
+
+    /// The first [`READ`] of some that are open and have the price, in their order, and whether there are more.
+    fn cheapest(&self, view: &View<'_>, numbers: &Numbers) -> Result<(Vec<(Micro, u64)>, bool)> {
+        let least = self.after.map_or(0, |after| after.price);
+        let most = self.max_price.unwrap_or(Micro::MAX);
+        let mut prices = Prices::new(view);
+        // The dearest is on top.
+        let (mut kept, mut more) = (BinaryHeap::with_capacity(READ), false);
+        for number in numbers.iter() {
+            let Some(price) = prices.of(number)?.filter(|price| (least..=most).contains(price)) else { continue };
+            if kept.len() < READ {
+                kept.push((price, number));
+                continue;
+            }
+            more = true;
+            if let Some(mut dearest) = kept.peek_mut()
+                && (price, number) < *dearest
+            {
+                *dearest = (price, number);
+            }
+        }
+        Ok((kept.into_sorted_vec(), more))
     }
 
     /// Goes from the cheapest on, past those that are not among `numbers`.

@@ -12,7 +12,7 @@ use crate::kv::{Read, Row, StoreError, Table, Write};
 /// Numbers in one row.
 const BLOCK: u64 = 4_096;
 /// Trigrams of a searched text that are looked up, at most; what they let through is compared with the whole text.
-const LOOKED_UP: usize = 8;
+const LOOKED_UP: usize = 6;
 
 /// Which numbers of a block, as [`Bits::pack`] writes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,9 +117,13 @@ pub struct Numbers(BTreeMap<u32, Bits>);
 impl Numbers {
     /// Those below `end` with the trigrams of `text`; `None` when it is too short to have one.
     pub fn having(view: &(impl Read + ?Sized), end: u64, text: &str) -> Result<Option<Numbers>, StoreError> {
-        let all: Vec<&str> = trigrams([text]).into_iter().collect();
-        let step = all.len().div_ceil(LOOKED_UP).max(1);
-        let looked_up: Vec<&str> = all.into_iter().step_by(step).collect();
+        // Where one word ends and another begins is rarer than what is inside of them.
+        let (between, within): (Vec<&str>, Vec<&str>) =
+            trigrams([text]).into_iter().partition(|trigram| trigram.contains(' '));
+        let rest = LOOKED_UP - between.len().min(LOOKED_UP / 2);
+        let step = within.len().div_ceil(rest).max(1);
+        let looked_up: Vec<&str> =
+            between.into_iter().take(LOOKED_UP / 2).chain(within.into_iter().step_by(step)).collect();
         if looked_up.is_empty() {
             return Ok(None);
         }
