@@ -180,6 +180,8 @@ fn command(store: &Path, cores: &machine::Cores) -> Command {
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(store);
     command.env("HELIOGRAPH_ADMIN_KEY", ADMIN_KEY).env("HELIOGRAPH_ACCESS_LOG", "false");
     command.env("HELIOGRAPH_ACCESSIBILITY_PER_MINUTE", "0");
+    // Incidents are kept as they are written in answers, with their links: at another port they would be written anew for each.
+    command.env("HELIOGRAPH_PUBLIC_URL", "http://bench.example");
     command
 }
 

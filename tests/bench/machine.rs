@@ -6,51 +6,45 @@ use std::process::{Command, Stdio};
 /// Cores of server and generator.
 #[derive(Debug, Clone)]
 pub struct Cores {
-    pinned: bool,
+    /// The list that a server gets from `taskset`; `None` where everything may use every core anyhow.
+    server: Option<String>,
 }
 
 impl Cores {
     /// A command of a server, on its core.
     pub fn server(&self, program: &Path) -> Command {
-        crate::bare::pinned(self.pinned.then_some("0"), program)
+        crate::bare::pinned(self.server.as_deref(), program)
     }
 
-    /// What `body` measures of a server while it and this process may use every core; `None` where they always may.
-    pub fn shared<T>(&self, server: u32, body: impl FnOnce() -> T) -> Option<T> {
-        if !self.pinned {
-            return None;
-        }
-        let every = format!("0-{}", available_cores().saturating_sub(1));
-        let own = std::process::id();
-        let allow = |cores: &str, process: u32| {
-            let mut command = Command::new("taskset");
-            command.args(["-acp", cores, &process.to_string()]).stdout(Stdio::null());
-            assert!(command.status().is_ok_and(|status| status.success()), "taskset moves {process}");
-        };
-        [server, own].into_iter().for_each(|process| allow(&every, process));
-        let measured = body();
-        allow("0", server);
-        allow("1", own);
+    /// What `body` measures of servers that it starts while they and this process may use every core; `None` where they
+    /// always may.
+    pub fn shared<T>(&self, body: impl FnOnce(&Cores) -> T) -> Option<T> {
+        self.server.as_ref()?;
+        assert!(move_generator(&every_core()), "taskset moves this process");
+        let measured = body(&Cores { server: Some(every_core()) });
+        assert!(move_generator(GENERATOR), "taskset moves this process");
         Some(measured)
     }
 }
 
+const GENERATOR: &str = "1";
+
 /// Keeps this process off the server's core, where that can be done.
 pub fn pin_generator() -> Cores {
     let enough = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2);
-    let pin = || {
-        let id = std::process::id().to_string();
-        let mut command = Command::new("taskset");
-        command.args(["-cp", "1", &id]).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    Cores { pinned: enough && pin() }
+    Cores { server: (enough && move_generator(GENERATOR)).then(|| "0".to_owned()) }
+}
+
+/// Lets all threads of this process use those cores; whether that was done.
+fn move_generator(cores: &str) -> bool {
+    let mut command = Command::new("taskset");
+    command.args(["-acp", cores, &std::process::id().to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// A program that may use every core again, for work that is not served.
 pub fn unpinned(program: &Path) -> Command {
-    let last = available_cores().saturating_sub(1);
-    crate::bare::pinned(has_taskset().then_some(format!("0-{last}")).as_deref(), program)
+    crate::bare::pinned(has_taskset().then(every_core).as_deref(), program)
 }
 
 fn has_taskset() -> bool {
@@ -63,9 +57,13 @@ fn available_cores() -> usize {
     text.lines().filter(|line| line.starts_with("processor")).count().max(1)
 }
 
+fn every_core() -> String {
+    format!("0-{}", available_cores().saturating_sub(1))
+}
+
 /// Lines that describe the machine, where everything may use every core.
 pub fn describe_shared() -> Vec<String> {
-    let mut lines = describe(&Cores { pinned: false });
+    let mut lines = describe(&Cores { server: None });
     lines.pop();
     lines.push("server and generator share the cores".to_owned());
     lines
@@ -88,7 +86,7 @@ pub fn describe(cores: &Cores) -> Vec<String> {
             "other work on the machine: load average {} at the end of the run",
             load.split(' ').take(3).collect::<Vec<_>>().join(", ")
         ),
-        match cores.pinned {
+        match cores.server.is_some() {
             true => "server on core 0, generator on core 1 (`taskset`)".to_owned(),
             false => "server and generator share the cores (no `taskset`, or one core)".to_owned(),
         },

@@ -236,8 +236,8 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
     for role in &subject.roles {
         judged.push((role.essential, evidence::judge(view, &role.key, surroundings)?));
     }
-    let (lists, listed) = lists(view, subject, at)?;
-    let (attestations, attested) = attested::evidence(view, subject, at, explain)?;
+    let (lists, listed) = lists(view, subject, surroundings)?;
+    let (attestations, attested) = attested::evidence(view, subject, surroundings, explain)?;
     let essential: Vec<&Judged> = judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
     let verdict = combine(&essential);
     let newest = judged.iter().filter_map(|(_, judged)| judged.newest).max().map(|hour| Timestamp(hour * HOUR));
@@ -424,13 +424,17 @@ type Lists = Vec<(ListEntry, Listing)>;
 
 /// The lists that name a subject in this country and speak of a time before `at` (ruling intelligence 28), and whether any
 /// imported one names it at all.
-fn lists(view: &View<'_>, subject: &Subject, at: Timestamp) -> Result<(Lists, bool)> {
+fn lists(view: &View<'_>, subject: &Subject, surroundings: &Surroundings) -> Result<(Lists, bool)> {
+    let at = surroundings.at;
     let (mut found, mut named) = (Lists::new(), false);
     let country = view.actor().name.as_str();
     if let Some(block) = starter::known_blocks::find(country, &subject.name).filter(|block| block.confirmed_on <= at) {
         let entry = ListEntry { kind: national::ListKind::Documented, date: block.confirmed_on };
         let source = Some(block.source.to_owned());
         found.push((entry, listing("documented", block.confirmed_on, source)));
+    }
+    if !surroundings.listed.any(view, &LISTED)? {
+        return Ok((found, named));
     }
     let hosts = subject.roles.iter().filter(|role| role.essential && !role.key.contains('/'));
     for role in hosts {

@@ -184,9 +184,13 @@ pub struct AttestationEvidence {
 pub(super) fn evidence(
     view: &View<'_>,
     subject: &Subject,
-    at: Timestamp,
+    surroundings: &Surroundings,
     explain: bool,
 ) -> Result<(Option<AttestationEvidence>, bool)> {
+    if !surroundings.attested.any(view, &ATTESTED)? {
+        return Ok((None, false));
+    }
+    let at = surroundings.at;
     let mut standing = Vec::new();
     for role in subject.roles.iter().filter(|role| role.essential) {
         standing.extend(rows(view, &role.key)?);

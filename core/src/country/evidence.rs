@@ -1,6 +1,6 @@
 //! From stored entries to verdicts: everything is computed when it is asked, for any time in the past.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Source;
@@ -12,7 +12,7 @@ use super::rollup::{self, Prefix};
 use super::subject::is_messaging;
 use super::tables::{CONTROL_SITES, ENTRIES, NETWORKS, NetworkRow, OUTSIDE, PRIORS, ROLLED, TARGETS};
 use crate::actor::{View, decode, encode};
-use crate::kv::{Direction, Read};
+use crate::kv::{Direction, Key, Read, Row, Table};
 use crate::measurement::{ENTRY_LEN, Entry};
 use crate::time::{DAY, HOUR};
 use crate::verdict::constants::{
@@ -96,6 +96,25 @@ pub struct Surroundings {
     control: BTreeMap<u32, f64>,
     /// Rows of networks that were read: the roles of a service meet the same ones.
     networks: RefCell<BTreeMap<u32, Named>>,
+    pub(super) listed: Present,
+    pub(super) attested: Present,
+    rolled: Present,
+}
+
+/// Whether a table has rows at all. Many countries have none of some sorts, which fifty targets need not look for one by one.
+#[derive(Debug, Default)]
+pub(super) struct Present(Cell<Option<bool>>);
+
+impl Present {
+    /// Looks once.
+    pub fn any<K: Key, V: Row>(&self, view: &impl Read, table: &Table<K, V>) -> Result<bool> {
+        if let Some(known) = self.0.get() {
+            return Ok(known);
+        }
+        let any = !view.scan(&table.range(), Direction::Ascending, 1)?.is_empty();
+        self.0.set(Some(any));
+        Ok(any)
+    }
 }
 
 fn day_of(hour: i64) -> u32 {
@@ -112,23 +131,35 @@ fn count(n: usize) -> u32 {
 /// Every stored measurement of a series in `[from, to)`, judged, in the order of their days. Of those of probes the
 /// confirmed ones say something ([`probed`]).
 pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
+    read_of(view, key, from, to, &Present::default())
+}
+
+fn read_of(view: &impl Read, key: &str, from: Timestamp, to: Timestamp, rolled: &Present) -> Result<Vec<Seen>> {
     // Probes are compared in whole spans.
-    let mut seen = read_raw(view, key, probed::begin_of_span(from), to)?;
+    let mut seen = read_raw(view, key, probed::begin_of_span(from), to, rolled)?;
     probed::confirm(view, &mut seen)?;
     seen.retain(|seen: &Seen| seen.session.hour * HOUR > from.0 - HOUR);
     Ok(seen)
 }
 
 /// As [`read`], with all that probes say.
-pub(super) fn read_raw(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
+pub(super) fn read_raw(
+    view: &impl Read,
+    key: &str,
+    from: Timestamp,
+    to: Timestamp,
+    rolled: &Present,
+) -> Result<Vec<Seen>> {
     let first = u32::try_from(from.day()).unwrap_or(0);
     let last = u32::try_from(to.day()).unwrap_or(0);
     let mut seen = Vec::new();
-    let rolled = ROLLED.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));
-    ROLLED.visit(view, rolled, Direction::Ascending, |(_, day, asn, source), row| {
-        row.seen(day, asn, source, &mut seen);
-        Ok(true)
-    })?;
+    if rolled.any(view, &ROLLED)? {
+        let range = ROLLED.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));
+        ROLLED.visit(view, range, Direction::Ascending, |(_, day, asn, source), row| {
+            row.seen(day, asn, source, &mut seen);
+            Ok(true)
+        })?;
+    }
     let inside = |hour: i64| hour * HOUR > from.0 - HOUR && hour * HOUR < to.0;
     seen.retain(|seen: &Seen| inside(seen.session.hour));
     packed::visit_days(&ENTRIES, view, key, (first, last), |day, asn, source, records| {
@@ -156,14 +187,19 @@ pub(super) fn read_raw(view: &impl Read, key: &str, from: Timestamp, to: Timesta
 }
 
 impl Surroundings {
+    fn new(at: Timestamp, control: BTreeMap<u32, f64>) -> Surroundings {
+        let (listed, attested, rolled) = Default::default();
+        Surroundings { at, control, networks: RefCell::default(), listed, attested, rolled }
+    }
+
     pub fn at(view: &impl Read, at: Timestamp) -> Result<Surroundings> {
-        let mut surroundings = Surroundings { at, control: BTreeMap::new(), networks: RefCell::default() };
+        let mut surroundings = Surroundings::new(at, BTreeMap::new());
         let mut counts: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
         for site in control_sites(view)? {
             if !TARGETS.contains(view, &(site.clone(),))? {
                 continue;
             }
-            for seen in read(view, &site, at.plus(-Ageing::of(false).limit), at)? {
+            for seen in read_of(view, &site, at.plus(-Ageing::of(false).limit), at, &surroundings.rolled)? {
                 let failed = match seen.session.evaluated.vote {
                     Vote::Blocked | Vote::NeedsControl | Vote::Down => 1,
                     Vote::Clear => 0,
@@ -188,7 +224,7 @@ impl Surroundings {
         let whole = at.0.rem_euclid(HOUR) == 0;
         let key = encode(&("surroundings", &view.actor().name, view.revision()?, at.hour(), whole))?;
         if let Some(control) = memo.get(&key) {
-            return Ok(Surroundings { at, control: decode(&control)?, networks: RefCell::default() });
+            return Ok(Surroundings::new(at, decode(&control)?));
         }
         let surroundings = Surroundings::at(view, at)?;
         memo.put(key, encode(&surroundings.control)?.into_boxed_slice().into());
@@ -334,7 +370,7 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
     let ageing = Ageing::of(is_messaging(key));
     let from = at.plus(-ageing.limit);
     // One day more than the limit: a peer may be that much older than the vote it controls.
-    let mut all = read(view, key, from.plus(-DAY), at)?;
+    let mut all = read_of(view, key, from.plus(-DAY), at, &surroundings.rolled)?;
     let instrument = instrument::mask(&mut all);
     let peers = peers(view, key, &all, at)?;
     let down_rate = match PRIORS.get(view, &(key.to_owned(),))? {
@@ -449,7 +485,7 @@ fn members_of<'a>(networks: &[(u32, Option<u64>, Vec<HourVote>)], verdicts: &'a 
 pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Vec<Day>> {
     let at = surroundings.at;
     let ageing = Ageing::of(is_messaging(key));
-    let mut all = read(view, key, from.plus(-ageing.limit - DAY), at)?;
+    let mut all = read_of(view, key, from.plus(-ageing.limit - DAY), at, &surroundings.rolled)?;
     instrument::mask(&mut all);
     let peers = peers(view, key, &all, at)?;
     let context = |asn: u32| Context {

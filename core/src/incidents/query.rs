@@ -162,6 +162,8 @@ pub struct Filter {
     /// Going on at some time from `since` until `until`.
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
+    /// Begun then or later.
+    pub begun_since: Option<Timestamp>,
 }
 
 impl Filter {
@@ -174,6 +176,7 @@ impl Filter {
             && usize::from(brief.sources) >= self.min_sources
             && self.since.is_none_or(|since| brief.end.is_none_or(|end| end >= since))
             && self.until.is_none_or(|until| brief.start <= until)
+            && self.begun_since.is_none_or(|since| brief.start >= since)
     }
 
     fn holds(&self, start: Timestamp, line: &Line) -> bool {
@@ -286,7 +289,7 @@ impl Query for Listing {
 
     fn run(self, view: &View<'_>) -> Result<Listed> {
         let (page, total, changed) = self.0.keys(view)?;
-        Ok(Listed { incidents: written::join(view, page)?, total, changed })
+        Ok(Listed { incidents: written::join(view, page.into_iter())?, total, changed })
     }
 }
 

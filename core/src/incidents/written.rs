@@ -38,7 +38,7 @@ impl Row for Written {
     const VERSION: u8 = 2;
 }
 
-/// What lists need of it: they have 200 of them in a page and read nothing else.
+/// What lists need of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Head {
     /// [`MANNER`] and the address that its links begin with.
@@ -47,12 +47,23 @@ struct Head {
     /// The JSON of its [`IncidentBody`].
     json: String,
 }
-impl Row for Head {
-    const VERSION: u8 = Written::VERSION;
+
+/// The same in a stored row of [`WRITTEN`], which it begins: a list has 200 of them in a page and reads nothing else.
+#[derive(Deserialize)]
+struct Stored<'a> {
+    by: &'a str,
+    licence: &'a str,
+    json: &'a str,
 }
 
-/// The beginnings of the rows of [`WRITTEN`]; only read.
-const HEADS: Table<IdKey, Head> = Table::new(30);
+impl<'a> Stored<'a> {
+    /// `None` for what another version wrote.
+    fn read(row: &'a [u8]) -> Option<Stored<'a>> {
+        let (version, row) = row.split_first()?;
+        let (head, _) = postcard::take_from_bytes(row).ok().filter(|_| *version == Written::VERSION)?;
+        Some(head)
+    }
+}
 
 fn manner(settings: &Settings) -> String {
     format!("{MANNER} {}", settings.base_url())
@@ -131,25 +142,39 @@ pub struct Joined {
     pub licences: BTreeSet<String>,
 }
 
+impl Joined {
+    fn add(&mut self, json: &str, licence: &str) {
+        if self.count > 0 {
+            self.json.push(',');
+        }
+        self.json.push_str(json);
+        self.count += 1;
+        if !self.licences.contains(licence) {
+            self.licences.insert(licence.to_owned());
+        }
+    }
+}
+
 /// As [`read`], joined.
-pub(super) fn join(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Result<Joined> {
+pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) -> Result<Joined> {
     let by = manner(view.settings);
     let mut joined = Joined::default();
+    let number = keys.len();
     for key in keys {
-        let head = match HEADS.get(view, &key)? {
-            Some(head) if head.by == by => head,
-            _ => match INCIDENTS.get(view, &key)? {
-                Some(incident) => Written::new(&incident, view.settings)?.head,
-                None => continue,
-            },
-        };
-        if joined.count > 0 {
-            joined.json.push(',');
-        }
-        joined.json.push_str(&head.json);
-        joined.count += 1;
-        if !joined.licences.contains(&head.licence) {
-            joined.licences.insert(head.licence);
+        let row = WRITTEN.stored(view, &key)?;
+        match row.as_deref().and_then(Stored::read).filter(|head| head.by == by) {
+            Some(head) => {
+                if joined.count == 0 {
+                    // They are about as long as each other.
+                    joined.json.reserve(number * (head.json.len() + head.json.len() / 8));
+                }
+                joined.add(head.json, head.licence);
+            }
+            None => {
+                let Some(incident) = INCIDENTS.get(view, &key)? else { continue };
+                let Head { json, licence, .. } = Written::new(&incident, view.settings)?.head;
+                joined.add(&json, &licence);
+            }
         }
     }
     Ok(joined)

@@ -130,6 +130,11 @@ impl<K: Key, V: Row> Table<K, V> {
         }
     }
 
+    /// The stored bytes of a row, for who needs a part of a large one.
+    pub fn stored(&self, view: &(impl Read + ?Sized), key: &K) -> Result<Option<Vec<u8>>, StoreError> {
+        view.get(&self.key(key))
+    }
+
     pub fn contains(&self, view: &(impl Read + ?Sized), key: &K) -> Result<bool, StoreError> {
         Ok(view.get(&self.key(key))?.is_some())
     }

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use futures_util::StreamExt;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::series::{DonorList, Donors, MOST_DONORS, Shares};
-use super::served::ask;
 use super::synthetic::{Control, Unit, control, p_value};
 use crate::country::routes::input;
 use crate::country::{Source, round};
 use crate::elections::{Elections, Status};
 use crate::http::{Cx, Response};
+use crate::incidents::{self, Filter, IncidentBody, Select};
 use crate::time::DAY;
 use crate::{Error, Result, Timestamp, licence, runtime, world};
 
@@ -33,6 +33,8 @@ const SIGNIFICANT: f64 = 0.1;
 /// Days between the date and an election or the begin of an incident that may have been the trigger.
 const ELECTION_NEAR: i32 = 7;
 const INCIDENT_NEAR: i32 = 3;
+/// Incidents that are looked at for that, those that began last.
+const MOST_INCIDENTS: u32 = 50;
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct TriggerBody {
@@ -149,38 +151,26 @@ fn compare(outcomes: Outcomes, date: u32) -> (Option<Compared>, usize, usize) {
     (Some(Compared { control, p_value, donors, after, counted }), before, after)
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Incident {
-    title: String,
-    severity: String,
-    start_time: String,
-    permalink: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct IncidentList {
-    incidents: Vec<Incident>,
-}
-
 /// The nearest election or incident.
 async fn trigger(cx: &Cx, country: &str, date: i32) -> Result<Option<TriggerBody>> {
     let mut found: Vec<(i32, TriggerBody)> = Vec::new();
-    let query = format!(
-        "country={country}&since={}&until={}&limit=50",
-        text(date - INCIDENT_NEAR),
-        text(date + INCIDENT_NEAR + 1)
-    );
-    let list: IncidentList = ask(cx, "/data/incidents", &query).await?;
-    for incident in list.incidents {
-        let Some(began) = day(&incident.start_time).and_then(|day| i32::try_from(day).ok()) else { continue };
+    let midnight = |day: i32| Timestamp(i64::from(day) * DAY);
+    let filter = Filter {
+        country: Some(country.to_owned()),
+        begun_since: Some(midnight(date - INCIDENT_NEAR)),
+        until: Some(midnight(date + INCIDENT_NEAR + 1)),
+        ..Filter::default()
+    };
+    let near = Select { filter, offset: 0, limit: MOST_INCIDENTS };
+    for incident in runtime::query(&*cx.rt, incidents::actor().name, &near).await?.incidents {
+        let IncidentBody { title, severity, permalink, start_time, .. } = IncidentBody::new(&incident, cx.settings());
+        let Some(began) = day(&start_time).and_then(|day| i32::try_from(day).ok()) else { continue };
         if (began - date).abs() <= INCIDENT_NEAR {
-            let Incident { title, severity, permalink, .. } = incident;
             let body = TriggerBody {
                 title,
                 date: text(began),
                 r#type: "incident".to_owned(),
-                importance: severity,
+                importance: severity.as_str().to_owned(),
                 source: permalink,
             };
             found.push(((began - date).abs(), body));

@@ -25,8 +25,8 @@ pub fn measure(folder: &Path, transfers: usize, cores: &machine::Cores) -> Strin
     let [disk, length] = fill(&runtime, folder, &server, &mut people, &Plan { transfers, ..FULL });
     let rate = transfers as f64 / begun.elapsed().as_secs_f64();
     eprintln!("{transfers} transfers, {rate:.0}/s");
-    let measured = Transfers::measure(&runtime, folder, &server, &mut people, MORE, cores);
     server.stop();
+    let measured = Transfers::measure(&runtime, folder, &mut people, MORE, cores);
 
     let mut out = format!("{HEADING}\nWritten by `cargo xtask bench --ledger-grown`.\n\n");
     machine::describe(cores).iter().for_each(|line| writeln!(out, "- {line}").unwrap());

@@ -22,7 +22,8 @@ use tokio::runtime::Runtime;
 use self::market::Market;
 use self::people::{People, send_all};
 use crate::load::Outcome;
-use crate::{disk, machine, service};
+use crate::machine::{self, Cores};
+use crate::{disk, service};
 
 pub use edge::{HEADING as EDGE_HEADING, SECONDS as EDGE_SECONDS, measure as measure_edge};
 pub use grown::{HEADING as GROWN_HEADING, TRANSFERS as GROWN_TRANSFERS, measure as measure_grown};
@@ -80,17 +81,15 @@ pub struct Measured {
 }
 
 impl Transfers {
-    /// So many in each round.
-    fn measure(
-        runtime: &Runtime,
-        folder: &Path,
-        server: &Server,
-        people: &mut People,
-        number: usize,
-        cores: &machine::Cores,
-    ) -> Transfers {
-        let mut more = |first| rounds(runtime, folder, server, people, number, first);
-        Transfers { rounds: more(0), shared: cores.shared(server.id(), || more(ROUNDS)) }
+    /// So many in each round, by servers of their own on the file that is there.
+    fn measure(runtime: &Runtime, folder: &Path, people: &mut People, number: usize, cores: &Cores) -> Transfers {
+        let mut more = |cores: &Cores, first| {
+            let server = start(folder, cores, &[]);
+            let rounds = rounds(runtime, folder, &server, people, number, first);
+            server.stop();
+            rounds
+        };
+        Transfers { rounds: more(cores, 0), shared: cores.shared(|cores| more(cores, ROUNDS)) }
     }
 
     /// Rounds with what their cores are called.
@@ -100,7 +99,7 @@ impl Transfers {
     }
 }
 
-fn start(folder: &Path, cores: &machine::Cores, settings: &[(&str, &str)]) -> Server {
+fn start(folder: &Path, cores: &Cores, settings: &[(&str, &str)]) -> Server {
     let mut command = service::command(&folder.join("ledger.redb"), cores);
     for (name, value) in settings {
         command.env(format!("HELIOGRAPH_{name}"), value);
@@ -108,7 +107,7 @@ fn start(folder: &Path, cores: &machine::Cores, settings: &[(&str, &str)]) -> Se
     Server::start(command)
 }
 
-pub fn run(folder: &Path, plan: &Plan, cores: &machine::Cores) -> Measured {
+pub fn run(folder: &Path, plan: &Plan, cores: &Cores) -> Measured {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let server = start(folder, cores, &[]);
     let begun = std::time::Instant::now();
@@ -116,7 +115,9 @@ pub fn run(folder: &Path, plan: &Plan, cores: &machine::Cores) -> Measured {
     people.grant(&runtime, &server.base);
     eprintln!("{} agents with credit in {:.0} s", plan.agents, begun.elapsed().as_secs_f64());
     let bytes = fill(&runtime, folder, &server, &mut people, plan);
-    let transfers = Transfers::measure(&runtime, folder, &server, &mut people, plan.transfers / 4, cores);
+    server.stop();
+    let transfers = Transfers::measure(&runtime, folder, &mut people, plan.transfers / 4, cores);
+    let server = start(folder, cores, &[]);
     let batches = batches(&runtime, &server, &mut people);
     server.stop();
     let postgres = postgres::measure(folder, cores, CONNECTIONS, 10);
@@ -155,7 +156,7 @@ fn rounds(
     let window = std::time::Duration::from_secs(1);
     (first..first + ROUNDS)
         .map(|round| {
-            eprintln!("round {} of {}", round + 1, 2 * ROUNDS);
+            eprintln!("round {}", round + 1);
             let transfers = people.transfers(&server.base, round * number, number);
             let before = disk::probe(folder, window);
             let used = machine::cpu_seconds(server.id());

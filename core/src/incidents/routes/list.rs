@@ -90,6 +90,7 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
         subject,
         since: cx.time("since")?,
         until: cx.time("until")?,
+        begun_since: None,
     })
 }
 

@@ -1,7 +1,4 @@
-//! The search index: what a published document holds and queries scan.
-//!
-//! An exact scan: at the largest corpus a query touches 5,000 short rows, which is less work than reading a page of
-//! incidents.
+//! The search index: what a published document holds, and what queries read of it.
 
 use std::collections::BTreeMap;
 
@@ -64,6 +61,19 @@ pub struct Index {
     /// the index is read.
     #[serde(skip)]
     pub near: Vec<i8>,
+    #[serde(skip)]
+    columns: Columns,
+}
+
+/// The entries by what a query asks of all of them; made where the index is read.
+#[derive(Debug, Clone, Default)]
+struct Columns {
+    /// For each term where its part of `postings` begins, and the end of the last.
+    starts: Vec<usize>,
+    /// The entries that have a term, and what it adds to their BM25 score where it is asked for once.
+    postings: Vec<(u32, f32)>,
+    /// Places in the subspace, one entry after the other, each [`padded`].
+    places: Vec<i8>,
 }
 
 /// How one entry answers a query.
@@ -104,7 +114,33 @@ impl Index {
         let mean_length = if entries.is_empty() { 1.0 } else { (total as f32 / n).max(1.0) };
         let mut index = Index { terms, idf, entries, mean_length, ..Index::default() };
         index.learn();
-        index
+        index.open()
+    }
+
+    /// Ready for queries; what was decoded is not.
+    pub fn open(mut self) -> Index {
+        let mut starts = vec![0; self.terms.len() + 1];
+        for (term, _) in self.entries.iter().flat_map(|entry| &entry.terms) {
+            starts.get_mut(*term as usize + 1).into_iter().for_each(|count| *count += 1);
+        }
+        let mut sum = 0;
+        starts.iter_mut().for_each(|start| {
+            sum += *start;
+            *start = sum;
+        });
+        let mut next = starts.clone();
+        let mut postings = vec![(0, 0.0); sum];
+        for (at, entry) in (0..).zip(&self.entries) {
+            for (term, count) in &entry.terms {
+                let Some(next) = next.get_mut(*term as usize) else { continue };
+                let part = self.bm25(entry, *term, *count);
+                postings.get_mut(*next).into_iter().for_each(|posting| *posting = (at, part));
+                *next += 1;
+            }
+        }
+        let places = self.entries.iter().flat_map(|entry| padded(&entry.place, 0)).collect();
+        self.columns = Columns { starts, postings, places };
+        self
     }
 
     /// Learns the subspace and places every entry in it.
@@ -174,24 +210,35 @@ impl Index {
     pub fn scores(&self, query: &[(u32, u16)]) -> Vec<Scores> {
         let place = self.place(query);
         let length: f32 = place.iter().map(|part| part * part).sum::<f32>().sqrt();
-        let lsa = |entry: &Entry| match length > 1e-6 {
-            true => entry.place.iter().zip(&place).map(|(a, b)| f32::from(*a) * b).sum::<f32>() / (127.0 * length),
-            false => 0.0,
-        };
-        self.entries.iter().map(|entry| Scores { bm25: self.bm25(entry, query), lsa: lsa(entry) }).collect()
-    }
-
-    fn bm25(&self, entry: &Entry, query: &[(u32, u16)]) -> f32 {
-        let norm = K1 * (1.0 - B + B * entry.length as f32 / self.mean_length);
-        let mut sum = 0.0;
-        for (term, asked) in query {
-            if let Ok(at) = entry.terms.binary_search_by_key(term, |(term, _)| *term) {
-                let count = entry.terms.get(at).map_or(0.0, |(_, count)| f32::from(*count));
-                let idf = self.idf.get(*term as usize).copied().unwrap_or_default();
-                sum += f32::from(*asked).min(3.0) * idf * count * (K1 + 1.0) / (count + norm);
+        let mut scores = vec![Scores { bm25: 0.0, lsa: 0.0 }; self.entries.len()];
+        if length > 1e-6 {
+            let place = padded(&place, 0.0);
+            for (score, own) in scores.iter_mut().zip(self.columns.places.chunks_exact(place.len())) {
+                score.lsa = product(own, &place) / (127.0 * length);
             }
         }
-        sum
+        for (term, asked) in query {
+            for (at, part) in self.postings(*term) {
+                scores.get_mut(*at as usize).into_iter().for_each(|score| {
+                    score.bm25 += f32::from(*asked).min(3.0) * part;
+                });
+            }
+        }
+        scores
+    }
+
+    fn postings(&self, term: u32) -> &[(u32, f32)] {
+        let Columns { starts, postings, .. } = &self.columns;
+        let bound = |at: usize| starts.get(at).copied().unwrap_or_default();
+        postings.get(bound(term as usize)..bound(term as usize + 1)).unwrap_or_default()
+    }
+
+    /// What a term adds to the score of an entry that has it so often.
+    fn bm25(&self, entry: &Entry, term: u32, count: u16) -> f32 {
+        let norm = K1 * (1.0 - B + B * entry.length as f32 / self.mean_length);
+        let idf = self.idf.get(term as usize).copied().unwrap_or_default();
+        let count = f32::from(count);
+        idf * count * (K1 + 1.0) / (count + norm)
     }
 
     fn place(&self, query: &[(u32, u16)]) -> Vec<f32> {
@@ -205,6 +252,25 @@ impl Index {
         }
         place
     }
+}
+
+/// Numbers that are multiplied and added at one time.
+const LANES: usize = 8;
+
+/// Filled up to whole lanes.
+fn padded<T: Copy>(numbers: &[T], zero: T) -> Vec<T> {
+    let mut padded = numbers.to_vec();
+    padded.resize(numbers.len().next_multiple_of(LANES), zero);
+    padded
+}
+
+/// The scalar product of two [`padded`] rows. Lanes are summed apart: one sum after the other would wait for each addition.
+fn product(a: &[i8], b: &[f32]) -> f32 {
+    let mut sums = [0.0f32; LANES];
+    for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += f32::from(*a) * b);
+    }
+    sums.iter().sum()
 }
 
 fn count(text: &str) -> BTreeMap<String, u16> {

@@ -120,7 +120,7 @@ impl Shared {
         {
             return Ok(index.clone());
         }
-        let mut index = decode::<Index>(document.body())?;
+        let mut index = decode::<Index>(document.body())?.open();
         if let Some(vectors) = &self.vectors {
             index.near = vectors.places(&index);
         }

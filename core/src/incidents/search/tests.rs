@@ -7,6 +7,7 @@ use super::index::{Index, Text};
 use super::rank::{Method, search};
 use super::tokens::tokens;
 use super::vectors::Vectors;
+use crate::actor::{decode, encode};
 use crate::starter::Country;
 
 /// A labelled text.
@@ -99,6 +100,27 @@ fn ruling_intelligence_21_fused_ranks_are_at_least_as_good_as_bm25_and_far_over_
 
 fn text(id: &str, country: &str, text: &str) -> Text {
     Text { id: id.into(), country: country.into(), kind: "censorship".into(), confidence: 0.5, text: text.into() }
+}
+
+#[test]
+fn an_index_that_was_stored_answers_as_the_one_that_was_built() {
+    let words = ["exam cheating mobile", "election social media blocked", "coup army", "election day exam"];
+    let texts: Vec<Text> = words.iter().map(|words| text(words, "UG", words)).collect();
+    let built = Index::build(&texts);
+    let stored = decode::<Index>(&encode(&built).unwrap()).unwrap().open();
+    for query in ["exam", "election exam", "media army coup", "exam exam exam exam"] {
+        let methods = [Method::Bm25, Method::Lsa];
+        let hits = |index: &Index| search(index, None, query, &methods, 5, &|_, _| true);
+        assert!(!hits(&built).is_empty());
+        assert_eq!(hits(&built), hits(&stored));
+        let scores = built.scores(&built.known(query));
+        for (score, words) in scores.iter().zip(words) {
+            let found = words.split(' ').any(|word| query.contains(word));
+            assert_eq!(score.bm25 > 0.0, found, "{query}: {words}");
+        }
+    }
+    let once = built.scores(&built.known("exam"))[0].bm25;
+    assert_eq!(built.scores(&built.known("exam exam exam exam"))[0].bm25, 3.0 * once);
 }
 
 #[test]
