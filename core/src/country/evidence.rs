@@ -106,6 +106,11 @@ pub struct Surroundings {
 pub(super) struct Present(Cell<Option<bool>>);
 
 impl Present {
+    /// For who asks about one target: to look whether there is anything would be one look more.
+    pub const fn maybe() -> Present {
+        Present(Cell::new(Some(true)))
+    }
+
     /// Looks once.
     pub fn any<K: Key, V: Row>(&self, view: &impl Read, table: &Table<K, V>) -> Result<bool> {
         if let Some(known) = self.0.get() {
@@ -131,7 +136,7 @@ fn count(n: usize) -> u32 {
 /// Every stored measurement of a series in `[from, to)`, judged, in the order of their days. Of those of probes the
 /// confirmed ones say something ([`probed`]).
 pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<Seen>> {
-    read_of(view, key, from, to, &Present::default())
+    read_of(view, key, from, to, &Present::maybe())
 }
 
 fn read_of(view: &impl Read, key: &str, from: Timestamp, to: Timestamp, rolled: &Present) -> Result<Vec<Seen>> {
@@ -188,8 +193,14 @@ pub(super) fn read_raw(
 
 impl Surroundings {
     fn new(at: Timestamp, control: BTreeMap<u32, f64>) -> Surroundings {
-        let (listed, attested, rolled) = Default::default();
-        Surroundings { at, control, networks: RefCell::default(), listed, attested, rolled }
+        Surroundings {
+            at,
+            control,
+            networks: RefCell::default(),
+            listed: Present::default(),
+            attested: Present::default(),
+            rolled: Present::default(),
+        }
     }
 
     pub fn at(view: &impl Read, at: Timestamp) -> Result<Surroundings> {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::kv::{Direction, Range, Read, Row, StoreError, Table, Write, for_each};
+use crate::kv::{Direction, Range, Read, Row, StoreError, Table, Write, beginning, for_each};
 use crate::measurement::ENTRY_LEN;
 
 /// Bytes of the hash of a source row.
@@ -316,11 +316,7 @@ fn tail(key: &[u8]) -> Result<(u32, u8, u8, u8), StoreError> {
 
 /// The cells in a stored value, where they are.
 fn stored(value: &[u8], block: u32) -> Result<Walk<'_>, StoreError> {
-    let (version, row) = value.split_first().ok_or_else(corrupt)?;
-    if *version != Cells::VERSION {
-        return Err(corrupt());
-    }
-    let (rest, _): (&[u8], _) = postcard::take_from_bytes(row).map_err(|_| corrupt())?;
+    let rest = beginning::<Cells, &[u8]>(value).ok_or_else(corrupt)?;
     Ok(Walk { block, rest })
 }
 

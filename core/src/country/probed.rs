@@ -383,7 +383,7 @@ impl Operation for CompareProbes {
 fn compare(turn: &mut Turn<'_>, number: i64, target: &str, asn: u32, told: &mut BTreeMap<u32, Compared>) -> Result<()> {
     let from = Timestamp(number * PROBE_SPAN * HOUR);
     let mut span = Span::default();
-    let all = evidence::read_raw(turn, target, from, from.plus(PROBE_SPAN * HOUR), &Present::default())?;
+    let all = evidence::read_raw(turn, target, from, from.plus(PROBE_SPAN * HOUR), &Present::maybe())?;
     all.iter().filter(|seen| seen.session.asn == Some(asn)).for_each(|seen| span.add(seen));
     let mut nodes = nodes(turn, span.probes.keys().copied().collect())?;
     let other = failed(span.others);

@@ -11,7 +11,7 @@ use super::body::IncidentBody;
 use super::model::{Incident, ReadableId};
 use super::tables::{INCIDENTS, IdKey, key};
 use crate::actor::{Turn, View};
-use crate::kv::{Row, Table};
+use crate::kv::{Row, Table, beginning};
 use crate::settings::Settings;
 use crate::{Error, Result, Timestamp};
 
@@ -54,15 +54,6 @@ struct Stored<'a> {
     by: &'a str,
     licence: &'a str,
     json: &'a str,
-}
-
-impl<'a> Stored<'a> {
-    /// `None` for what another version wrote.
-    fn read(row: &'a [u8]) -> Option<Stored<'a>> {
-        let (version, row) = row.split_first()?;
-        let (head, _) = postcard::take_from_bytes(row).ok().filter(|_| *version == Written::VERSION)?;
-        Some(head)
-    }
 }
 
 fn manner(settings: &Settings) -> String {
@@ -162,7 +153,7 @@ pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) 
     let number = keys.len();
     for key in keys {
         let row = WRITTEN.stored(view, &key)?;
-        match row.as_deref().and_then(Stored::read).filter(|head| head.by == by) {
+        match row.as_deref().and_then(beginning::<Written, Stored<'_>>).filter(|head| head.by == by) {
             Some(head) => {
                 if joined.count == 0 {
                     // They are about as long as each other.

@@ -24,7 +24,7 @@ pub use codec::{Desc, Key, KeyPart};
 pub use head::Head;
 pub use memory::MemoryStore;
 pub use overlay::Overlay;
-pub use table::{Row, Table, appended, decode_row, encode_row};
+pub use table::{Row, Table, appended, beginning, decode_row, encode_row};
 
 /// Largest value a backend must take, in bytes. Durable Object SQLite allows 2 MB for a row
 /// (developers.cloudflare.com/durable-objects/platform/limits); the rest is room for the key.

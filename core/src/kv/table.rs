@@ -2,8 +2,8 @@
 
 use std::marker::PhantomData;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::{Direction, Key, Pair, Range, Read, StoreError, Write, for_each};
 
@@ -49,6 +49,13 @@ pub fn decode_row<V: Row>(bytes: &[u8]) -> Result<V, StoreError> {
         Some((version, rest)) => V::upgrade(*version, rest),
         None => Err(empty()),
     }
+}
+
+/// What a stored row of `V` begins with, where it lies; `None` for what another version wrote, or is unreadable.
+pub fn beginning<'a, V: Row, B: Deserialize<'a>>(bytes: &'a [u8]) -> Option<B> {
+    let (version, row) = bytes.split_first()?;
+    let (beginning, _) = postcard::take_from_bytes(row).ok().filter(|_| *version == V::VERSION)?;
+    Some(beginning)
 }
 
 // What need not be compiled anew for every type of row.
@@ -124,7 +131,7 @@ impl<K: Key, V: Row> Table<K, V> {
     }
 
     pub fn get(&self, view: &(impl Read + ?Sized), key: &K) -> Result<Option<V>, StoreError> {
-        match view.get(&self.key(key))? {
+        match self.stored(view, key)? {
             Some(bytes) => Ok(Some(decode_row(&bytes)?)),
             None => Ok(None),
         }
@@ -136,7 +143,7 @@ impl<K: Key, V: Row> Table<K, V> {
     }
 
     pub fn contains(&self, view: &(impl Read + ?Sized), key: &K) -> Result<bool, StoreError> {
-        Ok(view.get(&self.key(key))?.is_some())
+        Ok(self.stored(view, key)?.is_some())
     }
 
     pub fn put(&self, space: &mut (impl Write + ?Sized), key: &K, value: &V) -> Result<(), StoreError> {
@@ -227,7 +234,6 @@ impl<K: Key, V: Row> Table<K, V> {
 mod tests {
     use super::super::{MemoryStore, Overlay, Store};
     use super::*;
-    use serde::Deserialize;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Second {

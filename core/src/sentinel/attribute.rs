@@ -12,7 +12,7 @@ use crate::country::routes::input;
 use crate::country::{Source, round};
 use crate::elections::{Elections, Status};
 use crate::http::{Cx, Response};
-use crate::incidents::{self, Filter, IncidentBody, Select};
+use crate::incidents::{self, Filter, Incident, IncidentBody, Select};
 use crate::time::DAY;
 use crate::{Error, Result, Timestamp, licence, runtime, world};
 
@@ -90,10 +90,6 @@ struct Compared {
     counted: bool,
 }
 
-fn day(text: &str) -> Option<u32> {
-    u32::try_from(Timestamp::parse(text)?.day()).ok()
-}
-
 fn text(day: i32) -> String {
     Timestamp(i64::from(day) * DAY).to_date_text()
 }
@@ -161,20 +157,20 @@ async fn trigger(cx: &Cx, country: &str, date: i32) -> Result<Option<TriggerBody
         until: Some(midnight(date + INCIDENT_NEAR + 1)),
         ..Filter::default()
     };
-    let near = Select { filter, offset: 0, limit: MOST_INCIDENTS };
-    for incident in runtime::query(&*cx.rt, incidents::actor().name, &near).await?.incidents {
-        let IncidentBody { title, severity, permalink, start_time, .. } = IncidentBody::new(&incident, cx.settings());
-        let Some(began) = day(&start_time).and_then(|day| i32::try_from(day).ok()) else { continue };
-        if (began - date).abs() <= INCIDENT_NEAR {
-            let body = TriggerBody {
-                title,
-                date: text(began),
-                r#type: "incident".to_owned(),
-                importance: severity.as_str().to_owned(),
-                source: permalink,
-            };
-            found.push(((began - date).abs(), body));
-        }
+    let select = Select { filter, offset: 0, limit: MOST_INCIDENTS };
+    let incidents = runtime::query(&*cx.rt, incidents::actor().name, &select).await?.incidents;
+    let began = |incident: &Incident| i32::try_from(incident.start().day()).unwrap_or(i32::MAX);
+    let distance = |incident: &Incident| began(incident).saturating_sub(date).saturating_abs();
+    if let Some(nearest) = incidents.iter().min_by_key(|of| distance(of)).filter(|of| distance(of) <= INCIDENT_NEAR) {
+        let IncidentBody { title, severity, permalink, .. } = IncidentBody::new(nearest, cx.settings());
+        let body = TriggerBody {
+            title,
+            date: text(began(nearest)),
+            r#type: "incident".to_owned(),
+            importance: severity.as_str().to_owned(),
+            source: permalink,
+        };
+        found.push((distance(nearest), body));
     }
     let elections = runtime::query(&*cx.rt, world::actor().name, &Elections).await?;
     for election in elections.into_iter().filter(|of| of.country == country && of.status != Status::Cancelled) {
