@@ -28,6 +28,14 @@ impl Batch {
         self.changes.get(key)
     }
 
+    /// Adds changes made later.
+    pub fn extend(&mut self, later: Batch) {
+        match self.changes.is_empty() {
+            true => *self = later,
+            false => self.changes.extend(later.changes),
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }

@@ -23,7 +23,7 @@ pub use batch::{Batch, Change};
 pub use codec::{Desc, Key, KeyPart};
 pub use head::Head;
 pub use memory::MemoryStore;
-pub use overlay::Overlay;
+pub use overlay::{Overlay, Patched};
 pub use table::{Row, Table, appended, beginning, decode_row, encode_row};
 
 /// Largest value a backend must take, in bytes. Durable Object SQLite allows 2 MB for a row

@@ -1,26 +1,14 @@
-//! Writes of an operation that has not yet succeeded, readable by that operation.
+//! Writes that are not applied yet, readable as if they were.
 
 use super::{Batch, Change, Direction, Pair, Range, Read, Room, StoreError, Write};
 
-/// A view of `base` with changes on top. Dropping it undoes them; [`Overlay::into_batch`] hands them over.
-pub struct Overlay<'a> {
-    base: &'a dyn Read,
-    changes: Batch,
+/// A view of `base` as it is with these changes.
+pub struct Patched<'a> {
+    pub base: &'a dyn Read,
+    pub changes: &'a Batch,
 }
 
-impl<'a> Overlay<'a> {
-    pub fn new(base: &'a dyn Read) -> Self {
-        Overlay { base, changes: Batch::default() }
-    }
-
-    pub fn changes(&self) -> &Batch {
-        &self.changes
-    }
-
-    pub fn into_batch(self) -> Batch {
-        self.changes
-    }
-
+impl Patched<'_> {
     /// Merges one page of `base` with the changes that fall into the span the page covers.
     fn merge(&self, base: Vec<Pair>, span: &Range, direction: Direction) -> Vec<Pair> {
         let mut merged: Vec<Pair> = base.into_iter().filter(|(key, _)| self.changes.get(key).is_none()).collect();
@@ -37,7 +25,7 @@ impl<'a> Overlay<'a> {
     }
 }
 
-impl Read for Overlay<'_> {
+impl Read for Patched<'_> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         match self.changes.get(key) {
             Some(Change::Put(value)) => Ok(Some(value.clone())),
@@ -85,6 +73,44 @@ impl Read for Overlay<'_> {
     /// As it was before the changes.
     fn room(&self) -> Option<Room> {
         self.base.room()
+    }
+}
+
+/// A view of `base` with changes on top. Dropping it undoes them; [`Overlay::into_batch`] hands them over.
+pub struct Overlay<'a> {
+    base: &'a dyn Read,
+    changes: Batch,
+}
+
+impl<'a> Overlay<'a> {
+    pub fn new(base: &'a dyn Read) -> Self {
+        Overlay { base, changes: Batch::default() }
+    }
+
+    pub fn changes(&self) -> &Batch {
+        &self.changes
+    }
+
+    pub fn into_batch(self) -> Batch {
+        self.changes
+    }
+
+    fn view(&self) -> Patched<'_> {
+        Patched { base: self.base, changes: &self.changes }
+    }
+}
+
+impl Read for Overlay<'_> {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.view().get(key)
+    }
+
+    fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.view().scan(range, direction, limit)
+    }
+
+    fn room(&self) -> Option<Room> {
+        self.view().room()
     }
 }
 

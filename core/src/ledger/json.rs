@@ -95,9 +95,24 @@ impl Json {
     }
 }
 
-fn write_text(text: &str, out: &mut String) {
+/// Whether a byte stands for itself inside quotes. All bytes of characters beyond ASCII do.
+fn is_plain(byte: u8) -> bool {
+    byte >= b' ' && byte != b'"' && byte != b'\\'
+}
+
+/// Takes the longest beginning off that needs no escapes.
+fn plain<'a>(rest: &mut &'a str) -> &'a str {
+    // What ends it is ASCII, so it ends between characters.
+    let end = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+    let (plain, after) = rest.split_at(end);
+    *rest = after;
+    plain
+}
+
+fn write_text(mut text: &str, out: &mut String) {
     out.push('"');
-    for c in text.chars() {
+    out.push_str(plain(&mut text));
+    while let Some(c) = text.chars().next() {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
@@ -106,9 +121,10 @@ fn write_text(text: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\u{c}' => out.push_str("\\f"),
             '\r' => out.push_str("\\r"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
+            c => out.push_str(&format!("\\u{:04x}", u32::from(c))),
         }
+        text = text.get(c.len_utf8()..).unwrap_or_default();
+        out.push_str(plain(&mut text));
     }
     out.push('"');
 }
@@ -196,14 +212,14 @@ impl<'a> Reader<'a> {
         if !self.skip("\"") {
             return None;
         }
-        let mut text = String::new();
+        let mut text = plain(&mut self.rest).to_owned();
         loop {
             match self.take()? {
                 '"' => return Some(text),
                 '\\' => text.push(self.escape()?),
-                c if c < ' ' => return None,
-                c => text.push(c),
+                _ => return None,
             }
+            text.push_str(plain(&mut self.rest));
         }
     }
 

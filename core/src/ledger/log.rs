@@ -306,34 +306,32 @@ struct Hiding<'a> {
 }
 
 impl Hiding<'_> {
-    fn hide(&mut self, path: &str, text: String) -> Json {
+    fn hide(&mut self, path: String, text: &mut String) -> Json {
+        let text = std::mem::take(text);
         let salt = hmac_sha256(self.salt, format!("ledger text/{}/{path}", self.seq).as_bytes());
         let hash = Json::Text(encode_hex(&text_hash(&salt, &text)));
-        self.hidden.push(Hidden { path: path.to_owned(), salt, text });
+        self.hidden.push(Hidden { path, salt, text });
         Json::Object(Members::from([(HASHED.to_owned(), hash)]))
     }
 
-    fn walk(&mut self, path: &str, value: Json) -> Json {
+    fn walk(&mut self, path: &str, value: &mut Json) {
         let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
         match value {
-            Json::Object(members) => Json::Object(
-                members
-                    .into_iter()
-                    .map(|(name, value)| {
-                        let path = below(&name);
-                        let value = match value {
-                            Json::Text(text) if TEXTS.contains(&name.as_str()) => self.hide(&path, text),
-                            value => self.walk(&path, value),
-                        };
-                        (name, value)
-                    })
-                    .collect(),
-            ),
-            Json::List(items) => {
-                let walk = |(n, item): (usize, Json)| self.walk(&below(&n.to_string()), item);
-                Json::List(items.into_iter().enumerate().map(walk).collect())
+            Json::Object(members) => {
+                for (name, value) in members {
+                    match value {
+                        Json::Text(text) if TEXTS.contains(&name.as_str()) => *value = self.hide(below(name), text),
+                        Json::Object(_) | Json::List(_) => self.walk(&below(name), value),
+                        _ => {}
+                    }
+                }
             }
-            value => value,
+            Json::List(items) => {
+                for (n, item) in items.iter_mut().enumerate() {
+                    self.walk(&below(&n.to_string()), item);
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -387,9 +385,10 @@ impl Form {
             members.insert("details".to_owned(), Json::Object(details.collect()));
         }
         if let Some(signed) = &event.signed {
-            let value = json::parse(&signed.canonical, json::MAX_DEPTH).ok_or_else(broken)?;
+            let mut value = json::parse(&signed.canonical, json::MAX_DEPTH).ok_or_else(broken)?;
+            hiding.walk("", &mut value);
             let form = Members::from([
-                ("form".to_owned(), hiding.walk("", value)),
+                ("form".to_owned(), value),
                 ("hash".to_owned(), text(encode_hex(&event.hash()))),
                 ("key".to_owned(), text(encode_base64(&signed.key))),
                 ("signature".to_owned(), text(encode_base64(&signed.signature))),

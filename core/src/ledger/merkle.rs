@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::Id;
 use crate::crypto::hash::sha256_of;
-use crate::kv::{Read, Row, Table, Write};
+use crate::kv::{Desc, Read, Row, Table, Write};
 use crate::{Error, Result};
 
 /// SHA-256 of a leaf or a node.
@@ -188,8 +188,9 @@ pub struct Tile {
 }
 impl Row for Tile {}
 
-/// By level and place.
-pub const TILES: Table<(u8, u64), Tile> = Table::new(21);
+/// By level and place, newest first: the open tile lies right behind the state of the ledger
+/// ([`BOOK`](super::rows::BOOK)), which every event changes too.
+pub const TILES: Table<(u8, Desc<u64>), Tile> = Table::new(17);
 
 impl Tile {
     fn at(&self, slot: u64) -> Option<Hash> {
@@ -224,7 +225,7 @@ impl<R: Read + ?Sized> Nodes for Kept<'_, R> {
     fn node(&self, height: u32, index: u64) -> Result<Hash> {
         let within = height % BITS;
         let first = index << within;
-        let tile = TILES.get(self.0, &(level(height / BITS), first / WIDTH))?;
+        let tile = TILES.get(self.0, &(level(height / BITS), Desc(first / WIDTH)))?;
         tile.and_then(|tile| tile.over(first % WIDTH, within)).ok_or_else(missing)
     }
 }
@@ -233,7 +234,7 @@ impl<R: Read + ?Sized> Nodes for Kept<'_, R> {
 pub fn append(space: &mut (impl Write + ?Sized), seq: u64, leaf: Hash, id: &Id) -> Result<()> {
     let (mut hash, mut index) = (leaf, seq);
     for height in 0.. {
-        let key = (height, index / WIDTH);
+        let key = (height, Desc(index / WIDTH));
         let mut tile = match index % WIDTH {
             0 => Tile::default(),
             _ => TILES.get(space, &key)?.ok_or_else(missing)?,
@@ -254,7 +255,7 @@ pub fn append(space: &mut (impl Write + ?Sized), seq: u64, leaf: Hash, id: &Id) 
 
 /// The leaf hash and id of an event, if there are so many.
 pub fn leaf(space: &(impl Read + ?Sized), seq: u64) -> Result<Option<(Hash, Id)>> {
-    let Some(tile) = TILES.get(space, &(0, seq / WIDTH))? else { return Ok(None) };
+    let Some(tile) = TILES.get(space, &(0, Desc(seq / WIDTH)))? else { return Ok(None) };
     let slot = seq % WIDTH;
     let from = usize::try_from(slot * 16).unwrap_or(usize::MAX);
     let id = tile.ids.get(from..from.saturating_add(16)).and_then(|id| Id::try_from(id).ok());

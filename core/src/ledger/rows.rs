@@ -1,13 +1,13 @@
 //! What the ledger keeps, and the ids of it.
 //!
-//! Table numbers: 16 [`BOOK`], 18 [`KEYS`], 19 [`EVENTS`], 20 [`WALLETS`] and [`INDEX`], 21 [`super::merkle`], 22
+//! Table numbers: 16 [`BOOK`], 17 [`super::merkle`], 18 [`KEYS`], 19 [`EVENTS`], 20 [`WALLETS`] and [`INDEX`], 22
 //! [`ESCROWS`], 23 [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28
 //! [`FAUCET_BY_ADDRESS`], 29 [`EVENT_PARTS`], 30
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
 //! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
 //! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
 //! [`super::notify`], 65 and 67
-//! [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 17, 41, 42 and 46 to 48 once were.
+//! [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 21, 41, 42 and 46 to 48 once were.
 
 use serde::{Deserialize, Serialize};
 

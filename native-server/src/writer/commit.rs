@@ -1,7 +1,7 @@
 //! One write transaction: operations, the delivery of their effects, due work, and the table of due times.
 
 use std::any::Any;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -9,6 +9,7 @@ use std::time::Instant;
 use heliograph_core::actor::host::{self, Due, Outcome, Space, Work};
 use heliograph_core::actor::{ActorId, Call, Delivery, Receipt};
 use heliograph_core::documents::Document;
+use heliograph_core::kv::{Batch, Patched, Read};
 use heliograph_core::settings::Settings;
 use heliograph_core::time::{MINUTE, SECOND};
 use heliograph_core::{Error, Result, Timestamp, actor};
@@ -21,6 +22,9 @@ use crate::store::{DOCUMENTS, DUE, Frozen, PROBE, ROWS, Rows, TIMERS, apply, pre
 
 /// Deliveries that one operation may cause inside its own commit; the rest is due work of later ones.
 const CASCADE: usize = 64;
+
+/// Most bytes of changed rows that wait to be put into the table.
+const UNAPPLIED: usize = 1 << 20;
 
 /// The storage engine failed: nothing of this transaction counts.
 #[derive(Debug)]
@@ -99,6 +103,10 @@ pub(super) struct Commit<'t> {
     timers: Table<'t, (i64, &'static str), ()>,
     due: Table<'t, &'static str, i64>,
     documents: Table<'t, &'static str, &'static [u8]>,
+    /// Changes that are not in `rows` yet, by the prefix of their actor. What every operation of a crowd changes, such as
+    /// the state of the ledger, is put there once, not once for each.
+    unapplied: BTreeMap<Vec<u8>, Batch>,
+    unapplied_bytes: usize,
     transaction: &'t WriteTransaction,
     settings: &'t Settings,
     file: &'t Path,
@@ -123,6 +131,8 @@ impl<'t> Commit<'t> {
             timers: transaction.open_table(TIMERS)?,
             due: transaction.open_table(DUE)?,
             documents: transaction.open_table(DOCUMENTS)?,
+            unapplied: BTreeMap::new(),
+            unapplied_bytes: 0,
             transaction,
             settings,
             file,
@@ -168,13 +178,11 @@ impl<'t> Commit<'t> {
     /// Runs one step of an actor and applies its batch. A panic inside counts as an internal error: the overlay with
     /// its changes is gone, and nothing else has seen them.
     fn run<T>(&mut self, actor: &ActorId, step: impl FnOnce(&Space<'_>) -> Outcome<T>) -> Result<Result<T>, Fault> {
-        let prefix = prefix(actor);
         let seed = self.seeds.next()?;
-        let outcome = {
-            let rows = Rows::new(&self.rows, &prefix).of_file(self.file);
-            let space = Space { actor, rows: &rows, now: clock::now(), seed, settings: self.settings };
+        let outcome = self.read(actor, |rows| {
+            let space = Space { actor, rows, now: clock::now(), seed, settings: self.settings };
             catch_unwind(AssertUnwindSafe(|| step(&space)))
-        };
+        });
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(panic) => {
@@ -184,13 +192,13 @@ impl<'t> Commit<'t> {
         };
         if !outcome.batch.is_empty() {
             self.written = true;
-            self.bytes += outcome.batch.bytes();
-            let (record, changed) = (self.record, &mut self.done.changed);
-            apply(&mut self.rows, &prefix, outcome.batch, |key| {
-                if record {
-                    changed.push(key.to_vec());
-                }
-            })?;
+            let bytes = outcome.batch.bytes();
+            self.bytes += bytes;
+            self.unapplied_bytes += bytes;
+            self.unapplied.entry(prefix(actor)).or_default().extend(outcome.batch);
+            if self.unapplied_bytes > UNAPPLIED {
+                self.apply()?;
+            }
         }
         match outcome.due {
             Due::Unchanged => {}
@@ -204,14 +212,37 @@ impl<'t> Commit<'t> {
         Ok(outcome.reply)
     }
 
+    /// Reads the rows of an actor as they are after the steps so far.
+    fn read<T>(&self, actor: &ActorId, body: impl FnOnce(&dyn Read) -> T) -> T {
+        let prefix = prefix(actor);
+        let rows = Rows::new(&self.rows, &prefix).of_file(self.file);
+        match self.unapplied.get(&prefix) {
+            Some(changes) => body(&Patched { base: &rows, changes }),
+            None => body(&rows),
+        }
+    }
+
+    /// Puts into the table what the steps so far changed.
+    fn apply(&mut self) -> Result<(), Fault> {
+        self.unapplied_bytes = 0;
+        let (record, changed) = (self.record, &mut self.done.changed);
+        for (prefix, batch) in std::mem::take(&mut self.unapplied) {
+            apply(&mut self.rows, &prefix, batch, |key| {
+                if record {
+                    changed.push(key.to_vec());
+                }
+            })?;
+        }
+        Ok(())
+    }
+
     /// Whether an actor touched here has work at once.
     fn is_due(&self, actor: &ActorId) -> bool {
         !self.settings.closed && matches!(self.dues.get(actor), Some(Some(due)) if *due <= clock::now())
     }
 
     fn work_of(&self, actor: &ActorId) -> Result<Vec<Work>> {
-        let prefix = prefix(actor);
-        host::due_work(actor, &Rows::new(&self.rows, &prefix), clock::now())
+        self.read(actor, |rows| host::due_work(actor, rows, clock::now()))
     }
 
     /// Carries the messages that an operation caused, and those that their reception causes, within this transaction.
@@ -292,8 +323,7 @@ impl<'t> Commit<'t> {
     }
 
     fn next_of(&self, actor: &ActorId) -> Result<Option<Timestamp>> {
-        let prefix = prefix(actor);
-        host::next_due(&Rows::new(&self.rows, &prefix))
+        self.read(actor, |rows| host::next_due(rows))
     }
 
     /// Runs what an actor has to do until the time is up. Returns the last failure, and whether everything was tried.
@@ -384,6 +414,7 @@ impl<'t> Commit<'t> {
 
     /// Closes the tables. The second part says whether there is anything to commit.
     pub(super) fn finish(mut self, penalties: &HashMap<ActorId, (u32, Timestamp)>) -> Result<(Done, bool), Fault> {
+        self.apply()?;
         self.flush(penalties)?;
         // Closed for changes: what is due waits for the next start.
         self.done.next_due = self.earliest()?.map(|(due, _)| due).filter(|_| !self.settings.closed);
