@@ -28,6 +28,25 @@ async fn every_call_of_a_crowded_commit_is_answered_and_sees_the_ones_before_it(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_commit_of_more_than_waits_in_memory_loses_none_of_its_rows() {
+    let folder = folder("large-crowd");
+    let bench = Bench::open(&folder.file("d.redb"));
+    let notes: Vec<String> = (0..600).map(|n| format!("{n} {}", "x".repeat(4_000))).collect();
+    let calls = notes.iter().map(|note| Call::operation("crowd", &add(note)).unwrap());
+    let answers = futures_util::future::join_all(calls.map(|call| bench.writer.call(call))).await;
+    let mut seen: Vec<u64> =
+        answers.into_iter().map(|answer| heliograph_core::actor::decode(&answer.unwrap()).unwrap()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (1..=600).collect::<Vec<u64>>());
+    let bench = bench.restart();
+    let (count, mut kept) = bench.counter("crowd");
+    kept.sort_unstable();
+    let mut notes = notes;
+    notes.sort_unstable();
+    assert!((count, kept) == (600, notes), "{count} of 600 are counted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_failed_operation_leaves_nothing_and_fails_no_other() {
     let folder = folder("failed");
     let bench = Bench::open(&folder.file("d.redb"));
