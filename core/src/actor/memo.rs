@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use super::ActorId;
 use crate::Result;
 use crate::documents::kept::Kept;
 
@@ -18,11 +19,15 @@ const MAX_BYTES: usize = 8 << 20;
 pub struct Memo {
     answers: Mutex<Generations>,
     lists: Mutex<HashMap<&'static str, List>>,
+    shared: Mutex<HashMap<ActorId, Shared>>,
     documents: Kept,
 }
 
 /// What it depends on, and what it is.
 type List = (Vec<u8>, Arc<dyn Any + Send + Sync>);
+
+/// Of which revision, and what it is.
+type Shared = (u64, Arc<dyn Any + Send + Sync>);
 
 /// What was asked for since the last turn, and before. What is not asked for in a whole generation is forgotten.
 #[derive(Debug, Default)]
@@ -61,6 +66,21 @@ impl Memo {
         let list = Arc::new(make()?);
         lists.insert(name, (key, list.clone()));
         Ok(list)
+    }
+
+    /// What questions to an actor find out about rows of this revision and leave for the next ones: empty at first. One value
+    /// per actor, that of the last revision that was asked for.
+    pub fn shared<T: Any + Send + Sync + Default>(&self, actor: &ActorId, revision: u64) -> Arc<T> {
+        let mut all = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, value)) = all.get(actor)
+            && *known == revision
+            && let Ok(value) = value.clone().downcast::<T>()
+        {
+            return value;
+        }
+        let value = Arc::new(T::default());
+        all.insert(actor.clone(), (revision, value.clone()));
+        value
     }
 
     /// The answer under a key.

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::{ActorId, Call, FIRST_OWN_TABLE, Memo, Operation, outbox, timers};
-use crate::kv::{Direction, Overlay, Pair, Range, Read, Room, StoreError, Table, Write};
+use crate::kv::{Direction, Overlay, Pair, Range, Read, Room, StoreError, Table, Visit, Write};
 use crate::settings::Settings;
 use crate::{Result, Timestamp};
 
@@ -313,6 +313,22 @@ impl Read for View<'_> {
             self.tables.missed(table, self.base)?;
         }
         Ok(found)
+    }
+
+    fn visit(&self, range: &Range, direction: Direction, page: usize, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let table = table_of(range);
+        if self.tables.are_empty(table) {
+            return Ok(());
+        }
+        let mut found = false;
+        self.base.visit(range, direction, page, &mut |key, value| {
+            found = true;
+            visit(key, value)
+        })?;
+        if !found {
+            self.tables.missed(table, self.base)?;
+        }
+        Ok(())
     }
 
     fn room(&self) -> Option<Room> {

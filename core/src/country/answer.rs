@@ -183,12 +183,9 @@ impl Query for Detect {
         let mut answers = Vec::with_capacity(self.subjects.len());
         let mut keeps = true;
         for subject in &self.subjects {
-            let Found { mut answer, named } = find(view, subject, &surroundings, self.explain)?;
+            let Found { answer, named } = find(view, subject, &surroundings, self.explain, self.brief)?;
             // Lists and attestations begin and end at any moment: such an answer depends on more than the key.
             keeps &= !named && !answer.listed;
-            if self.brief {
-                answer.networks.clear();
-            }
             answers.push(answer);
         }
         if let Some((memo, key)) = memo.zip(key).filter(|_| keeps) {
@@ -227,10 +224,10 @@ struct Found {
 
 /// Answers about one subject.
 pub fn detect(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain: bool) -> Result<Detection> {
-    Ok(find(view, subject, surroundings, explain)?.answer)
+    Ok(find(view, subject, surroundings, explain, false)?.answer)
 }
 
-fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain: bool) -> Result<Found> {
+fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain: bool, brief: bool) -> Result<Found> {
     let at = surroundings.at;
     let mut judged = Vec::with_capacity(subject.roles.len());
     for role in &subject.roles {
@@ -244,7 +241,7 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
     let measurements = distinct(&judged);
     let entries: Vec<ListEntry> = lists.iter().map(|(entry, _)| *entry).collect();
     let answer = national::answer(&verdict, measurements, newest, &entries, at);
-    let networks = networks(&essential);
+    let networks = if brief { Vec::new() } else { networks(view, &essential)? };
     let techniques = national::techniques(blocked_networks(&essential).map(|network| &network.verdict.techniques));
     let documented = starter::known_blocks::find(view.actor().name.as_str(), &subject.name)
         .and_then(|block| Technique::from_dotted(block.technique?));
@@ -356,20 +353,24 @@ fn distinct(judged: &[(bool, Judged)]) -> u32 {
 }
 
 /// Each network once: of several roles the one that says most, of equals the first.
-fn networks(essential: &[&Judged]) -> Vec<NetworkAnswer> {
+fn networks(view: &View<'_>, essential: &[&Judged]) -> Result<Vec<NetworkAnswer>> {
     let rank = |network: &Network| {
         let status = network.verdict.status;
         (status == Status::Blocked, status == Status::Accessible, network.verdict.votes)
     };
-    let mut networks: Vec<&Network> = essential.iter().flat_map(|judged| &judged.networks).collect();
-    networks.retain(|network| network.asn != 0);
+    let mut networks: Vec<(&Network, f64)> = Vec::new();
+    for judged in essential.iter().filter(|judged| !judged.networks.is_empty()) {
+        let down_rate = evidence::down_rate(view, &judged.key)?;
+        networks.extend(judged.networks.iter().map(|network| (network, down_rate)));
+    }
+    networks.retain(|(network, _)| network.asn != 0);
     // A stable sort: of equals the first stays.
-    order::sort_by_key(&mut networks, |network| (network.asn, std::cmp::Reverse(rank(network))));
-    networks.dedup_by_key(|network| network.asn);
-    networks.into_iter().map(network_answer).collect()
+    order::sort_by_key(&mut networks, |(network, _)| (network.asn, std::cmp::Reverse(rank(network))));
+    networks.dedup_by_key(|(network, _)| network.asn);
+    Ok(networks.into_iter().map(|(network, down_rate)| network_answer(network, down_rate)).collect())
 }
 
-fn network_answer(network: &Network) -> NetworkAnswer {
+fn network_answer(network: &Network, down_rate: f64) -> NetworkAnswer {
     let verdict = &network.verdict;
     let blocked = verdict.status == Status::Blocked;
     let technique =
@@ -377,10 +378,10 @@ fn network_answer(network: &Network) -> NetworkAnswer {
     let rate = if verdict.votes == 0 { 0.0 } else { f64::from(verdict.blocked_votes) / f64::from(verdict.votes) };
     NetworkAnswer {
         asn: network.asn,
-        name: network.name.clone(),
+        name: network.name.as_deref().map(str::to_owned),
         state: verdict.status.into(),
         block_rate: round(rate),
-        posterior: verdict.posterior,
+        posterior: verdict.posterior(down_rate, network.control_failures),
         method: technique.map(|technique| technique.method().to_owned()),
         technique: technique.map(|technique| technique.as_str().to_owned()),
         measurements: network.measurements,

@@ -1,7 +1,8 @@
 //! From stored entries to verdicts: everything is computed when it is asked, for any time in the past.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Source;
 use super::distinct::Distinct;
@@ -47,7 +48,7 @@ pub struct Network {
     pub asn: u32,
     /// The country as seen from outside, by sources that name no network (ruling intelligence 32).
     pub remote: bool,
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
     pub addresses: Option<u64>,
     /// The votes of the window, oldest first.
     pub votes: Vec<HourVote>,
@@ -58,6 +59,8 @@ pub struct Network {
     pub counted: u32,
     /// Newest of them, hours since the epoch.
     pub last_hour: i64,
+    /// Share of control sites that fail on it; `None` when too few were measured.
+    pub control_failures: Option<f64>,
 }
 
 /// A series judged at a time.
@@ -87,15 +90,17 @@ pub struct Judged {
 }
 
 /// Name and addresses of a network.
-type Named = (Option<String>, Option<u64>);
+type Named = (Option<Arc<str>>, Option<u64>);
+
+/// Networks that were looked up, by number: many targets meet the same ones.
+type Networks = Mutex<BTreeMap<u32, Named>>;
 
 /// What all series of one question share.
 pub struct Surroundings {
     pub at: Timestamp,
     /// Share of failing control sites by network (ruling intelligence 22).
     control: BTreeMap<u32, f64>,
-    /// Rows of networks that were read: the roles of a service meet the same ones.
-    networks: RefCell<BTreeMap<u32, Named>>,
+    networks: Arc<Networks>,
     pub(super) listed: Present,
     pub(super) attested: Present,
     rolled: Present,
@@ -196,7 +201,7 @@ impl Surroundings {
         Surroundings {
             at,
             control,
-            networks: RefCell::default(),
+            networks: Arc::default(),
             listed: Present::default(),
             attested: Present::default(),
             rolled: Present::default(),
@@ -233,11 +238,13 @@ impl Surroundings {
         let Some(memo) = view.memo() else { return Surroundings::at(view, at) };
         // Measurements are told apart by the hour; a full hour stands between two.
         let whole = at.0.rem_euclid(HOUR) == 0;
-        let key = encode(&("surroundings", &view.actor().name, view.revision()?, at.hour(), whole))?;
+        let revision = view.revision()?;
+        let networks = memo.shared(view.actor(), revision);
+        let key = encode(&("surroundings", &view.actor().name, revision, at.hour(), whole))?;
         if let Some(control) = memo.get(&key) {
-            return Ok(Surroundings::new(at, decode(&control)?));
+            return Ok(Surroundings { networks, ..Surroundings::new(at, decode(&control)?) });
         }
-        let surroundings = Surroundings::at(view, at)?;
+        let surroundings = Surroundings { networks, ..Surroundings::at(view, at)? };
         memo.put(key, encode(&surroundings.control)?.into_boxed_slice().into());
         Ok(surroundings)
     }
@@ -255,12 +262,14 @@ impl Surroundings {
 
     /// Name and addresses of a network.
     fn network(&self, view: &impl Read, asn: u32) -> Result<Named> {
-        if let Some(known) = self.networks.borrow().get(&asn) {
+        let networks = || self.networks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = networks().get(&asn) {
             return Ok(known.clone());
         }
         let NetworkRow { name, addresses, .. } = NETWORKS.get(view, &(asn,))?.unwrap_or_default();
-        self.networks.borrow_mut().insert(asn, (name.clone(), addresses));
-        Ok((name, addresses))
+        let named: Named = (name.map(Arc::from), addresses);
+        networks().insert(asn, named.clone());
+        Ok(named)
     }
 }
 
@@ -356,6 +365,11 @@ pub fn judge(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<
     }
 }
 
+/// The rate at which a target fails where nobody blocks it.
+pub fn down_rate(view: &impl Read, key: &str) -> Result<f64> {
+    Ok(PRIORS.get(view, &(key.to_owned(),))?.map_or(DEFAULT_DOWN_RATE, |prior| prior.rate))
+}
+
 /// A withheld network is no network: it counts as evidence of the country's data, never as a vote of one.
 fn members<'n>(networks: &'n [Network]) -> Vec<Member<'n>> {
     let networks = networks.iter().filter(|network| network.asn != 0 || network.remote);
@@ -384,10 +398,6 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
     let mut all = read_of(view, key, from.plus(-DAY), at, &surroundings.rolled)?;
     let instrument = instrument::mask(&mut all);
     let peers = peers(view, key, &all, at)?;
-    let down_rate = match PRIORS.get(view, &(key.to_owned(),))? {
-        Some(prior) => prior.rate,
-        None => DEFAULT_DOWN_RATE,
-    };
     let newest = newest(view, key, at, &all)?;
     let aged = all.iter().map(|seen| seen.session.hour).filter(|hour| hour * HOUR < from.0).max();
     all.retain(|seen| seen.session.hour * HOUR >= from.0);
@@ -402,12 +412,8 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
         let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
         let (name, addresses) = surroundings.network(view, asn)?;
         let votes = window::recent_votes(sessions, &peers, at, ageing);
-        let context = Context {
-            ageing,
-            down_rate,
-            control_failures: surroundings.control_failures(asn),
-            calibration: Calibration::cold_start(),
-        };
+        let control_failures = surroundings.control_failures(asn);
+        let context = Context { ageing, control_failures, calibration: Calibration::cold_start() };
         networks.push(Network {
             asn,
             remote: *remote,
@@ -418,6 +424,7 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
             measurements: count(sessions.len()),
             counted: of_network.get(&asn).copied().unwrap_or(0),
             last_hour: sessions.iter().map(|session| session.hour).max().unwrap_or(0),
+            control_failures,
         });
     }
     Ok(Judged {
@@ -501,7 +508,6 @@ pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surround
     let peers = peers(view, key, &all, at)?;
     let context = |asn: u32| Context {
         ageing,
-        down_rate: DEFAULT_DOWN_RATE,
         control_failures: surroundings.control_failures(asn),
         calibration: Calibration::cold_start(),
     };

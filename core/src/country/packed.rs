@@ -343,27 +343,24 @@ pub fn visit_days(
     };
     let name = || target.to_owned();
     let mut rest = table.between(&(name(), first / BLOCK_DAYS), &(name(), last / BLOCK_DAYS + 1));
-    'pages: loop {
-        let page = view.scan(&rest, Direction::Ascending, PAGE)?;
-        for (key, value) in &page {
+    loop {
+        let mut in_days = None;
+        view.visit(&rest, Direction::Ascending, PAGE, &mut |key, value| {
             let (block, source, ..) = tail(key)?;
-            if !stored(value, block)?.rest.is_empty() {
-                each(value, (block, source))?;
-                continue;
+            if stored(value, block)?.rest.is_empty() {
+                in_days = Some((block, source));
+                return Ok(false);
             }
-            // Kept in days: only those that are asked for are read.
-            let start = block.saturating_mul(BLOCK_DAYS);
-            let number = |day: u32| FIRST + day.saturating_sub(start).min(BLOCK_DAYS) as u8;
-            let (from, end) = (number(first), number(last.saturating_add(1)));
-            let days = table.between(&(name(), block, source, from), &(name(), block, source, end));
-            for_each(view, days, Direction::Ascending, |_, value| each(value, (block, source)).map(|()| true))?;
-            rest.start = table.prefix(&(name(), block, source)).end.unwrap_or_default();
-            continue 'pages;
-        }
-        match page.last() {
-            Some((key, _)) if page.len() == PAGE => rest = rest.beyond(key, Direction::Ascending),
-            _ => return Ok(()),
-        }
+            each(value, (block, source)).map(|()| true)
+        })?;
+        let Some((block, source)) = in_days else { return Ok(()) };
+        // Kept in days: only those that are asked for are read.
+        let start = block.saturating_mul(BLOCK_DAYS);
+        let number = |day: u32| FIRST + day.saturating_sub(start).min(BLOCK_DAYS) as u8;
+        let (from, end) = (number(first), number(last.saturating_add(1)));
+        let days = table.between(&(name(), block, source, from), &(name(), block, source, end));
+        for_each(view, days, Direction::Ascending, |_, value| each(value, (block, source)).map(|()| true))?;
+        rest.start = table.prefix(&(name(), block, source)).end.unwrap_or_default();
     }
 }
 

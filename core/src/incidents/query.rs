@@ -167,6 +167,12 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// Whether nothing is asked for but a country and times of beginning.
+    pub(super) fn is_plain(&self) -> bool {
+        let rest = Filter { country: None, until: None, begun_since: None, ..self.clone() };
+        rest == Filter::default()
+    }
+
     /// Whether it lets an incident through, but for the words: topics and subject.
     pub(super) fn admits(&self, brief: &Brief) -> bool {
         self.status.as_ref().is_none_or(|wanted| wanted.contains(&brief.status))

@@ -3,7 +3,6 @@
 //! Making one anew takes about 12 microseconds, most of it for small strings; a page has up to 200, and a delta more.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +52,7 @@ struct Head {
 struct Stored<'a> {
     by: &'a str,
     licence: &'a str,
-    json: &'a str,
+    json: &'a [u8],
 }
 
 fn manner(settings: &Settings) -> String {
@@ -126,19 +125,20 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
 /// Many incidents as a list has them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Joined {
-    /// Their JSON with commas between.
-    pub json: String,
+    /// Their JSON with commas between; nobody checks the letters of what was a text when it was stored.
+    #[serde(with = "crate::kv::bytes")]
+    pub json: Vec<u8>,
     pub count: usize,
     /// The different ones.
     pub licences: BTreeSet<String>,
 }
 
 impl Joined {
-    fn add(&mut self, json: &str, licence: &str) {
+    fn add(&mut self, json: &[u8], licence: &str) {
         if self.count > 0 {
-            self.json.push(',');
+            self.json.push(b',');
         }
-        self.json.push_str(json);
+        self.json.extend_from_slice(json);
         self.count += 1;
         if !self.licences.contains(licence) {
             self.licences.insert(licence.to_owned());
@@ -164,7 +164,7 @@ pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) 
             None => {
                 let Some(incident) = INCIDENTS.get(view, &key)? else { continue };
                 let Head { json, licence, .. } = Written::new(&incident, view.settings)?.head;
-                joined.add(&json, &licence);
+                joined.add(json.as_bytes(), &licence);
             }
         }
     }
@@ -175,7 +175,7 @@ pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) 
 pub(super) fn fill<const PARTS: usize>(
     page: &impl Serialize,
     list: &str,
-    items: impl IntoIterator<Item = [impl AsRef<str>; PARTS]>,
+    items: impl IntoIterator<Item = [impl AsRef<[u8]>; PARTS]>,
 ) -> Result<Vec<u8>> {
     let page = serde_json::to_vec(page).map_err(Error::internal)?;
     let place = format!("\"{list}\":[");
@@ -189,7 +189,7 @@ pub(super) fn fill<const PARTS: usize>(
             body.push(b',');
         }
         for part in parts {
-            body.write_all(part.as_ref().as_bytes()).map_err(Error::internal)?;
+            body.extend_from_slice(part.as_ref());
         }
     }
     body.extend_from_slice(after);

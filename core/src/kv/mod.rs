@@ -103,12 +103,33 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
+/// Takes key and value of a pair; whether it wants the next one.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, StoreError> + 'a;
+
 /// A consistent view of one key space.
 pub trait Read {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// At most `limit` pairs of the range, in the order of `direction`. An empty or inverted range yields nothing.
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError>;
+
+    /// Visits the pairs of a range in the order of `direction`, until `visit` answers `false`. Where rows must be copied to be
+    /// looked at, `page` of them are at a time; where they need not, nothing is.
+    fn visit(&self, range: &Range, direction: Direction, page: usize, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        let mut rest = range.clone();
+        loop {
+            let rows = self.scan(&rest, direction, page)?;
+            for (key, value) in &rows {
+                if !visit(key, value)? {
+                    return Ok(());
+                }
+            }
+            match rows.last() {
+                Some((key, _)) if rows.len() == page => rest = rest.beyond(key, direction),
+                _ => return Ok(()),
+            }
+        }
+    }
 
     /// How much room the rows have where they are kept; `None` where nothing tells.
     fn room(&self) -> Option<Room> {
@@ -148,33 +169,24 @@ impl<R: Read + ?Sized> Read for &R {
         (**self).scan(range, direction, limit)
     }
 
+    fn visit(&self, range: &Range, direction: Direction, page: usize, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        (**self).visit(range, direction, page, visit)
+    }
+
     fn room(&self) -> Option<Room> {
         (**self).room()
     }
 }
 
-/// Rows that a paging helper fetches at a time.
+/// Rows that are fetched at a time where nothing speaks for another number.
 const PAGE: usize = 256;
 
-/// Visits every pair of a range in pages, until `visit` answers `false`.
+/// Visits every pair of a range, until `visit` answers `false`.
 pub fn for_each(
     view: &(impl Read + ?Sized),
     range: Range,
     direction: Direction,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<bool, StoreError>,
 ) -> Result<(), StoreError> {
-    let mut rest = range;
-    loop {
-        let page = view.scan(&rest, direction, PAGE)?;
-        let full = page.len() == PAGE;
-        for (key, value) in &page {
-            if !visit(key, value)? {
-                return Ok(());
-            }
-        }
-        match page.last() {
-            Some((key, _)) if full => rest = rest.beyond(key, direction),
-            _ => return Ok(()),
-        }
-    }
+    view.visit(&range, direction, PAGE, &mut visit)
 }

@@ -125,15 +125,16 @@ async fn count(cx: &Cx, filter: Filter) -> Result<u64> {
 
 /// Incidents that began within the last year.
 async fn begun(cx: &Cx, country: Option<&str>, subject: Option<&str>) -> Result<u64> {
-    let by = |until: Timestamp| Filter {
+    let now = cx.now();
+    let filter = Filter {
         country: country.map(str::to_owned),
         subject: subject.map(str::to_owned),
-        until: Some(until),
+        // One that began a year ago to the moment is older than that.
+        begun_since: Some(now.plus(1 - YEAR)),
+        until: Some(now),
         ..Filter::default()
     };
-    let now = cx.now();
-    let all = count(cx, by(now)).await?;
-    Ok(all.saturating_sub(count(cx, by(now.plus(-YEAR))).await?))
+    count(cx, filter).await
 }
 
 /// The name under which incidents know a subject (ruling intelligence 30).

@@ -42,8 +42,8 @@ pub struct NetworkVerdict {
     pub confidence: f64,
     /// 0-1, grows with the votes (ruling intelligence 26).
     pub evidence_strength: f64,
-    /// Posterior of the blocked share of votes. Its interval is computed where it is shown: it costs more than all else.
-    pub posterior: Beta,
+    /// Weighted blocked and clear votes ([`NetworkVerdict::posterior`]).
+    pub weights: (f64, f64),
     pub votes: u32,
     pub blocked_votes: u32,
     pub blocked_hours: u32,
@@ -62,8 +62,6 @@ pub struct NetworkVerdict {
 #[derive(Debug, Clone, Copy)]
 pub struct Context {
     pub ageing: Ageing,
-    /// Rate at which the target fails where it is not blocked ([`down_rate`]).
-    pub down_rate: f64,
     /// Share of control sites that fail on this network; `None` when none was measured.
     pub control_failures: Option<f64>,
     pub calibration: Calibration,
@@ -83,9 +81,7 @@ pub fn verdict(votes: &[HourVote], now: Timestamp, context: &Context) -> Network
         _ => Status::Unknown,
     };
     let p_blocked = probability(votes, status, &context.calibration);
-    let prior = Beta::prior(context.down_rate.max(context.control_failures.unwrap_or(0.0)), PRIOR_STRENGTH);
-    let (weight_blocked, weight_clear) = weighted(votes, now, context.ageing);
-    let posterior = prior.after(weight_blocked, weight_clear);
+    let weights = weighted(votes, now, context.ageing);
     let mut techniques = BTreeMap::new();
     for (technique, count) in blocked.iter().flat_map(|vote| &vote.techniques) {
         *techniques.entry(*technique).or_default() += count;
@@ -95,8 +91,8 @@ pub fn verdict(votes: &[HourVote], now: Timestamp, context: &Context) -> Network
         intermittent: status == Status::Blocked && is_intermittent(votes, &hours),
         p_blocked,
         confidence: confidence(status, p_blocked),
-        evidence_strength: evidence_strength(weight_blocked + weight_clear),
-        posterior,
+        evidence_strength: evidence_strength(weights.0 + weights.1),
+        weights,
         votes: count(votes.len()),
         blocked_votes: count(blocked.len()),
         blocked_hours: count(hours.len()),
@@ -105,6 +101,16 @@ pub fn verdict(votes: &[HourVote], now: Timestamp, context: &Context) -> Network
         last_blocked: hours.last().copied(),
         last_vote: votes.last().map(|vote| vote.hour),
         techniques,
+    }
+}
+
+impl NetworkVerdict {
+    /// Posterior of the blocked share of votes, given the rate at which the target fails where it is not blocked
+    /// ([`down_rate`]) and the share of control sites that fail on this network. Computed where it is shown: most answers
+    /// do not, and what it rests on must be looked up.
+    pub fn posterior(&self, down_rate: f64, control_failures: Option<f64>) -> Beta {
+        let (blocked, clear) = self.weights;
+        Beta::prior(down_rate.max(control_failures.unwrap_or(0.0)), PRIOR_STRENGTH).after(blocked, clear)
     }
 }
 

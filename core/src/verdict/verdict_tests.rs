@@ -20,7 +20,7 @@ fn now() -> Timestamp {
 
 fn context() -> Context {
     let calibration = Calibration::cold_start();
-    Context { ageing: Ageing::of(false), down_rate: 0.03, control_failures: None, calibration }
+    Context { ageing: Ageing::of(false), control_failures: None, calibration }
 }
 
 fn vote(hours_ago: i64, blocked: bool) -> HourVote {

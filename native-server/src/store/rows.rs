@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 use heliograph_core::actor::{ActorId, Kind};
-use heliograph_core::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, Room, StoreError};
+use heliograph_core::kv::{Batch, Change, Direction, KeyPart, Pair, Range, Read, Room, StoreError, Visit};
 use redb::{CursorError, ReadableTable, StorageError};
 
 /// The bytes before every key of an actor: a byte for its kind, and its name in the key codec of the core, whose end mark
@@ -77,15 +77,7 @@ impl<'a, T: ReadableTable<&'static [u8], &'static [u8]>> Rows<'a, T> {
         full.extend_from_slice(key);
         full
     }
-
-    fn pair(&self, row: redb::Result<Row<'_>, StorageError>) -> Result<Pair, StoreError> {
-        let (key, value) = row.map_err(fault)?;
-        let own = key.value().get(self.prefix.len()..).unwrap_or_default().to_vec();
-        Ok((own, value.value().to_vec()))
-    }
 }
-
-type Row<'a> = (redb::AccessGuard<'a, &'static [u8]>, redb::AccessGuard<'a, &'static [u8]>);
 
 impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
@@ -94,9 +86,27 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
     }
 
     fn scan(&self, range: &Range, direction: Direction, limit: usize) -> Result<Vec<Pair>, StoreError> {
+        let mut found = Vec::new();
+        if limit > 0 {
+            self.visit(range, direction, limit, &mut |key, value| {
+                found.push((key.to_vec(), value.to_vec()));
+                Ok(found.len() < limit)
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Nothing is copied: what is visited lies in the page cache.
+    fn visit(
+        &self,
+        range: &Range,
+        direction: Direction,
+        _page: usize,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
         // redb panics on an inverted range.
-        if range.is_empty() || limit == 0 {
-            return Ok(Vec::new());
+        if range.is_empty() {
+            return Ok(());
         }
         let start = self.full(&range.start);
         let end = match &range.end {
@@ -105,11 +115,17 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Read for Rows<'_, T> {
         };
         let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Included(&start), upper);
-        let rows = self.table.range::<&[u8]>(bounds).map_err(fault)?;
-        match direction {
-            Direction::Ascending => rows.take(limit).map(|row| self.pair(row)).collect(),
-            Direction::Descending => rows.rev().take(limit).map(|row| self.pair(row)).collect(),
+        let mut rows = self.table.range::<&[u8]>(bounds).map_err(fault)?;
+        while let Some(row) = match direction {
+            Direction::Ascending => rows.next(),
+            Direction::Descending => rows.next_back(),
+        } {
+            let (key, value) = row.map_err(fault)?;
+            if !visit(key.value().get(self.prefix.len()..).unwrap_or_default(), value.value())? {
+                break;
+            }
         }
+        Ok(())
     }
 
     fn room(&self) -> Option<Room> {

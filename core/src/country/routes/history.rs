@@ -176,17 +176,18 @@ struct Timeline {
 
 impl Timeline {
     fn new(told: &[(String, Days)], first: u32) -> Timeline {
-        let mut days: BTreeMap<u32, Row> = BTreeMap::new();
+        let mut rows: Vec<Row> = Vec::new();
         let (mut entries, mut ever_blocked) = (0, 0);
         for (place, (_, known)) in (0_u16..).zip(told) {
-            let mut blocked = false;
+            // Both are in the order of their days.
+            let (mut blocked, mut at) = (false, 0);
             for day in known.iter().filter(|day| day.day >= first) {
-                let row = days.entry(day.day).or_insert_with(|| Row {
-                    day: day.day,
-                    measurements: 0,
-                    blocked: 0,
-                    countries: Vec::with_capacity(told.len()),
-                });
+                at += rows.iter().skip(at).take_while(|row| row.day < day.day).count();
+                if rows.get(at).is_none_or(|row| row.day != day.day) {
+                    let countries = Vec::with_capacity(told.len());
+                    rows.insert(at, Row { day: day.day, measurements: 0, blocked: 0, countries });
+                }
+                let Some(row) = rows.get_mut(at) else { continue };
                 row.measurements = row.measurements.saturating_add(day.measurements);
                 row.blocked = row.blocked.saturating_add(day.blocked);
                 blocked |= day.status == State::Blocked;
@@ -196,7 +197,8 @@ impl Timeline {
             ever_blocked += usize::from(blocked);
         }
         let codes = told.iter().map(|(code, _)| code.clone()).collect();
-        Timeline { days: days.into_values().rev().collect(), entries, ever_blocked, codes }
+        rows.reverse();
+        Timeline { days: rows, entries, ever_blocked, codes }
     }
 }
 
@@ -231,13 +233,20 @@ impl Frame {
         let date = Timestamp(i64::from(row.day) * DAY).to_date_text();
         let code = |place: u16| codes.get(usize::from(place)).map_or("", String::as_str).as_bytes();
         if let Some(line_end) = &self.line_end {
+            let date = [date.as_bytes(), b","].concat();
             for (place, day) in &row.countries {
-                for cell in [date.as_bytes(), code(*place), day.status.as_str().as_bytes()] {
-                    out.extend(cell);
-                    out.push(b',');
+                out.extend(&date);
+                out.extend(code(*place));
+                match (day.status, day.blocked) {
+                    (State::Accessible, 0) => out.extend(b",accessible,0.0,"),
+                    (status, _) => {
+                        out.push(b',');
+                        out.extend(status.as_str().as_bytes());
+                        out.push(b',');
+                        rate(out, day);
+                        out.push(b',');
+                    }
                 }
-                rate(out, day);
-                out.push(b',');
                 number(out, day.measurements);
                 out.extend(line_end);
             }
@@ -249,11 +258,19 @@ impl Frame {
         for (n, (place, day)) in row.countries.iter().enumerate() {
             out.extend(if n == 0 { &b"\""[..] } else { b",\"" });
             out.extend(code(*place));
-            out.extend(b"\":{\"status\":\"");
-            out.extend(day.status.as_str().as_bytes());
-            out.extend(b"\",\"blockRate\":");
-            rate(out, day);
-            out.extend(b",\"measurements\":");
+            // Most are of this kind, and there are thousands.
+            match (day.status, day.blocked) {
+                (State::Accessible, 0) => {
+                    out.extend(br#"":{"status":"accessible","blockRate":0.0,"measurements":"#);
+                }
+                (status, _) => {
+                    out.extend(br#"":{"status":""#);
+                    out.extend(status.as_str().as_bytes());
+                    out.extend(br#"","blockRate":"#);
+                    rate(out, day);
+                    out.extend(br#","measurements":"#);
+                }
+            }
             number(out, day.measurements);
             out.push(b'}');
         }

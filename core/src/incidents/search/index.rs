@@ -1,6 +1,6 @@
 //! The search index: what a published document holds, and what queries read of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,9 @@ struct Columns {
     postings: Vec<(u32, f32)>,
     /// Places in the subspace, one entry after the other, each [`padded`].
     places: Vec<i8>,
+    /// The different countries, sorted, and which of them each entry is of.
+    countries: Vec<String>,
+    country: Vec<u16>,
 }
 
 /// How one entry answers a query.
@@ -139,8 +142,19 @@ impl Index {
             }
         }
         let places = self.entries.iter().flat_map(|entry| padded(&entry.place, 0)).collect();
-        self.columns = Columns { starts, postings, places };
+        let different: BTreeSet<&String> = self.entries.iter().map(|entry| &entry.country).collect();
+        let countries: Vec<String> = different.into_iter().cloned().collect();
+        let number = |entry: &Entry| countries.binary_search(&entry.country).ok().and_then(|at| u16::try_from(at).ok());
+        let country = self.entries.iter().map(|entry| number(entry).unwrap_or(u16::MAX)).collect();
+        self.columns = Columns { starts, postings, places, countries, country };
         self
+    }
+
+    /// Whether each entry is of one of these countries.
+    pub fn of_countries(&self, named: &[&str]) -> Vec<bool> {
+        let Columns { countries, country, .. } = &self.columns;
+        let wanted: Vec<bool> = countries.iter().map(|code| named.contains(&code.as_str())).collect();
+        country.iter().map(|at| wanted.get(usize::from(*at)) == Some(&true)).collect()
     }
 
     /// Learns the subspace and places every entry in it.

@@ -49,18 +49,15 @@ pub fn search(
     let entries = (0u32..).zip(&index.entries);
     let admitted: Vec<u32> = entries.filter(|(at, entry)| admit(*at as usize, entry)).map(|(at, _)| at).collect();
     let named = if methods.contains(&Method::Place) { claims::countries_named(query) } else { Vec::new() };
-    let found = |score: &dyn Fn(usize) -> f32| -> Order {
-        admitted.iter().map(|at| (*at, score(*at as usize))).filter(|(_, score)| *score > LEAST).collect()
-    };
-    let country = |at: usize| index.entries.get(at).map(|entry| entry.country.as_str());
     let mut orders: Vec<(Method, Order)> = Vec::with_capacity(methods.len());
     for method in methods {
         let mut order = match method {
-            Method::Bm25 => found(&|at| scores.get(at).map_or(0.0, |score| score.bm25)),
-            Method::Lsa => found(&|at| scores.get(at).map_or(0.0, |score| score.lsa)),
-            Method::Vectors if vectors.is_some() => found(&|at| near.get(at).copied().unwrap_or_default()),
+            Method::Bm25 => found(&admitted, |at| scores.get(at).map_or(0.0, |score| score.bm25)),
+            Method::Lsa => found(&admitted, |at| scores.get(at).map_or(0.0, |score| score.lsa)),
+            Method::Vectors if vectors.is_some() => found(&admitted, |at| near.get(at).copied().unwrap_or_default()),
             Method::Place if !named.is_empty() => {
-                found(&|at| f32::from(u8::from(named.iter().any(|name| country(at) == Some(*name)))))
+                let of = index.of_countries(&named);
+                found(&admitted, |at| f32::from(u8::from(of.get(at) == Some(&true))))
             }
             Method::Vectors | Method::Place => continue,
         };
@@ -72,8 +69,25 @@ pub fn search(
     fuse(&orders, index.entries.len(), k)
 }
 
-/// Entries that a method found with their scores, the best first.
-type Order = Vec<(u32, f32)>;
+/// Entries that a method found with their scores, the best first: [`packed`], so that their order is that of numbers.
+type Order = Vec<u64>;
+
+/// The place of an entry under its positive score: the higher the score, and of equal ones the lower the place, the lower is
+/// the number. Positive floats are in the order of their bits (IEEE 754).
+fn packed(at: u32, score: f32) -> u64 {
+    u64::from(!score.to_bits()) << 32 | u64::from(at)
+}
+
+fn unpacked(packed: u64) -> (usize, f32) {
+    let at = packed & u64::from(u32::MAX);
+    (at as usize, f32::from_bits(!((packed >> 32) as u32)))
+}
+
+/// Those that have a score.
+fn found(admitted: &[u32], score: impl Fn(usize) -> f32) -> Order {
+    let scored = admitted.iter().map(|at| (*at, score(*at as usize)));
+    scored.filter(|(_, score)| *score > LEAST).map(|(at, score)| packed(at, score)).collect()
+}
 
 /// Of the orders of several methods, of places below `places`, the best `k`.
 fn fuse(orders: &[(Method, Order)], places: usize, k: usize) -> Vec<Hit> {
@@ -83,19 +97,20 @@ fn fuse(orders: &[(Method, Order)], places: usize, k: usize) -> Vec<Hit> {
     let mut by_method: Vec<(Method, Vec<u16>)> = Vec::with_capacity(orders.len());
     for (method, order) in orders {
         let mut ranks = vec![0; places];
-        for ((at, _), rank) in order.iter().zip(1..=u16::MAX) {
+        for (entry, rank) in order.iter().zip(1..=u16::MAX) {
             // A country is not more or less named: all its incidents share the first rank.
             let rank = if *method == Method::Place { 1 } else { rank };
-            let at = *at as usize;
+            let (at, _) = unpacked(*entry);
             ranks.get_mut(at).into_iter().for_each(|own| *own = rank);
             scores.get_mut(at).into_iter().for_each(|own| *own += (DAMPING + 1.0) / (DAMPING + f32::from(rank)));
         }
         by_method.push((*method, ranks));
     }
-    let mut all: Order = (0..).zip(scores).filter(|(_, score)| *score > 0.0).collect();
+    let scored = (0..).zip(scores).filter(|(_, score)| *score > 0.0);
+    let mut all: Order = scored.map(|(at, score)| packed(at, score)).collect();
     best(&mut all, k);
-    let hit = |(at, score): (u32, f32)| {
-        let at = at as usize;
+    let hit = |entry: u64| {
+        let (at, score) = unpacked(entry);
         let rank = |ranks: &[u16]| ranks.get(at).copied().filter(|rank| *rank > 0).map(usize::from);
         let ranks = by_method.iter().filter_map(|(method, ranks)| Some((*method, rank(ranks)?))).collect();
         Hit { at, score: score / used, ranks }
@@ -106,10 +121,24 @@ fn fuse(orders: &[(Method, Order)], places: usize, k: usize) -> Vec<Hit> {
 /// The `most` of the highest scores in order; the rest is not sorted, which is most of the work of a query over a large
 /// corpus.
 fn best(all: &mut Order, most: usize) {
-    let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     if all.len() > most {
-        all.select_nth_unstable_by(most, order);
+        all.select_nth_unstable(most);
         all.truncate(most);
     }
-    all.sort_unstable_by(order);
+    all.sort_unstable();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_come_first_and_equal_ones_in_the_order_of_the_index() {
+        let scores = [0.0, 0.5, 1e-3, 0.5, 7.25, LEAST, f32::MAX, -1.0];
+        let all: Vec<u32> = (0..8).collect();
+        let mut order = found(&all, |at| scores[at]);
+        best(&mut order, 4);
+        let order: Vec<(usize, f32)> = order.into_iter().map(unpacked).collect();
+        assert_eq!(order, [(6, f32::MAX), (4, 7.25), (1, 0.5), (3, 0.5)]);
+    }
 }

@@ -62,12 +62,7 @@ fn verdicts(sessions: &[Session], now: &str) -> BTreeMap<u32, NetworkVerdict> {
         networks.entry(session.asn.unwrap()).or_default().push(*session);
     }
     let now = Timestamp::parse(now).unwrap();
-    let context = Context {
-        ageing: Ageing::of(true),
-        down_rate: 0.03,
-        control_failures: None,
-        calibration: Calibration::cold_start(),
-    };
+    let context = Context { ageing: Ageing::of(true), control_failures: None, calibration: Calibration::cold_start() };
     networks.into_iter().map(|(asn, s)| (asn, verdict(&votes(&s, &peers), now, &context))).collect()
 }
 
