@@ -254,6 +254,8 @@ settings! {
     peer_questions_per_minute: u32 = "60";
     /// Memory for database pages, in bytes.
     cache_bytes: u64 = "67108864";
+    /// Native: memory for answers that were computed lately and are kept until their rows change or the hour ends, in bytes.
+    answer_cache_bytes: u64 = "50331648";
     /// Write one line per request to standard error.
     access_log: bool = "false";
 }

@@ -180,6 +180,11 @@ impl TestRuntime {
         self.state().closed = closed;
     }
 
+    /// Answers kept by all actors.
+    pub fn memo(&self) -> &Memo {
+        &self.memo
+    }
+
     /// Every stored value of an actor, for tests that look for what must not be there.
     pub fn rows(&self, actor: &ActorId) -> Vec<(Vec<u8>, Vec<u8>)> {
         use crate::kv::{Direction, Range, Read};

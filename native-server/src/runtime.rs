@@ -49,7 +49,8 @@ impl Native {
         documents: Arc<Documents>,
         streams: Arc<Streams>,
     ) -> Self {
-        let (rotation, memo, writer) = (Rotation::default(), Arc::default(), Arc::new(writer));
+        let bytes = usize::try_from(environment.settings.answer_cache_bytes).unwrap_or(usize::MAX);
+        let (rotation, memo, writer) = (Rotation::default(), Arc::new(Memo::of_bytes(bytes)), Arc::new(writer));
         let rendering = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
         let places = Places::default();
         Native { store, writer, environment, documents, streams, rotation, memo, rendering, places }

@@ -11,12 +11,14 @@ use super::ActorId;
 use crate::Result;
 use crate::documents::kept::Kept;
 
-/// Most bytes of keys and answers that are kept.
+/// Most bytes of keys and answers that are kept, where nobody says how many.
 const MAX_BYTES: usize = 8 << 20;
 
 /// Answers by key, bounded. One per runtime; on the edge one per object.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Memo {
+    /// Most bytes of keys and answers that are kept.
+    most: usize,
     answers: Mutex<Generations>,
     lists: Mutex<HashMap<&'static str, List>>,
     shared: Mutex<HashMap<ActorId, Shared>>,
@@ -38,7 +40,24 @@ struct Generations {
     bytes: usize,
 }
 
+impl Default for Memo {
+    fn default() -> Self {
+        Memo::of_bytes(MAX_BYTES)
+    }
+}
+
 impl Memo {
+    /// One that keeps at most so many bytes of keys and answers.
+    pub fn of_bytes(most: usize) -> Self {
+        Memo {
+            most,
+            answers: Mutex::default(),
+            lists: Mutex::default(),
+            shared: Mutex::default(),
+            documents: Kept::default(),
+        }
+    }
+
     fn generations(&self) -> MutexGuard<'_, Generations> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -83,6 +102,13 @@ impl Memo {
         value
     }
 
+    /// How many answers are kept.
+    #[cfg(any(test, feature = "conformance"))]
+    pub fn answers(&self) -> usize {
+        let generations = self.generations();
+        generations.young.len() + generations.old.len()
+    }
+
     /// The answer under a key.
     pub fn get(&self, key: &[u8]) -> Option<Bytes> {
         let mut generations = self.generations();
@@ -90,23 +116,23 @@ impl Memo {
             return Some(answer.clone());
         }
         let (key, answer) = generations.old.remove_entry(key)?;
-        generations.add(key, answer.clone());
+        generations.add(key, answer.clone(), self.most);
         Some(answer)
     }
 
     /// Keeps an answer. It must be a function of the key alone. It is shared, not copied, so it should not have room to
     /// grow, which nothing counts.
     pub fn put(&self, key: Vec<u8>, answer: Bytes) {
-        if key.len() + answer.len() <= MAX_BYTES / 16 {
-            self.generations().add(key, answer);
+        if key.len() + answer.len() <= self.most / 16 {
+            self.generations().add(key, answer, self.most);
         }
     }
 }
 
 impl Generations {
-    fn add(&mut self, key: Vec<u8>, answer: Bytes) {
+    fn add(&mut self, key: Vec<u8>, answer: Bytes, most: usize) {
         let bytes = key.len() + answer.len();
-        if self.bytes + bytes > MAX_BYTES / 2 {
+        if self.bytes + bytes > most / 2 {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }
@@ -138,18 +164,19 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_and_what_is_asked_for_stays() {
-        let memo = Memo::default();
+        let most = 1 << 20;
+        let memo = Memo::of_bytes(most);
         memo.put(b"kept".to_vec(), vec![7; 1_000].into());
-        for n in 0..20_000_u32 {
+        for n in 0..2_000_u32 {
             memo.put(n.to_be_bytes().to_vec(), vec![0; 2_000].into());
             assert!(memo.get(b"kept").is_some(), "{n}");
         }
         let generations = memo.generations();
         let bytes = |all: &HashMap<Vec<u8>, Bytes>| all.iter().map(|(k, v)| k.len() + v.len()).sum::<usize>();
-        assert!(bytes(&generations.young) + bytes(&generations.old) <= MAX_BYTES);
+        assert!(bytes(&generations.young) + bytes(&generations.old) <= most);
         drop(generations);
         assert!(memo.get(&0_u32.to_be_bytes()).is_none());
-        memo.put(b"large".to_vec(), vec![0; MAX_BYTES].into());
+        memo.put(b"large".to_vec(), vec![0; most / 16].into());
         assert!(memo.get(b"large").is_none());
     }
 }

@@ -172,47 +172,59 @@ impl Query for Detect {
 
     fn run(self, view: &View<'_>) -> Result<Vec<Detection>> {
         let at = self.at.unwrap_or(view.now);
-        let memo = view.memo().filter(|_| !self.explain);
-        let key = memo.map(|_| self.memo_key(view, at)).transpose()?;
-        if let Some(known) = memo.zip(key.as_deref()).and_then(|(memo, key)| memo.get(key)) {
-            let mut known: Self::Reply = decode(&known)?;
-            dated(&mut known, NEVER, at);
-            return Ok(known);
-        }
-        let surroundings = Surroundings::kept(view, at)?;
+        let mut surroundings = None;
+        let mut look = |subject: &Subject| {
+            let known = match &mut surroundings {
+                Some(known) => known,
+                none => none.insert(Surroundings::kept(view, at)?),
+            };
+            find(view, subject, known, self.explain, self.brief)
+        };
+        let Some(memo) = view.memo().filter(|_| !self.explain) else {
+            return self.subjects.iter().map(|subject| Ok(look(subject)?.answer)).collect();
+        };
+        let mut key = self.memo_key(view, at)?;
+        let shared = key.len();
         let mut answers = Vec::with_capacity(self.subjects.len());
-        let mut keeps = true;
         for subject in &self.subjects {
-            let Found { answer, named } = find(view, subject, &surroundings, self.explain, self.brief)?;
-            // Lists and attestations begin and end at any moment: such an answer depends on more than the key.
-            keeps &= !named && !answer.listed;
+            key.truncate(shared);
+            key.extend(encode(subject)?);
+            let mut answer = match memo.get(&key) {
+                Some(known) => decode(&known)?,
+                None => {
+                    let Found { mut answer, named } = look(subject)?;
+                    dated(&mut answer, at, NEVER);
+                    // Lists and attestations begin and end at any moment: such an answer depends on more than the key.
+                    if !named && !answer.listed {
+                        memo.put(key.as_slice().into(), encode(&answer)?.into_boxed_slice().into());
+                    }
+                    answer
+                }
+            };
+            dated(&mut answer, NEVER, at);
             answers.push(answer);
-        }
-        if let Some((memo, key)) = memo.zip(key).filter(|_| keeps) {
-            // One without measurements names the time of the question.
-            dated(&mut answers, at, NEVER);
-            let kept = encode(&answers)?;
-            dated(&mut answers, NEVER, at);
-            memo.put(key, kept.into_boxed_slice().into());
         }
         Ok(answers)
     }
 }
 
-/// Stands in what is kept for the time of the question.
+/// Stands in what is kept for the time of the question, which an answer without measurements names.
 const NEVER: Timestamp = Timestamp(i64::MIN);
 
-/// Gives answers of one time another one.
-fn dated(answers: &mut [Detection], from: Timestamp, to: Timestamp) {
-    answers.iter_mut().filter(|one| one.last_checked == from).for_each(|one| one.last_checked = to);
+/// Gives an answer of one time another one.
+fn dated(answer: &mut Detection, from: Timestamp, to: Timestamp) {
+    if answer.last_checked == from {
+        answer.last_checked = to;
+    }
 }
 
 impl Detect {
-    /// All that answers from measurements depend on: the rows, the question, and the hour of its time. Votes, windows and
-    /// ages are counted in hours; a full hour stands between two.
+    /// All that an answer from measurements depends on beside its subject: the rows, the question, and the hour of its time.
+    /// Votes, windows and ages are counted in hours; a full hour stands between two. Kept for each subject, so that an answer
+    /// serves whoever asks about it next, alone or among others.
     fn memo_key(&self, view: &View<'_>, at: Timestamp) -> Result<Vec<u8>> {
         let whole = at.0.rem_euclid(HOUR) == 0;
-        encode(&(&view.actor().name, view.revision()?, &self.subjects, self.brief, at.hour(), whole))
+        encode(&(&view.actor().name, view.revision()?, self.brief, at.hour(), whole))
     }
 }
 

@@ -214,6 +214,30 @@ fn kept_answers_are_those_that_would_be_computed_and_end_with_the_next_fold() {
     assert_eq!(after, ask("example.org", at, true));
 }
 
+/// An answer is kept for whoever asks about its subject, and one that may not be kept does not take others with it.
+#[test]
+fn an_answer_given_among_others_is_kept_for_itself() {
+    let server = Server::start();
+    let sites = ["example.org", "example.net", "listed.example"];
+    let text: String = sites.iter().map(|site| rows("IT", 1, site, RECENT, 0..30, true)).collect();
+    server.import(ImportKind::OoniObservations, Options::default(), format!("{HEADER}{text}").as_bytes());
+    server.upload("blocklist?country=IT&list_kind=official&date=2025-12-30T10:20:00Z", b"domain\nlisted.example\n");
+    let ask = |targets: &[&str]| {
+        let body = json!({ "country": "IT", "targets": targets, "as_of": "2025-12-30T12:00:00Z" });
+        let (_, mut answer) = server.post("/hydra/v1/detect/batch", &body);
+        (answer["results"].take(), server.0.memo().answers())
+    };
+    let (none, shared) = ask(&["listed.example"]);
+    assert_eq!((none.as_array().map(Vec::len), &none[0]["listed"]), (Some(1), &true.into()), "{none}");
+    let (first, kept) = ask(&["listed.example", "example.org"]);
+    assert_eq!(kept, shared + 1, "the listed one is computed each time, the other is kept");
+    assert_eq!(first[1]["target"], "example.org", "{first}");
+    assert_eq!(ask(&["example.org"]), (json!([first[1]]), kept));
+    let (last, kept) = ask(&["example.org", "listed.example", "example.net"]);
+    assert_eq!(kept, shared + 2);
+    assert_eq!([&last[0], &last[1]], [&first[1], &first[0]]);
+}
+
 #[test]
 fn only_kinds_that_keep_answers_count_their_revisions() {
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.counts_revisions()).collect();
