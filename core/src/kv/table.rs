@@ -205,19 +205,6 @@ impl<K: Key, V: Row> Table<K, V> {
         Ok(self.scan(view, range, Direction::Descending, 1)?.pop())
     }
 
-    /// Visits the rows of `range` in ascending order with their stored bytes, for who needs a part of a large row.
-    pub fn visit_stored(
-        &self,
-        view: &(impl Read + ?Sized),
-        range: Range,
-        mut visit: impl FnMut(K, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        for_each(view, range, Direction::Ascending, |key, value| {
-            visit(self.decode_key(key)?, value)?;
-            Ok(true)
-        })
-    }
-
     /// Visits the rows of `range` in order, read in pages, until `visit` answers `false`.
     pub fn visit(
         &self,

@@ -155,12 +155,12 @@ mod tests {
     use crate::kv::{MemoryStore, Overlay, Store};
     use crate::settings::Settings;
     use crate::verdict::network::down_rate;
-    use crate::world::TargetSummary;
+    use crate::world::{Latest, TargetSummary};
 
-    /// A row as a country reports it, with this failure rate.
-    fn row(target: &str, rate: f64) -> TargetSummary {
-        TargetSummary {
-            target: target.to_owned(),
+    /// Of a country with this failure rate.
+    fn row(rate: f64) -> Latest {
+        Latest::from(&TargetSummary {
+            target: String::new(),
             state: State::Accessible,
             basis: "measured".to_owned(),
             confidence: 0.9,
@@ -177,7 +177,7 @@ mod tests {
             failure_rate: Some(rate),
             sources: Vec::new(),
             details: Vec::new(),
-        }
+        })
     }
 
     /// Issue, cost: a turn stays bounded however many targets changed in however many countries.
@@ -193,7 +193,7 @@ mod tests {
             CHANGED.put(&mut space, &(name.clone(),), &()).unwrap();
             for country in 0..COUNTRIES {
                 let code = format!("{country:03}");
-                TARGETS.put(&mut space, &(name.clone(), code), &row(name, f64::from(country) / 250.0)).unwrap();
+                TARGETS.put(&mut space, &(name.clone(), code), &row(f64::from(country) / 250.0)).unwrap();
             }
         }
         let batch = space.into_batch();

@@ -27,6 +27,7 @@ pub use given::{
 };
 pub use methodology::{Methodology, methodology};
 pub use outages::{Outage, SetOutage};
+use survey::Latest;
 pub use survey::{Glance, SurveyOf, Surveyed};
 pub use sweep::{ChangedAnswer, Forget, SourceEpoch, StartSweep, Sweep, SweepState, Swept, Task, Unlisted};
 
@@ -133,9 +134,6 @@ pub struct TargetSummary {
     /// Beside `networks`.
     pub details: Vec<NetworkDetail>,
 }
-impl Row for TargetSummary {
-    const VERSION: u8 = 4;
-}
 
 /// One of three words, as its number.
 mod basis {
@@ -227,7 +225,8 @@ pub struct CountrySummary {
 }
 impl Row for CountrySummary {}
 
-const TARGETS: Table<(String, String), TargetSummary> = Table::new(16);
+/// By (series, country).
+const TARGETS: Table<(String, String), Latest> = Table::new(16);
 const COUNTRIES: Table<(String,), CountrySummary> = Table::new(17);
 
 /// (domain, country) of lists that set a status.
@@ -268,13 +267,16 @@ impl Operation for Summarize {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        for (target, row) in self.targets.into_iter().map(TargetSummary::split) {
-            let key = (target, self.country.clone());
-            let before = TARGETS.get(turn, &key)?.and_then(|row| row.failure_rate);
-            if before != row.failure_rate {
+        for summary in self.targets {
+            let row = Latest::from(&summary);
+            let key = (summary.target, self.country.clone());
+            let before = TARGETS.get(turn, &key)?;
+            if before.as_ref().and_then(|before| before.failure_rate) != row.failure_rate {
                 exchange::prior_changed(turn, &key.0)?;
             }
-            TARGETS.put(turn, &key, &row)?;
+            if before.as_ref() != Some(&row) {
+                TARGETS.put(turn, &key, &row)?;
+            }
         }
         if let Some(summary) = self.summary {
             outlook::scores::note(turn, &summary)?;

@@ -1,4 +1,4 @@
-//! What pages about a site need of every country: read in one go, and of each summary only what they need.
+//! What pages about a site need of every country: kept in rows so short that all countries are read in one go.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,11 +8,49 @@ use crate::country::{Source, State};
 use crate::kv::{Direction, Row, StoreError};
 use crate::{Result, Timestamp};
 
+/// What the world keeps of the latest summary of a series in a country. The country itself keeps the whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Latest {
+    state: State,
+    #[serde(with = "crate::kv::moment")]
+    last_checked: Timestamp,
+    /// The share of failing measurements where the site is not blocked, if it is known.
+    #[serde(with = "crate::kv::fraction::option")]
+    pub failure_rate: Option<f64>,
+    sources: Vec<Source>,
+    blocking: Vec<u32>,
+}
+
+impl From<&TargetSummary> for Latest {
+    fn from(summary: &TargetSummary) -> Latest {
+        let blocks = summary.networks.iter().filter(|network| network.asn != 0 && network.state == State::Blocked);
+        Latest {
+            state: summary.state,
+            last_checked: summary.last_checked,
+            failure_rate: summary.failure_rate,
+            sources: summary.sources.iter().filter_map(|id| Source::by_id(id)).collect(),
+            blocking: blocks.map(|network| network.asn).collect(),
+        }
+    }
+}
+
+impl Row for Latest {
+    const VERSION: u8 = 5;
+
+    /// Until version 4 the world kept whole summaries.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Latest, StoreError> {
+        let whole = postcard::from_bytes::<TargetSummary>(bytes).ok().filter(|_| version == 4);
+        let unreadable = || StoreError::Corrupt(format!("a summary of version {version} cannot be read"));
+        Ok(Latest::from(&whole.ok_or_else(unreadable)?))
+    }
+}
+
 /// What the latest summary says of a series in a country.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Glance {
+    /// Its place among those asked for.
+    pub series: usize,
     pub country: String,
-    pub target: String,
     pub state: State,
     /// Networks that block.
     pub blocking: Vec<u32>,
@@ -43,101 +81,27 @@ impl Query for SurveyOf {
 
     fn run(self, view: &View<'_>) -> Result<Surveyed> {
         let mut surveyed = Surveyed::default();
-        for target in self.targets {
-            let listed = LISTED.scan(view, &LISTED.prefix(&(target.clone(),)), Direction::Ascending, 300)?;
+        for (series, target) in self.targets.into_iter().enumerate() {
+            let of_target = (target,);
+            let listed = LISTED.scan(view, &LISTED.prefix(&of_target), Direction::Ascending, 300)?;
             surveyed.listed.extend(listed.into_iter().map(|((_, country), ())| country));
-            let range = TARGETS.prefix(&(target.clone(),));
-            TARGETS.visit_stored(view, range, |(_, country), stored| {
-                surveyed.seen.push(glance(country, target.clone(), stored)?);
-                Ok(())
+            TARGETS.visit(view, TARGETS.prefix(&of_target), Direction::Ascending, |(_, country), row| {
+                let Latest { state, last_checked, sources, blocking, .. } = row;
+                surveyed.seen.push(Glance { series, country, state, blocking, last_checked, sources });
+                Ok(true)
             })?;
         }
         Ok(surveyed)
     }
 }
 
-/// The version of [`TargetSummary`] whose beginning [`Lean`] is.
-const LEAN_OF: u8 = 4;
-
-fn glance(country: String, target: String, stored: &[u8]) -> Result<Glance, StoreError> {
-    if let Some((&LEAN_OF, bytes)) = stored.split_first()
-        && TargetSummary::VERSION == LEAN_OF
-        && let Ok(lean) = postcard::from_bytes::<Lean<'_>>(bytes)
-    {
-        let networks = lean.networks.iter().map(|network| (network.asn, network.state));
-        let sources = lean.sources.iter().copied();
-        return Ok(Glance::new(country, target, lean.state, networks, lean.last_checked, sources));
-    }
-    let row: TargetSummary = crate::kv::decode_row(stored)?;
-    let networks = row.networks.iter().map(|network| (network.asn, network.state));
-    Ok(Glance::new(country, target, row.state, networks, row.last_checked, row.sources.iter().map(String::as_str)))
-}
-
-impl Glance {
-    fn new<'a>(
-        country: String,
-        target: String,
-        state: State,
-        networks: impl Iterator<Item = (u32, State)>,
-        last_checked: Timestamp,
-        sources: impl Iterator<Item = &'a str>,
-    ) -> Glance {
-        let blocking = networks.filter(|(asn, state)| *asn != 0 && *state == State::Blocked).map(|(asn, _)| asn);
-        let (blocking, sources) = (blocking.collect(), sources.filter_map(Source::by_id).collect());
-        Glance { country, target, state, blocking, last_checked, sources }
-    }
-}
-
-/// The beginning of a [`TargetSummary`], read where it is stored: its many small texts cost more than all else.
-#[derive(Deserialize)]
-struct Lean<'a> {
-    _target: &'a str,
-    state: State,
-    #[serde(borrow)]
-    _basis: Result<u64, &'a str>,
-    #[serde(with = "crate::kv::fraction")]
-    _confidence: f64,
-    _evidence: u32,
-    _counted: u32,
-    _of_week: u32,
-    #[serde(with = "crate::kv::float")]
-    _blocked_weight: f64,
-    _networks_blocked: u32,
-    _networks_tested: u32,
-    #[serde(borrow)]
-    _methods: Vec<&'a str>,
-    _technique: Option<&'a str>,
-    #[serde(borrow)]
-    networks: Vec<LeanNetwork<'a>>,
-    #[serde(with = "crate::kv::moment")]
-    last_checked: Timestamp,
-    #[serde(with = "crate::kv::fraction::option")]
-    _failure_rate: Option<f64>,
-    #[serde(borrow)]
-    sources: Vec<&'a str>,
-}
-
-#[derive(Deserialize)]
-struct LeanNetwork<'a> {
-    asn: u32,
-    _name: Option<&'a str>,
-    #[serde(with = "crate::kv::float")]
-    _block_rate: f64,
-    _measurements: u32,
-    _counted: u32,
-    _blocked: u32,
-    state: State,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kv::encode_row;
+    use crate::kv::{decode_row, encode_row};
     use crate::world::{NetworkDetail, NetworkSummary};
 
-    #[test]
-    fn a_glance_says_what_the_whole_summary_says() {
-        assert_eq!(TargetSummary::VERSION, LEAN_OF, "`Lean` follows the shape of the summary");
+    fn summary() -> TargetSummary {
         let network = |asn: u32, state| NetworkSummary {
             asn,
             name: Some("One".to_owned()),
@@ -148,8 +112,8 @@ mod tests {
             state,
         };
         let detail = NetworkDetail { technique: Some("tls.reset".to_owned()), last_checked: Timestamp(7) };
-        let summary = TargetSummary {
-            target: "a.example".to_owned(),
+        TargetSummary {
+            target: String::new(),
             state: State::Blocked,
             basis: "measured".to_owned(),
             confidence: 0.9,
@@ -166,18 +130,32 @@ mod tests {
             failure_rate: Some(0.1),
             sources: vec!["ooni".to_owned(), "known_list".to_owned()],
             details: vec![detail; 3],
-        };
-        let stored = encode_row(&summary).unwrap();
-        assert!(postcard::from_bytes::<Lean<'_>>(&stored[1..]).is_ok());
-        let expected = Glance {
-            country: "NO".to_owned(),
-            target: "a.example".to_owned(),
+        }
+    }
+
+    fn latest() -> Latest {
+        Latest {
             state: State::Blocked,
-            blocking: vec![7],
             last_checked: Timestamp(-5),
+            failure_rate: Some(0.1),
             sources: vec![Source::Ooni],
-        };
-        assert_eq!(glance("NO".to_owned(), "a.example".to_owned(), &stored).unwrap(), expected);
-        assert!(glance("NO".to_owned(), "a.example".to_owned(), &stored[..9]).is_err());
+            blocking: vec![7],
+        }
+    }
+
+    #[test]
+    fn a_short_row_has_what_the_summary_says_without_withheld_networks_and_lists() {
+        assert_eq!(Latest::from(&summary()), latest());
+        let stored = encode_row(&latest()).unwrap();
+        assert!(stored.len() <= 16, "{} bytes", stored.len());
+        assert_eq!(decode_row::<Latest>(&stored).unwrap(), latest());
+    }
+
+    #[test]
+    fn a_whole_summary_of_an_earlier_program_is_read_as_a_short_row() {
+        let whole = |version: u8| [vec![version], postcard::to_allocvec(&summary()).unwrap()].concat();
+        assert_eq!(decode_row::<Latest>(&whole(4)).unwrap(), latest());
+        assert!(decode_row::<Latest>(&whole(3)).is_err());
+        assert!(decode_row::<Latest>(&whole(4)[..9]).is_err());
     }
 }

@@ -284,20 +284,47 @@ pub struct ServiceBody {
 
 /// What the world knows of a subject.
 pub struct Known {
-    /// Countries that have measured it, and those with a list or a starter fact that names it.
-    pub codes: BTreeSet<String>,
-    /// Those of them with a list or a fact.
-    pub listed: BTreeSet<String>,
-    pub seen: Vec<Glance>,
+    /// Countries with a list or a starter fact that names it.
+    listed: BTreeSet<String>,
+    /// In the order of countries, then of roles.
+    seen: Vec<Glance>,
+}
+
+/// What it knows of it in a country.
+pub struct KnownIn<'a> {
+    pub code: &'a str,
+    /// Whether a list or a fact names it there.
+    pub listed: bool,
+    /// In the order of roles.
+    pub seen: &'a [Glance],
+}
+
+impl Known {
+    /// Countries that have measured it, and those with a list or a fact, in the order of their codes.
+    pub fn countries(&self) -> Vec<KnownIn<'_>> {
+        let mut found = Vec::with_capacity(self.seen.len() + self.listed.len());
+        let mut listed = self.listed.iter().map(String::as_str).peekable();
+        for seen in self.seen.chunk_by(|a, b| a.country == b.country) {
+            let code = seen.first().map_or("", |glance| glance.country.as_str());
+            while let Some(code) = listed.next_if(|listed| *listed < code) {
+                found.push(KnownIn { code, listed: true, seen: &[] });
+            }
+            let listed = listed.next_if_eq(&code).is_some();
+            found.push(KnownIn { code, listed, seen });
+        }
+        found.extend(listed.map(|code| KnownIn { code, listed: true, seen: &[] }));
+        found
+    }
 }
 
 pub async fn known_of(cx: &Cx, subject: &Subject) -> Result<Known> {
     let targets: Vec<String> = subject.roles.iter().map(|role| role.key.clone()).collect();
-    let Surveyed { listed, seen } = runtime::query(&*cx.rt, world::actor().name, &SurveyOf { targets }).await?;
+    let Surveyed { listed, mut seen } = runtime::query(&*cx.rt, world::actor().name, &SurveyOf { targets }).await?;
+    if subject.roles.len() > 1 {
+        order::sort_by(&mut seen, |a, b| a.country.cmp(&b.country));
+    }
     let documented = crate::starter::known_blocks::countries(&subject.name).map(str::to_owned);
-    let listed: BTreeSet<String> = order::gather(listed.into_iter().chain(documented));
-    let codes = order::gather(seen.iter().map(|glance| glance.country.clone()).chain(listed.iter().cloned()));
-    Ok(Known { codes, listed, seen })
+    Ok(Known { listed: order::gather(listed.into_iter().chain(documented)), seen })
 }
 
 /// Asks several countries about one subject, `briefly` without networks.
@@ -349,7 +376,8 @@ async fn service_page(cx: &Cx) -> Result<Response> {
         return Err(not_found());
     }
     let at = cx.time("as_of")?;
-    let codes = known_of(cx, &subject).await?.codes;
+    let known = known_of(cx, &subject).await?;
+    let codes: Vec<String> = known.countries().iter().map(|known| known.code.to_owned()).collect();
     let answers = ask_all(cx, &subject, codes, at, true).await?;
     let now = tabular::generated(cx, at).to_string();
     let counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));

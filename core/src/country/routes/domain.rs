@@ -1,11 +1,11 @@
 //! `/data/domain/{domain}` (spec intelligence 3.8), and what is known of a site without asking every country.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::accessibility::{Known, ask_all, known_of};
+use super::accessibility::{KnownIn, ask_all, known_of};
 use super::detect::{Question, StatusCounts, license};
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Detection, Explanation, NetworkAnswer, Source, State, Subject, sentence};
@@ -102,8 +102,9 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     let subject = subject(cx).await?;
     let at = cx.time("as_of")?;
     let explain = cx.flag("explain")?.unwrap_or(false);
-    let Survey { suspects, elsewhere, mut blocking, .. } = survey(cx, &subject, at).await?;
-    let mut answers = ask_all(cx, &subject, suspects, at, false).await?;
+    let survey = survey(cx, &subject, at).await?;
+    let mut answers = ask_all(cx, &subject, survey.suspects(), at, false).await?;
+    let Survey { elsewhere, mut blocking, .. } = survey;
     let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     counts.accessible += elsewhere.accessible;
     counts.unknown += elsewhere.unknown;
@@ -140,67 +141,77 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
 /// few. Only the past is asked everywhere.
 #[derive(Default)]
 pub(super) struct Survey {
-    /// All that have something to say.
-    pub codes: BTreeSet<String>,
-    /// Those of them that may block it.
-    pub suspects: Vec<String>,
-    /// What the others say by their latest summaries.
+    /// All that have something to say, in the order of their codes.
+    pub countries: Vec<Surveyed>,
+    /// What those that are no suspects say by their latest summaries.
     pub elsewhere: StatusCounts,
     /// Networks that block in those.
     pub blocking: usize,
     /// Licences of what those rest on.
     pub licences: BTreeSet<String>,
-    /// When each was measured last; empty where it was not looked at.
-    measured: BTreeMap<String, Timestamp>,
+}
+
+/// A country that has something to say.
+pub(super) struct Surveyed {
+    pub code: String,
+    /// Whether it may block the subject.
+    suspect: bool,
+    /// When it was measured there last; `None` where nobody looked.
+    measured: Option<Timestamp>,
 }
 
 impl Survey {
     /// Of this country alone.
     pub fn one(code: Option<String>) -> Survey {
-        Survey { codes: code.iter().cloned().collect(), suspects: code.into_iter().collect(), ..Survey::default() }
+        Survey { countries: code.into_iter().map(Surveyed::suspect).collect(), ..Survey::default() }
     }
 
-    /// Countries that may have measurements from this day on: one that was measured last before it has none. What a list
-    /// says is dated by the list, so where one may, the country is asked.
-    pub fn measured_since(&self, day: i64) -> impl Iterator<Item = &String> {
-        self.codes.iter().filter(move |code| {
-            self.measured.get(*code).is_some_and(|last| last.day() >= day) || self.suspects.contains(code)
-        })
+    /// Those that may block the subject.
+    pub fn suspects(&self) -> Vec<String> {
+        self.countries.iter().filter(|country| country.suspect).map(|country| country.code.clone()).collect()
+    }
+}
+
+impl Surveyed {
+    fn suspect(code: String) -> Surveyed {
+        Surveyed { code, suspect: true, measured: None }
+    }
+
+    /// Whether it may have measurements from this day on: one that was measured last before it has none. What a list says
+    /// is dated by the list, so where one may, the country is asked.
+    pub fn may_know_since(&self, day: i64) -> bool {
+        self.suspect || self.measured.is_some_and(|last| last.day() >= day)
     }
 }
 
 pub(super) async fn survey(cx: &Cx, subject: &Subject, at: Option<Timestamp>) -> Result<Survey> {
-    let Known { codes, listed, seen } = known_of(cx, subject).await?;
+    let known = known_of(cx, subject).await?;
+    let known = known.countries();
     if at.is_some() {
-        return Ok(Survey { suspects: codes.iter().cloned().collect(), codes, ..Survey::default() });
+        let countries = known.into_iter().map(|known| Surveyed::suspect(known.code.to_owned())).collect();
+        return Ok(Survey { countries, ..Survey::default() });
     }
-    let mut survey = Survey::default();
-    let essential = |target: &str| subject.roles.iter().any(|role| role.essential && role.key == target);
-    let mut by_country: BTreeMap<&str, Vec<&Glance>> = BTreeMap::new();
-    for glance in seen.iter().filter(|glance| essential(&glance.target)) {
-        by_country.entry(&glance.country).or_default().push(glance);
-    }
+    let mut survey = Survey { countries: Vec::with_capacity(known.len()), ..Survey::default() };
     let mut sources: BTreeSet<Source> = BTreeSet::new();
-    for code in &codes {
-        let seen = by_country.get(code.as_str()).map(Vec::as_slice).unwrap_or_default();
-        if listed.contains(code) || seen.iter().any(|glance| glance.state == State::Blocked) {
-            survey.suspects.push(code.clone());
+    for KnownIn { code, listed, seen } in known {
+        let essential = |glance: &&Glance| subject.roles.get(glance.series).is_some_and(|role| role.essential);
+        let seen = || seen.iter().filter(essential);
+        let suspect = listed || seen().any(|glance| glance.state == State::Blocked);
+        let measured = seen().map(|glance| glance.last_checked).max();
+        survey.countries.push(Surveyed { code: code.to_owned(), suspect, measured });
+        if suspect {
             continue;
         }
-        let blocking: BTreeSet<u32> = seen.iter().flat_map(|glance| &glance.blocking).copied().collect();
+        let blocking: BTreeSet<u32> = seen().flat_map(|glance| &glance.blocking).copied().collect();
         survey.blocking += blocking.len();
-        sources.extend(seen.iter().flat_map(|glance| &glance.sources));
-        if seen.iter().any(|glance| glance.state == State::Accessible) {
+        sources.extend(seen().flat_map(|glance| &glance.sources));
+        if seen().any(|glance| glance.state == State::Accessible) {
             survey.elsewhere.accessible += 1;
         } else {
             survey.elsewhere.unknown += 1;
         }
     }
     survey.licences = sources.into_iter().map(|source| source.licence_under(cx.settings()).to_owned()).collect();
-    for (country, seen) in by_country {
-        survey.measured.extend(seen.iter().map(|glance| glance.last_checked).max().map(|at| (country.to_owned(), at)));
-    }
-    survey.codes = codes;
     Ok(survey)
 }
 

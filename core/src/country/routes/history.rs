@@ -85,12 +85,11 @@ pub async fn history(cx: Cx) -> Result<Response> {
         None => survey(&cx, &subject, at).await?,
     };
     let first = at.unwrap_or_else(|| cx.now()).day() + 1 - i64::from(days);
-    let codes: Vec<String> = match everywhere && at.is_none() {
-        true => survey.measured_since(first).cloned().collect(),
-        false => survey.codes.iter().cloned().collect(),
-    };
-    let Survey { suspects, elsewhere, licences, .. } = survey;
-    let answers = ask_all(&cx, &subject, suspects, at, true).await?;
+    let answers = ask_all(&cx, &subject, survey.suspects(), at, true).await?;
+    let Survey { countries, elsewhere, licences, .. } = survey;
+    let asked_now = everywhere && at.is_none();
+    let countries = countries.into_iter().filter(|country| !asked_now || country.may_know_since(first));
+    let codes: Vec<String> = countries.map(|country| country.code).collect();
     let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     counts.accessible += elsewhere.accessible;
     counts.unknown += elsewhere.unknown;
@@ -126,11 +125,13 @@ pub async fn history(cx: Cx) -> Result<Response> {
 async fn told(cx: &Cx, series: &str, codes: Vec<String>, days: u32) -> Result<Vec<(String, Days)>> {
     let chronicle = Chronicle { target: series.to_owned() };
     let known = runtime::query(&*cx.rt, world::actor().name, &chronicle).await?;
-    let mut known: BTreeMap<String, Days> = crate::order::gather(known);
+    // Both are in the order of the codes.
+    let mut known = known.into_iter().peekable();
     let (mut found, mut unknown) = (Vec::with_capacity(codes.len()), Vec::new());
     for code in codes {
-        match known.remove(&code) {
-            Some(days) => found.push((code, days)),
+        while known.next_if(|(other, _)| *other < code).is_some() {}
+        match known.next_if(|(other, _)| *other == code) {
+            Some(told) => found.push(told),
             None => unknown.push(code),
         }
     }
