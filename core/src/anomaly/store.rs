@@ -139,10 +139,11 @@ impl Query for Anomalies {
     }
 }
 
-/// The networks of all countries, or of one.
+/// The networks of all countries, or of one; all of them, or one network wherever it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NetworksOf {
     pub country: Option<String>,
+    pub asn: Option<u32>,
 }
 
 impl Query for NetworksOf {
@@ -155,8 +156,17 @@ impl Query for NetworksOf {
             Some(country) => NETWORKS.prefix(&(country,)),
             None => NETWORKS.range(),
         };
-        let rows = NETWORKS.scan(view, &range, Direction::Ascending, usize::MAX)?;
-        Ok(rows.into_iter().map(|((country,), row)| (country, row)).collect())
+        let mut rows = Vec::new();
+        NETWORKS.visit(view, range, Direction::Ascending, |(country,), mut row| {
+            if let Some(asn) = self.asn {
+                row.networks.listed.retain(|network| network.asn == asn);
+            }
+            if self.asn.is_none() || !row.networks.listed.is_empty() {
+                rows.push((country, row));
+            }
+            Ok(true)
+        })?;
+        Ok(rows)
     }
 }
 

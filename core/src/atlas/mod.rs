@@ -68,8 +68,16 @@ async fn served(cx: &Cx, country: Option<&str>) -> Result<Option<Served>> {
 struct WeekRisks {
     version: String,
     learned: BTreeMap<String, f64>,
-    /// Without a learned forecast: incidents of a year by country, in all, and countries.
-    base: Option<(ByCountry, u64)>,
+    /// Without a learned forecast.
+    base: Option<Base>,
+}
+
+/// What base rates are made of.
+struct Base {
+    incidents: ByCountry,
+    /// Begun within a year, in all countries.
+    everywhere: u64,
+    countries: u64,
 }
 
 impl WeekRisks {
@@ -79,15 +87,19 @@ impl WeekRisks {
             return Ok(WeekRisks { version: model.version(), learned: crate::order::gather(learned), base: None });
         }
         let countries = runtime::query(&*cx.rt, world::actor().name, &outlook::Scores).await?.len() as u64;
-        let base = Some((densities(cx).await?, countries));
+        let incidents = densities(cx).await?;
+        let everywhere = incidents.values().map(|(began, _)| began).sum();
+        let base = Some(Base { incidents, everywhere, countries });
         Ok(WeekRisks { version: outlook::MODEL.version.to_owned(), learned: BTreeMap::new(), base })
     }
 
     fn of(&self, country: &str) -> Option<f64> {
-        let Some((incidents, countries)) = &self.base else { return self.learned.get(country).copied() };
+        let Some(Base { incidents, everywhere, countries }) = &self.base else {
+            return self.learned.get(country).copied();
+        };
         let known = outlook::Known {
             incidents: incidents.get(country).map_or(0, |(began, _)| *began),
-            incidents_everywhere: incidents.values().map(|(began, _)| began).sum(),
+            incidents_everywhere: *everywhere,
             countries: *countries,
             trend: None,
             measured: true,

@@ -224,13 +224,13 @@ async fn forecast_page(cx: &Cx) -> Result<Response> {
     let asn = cx.query("asn")?.map(|text| number(&text)).transpose()?;
     let limit = cx.count("limit", NETWORKS_DEFAULT, NETWORKS_MOST)? as usize;
     let risks = WeekRisks::read(cx, country.as_deref()).await?;
-    let rows = runtime::query(&*cx.rt, world::actor().name, &NetworksOf { country }).await?;
+    let rows = runtime::query(&*cx.rt, world::actor().name, &NetworksOf { country, asn }).await?;
     let mut licences: BTreeSet<String> = BTreeSet::from([Source::AccessNow.licence_under(cx.settings()).to_owned()]);
     let mut results = Vec::new();
     for (country, exposed) in rows {
         let Some(country_risk) = risks.of(&country) else { continue };
         licences.insert(exposed.license);
-        for row in exposed.networks.listed.into_iter().filter(|row| asn.is_none_or(|asn| asn == row.asn)) {
+        for row in exposed.networks.listed {
             let own = f64::from(row.decided) / (f64::from(row.decided) + EXPOSURE_PRIOR);
             results.push(RiskRow {
                 asn: row.asn,
@@ -310,7 +310,7 @@ pub async fn info(cx: Cx) -> Result<Response> {
 }
 
 async fn info_page(cx: &Cx) -> Result<Response> {
-    let rows = runtime::query(&*cx.rt, world::actor().name, &NetworksOf { country: None }).await?;
+    let rows = runtime::query(&*cx.rt, world::actor().name, &NetworksOf { country: None, asn: None }).await?;
     let sums = rows.iter().fold(LeftOut::default(), |sums, (_, exposed)| {
         let LeftOut { pairs, squares, squares_of_mean } = exposed.networks.left_out;
         LeftOut {

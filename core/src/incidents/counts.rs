@@ -73,19 +73,19 @@ impl Query for Densities {
     type Reply = Vec<(String, u64, u64)>;
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        let mut counts: BTreeMap<[u8; 2], (u64, u64)> = BTreeMap::new();
         let shown = Shown::now(view)?;
-        let known = shown.briefs().filter(|brief| brief.status != Status::Suspected && brief.start <= view.now);
-        for brief in known {
-            let began = brief.start > self.began_after;
-            let on = brief.end.is_none_or(|end| end > self.on_after) && brief.status == Status::Active
-                || brief.end.is_some_and(|end| end > self.on_after);
-            if began || on {
-                let count = counts.entry(brief.country).or_default();
-                *count = (count.0 + u64::from(began), count.1 + u64::from(on));
+        let mut found = Vec::new();
+        for (country, briefs) in shown.by_country() {
+            let (mut begun, mut going_on) = (0, 0);
+            for brief in briefs.filter(|brief| brief.status != Status::Suspected && brief.start <= view.now) {
+                begun += u64::from(brief.start > self.began_after);
+                let on = brief.end.map_or(brief.status == Status::Active, |end| end > self.on_after);
+                going_on += u64::from(on);
+            }
+            if begun + going_on > 0 {
+                found.push((country, begun, going_on));
             }
         }
-        let code = |code: [u8; 2]| String::from_utf8_lossy(&code).into_owned();
-        Ok(counts.into_iter().map(|(country, (began, on))| (code(country), began, on)).collect())
+        Ok(found)
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::documents::DEFAULT_LIMIT;
 use super::model::{EvidenceRow, Incident, IncidentType, ReadableId, Severity, Status};
-use super::shown::{Brief, Shown};
+use super::shown::{Brief, Shown, Traits};
 use super::tables::{
     BY_COUNTRY, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdKey, IdRow, Line,
     VERSIONS, key,
@@ -167,26 +167,26 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether nothing is asked for but a country and times of beginning.
-    pub(super) fn is_plain(&self) -> bool {
-        let rest = Filter { country: None, until: None, begun_since: None, ..self.clone() };
-        rest == Filter::default()
+    /// Whether it lets through what has these.
+    pub(super) fn admits_traits(&self, traits: &Traits) -> bool {
+        self.status.as_ref().is_none_or(|wanted| wanted.contains(&traits.status))
+            && self.kind.is_none_or(|kind| traits.kind == kind)
+            && self.severity.is_none_or(|severity| traits.severity >= severity)
+            && self.citable.is_none_or(|citable| traits.citable == citable)
+            && usize::from(traits.sources) >= self.min_sources
     }
 
-    /// Whether it lets an incident through, but for the words: topics and subject.
-    pub(super) fn admits(&self, brief: &Brief) -> bool {
-        self.status.as_ref().is_none_or(|wanted| wanted.contains(&brief.status))
-            && self.kind.is_none_or(|kind| brief.kind == kind)
-            && self.severity.is_none_or(|severity| brief.severity >= severity)
-            && self.citable.is_none_or(|citable| brief.citable == citable)
-            && usize::from(brief.sources) >= self.min_sources
-            && self.since.is_none_or(|since| brief.end.is_none_or(|end| end >= since))
-            && self.until.is_none_or(|until| brief.start <= until)
-            && self.begun_since.is_none_or(|since| brief.start >= since)
+    /// Whether it lets through what began and ended then.
+    pub(super) fn admits_times(&self, start: Timestamp, end: Option<Timestamp>) -> bool {
+        self.since.is_none_or(|since| end.is_none_or(|end| end >= since))
+            && self.until.is_none_or(|until| start <= until)
+            && self.begun_since.is_none_or(|since| start >= since)
     }
 
-    fn holds(&self, start: Timestamp, line: &Line) -> bool {
-        self.admits(&Brief::new(start, line))
+    /// Whether it lets an incident through, but for the country.
+    pub(super) fn holds(&self, start: Timestamp, line: &Line) -> bool {
+        self.admits_traits(&Traits::of(line))
+            && self.admits_times(start, line.end)
             && self.topics.as_ref().is_none_or(|codes| {
                 codes.iter().any(|code| line.topics.contains(code))
                     || line.subjects.iter().any(|subject| self.listed.binary_search(subject).is_ok())
@@ -281,11 +281,11 @@ pub struct Listing(pub Select);
 /// Such a page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Listed {
-    pub incidents: Joined,
     /// All that the filter lets through.
     pub total: u64,
     /// When anything was changed last.
     pub changed: Option<Timestamp>,
+    pub incidents: Joined,
 }
 
 impl Query for Listing {

@@ -4,6 +4,7 @@
 //! takes tens of milliseconds at 20,000 incidents; looking through these takes less than one. They are made once per
 //! change ([`crate::actor::Memo::list`]), and take about 120 bytes each.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,45 +15,50 @@ use super::tables::{CLOCK, Clock, IdKey, Line};
 use crate::actor::{View, encode};
 use crate::{Result, Timestamp};
 
-/// One incident, but for its words.
-#[derive(Debug, Clone)]
-pub struct Brief {
-    pub start: Timestamp,
-    pub end: Option<Timestamp>,
-    pub country: [u8; 2],
-    year: u16,
-    sequence: u32,
+/// What filters ask of an incident, but for its country, times and words. Few different ones occur.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Traits {
     pub kind: IncidentType,
     pub severity: Severity,
     pub status: Status,
     pub citable: bool,
     /// How many.
     pub sources: u8,
-    /// Where its words are among all.
-    words: Range<u32>,
 }
 
-impl Brief {
-    pub fn new(start: Timestamp, line: &Line) -> Brief {
-        Brief {
-            start,
-            end: line.end,
-            country: [0; 2],
-            year: 0,
-            sequence: 0,
+impl Traits {
+    pub fn of(line: &Line) -> Traits {
+        Traits {
             kind: line.kind,
             severity: line.severity,
             status: line.status,
             citable: line.citable,
             sources: u8::try_from(line.sources.len()).unwrap_or(u8::MAX),
-            words: 0..0,
         }
     }
+}
 
+/// When an incident was, and where it is stored.
+#[derive(Debug, Clone)]
+pub struct Brief {
+    pub start: Timestamp,
+    pub end: Option<Timestamp>,
+    pub status: Status,
+    country: [u8; 2],
+    year: u16,
+    sequence: u32,
+}
+
+impl Brief {
     /// Where the incident is stored.
     pub fn key(&self) -> IdKey {
-        (String::from_utf8_lossy(&self.country).into_owned(), u32::from(self.year), self.sequence)
+        (text(self.country), u32::from(self.year), self.sequence)
     }
+}
+
+/// The code of a country, as it is kept.
+fn text(country: [u8; 2]) -> String {
+    String::from_utf8_lossy(&country).into_owned()
 }
 
 /// A subject or a topic of an incident.
@@ -62,16 +68,16 @@ enum Word {
     Topic(String),
 }
 
-/// All shown incidents, newest beginning first.
+/// All shown incidents, newest beginning first, which gives each its place.
 #[derive(Debug, Default)]
 pub struct Shown {
     briefs: Vec<Brief>,
-    /// The same of each country.
-    by_country: BTreeMap<[u8; 2], Vec<Brief>>,
-    /// Numbers of the words of each, one after the other.
-    words: Vec<u32>,
-    /// Sorted; the number of a word is its place.
-    known: Vec<Word>,
+    /// Which of `traits` each has: a filter is asked once for each of those, and looks at two bytes of an incident.
+    which: Vec<u16>,
+    traits: Vec<Traits>,
+    /// The places of those of a country, and of those with a word.
+    by_country: BTreeMap<[u8; 2], Vec<u32>>,
+    by_word: BTreeMap<Word, Vec<u32>>,
 }
 
 impl Shown {
@@ -86,32 +92,38 @@ impl Shown {
 
     fn read(view: &View<'_>) -> Result<Shown> {
         let mut shown = Shown::default();
-        let mut known: BTreeMap<Word, u32> = BTreeMap::new();
-        let place = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-        lines(view, None, |(country, year, sequence), (start, line)| {
-            let from = place(shown.words.len());
-            let mut brief = Brief::new(start, &line);
-            let subjects = line.subjects.into_iter().map(Word::Subject);
-            for word in subjects.chain(line.topics.into_iter().map(Word::Topic)) {
-                let next = place(known.len());
-                shown.words.push(*known.entry(word).or_insert(next));
-            }
-            brief.country.iter_mut().zip(country.bytes()).for_each(|(to, from)| *to = from);
-            brief.year = u16::try_from(year).unwrap_or_default();
-            brief.sequence = sequence;
-            brief.words = from..place(shown.words.len());
-            shown.by_country.entry(brief.country).or_default().push(brief.clone());
-            shown.briefs.push(brief);
+        let mut numbers: BTreeMap<Traits, u16> = BTreeMap::new();
+        lines(view, None, |key, (start, line)| {
+            shown.add(&mut numbers, key, start, line);
             Ok(true)
         })?;
-        // From the order of their coming to that of the alphabet.
-        let mut places = vec![0; known.len()];
-        for (place_now, (word, came)) in known.into_iter().enumerate() {
-            places.get_mut(came as usize).into_iter().for_each(|to| *to = place(place_now));
-            shown.known.push(word);
-        }
-        shown.words.iter_mut().for_each(|word| *word = places.get(*word as usize).copied().unwrap_or(u32::MAX));
+        shown.by_country.values_mut().chain(shown.by_word.values_mut()).for_each(Vec::shrink_to_fit);
         Ok(shown)
+    }
+
+    /// One that began before all that are known, or with the last of them.
+    fn add(&mut self, numbers: &mut BTreeMap<Traits, u16>, key: IdKey, start: Timestamp, line: Line) {
+        let traits = Traits::of(&line);
+        let next = u16::try_from(self.traits.len()).unwrap_or(u16::MAX);
+        let which = *numbers.entry(traits).or_insert(next);
+        if which == next {
+            self.traits.push(traits);
+        }
+        let place = u32::try_from(self.briefs.len()).unwrap_or(u32::MAX);
+        let subjects = line.subjects.into_iter().map(Word::Subject);
+        for word in subjects.chain(line.topics.into_iter().map(Word::Topic)) {
+            let places = self.by_word.entry(word).or_default();
+            if places.last() != Some(&place) {
+                places.push(place);
+            }
+        }
+        let (code, year, sequence) = key;
+        let mut country = [0; 2];
+        country.iter_mut().zip(code.bytes()).for_each(|(to, from)| *to = from);
+        self.by_country.entry(country).or_default().push(place);
+        let year = u16::try_from(year).unwrap_or_default();
+        self.briefs.push(Brief { start, end: line.end, status: line.status, country, year, sequence });
+        self.which.push(which);
     }
 
     /// How many.
@@ -119,68 +131,101 @@ impl Shown {
         self.briefs.len()
     }
 
-    /// All of them.
-    pub fn briefs(&self) -> impl Iterator<Item = &Brief> {
-        self.briefs.iter()
+    fn at(&self, place: u32) -> Option<&Brief> {
+        self.briefs.get(place as usize)
+    }
+
+    /// Those of each country.
+    pub fn by_country(&self) -> impl Iterator<Item = (String, impl Iterator<Item = &Brief>)> {
+        self.by_country
+            .iter()
+            .map(|(country, places)| (text(*country), places.iter().filter_map(|place| self.at(*place))))
     }
 
     /// Different domains, sorted.
     pub fn domains(&self) -> impl Iterator<Item = &String> {
-        self.known.iter().filter_map(|word| match word {
+        self.by_word.keys().filter_map(|word| match word {
             Word::Subject(subject) if subject.contains('.') => Some(subject),
             _ => None,
         })
     }
 
-    /// Those of the filter's country that began in its time.
-    fn begun(&self, filter: &Filter) -> &[Brief] {
-        let all = match filter.country.as_deref().map(|country| <[u8; 2]>::try_from(country.as_bytes())) {
-            None => self.briefs.as_slice(),
-            Some(country) => {
-                country.ok().and_then(|country| self.by_country.get(&country)).map_or(&[][..], Vec::as_slice)
-            }
-        };
-        let after = filter.until.map_or(0, |until| all.partition_point(|brief| brief.start > until));
-        let end = filter.begun_since.map_or(all.len(), |since| all.partition_point(|brief| brief.start >= since));
-        all.get(after..end).unwrap_or_default()
-    }
-
     /// A page of those that a filter lets through, newest beginning first, and how many there are.
     pub fn select(&self, filter: &Filter, offset: usize, limit: usize) -> (Vec<&Brief>, u64) {
         let begun = self.begun(filter);
-        if filter.is_plain() {
-            return (begun.iter().skip(offset).take(limit).collect(), begun.len() as u64);
-        }
-        let subject = filter.subject.as_ref().map(|subject| self.marked([Word::Subject(subject.clone())]));
+        let Some(places) = self.named(filter) else { return self.page(filter, begun, offset, limit) };
+        let bound = |bound: u32| places.partition_point(|place| *place < bound);
+        let places = places.get(bound(begun.start)..bound(begun.end)).unwrap_or_default();
+        self.page(filter, places.iter().copied(), offset, limit)
+    }
+
+    /// The places of those that began in the filter's time.
+    fn begun(&self, filter: &Filter) -> Range<u32> {
+        let bound = |from: usize, before: &dyn Fn(&Brief) -> bool| {
+            let rest = self.briefs.get(from..).unwrap_or_default();
+            from + rest.partition_point(before)
+        };
+        let after = filter.until.map_or(0, |until| bound(0, &|brief| brief.start > until));
+        let end = filter.begun_since.map_or(self.len(), |since| bound(after, &|brief| brief.start >= since));
+        let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+        place(after)..place(end)
+    }
+
+    /// The places of those of the filter's country, subject and topics; `None` where it asks for none of these.
+    fn named(&self, filter: &Filter) -> Option<Cow<'_, [u32]>> {
+        let with = |word: &Word| self.by_word.get(word).map_or(&[][..], Vec::as_slice);
+        let country = filter.country.as_deref().map(|country| {
+            let code = <[u8; 2]>::try_from(country.as_bytes()).ok();
+            Cow::Borrowed(code.and_then(|code| self.by_country.get(&code)).map_or(&[][..], Vec::as_slice))
+        });
+        let subject = filter.subject.clone().map(|subject| Cow::Borrowed(with(&Word::Subject(subject))));
         let topical = filter.topics.as_ref().map(|codes| {
             let codes = codes.iter().cloned().map(Word::Topic);
-            self.marked(codes.chain(filter.listed.iter().cloned().map(Word::Subject)))
+            let mut marked = vec![false; self.len()];
+            for word in codes.chain(filter.listed.iter().cloned().map(Word::Subject)) {
+                for place in with(&word) {
+                    marked.get_mut(*place as usize).into_iter().for_each(|mark| *mark = true);
+                }
+            }
+            Cow::Owned((0..).zip(marked).filter_map(|(place, marked)| marked.then_some(place)).collect())
         });
-        let has = |brief: &Brief, marked: &Option<Vec<bool>>| {
-            marked.as_ref().is_none_or(|marked| {
-                let words = self.words.get(brief.words.start as usize..brief.words.end as usize).unwrap_or_default();
-                words.iter().any(|word| marked.get(*word as usize) == Some(&true))
-            })
+        [country, subject, topical].into_iter().flatten().reduce(both)
+    }
+
+    /// A page of those at these places that a filter lets through, and how many they are.
+    fn page(
+        &self,
+        filter: &Filter,
+        places: impl ExactSizeIterator<Item = u32>,
+        offset: usize,
+        limit: usize,
+    ) -> (Vec<&Brief>, u64) {
+        let admitted: Vec<bool> = self.traits.iter().map(|traits| filter.admits_traits(traits)).collect();
+        if filter.since.is_none() && admitted.iter().all(|admitted| *admitted) {
+            let total = places.len() as u64;
+            return (places.skip(offset).take(limit).filter_map(|place| self.at(place)).collect(), total);
+        }
+        let holds = |place: &u32| {
+            let which = self.which.get(*place as usize).copied().unwrap_or(u16::MAX);
+            admitted.get(usize::from(which)) == Some(&true)
+                && (filter.since.is_none()
+                    || self.at(*place).is_some_and(|brief| filter.admits_times(brief.start, brief.end)))
         };
-        let holds = |brief: &Brief| filter.admits(brief) && has(brief, &subject) && has(brief, &topical);
         let (mut page, mut found) = (Vec::new(), 0_usize);
-        for brief in begun.iter().filter(|brief| holds(brief)) {
+        for place in places.filter(holds) {
             if found >= offset && page.len() < limit {
-                page.push(brief);
+                page.extend(self.at(place));
             }
             found += 1;
         }
         (page, found as u64)
     }
+}
 
-    /// Whether each known word is one of these.
-    fn marked(&self, words: impl IntoIterator<Item = Word>) -> Vec<bool> {
-        let mut marked = vec![false; self.known.len()];
-        for at in words.into_iter().filter_map(|word| self.known.binary_search(&word).ok()) {
-            marked.get_mut(at).into_iter().for_each(|mark| *mark = true);
-        }
-        marked
-    }
+/// What two sorted lists have in common, sorted.
+fn both<'a>(a: Cow<'a, [u32]>, b: Cow<'a, [u32]>) -> Cow<'a, [u32]> {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    Cow::Owned(short.iter().copied().filter(|place| long.binary_search(place).is_ok()).collect())
 }
 
 #[cfg(test)]
@@ -188,54 +233,96 @@ mod tests {
     use super::*;
 
     /// Twelve, two of them beginning at each time.
+    fn known() -> Vec<(IdKey, Timestamp, Line)> {
+        let line = |n: u32| Line {
+            end: n.is_multiple_of(4).then_some(Timestamp(i64::from(n))),
+            updated: Timestamp(0),
+            kind: IncidentType::Censorship,
+            severity: if n.is_multiple_of(2) { Severity::Low } else { Severity::High },
+            status: if n.is_multiple_of(5) { Status::Suspected } else { Status::Active },
+            citable: true,
+            subjects: [(2, "a.example"), (3, "telegram")]
+                .iter()
+                .filter(|(every, _)| n.is_multiple_of(*every))
+                .map(|(_, subject)| (*subject).to_owned())
+                .collect(),
+            topics: if n.is_multiple_of(3) { vec!["COMT".to_owned()] } else { Vec::new() },
+            sources: vec![String::new(); n as usize % 3],
+            evidence: Vec::new(),
+            linked: false,
+        };
+        let country = |n: u32| if n.is_multiple_of(3) { "KE" } else { "IR" };
+        (0..12).rev().map(|n| ((country(n).to_owned(), 2025, n), Timestamp(i64::from(n / 2)), line(n))).collect()
+    }
+
     fn shown() -> Shown {
-        let mut shown = Shown::default();
-        for n in (0..12_u32).rev() {
-            let brief = Brief {
-                start: Timestamp(i64::from(n / 2)),
-                end: (n % 4 == 0).then_some(Timestamp(i64::from(n))),
-                country: if n % 3 == 0 { *b"KE" } else { *b"IR" },
-                year: 2025,
-                sequence: n,
-                kind: IncidentType::Censorship,
-                severity: if n % 2 == 0 { Severity::Low } else { Severity::High },
-                status: Status::Active,
-                citable: true,
-                sources: 1,
-                words: 0..0,
-            };
-            shown.by_country.entry(brief.country).or_default().push(brief.clone());
-            shown.briefs.push(brief);
-        }
+        let (mut shown, mut numbers) = (Shown::default(), BTreeMap::new());
+        known().into_iter().for_each(|(key, start, line)| shown.add(&mut numbers, key, start, line));
         shown
     }
 
+    /// By every page, against the filter's own word on each incident.
+    fn check(shown: &Shown, filter: &Filter) {
+        let of_country = |key: &IdKey| filter.country.as_ref().is_none_or(|country| *country == key.0);
+        let expected: Vec<u32> = known()
+            .iter()
+            .filter(|(key, start, line)| of_country(key) && filter.holds(*start, line))
+            .map(|((.., sequence), ..)| *sequence)
+            .collect();
+        for (offset, limit) in [(0, 100), (1, 2), (3, 0), (100, 1)] {
+            let (page, total) = shown.select(filter, offset, limit);
+            let page: Vec<u32> = page.into_iter().map(|brief| brief.key().2).collect();
+            let wanted: Vec<u32> = expected.iter().copied().skip(offset).take(limit).collect();
+            assert_eq!((page, total), (wanted, expected.len() as u64), "{filter:?}");
+        }
+    }
+
     #[test]
-    fn country_and_times_of_beginning_let_through_what_looking_at_each_would() {
+    fn country_and_times_let_through_what_looking_at_each_would() {
         let shown = shown();
         let times = [None, Some(-1), Some(0), Some(2), Some(5), Some(6)].map(|time| time.map(Timestamp));
         for country in [None, Some("KE"), Some("IR"), Some("SE"), Some("KENYA")] {
             for (until, begun_since) in times.iter().flat_map(|until| times.map(|since| (*until, since))) {
-                for severity in [None, Some(Severity::High)] {
+                for (severity, since) in
+                    [None, Some(Severity::High)].into_iter().flat_map(|least| times.map(|since| (least, since)))
+                {
                     let country = country.map(str::to_owned);
-                    let filter = Filter { country, until, begun_since, severity, ..Filter::default() };
-                    let of_country = |brief: &&Brief| {
-                        filter.country.as_ref().is_none_or(|country| country.as_bytes() == brief.country)
-                    };
-                    let expected: Vec<u32> = shown
-                        .briefs()
-                        .filter(of_country)
-                        .filter(|brief| filter.admits(brief))
-                        .map(|brief| brief.sequence)
-                        .collect();
-                    for (offset, limit) in [(0, 100), (1, 2), (3, 0), (100, 1)] {
-                        let (page, total) = shown.select(&filter, offset, limit);
-                        let page: Vec<u32> = page.into_iter().map(|brief| brief.sequence).collect();
-                        let wanted: Vec<u32> = expected.iter().copied().skip(offset).take(limit).collect();
-                        assert_eq!((page, total), (wanted, expected.len() as u64), "{filter:?}");
-                    }
+                    check(&shown, &Filter { country, until, begun_since, since, severity, ..Filter::default() });
                 }
             }
         }
+    }
+
+    #[test]
+    fn words_and_traits_let_through_what_looking_at_each_would() {
+        let shown = shown();
+        let words = [None, Some("a.example"), Some("telegram"), Some("b.example")];
+        let listed = [Vec::new(), vec!["a.example".to_owned()]];
+        for (subject, listed) in words.iter().flat_map(|word| listed.iter().map(move |listed| (word, listed))) {
+            for topics in [None, Some(vec!["COMT".to_owned()]), Some(vec!["NEWS".to_owned()])] {
+                for (country, min_sources) in [(None, 0), (Some("IR".to_owned()), 1), (Some("KE".to_owned()), 2)] {
+                    let filter = Filter {
+                        country,
+                        min_sources,
+                        subject: subject.map(str::to_owned),
+                        listed: listed.clone(),
+                        topics: topics.clone(),
+                        until: Some(Timestamp(4)),
+                        ..Filter::default()
+                    };
+                    check(&shown, &filter);
+                    check(&shown, &Filter { status: Some(vec![Status::Active]), ..filter });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn incidents_of_a_country_and_domains_are_all_there() {
+        let shown = shown();
+        let counts: Vec<(String, usize)> =
+            shown.by_country().map(|(country, briefs)| (country, briefs.count())).collect();
+        assert_eq!(counts, [("IR".to_owned(), 8), ("KE".to_owned(), 4)]);
+        assert_eq!(shown.domains().collect::<Vec<_>>(), ["a.example"]);
     }
 }

@@ -125,12 +125,13 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
 /// Many incidents as a list has them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Joined {
-    /// Their JSON with commas between; nobody checks the letters of what was a text when it was stored.
-    #[serde(with = "crate::kv::bytes")]
-    pub json: Vec<u8>,
     pub count: usize,
     /// The different ones.
     pub licences: BTreeSet<String>,
+    /// Their JSON with commas between; nobody checks the letters of what was a text when it was stored. The last member, so
+    /// that the buffer of an answer never grows behind it.
+    #[serde(with = "crate::kv::bytes")]
+    pub json: Vec<u8>,
 }
 
 impl Joined {
@@ -183,7 +184,10 @@ pub(super) fn fill<const PARTS: usize>(
     let at = page.windows(place.len()).position(|part| part == place.as_bytes());
     let at = at.ok_or_else(|| Error::internal(format!("a page without {list}")))? + place.len();
     let (before, after) = page.split_at(at);
-    let mut body = before.to_vec();
+    let items: Vec<[_; PARTS]> = items.into_iter().collect();
+    let bytes: usize = items.iter().flatten().map(|part| part.as_ref().len()).sum();
+    let mut body = Vec::with_capacity(page.len() + bytes + items.len());
+    body.extend_from_slice(before);
     for (n, parts) in items.into_iter().enumerate() {
         if n > 0 {
             body.push(b',');

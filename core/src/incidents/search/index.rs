@@ -72,8 +72,8 @@ struct Columns {
     starts: Vec<usize>,
     /// The entries that have a term, and what it adds to their BM25 score where it is asked for once.
     postings: Vec<(u32, f32)>,
-    /// Places in the subspace, one entry after the other, each [`padded`].
-    places: Vec<i8>,
+    /// Places in the subspace, one entry after the other, each [`padded`]; every query multiplies all of them.
+    places: Vec<f32>,
     /// The different countries, sorted, and which of them each entry is of.
     countries: Vec<String>,
     country: Vec<u16>,
@@ -141,7 +141,8 @@ impl Index {
                 *next += 1;
             }
         }
-        let places = self.entries.iter().flat_map(|entry| padded(&entry.place, 0)).collect();
+        let places =
+            self.entries.iter().flat_map(|entry| padded(entry.place.iter().map(|part| f32::from(*part)))).collect();
         let different: BTreeSet<&String> = self.entries.iter().map(|entry| &entry.country).collect();
         let countries: Vec<String> = different.into_iter().cloned().collect();
         let number = |entry: &Entry| countries.binary_search(&entry.country).ok().and_then(|at| u16::try_from(at).ok());
@@ -226,7 +227,7 @@ impl Index {
         let length: f32 = place.iter().map(|part| part * part).sum::<f32>().sqrt();
         let mut scores = vec![Scores { bm25: 0.0, lsa: 0.0 }; self.entries.len()];
         if length > 1e-6 {
-            let place = padded(&place, 0.0);
+            let place = padded(place.into_iter());
             for (score, own) in scores.iter_mut().zip(self.columns.places.chunks_exact(place.len())) {
                 score.lsa = product(own, &place) / (127.0 * length);
             }
@@ -272,17 +273,17 @@ impl Index {
 const LANES: usize = 8;
 
 /// Filled up to whole lanes.
-fn padded<T: Copy>(numbers: &[T], zero: T) -> Vec<T> {
-    let mut padded = numbers.to_vec();
-    padded.resize(numbers.len().next_multiple_of(LANES), zero);
+fn padded(numbers: impl Iterator<Item = f32>) -> Vec<f32> {
+    let mut padded: Vec<f32> = numbers.collect();
+    padded.resize(padded.len().next_multiple_of(LANES), 0.0);
     padded
 }
 
 /// The scalar product of two [`padded`] rows. Lanes are summed apart: one sum after the other would wait for each addition.
-fn product(a: &[i8], b: &[f32]) -> f32 {
+fn product(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0f32; LANES];
     for (a, b) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
-        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += f32::from(*a) * b);
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
     }
     sums.iter().sum()
 }

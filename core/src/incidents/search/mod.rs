@@ -137,12 +137,10 @@ pub fn snippet(summary: &str, description: &str, words: &[&str]) -> String {
     // Lower case may be longer than what it was made of: then the beginning serves.
     let found = words.iter().filter_map(|word| lower.find(word)).min().filter(|_| lower.len() == whole.len());
     let from = found.unwrap_or(0).saturating_sub(80);
-    let start = whole.char_indices().map(|(at, _)| at).find(|at| *at >= from).unwrap_or(0);
-    let mut text: String = whole.get(start..).unwrap_or_default().chars().take(240).collect();
-    if start > 0 {
-        text.insert(0, '…');
-    }
-    text
+    let start = (from..=whole.len()).find(|at| whole.is_char_boundary(*at)).unwrap_or(0);
+    let rest = whole.get(start..).unwrap_or_default();
+    let text = rest.char_indices().nth(240).map_or(rest, |(end, _)| rest.get(..end).unwrap_or(rest));
+    if start > 0 { format!("…{text}") } else { text.to_owned() }
 }
 
 /// What a model is called in answers.
