@@ -418,3 +418,28 @@ async fn service_page(cx: &Cx) -> Result<Response> {
         as_of: at.map(|at| at.to_string()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn countries_of_lists_and_of_measurements_are_each_there_once_in_order() {
+        let glance = |series: usize, country: &str| Glance {
+            series,
+            country: country.to_owned(),
+            state: State::Accessible,
+            blocking: Vec::new(),
+            last_checked: Timestamp(0),
+            sources: Vec::new(),
+        };
+        let seen = vec![glance(0, "BR"), glance(0, "KE"), glance(1, "KE"), glance(1, "NO")];
+        let listed: BTreeSet<String> = ["AE", "KE", "LT", "ZW"].map(str::to_owned).into();
+        let known = Known { listed, seen };
+        let found: Vec<(&str, bool, usize)> =
+            known.countries().iter().map(|known| (known.code, known.listed, known.seen.len())).collect();
+        let expected =
+            [("AE", true, 0), ("BR", false, 1), ("KE", true, 2), ("LT", true, 0), ("NO", false, 1), ("ZW", true, 0)];
+        assert_eq!(found, expected);
+    }
+}

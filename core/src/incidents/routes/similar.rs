@@ -16,7 +16,7 @@ use crate::incidents::query::{Count, LastChange, Many};
 use crate::incidents::search::index::{Entry, MAX_DOCUMENTS};
 use crate::incidents::search::rank::{Method, search};
 use crate::incidents::search::{self, snippet};
-use crate::incidents::written::{self, MANNER, Written};
+use crate::incidents::written::{self, MANNER};
 use crate::{Error, Result, licence, runtime};
 
 /// Results unless asked otherwise, and at most (interface section 8).
@@ -178,14 +178,14 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
     let ids = hits.iter().filter_map(|hit| index.entries.get(hit.at)).map(|entry| entry.id.clone()).collect();
     let incidents = runtime::query(&*cx.rt, actor().name, &Many { ids }).await?;
     // In the order of the hits; the unknown ones are left out.
-    let mut incidents = incidents.into_iter().peekable();
+    let mut incidents = incidents.iter().peekable();
     let mut licences = BTreeSet::new();
     let mut results = Vec::with_capacity(hits.len());
     for hit in hits {
         let Some(entry) = index.entries.get(hit.at) else { continue };
         let incident = incidents.next_if(|incident| incident.id.to_string() == entry.id);
         // Withdrawn since it was indexed.
-        let Some(incident) = incident.filter(Written::is_shown) else { continue };
+        let Some(incident) = incident.filter(|incident| incident.is_shown()) else { continue };
         let rank = |method| hit.ranks.iter().find(|(known, _)| *known == method).map(|(_, rank)| *rank);
         let terms = index.shared(entry, &known);
         let snippet = snippet(&incident.summary, &incident.description, &terms);
@@ -199,7 +199,7 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
         let body = HitBody { score: crate::country::round(f64::from(hit.score)), why, snippet };
         let body = serde_json::to_string(&body).map_err(Error::internal)?;
         results.push((body, incident.json_with_description_of(MOST_DESCRIPTION)?));
-        licences.insert(incident.licence().to_owned());
+        licences.insert(incident.licence());
     }
     let note = match index.entries.len() {
         MAX_DOCUMENTS => left_out(runtime::query(&*cx.rt, actor().name, &Count).await?),
@@ -215,8 +215,8 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
         results: Vec::new(),
         indexed: index.entries.len(),
         indexed_at: document.generated().to_string(),
-        license: licence::effective(licences.iter().map(String::as_str)),
+        license: licence::effective(licences),
     };
-    let row = results.iter().map(|(body, incident)| [written::open(body), ",\"incident\":", incident, "}"]);
+    let row = results.iter().map(|(body, incident)| [written::open(body), ",\"incident\":", incident.as_ref(), "}"]);
     written::fill(&page, "results", row)
 }
