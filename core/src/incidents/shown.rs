@@ -2,7 +2,7 @@
 //!
 //! A page of a list needs every incident that a filter lets through, since it says how many there are. Reading all lines
 //! takes tens of milliseconds at 20,000 incidents; looking through these takes less than one. They are made once per
-//! change ([`crate::actor::Memo::list`]), and take about 120 bytes each.
+//! change ([`crate::actor::Memo::list`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
