@@ -1,9 +1,9 @@
 //! The OpenAPI 3.1 document, written from the route table.
 
-use http::StatusCode;
+use std::sync::LazyLock;
 
 use super::{Cx, Response, Route, handler};
-use crate::Result;
+use crate::{Result, documents};
 
 pub const ROUTES: &[Route] =
     &[Route::get("/openapi.json", handler!(document)).extension().summary("This document, in OpenAPI 3.1.")];
@@ -12,8 +12,10 @@ pub const ROUTES: &[Route] =
 /// shows every change of the interface in the diff, and spares the Worker the generators.
 const DOCUMENT: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
 
-async fn document(_cx: Cx) -> Result<Response> {
-    Ok(Response::new(StatusCode::OK, "application/json", DOCUMENT).with("cache-control", "public, max-age=3600"))
+static TAG: LazyLock<String> = LazyLock::new(|| documents::etag(DOCUMENT.as_bytes()));
+
+async fn document(cx: Cx) -> Result<Response> {
+    Ok(cx.revalidated(Response::json_text(DOCUMENT), &TAG, 3_600))
 }
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -55,6 +57,7 @@ mod generate {
             "paths": paths,
             "components": {
                 "schemas": schemas,
+                "responses": { "Failure": failure() },
                 "securitySchemes": {
                     "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" },
                     "agent": { "type": "apiKey", "in": "header", "name": "X-Agent-Key" },
@@ -74,6 +77,14 @@ mod generate {
                 "error": { "type": "string", "enum": codes },
                 "message": { "type": "string" },
             },
+        })
+    }
+
+    /// How every operation answers what it refuses or cannot do.
+    fn failure() -> Value {
+        json!({
+            "description": "Failure; the body names the code.",
+            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
         })
     }
 
@@ -100,10 +111,7 @@ mod generate {
             }),
             None => json!({ "description": "Success." }),
         };
-        let failure = json!({
-            "description": "Failure; the body names the code.",
-            "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
-        });
+        let failure = json!({ "$ref": "#/components/responses/Failure" });
         operation.insert(
             "responses".into(),
             json!({ route.success.to_string(): body, "4XX": failure.clone(), "5XX": failure }),

@@ -71,7 +71,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<query::Count>(),
     query::<SourceCounts>(),
     query::<Densities>(),
-    query::<query::Many>(),
+    query::<search::hits::Results>(),
     query::<query::Domains>(),
     query::<query::LastChange>(),
     query::<Beginnings>(),

@@ -413,19 +413,3 @@ impl Query for Page {
         Ok(PageOf { incidents, next, changed: CLOCK.get(view, &())?.map(|Clock(at)| at) })
     }
 }
-
-/// Incidents by their ids, in that order, as answers have them; unknown ones are left out.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Many {
-    pub ids: Vec<String>,
-}
-
-impl Query for Many {
-    const ACTOR: Kind = Kind::Incidents;
-    const NAME: &'static str = "written";
-    type Reply = Vec<Written>;
-
-    fn run(self, view: &View<'_>) -> Result<Vec<Written>> {
-        written::read(view, self.ids.iter().filter_map(|id| Some(key(&ReadableId::parse(id)?))))
-    }
-}

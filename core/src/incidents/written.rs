@@ -86,23 +86,63 @@ impl Written {
     }
 
     /// Whether lists show it.
-    pub fn is_shown(&self) -> bool {
+    pub(super) fn is_shown(&self) -> bool {
         !self.merged && !self.retracted
     }
 
+    /// What answers show of it.
+    pub fn seen(&self) -> Seen<'_> {
+        Seen {
+            json: self.json().as_bytes(),
+            licence: self.licence(),
+            shown: self.is_shown(),
+            summary: &self.summary,
+            description: &self.description,
+        }
+    }
+}
+
+/// The whole of a stored row of [`WRITTEN`], where it lies.
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow)]
+    head: Stored<'a>,
+    _id: ReadableId,
+    _created: Timestamp,
+    _updated: Timestamp,
+    merged: bool,
+    retracted: bool,
+    summary: &'a str,
+    description: &'a str,
+}
+
+/// What answers show of an incident.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// The JSON of its [`IncidentBody`].
+    json: &'a [u8],
+    pub licence: &'a str,
+    /// Whether lists show it.
+    pub shown: bool,
+    pub summary: &'a str,
+    pub description: &'a str,
+}
+
+impl<'a> Seen<'a> {
     /// Its JSON with at most so many characters of the description.
-    pub fn json_with_description_of(&self, most: usize) -> Result<Cow<'_, str>> {
-        let whole = || Ok(Cow::Borrowed(self.json()));
+    pub fn json_with_description_of(&self, most: usize) -> Result<Cow<'a, [u8]>> {
+        let whole = || Ok(Cow::Borrowed(self.json));
         // No text has more characters than bytes.
         if self.description.len() <= most {
             return whole();
         }
         let Some((end, _)) = self.description.char_indices().nth(most) else { return whole() };
         let member = |text: &str| serde_json::to_string(text).map(|text| format!("\"description\":{text}"));
-        let whole = member(&self.description).map_err(Error::internal)?;
+        let whole = member(self.description).map_err(Error::internal)?;
         let part = member(self.description.get(..end).unwrap_or_default()).map_err(Error::internal)?;
+        let json = str::from_utf8(self.json).map_err(Error::internal)?;
         // Inside of strings quotation marks are escaped, so the first is the member.
-        Ok(Cow::Owned(self.json().replacen(&whole, &part, 1)))
+        Ok(Cow::Owned(json.replacen(&whole, &part, 1).into_bytes()))
     }
 }
 
@@ -128,6 +168,22 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
     Ok(found)
 }
 
+/// Lets `visit` look at an incident as it is written now; nothing happens where there is none.
+pub(super) fn show(view: &View<'_>, key: &IdKey, visit: impl FnOnce(Seen<'_>) -> Result<()>) -> Result<()> {
+    let row = WRITTEN.stored(view, key)?;
+    let by = manner(view.settings);
+    match row.as_deref().and_then(beginning::<Written, Whole<'_>>).filter(|whole| whole.head.by == by) {
+        Some(Whole { head, merged, retracted, summary, description, .. }) => {
+            let shown = !merged && !retracted;
+            visit(Seen { json: head.json, licence: head.licence, shown, summary, description })
+        }
+        None => match INCIDENTS.get(view, key)? {
+            Some(incident) => visit(Written::new(&incident, view.settings)?.seen()),
+            None => Ok(()),
+        },
+    }
+}
+
 /// Many incidents as a list has them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Joined {
@@ -141,11 +197,12 @@ pub struct Joined {
 }
 
 impl Joined {
-    fn add(&mut self, json: &[u8], licence: &str) {
+    /// Adds one, whose JSON is these texts in a row.
+    pub(super) fn add(&mut self, json: &[&[u8]], licence: &str) {
         if self.count > 0 {
             self.json.push(b',');
         }
-        self.json.extend_from_slice(json);
+        json.iter().for_each(|part| self.json.extend_from_slice(part));
         self.count += 1;
         if !self.licences.contains(licence) {
             self.licences.insert(licence.to_owned());
@@ -166,12 +223,12 @@ pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) 
                     // They are about as long as each other.
                     joined.json.reserve(number * (head.json.len() + head.json.len() / 8));
                 }
-                joined.add(head.json, head.licence);
+                joined.add(&[head.json], head.licence);
             }
             None => {
                 let Some(incident) = INCIDENTS.get(view, &key)? else { continue };
                 let Head { json, licence, .. } = Written::new(&incident, view.settings)?.head;
-                joined.add(json.as_bytes(), &licence);
+                joined.add(&[json.as_bytes()], &licence);
             }
         }
     }

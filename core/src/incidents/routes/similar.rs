@@ -1,7 +1,5 @@
 //! `GET` and `POST /v1/incidents/similar`
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +10,11 @@ use crate::incidents::actor;
 use crate::incidents::body::IncidentBody;
 use crate::incidents::documents::MAX_AGE;
 use crate::incidents::model::IncidentType;
-use crate::incidents::query::{Count, LastChange, Many};
-use crate::incidents::search::index::{Entry, MAX_DOCUMENTS};
-use crate::incidents::search::rank::{Method, search};
-use crate::incidents::search::{self, snippet};
+use crate::incidents::query::{Count, LastChange};
+use crate::incidents::search;
+use crate::incidents::search::hits::{Found, HitBody, Results, Why};
+use crate::incidents::search::index::{Entry, Index, MAX_DOCUMENTS};
+use crate::incidents::search::rank::{Hit, Method, search};
 use crate::incidents::written::{self, MANNER};
 use crate::{Error, Result, licence, runtime};
 
@@ -50,18 +49,6 @@ pub struct Filters {
     pub min_confidence: Option<f64>,
 }
 
-/// Ranks from 1 by method; null where the method did not find it.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct Why {
-    /// Words that query and incident share, without endings.
-    pub terms: Vec<String>,
-    /// Whether the query names the country of the incident.
-    pub place: bool,
-    pub bm25_rank: Option<usize>,
-    pub lsa_rank: Option<usize>,
-    pub vector_rank: Option<usize>,
-}
-
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SimilarResult {
     #[serde(flatten)]
@@ -69,19 +56,6 @@ pub struct SimilarResult {
     /// Its description ends after 500 characters.
     pub incident: IncidentBody,
 }
-
-/// How well an incident fits.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct HitBody {
-    /// 0 to 1; 1 when every method ranks it first.
-    pub score: f64,
-    pub why: Why,
-    /// At most 240 characters around what was found.
-    pub snippet: String,
-}
-
-/// Longest description in a result, in characters.
-const MOST_DESCRIPTION: usize = 500;
 
 /// Similar incidents, most similar first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -175,32 +149,8 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
     let methods = [Method::Bm25, Method::Lsa, Method::Vectors, Method::Place];
     let hits = search(&index, shared.vectors.as_ref(), &query, &methods, k as usize, &admit);
     let known = index.known(&query);
-    let ids = hits.iter().filter_map(|hit| index.entries.get(hit.at)).map(|entry| entry.id.clone()).collect();
-    let incidents = runtime::query(&*cx.rt, actor().name, &Many { ids }).await?;
-    // In the order of the hits; the unknown ones are left out.
-    let mut incidents = incidents.iter().peekable();
-    let mut licences = BTreeSet::new();
-    let mut results = Vec::with_capacity(hits.len());
-    for hit in hits {
-        let Some(entry) = index.entries.get(hit.at) else { continue };
-        let incident = incidents.next_if(|incident| incident.id.to_string() == entry.id);
-        // Withdrawn since it was indexed.
-        let Some(incident) = incident.filter(|incident| incident.is_shown()) else { continue };
-        let rank = |method| hit.ranks.iter().find(|(known, _)| *known == method).map(|(_, rank)| *rank);
-        let terms = index.shared(entry, &known);
-        let snippet = snippet(&incident.summary, &incident.description, &terms);
-        let why = Why {
-            terms: terms.into_iter().map(str::to_owned).collect(),
-            place: rank(Method::Place).is_some(),
-            bm25_rank: rank(Method::Bm25),
-            lsa_rank: rank(Method::Lsa),
-            vector_rank: rank(Method::Vectors),
-        };
-        let body = HitBody { score: crate::country::round(f64::from(hit.score)), why, snippet };
-        let body = serde_json::to_string(&body).map_err(Error::internal)?;
-        results.push((body, incident.json_with_description_of(MOST_DESCRIPTION)?));
-        licences.insert(incident.licence());
-    }
+    let hits = hits.iter().filter_map(|hit| Some(result(&index, hit, &known, index.entries.get(hit.at)?))).collect();
+    let results = runtime::query(&*cx.rt, actor().name, &Results { hits }).await?;
     let note = match index.entries.len() {
         MAX_DOCUMENTS => left_out(runtime::query(&*cx.rt, actor().name, &Count).await?),
         _ => None,
@@ -209,14 +159,26 @@ async fn found(cx: &Cx, document: &Ready, query: String, k: u32, filters: Filter
         note,
         query,
         k,
-        count: results.len(),
+        count: results.count,
         model: search::model(shared),
         filters,
         results: Vec::new(),
         indexed: index.entries.len(),
         indexed_at: document.generated().to_string(),
-        license: licence::effective(licences),
+        license: licence::effective(results.licences.iter().map(String::as_str)),
     };
-    let row = results.iter().map(|(body, incident)| [written::open(body), ",\"incident\":", incident.as_ref(), "}"]);
-    written::fill(&page, "results", row)
+    written::fill(&page, "results", [[&results.json]])
+}
+
+/// Why an entry was found.
+fn result(index: &Index, hit: &Hit, known: &[(u32, u16)], entry: &Entry) -> Found {
+    let rank = |method| hit.ranks.iter().find(|(known, _)| *known == method).map(|(_, rank)| *rank);
+    let why = Why {
+        terms: index.shared(entry, known).into_iter().map(str::to_owned).collect(),
+        place: rank(Method::Place).is_some(),
+        bm25_rank: rank(Method::Bm25),
+        lsa_rank: rank(Method::Lsa),
+        vector_rank: rank(Method::Vectors),
+    };
+    Found { id: entry.id.clone(), score: crate::country::round(f64::from(hit.score)), why }
 }

@@ -4,6 +4,7 @@
 //! The index is a published document of the incidents actor, learned anew by timer and not with every change; handlers
 //! decode it once per publication.
 
+pub mod hits;
 pub mod index;
 mod lsa;
 pub mod rank;
