@@ -135,7 +135,8 @@ fn a_first_start_answers_every_ranking_with_nothing_and_says_so(suite: &Suite) {
     let isps = client.get("/v1/isp/index?country=NO").expect(200);
     assert_eq!((&isps["ispCount"], array(&isps, "isps").len()), (&Value::from(0), 0), "{isps}");
     let info = client.get("/v1/measurement/info").expect(200);
-    assert_eq!(array(&info, "endpoints").len(), 10, "{info}");
+    assert_eq!(array(&info, "endpoints").len(), 11, "{info}");
+    assert!(array(&info, "endpoints").contains(&json!("/v1/measurement/classify")), "{info}");
     assert_eq!(info["constants"]["CONFIRMED_NETWORKS"], 3.0, "{info}");
 }
 

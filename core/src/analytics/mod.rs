@@ -35,7 +35,7 @@ pub use reports::FAMILIES;
 pub use store::{
     CategoriesChanged, CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing,
 };
-pub use topics::TOPICS;
+pub use topics::{TOPICS, topic};
 
 use reports::{Answer, CamelAnswer};
 

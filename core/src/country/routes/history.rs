@@ -22,7 +22,7 @@ use crate::country::{Days, History, HistoryDay, State, Subject, round};
 use crate::http::{Body, Cx, Response};
 use crate::time::DAY;
 use crate::world::{self, Chronicle};
-use crate::{Error, Result, Timestamp, documents, runtime};
+use crate::{Error, Result, Timestamp, documents, rfc4180, runtime};
 
 /// Entries over which an answer is sent in pieces.
 const WHOLE: usize = 10_000;
@@ -221,11 +221,8 @@ impl Frame {
     }
 
     fn csv(license: &str) -> Frame {
-        let license = match license.contains(['"', ',', '\n', '\r']) {
-            true => format!(",\"{}\"\n", license.replace('"', "\"\"")),
-            false => format!(",{license}\n"),
-        };
-        let header = b"date,country,status,blockRate,measurements,license\n";
+        let license = format!(",{}\r\n", rfc4180::field(license));
+        let header = b"date,country,status,blockRate,measurements,license\r\n";
         Frame { before: header.to_vec(), after: Vec::new(), line_end: Some(license.into_bytes()) }
     }
 
@@ -417,10 +414,10 @@ mod tests {
         let expected =
             format!(r#"{{"a":"\"timeline\":[","timeline":{},"b":1}}"#, serde_json::to_string(&days).unwrap());
         assert_eq!(text(&frame, &timeline), expected);
-        let lines = "date,country,status,blockRate,measurements,license\n\
-                     2024-10-05,SE,unknown,0.0,10,\"a,\"\"b\"\n\
-                     2024-10-04,NO,unknown,0.3333,268435455,\"a,\"\"b\"\n\
-                     2024-10-04,SE,blocked,1.0,9,\"a,\"\"b\"\n";
+        let lines = "date,country,status,blockRate,measurements,license\r\n\
+                     2024-10-05,SE,unknown,0.0,10,\"a,\"\"b\"\r\n\
+                     2024-10-04,NO,unknown,0.3333,268435455,\"a,\"\"b\"\r\n\
+                     2024-10-04,SE,blocked,1.0,9,\"a,\"\"b\"\r\n";
         assert_eq!(text(&Frame::csv("a,\"b"), &timeline), lines);
     }
 
