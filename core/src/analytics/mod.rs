@@ -31,7 +31,7 @@ mod tools;
 mod topics;
 
 pub use dumps::FAMILIES as DUMPS;
-pub use reports::FAMILIES;
+pub use reports::{FAMILIES, NOTHING};
 pub use store::{
     CategoriesChanged, CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing,
 };

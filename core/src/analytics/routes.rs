@@ -273,17 +273,18 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
     cx.required("country")?;
     let country = country(&cx, "country")?.ok_or_else(|| Error::internal("a required country is there"))?;
     let asked = Asked { name: "isps", parameter: Some(country.code), csv: wants_csv(&cx)? };
-    let (sources, isps) = match cx.time("as_of")? {
+    let (facts, isps) = match cx.time("as_of")? {
         None => {
             let query = IspsOf { country: country.code.to_owned() };
             runtime::query(&*cx.rt, world::actor().name, &query).await?
         }
         Some(at) => match ask(&cx, BTreeSet::from([country.code.to_owned()]), at).await?.pop() {
-            Some((facts, _, isps)) => (facts.sources, isps),
-            None => (Vec::new(), Vec::new()),
+            Some((facts, _, isps)) => (Some(facts), isps),
+            None => (None, Vec::new()),
         },
     };
-    networks(&cx, &asked, sources, &isps::TABLE, isps::index(country.code, isps))
+    let Facts { sources, newest, recent, .. } = facts.unwrap_or_default();
+    networks(&cx, &asked, sources, &isps::TABLE, isps::index(country.code, isps, newest, recent))
 }
 
 /// Networks of these numbers, wherever they were measured.

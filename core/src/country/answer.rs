@@ -156,6 +156,13 @@ pub struct Detection {
     pub attestations: Option<AttestationEvidence>,
 }
 
+impl Detection {
+    /// The newest measurement, or the date of the list that decided; `None` where nobody ever looked.
+    pub fn seen(&self) -> Option<Timestamp> {
+        (self.basis != Basis::Unmeasured.as_str() || self.stale_since.is_some()).then_some(self.last_checked)
+    }
+}
+
 /// Answers about up to 50 subjects in this country, at a time or now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Detect {

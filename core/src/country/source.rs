@@ -157,6 +157,9 @@ impl Source {
     }
 }
 
+/// The licence of the Citizen Lab test lists, as far as we know.
+pub const TEST_LIST_LICENCE: &str = "CC-BY-NC-SA-4.0";
+
 /// What is known of the licence of block lists: they differ, and several state none.
 pub const BLOCKLIST_LICENCE: &str = "NOASSERTION";
 

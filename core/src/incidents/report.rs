@@ -283,3 +283,24 @@ fn ris(body: &IncidentBody, settings: &Settings) -> String {
     }
     out + "ER  - \r\n"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::tex;
+
+    /// BibTeX counts escaped braces too.
+    #[test]
+    fn braces_of_a_bibtex_value_balance_whatever_stands_in_the_text() {
+        for text in ["}", "{", "a } b { c", "\\{", "{{}", "~^&%$#_\\"] {
+            let safe = tex(text);
+            let count = |brace: char| safe.matches(brace).count();
+            assert_eq!(count('{'), count('}'), "{safe}");
+            let mut depth = 0;
+            for c in safe.chars() {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                assert!(depth >= 0, "{safe}");
+            }
+        }
+        assert_eq!(tex("a } b"), "a \\textbraceright{} b");
+    }
+}

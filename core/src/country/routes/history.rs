@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::accessibility::{AT_ONCE, ask_all};
 use super::detect::{StatusCounts, license};
-use super::domain::{Survey, status, subject, survey};
+use super::domain::{Freshness, Survey, status, subject, survey};
 use super::input;
 use crate::analytics::tabular::{self, MAX_AGE};
 use crate::country::{Days, History, HistoryDay, State, Subject, round};
@@ -61,6 +61,8 @@ pub struct HistoryBody {
     days: u32,
     current_status: &'static str,
     generated: String,
+    #[serde(flatten)]
+    freshness: Freshness,
     summary: HistorySummary,
     countries_blocking: Vec<String>,
     /// Newest first.
@@ -86,6 +88,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
     };
     let first = at.unwrap_or_else(|| cx.now()).day() + 1 - i64::from(days);
     let answers = ask_all(&cx, &subject, survey.suspects(), at, true).await?;
+    let freshness = Freshness::new(&subject, survey.measured(), &answers, at.unwrap_or_else(|| cx.now()));
     let Survey { countries, elsewhere, licences, .. } = survey;
     let asked_now = everywhere && at.is_none();
     let countries = countries.into_iter().filter(|country| !asked_now || country.may_know_since(first));
@@ -108,6 +111,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
         days,
         current_status: status(&counts),
         generated: tabular::generated(&cx, at).to_string(),
+        freshness,
         summary: HistorySummary {
             total_data_points: timeline.days.iter().map(|day| u64::from(day.measurements)).sum(),
             countries_ever_blocked: timeline.ever_blocked,

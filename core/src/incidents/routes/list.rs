@@ -156,3 +156,21 @@ fn codes(topic: &str) -> Vec<String> {
     });
     known.map_or_else(|_| Vec::new(), |(_, codes)| codes.into_iter().map(str::to_owned).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ALSO, analytics, codes};
+
+    /// A topic means here what it means in the topic index, in any spelling.
+    #[test]
+    fn topics_of_the_list_are_those_of_the_topic_index() {
+        for (topic, categories) in analytics::TOPICS {
+            assert_eq!(codes(topic), categories, "{topic}");
+            assert_eq!(codes(&topic.to_uppercase().replace('-', "_")), categories, "{topic}");
+        }
+        for (word, topic) in ALSO {
+            assert!(!codes(word).is_empty() && codes(word) == codes(topic), "{word}");
+        }
+        assert_eq!((codes("NEWS"), codes("p2p"), codes("weather")), (vec!["NEWS".into()], vec!["FILE".into()], vec![]));
+    }
+}
