@@ -72,6 +72,7 @@ pub mod outlook;
 pub mod probe;
 pub mod reference;
 pub mod relay;
+pub mod rfc4180;
 pub mod roster;
 pub mod runtime;
 pub mod secrets;

@@ -116,6 +116,11 @@ pub fn row<'a>(rows: &'a [Value], name: &str, value: &str) -> &'a Value {
 
 fn a_first_start_answers_every_ranking_with_nothing_and_says_so(suite: &Suite) {
     let client = suite.client();
+    for path in ["/data/censorship-index.json", "/data/country/IR/isps", "/v1/isp/index?country=IR"] {
+        let body = client.get(path).expect(200);
+        assert_eq!(body["available"], false, "{path}: {body}");
+        assert!(body["reason"].as_str().is_some_and(|text| text.contains("heliograph import")), "{path}: {body}");
+    }
     for path in RANKINGS {
         let body = client.get(path).expect(200);
         let license = body["license"].as_str().unwrap_or_else(|| panic!("{path}: {body}"));
@@ -123,6 +128,10 @@ fn a_first_start_answers_every_ranking_with_nothing_and_says_so(suite: &Suite) {
         let caveat = body["caveat"].as_str().unwrap_or_else(|| panic!("{path}: {body}"));
         assert!(caveat.contains("the 30 days (messaging services: 14 days)"), "which window? {path}: {body}");
         assert!(body["window_days"].is_u64() || body["windowDays"].is_u64(), "{path}: {body}");
+        if ["/v1/platforms/scores", "/v1/isp/worst"].contains(&path) {
+            assert_eq!(body["available"], false, "{path}: {body}");
+            assert!(body["reason"].as_str().is_some_and(|text| text.contains("heliograph import")), "{path}: {body}");
+        }
         if path.starts_with("/v1/measurement/") {
             assert_eq!(body["available"], false, "{path}: {body}");
             assert!(body["reason"].as_str().is_some_and(|text| text.contains("import")), "{path}: {body}");
@@ -135,7 +144,8 @@ fn a_first_start_answers_every_ranking_with_nothing_and_says_so(suite: &Suite) {
     let isps = client.get("/v1/isp/index?country=NO").expect(200);
     assert_eq!((&isps["ispCount"], array(&isps, "isps").len()), (&Value::from(0), 0), "{isps}");
     let info = client.get("/v1/measurement/info").expect(200);
-    assert_eq!(array(&info, "endpoints").len(), 10, "{info}");
+    assert_eq!(array(&info, "endpoints").len(), 11, "{info}");
+    assert!(array(&info, "endpoints").contains(&json!("/v1/measurement/classify")), "{info}");
     assert_eq!(info["constants"]["CONFIRMED_NETWORKS"], 3.0, "{info}");
 }
 

@@ -4,7 +4,7 @@ use heliograph_core::time::DAY;
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::INSIDE;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::analytics::{recent, wait};
 use crate::detect::with_blocked_site;
@@ -137,7 +137,7 @@ fn shutdowns(client: &Client, rows: &[(&str, i64, i64, &str)]) -> String {
 
 /// Ruling intelligence 33: no shutdown table is not zero shutdowns, and a table without a row about a country is.
 fn ruling_33_shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Suite) {
-    let target = suite.fresh(&[("publish_interval", "1")]);
+    let target = suite.fresh(&[("publish_interval", "1"), ("source_licences", "access-now=LicenseRef-agreed")]);
     let client = target.client();
     data::import(&client.admin(), "ooni-observations", "", recent(client.now()).as_bytes());
     let load = |body: &Value| body["data"]["components"][3].clone();
@@ -153,6 +153,13 @@ fn ruling_33_shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Su
     check_index(&index);
     assert_eq!(index["missingComponents"], serde_json::json!([]), "{index}");
     assert!(index["sourceLicenses"].to_string().contains("access-now"), "{index}");
+    // The licence of the table that the operator settled on is in force, and the strictest of all.
+    let agreed = json!({ "source": "access-now", "license": "LicenseRef-agreed" });
+    for path in ["/data/censorship-index.json", "/v1/censorship-index", "/data/country/NO", "/v1/censorship-index/NO"] {
+        let body = client.get(path).expect(200);
+        assert!(body["sourceLicenses"].as_array().unwrap().contains(&agreed), "{path}: {body}");
+        assert_eq!(body["effectiveLicense"], "LicenseRef-agreed", "{path}: {body}");
+    }
     // The CSV has the interval and the grade of the JSON.
     let row = &index["countries"][0];
     let csv = client.get("/data/censorship-index.csv");

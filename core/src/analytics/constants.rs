@@ -40,6 +40,15 @@ constants! {
     /// A network is ranked worldwide from so many measurements.
     ISP_MIN_MEASUREMENTS: u32 = 10;
 
+    /// A network's threat level is critical above this share of blocked votes (spec intelligence 0.4).
+    ISP_CRITICAL_RATE: f64 = 0.70;
+    /// High above this one.
+    ISP_HIGH_RATE: f64 = 0.50;
+    /// Medium from this one.
+    ISP_MEDIUM_RATE: f64 = 0.30;
+    /// The overview calls a country degraded above this share of blocked votes, where no incident says more.
+    DEGRADED_RATE: f64 = 0.50;
+
     /// A platform's global score is the mean over its countries, shrunk by so many countries without a block.
     PLATFORM_PRIOR_COUNTRIES: f64 = 4.0;
 

@@ -104,7 +104,7 @@ impl File {
 
     fn header(&self) -> Result<Bytes> {
         match self.format {
-            Format::Csv => Ok(csv(&columns(), &[], "")?.into()),
+            Format::Csv => Ok(csv(&columns(), &[], "").into()),
             Format::Jsonl => Ok(Bytes::new()),
         }
     }
@@ -116,7 +116,7 @@ impl File {
             match self.format {
                 Format::Csv => {
                     let license = row.get("license").and_then(Value::as_str).unwrap_or_default().to_owned();
-                    let text = csv(&columns(), &[row], &license)?;
+                    let text = csv(&columns(), &[row], &license);
                     // Without the line of names.
                     let begin = text.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
                     out.extend_from_slice(text.get(begin..).unwrap_or_default());

@@ -117,8 +117,17 @@ pub struct Facts {
     /// Added by the world: decided domains by category, and those with any.
     pub categories: Vec<CategoryCount>,
     pub tagged: u32,
+    /// Beside `tools`: the hours of the last day before the telling with measurements, and how many. None in rows of
+    /// version 1. Stays the last member.
+    pub tool_hours: Vec<Vec<(i64, u32)>>,
 }
-impl Row for Facts {}
+impl Row for Facts {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        crate::kv::appended(version, 1, bytes, &[0])
+    }
+}
 
 impl Facts {
     pub fn confirmed(&self) -> impl Iterator<Item = &Block> {
@@ -208,6 +217,7 @@ pub fn facts(rows: &[TargetSummary], summary: &CountrySummary, listed: &[Tracked
         tools: rows.iter().filter_map(tool).collect(),
         categories: Vec::new(),
         tagged: 0,
+        tool_hours: Vec::new(),
     };
     (facts, sites)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::constants as c;
 use super::facts::Isp;
-use super::reports::{Asked, Table, WORST_DEFAULT, World, camel};
+use super::reports::{Asked, NOTHING, Table, WORST_DEFAULT, World, camel};
 use super::store::Placed;
 use crate::country::round;
 use crate::documents::Rendered;
@@ -156,21 +156,36 @@ pub struct IspIndex {
     country: String,
     country_name: String,
     isp_count: usize,
+    /// False when nothing is measured inside the window.
     available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// The newest measurement of the country; null without any.
+    last_checked: Option<String>,
+    /// When it became too old to count; absent while any counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
     isps: Vec<IspRow>,
 }
 
-/// The networks of a country, worst first.
-pub fn index(country: &str, mut isps: Vec<Isp>) -> IspIndex {
+/// The networks of a country, worst first; when it was measured last, and how often inside the age limit.
+pub fn index(country: &str, mut isps: Vec<Isp>, newest: Option<Timestamp>, recent: u64) -> IspIndex {
     isps.sort_by(order);
     IspIndex {
         country: country.to_owned(),
         country_name: world::name(country),
         isp_count: isps.len(),
         available: !isps.is_empty(),
+        reason: isps.is_empty().then_some(NOTHING),
+        last_checked: newest.map(|newest| newest.to_string()),
+        stale_since: world::stale_since(newest, recent).map(|since| since.to_string()),
         isps: (1..).zip(&isps).map(|(rank, isp)| row(rank, Some(country), isp)).collect(),
     }
 }
+
+/// Why no network is ranked.
+const NO_NETWORK: &str = "No network with measurements enough is known to block anything inside the window. Older \
+    measurements are asked for with `as_of`; newer ones are imported: `heliograph import ooni-observations <file>`.";
 
 /// `/v1/isp/worst`
 #[derive(Debug, Serialize, JsonSchema)]
@@ -180,6 +195,10 @@ pub struct WorstBody {
     limit: u32,
     /// Networks with fewer measurements are not ranked.
     min_measurements: u32,
+    /// False when no network is ranked.
+    available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
     isps: Vec<IspRow>,
 }
 
@@ -189,6 +208,8 @@ pub fn worst(limit: u32, isps: &[(String, Isp)]) -> WorstBody {
         count: isps.len(),
         limit,
         min_measurements: c::ISP_MIN_MEASUREMENTS,
+        available: !isps.is_empty(),
+        reason: isps.is_empty().then_some(NO_NETWORK),
         isps: (1..).zip(isps).map(|(rank, (country, isp))| row(rank, Some(country), isp)).collect(),
     }
 }

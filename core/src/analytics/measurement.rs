@@ -167,10 +167,17 @@ struct Intent {
     dominant_focus: Option<&'static str>,
 }
 
+/// What a mix of categories lacks.
+const UNTAGGED: &str = "Some nationally blocked domains have no category and are in no mix. Test lists give categories: \
+    `heliograph import test-list <file>`.";
+
 /// `/v1/measurement/intent-profile`
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct IntentBody {
     n_countries: usize,
+    /// Where blocked domains have no category: what gives them one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    untagged: Option<&'static str>,
     countries: Vec<Intent>,
 }
 
@@ -189,7 +196,8 @@ pub fn intent_profile(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         "focus",
         "dominant_focus",
     ];
-    let body = IntentBody { n_countries: countries.len(), countries };
+    let untagged = countries.iter().any(|row| row.n_tagged_domains < row.n_confirmed_domains).then_some(UNTAGGED);
+    let body = IntentBody { n_countries: countries.len(), untagged, countries };
     snake(asked, world, TESTED_ONLY, &Table { list: "countries", columns }, body)
 }
 

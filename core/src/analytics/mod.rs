@@ -31,11 +31,11 @@ mod tools;
 mod topics;
 
 pub use dumps::FAMILIES as DUMPS;
-pub use reports::FAMILIES;
+pub use reports::{FAMILIES, NOTHING};
 pub use store::{
     CategoriesChanged, CategoriesOf, DropCategories, ENTRIES, SetCategories, SetPlatforms, tell, tell_nothing,
 };
-pub use topics::TOPICS;
+pub use topics::{TOPICS, topic};
 
 use reports::{Answer, CamelAnswer};
 

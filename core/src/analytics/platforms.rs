@@ -23,6 +23,10 @@ use crate::{Error, Result, Timestamp, world};
 pub const CAVEAT: &str = "A score is the probability that the platform is blocked where it is measured. Countries without \
     measurements are in no score; `known_list` rows are documented, not measured.";
 
+/// Why no platform has a score.
+const NO_PLATFORM: &str = "No platform is decided by measurements inside the window. Older measurements are asked for with \
+    `as_of`; newer ones are imported: `heliograph import ooni-observations <file>`.";
+
 fn unknown(text: &str) -> Error {
     Error::not_found(format!("{text:?} is not a platform that is tracked."))
 }
@@ -78,6 +82,10 @@ struct ScoreRow {
 #[schemars(rename = "PlatformScores")]
 pub struct ScoresBody {
     count: usize,
+    /// False when no platform is measured inside the window.
+    available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
     platforms: Vec<ScoreRow>,
 }
 
@@ -101,7 +109,8 @@ pub fn scores(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         "topCountries",
         "methods",
     ];
-    let body = ScoresBody { count: platforms.len(), platforms };
+    let available = platforms.iter().any(|row| row.countries_measured > 0);
+    let body = ScoresBody { count: platforms.len(), available, reason: (!available).then_some(NO_PLATFORM), platforms };
     camel(asked, world.stamp(), CAVEAT, &Table { list: "platforms", columns }, body)
 }
 
@@ -229,6 +238,11 @@ pub struct CountryRiskBody {
     networks_tested: u32,
     /// Null when it was never measured.
     last_seen: Option<String>,
+    /// The same, and when it became too old to count; absent while any measurement counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_checked: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
 }
 
 /// One platform in one country.
@@ -250,7 +264,9 @@ pub fn in_country(platform: &Tracked, country: &'static Country, answer: &Detect
         evidence_count: answer.evidence_count,
         networks_blocked: answer.networks_blocked,
         networks_tested: answer.networks_tested,
-        last_seen: (answer.basis != "unmeasured").then(|| answer.last_checked.to_string()),
+        last_seen: answer.seen().map(|seen| seen.to_string()),
+        last_checked: answer.stale_since.and(answer.seen()).map(|seen| seen.to_string()),
+        stale_since: answer.stale_since.map(|since| since.to_string()),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::documents::{Family, Rendered};
 use crate::reference::Tracked;
 use crate::starter;
 use crate::world::{SourceLicense, SourceSummary};
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, rfc4180};
 
 /// Beginning of the name of every document here.
 const PREFIX: &str = "analytics/";
@@ -292,28 +292,29 @@ fn tabulate(asked: &Asked<'_>, table: &Table, license: &str, answer: serde_json:
     let answer = answer.map_err(Error::internal)?;
     let rows = answer.get(table.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let parameter = asked.parameter.map(|parameter| format!("-{parameter}")).unwrap_or_default();
-    Ok(Rendered::csv(csv(table.columns, rows, license)?, &format!("{}{parameter}.csv", asked.name)))
+    Ok(Rendered::csv(csv(table.columns, rows, license), &format!("{}{parameter}.csv", asked.name)))
 }
 
-/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence. Lists are joined with `;`, of objects each
+/// Rows as CSV: the named members (`a.b` is member `b` of `a`), then the licence, a row's own where it has one. Lists are joined with `;`, of objects each
 /// member is `name=value`, joined with `;` or, in a list, with a space.
-pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(columns.iter().copied().chain(["license"])).map_err(Error::internal)?;
+pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    rfc4180::record(&mut out, columns.iter().copied().chain(["license"]));
+    let own = !columns.contains(&"license");
     for row in rows {
         let member = |column: &&str| column.split('.').try_fold(row, |value, name| value.get(name));
         let cells = columns.iter().map(|column| member(column).map(cell).unwrap_or_default());
-        writer.write_record(cells.chain([license.to_owned()])).map_err(Error::internal)?;
+        let license = row.get("license").and_then(Value::as_str).filter(|_| own).unwrap_or(license);
+        rfc4180::record(&mut out, cells.chain([license.to_owned()]));
     }
-    writer.into_inner().map_err(|error| Error::internal(error.error()))
+    out
 }
 
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        // A spreadsheet would run a text that begins like a formula; names of networks are anybody's.
-        Value::String(text) if text.starts_with(['=', '+', '-', '@']) => format!("'{text}"),
-        Value::String(text) => text.clone(),
+        // Names of networks are anybody's.
+        Value::String(text) => rfc4180::harmless(text).into_owned(),
         Value::Array(values) => {
             let one = |value: &Value| value.as_object().map_or_else(|| cell(value), |object| members(object, " "));
             values.iter().map(one).collect::<Vec<_>>().join(";")
@@ -336,8 +337,8 @@ mod tests {
     fn objects_in_a_list_stay_apart() {
         let rows =
             [serde_json::json!({ "top": [{ "domain": "a.example", "n": 1 }, { "domain": "b.example", "n": 2 }] })];
-        let text = String::from_utf8(csv(&["top"], &rows, "CC0").unwrap()).unwrap();
-        assert_eq!(text, "top,license\ndomain=a.example n=1;domain=b.example n=2,CC0\n");
+        let text = String::from_utf8(csv(&["top"], &rows, "CC0")).unwrap();
+        assert_eq!(text, "top,license\r\ndomain=a.example n=1;domain=b.example n=2,CC0\r\n");
     }
 
     #[test]
@@ -346,8 +347,8 @@ mod tests {
             serde_json::json!({ "name": "a,\"b\"", "list": ["x", 1], "map": { "k": 0.5 }, "none": null }),
             serde_json::json!({ "name": "=1+1", "other": true }),
         ];
-        let text = String::from_utf8(csv(&["name", "list", "map", "none"], &rows, "CC0").unwrap()).unwrap();
-        assert_eq!(text, "name,list,map,none,license\n\"a,\"\"b\"\"\",x;1,k=0.5,,CC0\n'=1+1,,,,CC0\n");
+        let text = String::from_utf8(csv(&["name", "list", "map", "none"], &rows, "CC0")).unwrap();
+        assert_eq!(text, "name,list,map,none,license\r\n\"a,\"\"b\"\"\",x;1,k=0.5,,CC0\r\n'=1+1,,,,CC0\r\n");
     }
 
     /// Ruling intelligence 12: rankings are made of verdicts, and a verdict looks back so far.

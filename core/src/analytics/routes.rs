@@ -13,8 +13,8 @@ use super::reports::{self, Asked, MAX_AGE, Stamp, Table, World};
 use super::store::{CategoriesOf, FactsAt, IspsByNumber, IspsOf, Placed};
 use super::tabular::{self, generated, wants_csv};
 use super::{constants, isps, measurement, platforms, tools, topics};
-use crate::country::Detect;
 use crate::country::routes::{AT_ONCE, input, measured};
+use crate::country::{self, Detect, Detection, Source};
 use crate::documents::Rendered;
 use crate::http::{Cx, Response};
 use crate::reference::{self, Tracked};
@@ -171,7 +171,8 @@ pub struct InfoBody {
 
 /// Not inside the handler: the table of routes names the handler.
 fn endpoints() -> Vec<&'static str> {
-    super::ROUTES.iter().map(|route| route.path).filter(|path| path.starts_with("/v1/measurement/")).collect()
+    let routes = super::ROUTES.iter().chain(country::ROUTES);
+    routes.map(|route| route.path).filter(|path| path.starts_with("/v1/measurement/")).collect()
 }
 
 pub async fn info(cx: Cx) -> Result<Response> {
@@ -216,10 +217,15 @@ async fn in_country(
     let at = cx.time("as_of")?;
     let subjects = chosen.iter().map(Tracked::subject).collect();
     let answers = runtime::query(&*cx.rt, country.code, &Detect { subjects, at, explain: false, brief: false }).await?;
-    let licences = answers.iter().flat_map(|answer| &answer.licences).map(String::as_str);
-    let license = licence::strictest(licences).unwrap_or_default().to_owned();
-    let sources: BTreeMap<String, String> =
-        answers.iter().flat_map(|answer| answer.sources.iter().cloned().zip(answer.licences.iter().cloned())).collect();
+    let license = licence::effective(answers.iter().flat_map(|answer| &answer.licences).map(String::as_str));
+    let licensed = |source: &String, answer: &Detection| {
+        let known = Source::by_id(source).map(|source| source.licence_under(cx.settings()).to_owned());
+        known.unwrap_or_else(|| licence::effective(answer.licences.iter().map(String::as_str)))
+    };
+    let sources: BTreeMap<String, String> = answers
+        .iter()
+        .flat_map(|answer| answer.sources.iter().map(|source| (source.clone(), licensed(source, answer))))
+        .collect();
     let stamp = Stamp {
         license,
         source_licenses: sources.into_iter().map(|(source, license)| SourceLicense { source, license }).collect(),
@@ -267,17 +273,18 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
     cx.required("country")?;
     let country = country(&cx, "country")?.ok_or_else(|| Error::internal("a required country is there"))?;
     let asked = Asked { name: "isps", parameter: Some(country.code), csv: wants_csv(&cx)? };
-    let (sources, isps) = match cx.time("as_of")? {
+    let (facts, isps) = match cx.time("as_of")? {
         None => {
             let query = IspsOf { country: country.code.to_owned() };
             runtime::query(&*cx.rt, world::actor().name, &query).await?
         }
         Some(at) => match ask(&cx, BTreeSet::from([country.code.to_owned()]), at).await?.pop() {
-            Some((facts, _, isps)) => (facts.sources, isps),
-            None => (Vec::new(), Vec::new()),
+            Some((facts, _, isps)) => (Some(facts), isps),
+            None => (None, Vec::new()),
         },
     };
-    networks(&cx, &asked, sources, &isps::TABLE, isps::index(country.code, isps))
+    let Facts { sources, newest, recent, .. } = facts.unwrap_or_default();
+    networks(&cx, &asked, sources, &isps::TABLE, isps::index(country.code, isps, newest, recent))
 }
 
 /// Networks of these numbers, wherever they were measured.

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::constants::PAIRS_PER_SECOND;
-use super::facts::{Facts, Isp, Site, categorise, facts, isps};
+use super::facts::{Facts, Isp, Site, ToolFacts, categorise, facts, isps};
 use super::isps::{composite, is_ranked, order};
 use super::reports;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
-use crate::country::{first_days, listed, verdicts_and_summary};
+use crate::country::{first_days, hours, listed, verdicts_and_summary};
 use crate::kv::{Direction, Read, Row, Table};
 use crate::reference::Tracked;
 use crate::starter;
-use crate::time::SECOND;
+use crate::time::{DAY, SECOND};
 use crate::world::{self, CountrySummary, SourceSummary, TargetSummary};
 use crate::{Result, Timestamp};
 
@@ -72,7 +72,8 @@ const GLOBAL: &str = "global";
 
 /// Tells the world what is new about this country.
 pub fn tell(turn: &mut Turn<'_>, rows: &[TargetSummary], summary: &CountrySummary) -> Result<()> {
-    let (facts, sites) = facts(rows, summary, &listed(turn)?);
+    let (mut facts, sites) = facts(rows, summary, &listed(turn)?);
+    facts.tool_hours = tool_hours(turn, &facts, turn.now)?;
     let country = turn.actor().name.clone();
     let hash = hash(&(&facts, &sites))?;
     if FACTS_TOLD.get(turn, &())?.as_ref() != Some(&hash) {
@@ -100,6 +101,16 @@ pub fn tell(turn: &mut Turn<'_>, rows: &[TargetSummary], summary: &CountrySummar
         turn.send(world::actor().name, &SetIsps { country: country.clone(), isps: isps.to_vec(), gone: Vec::new() })?;
     }
     Ok(())
+}
+
+/// When the tools were tested in the last day before a time.
+fn tool_hours(view: &impl Read, facts: &Facts, at: Timestamp) -> Result<Vec<Vec<(i64, u32)>>> {
+    let day = at.plus(-DAY);
+    let hours = |tool: &ToolFacts| match tool.last_checked >= day {
+        true => hours(view, &tool.key, day, at),
+        false => Ok(Vec::new()),
+    };
+    facts.tools.iter().map(hours).collect()
 }
 
 /// Tells the world that nothing is measured here any more.
@@ -421,7 +432,8 @@ impl Query for FactsAt {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let (rows, summary) = verdicts_and_summary(view, self.at)?;
-        let (facts, sites) = facts(&rows, &summary, &listed(view)?);
+        let (mut facts, sites) = facts(&rows, &summary, &listed(view)?);
+        facts.tool_hours = tool_hours(view, &facts, self.at.unwrap_or(view.now))?;
         Ok((facts, sites, isps(&rows, &first_days(view, self.at)?)))
     }
 }
@@ -487,10 +499,11 @@ pub struct IspsOf {
 impl Query for IspsOf {
     const ACTOR: Kind = Kind::World;
     const NAME: &'static str = "isps_of";
-    type Reply = (Vec<SourceSummary>, Vec<Isp>);
+    /// What is known of the country, and its networks.
+    type Reply = (Option<Facts>, Vec<Isp>);
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
-        Ok((sources(view, [&self.country])?, of_country(view, &self.country)?))
+        Ok((FACTS.get(view, &(self.country.clone(),))?, of_country(view, &self.country)?))
     }
 }
 

@@ -78,7 +78,8 @@ pub async fn of_document(cx: &Cx, table: &Tabular, about: &str, key: &str) -> Re
 
 const CSV: &str = "text/csv; charset=utf-8";
 
-fn as_csv(table: &Tabular, about: &str, json: &Response) -> Result<Response> {
+/// The table of a JSON answer as CSV.
+pub fn as_csv(table: &Tabular, about: &str, json: &Response) -> Result<Response> {
     let Body::Bytes(body) = &json.body else { return Err(Error::internal("a stream is no table")) };
     Ok(csv_answer(table.name, about, text(table, body)?))
 }
@@ -86,7 +87,7 @@ fn as_csv(table: &Tabular, about: &str, json: &Response) -> Result<Response> {
 fn text(table: &Tabular, json: &[u8]) -> Result<Vec<u8>> {
     let body: Value = serde_json::from_slice(json).map_err(Error::internal)?;
     let license = body.get("license").and_then(Value::as_str).unwrap_or_default();
-    csv(table.columns, &rows(&body, table), license)
+    Ok(csv(table.columns, &rows(&body, table), license))
 }
 
 /// A table as a file, named after what it is about.
@@ -151,10 +152,10 @@ mod tests {
             { "a": 3, "country": "FI", "in": [{ "n": { "m": 4 } }, { "n": { "m": 5 } }] },
             { "a": 6, "country": "DK", "in": [] },
         ] });
-        let expected = "a,country,n.m,license\n1,NO,2,CC0\n1,SE,,CC0\n3,FI,4,CC0\n3,FI,5,CC0\n6,DK,,CC0\n";
+        let expected = "a,country,n.m,license\r\n1,NO,2,CC0\r\n1,SE,,CC0\r\n3,FI,4,CC0\r\n3,FI,5,CC0\r\n6,DK,,CC0\r\n";
         assert_eq!(text(&body, &TABLE), expected);
         let flat = Tabular { inner: None, ..TABLE };
         assert_eq!(text(&body, &flat).lines().count(), 4);
-        assert_eq!(text(&serde_json::json!({}), &TABLE), "a,country,n.m,license\n");
+        assert_eq!(text(&serde_json::json!({}), &TABLE), "a,country,n.m,license\r\n");
     }
 }

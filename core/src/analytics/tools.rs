@@ -13,6 +13,7 @@ use super::facts::{TOOLS, ToolFacts, tool_of};
 use super::reports::{Asked, NOTHING, Stamp, Table, World, caveat, finish};
 use crate::country::round;
 use crate::documents::Rendered;
+use crate::time::{DAY, HOUR};
 use crate::world::SourceLicense;
 use crate::{Error, Result};
 
@@ -39,8 +40,10 @@ struct Asking {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "ToolStats")]
 struct Stats {
-    /// Measurements inside the window, those of undecided targets too.
+    /// Measurements of the last 24 hours, those of undecided targets too.
     total_probes: u64,
+    /// The same of the whole window, which all other numbers are of.
+    window_probes: u64,
     /// Networks that measured, summed over countries; the most of any target of a country.
     probe_nodes: u64,
     targets_tested: usize,
@@ -102,13 +105,17 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     let mut by_key: BTreeMap<&str, Vec<(&str, &ToolFacts)>> = BTreeMap::new();
     let mut stats = Stats::default();
     for facts in world.facts.iter().filter(|facts| country.is_empty() || facts.country == country) {
-        let tools = || facts.tools.iter().filter(|tool| provider.is_empty() || tool_of(&tool.key) == Some(provider));
+        let wanted = |tool: &ToolFacts| provider.is_empty() || tool_of(&tool.key) == Some(provider);
+        let tools = || facts.tools.iter().filter(|tool| wanted(tool));
+        let hours =
+            facts.tools.iter().zip(&facts.tool_hours).filter(|(tool, _)| wanted(tool)).flat_map(|(_, hours)| hours);
+        let last_day = hours.filter(|(hour, _)| hour * HOUR >= world.at.0 - DAY && hour * HOUR <= world.at.0);
+        stats.total_probes += last_day.map(|(_, n)| u64::from(*n)).sum::<u64>();
         stats.probe_nodes += tools().map(|tool| u64::from(tool.networks)).max().unwrap_or(0);
         tools().for_each(|tool| by_key.entry(&tool.key).or_default().push((&facts.country, tool)));
     }
     stats.targets_tested = by_key.len();
-    let all = || by_key.values().flatten();
-    stats.total_probes = all().map(|(_, tool)| u64::from(tool.measurements)).sum();
+    stats.window_probes = by_key.values().flatten().map(|(_, tool)| u64::from(tool.measurements)).sum();
     // A rate is a number in every answer, so what no network has a verdict about has no row: 0 would say it is blocked.
     by_key.retain(|_, facts| facts.iter().any(|(_, tool)| tool.rate.is_some()));
     stats.targets_undecided = stats.targets_tested - by_key.len();
@@ -138,7 +145,7 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         stats,
         by_provider,
         caveat: caveat(
-            "Numbers are of the whole window, not of the last 24 hours. Each test tries endpoints of its own choice; a \
+            "Numbers are of the whole window; `stats.total_probes` alone is of the last 24 hours. Each test tries endpoints of its own choice; a \
              tool may work where its public endpoints fail.",
         ),
         license: license.clone(),

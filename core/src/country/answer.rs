@@ -10,6 +10,7 @@ use super::attested::{self, AttestationEvidence};
 use super::distinct::Distinct;
 use super::evidence::{self, Judged, Network, Surroundings};
 use super::explain::{self, Explanation};
+use super::source;
 use super::subject::Subject;
 use super::tables::{LISTED, LISTED_SINCE};
 use crate::actor::{Kind, Query, View, decode, encode};
@@ -155,6 +156,13 @@ pub struct Detection {
     pub attestations: Option<AttestationEvidence>,
 }
 
+impl Detection {
+    /// The newest measurement, or the date of the list that decided; `None` where nobody ever looked.
+    pub fn seen(&self) -> Option<Timestamp> {
+        (self.basis != Basis::Unmeasured.as_str() || self.stale_since.is_some()).then_some(self.last_checked)
+    }
+}
+
 /// Answers about up to 50 subjects in this country, at a time or now.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Detect {
@@ -279,7 +287,7 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
             true => vec!["known_list".to_owned()],
             false => known.iter().map(|source| source.id().to_owned()).collect(),
         },
-        licences: licences(&known, from_list, view.settings),
+        licences: licences(&known, entries.iter().filter(|entry| from_list && entry.speaks(at)), view.settings),
         last_checked: answer.last_checked,
         stale_since: newest.filter(|_| measurements == 0 && !from_list).map(|newest| newest.plus(limit)),
         listed: answer.listed,
@@ -307,10 +315,15 @@ pub fn round(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0 + 0.0
 }
 
-/// The licences of the rows behind an answer, the strictest last.
-fn licences(sources: &[Source], from_list: bool, settings: &Settings) -> Vec<String> {
-    let mut licences: BTreeSet<&str> = order::gather(sources.iter().map(|source| source.licence_under(settings)));
-    if from_list || sources.is_empty() {
+/// The licences of the rows behind an answer: of measurements, and of the entries of lists that decided.
+fn licences<'a>(sources: &[Source], lists: impl Iterator<Item = &'a ListEntry>, settings: &Settings) -> Vec<String> {
+    let lists = lists.map(|entry| match entry.kind {
+        national::ListKind::Documented => starter::LICENCE,
+        _ => source::blocklist_licence(settings),
+    });
+    let measured = sources.iter().map(|source| source.licence_under(settings));
+    let mut licences: BTreeSet<&str> = order::gather(measured.chain(lists));
+    if licences.is_empty() {
         licences.insert(starter::LICENCE);
     }
     licences.into_iter().map(str::to_owned).collect()

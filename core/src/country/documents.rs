@@ -5,14 +5,15 @@ use serde::Serialize;
 
 use super::active::{ActiveBody, active, outage};
 use super::routes;
-use super::summary::{self, strictest};
+use super::summary;
 use crate::actor::{Kind, View};
 use crate::documents::{Family, Rendered};
+use crate::settings::Settings;
 use crate::starter::Country;
 use crate::world::index::level;
 use crate::world::{
-    self, ComponentBody, CountrySummary, LICENSE, OoniBody, Outage, SourceLicense, components, ooni, outage_status,
-    source_licenses,
+    self, ComponentBody, CountrySummary, LICENSE, OoniBody, Outage, SourceLicense, components, effective_license, ooni,
+    outage_status, source_licenses,
 };
 use crate::{Error, Result, Timestamp};
 
@@ -36,14 +37,14 @@ pub const FAMILIES: &[Family] = &[
 
 fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
     let rank = crate::analytics::rank::rank(view)?;
-    let mut body = country(&summary::summary(view, None)?, rank, view.now);
+    let mut body = country(&summary::summary(view, None)?, rank, view.settings, view.now);
     body.data.active_incidents = Some(active(view)?);
     body.data.status = outage(view)?.map_or(body.data.status, Outage::as_str);
     Rendered::json(&body)
 }
 
 fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
-    let mut body = overview(&summary::summary(view, None)?);
+    let mut body = overview(&summary::summary(view, None)?, view.settings);
     body.active_incidents = Some(active(view)?);
     body.status = outage(view)?.map_or(body.status, Outage::as_str);
     Rendered::json(&body)
@@ -133,10 +134,10 @@ fn measurements(summary: &CountrySummary) -> OoniBody {
 }
 
 /// The page of a country.
-pub fn country(summary: &CountrySummary, rank: Option<u64>, now: Timestamp) -> CountryBody {
+pub fn country(summary: &CountrySummary, rank: Option<u64>, settings: &Settings, now: Timestamp) -> CountryBody {
     let index = &summary.index;
     let level = index.score.map(level);
-    let stale = summary.recent == 0;
+    let source_licenses = source_licenses(std::iter::once(summary), &[], settings);
     CountryBody {
         context: "https://schema.org",
         kind: "Country",
@@ -168,14 +169,11 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, now: Timestamp) -> C
             last_checked: summary.newest.map(|newest| newest.to_string()),
         },
         license: LICENSE,
-        source_licenses: source_licenses(std::iter::once(summary)),
-        effective_license: strictest(&summary.sources),
+        effective_license: effective_license(&source_licenses),
+        source_licenses,
         date_modified: summary.newest.unwrap_or(now).to_string(),
         generated: now.to_string(),
-        stale_since: summary
-            .newest
-            .filter(|_| stale)
-            .map(|newest| newest.plus(crate::verdict::constants::AGE_LIMIT).to_string()),
+        stale_since: summary.stale_since().map(|since| since.to_string()),
         as_of: None,
     }
 }
@@ -196,12 +194,21 @@ pub struct CountryOverview {
     license: &'static str,
     #[serde(rename = "sourceLicenses")]
     source_licenses: Vec<SourceLicense>,
+    #[serde(rename = "effectiveLicense")]
+    effective_license: String,
+    /// The newest measurement; null without any.
+    #[serde(rename = "lastChecked")]
+    last_checked: Option<String>,
+    /// When it became too old to count; absent while any counts.
+    #[serde(rename = "staleSince", skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
     timestamp: String,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
 }
 
-pub fn overview(summary: &CountrySummary) -> CountryOverview {
+pub fn overview(summary: &CountrySummary, settings: &Settings) -> CountryOverview {
+    let source_licenses = source_licenses(std::iter::once(summary), &[], settings);
     CountryOverview {
         country: summary.country.clone(),
         name: world::name(&summary.country),
@@ -210,7 +217,10 @@ pub fn overview(summary: &CountrySummary) -> CountryOverview {
         score: summary.index.score,
         active_incidents: None,
         license: LICENSE,
-        source_licenses: source_licenses(std::iter::once(summary)),
+        effective_license: effective_license(&source_licenses),
+        source_licenses,
+        last_checked: summary.newest.map(|newest| newest.to_string()),
+        stale_since: summary.stale_since().map(|since| since.to_string()),
         timestamp: summary.at.to_string(),
         as_of: None,
     }

@@ -152,6 +152,15 @@ fn read_of(view: &impl Read, key: &str, from: Timestamp, to: Timestamp, rolled: 
     Ok(seen)
 }
 
+/// Measurements of a series in `[from, to)` by hour, each once.
+pub fn hours(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Result<Vec<(i64, u32)>> {
+    let mut hours: BTreeMap<i64, BTreeSet<u64>> = BTreeMap::new();
+    for seen in read(view, key, from, to)? {
+        hours.entry(seen.session.hour).or_default().insert(seen.identity);
+    }
+    Ok(hours.into_iter().map(|(hour, identities)| (hour, count(identities.len()))).collect())
+}
+
 /// As [`read`], with all that probes say.
 pub(super) fn read_raw(
     view: &impl Read,

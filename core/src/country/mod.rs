@@ -66,6 +66,7 @@ pub use drop::{DropLists, DropSource};
 pub use dump::{Dump, DumpPage, DumpRow, dump_span};
 pub(crate) use events::ordered_days;
 pub use events::{AddEvents, EVENTS_AT_ONCE, Events, EventsPreview, EventsReport};
+pub(crate) use evidence::hours;
 pub(crate) use explain::plain_date;
 pub use explain::{Explanation, sentence};
 pub(crate) use fold::needs_peers;

@@ -157,6 +157,17 @@ impl Source {
     }
 }
 
+/// The licence of the Citizen Lab test lists, as far as we know.
+pub const TEST_LIST_LICENCE: &str = "CC-BY-NC-SA-4.0";
+
+/// What is known of the licence of block lists: they differ, and several state none.
+pub const BLOCKLIST_LICENCE: &str = "NOASSERTION";
+
+/// The licence of block lists in force.
+pub fn blocklist_licence(settings: &Settings) -> &str {
+    licence_of(settings, "blocklist").unwrap_or(BLOCKLIST_LICENCE)
+}
+
 /// What the setting `source_licences` says of a source.
 pub fn licence_of<'s>(settings: &'s Settings, id: &str) -> Option<&'s str> {
     let mut pairs = settings.source_licences.split(';').filter_map(|pair| pair.split_once('='));

@@ -1,29 +1,35 @@
-//! RSS 2.0 and Atom (RFC 4287): the 50 incidents that changed last, newest change first (spec intelligence 6.9).
+//! RSS 2.0 and Atom (RFC 4287): the 50 incidents that began last, newest first (spec intelligence 6.9). Which changed last
+//! is what the delta is for: in its order a year that is imported late would fill a feed.
 
 use std::fmt::Write;
 
 use super::body::IncidentBody;
 use super::model::Incident;
-use super::tables::{BY_UPDATED, CLOCK, Clock, INCIDENTS};
+use super::query::shown;
+use super::tables::{CLOCK, Clock};
 use crate::actor::View;
 use crate::documents::Rendered;
-use crate::kv::Direction;
-use crate::{Result, Timestamp};
+use crate::{Result, Timestamp, licence};
 
 const ENTRIES: usize = 50;
 
 const TITLE: &str = "Internet censorship and shutdown incidents";
 const SUBTITLE: &str = "Measured and reported blocks, shutdowns and outages, with evidence.";
 
-/// The entries, and when anything changed last.
-fn latest(view: &View<'_>) -> Result<(Vec<Incident>, Timestamp)> {
-    let mut found: Vec<Incident> = Vec::with_capacity(ENTRIES);
-    BY_UPDATED.visit(view, BY_UPDATED.range(), Direction::Descending, |(_, country, year, sequence), ()| {
-        found.extend(INCIDENTS.get(view, &(country, year, sequence))?.filter(Incident::is_shown));
-        Ok(found.len() < ENTRIES)
-    })?;
+/// What a feed is made of.
+struct Feed {
+    entries: Vec<Incident>,
+    /// When anything changed last.
+    changed: Timestamp,
+    /// The strictest licence of the entries.
+    licence: String,
+}
+
+fn latest(view: &View<'_>) -> Result<Feed> {
+    let entries = shown(view, ENTRIES)?;
     let changed = CLOCK.get(view, &())?.map_or(view.now, |Clock(at)| at);
-    Ok((found, changed))
+    let licence = licence::effective(entries.iter().map(|incident| incident.draft.licence.as_str()));
+    Ok(Feed { entries, changed, licence })
 }
 
 /// Text between tags or in an attribute. What XML cannot hold at all is left out.
@@ -69,13 +75,14 @@ fn rfc822(time: Timestamp) -> String {
 }
 
 pub fn rss(view: &View<'_>) -> Result<Rendered> {
-    let (entries, changed) = latest(view)?;
+    let Feed { entries, changed, licence } = latest(view)?;
     let base = xml(&view.settings.base_url());
     let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rss version=\"2.0\" xmlns:atom=\"http://www.w3.org/2005/Atom\">\n\
-         <channel>\n<title>{TITLE}</title>\n<link>{base}/data/incidents</link>\n<description>{SUBTITLE}</description>\n\
-         <language>en</language>\n<lastBuildDate>{}</lastBuildDate>\n<ttl>10</ttl>\n\
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<rss version=\"2.0\" xmlns:atom=\"http://www.w3.org/2005/Atom\" \
+         xmlns:dc=\"http://purl.org/dc/elements/1.1/\">\n<channel>\n<title>{TITLE}</title>\n<link>{base}/data/incidents</link>\n<description>{SUBTITLE}</description>\n\
+         <language>en</language>\n<copyright>{}</copyright>\n<lastBuildDate>{}</lastBuildDate>\n<ttl>10</ttl>\n\
          <atom:link href=\"{base}/data/incidents/feed.rss\" rel=\"self\" type=\"application/rss+xml\"/>\n",
+        xml(&licence),
         rfc822(changed)
     );
     for incident in &entries {
@@ -84,13 +91,14 @@ pub fn rss(view: &View<'_>) -> Result<Rendered> {
         let _ = write!(
             out,
             "<item>\n<title>{}</title>\n<link>{}</link>\n<guid isPermaLink=\"false\">{}</guid>\n<pubDate>{}</pubDate>\n\
-             <description>{}</description>\n",
+             <description>{}</description>\n<dc:rights>{}</dc:rights>\n",
             xml(&body.title),
             xml(&body.report_url),
             body.readable_id,
             rfc822(incident.updated),
             // Readers take a description for HTML: the text is escaped for that first.
-            xml(&xml(&summary(&body)))
+            xml(&xml(&summary(&body))),
+            xml(&body.license)
         );
         for category in categories(&body) {
             let _ = writeln!(out, "<category>{}</category>", xml(category));
@@ -102,15 +110,16 @@ pub fn rss(view: &View<'_>) -> Result<Rendered> {
 }
 
 pub fn atom(view: &View<'_>) -> Result<Rendered> {
-    let (entries, changed) = latest(view)?;
+    let Feed { entries, changed, licence } = latest(view)?;
     let base = xml(&view.settings.base_url());
     let mut out = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:lang=\"en\">\n\
          <title>{TITLE}</title>\n<subtitle>{SUBTITLE}</subtitle>\n<id>{base}/data/incidents/feed.atom</id>\n\
-         <updated>{}</updated>\n<author><name>Heliograph</name></author>\n\
+         <updated>{}</updated>\n<rights>{}</rights>\n<author><name>Heliograph</name></author>\n\
          <link rel=\"self\" type=\"application/atom+xml\" href=\"{base}/data/incidents/feed.atom\"/>\n\
          <link rel=\"alternate\" type=\"application/json\" href=\"{base}/data/incidents\"/>\n",
-        changed.to_micros_text()
+        changed.to_micros_text(),
+        xml(&licence)
     );
     for incident in &entries {
         let body = IncidentBody::new(incident, view.settings);

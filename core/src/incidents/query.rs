@@ -28,10 +28,11 @@ impl Query for Find {
 
     fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
         let Some(id) = resolve(view, &self.id)? else { return Ok(None) };
-        match self.follow {
-            true => follow(view, id),
-            false => Ok(INCIDENTS.get(view, &key(&id))?),
-        }
+        let found = match self.follow {
+            true => follow(view, id)?,
+            false => INCIDENTS.get(view, &key(&id))?,
+        };
+        found.map(|incident| whole(view, incident)).transpose()
     }
 }
 
@@ -46,6 +47,25 @@ pub(super) fn follow(view: &View<'_>, id: ReadableId) -> Result<Option<Incident>
         }
     }
     Ok(found)
+}
+
+/// Most incidents that were merged into one whose evidence is shown with it.
+pub(super) const MAX_PARTS: usize = 8;
+
+/// All evidence that there is of an incident and of those that operators made parts of it.
+pub(super) fn evidence_total(view: &View<'_>, incident: &Incident) -> Result<u64> {
+    let mut total = incident.draft.evidence_total;
+    for part in incident.parts.iter().take(MAX_PARTS) {
+        let part = INCIDENTS.get(view, &key(part))?;
+        total = total.saturating_add(part.map_or(0, |part| part.draft.evidence_total));
+    }
+    Ok(total)
+}
+
+/// An incident as answers show it: its evidence counts with that of its parts.
+fn whole(view: &View<'_>, mut incident: Incident) -> Result<Incident> {
+    incident.draft.evidence_total = evidence_total(view, &incident)?;
+    Ok(incident)
 }
 
 /// The id that a text means.
@@ -70,7 +90,8 @@ impl Query for VersionOf {
 
     fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
         let (country, year, sequence) = key(&self.id);
-        Ok(VERSIONS.get(view, &(country, year, sequence, self.version))?)
+        let found = VERSIONS.get(view, &(country, year, sequence, self.version))?;
+        found.map(|incident| whole(view, incident)).transpose()
     }
 }
 
@@ -81,7 +102,7 @@ pub(super) fn shown(view: &View<'_>, most: usize) -> Result<Vec<Incident>> {
         found.extend(INCIDENTS.get(view, &key)?);
         Ok(found.len() < most)
     })?;
-    Ok(found)
+    found.into_iter().map(|incident| whole(view, incident)).collect()
 }
 
 /// Visits the shown incidents, newest beginning first, until `visit` answers `false`.
@@ -257,7 +278,8 @@ impl Query for Select {
         let (page, total, changed) = self.keys(view)?;
         let mut incidents = Vec::with_capacity(page.len());
         for key in page {
-            incidents.extend(INCIDENTS.get(view, &key)?);
+            let found = INCIDENTS.get(view, &key)?;
+            incidents.extend(found.map(|incident| whole(view, incident)).transpose()?);
         }
         Ok(Selected { incidents, total, changed })
     }
@@ -356,7 +378,7 @@ pub(super) fn evidence_of(view: &View<'_>, ids: &[String]) -> Result<Vec<Evidenc
     Ok(rows)
 }
 
-/// One row of evidence with the incidents that name it.
+/// One row of evidence with the incidents whose newest versions name it, and the country it was recorded for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EvidenceById {
     pub id: String,
@@ -365,10 +387,18 @@ pub struct EvidenceById {
 impl Query for EvidenceById {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "evidence_by_id";
-    type Reply = Option<Evidence>;
+    type Reply = Option<(Evidence, String)>;
 
-    fn run(self, view: &View<'_>) -> Result<Option<Evidence>> {
-        Ok(EVIDENCE.get(view, &(self.id,))?)
+    fn run(self, view: &View<'_>) -> Result<Option<(Evidence, String)>> {
+        let Some(mut found) = EVIDENCE.get(view, &(self.id.clone(),))? else { return Ok(None) };
+        let country = found.incidents.first().map(|id| id.country.clone()).unwrap_or_default();
+        let mut naming = Vec::with_capacity(found.incidents.len());
+        for id in found.incidents {
+            let incident = INCIDENTS.get(view, &key(&id))?;
+            naming.extend(incident.filter(|incident| incident.draft.evidence_ids.contains(&self.id)).map(|_| id));
+        }
+        found.incidents = naming;
+        Ok(Some((found, country)))
     }
 }
 
@@ -409,7 +439,8 @@ impl Query for Page {
         let next = rows.last().filter(|_| rows.len() == self.limit as usize).map(|(key, _)| key.clone());
         let holds =
             |incident: &Incident| incident.is_shown() && self.filter.holds(incident.start(), &Line::new(incident, &[]));
-        let incidents = rows.into_iter().map(|(_, incident)| incident).filter(holds).collect();
+        let found = rows.into_iter().map(|(_, incident)| incident).filter(holds);
+        let incidents = found.map(|incident| whole(view, incident)).collect::<Result<_>>()?;
         Ok(PageOf { incidents, next, changed: CLOCK.get(view, &())?.map(|Clock(at)| at) })
     }
 }

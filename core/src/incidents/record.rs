@@ -29,7 +29,7 @@ pub struct Report {
     pub merged_into: Option<u64>,
 }
 
-/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and thirteen more, and an
+/// Most reports in one [`Record`]; more are refused. Each changes at most [`MAX_EVIDENCE`] rows and fourteen more, and an
 /// operation at most 1,000 (ruling foundation-relay 19).
 pub const MAX_REPORTS: usize = 10;
 
@@ -234,6 +234,12 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
     }
     INCIDENTS.put(turn, &key(&incident.id), incident)?;
     written::keep(turn, incident)?;
+    if let Some(whole) = &incident.overrides.merged_into {
+        // Its evidence counts there too.
+        if let Some(whole) = INCIDENTS.get(turn, &key(whole))? {
+            written::keep(turn, &whole)?;
+        }
+    }
     let active = active(incident);
     if before.and_then(self::active) != active {
         turn.send(incident.id.country.clone(), &SetActive { id: incident.id.clone(), active })?;

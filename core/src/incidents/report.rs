@@ -200,14 +200,22 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
     out
 }
 
+/// What who cites an incident must know first: that it was withdrawn, or is a part of another one by now.
+fn standing(body: &IncidentBody) -> Option<String> {
+    let withdrawn = body.retracted.as_ref().map(|reason| format!("Withdrawn: {reason}"));
+    let merged = || body.merged_into.as_ref().map(|into| format!("Now a part of {into}."));
+    withdrawn.or_else(merged)
+}
+
 /// Text in a braced BibTeX value: braces balance and nothing is a command.
 fn tex(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\\' => safe.push_str("\\textbackslash{}"),
-            '{' => safe.push_str("\\{"),
-            '}' => safe.push_str("\\}"),
+            // An escaped brace counts for the balance too.
+            '{' => safe.push_str("\\textbraceleft{}"),
+            '}' => safe.push_str("\\textbraceright{}"),
             '~' => safe.push_str("\\textasciitilde{}"),
             '^' => safe.push_str("\\textasciicircum{}"),
             '&' | '%' | '$' | '#' | '_' => {
@@ -228,11 +236,12 @@ fn bibtex(body: &IncidentBody, settings: &Settings) -> String {
     let url = body.citation_url.replace(['{', '}', '\\'], "");
     format!(
         "@misc{{heliograph-{},\n  title = {{{}}},\n  author = {{{{{}}}}},\n  year = {{{year}}},\n  month = {{{month}}},\n  \
-         howpublished = {{\\url{{{url}}}}},\n  url = {{{url}}},\n  note = {{Incident {}, version {}, {}. {}}},\n  \
+         howpublished = {{\\url{{{url}}}}},\n  url = {{{url}}},\n  note = {{{}Incident {}, version {}, {}. {}}},\n  \
          license = {{{}}}\n}}\n",
         body.readable_id,
         tex(&body.title),
         tex(&publisher(settings)),
+        standing(body).map_or_else(String::new, |standing| format!("{} ", tex(&standing))),
         body.readable_id,
         body.version,
         tex(&body.country_name),
@@ -261,6 +270,9 @@ fn ris(body: &IncidentBody, settings: &Settings) -> String {
     tag("CY", &body.country_name);
     tag("ID", &body.readable_id);
     tag("UR", &body.citation_url);
+    if let Some(standing) = standing(body) {
+        tag("N1", &standing);
+    }
     tag("N1", &format!("Version {}; license {}", body.version, body.license));
     for word in [body.country_name.as_str(), body.incident_type.as_str(), body.severity.as_str()]
         .into_iter()
@@ -270,4 +282,25 @@ fn ris(body: &IncidentBody, settings: &Settings) -> String {
         tag("KW", word);
     }
     out + "ER  - \r\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tex;
+
+    /// BibTeX counts escaped braces too.
+    #[test]
+    fn braces_of_a_bibtex_value_balance_whatever_stands_in_the_text() {
+        for text in ["}", "{", "a } b { c", "\\{", "{{}", "~^&%$#_\\"] {
+            let safe = tex(text);
+            let count = |brace: char| safe.matches(brace).count();
+            assert_eq!(count('{'), count('}'), "{safe}");
+            let mut depth = 0;
+            for c in safe.chars() {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                assert!(depth >= 0, "{safe}");
+            }
+        }
+        assert_eq!(tex("a } b"), "a \\textbraceright{} b");
+    }
 }

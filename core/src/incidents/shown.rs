@@ -250,6 +250,7 @@ mod tests {
             sources: vec![String::new(); n as usize % 3],
             evidence: Vec::new(),
             linked: false,
+            licence: String::new(),
         };
         let country = |n: u32| if n.is_multiple_of(3) { "KE" } else { "IR" };
         (0..12).rev().map(|n| ((country(n).to_owned(), 2025, n), Timestamp(i64::from(n / 2)), line(n))).collect()

@@ -1,6 +1,6 @@
 //! `GET /data/incidents/stats`: counts under the names of both generations of readers (conflict C1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::documents::dataset_version;
 use super::model::{IncidentType, Severity, Status};
 use super::query::lines;
-use super::tables::{CLOCK, Clock};
+use super::tables::{CLOCK, Clock, INCIDENTS, IdKey, Line};
 use crate::actor::View;
 use crate::country::Source;
+use crate::kv::StoreError;
 use crate::{Result, Timestamp, licence};
 
 type Counts = BTreeMap<String, u64>;
@@ -54,6 +55,7 @@ pub struct StatsBody {
     pub date_range: DateRange,
     pub dataset_version: String,
     pub generated_at_utc: String,
+    /// Strictest licence of the incidents and of their evidence.
     pub license: String,
 }
 
@@ -85,13 +87,14 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
         license: String::new(),
     };
     let count = |counts: &mut Counts, name: &str, by: u64| *counts.entry(name.to_owned()).or_default() += by;
+    let mut licences: BTreeSet<String> = BTreeSet::new();
     let mut range: Option<(Timestamp, Timestamp)> = None;
-    lines(view, None, |(country, ..), (start, line)| {
+    lines(view, None, |key, (start, line)| {
         body.total += 1;
         body.citable_censorship += u64::from(line.citable);
         body.citable_with_evidence += u64::from(line.citable && line.linked);
         body.citable_multi_source += u64::from(line.citable && line.sources.len() >= 2);
-        count(&mut body.by_country, &country, 1);
+        count(&mut body.by_country, &key.0, 1);
         count(&mut body.by_severity, line.severity.as_str(), 1);
         count(&mut body.by_type, line.kind.as_str(), 1);
         count(&mut body.by_status, line.status.as_str(), 1);
@@ -99,6 +102,11 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
         for (source, rows) in &line.evidence {
             count(&mut body.evidence_by_source, source, u64::from(*rows));
             body.total_evidence += u64::from(*rows);
+        }
+        if line.licence.is_empty() {
+            licences.extend(licence_by_sources(view, &key, &line)?);
+        } else if !licences.contains(&line.licence) {
+            licences.insert(line.licence);
         }
         range = range.map_or(Some((start, start)), |(first, last)| Some((first.min(start), last.max(start))));
         Ok(true)
@@ -108,7 +116,15 @@ pub fn stats(view: &View<'_>) -> Result<StatsBody> {
     if let Some((first, last)) = range {
         body.date_range = DateRange { first: Some(first.to_string()), last: Some(last.to_string()) };
     }
-    let licences = Source::ALL.into_iter().filter(|source| body.by_source.contains_key(source.id()));
-    body.license = licence::effective(licences.map(Source::licence));
+    body.license = licence::effective(licences.iter().map(String::as_str));
     Ok(body)
+}
+
+/// For a line without a licence: those of its sources, or that of the incident where an operator named other sources.
+fn licence_by_sources(view: &View<'_>, key: &IdKey, line: &Line) -> Result<Vec<String>, StoreError> {
+    let sources: Option<Vec<Source>> = line.sources.iter().map(|source| Source::by_id(source)).collect();
+    Ok(match sources {
+        Some(sources) => sources.iter().map(|source| source.licence_under(view.settings).to_owned()).collect(),
+        None => INCIDENTS.get(view, key)?.map(|incident| incident.draft.licence).into_iter().collect(),
+    })
 }

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{EvidenceRow, Incident, IncidentType, ReadableId, Severity, Status};
-use crate::Timestamp;
-use crate::kv::{Row, Table};
+use crate::kv::{Row, StoreError, Table, appended};
 use crate::starter::{Platform, basket};
+use crate::{Timestamp, licence};
 
 /// The parts of a readable id, as a key.
 pub type IdKey = (String, u32, u32);
@@ -71,8 +71,16 @@ pub struct Line {
     pub evidence: Vec<(String, u32)>,
     /// Whether one of them has a permalink.
     pub linked: bool,
+    /// Strictest licence of the incident and its evidence; empty where an earlier program wrote the row.
+    pub licence: String,
 }
-impl Row for Line {}
+impl Row for Line {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 impl Line {
     pub fn new(incident: &Incident, evidence: &[EvidenceRow]) -> Line {
@@ -100,6 +108,9 @@ impl Line {
             sources: draft.sources.clone(),
             evidence: counts,
             linked: evidence.iter().any(|row| row.permalink.is_some()),
+            licence: licence::effective(
+                std::iter::once(&draft.licence).chain(evidence.iter().map(|row| &row.licence)).map(String::as_str),
+            ),
         }
     }
 }

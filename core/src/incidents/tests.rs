@@ -371,6 +371,62 @@ fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
     held(&moved);
 }
 
+/// What operators made parts of an incident counts as its evidence, also when a part grows later, and in every form.
+#[test]
+fn evidence_of_merged_incidents_counts_with_the_whole() {
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
+    operate(&runtime, "KE-2025-0002", operate::Deed::Merge("KE-2025-0001".into()));
+    let counts = |runtime: &TestRuntime| {
+        let listed = String::from_utf8(listing(runtime).json).unwrap();
+        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+        (find(runtime, "KE-2025-0001").unwrap().draft.evidence_total, listed["evidenceCount"].as_u64().unwrap())
+    };
+    assert_eq!(counts(&runtime), (4, 4));
+    report(&runtime, vec![seen(2, Draft { evidence_total: 7, ..draft(50) })]);
+    assert_eq!(counts(&runtime), (9, 9));
+    operate(&runtime, "KE-2025-0002", operate::Deed::Restore(Vec::new()));
+    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().draft.evidence_total, 2);
+}
+
+/// A piece of evidence names the incidents that rest on it now, not those that once did.
+#[test]
+fn evidence_names_no_incident_that_dropped_it() {
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90))]);
+    let id = find(&runtime, "KE-2025-0001").unwrap().draft.evidence_ids[0].clone();
+    let named = || {
+        let asked = query::EvidenceById { id: id.clone() };
+        let (found, country) =
+            crate::runtime::query(&*runtime, &actor().name, &asked).now_or_never().unwrap().unwrap().unwrap();
+        assert_eq!(country, "KE");
+        found.incidents.len()
+    };
+    assert_eq!(named(), 1);
+    let without = Draft { evidence: draft(90).evidence.split_off(1), ..draft(90) };
+    report(&runtime, vec![seen(1, without)]);
+    assert!(!find(&runtime, "KE-2025-0001").unwrap().draft.evidence_ids.contains(&id));
+    assert_eq!(named(), 0);
+}
+
+/// A line that an earlier program wrote has no licence; counts fall back to those of its sources.
+#[test]
+fn lines_keep_the_strictest_licence_and_old_ones_are_read() {
+    use crate::kv::{decode_row, encode_row};
+    let runtime = TestRuntime::start(&[]);
+    report(&runtime, vec![seen(1, draft(90))]);
+    let incident = find(&runtime, "KE-2025-0001").unwrap();
+    let mut rows = draft(90).evidence;
+    rows[0].licence = "LicenseRef-newsroom".into();
+    let line = tables::Line::new(&incident, &rows);
+    assert_eq!(line.licence, "LicenseRef-newsroom");
+    let empty = tables::Line { licence: String::new(), ..line };
+    let mut old = encode_row(&empty).unwrap();
+    old[0] = 1;
+    assert_eq!(old.pop(), Some(0));
+    assert_eq!(decode_row::<tables::Line>(&old).unwrap(), empty);
+}
+
 #[test]
 fn a_long_description_ends_in_what_a_search_finds_and_nothing_else_does() {
     let runtime = TestRuntime::start(&[]);
@@ -418,5 +474,5 @@ fn another_way_to_write_incidents_has_another_number() {
     let mut digest = Sha256::new();
     changes(&runtime, crate::Timestamp::MIN, 100).incidents.iter().for_each(|row| digest.update(row.json()));
     let digest = crate::crypto::encoding::encode_hex(&digest.finalize());
-    assert_eq!((written::MANNER, &digest[..16]), (1, "c833ece13067626f"));
+    assert_eq!((written::MANNER, &digest[..16]), (2, "c833ece13067626f"));
 }

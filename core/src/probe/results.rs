@@ -7,6 +7,7 @@ use super::community::{bearer, country, node_of};
 use super::record::{self, Submit};
 use super::wire::{Reading, Submission};
 use super::{ID, MAX_ROWS, block, named};
+use crate::country::routes::input;
 use crate::crypto::encoding::decode_hex_array;
 use crate::crypto::hash::{hmac_sha256_verify, sha256};
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
@@ -158,7 +159,12 @@ fn site(domain: &str, category: &str) -> ProbeSite {
 }
 
 async fn domains(cx: Cx) -> Result<Response> {
-    let code = cx.query("country")?.map(|code| country(Some(&code))).filter(|code| code != "XX");
+    // A probe that does not know where it is asks without one, or with two letters that no country has.
+    let asked = cx.query("country")?.filter(|text| !text.trim().is_empty());
+    let code = match asked {
+        Some(text) => input::country(&text)?.ok().map(|country| country.code.to_owned()),
+        None => None,
+    };
     let global: Vec<ProbeSite> = basket::probe_targets().map(|target| site(target.domain, target.category)).collect();
     let mut country_domains = Vec::new();
     if let Some(code) = &code {

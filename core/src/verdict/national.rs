@@ -218,6 +218,13 @@ pub struct ListEntry {
     pub date: Timestamp,
 }
 
+impl ListEntry {
+    /// Whether it sets a status at a time where measurements do not decide (ruling intelligence 28).
+    pub fn speaks(&self, now: Timestamp) -> bool {
+        self.kind != ListKind::Community && (0..=KNOWN_LIST_AGE).contains(&now.since(self.date))
+    }
+}
+
 /// On what an answer rests (`basis` on the wire).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basis {
@@ -260,11 +267,7 @@ pub fn answer(
     now: Timestamp,
 ) -> Answer {
     let listed = !lists.is_empty();
-    let speaks = |entry: &&ListEntry| {
-        let age = now.since(entry.date);
-        entry.kind != ListKind::Community && (0..=KNOWN_LIST_AGE).contains(&age)
-    };
-    let list = lists.iter().filter(speaks).map(|entry| entry.date).max();
+    let list = lists.iter().filter(|entry| entry.speaks(now)).map(|entry| entry.date).max();
     match (measured.status, list) {
         (Status::Unknown, Some(date)) => Answer {
             status: Status::Blocked,

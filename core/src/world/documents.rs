@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::given::newest_of;
 use super::index::{WEIGHTS, level};
 use super::outages::{Outage, outages};
 use super::{CountrySummary, methodology, summaries};
 use crate::actor::{Kind, View};
-use crate::country::{Source, strictest};
+use crate::analytics::constants::DEGRADED_RATE;
+use crate::country::Source;
 use crate::documents::{Family, Rendered};
+use crate::settings::Settings;
 use crate::starter::{self, Country};
-use crate::{Result, Timestamp, order};
+use crate::{Result, Timestamp, licence, order, rfc4180};
 
 pub const INDEX_JSON: &str = "data/censorship-index.json";
 pub const INDEX_CSV: &str = "data/censorship-index.csv";
@@ -27,7 +30,7 @@ pub const FAMILIES: &[Family] = &[
         prefix: INDEX_JSON,
         owner: Kind::World,
         max_age: MAX_AGE,
-        render: |view, _| Rendered::json(&index_json(&summaries(view)?, view.now)),
+        render: |view, _| Rendered::json(&index_json(&summaries(view)?, view.settings, view.now)),
     },
     Family {
         prefix: INDEX_CSV,
@@ -39,14 +42,18 @@ pub const FAMILIES: &[Family] = &[
         prefix: OVERVIEW,
         owner: Kind::World,
         max_age: MAX_AGE,
-        render: |view, _| Rendered::json(&overview(&summaries(view)?, &outages(view)?, view.now)),
+        render: |view, _| Rendered::json(&overview(&summaries(view)?, &outages(view)?, view.settings, view.now)),
     },
     Family { prefix: METHODOLOGY, owner: Kind::World, max_age: 3_600, render: render_methodology },
 ];
 
 fn render_methodology(view: &View<'_>, _: &str) -> Result<Rendered> {
     let served = crate::forecast::served(view)?;
-    Rendered::json(&methodology(&summaries(view)?, served.as_ref(), view.settings, view.now))
+    let mut told = Vec::new();
+    for source in Source::ALL {
+        told.extend(newest_of(view, source)?.map(|_| source));
+    }
+    Rendered::json(&methodology(&summaries(view)?, &told, served.as_ref(), view.settings, view.now))
 }
 
 /// The licence of our compilation, scores and text (interface section 1.3).
@@ -98,6 +105,10 @@ pub struct SourceLicense {
     pub license: String,
 }
 
+/// Why the index is empty.
+const NO_SCORES: &str = "No country has measurements enough for a score inside the window. Older measurements are asked for \
+    with `as_of`; newer ones are imported: `heliograph import ooni-observations <file>`.";
+
 /// `/data/censorship-index.json`
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct IndexBody {
@@ -117,6 +128,10 @@ pub struct IndexBody {
     /// Seconds after `generated` at which a newer one may exist.
     #[serde(rename = "maxAge")]
     pub max_age: u32,
+    /// False when no country has a score.
+    pub available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
     pub metadata: IndexMetadata,
     pub summary: LevelCounts,
     /// Parts that no country's score has yet.
@@ -152,22 +167,36 @@ pub struct LevelCounts {
     pub free_count: usize,
 }
 
-/// Sources of some summaries with their licences, each once.
-pub fn source_licenses<'a>(summaries: impl Iterator<Item = &'a CountrySummary>) -> Vec<SourceLicense> {
-    let mut shutdowns = false;
-    let summaries = summaries.inspect(|summary| {
-        shutdowns |= summary.index.components.iter().any(|part| part.name == "shutdown_load" && part.value.is_some());
-    });
-    let all = summaries.flat_map(|s| &s.sources).map(|s| (s.source.as_str(), s.licence.as_str()));
-    let mut found: BTreeMap<&str, &str> = order::gather(all);
-    found.insert("starter", starter::LICENCE);
-    if shutdowns {
-        found.insert(Source::AccessNow.id(), Source::AccessNow.licence());
+/// Sources of some summaries, and of what else an answer rests on, with the licences in force, each once.
+pub fn source_licenses<'a>(
+    summaries: impl Iterator<Item = &'a CountrySummary>,
+    others: &[Source],
+    settings: &'a Settings,
+) -> Vec<SourceLicense> {
+    let mut found: BTreeMap<&str, &str> = BTreeMap::from([("starter", starter::LICENCE)]);
+    let licence = |source: Source| (source.id(), source.licence_under(settings));
+    for summary in summaries {
+        for source in &summary.sources {
+            let known = Source::by_id(&source.source);
+            let (id, licence) = known.map_or((source.source.as_str(), source.licence.as_str()), licence);
+            found.insert(id, licence);
+        }
+        let parts = &summary.index.components;
+        if parts.iter().any(|part| part.name == "shutdown_load" && part.value.is_some()) {
+            let (id, licence) = licence(Source::AccessNow);
+            found.insert(id, licence);
+        }
     }
+    found.extend(others.iter().map(|source| licence(*source)));
     found
         .into_iter()
         .map(|(source, license)| SourceLicense { source: source.into(), license: license.into() })
         .collect()
+}
+
+/// The strictest of them.
+pub fn effective_license(sources: &[SourceLicense]) -> String {
+    licence::effective(sources.iter().map(|source| source.license.as_str()))
 }
 
 fn share(part: u32, whole: u32) -> f64 {
@@ -225,12 +254,12 @@ pub(super) fn missing_components(summaries: &[CountrySummary]) -> Vec<String> {
 }
 
 /// The index as JSON.
-pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
+pub fn index_json(summaries: &[CountrySummary], settings: &Settings, now: Timestamp) -> IndexBody {
     let rows = rows(summaries);
     let count = |level: &str| rows.iter().filter(|row| row.level == level).count();
     let recent: u64 = summaries.iter().map(|summary| summary.recent).sum();
     let total: u64 = summaries.iter().map(|summary| summary.total).sum();
-    let sources: Vec<_> = summaries.iter().flat_map(|summary| summary.sources.clone()).collect();
+    let source_licenses = source_licenses(summaries.iter(), &[], settings);
     let newest = summaries.iter().filter_map(|summary| summary.newest).max();
     let updated = newest.unwrap_or(now).to_string();
     IndexBody {
@@ -238,8 +267,10 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
         kind: "Dataset",
         name: "Censorship index",
         license: LICENSE,
-        source_licenses: source_licenses(summaries.iter()),
-        effective_license: strictest(&sources),
+        effective_license: effective_license(&source_licenses),
+        source_licenses,
+        available: !rows.is_empty(),
+        reason: rows.is_empty().then_some(NO_SCORES),
         date_modified: updated.clone(),
         generated: now.to_string(),
         max_age: MAX_AGE,
@@ -266,12 +297,29 @@ pub fn index_json(summaries: &[CountrySummary], now: Timestamp) -> IndexBody {
     }
 }
 
+const INDEX_COLUMNS: [&str; 16] = [
+    "rank",
+    "country",
+    "code",
+    "score",
+    "level",
+    "samples",
+    "block_rate",
+    "risk_tier",
+    "anomaly_rate",
+    "confirmed_rate",
+    "blocked",
+    "last_updated",
+    "interval_low",
+    "interval_high",
+    "grade",
+    "license",
+];
+
 /// The index as CSV (spec intelligence 3.2).
 pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
-    let mut out = String::from(
-        "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated,\
-         interval_low,interval_high,grade,license\n",
-    );
+    let mut out = Vec::new();
+    rfc4180::record(&mut out, INDEX_COLUMNS);
     for (row, summary) in rows(summaries)
         .iter()
         .filter_map(|row| Some((row, summaries.iter().find(|summary| summary.country == row.code)?)))
@@ -296,15 +344,9 @@ pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
             row.grade.clone().unwrap_or_default(),
             LICENSE.to_owned(),
         ];
-        out += &fields.map(csv_field).join(",");
-        out.push('\n');
+        rfc4180::record(&mut out, fields.iter().map(|field| rfc4180::harmless(field)));
     }
-    out.into_bytes()
-}
-
-/// Quotes what RFC 4180 section 2 wants quoted. The `csv` crate's writer would bring a float parser with 10 KB of tables.
-fn csv_field(text: String) -> String {
-    if text.contains(['"', ',', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    out
 }
 
 /// Measurements of a country as older clients read them.
@@ -338,7 +380,7 @@ pub fn outage_status(summary: &CountrySummary, outage: Option<Outage>) -> &'stat
     match summary.recent {
         _ if outage.is_some() => outage.map_or("unknown", Outage::as_str),
         0 => "unknown",
-        _ if summary.anomaly_rate > 0.5 => "degraded",
+        _ if summary.anomaly_rate > DEGRADED_RATE => "degraded",
         _ => "normal",
     }
 }
@@ -371,6 +413,8 @@ pub struct OverviewBody {
     pub license: &'static str,
     #[serde(rename = "sourceLicenses")]
     pub source_licenses: Vec<SourceLicense>,
+    #[serde(rename = "effectiveLicense")]
+    pub effective_license: String,
     pub summary: StatusCounts,
     pub countries: Vec<OverviewRow>,
     #[serde(rename = "as_of", skip_serializing_if = "Option::is_none")]
@@ -378,7 +422,12 @@ pub struct OverviewBody {
 }
 
 /// The overview by code: every country, measured or not.
-pub fn overview(summaries: &[CountrySummary], outages: &BTreeMap<String, Outage>, now: Timestamp) -> OverviewBody {
+pub fn overview(
+    summaries: &[CountrySummary],
+    outages: &BTreeMap<String, Outage>,
+    settings: &Settings,
+    now: Timestamp,
+) -> OverviewBody {
     let mut counts = StatusCounts::default();
     let mut rows = Vec::new();
     for country in Country::all() {
@@ -404,26 +453,14 @@ pub fn overview(summaries: &[CountrySummary], outages: &BTreeMap<String, Outage>
     // Countries with measurements first, the most anomalous leading.
     let rate = |row: &OverviewRow| row.ooni.as_ref().map_or(-1.0, |ooni| ooni.anomaly_rate);
     order::sort_by(&mut rows, |a, b| rate(b).total_cmp(&rate(a)));
+    let source_licenses = source_licenses(summaries.iter(), &[], settings);
     OverviewBody {
         timestamp: now.to_string(),
         license: LICENSE,
-        source_licenses: source_licenses(summaries.iter()),
+        effective_license: effective_license(&source_licenses),
+        source_licenses,
         summary: counts,
         countries: rows,
         as_of: None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_with_commas_quotes_and_line_ends_are_read_back_as_written() {
-        let fields = ["plain", "", "a, b", "say \"no\"", "two\nlines", "\r", "1.5"];
-        let line = fields.map(|field| csv_field(field.into())).join(",");
-        assert!(line.starts_with("plain,,\"a, b\","));
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
-        assert_eq!(reader.records().next().unwrap().unwrap().iter().collect::<Vec<_>>(), fields);
     }
 }

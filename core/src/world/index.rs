@@ -136,15 +136,20 @@ pub fn compute(inputs: &Inputs<'_>) -> Index {
     Index {
         score: score.map(percent),
         interval: score.map(|score| interval(score, &components, listed.len(), blocked.len())),
-        reason: (score.is_none()).then(|| {
-            format!(
+        reason: score.is_none().then(|| match enough {
+            false => format!(
                 "too little data: {sessions} measurements of {sites} sites, at least {MIN_SESSIONS} of {MIN_SITES} are \
                  needed"
-            )
+            ),
+            true => format!(
+                "no breadth: none of the {sites} measured sites is a decided one of the {}; a global list is imported with \
+                 `heliograph import test-list global.csv`",
+                if inputs.global.is_empty() { "project's own basket" } else { "imported global list" }
+            ),
         }),
         grade: GRADES
             .iter()
-            .find(|(_, least, networks)| enough && sessions >= *least && inputs.networks >= *networks)
+            .find(|(_, least, networks)| score.is_some() && sessions >= *least && inputs.networks >= *networks)
             .map(|(grade, ..)| (*grade).to_owned()),
         components,
         sessions,
@@ -253,7 +258,8 @@ mod tests {
     #[test]
     fn the_published_numbers_are_those_that_decide() {
         let settings = crate::settings::Settings::default();
-        let body = serde_json::to_value(crate::world::methodology(&[], None, &settings, crate::Timestamp(0))).unwrap();
+        let body =
+            serde_json::to_value(crate::world::methodology(&[], &[], None, &settings, crate::Timestamp(0))).unwrap();
         let scoring = &body["methodology"]["scoring"];
         let number = |name: &str| scoring[name].as_u64().unwrap();
         for (name, from) in scoring["levels"].as_object().unwrap() {
@@ -318,6 +324,20 @@ mod tests {
         assert!(refused.reason.unwrap().contains("13 sites"));
         assert_eq!(index(0, 30, 6).score, None);
         assert!(index(0, 30, 7).score.is_some());
+    }
+
+    /// Many measurements of sites that the list does not have: there is enough, and yet no score; no grade stands alone.
+    #[test]
+    fn ruling_intelligence_33_what_has_no_breadth_says_so_and_has_no_grade() {
+        let rows: Vec<TargetSummary> =
+            (0..82).map(|n| row(&format!("site-{n}.example"), State::Accessible, 20)).collect();
+        let refused = compute(&inputs(&rows));
+        assert_eq!((refused.score, refused.grade), (None, None));
+        let reason = refused.reason.unwrap();
+        assert!(reason.contains("breadth") && reason.contains("heliograph import test-list"), "{reason}");
+        let global = ["elsewhere.example".to_owned()];
+        let reason = compute(&Inputs { global: &global, ..inputs(&rows) }).reason.unwrap();
+        assert!(reason.contains("imported global list"), "{reason}");
     }
 
     #[test]

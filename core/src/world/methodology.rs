@@ -6,12 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CountrySummary;
-use super::documents::{LICENSE, SourceLicense, missing_components, source_licenses};
+use super::documents::{LICENSE, SourceLicense, effective_license, missing_components, source_licenses};
 use super::index::{
     GRADES, LEVELS, LOAD_DAYS, LOAD_HALF_DAYS, LOAD_REGIONAL, MIN_SESSIONS, MIN_SITES, PRIOR_BREADTH, PRIOR_SITES,
     WEIGHTS,
 };
-use crate::country::{Source, strictest};
+use crate::country::Source;
+use crate::country::source::{TEST_LIST_LICENCE, licence_of};
 use crate::settings::Settings;
 use crate::starter::categories;
 use crate::time::{DAY, HOUR};
@@ -87,6 +88,18 @@ struct DataSource {
     update_frequency: &'static str,
     license: String,
     url: &'static str,
+    #[serde(flatten)]
+    probes: Option<ProbesPart>,
+}
+
+/// What only the deployment's own probes have.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+struct ProbesPart {
+    /// Null: how many there are now is at `/v1/probe/network`.
+    nodes: Option<u64>,
+    /// Sites that each is asked to test, beside those of its country.
+    domains: usize,
+    interval: &'static str,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -102,6 +115,9 @@ struct ModelPart {
     #[serde(rename = "type")]
     kind: &'static str,
     rules_version: u32,
+    /// Null: nothing is measured of it on this deployment's data.
+    f1: Option<f64>,
+    auc_roc: Option<f64>,
     validation_note: &'static str,
 }
 
@@ -186,16 +202,20 @@ const LIMITATIONS: &[&str] = &[
      becomes unknown.",
 ];
 
-/// The methodology with the state of the data.
+/// The methodology with the state of the data; `told` are the sources that gave events.
 pub fn methodology(
     summaries: &[CountrySummary],
+    told: &[Source],
     served: Option<&forecast::model::Model>,
     settings: &Settings,
     now: Timestamp,
 ) -> Methodology {
     let base = settings.public_url.trim_end_matches('/');
-    let contributing: Vec<_> = summaries.iter().flat_map(|summary| summary.sources.clone()).collect();
-    let sources = || Source::OF_VOTES.into_iter().map(|source| data_source(source, summaries, settings));
+    let source_licenses = source_licenses(summaries.iter(), told, settings);
+    let sources = || {
+        let all = Source::ALL.into_iter().map(|source| data_source(source, summaries, told, settings));
+        all.chain([test_lists(settings), starter_source()])
+    };
     Methodology {
         context: "https://schema.org",
         kind: "TechArticle",
@@ -206,12 +226,12 @@ pub fn methodology(
         generated: now.to_string(),
         author: Author { kind: "Organization", name: "Heliograph" },
         license: LICENSE,
-        source_licenses: source_licenses(summaries.iter()),
-        effective_license: strictest(&contributing),
+        effective_license: effective_license(&source_licenses),
+        source_licenses,
         methodology: Method {
             overview: OVERVIEW,
-            data_sources: order::gather(sources().chain([starter_source()])),
-            data_sources_list: sources().map(|(_, source)| source).chain([starter_source().1]).collect(),
+            data_sources: order::gather(sources()),
+            data_sources_list: sources().map(|(_, source)| source).collect(),
             model: model(served),
             scoring: scoring(summaries),
             constants: constants(),
@@ -234,19 +254,47 @@ pub fn methodology(
     }
 }
 
-fn data_source(source: Source, summaries: &[CountrySummary], settings: &Settings) -> (&'static str, DataSource) {
+fn data_source(
+    source: Source,
+    summaries: &[CountrySummary],
+    told: &[Source],
+    settings: &Settings,
+) -> (&'static str, DataSource) {
     let rows = || summaries.iter().flat_map(|summary| &summary.sources).filter(|row| row.source == source.id());
     let measurements: u64 = rows().map(|row| row.measurements).sum();
     let body = DataSource {
         name: source.name(),
         kind: source.kind(),
-        coverage: format!("{} countries, {measurements} measurements", rows().count()),
+        coverage: match told.contains(&source) {
+            true => "events, as imported".to_owned(),
+            false => format!("{} countries, {measurements} measurements", rows().count()),
+        },
         tests: tests(source),
         update_frequency: "as imported",
         license: source.licence_under(settings).to_owned(),
         url: source.url(),
+        probes: (source == Source::Probe).then(|| ProbesPart {
+            nodes: None,
+            domains: starter::basket::probe_targets().count(),
+            interval: "every 15 minutes",
+        }),
     };
-    (source.id(), body)
+    // The name that readers know (spec intelligence 3.4).
+    (if source == Source::Probe { "svcProbes" } else { source.id() }, body)
+}
+
+fn test_lists(settings: &Settings) -> (&'static str, DataSource) {
+    let body = DataSource {
+        name: "Citizen Lab test lists",
+        kind: "sites with categories",
+        coverage: "as imported; without them the basket of this project gives the categories".to_owned(),
+        tests: Vec::new(),
+        update_frequency: "as imported",
+        license: licence_of(settings, "test-list").unwrap_or(TEST_LIST_LICENCE).to_owned(),
+        url: "https://github.com/citizenlab/test-lists",
+        probes: None,
+    };
+    ("citizenlab", body)
 }
 
 fn tests(source: Source) -> Vec<&'static str> {
@@ -280,6 +328,7 @@ fn starter_source() -> (&'static str, DataSource) {
         update_frequency: "with each release",
         license: starter::LICENCE.to_owned(),
         url: "",
+        probes: None,
     };
     ("starter", body)
 }
@@ -302,6 +351,8 @@ fn model(served: Option<&forecast::model::Model>) -> Model {
         classifier: ModelPart {
             kind: "rule list with likelihood ratios, one vote per network, probe and hour",
             rules_version: crate::country::RULES_VERSION,
+            f1: None,
+            auc_roc: None,
             validation_note: "Ratios marked as published come from 126 adjudicated measurements; all others are the \
                 project's choice. Probabilities use the published calibration; none is fitted on this deployment's data.",
         },
@@ -417,11 +468,35 @@ mod tests {
     /// The methodology has what change detection computes with, from the same constants.
     #[test]
     fn every_number_of_change_detection_is_published() {
-        let body = serde_json::to_value(methodology(&[], None, &Settings::default(), Timestamp(0))).unwrap();
+        let body = serde_json::to_value(methodology(&[], &[], None, &Settings::default(), Timestamp(0))).unwrap();
         let published = body["methodology"]["changes"].as_object().unwrap();
         assert_eq!(published.len(), change::constants::TABLE.len());
         assert_eq!(published["MERGE_GAP"], change::constants::MERGE_GAP as f64);
         assert_eq!(published["QUIET_RATE"], change::constants::QUIET_RATE);
+    }
+
+    /// Spec intelligence 3.4: the sources that readers look for, and what is said of each; null where nothing is measured.
+    #[test]
+    fn spec_intelligence_3_4_every_source_is_named_with_its_licence() {
+        let mut settings = Settings::default();
+        settings.source_licences.push_str("access-now=LicenseRef-agreed");
+        let told = [Source::AccessNow];
+        let body = serde_json::to_value(methodology(&[], &told, None, &settings, Timestamp(0))).unwrap();
+        let sources = body["methodology"]["dataSources"].as_object().unwrap();
+        for name in ["ooni", "ioda", "censoredplanet", "citizenlab", "access-now", "cloudflare-radar", "starter"] {
+            assert!(sources[name]["name"].is_string() && sources[name]["license"].is_string(), "{name}");
+            assert!(sources[name].get("nodes").is_none(), "{name}");
+        }
+        let probes = &sources["svcProbes"];
+        assert!(probes["nodes"].is_null() && probes["interval"].is_string() && probes["domains"].as_u64() > Some(0));
+        let classifier = &body["methodology"]["model"]["classifier"];
+        assert!(classifier["f1"].is_null() && classifier["aucRoc"].is_null() && classifier["type"].is_string());
+        let licences = body["sourceLicenses"].as_array().unwrap();
+        assert!(licences.iter().any(|row| row["source"] == "access-now" && row["license"] == "LicenseRef-agreed"));
+        assert_eq!(body["effectiveLicense"], "LicenseRef-agreed");
+        for name in ["ISP_CRITICAL_RATE", "ISP_HIGH_RATE", "ISP_MEDIUM_RATE", "DEGRADED_RATE"] {
+            assert!(body["methodology"]["analytics"][name].is_number(), "{name}");
+        }
     }
 
     /// A number that the verdict uses and nobody can read about is a rule in secret.

@@ -15,8 +15,8 @@ mod sweep;
 
 pub use chronicle::{Chronicle, NoteDays};
 pub(crate) use documents::{
-    ComponentBody, IndexBody, OoniBody, OverviewBody, SourceLicense, components, index_csv, index_json, name, ooni,
-    outage_status, overview, source_licenses,
+    ComponentBody, IndexBody, OoniBody, OverviewBody, SourceLicense, components, effective_license, index_csv,
+    index_json, name, ooni, outage_status, overview, source_licenses,
 };
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
 pub use elsewhere::{AskElsewhere, Elsewhere, FailingBlocks, VolumeDays};
@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
 use crate::kv::{Direction, Row, Table};
+use crate::verdict::constants::AGE_LIMIT;
 use crate::{Result, Timestamp, analytics, forecast, outlook};
 
 pub const ENTRIES: &[Entry] = &[
@@ -224,6 +225,18 @@ pub struct CountrySummary {
     pub sources: Vec<SourceSummary>,
 }
 impl Row for CountrySummary {}
+
+impl CountrySummary {
+    /// When the newest measurement became too old to count; `None` while any counts (ruling intelligence 11).
+    pub fn stale_since(&self) -> Option<Timestamp> {
+        stale_since(self.newest, self.recent)
+    }
+}
+
+/// The same of what was measured last then, and so often inside the age limit.
+pub(crate) fn stale_since(newest: Option<Timestamp>, recent: u64) -> Option<Timestamp> {
+    newest.filter(|_| recent == 0).map(|newest| newest.plus(AGE_LIMIT))
+}
 
 /// By (series, country).
 const TARGETS: Table<(String, String), Latest> = Table::new(16);

@@ -379,7 +379,13 @@ fn signal_type(technique: Option<Technique>) -> &'static str {
 /// The rows kept, oldest first, and how many there are.
 fn evidence(view: &View<'_>, one: &Combined<'_>) -> Result<(Vec<EvidenceRow>, u64)> {
     let mut rows: Vec<EvidenceRow> = one.events.iter().map(|event| reported(view, event)).collect();
-    let mut total = rows.len() as u64;
+    // Each blocked vote once, whatever series its network is blocked on. One test may vote on several series, and no event
+    // rests on more measurements than there were.
+    let blocked = one.measured.iter().map(|measured| {
+        let votes: u64 = measured.found.networks.iter().map(|network| u64::from(network.blocked)).sum();
+        votes.min(measured.found.measurements)
+    });
+    let total = (rows.len() as u64).saturating_add(blocked.sum());
     let parts: Vec<(&str, &Affected)> = one
         .measured
         .iter()
@@ -389,9 +395,7 @@ fn evidence(view: &View<'_>, one: &Combined<'_>) -> Result<(Vec<EvidenceRow>, u6
     // Every network and series has its share of the room.
     let share = (MAX_EVIDENCE.saturating_sub(rows.len()) / parts.len().max(1)).max(1);
     for (target, network) in parts {
-        let found = witnesses(view, target, network, share)?;
-        total = total.saturating_add(u64::from(network.blocked));
-        rows.extend(found);
+        rows.extend(witnesses(view, target, network, share)?);
     }
     rows.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));
     rows.dedup_by(|a, b| a.id == b.id);

@@ -177,6 +177,11 @@ pub struct SummaryBody {
     block_rate: f64,
     measurements: u64,
     last_updated: String,
+    /// The newest measurement; null without any.
+    last_checked: Option<String>,
+    /// When it became too old to count; absent while any counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
     top_blocked: Vec<TopBlocked>,
     sources: Vec<String>,
     license: String,
@@ -232,6 +237,8 @@ pub(in crate::country) fn summary_body(
         block_rate: if decided == 0 { 0.0 } else { round(blocked_count as f64 / decided as f64) },
         measurements: overall.recent,
         last_updated: overall.newest.unwrap_or(now).to_string(),
+        last_checked: overall.newest.map(|newest| newest.to_string()),
+        stale_since: overall.stale_since().map(|since| since.to_string()),
         top_blocked: blocked
             .into_iter()
             .take(TOP)
@@ -260,6 +267,9 @@ pub struct ServiceCountry {
     evidence_count: u32,
     basis: String,
     last_checked: String,
+    /// When the newest measurement became too old to count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
     checked_at: String,
 }
 
@@ -360,6 +370,7 @@ const SERVICE_TABLE: Tabular = Tabular {
         "evidenceCount",
         "basis",
         "lastChecked",
+        "staleSince",
     ],
 };
 
@@ -393,11 +404,12 @@ async fn service_page(cx: &Cx) -> Result<Response> {
             status: answer.state,
             accessibility_score: answer.state.score(),
             blocking_method: answer.methods.first().cloned(),
-            methods: answer.methods,
             confidence: answer.confidence,
             evidence_count: answer.evidence_count,
             // Of what was never measured it is the time of the answer (ruling intelligence 27).
-            last_checked: if answer.basis == "unmeasured" { now.clone() } else { answer.last_checked.to_string() },
+            last_checked: answer.seen().map_or_else(|| now.clone(), |seen| seen.to_string()),
+            stale_since: answer.stale_since.map(|since| since.to_string()),
+            methods: answer.methods,
             basis: answer.basis,
             checked_at: now.clone(),
         })

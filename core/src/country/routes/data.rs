@@ -9,6 +9,8 @@ use serde::Serialize;
 
 use super::accessibility::AT_ONCE;
 use super::input;
+use crate::analytics::NOTHING;
+use crate::analytics::constants::{ISP_CRITICAL_RATE, ISP_HIGH_RATE, ISP_MEDIUM_RATE};
 use crate::analytics::tabular::{self, Tabular};
 use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
@@ -39,7 +41,7 @@ async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
 
 pub async fn index_json(cx: Cx) -> Result<Response> {
     let Some(at) = cx.time("as_of")? else { return cx.document(world::INDEX_JSON).await };
-    let mut body = world::index_json(&Box::pin(past(&cx, at)).await?, cx.now());
+    let mut body = world::index_json(&Box::pin(past(&cx, at)).await?, cx.settings(), cx.now());
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
@@ -75,7 +77,7 @@ pub async fn overview(cx: Cx) -> Result<Response> {
 
 async fn past_overview(cx: &Cx) -> Result<Response> {
     let at = cx.time("as_of")?.unwrap_or_else(|| cx.now());
-    let mut body = world::overview(&Box::pin(past(cx, at)).await?, &BTreeMap::new(), cx.now());
+    let mut body = world::overview(&Box::pin(past(cx, at)).await?, &BTreeMap::new(), cx.settings(), cx.now());
     body.as_of = Some(at.to_string());
     Response::json(&body)
 }
@@ -90,7 +92,7 @@ pub async fn country_overview(cx: Cx) -> Result<Response> {
     let Some(at) = cx.time("as_of")? else {
         return cx.document(&[country::documents::OVERVIEW, code].concat()).await;
     };
-    let mut body = country::documents::overview(&Box::pin(past_country(&cx, code, at)).await?);
+    let mut body = country::documents::overview(&Box::pin(past_country(&cx, code, at)).await?, cx.settings());
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
@@ -100,7 +102,8 @@ pub async fn country(cx: Cx) -> Result<Response> {
     let Some(at) = cx.time("as_of")? else {
         return cx.document(&[country::documents::COUNTRY, code].concat()).await;
     };
-    let mut body = country::documents::country(&Box::pin(past_country(&cx, code, at)).await?, None, cx.now());
+    let summary = Box::pin(past_country(&cx, code, at)).await?;
+    let mut body = country::documents::country(&summary, None, cx.settings(), cx.now());
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
@@ -146,6 +149,16 @@ pub struct IspsBody {
     country_name: String,
     generated: String,
     period: String,
+    /// False when nothing is measured inside the period.
+    available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// The newest measurement; null without any.
+    #[serde(rename = "lastChecked")]
+    last_checked: Option<String>,
+    /// When it became too old to count; absent while any counts.
+    #[serde(rename = "staleSince", skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
     summary: IspCounts,
     isps: Vec<IspRow>,
     license: String,
@@ -156,9 +169,9 @@ pub struct IspsBody {
 /// Bands of spec intelligence 0.4.
 fn threat_level(rate: f64) -> &'static str {
     match rate {
-        rate if rate > 0.70 => "critical",
-        rate if rate > 0.50 => "high",
-        rate if rate >= 0.30 => "medium",
+        rate if rate > ISP_CRITICAL_RATE => "critical",
+        rate if rate > ISP_HIGH_RATE => "high",
+        rate if rate >= ISP_MEDIUM_RATE => "medium",
         _ => "low",
     }
 }
@@ -227,6 +240,10 @@ pub(in crate::country) fn isps_body(
         }
         .to_string(),
         period: "30 days (messaging services 14 days)".to_owned(),
+        available: !isps.is_empty(),
+        reason: isps.is_empty().then_some(NOTHING),
+        last_checked: overall.newest.map(|newest| newest.to_string()),
+        stale_since: overall.stale_since().map(|since| since.to_string()),
         summary: IspCounts {
             total_isps: isps.len(),
             critical_isps: count("critical"),

@@ -206,9 +206,9 @@ impl Question {
     }
 }
 
-/// The strictest of some licences.
+/// The licence that an answer stands under which rests on answers with these: our own where there is none.
 pub fn license(licences: &[String]) -> String {
-    licence::strictest(licences.iter().map(String::as_str)).unwrap_or_default().to_owned()
+    licence::effective(licences.iter().map(String::as_str))
 }
 
 fn may_see_networks(caller: &Caller) -> bool {

@@ -8,8 +8,10 @@ use serde::Serialize;
 use super::accessibility::{KnownIn, ask_all, known_of};
 use super::detect::{Question, StatusCounts, license};
 use crate::analytics::tabular::{self, Tabular};
+use crate::country::subject::is_messaging;
 use crate::country::{Detection, Explanation, NetworkAnswer, Source, State, Subject, sentence};
 use crate::http::{Cx, Response};
+use crate::verdict::window::Ageing;
 use crate::world::Glance;
 use crate::{Result, Timestamp, reference};
 
@@ -53,11 +55,43 @@ pub struct DomainBody {
     period: &'static str,
     /// `blocked` when it is in any country, `accessible` when no country blocks it and one is decided, else `unknown`.
     status: &'static str,
+    #[serde(flatten)]
+    freshness: Freshness,
     summary: DomainSummary,
     blocked_in: Vec<BlockedIn>,
     license: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
+}
+
+/// When somebody looked last (ruling intelligence 11).
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Freshness {
+    /// The newest measurement anywhere, or the date of the newest list that decided; null where nobody ever looked.
+    last_checked: Option<String>,
+    /// When it became too old to count; absent while anything counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stale_since: Option<String>,
+}
+
+impl Freshness {
+    /// Of what the survey knows and what the suspects answered, at a time.
+    pub fn new(
+        subject: &Subject,
+        measured: Option<Timestamp>,
+        answers: &[(Question, Detection)],
+        at: Timestamp,
+    ) -> Freshness {
+        let newest = answers.iter().filter_map(|(_, answer)| answer.seen()).chain(measured).max();
+        let decided = answers.iter().any(|(_, answer)| answer.state != State::Unknown);
+        let limit = subject.roles.iter().map(|role| Ageing::of(is_messaging(&role.key)).limit).max().unwrap_or(0);
+        let stale = newest.map(|newest| newest.plus(limit)).filter(|stale| !decided && *stale <= at);
+        Freshness {
+            last_checked: newest.map(|newest| newest.to_string()),
+            stale_since: stale.map(|stale| stale.to_string()),
+        }
+    }
 }
 
 const PERIOD: &str = "30 days (messaging services 14 days)";
@@ -104,11 +138,13 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
     let explain = cx.flag("explain")?.unwrap_or(false);
     let survey = survey(cx, &subject, at).await?;
     let mut answers = ask_all(cx, &subject, survey.suspects(), at, false).await?;
-    let Survey { elsewhere, mut blocking, .. } = survey;
+    let freshness = Freshness::new(&subject, survey.measured(), &answers, at.unwrap_or_else(|| cx.now()));
+    let Survey { elsewhere, mut blocking, licences, .. } = survey;
     let mut counts = StatusCounts::count(answers.iter().map(|(_, answer)| answer));
     counts.accessible += elsewhere.accessible;
     counts.unknown += elsewhere.unknown;
-    let licences: Vec<String> = answers.iter().flat_map(|(_, answer)| answer.licences.clone()).collect();
+    let mut licences: Vec<String> = licences.into_iter().collect();
+    licences.extend(answers.iter().flat_map(|(_, answer)| answer.licences.clone()));
     blocking += answers.iter().map(|(_, answer)| blocking_networks(answer).count()).sum::<usize>();
     answers.retain(|(_, answer)| answer.state == State::Blocked);
     let mut blocked_in = Vec::with_capacity(answers.len());
@@ -125,6 +161,7 @@ async fn domain_page(cx: &Cx) -> Result<Response> {
         generated: tabular::generated(cx, at).to_string(),
         period: PERIOD,
         status: status(&counts),
+        freshness,
         summary: DomainSummary {
             blocked_in_countries: counts.blocked,
             accessible_in_countries: counts.accessible,
@@ -164,6 +201,11 @@ impl Survey {
     /// Of this country alone.
     pub fn one(code: Option<String>) -> Survey {
         Survey { countries: code.into_iter().map(Surveyed::suspect).collect(), ..Survey::default() }
+    }
+
+    /// When it was measured anywhere last, as far as the survey knows.
+    pub fn measured(&self) -> Option<Timestamp> {
+        self.countries.iter().filter_map(|country| country.measured).max()
     }
 
     /// Those that may block the subject.

@@ -15,14 +15,14 @@ use serde::Serialize;
 
 use super::accessibility::{AT_ONCE, ask_all};
 use super::detect::{StatusCounts, license};
-use super::domain::{Survey, status, subject, survey};
+use super::domain::{Freshness, Survey, status, subject, survey};
 use super::input;
 use crate::analytics::tabular::{self, MAX_AGE};
 use crate::country::{Days, History, HistoryDay, State, Subject, round};
 use crate::http::{Body, Cx, Response};
 use crate::time::DAY;
 use crate::world::{self, Chronicle};
-use crate::{Error, Result, Timestamp, documents, runtime};
+use crate::{Error, Result, Timestamp, documents, rfc4180, runtime};
 
 /// Entries over which an answer is sent in pieces.
 const WHOLE: usize = 10_000;
@@ -61,6 +61,8 @@ pub struct HistoryBody {
     days: u32,
     current_status: &'static str,
     generated: String,
+    #[serde(flatten)]
+    freshness: Freshness,
     summary: HistorySummary,
     countries_blocking: Vec<String>,
     /// Newest first.
@@ -86,6 +88,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
     };
     let first = at.unwrap_or_else(|| cx.now()).day() + 1 - i64::from(days);
     let answers = ask_all(&cx, &subject, survey.suspects(), at, true).await?;
+    let freshness = Freshness::new(&subject, survey.measured(), &answers, at.unwrap_or_else(|| cx.now()));
     let Survey { countries, elsewhere, licences, .. } = survey;
     let asked_now = everywhere && at.is_none();
     let countries = countries.into_iter().filter(|country| !asked_now || country.may_know_since(first));
@@ -108,6 +111,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
         days,
         current_status: status(&counts),
         generated: tabular::generated(&cx, at).to_string(),
+        freshness,
         summary: HistorySummary {
             total_data_points: timeline.days.iter().map(|day| u64::from(day.measurements)).sum(),
             countries_ever_blocked: timeline.ever_blocked,
@@ -221,11 +225,8 @@ impl Frame {
     }
 
     fn csv(license: &str) -> Frame {
-        let license = match license.contains(['"', ',', '\n', '\r']) {
-            true => format!(",\"{}\"\n", license.replace('"', "\"\"")),
-            false => format!(",{license}\n"),
-        };
-        let header = b"date,country,status,blockRate,measurements,license\n";
+        let license = format!(",{}\r\n", rfc4180::field(license));
+        let header = b"date,country,status,blockRate,measurements,license\r\n";
         Frame { before: header.to_vec(), after: Vec::new(), line_end: Some(license.into_bytes()) }
     }
 
@@ -417,10 +418,10 @@ mod tests {
         let expected =
             format!(r#"{{"a":"\"timeline\":[","timeline":{},"b":1}}"#, serde_json::to_string(&days).unwrap());
         assert_eq!(text(&frame, &timeline), expected);
-        let lines = "date,country,status,blockRate,measurements,license\n\
-                     2024-10-05,SE,unknown,0.0,10,\"a,\"\"b\"\n\
-                     2024-10-04,NO,unknown,0.3333,268435455,\"a,\"\"b\"\n\
-                     2024-10-04,SE,blocked,1.0,9,\"a,\"\"b\"\n";
+        let lines = "date,country,status,blockRate,measurements,license\r\n\
+                     2024-10-05,SE,unknown,0.0,10,\"a,\"\"b\"\r\n\
+                     2024-10-04,NO,unknown,0.3333,268435455,\"a,\"\"b\"\r\n\
+                     2024-10-04,SE,blocked,1.0,9,\"a,\"\"b\"\r\n";
         assert_eq!(text(&Frame::csv("a,\"b"), &timeline), lines);
     }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::country::Source;
-use crate::country::source::licence_of;
+use crate::country::source::{BLOCKLIST_LICENCE, TEST_LIST_LICENCE, licence_of};
 use crate::fetch::{self, FetchRow, FetchRows, Job};
 use crate::http::{Cx, Response};
 use crate::import::ImportKind;
@@ -155,9 +155,9 @@ fn fetching(source: Source, rows: &BTreeMap<String, FetchRow>, enabled: &[Job]) 
 
 /// Lists that an operator imports: id, name, what it is, licence as far as known.
 const LISTS: [(ImportKind, &str, &str, &str); 6] = [
-    (ImportKind::TestList, "Test lists", "sites with categories", "CC-BY-NC-SA-4.0"),
+    (ImportKind::TestList, "Test lists", "sites with categories", TEST_LIST_LICENCE),
     (ImportKind::Fingerprints, "Blocking fingerprints", "texts and addresses of block pages", "NOASSERTION"),
-    (ImportKind::Blocklist, "Block lists", "domains that lists name", "NOASSERTION"),
+    (ImportKind::Blocklist, "Block lists", "domains that lists name", BLOCKLIST_LICENCE),
     (ImportKind::Asn, "Network names", "names and addresses of networks", "CC-BY-4.0"),
     (ImportKind::Targets, "Target lists", "platforms and their hosts", "NOASSERTION"),
     (ImportKind::Elections, "Calendars of elections", "dates of elections", "NOASSERTION"),

@@ -96,6 +96,9 @@ fn rulings_intelligence_2_3_30_kenya_2023_is_one_incident() {
     let ids = EvidenceOf { ids: both.draft.evidence_ids.clone() };
     let evidence = query(&*server.0, &incidents::actor().name, &ids).now_or_never().unwrap().unwrap();
     assert!(evidence.len() > 20);
+    // Each blocked vote once, however many of the service's hosts it speaks of.
+    let blocked: u64 = both.draft.networks.iter().map(|network| u64::from(network.blocked)).sum();
+    assert_eq!(both.draft.evidence_total, blocked.min(both.draft.measurements), "{:#?}", both.draft.networks);
     let link =
         |row: &EvidenceRow| row.permalink.as_ref().is_some_and(|link| link.starts_with("https://explorer.ooni.org/m"));
     assert!(evidence.iter().all(|row| row.kind == "measurement" && link(row)), "{evidence:#?}");

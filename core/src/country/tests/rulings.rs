@@ -124,6 +124,8 @@ fn ruling_intelligence_28_lists_speak_by_kind_and_age_and_measurements_win() {
     let listed = expect("listed.org", "blocked", "known_list", true);
     assert_eq!((&listed["evidenceCount"], &listed["sources"]), (&0.into(), &json!(["known_list"])));
     assert!(listed["confidence"].as_f64().unwrap() <= 0.6);
+    assert_eq!(listed["license"], "NOASSERTION", "of the list that decided (ruling intelligence 35)");
+    assert_eq!(server.detect("IT", "open.org", None)["license"], "CC-BY-NC-SA-4.0", "of the measurements that decided");
     assert_eq!(listed["lastChecked"], "2025-06-01T00:00:00.000Z");
     expect("thin.org", "blocked", "known_list", true);
     expect("open.org", "accessible", "measured", true);
@@ -340,4 +342,42 @@ fn ruling_intelligence_11_a_page_without_recent_data_says_since_when() {
     assert_eq!(page["ooni"]["lastUpdated"], "2025-06-01T07:00:00.000Z", "{page}");
     let then = server.ok("/data/country/IT?as_of=2025-06-02");
     assert!(then.get("staleSince").is_none() && then["data"]["domainsBlocked"] == 1, "{then}");
+    // So does every other answer about the country or the site.
+    for path in [
+        "/v1/censorship-index/IT",
+        "/data/country/IT/isps",
+        "/v1/accessibility/country/IT/summary",
+        "/v1/accessibility/check?domain=example.org&country=IT",
+        "/v1/isp/index?country=IT",
+        "/data/domain/example.org",
+        "/data/domain/example.org/history",
+        "/data/domain/example.org/history?country=IT",
+    ] {
+        let old = server.ok(path);
+        let times = (&old["lastChecked"], &old["staleSince"]);
+        assert_eq!(times, (&"2025-06-01T07:00:00.000Z".into(), &"2025-07-01T07:00:00.000Z".into()), "{path}: {old}");
+        let mark = if path.contains('?') { '&' } else { '?' };
+        let then = server.ok(&format!("{path}{mark}as_of=2025-06-02"));
+        assert!(then.get("staleSince").is_none() && then["lastChecked"].is_string(), "{path}: {then}");
+    }
+    // Of what nobody ever looked at there is no such time, and yet a licence.
+    let never = server.ok("/data/domain/unknown-nowhere.example");
+    assert!(never["lastChecked"].is_null() && never.get("staleSince").is_none(), "{never}");
+    assert_eq!(never["license"], "CC-BY-4.0", "{never}");
+}
+
+/// Ruling intelligence 11: the same of a platform, whose messaging services age sooner.
+#[test]
+fn ruling_intelligence_11_a_platform_without_recent_data_says_since_when() {
+    let server = server(&[rows("IT", 1, "web.telegram.org", "2025-06-01", 0..8, true)]);
+    server.0.advance(std::time::Duration::from_secs(2 * 86_400));
+    server.settle();
+    let seen = "2025-06-01T07:00:00.000Z";
+    let risk = server.ok("/v1/platform/telegram/risk/IT");
+    assert_eq!((&risk["lastSeen"], &risk["lastChecked"]), (&seen.into(), &seen.into()), "{risk}");
+    assert_eq!(risk["staleSince"], "2025-06-15T07:00:00.000Z", "{risk}");
+    let service = server.ok("/v1/accessibility/service/telegram");
+    let row = service["countries"].as_array().unwrap().iter().find(|row| row["country"] == "IT").unwrap();
+    assert_eq!((&row["lastChecked"], &row["staleSince"]), (&seen.into(), &"2025-06-15T07:00:00.000Z".into()), "{row}");
+    assert_eq!(server.ok("/v1/accessibility/service/signal")["license"], "CC-BY-4.0", "of what nobody measured");
 }

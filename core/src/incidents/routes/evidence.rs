@@ -6,14 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::detail::asked;
+use crate::analytics::tabular::{Tabular, as_csv, wants_csv};
 use crate::http::{Cx, Response};
 use crate::incidents::actor;
 use crate::incidents::model::EvidenceRow;
-use crate::incidents::query::{EvidenceById, EvidenceOf, Find};
+use crate::incidents::query::{EvidenceById, EvidenceOf, Find, MAX_PARTS};
 use crate::{Error, Result, licence, runtime};
-
-/// Most incidents that were merged into one whose evidence is shown with it.
-const MAX_PARTS: usize = 8;
 
 /// One piece of evidence.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -89,16 +87,35 @@ pub struct EvidenceList {
     pub license: String,
 }
 
+/// The rows as CSV.
+const TABLE: Tabular = Tabular {
+    name: "evidence",
+    list: "evidence",
+    inner: None,
+    columns: &[
+        "id",
+        "source",
+        "kind",
+        "signalType",
+        "permalink",
+        "sourceUrl",
+        "sourceRef",
+        "observedAt",
+        "retrievedAt",
+        "confidence",
+        "domain",
+        "asn",
+    ],
+};
+
 pub async fn list(cx: Cx) -> Result<Response> {
     let (incident, max_age) = asked(&cx).await?;
     let mut ids = incident.draft.evidence_ids.clone();
-    let mut count = incident.draft.evidence_total;
     let mut sources: BTreeSet<String> = incident.draft.sources.iter().cloned().collect();
     for part in incident.parts.iter().take(MAX_PARTS) {
         let find = Find { id: part.to_string(), follow: false };
         if let Some(part) = runtime::query(&*cx.rt, actor().name, &find).await? {
             ids.extend(part.draft.evidence_ids);
-            count += part.draft.evidence_total;
             sources.extend(part.draft.sources);
         }
     }
@@ -117,7 +134,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
     };
     let license =
         licence::effective(rows.iter().map(|row| row.licence.as_str()).chain([incident.draft.licence.as_str()]));
-    let count = count.max(rows.len() as u64);
+    let count = incident.draft.evidence_total.max(rows.len() as u64);
     let body = EvidenceList {
         incident_id: incident.hash.clone(),
         incident_id_camel: incident.hash,
@@ -128,7 +145,9 @@ pub async fn list(cx: Cx) -> Result<Response> {
         corroboration,
         license,
     };
-    cx.tagged(Response::json(&body)?, max_age)
+    let response = Response::json(&body)?;
+    let response = if wants_csv(&cx)? { as_csv(&TABLE, &body.readable_id, &response)? } else { response };
+    cx.tagged(response, max_age)
 }
 
 /// One piece of evidence and the incidents that rest on it.
@@ -139,16 +158,17 @@ pub struct EvidencePage {
     #[serde(rename = "signal_type")]
     pub signal_type_snake: Option<String>,
     pub country: String,
+    /// Those whose newest versions rest on it.
     pub incident_ids: Vec<String>,
 }
 
 pub async fn one(cx: Cx) -> Result<Response> {
     let id = cx.path("id")?.trim().to_ascii_lowercase();
     let found = runtime::query(&*cx.rt, actor().name, &EvidenceById { id }).await?;
-    let found = found.ok_or_else(|| Error::not_found("There is no such evidence."))?;
+    let (found, country) = found.ok_or_else(|| Error::not_found("There is no such evidence."))?;
     let body = EvidencePage {
         signal_type_snake: found.row.signal_type.clone(),
-        country: found.incidents.first().map(|id| id.country.clone()).unwrap_or_default(),
+        country,
         incident_ids: found.incidents.iter().map(ToString::to_string).collect(),
         evidence: found.row.into(),
     };

@@ -17,7 +17,8 @@ use crate::incidents::query::{Filter, Page, PageOf};
 use crate::incidents::tables::IdKey;
 use crate::incidents::{Incident, actor};
 use crate::runtime::{self, Runtime};
-use crate::{Error, Result, Timestamp, licence};
+use crate::settings::Settings;
+use crate::{Error, Result, Timestamp, licence, rfc4180};
 
 /// Incidents read at a time.
 const PAGE: u32 = 100;
@@ -161,7 +162,7 @@ impl Export {
 
     fn head(&self, out: &mut Vec<u8>) {
         match self.format {
-            Format::Csv => csv_row(out, COLUMNS.map(str::to_owned)),
+            Format::Csv => rfc4180::record(out, COLUMNS),
             Format::Jsonl => {}
             Format::Json => {
                 let version = dataset_version(self.changed, self.at);
@@ -175,7 +176,7 @@ impl Export {
     fn row(&mut self, out: &mut Vec<u8>, body: &IncidentBody) {
         self.licences.insert(body.license.clone());
         match self.format {
-            Format::Csv => csv_row(out, cells(body)),
+            Format::Csv => rfc4180::record(out, cells(body)),
             Format::Jsonl | Format::Json => {
                 if self.format == Format::Json && self.count > 0 {
                     out.push(b',');
@@ -239,43 +240,13 @@ fn cells(body: &IncidentBody) -> [String; COLUMNS.len()] {
         body.declared_time.clone().unwrap_or_default(),
         body.resolved_time.clone().unwrap_or_default(),
     ]
+    .map(|cell| rfc4180::harmless(&cell).into_owned())
 }
 
-/// One record of RFC 4180. A cell that a spreadsheet would run as a formula gets an apostrophe in front.
-fn csv_row<const N: usize>(out: &mut Vec<u8>, cells: [String; N]) {
-    for (at, cell) in cells.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        // Full-width forms too: where they are typed, spreadsheets read them as the plain ones.
-        let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
-        let quoted = formula || cell.contains(['"', ',', '\n', '\r', ';']);
-        if quoted {
-            out.push(b'"');
-        }
-        if formula {
-            out.push(b'\'');
-        }
-        out.extend_from_slice(cell.replace('"', "\"\"").as_bytes());
-        if quoted {
-            out.push(b'"');
-        }
-    }
-    out.extend_from_slice(b"\r\n");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::csv_row;
-
-    #[test]
-    fn cells_are_quoted_and_never_run_as_formulas() {
-        let mut out = Vec::new();
-        csv_row(
-            &mut out,
-            ["a".into(), "b \"c\", d".into(), "=1+1".into(), "@SUM(A1)".into(), "-x\ny".into(), "".into()],
-        );
-        let expected = "a,\"b \"\"c\"\", d\",\"'=1+1\",\"'@SUM(A1)\",\"'-x\ny\",\r\n";
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
-    }
+/// Incidents in the columns of the export.
+pub fn csv(incidents: &[Incident], settings: &Settings) -> Vec<u8> {
+    let mut out = Vec::new();
+    rfc4180::record(&mut out, COLUMNS);
+    incidents.iter().for_each(|incident| rfc4180::record(&mut out, cells(&IncidentBody::new(incident, settings))));
+    out
 }

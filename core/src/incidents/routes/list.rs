@@ -2,7 +2,8 @@
 
 use super::check;
 use crate::actor::{decode, encode};
-use crate::analytics::{CategoriesChanged, CategoriesOf};
+use crate::analytics::tabular::{csv_answer, wants_csv};
+use crate::analytics::{self, CategoriesChanged, CategoriesOf, FORMAT};
 use crate::country::routes::input;
 use crate::http::{Cx, Param, Response};
 use crate::incidents::actor;
@@ -10,7 +11,6 @@ use crate::incidents::documents::{self, DEFAULT_LIMIT, generated};
 use crate::incidents::model::{IncidentType, Severity, Status};
 use crate::incidents::query::{Domains, Filter, LastChange, Listing, Select};
 use crate::incidents::written::MANNER;
-use crate::starter::categories;
 use crate::{Error, Result, reference, runtime, world};
 
 /// Most rows of a page (interface section 8).
@@ -30,6 +30,7 @@ pub const PARAMS: &[Param] = &[
     Param::optional("domain", "A domain; those of a platform mean the platform."),
     Param::optional("since", "ISO 8601: still going on at that time or begun later."),
     Param::optional("until", "ISO 8601: begun by then."),
+    FORMAT,
 ];
 
 pub async fn list(cx: Cx) -> Result<Response> {
@@ -38,6 +39,12 @@ pub async fn list(cx: Cx) -> Result<Response> {
         offset: cx.offset("offset")?,
         limit: cx.count("limit", DEFAULT_LIMIT, MAX_LIMIT)?,
     };
+    if wants_csv(&cx)? {
+        let found = runtime::query(&*cx.rt, actor().name, &asked).await?;
+        let about = asked.filter.country.as_deref().unwrap_or_default();
+        let response = csv_answer("incidents", about, super::export::csv(&found.incidents, cx.settings()));
+        return cx.tagged(response, documents::MAX_AGE);
+    }
     if asked == Select::default() {
         return cx.document(documents::LIST).await;
     }
@@ -130,28 +137,40 @@ pub async fn subject_of(cx: &Cx, text: &str) -> Result<String> {
     Ok(crate::starter::Platform::by_domain(&name).map_or(name, |platform| platform.slug.to_owned()))
 }
 
-/// Topics of readers that are more or other than one category.
-const TOPICS: &[(&str, &[&str])] = &[
-    ("women-health", &["XED", "PUBH"]),
-    ("health", &["XED", "PUBH"]),
-    ("human-rights", &["HUMR"]),
-    ("rights", &["HUMR"]),
-    ("messaging", &["COMT"]),
-    ("social", &["GRP"]),
-    ("social-media", &["GRP"]),
-    ("privacy", &["ANON"]),
-    ("circumvention", &["ANON"]),
-    ("politics", &["POLR"]),
-    ("religion", &["REL"]),
-    ("search", &["SRCH"]),
-    ("media", &["NEWS", "MMED"]),
+/// Other words of readers for topics and categories.
+const ALSO: [(&str, &str); 6] = [
+    ("health", "women-health"),
+    ("rights", "human-rights"),
+    ("messaging", "comt"),
+    ("privacy", "anon"),
+    ("search", "srch"),
+    ("social", "social-media"),
 ];
 
-/// The category codes of a topic; none when nobody knows it, which no incident has.
+/// The category codes of a topic of the topic index, or of another word for one; none when nobody knows it, which no
+/// incident has.
 fn codes(topic: &str) -> Vec<String> {
-    let topic = topic.trim();
-    if let Some((_, codes)) = TOPICS.iter().find(|(name, _)| name.eq_ignore_ascii_case(topic)) {
-        return codes.iter().map(|code| (*code).to_owned()).collect();
+    let known = analytics::topic(topic).or_else(|unknown| {
+        let other = ALSO.iter().find(|(word, _)| word.eq_ignore_ascii_case(topic.trim()));
+        analytics::topic(other.ok_or(unknown)?.1)
+    });
+    known.map_or_else(|_| Vec::new(), |(_, codes)| codes.into_iter().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALSO, analytics, codes};
+
+    /// A topic means here what it means in the topic index, in any spelling.
+    #[test]
+    fn topics_of_the_list_are_those_of_the_topic_index() {
+        for (topic, categories) in analytics::TOPICS {
+            assert_eq!(codes(topic), categories, "{topic}");
+            assert_eq!(codes(&topic.to_uppercase().replace('-', "_")), categories, "{topic}");
+        }
+        for (word, topic) in ALSO {
+            assert!(!codes(word).is_empty() && codes(word) == codes(topic), "{word}");
+        }
+        assert_eq!((codes("NEWS"), codes("p2p"), codes("weather")), (vec!["NEWS".into()], vec!["FILE".into()], vec![]));
     }
-    categories::current_code(&topic.to_ascii_uppercase()).into_iter().map(str::to_owned).collect()
 }

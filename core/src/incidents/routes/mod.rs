@@ -13,6 +13,7 @@ mod similar;
 
 use super::documents;
 use crate::Result;
+use crate::analytics::FORMAT;
 use crate::http::{Cx, Limit, Param, Response, Route, handler};
 
 const VERSION: Param = Param::optional("version", "A whole number from 1: that version, which never changes.");
@@ -45,7 +46,7 @@ pub const ROUTES: &[Route] = &[
         .summary("One incident by either id."),
     Route::get("/data/incidents/{id}/evidence", handler!(evidence::list))
         .limit(Limit::Incidents)
-        .params(&[VERSION])
+        .params(&[VERSION, FORMAT])
         .returns::<evidence::EvidenceList>()
         .summary("What an incident rests on."),
     Route::get("/data/evidence/{id}", handler!(evidence::one))
@@ -82,10 +83,10 @@ pub const ROUTES: &[Route] = &[
         .summary("All incidents in one stream."),
     Route::get("/data/incidents/feed.rss", handler!(rss))
         .limit(Limit::Incidents)
-        .summary("The 50 incidents that changed last, as RSS 2.0."),
+        .summary("The 50 incidents that began last, as RSS 2.0."),
     Route::get("/data/incidents/feed.atom", handler!(atom))
         .limit(Limit::Incidents)
-        .summary("The 50 incidents that changed last, as Atom."),
+        .summary("The 50 incidents that began last, as Atom."),
     Route::get("/v1/incidents/similar", handler!(similar::get))
         .limit(Limit::Incidents)
         .params(&[
