@@ -282,7 +282,7 @@ impl Reader<'_> {
         } else {
             return None;
         };
-        let mut offset = self.number(2, 25)? * HOUR;
+        let mut offset = self.number(2, 23)? * HOUR;
         if self.skip(b":") || !self.0.is_empty() {
             offset += self.number(2, 59)? * MINUTE;
         }
@@ -343,6 +343,8 @@ mod tests {
             "2023-11-15T12:60:00Z",
             "2023-11-15T12:00:00.Z",
             "2023-11-15T12:00:00+3",
+            "2023-11-15T12:00:00+24:00",
+            "2023-11-15T12:00:00-25:30",
             "2023-11-15T12:00:00Z UTC",
             "2023-11-15T12:00:00Zulu",
             "2023-11-15T12:00:00\u{663}",

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt;
 use futures_util::future::{self, Either};
-use heliograph_core::fetch::{Incoming, Outgoing};
+use heliograph_core::fetch::{Incoming, Outgoing, retry_after};
 use heliograph_core::{Error, ErrorCode, Result};
 use worker::js_sys::Uint8Array;
 use worker::{Fetch, Headers, Method, Request, RequestInit, RequestRedirect};
@@ -36,7 +36,7 @@ async fn exchange(outgoing: &Outgoing) -> Result<Incoming> {
     let mut response = Fetch::Request(request).send().await.map_err(failed)?;
     let asked = response.headers().get("retry-after").ok().flatten();
     let status = response.status_code();
-    let retry_after = asked.and_then(|seconds| seconds.trim().parse().ok());
+    let retry_after = asked.and_then(|asked| retry_after(&asked, clock::now()));
     if outgoing.max_bytes == 0 {
         return Ok(Incoming { status, retry_after, body: Vec::new().into() });
     }

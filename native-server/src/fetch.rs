@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsConnector;
 
+use crate::clock;
 use crate::probe::Measurer;
 use crate::runtime::Native;
 
@@ -114,7 +115,8 @@ where
     let _connection = Ends(tokio::spawn(async move { drop(connection.await) }).abort_handle());
     let response = sender.send_request(request(outgoing, uri)?).await.map_err(failed)?;
     let status = response.status().as_u16();
-    let asked = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let asked = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let asked = asked.and_then(|asked| fetch::retry_after(asked, clock::now()));
     let mut body = Vec::new();
     if outgoing.max_bytes > 0 {
         let mut pieces = response.into_body();

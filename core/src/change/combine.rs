@@ -8,8 +8,9 @@
 //! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) in the country as a whole is one incident
 //!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas and
 //!   single networks join what a national one spans; alone they are incidents of their area or network.
-//! - A report that names services corroborates the measured events of those services that it overlaps, and is an incident
-//!   of its own only where nothing was measured.
+//! - A report that services were blocked or slowed corroborates the measured events of those services that it overlaps.
+//!   The services that nothing was measured of are an incident of their own: one that was measured says nothing about the
+//!   others. A block is never lost connectivity, even when the report names no service.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::constants::{EVENT_HOURS, EVENT_SLACK, SIMILAR_HOURS, SIMILAR_NETWORKS};
 use super::merge::Found;
 use super::series::techniques;
-use crate::event::{Event, EventKind, Scope};
+use crate::event::{Event, EventKind, Scope, UNNAMED};
 use crate::kv::Row;
 use crate::reference::Tracked;
 use crate::starter::Platform;
@@ -61,11 +62,19 @@ pub struct Combined<'a> {
     pub measured: Vec<&'a Measured>,
     pub silences: Vec<&'a Silence>,
     pub events: Vec<&'a Event>,
+    /// Where nothing was measured: the services that it is about, by their subjects. Its reports may name others too.
+    pub named: BTreeSet<String>,
 }
 
 impl Combined<'_> {
     fn new(subject: &str) -> Combined<'_> {
-        Combined { subject: subject.to_owned(), measured: Vec::new(), silences: Vec::new(), events: Vec::new() }
+        Combined {
+            subject: subject.to_owned(),
+            measured: Vec::new(),
+            silences: Vec::new(),
+            events: Vec::new(),
+            named: BTreeSet::new(),
+        }
     }
 
     /// First and last hour, hours since the epoch.
@@ -81,7 +90,8 @@ impl Combined<'_> {
 
     /// What it speaks of: at one time there is one incident about each.
     pub fn subjects(&self) -> BTreeSet<String> {
-        let mut subjects: BTreeSet<String> = self.measured.iter().map(|measured| measured.subject.clone()).collect();
+        let measured = self.measured.iter().map(|measured| &measured.subject);
+        let mut subjects: BTreeSet<String> = measured.chain(&self.named).cloned().collect();
         if self.subject != INTERNET || is_national(self) {
             subjects.insert(self.subject.clone());
             return subjects;
@@ -98,10 +108,12 @@ impl Combined<'_> {
     }
 }
 
-/// Hours in which an event lies; without an end, a day.
+/// Hours in which an event lies. Without an end it is a day; a block of services stands until its source last said so, while
+/// connectivity that nobody reports back must not bind whatever follows for years.
 fn interval(event: &Event) -> (i64, i64) {
     let start = event.start.hour();
-    (start, event.end.map_or(start + EVENT_HOURS, |end| end.hour()).max(start))
+    let heard = event.heard.filter(|_| !is_connectivity(event)).map_or(start, |heard| heard.hour());
+    (start, event.end.map_or_else(|| heard.max(start + EVENT_HOURS), |end| end.hour()).max(start))
 }
 
 fn overlap(a: (i64, i64), b: (i64, i64)) -> bool {
@@ -112,8 +124,8 @@ fn overlap(a: (i64, i64), b: (i64, i64)) -> bool {
 fn is_connectivity(event: &Event) -> bool {
     match event.kind {
         EventKind::Outage | EventKind::Shutdown => true,
-        // Without a name it cannot be told from the rest.
-        EventKind::Throttling | EventKind::Block => event.services.is_empty(),
+        EventKind::Throttling => event.services.is_empty(),
+        EventKind::Block => false,
     }
 }
 
@@ -187,7 +199,13 @@ pub fn tracked<'n>(name: &str, listed: &'n [Tracked]) -> Option<&'n Tracked> {
     listed.iter().find(|platform| platform.slug == name || platform.has(name))
 }
 
-/// Gives each report to the measured events that it overlaps; what is left is grouped.
+/// Whether a subject is a platform, of the project or of a target list.
+pub fn is_platform(subject: &str, listed: &[Tracked]) -> bool {
+    Platform::by_slug(subject).is_some() || listed.iter().any(|platform| platform.slug == subject)
+}
+
+/// Gives each report to the measured events of the services it names; services that are left over are grouped by
+/// themselves.
 fn about_services<'a>(
     all: &mut [Combined<'a>],
     mut events: Vec<&'a Event>,
@@ -196,22 +214,34 @@ fn about_services<'a>(
     sort(&mut events);
     let mut rest: Vec<Combined<'a>> = Vec::new();
     for event in events {
-        let services: BTreeSet<&str> = event.services.iter().map(|name| service(name, listed)).collect();
+        let mut services: BTreeSet<&str> = event.services.iter().map(|name| service(name, listed)).collect();
+        if services.is_empty() {
+            services.insert(UNNAMED);
+        }
         let hours = interval(event);
-        let mut known = false;
+        let mut left = services.clone();
         for one in all.iter_mut() {
-            let named = one.measured.iter().any(|measured| services.contains(measured.subject.as_str()));
+            let named = one.measured.iter().map(|measured| measured.subject.as_str());
+            let named: Vec<&str> = named.filter(|subject| services.contains(subject)).collect();
             let of_these = |asn: &u32| one.measured.iter().any(|m| m.found.networks.iter().any(|n| n.asn == *asn));
             let where_ = event.scope != Scope::Network || event.asns.is_empty() || event.asns.iter().any(of_these);
-            if named && where_ && overlap(one.hours(), hours) {
+            if !named.is_empty() && where_ && overlap(one.hours(), hours) {
+                left.retain(|subject| !named.contains(subject));
                 one.events.push(event);
-                known = true;
             }
         }
-        let Some(first) = services.first().filter(|_| !known) else { continue };
-        match rest.iter_mut().find(|one| one.subject == *first && overlap(one.hours(), hours)) {
-            Some(one) => one.events.push(event),
-            None => rest.push(Combined { events: vec![event], ..Combined::new(first) }),
+        for one in rest.iter_mut().filter(|one| overlap(one.hours(), hours)) {
+            let before = left.len();
+            left.retain(|subject| !one.named.contains(*subject));
+            if left.len() < before {
+                one.events.push(event);
+            }
+        }
+        // A platform stands for the rest of them, since it says more.
+        let lead = left.iter().find(|subject| is_platform(subject, listed)).or_else(|| left.first());
+        if let Some(lead) = lead {
+            let named = left.iter().map(|subject| (*subject).to_owned()).collect();
+            rest.push(Combined { events: vec![event], named, ..Combined::new(lead) });
         }
     }
     rest

@@ -23,6 +23,7 @@ mod when;
 mod words;
 
 pub use route::ROUTES;
+pub use subjects::brand;
 
 /// Codes of the countries that a text names, by name, adjective or city.
 pub fn countries_named(text: &str) -> Vec<&'static str> {

@@ -47,6 +47,12 @@ fn brands() -> &'static Phrases<&'static str> {
     })
 }
 
+/// The domain or service that a text stands for which is a name and nothing else, whatever its case.
+pub fn brand(text: &str) -> Option<&'static str> {
+    let words = super::words::split(text);
+    brands().at(&words, 0).filter(|(length, _)| *length == words.len()).map(|(_, name)| name)
+}
+
 /// Ordinary words that are a name only when written like one.
 const NEED_CAPITAL: [&str; 12] =
     ["x", "medium", "signal", "line", "zoom", "steam", "threads", "messenger", "rt", "vk", "dw", "fb"];

@@ -278,8 +278,12 @@ impl Operation for DropLists {
             let now = turn.now;
             return turn.schedule(DROP_LISTS, now, &DropLists { removed, ..self });
         }
-        for (key, _) in LISTS.scan(turn, &LISTS.range(), Direction::Ascending, 16)? {
-            LISTS.delete(turn, &key);
+        let lists = LISTS.scan(turn, &LISTS.range(), Direction::Ascending, 16)?;
+        lists.iter().for_each(|(key, _)| LISTS.delete(turn, key));
+        if !lists.is_empty() {
+            let country = turn.actor().name.clone();
+            let nothing = ForgetGiven { country, source: LISTS_EPOCH, ids: Vec::new(), all: true };
+            turn.send(world::actor().name, &nothing)?;
         }
         if TARGETS.first(turn, &TARGETS.range())?.is_some() {
             refresh::soon(turn)?;

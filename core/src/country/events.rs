@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tables::{EPOCHS, EVENTS, GIVEN, GivenRow};
 use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::event::{Event, Reported};
+use crate::event::{Event, Reported, ioda};
 use crate::import::removal;
 use crate::kv::{Direction, Read};
 use crate::world::{self, EventMark, ForgetGiven, Given, GivenEvents};
@@ -89,8 +89,9 @@ impl Operation for AddEvents {
         removal::check(self.epoch, EPOCHS.get(turn, &(self.source,))?.unwrap_or_default())?;
         let (report, changed) = self.compare(turn)?;
         let mut given = GIVEN.get(turn, &(self.source,))?.unwrap_or_default();
-        // Of everything told, whichever version stays: so the order of versions means nothing.
-        let newest = self.events.iter().map(|told| told.event.start).max().unwrap_or_default();
+        // Of everything told, whichever version stays: so the order of versions means nothing. What is announced was not
+        // seen yet.
+        let newest = self.events.iter().map(|told| told.event.start.min(turn.now)).max().unwrap_or_default();
         if changed.is_empty() && newest <= given.newest {
             return Ok(report);
         }
@@ -149,8 +150,8 @@ impl Query for Events {
     fn run(self, view: &View<'_>) -> Result<Vec<Event>> {
         let range = self.source.map_or_else(|| EVENTS.range(), |source| EVENTS.prefix(&(source,)));
         let rows = EVENTS.scan(view, &range, Direction::Ascending, MOST_READ)?;
-        let events = rows.into_iter().map(|(_, told)| told.event);
-        Ok(events.filter(|e| e.start <= self.until && e.end.is_none_or(|end| end >= self.from)).collect())
+        let events = ioda::joined(rows.into_iter().map(|(_, told)| told.event));
+        Ok(events.into_iter().filter(|e| e.start <= self.until && e.end.is_none_or(|end| end >= self.from)).collect())
     }
 }
 

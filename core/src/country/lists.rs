@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::tables::{EPOCHS, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::import::{ListKind, removal};
-use crate::kv::Read;
-use crate::world::{self, ListedIn};
+use crate::kv::{Direction, Read};
+use crate::world::{self, Given, GivenEvents, ListedIn};
 use crate::{Result, Timestamp};
 
 /// Enters domains of a list. Per domain and kind the newest date of a list stays, and the earliest that a row gives; so
@@ -66,9 +66,20 @@ impl Operation for AddListed {
         if changed {
             row.date = row.date.max(self.date);
             LISTS.put(turn, &(self.kind,), &row)?;
+            tell(turn)?;
         }
         Ok(known)
     }
+}
+
+/// Tells the world how much block lists of all kinds name here, and their newest date.
+fn tell(turn: &mut Turn<'_>) -> Result<()> {
+    let lists = LISTS.scan(turn, &LISTS.range(), Direction::Ascending, 16)?;
+    let rows = lists.iter().map(|(_, row)| row.domains).sum();
+    let newest = lists.iter().map(|(_, row)| row.date).max().unwrap_or_default();
+    let country = turn.actor().name.clone();
+    let given = GivenEvents { country, source: LISTS_EPOCH, given: Given { rows, newest }, marks: Vec::new() };
+    turn.send(world::actor().name, &given)
 }
 
 /// What [`AddListed`] would answer.

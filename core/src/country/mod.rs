@@ -83,6 +83,7 @@ pub use source::Source;
 pub use subject::{Role, Subject};
 pub use summary::{Heard, History, HistoryDay, Summary, Verdicts, strictest};
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
+pub(crate) use tables::LISTS_EPOCH;
 pub use tables::{Catalogue, DayCounts, MAX_WITNESSES, Peers, RULES_VERSION, WitnessRow, Witnesses};
 
 use crate::actor::{Entry, operation, query};

@@ -6,7 +6,7 @@
 //! | `kind` | `outage`, `shutdown`, `throttling` or `block` |
 //! | `start` | ISO 8601; a bare date means that only days are known |
 //! | `end` | the same, empty while it goes on; of bare dates the last day |
-//! | `id` | optional; without it what identifies the row is hashed |
+//! | `id` | optional; without it country, kind, scope, start and the three lists tell rows apart |
 //! | `scope` | `network`, `regional` or `national` (default) |
 //! | `cause` | `ordered`, `accident` or `unknown` (default) |
 //! | `asns`, `services`, `areas` | lists by `;`, in JSON also arrays |
@@ -15,6 +15,7 @@
 //! | `url` | https |
 //! | `revision` | a whole number; the highest of an id stays |
 
+use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use csv::ByteRecord;
@@ -127,10 +128,16 @@ fn row(rows: &Rows<'_>, get: &dyn Fn(&str) -> String) -> Result<(Vec<Event>, u32
         text => Some(text.parse().ok().filter(|s| (0.0..=1.0).contains(s)).ok_or(Rejection::Refused("bad_score"))?),
     };
     let (areas, named_services) = (texts(&get("areas")), services(&get("services")));
-    let id = own_id(&get("id"));
+    let (networks, id) = (asns(get("asns").split([';', ','])), own_id(&get("id")));
+    let hashed = |country: &str| {
+        // What is read, so that the order of a list, or another way to write it, makes no other event.
+        let places: BTreeSet<String> = areas.iter().map(|area| area.to_lowercase()).collect();
+        let listed = format!("{networks:?} {named_services:?} {places:?}");
+        hashed_id(&[country, &format!("{kind:?} {scope:?}"), &start.to_string(), &listed])
+    };
     let event = |country: &str| Event {
         source: rows.source,
-        id: id.clone().unwrap_or_else(|| hashed_id(&[country, &get("kind"), &first, &get("areas"), &get("services")])),
+        id: id.clone().unwrap_or_else(|| hashed(country)),
         country: country.to_owned(),
         kind,
         scope,
@@ -139,7 +146,7 @@ fn row(rows: &Rows<'_>, get: &dyn Fn(&str) -> String) -> Result<(Vec<Event>, u32
         end,
         heard: end.is_none().then_some(start),
         days_only: is_day(&first),
-        asns: asns(get("asns").split([';', ','])),
+        asns: networks.clone(),
         services: named_services.clone(),
         areas: areas.clone(),
         occasion: text(&get("occasion")),

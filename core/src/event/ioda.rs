@@ -14,6 +14,7 @@ use super::moment::moment;
 use super::report::{Rows, asns, hashed_id, own_id, text};
 use super::{Cause, Event, EventKind, Scope, place};
 use crate::Timestamp;
+use crate::country::Source;
 use crate::measurement::ImportError;
 use crate::measurement::input::strip_bom;
 use crate::measurement::json::{documents, number_of, seconds_of, text_of, whole};
@@ -32,39 +33,35 @@ pub fn read(reader: &mut dyn BufRead, limit: u64, rows: &mut Rows<'_>) -> Result
 }
 
 fn answers(text: &[u8], rows: &mut Rows<'_>) -> Result<(), ImportError> {
-    let mut alerts = Vec::new();
     for document in documents(&mut { text }, u64::MAX)? {
         match document {
             None => rows.reject(Rejection::Refused("bad_json")),
-            Some(document) => answer(&document, rows, &mut alerts),
+            Some(document) => answer(&document, rows),
         }
     }
-    paired(alerts, rows);
     Ok(())
 }
 
 /// One answer with its envelope, or what stands inside one.
-fn answer(document: &Value, rows: &mut Rows<'_>, alerts: &mut Vec<Alert>) {
+fn answer(document: &Value, rows: &mut Rows<'_>) {
     if document.get("error").is_some_and(|error| !error.is_null() && error.as_str() != Some("")) {
         return rows.reject(Rejection::Refused("source_error"));
     }
     match document.get("data").unwrap_or(document) {
         Value::Array(items) => items.iter().for_each(|item| match item {
             // Some calls answer one array per entity.
-            Value::Array(inner) => inner.iter().for_each(|item| entry(item, rows, alerts)),
-            item => entry(item, rows, alerts),
+            Value::Array(inner) => inner.iter().for_each(|item| entry(item, rows)),
+            item => entry(item, rows),
         }),
         Value::Null => {}
-        item => entry(item, rows, alerts),
+        item => entry(item, rows),
     }
 }
 
-fn entry(item: &Value, rows: &mut Rows<'_>, alerts: &mut Vec<Alert>) {
+fn entry(item: &Value, rows: &mut Rows<'_>) {
     if item.get("level").is_some() && item.get("time").is_some() {
-        match Alert::read(item, rows.country) {
-            Ok(alert) => alerts.push(alert),
-            Err(rejection) => rows.reject(rejection),
-        }
+        let alert = Alert::read(item, rows.country).map(|alert| (vec![alert.event(rows)], 0));
+        rows.take(alert);
     } else if item.get("location").is_some() && item.get("start").is_some() {
         let row = codf(item, rows);
         rows.take(row);
@@ -152,7 +149,7 @@ fn codf(item: &Value, rows: &Rows<'_>) -> Row {
     let entity = Entity::new(kind, code, text_of(item, "location_name"), "", rows.country)?;
     let start = seconds_of(item, "start").ok_or(Rejection::Refused("bad_time"))?;
     let goes_on = item.get("overlaps_window").and_then(Value::as_bool).unwrap_or(false);
-    let until = seconds_of(item, "duration").map(|seconds| Timestamp::from_seconds(start + seconds));
+    let until = seconds_if_any(item, "duration")?.map(|seconds| Timestamp::from_seconds(start + seconds));
     let source = format!("{}{}", text_of(item, "datasource"), text_of(item, "method"));
     let end = until.filter(|_| !goes_on);
     let mut event = entity.event(rows, &source, Timestamp::from_seconds(start), end);
@@ -161,11 +158,19 @@ fn codf(item: &Value, rows: &Rows<'_>) -> Row {
     Ok((vec![event], 0))
 }
 
+/// Seconds that may be missing, but not be out of all bounds.
+fn seconds_if_any(item: &Value, name: &str) -> Result<Option<i64>, Rejection> {
+    match item.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(_) => seconds_of(item, name).map(Some).ok_or(Rejection::Refused("bad_time")),
+    }
+}
+
 /// `format=ioda`: entity, from, until.
 fn ioda(item: &Value, rows: &Rows<'_>) -> Row {
     let entity = Entity::of(item, rows.country)?;
     let start = seconds_of(item, "from").ok_or(Rejection::Refused("bad_time"))?;
-    let end = seconds_of(item, "until").map(Timestamp::from_seconds);
+    let end = seconds_if_any(item, "until")?.map(Timestamp::from_seconds);
     Ok((vec![entity.event(rows, text_of(item, "datasource"), Timestamp::from_seconds(start), end)], 0))
 }
 
@@ -199,36 +204,56 @@ impl Alert {
     }
 }
 
-/// An outage reaches from the first alert of a series to the next normal one, whatever the order of the alerts.
-fn paired(alerts: Vec<Alert>, rows: &mut Rows<'_>) {
-    let mut series: BTreeMap<(String, String), Vec<Alert>> = BTreeMap::new();
-    for alert in alerts {
-        series.entry((alert.entity.name.clone(), alert.datasource.clone())).or_default().push(alert);
+/// How the ids of alerts begin, which are stored as they came: by whether something is amiss. The series follows, and the
+/// second.
+const AMISS: &str = "alert-";
+const NORMAL: &str = "normal-";
+
+impl Alert {
+    fn event(self, rows: &Rows<'_>) -> Event {
+        let kind = if self.normal { NORMAL } else { AMISS };
+        let series = hashed_id(&[&self.entity.name, &self.datasource]);
+        let id = format!("{kind}{series}-{}", self.time.seconds());
+        let end = self.normal.then_some(self.time);
+        let score = self.lost.filter(|_| !self.normal).map(|lost| (lost * 1e4).round() / 1e4);
+        Event { id, score, ..self.entity.event(rows, &self.datasource, self.time, end) }
     }
-    for (_, mut alerts) in series {
-        alerts.sort_by_key(|alert| (alert.time, alert.normal));
+}
+
+/// The series of an event that is an alert.
+fn series(event: &Event) -> Option<&str> {
+    let rest = event.id.strip_prefix(AMISS).or_else(|| event.id.strip_prefix(NORMAL));
+    rest.filter(|_| event.source == Source::Ioda)?.split_once('-').map(|(series, _)| series)
+}
+
+/// Events as they are read, with outages in place of alerts: each reaches from the first alert of a series to the next
+/// normal one, in whatever order and in how many answers they came (ruling intelligence 15).
+pub fn joined(events: impl IntoIterator<Item = Event>) -> Vec<Event> {
+    let mut found: Vec<Event> = Vec::new();
+    let mut alerts: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+    for event in events {
+        match series(&event) {
+            Some(series) => alerts.entry(series.to_owned()).or_default().push(event),
+            None => found.push(event),
+        }
+    }
+    for (_, mut alerts) in alerts {
+        alerts.sort_by_key(|alert| (alert.start, alert.end));
         let mut open: Option<Event> = None;
         for alert in alerts {
-            match (&mut open, alert.normal) {
-                (None, true) => rows.reject(Rejection::Unusable("no_beginning")),
-                (None, false) => {
-                    let mut event = alert.entity.event(rows, &alert.datasource, alert.time, None);
-                    event.score = alert.lost.map(|lost| (lost * 1e4).round() / 1e4);
-                    open = Some(event);
-                }
-                (Some(_), false) => rows.counts.duplicate += 1,
-                (Some(event), true) => {
-                    event.end = Some(alert.time);
-                    // The alert that ends it is a row of its own.
-                    rows.counts.accepted += 1;
-                    rows.take(Ok((open.take().into_iter().collect(), 0)));
+            match (&mut open, alert.end) {
+                (None, None) => open = Some(alert),
+                (None, Some(_)) => {}
+                (Some(outage), None) => outage.heard = Some(alert.start),
+                (Some(outage), end) => {
+                    (outage.end, outage.heard) = (end, None);
+                    found.extend(open.take());
                 }
             }
         }
-        if let Some(event) = open {
-            rows.take(Ok((vec![event], 0)));
-        }
+        found.extend(open);
     }
+    found
 }
 
 /// The table of investigated outages.

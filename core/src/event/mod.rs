@@ -24,7 +24,7 @@ pub mod shutdowns;
 #[cfg(test)]
 mod tests;
 
-pub use report::{Reported, Rows};
+pub use report::{AHEAD, Reported, Rows};
 
 use std::io::BufRead;
 
@@ -52,6 +52,9 @@ pub fn read(
     }
     Ok(rows.finish())
 }
+
+/// Stands among the services of an event for those whose names the source does not tell.
+pub const UNNAMED: &str = "unnamed services";
 
 /// What happened, as the source says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -107,7 +110,7 @@ pub struct Event {
     pub days_only: bool,
     /// Networks that the source names.
     pub asns: Vec<u32>,
-    /// Platform slugs and domains that the source names.
+    /// Services that the source names: platform slugs, domains, other names in lower case.
     pub services: Vec<String>,
     /// Areas as the source names them.
     pub areas: Vec<String>,

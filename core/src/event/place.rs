@@ -11,7 +11,7 @@ const PARTS: [(&str, &str); 3] =
     [("somaliland", "SO"), ("bonaire sint eustatius and saba", "BQ"), ("bonaire sint eustatius saba", "BQ")];
 
 /// Lower case, without accents and punctuation.
-fn plain(name: &str) -> String {
+pub fn plain(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {
         match c {
@@ -63,6 +63,31 @@ pub fn country(text: &str) -> Option<&'static str> {
     text.split_once('/').and_then(|(first, second)| {
         known(first).or_else(|| known(second)).or_else(|| known(&format!("{first} {second}")))
     })
+}
+
+/// Phrases for the whole of a country, without accents and punctuation.
+const WHOLE: [&str; 8] = [
+    "nationwide",
+    "national",
+    "countrywide",
+    "country wide",
+    "entire country",
+    "whole country",
+    "the entire country",
+    "the whole country",
+];
+
+/// What a text says beyond naming a whole country, mostly nothing (`Nationwide`, `National except the North`); `None` for
+/// an area, such as `National Capital Territory`.
+pub fn beyond_the_country(area: &str) -> Option<String> {
+    let plain = plain(area);
+    let of_its_name = ["entire ", "whole ", "all of "].iter().find_map(|word| plain.strip_prefix(word));
+    if of_its_name.is_some_and(|name| country(name).is_some()) {
+        return Some(String::new());
+    }
+    let rest = WHOLE.iter().filter_map(|phrase| plain.strip_prefix(phrase)).min_by_key(|rest| rest.len())?;
+    let exception = ["except", "excluding", "but", "shutdown"].iter().any(|word| rest.trim_start().starts_with(word));
+    (rest.is_empty() || (rest.starts_with(' ') && exception)).then(|| rest.trim_start().to_owned())
 }
 
 /// Every country of a cell that may name several, by `;`. A cell with a name that is no country is refused whole: half

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::Event;
 use crate::Timestamp;
+use crate::claims;
 use crate::country::Source;
 use crate::kv::Row;
 use crate::measurement::ImportCounts;
@@ -24,7 +25,7 @@ const MAX_ID: usize = 64;
 /// Most networks, services and areas of an event.
 const MAX_LISTED: usize = 200;
 /// How far in the future an announced event may begin.
-const AHEAD: i64 = 366 * DAY;
+pub const AHEAD: i64 = 366 * DAY;
 /// 1 January 1995: no table of shutdowns reaches further back.
 const EARLIEST: Timestamp = Timestamp::from_seconds(788_918_400);
 
@@ -40,12 +41,14 @@ pub struct Reported {
 impl Row for Reported {}
 
 impl Reported {
-    /// Joins two reports of one event. The higher version stays; of equal ones that with an end, then the later end,
-    /// then the greater text: a join of a semilattice, so order, splits and repeats never matter
+    /// Joins two reports of one event. The higher version stays; of equal ones that with an end, then the later end, then
+    /// that which names more services, then the greater text: a join of a semilattice, so order, splits and repeats never matter
     /// (ruling intelligence 15).
     pub fn join(self, other: Reported) -> Reported {
         let leads = self.leads || other.leads;
-        let rank = |report: &Reported| (report.version, report.event.end, format!("{:?}", report.event));
+        let rank = |report: &Reported| {
+            (report.version, report.event.end, report.event.services.len(), format!("{:?}", report.event))
+        };
         let stays = if rank(&self) >= rank(&other) { self } else { other };
         Reported { leads, ..stays }
     }
@@ -185,21 +188,48 @@ pub fn asns<'t>(parts: impl Iterator<Item = &'t str>) -> Vec<u32> {
     found
 }
 
-/// A platform's slug or a domain, where a text names one.
+/// Most characters and words of a service's name; what is longer is a sentence.
+const MAX_NAME: (usize, usize) = (40, 4);
+/// Words before and behind a name that belong to none.
+const BEFORE: [&str; 6] = ["and", "&", "other", "several", "some", "unspecified"];
+const BEHIND: [&str; 2] = ["only", "possibly"];
+/// What is no service, but the way to them.
+const NO_SERVICE: [&str; 5] = ["internet", "mobile internet", "broadband", "mobile data", "connectivity"];
+
+/// The service that a text names: a platform's slug, the domain of a site or a known brand, else the name as it is written,
+/// in lower case. `None` for texts that name none.
 pub fn service(name: &str) -> Option<String> {
-    let name = name.trim().to_ascii_lowercase();
+    let name = name.trim().to_lowercase();
     if let Some(platform) = Platform::by_slug(&name) {
         return Some(platform.slug.to_owned());
     }
-    TargetKey::from_url(&name).ok().map(|key| match Platform::by_domain(key.as_str()) {
-        Some(platform) => platform.slug.to_owned(),
-        None => key.as_str().to_owned(),
-    })
+    if let Ok(key) = TargetKey::from_url(&name) {
+        return Some(match Platform::by_domain(key.as_str()) {
+            Some(platform) => platform.slug.to_owned(),
+            None => key.as_str().to_owned(),
+        });
+    }
+    let mut words: Vec<&str> = name.split_whitespace().map(|word| word.trim_matches(['"', '.', '\'', ':'])).collect();
+    words.retain(|word| !word.is_empty());
+    while words.first().is_some_and(|word| BEFORE.contains(word)) {
+        words.remove(0);
+    }
+    while words.last().is_some_and(|word| BEHIND.contains(word)) {
+        words.pop();
+    }
+    let name = words.join(" ");
+    if let Some(known) = claims::brand(&name) {
+        return Some(known.to_owned());
+    }
+    let short = name.chars().count() <= MAX_NAME.0 && words.len() <= MAX_NAME.1;
+    let plain = name.chars().any(char::is_alphabetic) && !name.contains(['.', '/', ':', '@']);
+    (short && plain && !NO_SERVICE.contains(&name.as_str()) && text(&name).is_some()).then_some(name)
 }
 
 /// Every service that the parts of a cell name.
 pub fn services(cell: &str) -> Vec<String> {
-    let mut found: Vec<String> = cell.split([';', ',', '(', ')', '\n']).filter_map(service).collect();
+    let parts = cell.split([';', ',', '(', ')', '\n']).flat_map(|part| part.split(". "));
+    let mut found: Vec<String> = parts.flat_map(|part| part.split(" and ")).filter_map(service).collect();
     found.sort();
     found.dedup();
     found.truncate(MAX_LISTED);

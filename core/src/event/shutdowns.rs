@@ -9,7 +9,7 @@ use std::io::BufRead;
 use csv::ByteRecord;
 
 use super::report::{Rows, address, hashed_id, service, services, text, texts};
-use super::{Cause, Event, EventKind, Scope, place};
+use super::{Cause, Event, EventKind, Scope, UNNAMED, place};
 use crate::Timestamp;
 use crate::measurement::ImportError;
 use crate::measurement::rows::{Header, Rows as Csv};
@@ -65,9 +65,14 @@ fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>
     // The table comes once a year and repeats what goes on: an ongoing row speaks of the whole of its year.
     let ongoing = end.is_none() && get("shutdown_status").eq_ignore_ascii_case("ongoing");
     let heard = Timestamp::parse(&format!("{}-01-01", year.saturating_add(1))).filter(|end| ongoing && *end > start);
+    // Another year's table may write the same area in other words.
+    let area = match place::beyond_the_country(get("area_name")) {
+        Some(beyond) => format!("nationwide {beyond}"),
+        None => place::plain(get("area_name")),
+    };
     let event = |country: &str| Event {
         source: rows.source,
-        id: hashed_id(&[country, get("start_date"), get("area_name"), get("shutdown_type"), get("shutdown_extent")]),
+        id: hashed_id(&[country, get("start_date"), &area, get("shutdown_type"), get("shutdown_extent")]),
         country: country.to_owned(),
         kind,
         scope,
@@ -98,10 +103,13 @@ fn kind<'r>(get: &dyn Fn(&str) -> &'r str) -> EventKind {
 
 /// The table grades by cities and states; only its words for the area say that a whole country was meant.
 fn scope<'r>(get: &dyn Fn(&str) -> &'r str) -> Scope {
-    let area = get("area_name").to_ascii_lowercase();
-    let whole = ["nationwide", "national", "country", "all of", "entire"].iter().any(|word| area.starts_with(word));
+    let area = get("area_name");
     let wide = get("geo_scope").contains("more than one state");
-    if whole || (wide && area.is_empty()) { Scope::National } else { Scope::Regional }
+    if place::beyond_the_country(area).is_some() || (wide && area.trim().is_empty()) {
+        Scope::National
+    } else {
+        Scope::Regional
+    }
 }
 
 fn cause(ordered_by: &str) -> Cause {
@@ -115,6 +123,9 @@ fn affected<'r>(get: &dyn Fn(&str) -> &'r str) -> Vec<String> {
     let named = AFFECTED.into_iter().filter(|(column, _)| get(column).eq_ignore_ascii_case("yes"));
     let mut found: Vec<String> = named.filter_map(|(_, name)| service(name)).collect();
     found.extend(services(get("other_affected")));
+    if found.is_empty() && get("shutdown_extent") == "Service-based" {
+        found.push(UNNAMED.to_owned());
+    }
     found.sort();
     found.dedup();
     found

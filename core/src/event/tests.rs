@@ -41,7 +41,7 @@ fn the_columns_of_a_shutdown_table_become_an_event() {
     assert_eq!((event.country.as_str(), event.kind, event.scope), ("IR", EventKind::Block, Scope::National));
     assert_eq!((event.cause, event.days_only), (Cause::Ordered, true));
     assert_eq!((event.start, event.end), (time("2023-03-01"), Some(time("2023-03-05"))), "the last day is a whole day");
-    assert_eq!(event.services, ["facebook", "youtube"]);
+    assert_eq!(event.services, ["facebook", "grindr.com", "youtube"]);
     assert_eq!((event.occasion.as_deref(), event.url.as_deref()), (Some("Protests"), Some("https://b.example/x")));
 }
 
@@ -264,13 +264,100 @@ fn ioda_alerts_become_outages_whatever_their_order() {
         read_as(Source::Ioda, &format!(r#"{{"type":"outages.alerts","error":null,"data":[{}]}}"#, list.join(",")))
     };
     let (counts, events) = read([0, 1, 2, 3]);
-    assert_eq!(five(&counts), [3, 1, 0, 0, 0], "{counts:?}");
-    let mut spans: Vec<_> =
-        events.iter().map(|e| (e.event.start.seconds(), e.event.end.map(Timestamp::seconds))).collect();
-    spans.sort_unstable();
-    assert_eq!(spans, [(1_700_000_000, Some(1_700_003_600)), (1_700_100_000, None)]);
-    assert!(events.iter().any(|e| e.event.score == Some(0.75)));
-    assert_eq!(read([3, 2, 1, 0]), (counts, events));
+    assert_eq!(five(&counts), [4, 0, 0, 0, 0], "{counts:?}");
+    assert_eq!(read([3, 2, 1, 0]), (counts, events.clone()));
+    // Each may come in an answer of its own, so it is stored alone and outages are joined from what is stored.
+    for order in [[0, 1, 2, 3], [2, 0, 3, 1], [3, 2, 1, 0]] {
+        let outages = ioda::joined(order.iter().map(|at| events[*at].event.clone()));
+        let mut spans: Vec<_> =
+            outages.iter().map(|event| (event.start.seconds(), event.end.map(Timestamp::seconds))).collect();
+        spans.sort_unstable();
+        assert_eq!(spans, [(1_700_000_000, Some(1_700_003_600)), (1_700_100_000, None)]);
+        assert!(outages.iter().any(|event| event.score == Some(0.75)));
+    }
+    let still = ioda::joined(events.iter().map(|told| told.event.clone()).filter(|event| event.end.is_none()));
+    assert_eq!(still.len(), 1, "one that nothing ends goes on");
+    assert_eq!(still[0].heard, Some(Timestamp::from_seconds(1_700_100_000)), "as long as anybody says so");
+}
+
+#[test]
+fn an_outage_of_a_duration_that_cannot_be_is_refused() {
+    for (duration, read) in [("7200", 1), ("null", 1), ("-60", 0), ("1e300", 0), ("\"long\"", 0)] {
+        let row = format!(r#"{{"data":[{{"location":"country/SY","start":1700000000,"duration":{duration}}}]}}"#);
+        let (counts, events) = read_as(Source::Ioda, &row);
+        assert_eq!((events.len(), five(&counts)), (read, [read as u64, 0, 0, 0, 1 - read as u64]), "{duration}");
+        assert_eq!(counts.reasons.contains_key("bad_time"), read == 0, "{duration}");
+    }
+}
+
+/// A later table may call the whole of a country otherwise; an area whose name begins like that is an area.
+#[test]
+fn one_event_has_one_id_however_a_shutdown_table_words_its_area() {
+    let row = |area: &str| {
+        let row = format!("2021-01-25,Iran,,\"{area}\",Shutdown,Service-based,,,,,,Signal,,2021\n");
+        let event = read_as(Source::AccessNow, &format!("{STOP}{row}")).1.remove(0).event;
+        (event.id, event.scope)
+    };
+    let (nationwide, scope) = row("Nationwide");
+    assert_eq!(scope, Scope::National);
+    for area in ["National", "nationwide", "Entire country", "Country-wide", "Entire Iran"] {
+        assert_eq!(row(area), (nationwide.clone(), Scope::National), "{area}");
+    }
+    let (except, scope) = row("National except Kurdish region");
+    assert!(except != nationwide && scope == Scope::National);
+    for area in ["National Capital Territory of Delhi", "Entire Kashmir Valley", "Tehran"] {
+        let (id, scope) = row(area);
+        assert!(id != nationwide && scope == Scope::Regional, "{area}");
+    }
+    assert_eq!(row("Tehran, Qom").0, row("TEHRAN,  Qom").0);
+}
+
+/// Methods 1.12: cells of services are written by people. A name stays a name, a brand is its domain, a sentence is none.
+#[test]
+fn services_that_are_no_platforms_keep_their_names() {
+    for (cell, names) in [
+        ("Grindr", &["grindr.com"] as &[&str]),
+        ("Grindr, Blued, BoyAhoy", &["blued", "boyahoy", "grindr.com"]),
+        ("VK (VKontakte), Ok.ru (Odnoklassniki)", &["ok.ru", "vk.com"]),
+        ("Social media only", &["social media"]),
+        ("Unspecified messaging and social media services", &["messaging", "social media services"]),
+        ("Youtube and other Google services ", &["google services", "youtube"]),
+        ("Zoom and Microsoft Teams", &["microsoft teams", "zoom.us"]),
+        ("Signal, possibly", &["signal"]),
+        ("Internet suspended in South Kashmir and speed reduced to 2G in Srinagar", &[]),
+        ("Internet; mobile internet", &[]),
+        ("198.51.100.77, 2001:db8::7, +1 555", &[]),
+        ("Unknown", &[]),
+    ] {
+        let found = report::services(cell);
+        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), names, "{cell}");
+    }
+    let row = "2023-03-01,Iran,,Tehran,Throttle,Service-based,,,,,,,,2023\n";
+    let event = read_as(Source::AccessNow, &format!("{STOP}{row}")).1.remove(0).event;
+    assert_eq!((event.kind, event.services), (EventKind::Throttling, vec![UNNAMED.to_owned()]));
+}
+
+#[test]
+fn curated_rows_without_an_id_are_told_apart_by_all_that_they_are_about() {
+    let ids = |rows: &[&str]| {
+        let text = format!("country,kind,start,scope,asns,services,areas\n{}\n", rows.join("\n"));
+        let (counts, events) = read_as(Source::Outages, &text);
+        assert_eq!(counts.lines(), rows.len() as u64, "{counts:?}");
+        events.len()
+    };
+    let apart = [
+        "CU,outage,2021-07-11,network,1,,",
+        "CU,outage,2021-07-11,network,2,,",
+        "CU,outage,2021-07-11,regional,,,Havana",
+        "CU,outage,2021-07-11,national,,,Havana",
+        "CU,block,2021-07-11,,,telegram,",
+    ];
+    assert_eq!(ids(&apart), apart.len());
+    let same = [
+        "CU,block,2021-07-11,network,AS1;2,telegram;grindr,A;B",
+        "Cuba,BLOCK,2021-07-11T00:00:00Z,Network,2;1,Grindr;Telegram,b; a",
+    ];
+    assert_eq!(ids(&same), 1);
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod web;
 
 pub use jobs::Job;
 pub use state::{FetchRow, FetchRows, NoteFetch};
-pub use web::{Incoming, MAX_BYTES, Networks, Outgoing, check_url, is_public};
+pub use web::{Incoming, MAX_BYTES, Networks, Outgoing, check_url, is_public, retry_after};
 
 use std::time::Duration;
 

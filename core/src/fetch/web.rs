@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::event::moment::moment;
 use crate::measurement::failure::is_bogon;
-use crate::{Error, Result};
+use crate::time::SECOND;
+use crate::{Error, Result, Timestamp};
 
 /// Most bytes of an answer.
 pub const MAX_BYTES: usize = 8 << 20;
@@ -169,6 +171,16 @@ pub fn is_public(address: IpAddr) -> bool {
 fn public_v4(address: Ipv4Addr) -> bool {
     // Relays of 6to4, which are no more (RFC 7526).
     !is_bogon(&address.to_string()) && !matches!(address.octets(), [192, 88, 99, _])
+}
+
+/// The seconds that a `Retry-After` header asks to wait: a number, or a date (RFC 9110, section 10.2.3) as seen at `now`.
+pub fn retry_after(header: &str, now: Timestamp) -> Option<u64> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse() {
+        return Some(seconds);
+    }
+    let until = moment(header).filter(|until| header.ends_with("GMT") && *until >= Timestamp(0))?;
+    u64::try_from(until.since(now).max(0)).ok().map(|wait| wait.div_ceil(SECOND.unsigned_abs()))
 }
 
 #[cfg(test)]
@@ -413,6 +425,23 @@ mod tests {
             "192.88.99.1",
         ] {
             assert!(!public(inside), "{inside}");
+        }
+    }
+
+    #[test]
+    fn a_source_says_when_to_come_back_in_seconds_or_as_a_date() {
+        let now = Timestamp::parse("1994-11-06T08:48:07.5Z").unwrap();
+        for (header, seconds) in [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(90)),
+            ("Sun, 06 Nov 1994 08:40:00 GMT", Some(0)),
+            ("-5", None),
+            ("soon", None),
+            ("1994-11-06T08:49:37Z", None),
+            ("", None),
+        ] {
+            assert_eq!(retry_after(header, now), seconds, "{header}");
         }
     }
 }

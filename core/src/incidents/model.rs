@@ -192,7 +192,7 @@ impl EvidenceRow {
 /// (ruling intelligence 15).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// Platform slug, domain, or `internet` when connectivity itself was lost.
+    /// Platform slug, domain, name of a service, or `internet` when connectivity itself was lost.
     pub subject: String,
     pub kind: IncidentType,
     pub severity: Severity,
@@ -202,7 +202,7 @@ pub struct Draft {
     pub start: Timestamp,
     /// Last blocked vote, or the end that the sources name; `None` while it goes on.
     pub end: Option<Timestamp>,
-    /// Platform slugs.
+    /// Platform slugs, and names without a domain that sources write, in lower case.
     pub services: Vec<String>,
     pub domains: Vec<String>,
     /// Blocked ones, by number.
@@ -243,6 +243,9 @@ pub struct Draft {
     pub resolved: Option<Timestamp>,
 }
 
+/// The end that an operator sets to say that it goes on, whatever the data say.
+pub const ONGOING: Timestamp = Timestamp::MAX;
+
 /// What an operator set; wins over what is measured until it is taken back.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Overrides {
@@ -253,6 +256,7 @@ pub struct Overrides {
     pub status: Option<Status>,
     pub confidence: Option<f64>,
     pub start: Option<Timestamp>,
+    /// [`ONGOING`] takes the end away.
     pub end: Option<Timestamp>,
     /// The incident that an operator made this one a part of.
     pub merged_into: Option<ReadableId>,
@@ -336,12 +340,22 @@ impl Incident {
         self.overrides.severity.unwrap_or(self.draft.severity)
     }
 
-    /// The operator's word; else that of the data, but what is said to have ended does not go on. An end that lies ahead
-    /// makes a version of its own when its time has come ([`super::record::Ended`]).
+    /// Whether it is announced and had not begun when this version was made.
+    pub fn is_ahead(&self) -> bool {
+        self.start() > self.updated
+    }
+
+    /// The operator's word; else that of the data, but what is said to have ended does not go on. What has not begun is
+    /// suspected, whoever announces it. A beginning or an end that lies ahead makes a version of its own when its time has
+    /// come ([`super::record::Ended`]).
     pub fn status(&self) -> Status {
+        if self.is_ahead() {
+            return Status::Suspected;
+        }
         let ended = self.end().is_some_and(|end| end <= self.updated);
         self.overrides.status.unwrap_or(match self.draft.status {
             Status::Active if ended => Status::Resolved,
+            Status::Resolved if self.overrides.end == Some(ONGOING) => Status::Active,
             status => status,
         })
     }
@@ -355,7 +369,7 @@ impl Incident {
     }
 
     pub fn end(&self) -> Option<Timestamp> {
-        self.overrides.end.or(self.draft.end)
+        self.overrides.end.or(self.draft.end).filter(|end| *end != ONGOING)
     }
 
     /// Whether [`Incident::end`] is only when it was last said to go on.

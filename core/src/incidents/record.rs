@@ -187,14 +187,17 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
     VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;
     replace(turn, before.as_ref(), &incident)?;
     alert::news::tell(turn, before.as_ref(), &incident)?;
-    if let Some(end) = incident.end().filter(|end| *end > incident.updated) {
-        turn.schedule(&format!("end {}", incident.id), end, &Ended { id: incident.id.clone() })?;
+    for (what, at) in [("start", Some(incident.start())), ("end", incident.end())] {
+        if let Some(at) = at.filter(|at| *at > incident.updated) {
+            turn.schedule(&format!("{what} {}", incident.id), at, &Ended { id: incident.id.clone() })?;
+        }
     }
     Ok(incident)
 }
 
-/// The end that an incident was given lies behind: what was active is resolved, in a version of its own, so that lists,
-/// pages and the delta hear of it. Changes nothing where the end was moved or taken back meanwhile.
+/// The beginning or the end that an incident was given lies behind: what was announced is active, what was active is
+/// resolved, in a version of its own, so that lists, pages and the delta hear of it. Changes nothing where that time was
+/// moved or taken back meanwhile.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ended {
     pub id: ReadableId,
@@ -207,9 +210,8 @@ impl Operation for Ended {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let Some(incident) = INCIDENTS.get(turn, &key(&self.id))? else { return Ok(()) };
-        let over = incident.end().is_some_and(|end| end <= turn.now);
         let then = Incident { updated: turn.now.max(incident.updated), ..incident.clone() };
-        if !over || !incident.is_shown() || then.status() == incident.status() {
+        if !incident.is_shown() || then.status() == incident.status() {
             return Ok(());
         }
         let next = Incident { change: Change::measured(Action::Amended), ..incident.clone() };

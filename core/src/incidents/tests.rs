@@ -277,6 +277,57 @@ fn an_end_that_lies_ahead_resolves_the_incident_when_its_time_comes() {
     assert_eq!((later.status(), later.version), (Status::Active, 3), "its end was moved");
 }
 
+/// What was announced is no incident that goes on, and becomes one when its time comes, without anybody doing anything.
+#[test]
+fn what_is_announced_is_suspected_until_it_begins() {
+    let runtime = TestRuntime::start(&[]);
+    let (begins, ends) = (START.plus(3 * DAY), START.plus(5 * DAY));
+    let announced = Draft { subject: INTERNET.into(), start: begins, end: Some(ends), ..draft(0) };
+    report(&runtime, vec![seen(1, announced)]);
+    let id = changes(&runtime, crate::Timestamp::MIN, 10).incidents[0].id.to_string();
+    let state = |title: &str, says: &str| {
+        let incident = find(&runtime, &id).unwrap();
+        assert_eq!(text::title(&incident), title);
+        assert!(sentence(&incident).starts_with(says), "{}", sentence(&incident));
+        (incident.status(), incident.is_citable(), incident.version)
+    };
+    let before = ("Internet to be shut down in Kenya (announced)", "Internet access is announced to be shut down in");
+    assert_eq!(state(before.0, before.1), (Status::Suspected, false, 1));
+    // Nor does an operator's word make the future present.
+    let patch = Overrides { status: Some(Status::Active), ..Overrides::default() };
+    operate(&runtime, &id, operate::Deed::Amend(Box::new(patch)));
+    assert_eq!(state(before.0, before.1), (Status::Suspected, false, 2));
+    operate(&runtime, &id, operate::Deed::Restore(Vec::new()));
+    runtime.advance(std::time::Duration::from_secs(3 * 86_400 + 60));
+    let during = state("Internet shut down in Kenya", "Internet access is shut down in");
+    assert_eq!(during, (Status::Active, true, 4));
+    runtime.advance(std::time::Duration::from_secs(2 * 86_400 + 60));
+    let after = state("Internet shut down in Kenya", "Internet access was shut down in");
+    assert_eq!(after, (Status::Resolved, true, 5));
+}
+
+#[test]
+fn an_operator_can_take_an_end_away() {
+    let runtime = TestRuntime::start(&[]);
+    let over = Draft { status: Status::Resolved, end: Some(START.plus(-DAY)), ..draft(90) };
+    report(&runtime, vec![seen(1, over)]);
+    let patch = Overrides { end: Some(model::ONGOING), ..Overrides::default() };
+    let again = operate(&runtime, "KE-2025-0001", operate::Deed::Amend(Box::new(patch)));
+    assert_eq!((again.end(), again.status()), (None, Status::Active));
+    let back = operate(&runtime, "KE-2025-0001", operate::Deed::Restore(vec![operate::Field::End]));
+    assert_eq!((back.end(), back.status()), (Some(START.plus(-DAY)), Status::Resolved));
+}
+
+/// What is slow is not gone.
+#[test]
+fn a_slowed_network_is_not_called_shut_down() {
+    let runtime = TestRuntime::start(&[]);
+    let slowed = Draft { subject: INTERNET.into(), methods: vec!["throttling".into()], ..draft(10) };
+    report(&runtime, vec![seen(1, slowed)]);
+    let incident = find(&runtime, "KE-2025-0001").unwrap();
+    assert_eq!(text::title(&incident), "Internet throttled in Kenya");
+}
+
 /// A report may name several services: the title names them, and no one of them stands for the others.
 #[test]
 fn a_title_names_every_service_or_says_how_many_more() {

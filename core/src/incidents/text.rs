@@ -10,12 +10,20 @@ use crate::world;
 /// The subject of an incident that is about connectivity itself.
 pub const INTERNET: &str = "internet";
 
+/// Words that names of services begin with and that are not written like words.
+const ABBREVIATIONS: [&str; 5] = ["VPN", "VPNs", "VoIP", "SMS", "IMO"];
+
 /// The name of a subject for people.
 pub fn label(subject: &str) -> String {
     match Platform::by_slug(subject) {
         Some(platform) => platform.label.to_owned(),
         None if subject.contains('.') => subject.to_owned(),
-        None => crate::reference::label(subject),
+        None => {
+            let name = crate::reference::label(subject);
+            let (first, rest) = name.split_once(' ').unwrap_or((&name, ""));
+            let known = ABBREVIATIONS.iter().find(|known| known.eq_ignore_ascii_case(first));
+            known.map_or_else(|| name.clone(), |known| format!("{known} {rest}").trim_end().to_owned())
+        }
     }
 }
 
@@ -26,6 +34,7 @@ const THROTTLING: &str = "throttling";
 fn deed(incident: &Incident) -> &'static str {
     let throttled = incident.draft.methods.first().is_some_and(|method| method == THROTTLING);
     match (incident.draft.subject == INTERNET, incident.kind()) {
+        (true, IncidentType::Censorship) if throttled => "throttled",
         (true, IncidentType::Censorship) => "shut down",
         (true, _) => "disrupted",
         (false, _) if throttled => "throttled",
@@ -39,8 +48,12 @@ pub fn title(incident: &Incident) -> String {
     if let Some(title) = &incident.overrides.title {
         return title.clone();
     }
-    let suspected = if incident.status() == Status::Suspected { " (suspected)" } else { "" };
-    format!("{} {} in {}{suspected}", name(incident, "Internet").0, deed(incident), place(incident))
+    let (to_be, doubt) = match incident.status() {
+        _ if incident.is_ahead() => ("to be ", " (announced)"),
+        Status::Suspected => ("", " (suspected)"),
+        _ => ("", ""),
+    };
+    format!("{} {to_be}{} in {}{doubt}", name(incident, "Internet").0, deed(incident), place(incident))
 }
 
 /// Most services that are named one by one.
@@ -53,7 +66,9 @@ fn name(incident: &Incident, internet: &str) -> (String, bool) {
     if draft.subject == INTERNET {
         return (internet.to_owned(), false);
     }
-    let others = draft.services.iter().filter(|service| **service != draft.subject);
+    // Where nothing was measured, the domains are what reports name.
+    let domains = draft.domains.iter().filter(|_| incident.measured && draft.declared.is_none());
+    let others = draft.services.iter().chain(domains).filter(|service| **service != draft.subject);
     let mut names: Vec<String> = std::iter::once(&draft.subject).chain(others).map(|subject| label(subject)).collect();
     if names.len() > MOST_NAMED {
         let more = names.len() - (MOST_NAMED - 1);
@@ -83,6 +98,8 @@ pub fn sentence(incident: &Incident) -> String {
     let (name, several) = name(incident, "Internet access");
     let ended = incident.status() == Status::Resolved || incident.end().is_some_and(|end| end <= incident.updated);
     let was = match (ended, incident.status(), several) {
+        _ if incident.is_ahead() && several => "are announced to be",
+        _ if incident.is_ahead() => "is announced to be",
         (_, Status::Suspected, false) => "was possibly",
         (_, Status::Suspected, true) => "were possibly",
         (true, _, false) => "was",
@@ -110,6 +127,7 @@ pub fn sentence(incident: &Incident) -> String {
         (Some(end), _) if plain_date(end) == start => format!(", on {start}"),
         (Some(end), _) => format!(", from {start} to {}", plain_date(end)),
         (None, Some(last)) => format!(", since {start}, last seen {}", plain_date(last)),
+        (None, None) if incident.is_ahead() => format!(", from {start} on"),
         (None, None) => format!(", since {start}"),
     };
     if let Some(words) = &draft.schedule {
@@ -134,13 +152,18 @@ pub fn not_known(incident: &Incident) -> Vec<String> {
     };
     say(incident.kind() != IncidentType::Censorship, "Whether anybody ordered the loss of connectivity is not known.");
     say(draft.occasion.is_none(), "Who ordered it and for what reason is not known from the data.");
-    say(incident.status() == Status::Suspected, "One source on one network saw it; nothing else confirms it yet.");
+    let ahead = incident.is_ahead();
+    say(ahead, "It was announced and had not begun; whether it will happen is not known.");
+    say(
+        !ahead && incident.status() == Status::Suspected,
+        "One source on one network saw it; nothing else confirms it yet.",
+    );
     say(draft.sources.is_empty(), "No source is named.");
     say(
         draft.sources.len() == 1 && incident.status() != Status::Suspected,
         "Only one source reports it; no independent one confirms it.",
     );
-    say(incident.end().is_none(), "Whether it has ended is not known.");
+    say(!ahead && incident.end().is_none(), "Whether it has ended is not known.");
     say(
         incident.end().is_some() && draft.declared.is_some() && draft.resolved.is_none() && draft.end == incident.end(),
         "It was not measured afterwards for long enough to be sure that it ended: the end is the last time it was seen.",

@@ -7,8 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::shutdowns;
 use crate::actor::{Kind, Operation, Query, Turn, View};
-use crate::country::Source;
+use crate::country::{LISTS_EPOCH, Source};
 use crate::event::{Cause, Event, EventKind, Scope};
+use crate::import::ImportKind;
 use crate::kv::{Direction, Row, StoreError, Table, decode_row};
 use crate::measurement::ImportCounts;
 use crate::time::{DAY, MINUTE};
@@ -16,7 +17,7 @@ use crate::{Result, Timestamp, classifier, forecast};
 
 /// (country, source code, id) of every event.
 const MARKS: Table<(String, u8, String), EventMark> = Table::new(50);
-/// (source code, country).
+/// (source code, country); block lists under [`LISTS_EPOCH`].
 const GIVEN: Table<(u8, String), Given> = Table::new(51);
 /// Last import by name of the source.
 const IMPORTS: Table<(String,), ImportRow> = Table::new(52);
@@ -267,8 +268,10 @@ impl Query for SourceState {
             row.newest = row.newest.max(Some(newest));
         };
         for ((code, _), given) in GIVEN.scan(view, &GIVEN.range(), Direction::Ascending, usize::MAX)? {
-            if let Some(source) = Source::from_code(code) {
-                add(source.id(), given.rows, given.newest);
+            let source = Source::from_code(code).map(Source::id);
+            let lists = (code == LISTS_EPOCH).then(|| ImportKind::Blocklist.as_str());
+            if let Some(id) = source.or(lists) {
+                add(id, given.rows, given.newest);
             }
         }
         for summary in super::summaries(view)? {

@@ -27,6 +27,6 @@ pub fn run(common: &Common, command: &AgentsCommand) -> Result<(), String> {
     let AgentState { did, state, since, reason } = state;
     // One line, whatever an operator wrote.
     let reason = reason.unwrap_or_default().replace(char::is_control, " ");
-    println!("{did}\t{state}\t{}\t{reason}", since.as_deref().unwrap_or("-"));
+    say!("{did}\t{state}\t{}\t{reason}", since.as_deref().unwrap_or("-"));
     Ok(())
 }

@@ -40,12 +40,12 @@ pub fn run(common: &Common, command: &args::Backtest) -> Result<(), String> {
         .with(beside);
     if command.penalties {
         let found = penalties(&history, command.from);
-        println!("{}", serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?);
+        say!("{}", serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?);
         return Ok(());
     }
     let found = backtest(&history, command.from, to, complete_until(&history, today))?;
     if command.json {
-        println!("{}", serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?);
+        say!("{}", serde_json::to_string_pretty(&found).map_err(|error| error.to_string())?);
     } else {
         print(&found);
     }
@@ -89,7 +89,7 @@ fn line(name: &str, figures: &Figures) {
     let Figures { rows, positives, auc, average_precision, brier, brier_skill, ece, .. } = figures;
     let [auc, precision, brier, skill] = [auc, average_precision, brier, brier_skill].map(|value| number(*value));
     let ece = ece.map_or("-".to_owned(), |ece| format!("{ece:.5}"));
-    println!("{name:<26} {rows:>8} {positives:>8} {auc:>7} {precision:>7} {brier:>7} {skill:>7} {ece:>8}");
+    say!("{name:<26} {rows:>8} {positives:>8} {auc:>7} {precision:>7} {brier:>7} {skill:>7} {ece:>8}");
 }
 
 fn part(name: &str, part: &Part) {
@@ -97,45 +97,40 @@ fn part(name: &str, part: &Part) {
     line("  30 quiet days before", &part.hard);
     line("  without India", &part.without_india);
     line("  with a past event", &part.with_history);
-    println!("  median AUC within one of {} countries {}", part.within_countries, number(part.within_country_auc));
+    say!("  median AUC within one of {} countries {}", part.within_countries, number(part.within_country_auc));
     for top in &part.top {
         let (share, ratio) = (top.share * 100.0, number(top.observed_over_predicted));
-        println!("  highest {share}%: observed {:.4}, predicted {:.4}, ratio {ratio}", top.observed, top.predicted);
+        say!("  highest {share}%: observed {:.4}, predicted {:.4}, ratio {ratio}", top.observed, top.predicted);
     }
 }
 
 fn print(found: &Backtest) {
     let Backtest { from, to, countries, history_from, history_to, starts, .. } = found;
-    println!("{} over {from} to {to}, {countries} countries, {} days ahead", found.model, found.horizon);
-    println!("history from {history_from} to {history_to}, {starts} starts\n");
+    say!("{} over {from} to {to}, {countries} countries, {} days ahead", found.model, found.horizon);
+    say!("history from {history_from} to {history_to}, {starts} starts\n");
     let names = ["rows", "events", "AUC", "AP", "Brier", "skill", "ECE"];
     let [rows, events, auc, ap, brier, skill, ece] = names;
-    println!("{:<26} {rows:>8} {events:>8} {auc:>7} {ap:>7} {brier:>7} {skill:>7} {ece:>8}", "");
+    say!("{:<26} {rows:>8} {events:>8} {auc:>7} {ap:>7} {brier:>7} {skill:>7} {ece:>8}", "");
     part("history up to the day", &found.part);
     part("known at 1 January", &found.known_at_1_january);
-    println!();
+    say!();
     for baseline in &found.baselines {
         line(baseline.name, &baseline.all);
         line("  30 quiet days before", &baseline.hard);
     }
-    println!();
+    say!();
     for year in &found.years {
         line(&year.year.to_string(), &year.part.all);
         line("  known at 1 January", &year.known_at_1_january.all);
     }
     let coverage = &found.coverage;
-    println!(
-        "\nsets: target {:.2}, event {}, quiet {}",
-        coverage.target,
-        number(coverage.event),
-        number(coverage.quiet)
-    );
-    println!("a day: {:.1} both, {:.1} event only", coverage.both_per_day, coverage.event_only_per_day);
-    println!("\n{:>9} {:>9} {:>9} {:>9}", "threshold", "precision", "recall", "a day");
+    say!("\nsets: target {:.2}, event {}, quiet {}", coverage.target, number(coverage.event), number(coverage.quiet));
+    say!("a day: {:.1} both, {:.1} event only", coverage.both_per_day, coverage.event_only_per_day);
+    say!("\n{:>9} {:>9} {:>9} {:>9}", "threshold", "precision", "recall", "a day");
     for row in &found.alert_budget {
         let (precision, recall) = (number(row.precision), number(row.recall));
-        println!("{:>9} {precision:>9} {recall:>9} {:>9.2}", row.threshold, row.countries_per_day);
+        say!("{:>9} {precision:>9} {recall:>9} {:>9.2}", row.threshold, row.countries_per_day);
     }
-    println!();
-    found.notes.iter().for_each(|note| println!("{note}"));
+    say!();
+    found.notes.iter().for_each(|note| say!("{note}"));
 }

@@ -57,7 +57,7 @@ impl Results {
             (false, _) => line(result),
             (true, count) => {
                 let text = serde_json::to_string_pretty(result).map_err(|error| error.to_string())?;
-                print!("{}{text}", if count == 0 { "[\n" } else { ",\n" });
+                write_out!("{}{text}", if count == 0 { "[\n" } else { ",\n" });
             }
         }
         self.count += 1;
@@ -66,8 +66,8 @@ impl Results {
 
     fn end(self) -> Result<(), String> {
         match (self.json, self.count) {
-            (true, 0) => println!("[]"),
-            (true, _) => println!("\n]"),
+            (true, 0) => say!("[]"),
+            (true, _) => say!("\n]"),
             (false, _) => {}
         }
         if self.count == 0 { Err("nothing could be read".to_owned()) } else { Ok(()) }
@@ -80,7 +80,7 @@ fn line(result: &Value) {
     let rules = result.get("rules").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let rules: Vec<&str> = rules.iter().filter_map(Value::as_str).collect();
     let number = result.get("number").and_then(Value::as_u64).unwrap_or_default();
-    println!("{}\t{}\t{}:{number}\t{}", text("label"), rules.join(","), text("file"), text("scenario"));
+    say!("{}\t{}\t{}:{number}\t{}", text("label"), rules.join(","), text("file"), text("scenario"));
 }
 
 /// Classifies the documents of one file, in batches. One that is none is `unknown` with the reason; what cannot be read

@@ -21,24 +21,21 @@ pub fn run(common: &Common, command: &DbCommand) -> Result<(), String> {
 fn info(client: &Client, json: bool) -> Result<(), String> {
     let info: DbInfo = client.get("/v1/admin/db")?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&info).map_err(|error| error.to_string())?);
+        say!("{}", serde_json::to_string_pretty(&info).map_err(|error| error.to_string())?);
         return Ok(());
     }
     let file = &info.file;
-    println!("deployment      {} (brand {}, created {})", info.deployment, info.brand, info.created_at);
-    println!("size            {} bytes", file.bytes);
+    say!("deployment      {} (brand {}, created {})", info.deployment, info.brand, info.created_at);
+    say!("size            {} bytes", file.bytes);
     for (kind, count) in &file.actors {
-        println!("actors          {count} {kind}");
+        say!("actors          {count} {kind}");
     }
-    println!("documents       {}", file.documents);
+    say!("documents       {}", file.documents);
     let state = if file.resealing { " (being moved under the current one)" } else { "" };
-    println!(
-        "sealed values   {}, {} under earlier master keys{state}",
-        file.sealed_values, file.sealed_under_earlier_keys
-    );
-    println!("outbox          {} waiting, {} given up", file.outbox_waiting, file.outbox_parked);
-    println!("oldest message  {}", file.outbox_oldest.as_deref().unwrap_or("none"));
-    println!("next due        {}", file.next_due.as_deref().unwrap_or("nothing"));
+    say!("sealed values   {}, {} under earlier master keys{state}", file.sealed_values, file.sealed_under_earlier_keys);
+    say!("outbox          {} waiting, {} given up", file.outbox_waiting, file.outbox_parked);
+    say!("oldest message  {}", file.outbox_oldest.as_deref().unwrap_or("none"));
+    say!("next due        {}", file.next_due.as_deref().unwrap_or("nothing"));
     Ok(())
 }
 
@@ -51,7 +48,7 @@ fn check(common: &Common) -> Result<(), String> {
     let options = Options { must_exist: true, ..Options::new(&common.data) };
     let store = Store::open(options).map_err(|error| error.to_string())?;
     match store.check()? {
-        true => println!("{} is sound", common.data.display()),
+        true => say!("{} is sound", common.data.display()),
         false => return Err(format!("{} was damaged; what could be read has been repaired", common.data.display())),
     }
     Ok(())
@@ -60,7 +57,7 @@ fn check(common: &Common) -> Result<(), String> {
 fn backup(common: &Common, file: &Path) -> Result<(), String> {
     let client = Client::open(common, false)?;
     let bytes = client.download("/v1/admin/db/backup", file)?;
-    println!("{} ({bytes} bytes)", file.display());
+    say!("{} ({bytes} bytes)", file.display());
     let keys = match &common.to {
         Some(_) => "the key file beside the server's data file".to_owned(),
         None => keyfile::path_for(&common.data).display().to_string(),

@@ -26,12 +26,12 @@ pub fn run(common: &Common, command: &ForecastCommand) -> Result<(), String> {
                 let number = row.get("queue_id").and_then(Value::as_u64).unwrap_or_default();
                 let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("-");
                 let (day, outcome) = (text("eval_date"), text("outcome"));
-                println!("{number}\t{}\t{}\t{day}\t{outcome}\t{}", text("at"), text("country"), text("what_happened"));
+                say!("{number}\t{}\t{}\t{day}\t{outcome}\t{}", text("at"), text("country"), text("what_happened"));
             }
         }
         ForecastCommand::DropReport { number } => {
             let _: Value = client.delete(&format!("/v1/admin/forecast/reports/{number}"))?;
-            println!("report {number} is taken back");
+            say!("report {number} is taken back");
         }
         ForecastCommand::Rollback { number, reason } => {
             let body = RollbackRequest { number: *number, reason: reason.clone() };
@@ -41,7 +41,7 @@ pub fn run(common: &Common, command: &ForecastCommand) -> Result<(), String> {
             let changelog: Value = client.get("/v1/atlas/changelog?limit=200")?;
             for entry in changelog.get("entries").and_then(Value::as_array).into_iter().flatten() {
                 let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
-                println!("{}\t{}\t{}\t{}", text("version"), text("trained_at"), text("change"), text("notes"));
+                say!("{}\t{}\t{}\t{}", text("version"), text("trained_at"), text("change"), text("notes"));
             }
         }
     }
@@ -50,6 +50,6 @@ pub fn run(common: &Common, command: &ForecastCommand) -> Result<(), String> {
 
 fn say(told: ToldBody) {
     let version = |version: Option<String>| version.unwrap_or_else(|| "base rates".to_owned());
-    println!("{}", told.message);
-    println!("served: {}, before: {}", version(told.served), version(told.before));
+    say!("{}", told.message);
+    say!("served: {}, before: {}", version(told.served), version(told.before));
 }

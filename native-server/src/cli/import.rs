@@ -405,7 +405,7 @@ fn bar(bytes: u64, file: &Path) -> ProgressBar {
 
 fn print(report: &Report, json: bool) -> Result<(), String> {
     if json {
-        println!("{}", serde_json::to_string_pretty(report).map_err(|error| error.to_string())?);
+        say!("{}", serde_json::to_string_pretty(report).map_err(|error| error.to_string())?);
         return Ok(());
     }
     let summary = &report.summary;
@@ -417,14 +417,14 @@ fn print(report: &Report, json: bool) -> Result<(), String> {
         ("refused", summary.counts.refused),
     ];
     for (name, count) in counts {
-        println!("{name:<12}{count:>12}");
+        say!("{name:<12}{count:>12}");
     }
     for (reason, count) in &summary.counts.reasons {
-        println!("  {count:>10}  {reason}");
+        say!("  {count:>10}  {reason}");
     }
-    println!("countries   {:>12}", summary.countries.len());
+    say!("countries   {:>12}", summary.countries.len());
     if summary.dry_run {
-        println!("nothing was stored (--dry-run)");
+        say!("nothing was stored (--dry-run)");
     }
     Ok(())
 }

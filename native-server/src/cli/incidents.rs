@@ -81,7 +81,7 @@ pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
             let history: VersionsBody = client.get(&format!("/v1/admin/incidents/{id}/versions"))?;
             for row in history.versions {
                 let (by, reason) = (row.by.as_deref().unwrap_or("data"), row.reason.unwrap_or_default());
-                println!("{}\t{}\t{}\t{by}\t{}", row.version, row.at, row.action, one_line(&reason));
+                say!("{}\t{}\t{}\t{by}\t{}", row.version, row.at, row.action, one_line(&reason));
             }
             Ok(())
         }
@@ -89,7 +89,7 @@ pub fn run(common: &Common, command: &IncidentsCommand) -> Result<(), String> {
         IncidentsCommand::Resolve { id, outcome, note } => {
             let body = serde_json::json!({ "outcome": outcome, "note": note });
             let ended: DisputeBody = client.post(&format!("/v1/admin/disputes/{id}/resolve"), &body)?;
-            println!("{}", ended.status);
+            say!("{}", ended.status);
             Ok(())
         }
     }
@@ -107,11 +107,11 @@ fn disputes(client: &Client, resolved: bool, json: bool) -> Result<(), String> {
         let page: DisputePage = client.get(&format!("/v1/admin/disputes?status={status}&limit=1000{after}"))?;
         for row in page.disputes {
             if json {
-                println!("{}", serde_json::to_string(&row).map_err(|error| error.to_string())?);
+                say!("{}", serde_json::to_string(&row).map_err(|error| error.to_string())?);
                 continue;
             }
             let DisputeBody { id, incident_id, version, created_at, status, reason, .. } = row;
-            println!("{id}\t{incident_id}\t{version}\t{created_at}\t{status}\t{}", one_line(&reason));
+            say!("{id}\t{incident_id}\t{version}\t{created_at}\t{status}\t{}", one_line(&reason));
         }
         match page.next {
             Some(next) => after = format!("&after={}", next.replace(' ', "%20")),
@@ -136,7 +136,7 @@ fn rows(file: &std::path::Path) -> Result<Vec<NewEvidence>, String> {
 /// The readable id alone goes to standard output, so that scripts can take it from there.
 fn show(incident: Value) -> Result<(), String> {
     let text = |name: &str| incident.get(name).and_then(Value::as_str).unwrap_or_default();
-    println!("{}", text("readableId"));
+    say!("{}", text("readableId"));
     let version = incident.get("version").and_then(Value::as_u64).unwrap_or_default();
     eprintln!("version {version}: {}", text("title"));
     Ok(())
@@ -149,19 +149,13 @@ fn list(client: &Client, country: Option<&str>, json: bool) -> Result<(), String
         let page: Value = client.get(&format!("/data/incidents?limit=200&offset={from}{country}"))?;
         for incident in page.get("incidents").and_then(Value::as_array).into_iter().flatten() {
             if json {
-                println!("{incident}");
+                say!("{incident}");
                 continue;
             }
             let text = |name: &str| incident.get(name).and_then(Value::as_str).unwrap_or_default();
             let day = |name: &str| text(name).get(..10).unwrap_or("-").to_owned();
             let (start, end) = (day("startTime"), day("endTime"));
-            println!(
-                "{}\t{start}\t{end}\t{}\t{}\t{}",
-                text("readableId"),
-                text("severity"),
-                text("status"),
-                text("title")
-            );
+            say!("{}\t{start}\t{end}\t{}\t{}\t{}", text("readableId"), text("severity"), text("status"), text("title"));
         }
         offset = page.get("next_offset").and_then(Value::as_u64);
     }

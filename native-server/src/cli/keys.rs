@@ -22,7 +22,7 @@ pub fn run(common: &Common, command: &KeysCommand) -> Result<(), String> {
         KeysCommand::RotateMaster => rotate_master(common, &Client::open(common, false)?),
         KeysCommand::Revoke { key } => {
             let revoked: Revoked = Client::open(common, false)?.delete(&format!("/v1/admin/keys/{key}"))?;
-            println!("revoked {}", revoked.account);
+            say!("revoked {}", revoked.account);
             Ok(())
         }
     }
@@ -33,7 +33,7 @@ fn create(client: &Client, tier: &str, label: &str) -> Result<(), String> {
     let tier = Tier::parse(tier).ok_or_else(|| format!("there is no tier {tier:?}"))?;
     let created: Value = client.post("/v1/admin/keys", &NewKey { tier, label: label.to_owned() })?;
     let key = created.get("api_key").and_then(Value::as_str).ok_or("the answer has no key")?;
-    println!("{key}");
+    say!("{key}");
     eprintln!("tier {}; the key is shown only now", tier.as_str());
     Ok(())
 }
@@ -42,7 +42,7 @@ fn create(client: &Client, tier: &str, label: &str) -> Result<(), String> {
 fn agent(client: &Client, did: &str, revoke: bool) -> Result<(), String> {
     let made: AgentKey =
         client.post(&format!("/v1/admin/agents/{did}/api-key"), &OperatorRequest { revoke: Some(revoke) })?;
-    println!("{}", made.api_key);
+    say!("{}", made.api_key);
     match made.previous_key_valid_until {
         Some(until) => eprintln!("{}; the key is shown only now, and the one before works until {until}", made.did),
         None => eprintln!("{}; the key is shown only now, and every earlier one ended", made.did),
@@ -58,7 +58,7 @@ fn list(client: &Client) -> Result<(), String> {
             let state = if key.revoked { "revoked" } else { "active" };
             // One line per key, whatever a holder wrote about themselves.
             let label: String = key.label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-            println!("{}\t{}\t{state}\t{}\t{label}", key.account, key.tier, key.created_at);
+            say!("{}\t{}\t{state}\t{}\t{label}", key.account, key.tier, key.created_at);
         }
         match page.next {
             Some(next) => after = next,
@@ -70,7 +70,7 @@ fn list(client: &Client) -> Result<(), String> {
 /// On a file, stays until everything is moved; a server goes on by itself.
 fn rotate_master(common: &Common, client: &Client) -> Result<(), String> {
     let made: MasterKeys = client.post("/v1/admin/master-key", &())?;
-    println!("current master key {}, {} earlier", made.key_id, made.earlier_keys);
+    say!("current master key {}, {} earlier", made.key_id, made.earlier_keys);
     let file = match &common.to {
         Some(_) => "the key file beside the server's data file".to_owned(),
         None => keyfile::path_for(&common.data).display().to_string(),

@@ -1,5 +1,21 @@
 //! The command line.
 
+/// As `println!`, but who stops reading (`heliograph ... | head`) ends what is printed, not what is done: no panic.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        drop(writeln!(std::io::stdout(), $($text)*));
+    }};
+}
+
+/// As [`say`], without a new line.
+macro_rules! write_out {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        drop(write!(std::io::stdout(), $($text)*));
+    }};
+}
+
 mod agents;
 mod args;
 mod backtest;
@@ -57,6 +73,6 @@ pub fn main() -> ExitCode {
 }
 
 fn config(common: &args::Common) -> Result<(), String> {
-    print!("{}", common.config()?.listing());
+    write_out!("{}", common.config()?.listing());
     Ok(())
 }

@@ -38,7 +38,7 @@ pub fn dump(common: &Common, file: &Path) -> Result<(), String> {
         let _ = std::fs::remove_file(file);
     }
     let totals = written?;
-    println!("{} ({} actors, {} rows)", file.display(), totals.actors, totals.rows);
+    say!("{} ({} actors, {} rows)", file.display(), totals.actors, totals.rows);
     eprintln!(
         "what is sealed stays sealed: loading needs the master keys of this deployment, in its key file or its secrets"
     );
@@ -170,7 +170,7 @@ pub fn load(common: &Common, file: &Path, replace: bool) -> Result<(), String> {
     if found != expected {
         return Err(format!("the dump has {expected:?}, and {found:?} of it are here now; load it again"));
     }
-    println!("loaded {} actors, {} rows", found.actors, found.rows);
+    say!("loaded {} actors, {} rows", found.actors, found.rows);
     if !empty {
         eprintln!("actors that are not in the dump stayed as they were");
     }

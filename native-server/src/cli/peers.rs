@@ -11,28 +11,28 @@ pub fn run(common: &Common, command: &PeersCommand) -> Result<(), String> {
         PeersCommand::Add { url, key, name } => {
             let wanted = NewPeer { url: url.clone(), public_key: key.clone(), name: name.clone() };
             let made: AdminPeer = Client::open(common, true)?.post("/v1/admin/peers", &wanted)?;
-            println!("{}", made.id);
+            say!("{}", made.id);
             eprintln!("{} is a peer; its operator must make this relay one too", made.url);
         }
         PeersCommand::List => {
             let list: AdminPeers = Client::open(common, false)?.get("/v1/admin/peers")?;
             for peer in list.peers {
                 let AdminPeer { id, url, name, public_key, status, agents_synced, messages_routed, .. } = peer;
-                println!("{id}\t{url}\t{name}\t{status}\t{agents_synced}\t{messages_routed}\t{public_key}");
+                say!("{id}\t{url}\t{name}\t{status}\t{agents_synced}\t{messages_routed}\t{public_key}");
             }
         }
         PeersCommand::Remove { peer } => {
             let removed: RemovedPeer =
                 Client::open(common, false)?.delete(&format!("/v1/admin/peers/{}", segment(peer)))?;
-            println!("removed {}", removed.id);
+            say!("removed {}", removed.id);
         }
         PeersCommand::Pin { peer, did, key } => {
             let wanted = NewPin { did: did.clone(), signing_public_key: key.clone() };
             let path = format!("/v1/admin/peers/{}/pins", segment(peer));
             let made: MadePin = Client::open(common, false)?.post(&path, &wanted)?;
-            println!("{} is known to be at {}", made.did, made.peer);
+            say!("{} is known to be at {}", made.did, made.peer);
         }
-        PeersCommand::Key { rotate } => println!("{}", key(&Client::open(common, true)?, *rotate)?),
+        PeersCommand::Key { rotate } => say!("{}", key(&Client::open(common, true)?, *rotate)?),
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub fn run(common: &Common) -> Result<(), String> {
         raise_descriptor_limit();
         eprintln!("data: {}", common.data.display());
         eprint!("{hints}");
-        println!("listening on http://{address}");
+        say!("listening on http://{address}");
         std::io::stdout().flush().map_err(|error| error.to_string())?;
         crate::serve::run(listener, deployment.native().clone(), stop_signal()).await;
         deployment.close().await;

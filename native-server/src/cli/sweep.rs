@@ -36,15 +36,15 @@ fn watch(client: &Client, path: &str, mut sweep: SweepBody) -> Result<SweepBody,
 
 fn print(sweep: &SweepBody, json: bool, what: &str) -> Result<(), String> {
     if json {
-        println!("{}", serde_json::to_string_pretty(sweep).map_err(|error| error.to_string())?);
+        say!("{}", serde_json::to_string_pretty(sweep).map_err(|error| error.to_string())?);
         return Ok(());
     }
-    println!("countries        {:>10}", sweep.countries);
-    println!("{what:<17}{:>10}", sweep.handled);
-    println!("answers changed  {:>10}", sweep.changed);
+    say!("countries        {:>10}", sweep.countries);
+    say!("{what:<17}{:>10}", sweep.handled);
+    say!("answers changed  {:>10}", sweep.changed);
     for change in &sweep.changes {
         let state = |state: Option<heliograph_core::country::State>| state.map_or("none", |state| state.as_str());
-        println!("  {} {}: {} to {}", change.country, change.target, state(change.before), state(change.after));
+        say!("  {} {}: {} to {}", change.country, change.target, state(change.before), state(change.after));
     }
     Ok(())
 }

@@ -6,13 +6,13 @@ use super::super::Source;
 use super::super::answer::round;
 use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
 use crate::actor::View;
-use crate::change::combine::{Combined, INTERNET, Measured, is_national, tracked};
+use crate::change::combine::{Combined, INTERNET, Measured, is_national, is_platform, tracked};
 use crate::change::constants::{
     CONFIDENCE_NETWORKS, CONFIDENCE_SINGLE, CRITICAL_WEIGHT, HIGH_NETWORKS, HIGH_WEIGHT, MEDIUM_NETWORKS,
 };
 use crate::change::merge::Affected;
 use crate::change::series::techniques;
-use crate::event::{Cause, Event, EventKind, Scope};
+use crate::event::{Cause, Event, EventKind, Scope, UNNAMED};
 use crate::incidents::{AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Severity, Status};
 use crate::kv::Direction;
 use crate::reference::Tracked;
@@ -75,17 +75,18 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
     let votes: u64 = one.measured.iter().map(|measured| measured.found.votes).sum();
     let blocked: u64 = one.measured.iter().map(|measured| measured.found.blocked).sum();
     let (evidence, evidence_total) = evidence(view, one)?;
+    let listed = super::super::listed(view)?;
     let ids = sources.iter().map(|source| source.id().to_owned());
     Ok(Draft {
         subject: one.subject.clone(),
         kind: kind(one),
-        severity: severity(one, weight, &networks),
+        severity: severity(one, weight, &networks, &listed),
         // An announced end lies ahead: until then it goes on.
         status: status(one, end.filter(|end| *end <= view.now), sources.len(), networks.len()),
         confidence: round(confidence(one, sources.len(), networks.len())),
         start,
         end,
-        services: services(one, &super::super::listed(view)?),
+        services: services(one, &listed),
         domains: domains(one),
         networks_tested: tested,
         weight: round(weight),
@@ -160,32 +161,30 @@ fn kind(one: &Combined<'_>) -> IncidentType {
     }
 }
 
-fn severity(one: &Combined<'_>, weight: f64, networks: &[AffectedNetwork]) -> Severity {
+fn severity(one: &Combined<'_>, weight: f64, networks: &[AffectedNetwork], listed: &[Tracked]) -> Severity {
     if one.subject == INTERNET {
         return connectivity_severity(one);
     }
-    let platform = Platform::by_slug(&one.subject)
-        .filter(|_| one.measured.is_empty() || one.measured.iter().any(|measured| measured.found.essential));
     if one.measured.is_empty() {
         // Others report a block: its reach stands for weight.
+        let platform = one.named.iter().any(|subject| is_platform(subject, listed));
         let wide = one.events.iter().map(|event| event.scope).max();
         return match (platform, wide) {
-            (Some(_), Some(Scope::National)) => Severity::Critical,
-            (Some(_), Some(Scope::Regional)) => Severity::High,
-            (Some(_), _) | (None, Some(Scope::National)) => Severity::Medium,
+            (true, Some(Scope::National)) => Severity::Critical,
+            (true, Some(Scope::Regional)) => Severity::High,
+            (true, _) | (false, Some(Scope::National)) => Severity::Medium,
             _ => Severity::Low,
         };
     }
+    let platform = is_platform(&one.subject, listed) && one.measured.iter().any(|measured| measured.found.essential);
+    // What a target list's platforms are for, nobody says.
+    let media = Platform::by_slug(&one.subject).is_some_and(|platform| !NOT_MEDIA.contains(&platform.slug));
     match platform {
-        Some(_) if weight >= CRITICAL_WEIGHT => Severity::Critical,
-        Some(platform)
-            if !NOT_MEDIA.contains(&platform.slug) && (networks.len() >= HIGH_NETWORKS || weight >= HIGH_WEIGHT) =>
-        {
-            Severity::High
-        }
-        Some(_) => Severity::Medium,
-        None if networks.len() >= MEDIUM_NETWORKS => Severity::Medium,
-        None => Severity::Low,
+        true if weight >= CRITICAL_WEIGHT => Severity::Critical,
+        true if media && (networks.len() >= HIGH_NETWORKS || weight >= HIGH_WEIGHT) => Severity::High,
+        true => Severity::Medium,
+        false if networks.len() >= MEDIUM_NETWORKS => Severity::Medium,
+        false => Severity::Low,
     }
 }
 
@@ -193,12 +192,21 @@ fn connectivity_severity(one: &Combined<'_>) -> Severity {
     let scope =
         |ordered: bool| one.events.iter().filter(|event| is_ordered(event) == ordered).map(|event| event.scope).max();
     let seen = if one.silences.is_empty() { scope(false) } else { Some(Scope::National) };
-    match (scope(true), seen) {
-        (Some(Scope::National), _) | (Some(_), Some(Scope::National)) => Severity::Critical,
-        (Some(Scope::Regional), _) | (None, Some(Scope::National)) => Severity::High,
-        (Some(Scope::Network), _) | (None, Some(Scope::Regional)) => Severity::Medium,
-        (None, _) => Severity::Low,
+    // What is slow is not gone.
+    match (scope(true), seen, only_slowed(one)) {
+        (Some(Scope::National), _, false) | (Some(_), Some(Scope::National), false) => Severity::Critical,
+        (Some(Scope::National), ..) | (Some(_), Some(Scope::National), _) => Severity::High,
+        (Some(Scope::Regional), _, false) | (None, Some(Scope::National), _) => Severity::High,
+        (Some(Scope::Regional), ..) => Severity::Medium,
+        (Some(Scope::Network), _, false) | (None, Some(Scope::Regional), _) => Severity::Medium,
+        (Some(Scope::Network), ..) | (None, ..) => Severity::Low,
     }
+}
+
+/// Whether all that is known of it says that it was slowed, and nothing that it was cut off.
+fn only_slowed(one: &Combined<'_>) -> bool {
+    let slowed = |event: &&Event| event.kind == EventKind::Throttling;
+    one.measured.is_empty() && one.silences.is_empty() && one.events.iter().all(slowed) && !one.events.is_empty()
 }
 
 /// Suspected is one source and one network, and a silence that nobody else speaks of (rulings intelligence 24 and 30).
@@ -257,24 +265,32 @@ pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
     }
 }
 
-fn services(one: &Combined<'_>, listed: &[Tracked]) -> Vec<String> {
-    let named = one.events.iter().filter(|_| one.measured.is_empty()).flat_map(|event| &event.services);
-    let (mut own_named, mut listed_named) = (Vec::new(), Vec::new());
-    for name in named {
-        match Platform::by_slug(name).or_else(|| Platform::by_domain(name)) {
-            Some(platform) => own_named.push(platform),
-            None => listed_named.extend(tracked(name, listed).map(|platform| platform.slug.clone())),
-        }
+/// What reports name where nothing was measured: of lost connectivity all that they name, else what it is about.
+fn reported_services<'a>(one: &'a Combined<'a>) -> Vec<&'a String> {
+    match (one.subject == INTERNET, one.measured.is_empty()) {
+        (true, _) => one.events.iter().flat_map(|event| &event.services).collect(),
+        (false, true) => one.named.iter().filter(|name| *name != UNNAMED).collect(),
+        (false, false) => Vec::new(),
     }
-    let measured = one.measured.iter().filter_map(|measured| Platform::by_slug(&measured.subject));
-    let own = own_named.into_iter().chain(measured).map(|platform| platform.slug.to_owned());
-    let is_listed = |subject: &&String| listed.iter().any(|platform| platform.slug == **subject);
-    let imported = one.measured.iter().map(|measured| &measured.subject).filter(is_listed).cloned();
-    own.chain(imported).chain(listed_named).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn services(one: &Combined<'_>, listed: &[Tracked]) -> Vec<String> {
+    let reported = reported_services(one).into_iter().filter_map(|name| {
+        match Platform::by_slug(name).or_else(|| Platform::by_domain(name)) {
+            Some(platform) => Some(platform.slug.to_owned()),
+            None => tracked(name, listed).map(|platform| platform.slug.clone()).or_else(|| {
+                // Without a domain it is a name as the source writes it.
+                (one.subject != INTERNET && !name.contains('.')).then(|| name.clone())
+            }),
+        }
+    });
+    let measured = one.measured.iter().map(|measured| &measured.subject);
+    let measured = measured.filter(|subject| is_platform(subject, listed)).cloned();
+    reported.chain(measured).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn domains(one: &Combined<'_>) -> Vec<String> {
-    let named = one.events.iter().filter(|_| one.measured.is_empty()).flat_map(|event| &event.services);
+    let named = reported_services(one).into_iter();
     let measured = one.measured.iter().flat_map(|measured| &measured.found.targets);
     collect(named.filter(|name| name.contains('.')).chain(measured.filter(|target| !target.contains('/'))))
 }
@@ -298,7 +314,7 @@ fn methods(one: &Combined<'_>) -> Vec<String> {
             methods.push(method.to_owned());
         }
     }
-    if methods.is_empty() && one.events.iter().any(|event| event.kind == EventKind::Throttling) {
+    if methods.is_empty() && only_slowed(one) {
         methods.push(Technique::Throttling.method().to_owned());
     }
     methods

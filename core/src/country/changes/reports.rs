@@ -11,7 +11,7 @@ use super::{draft, silences};
 use crate::actor::{Turn, encode};
 use crate::change::combine::{Combined, Measured, combine};
 use crate::change::constants::MERGE_GAP;
-use crate::event::Event;
+use crate::event::{Event, ioda};
 use crate::incidents::{self, Draft, MAX_REPORTS, Record, Report};
 use crate::kv::Direction;
 use crate::time::DAY;
@@ -32,7 +32,7 @@ fn hash(value: &impl Serialize) -> Result<u64> {
 fn inputs(one: &Combined<'_>, weights: u64, now: Timestamp) -> Result<u64> {
     let measured: Vec<_> = one.measured.iter().map(|m| (&m.subject, &m.found, draft::is_over(m, now))).collect();
     let over: Vec<bool> = one.events.iter().map(|event| draft::ended(event, now).is_some()).collect();
-    hash(&(weights, &one.subject, measured, &one.silences, &one.events, over))
+    hash(&(weights, &one.subject, &one.named, measured, &one.silences, &one.events, over))
 }
 
 /// The draft without what grows with every measurement.
@@ -59,11 +59,8 @@ pub fn run(turn: &mut Turn<'_>) -> Result<(bool, Option<Timestamp>)> {
         .into_iter()
         .map(|((subject, _), found)| Measured { subject, found })
         .collect();
-    let events: Vec<Event> = EVENTS
-        .scan(turn, &EVENTS.range(), Direction::Ascending, usize::MAX)?
-        .into_iter()
-        .map(|(_, told)| told.event)
-        .collect();
+    let events = EVENTS.scan(turn, &EVENTS.range(), Direction::Ascending, usize::MAX)?;
+    let events: Vec<Event> = ioda::joined(events.into_iter().map(|(_, told)| told.event));
     let silences = silences::told(turn)?;
     let listed = crate::country::listed(turn)?;
     let found = combine(&measured, &silences, &events, &listed);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::tables::EVENTS;
+use super::super::tables::{CATALOGUE, EVENTS};
 use super::tables::{FOUND, SILENCES, SilenceRow};
 use super::{FindChanges, draft};
 use crate::Timestamp;
@@ -10,10 +10,11 @@ use crate::actor::host::{self, Space};
 use crate::actor::{ActorId, Call, Kind, View};
 use crate::change::combine::{INTERNET, Measured, Silence, combine};
 use crate::change::merge::{Affected, Found};
-use crate::country::Source;
+use crate::country::{Catalogue, Source};
 use crate::event::{Cause, Event, EventKind, Scope};
 use crate::incidents::{Draft, IncidentType, Severity, Status};
 use crate::kv::{MemoryStore, Overlay, Store};
+use crate::reference::Tracked;
 use crate::settings::Settings;
 use crate::time::{DAY, HOUR};
 
@@ -224,6 +225,118 @@ fn ruling_intelligence_30_reports_corroborate_what_was_measured_at_that_time() {
     let apart = drafts(&measured, &[], &[named(300, 320)]);
     assert_eq!(apart.len(), 2);
     assert_eq!((apart[1].subject.as_str(), apart[1].services.clone()), ("telegram", vec!["telegram".to_owned()]));
+}
+
+fn naming(id: &str, services: &[&str], from: i64, to: i64) -> Event {
+    let services = services.iter().map(|service| (*service).to_owned()).collect();
+    Event { services, ..event(id, EventKind::Block, Cause::Ordered, from, to) }
+}
+
+/// Ruling intelligence 30: a block of services is no shutdown, whatever the services are, and a domain is not graded as a
+/// platform.
+#[test]
+fn ruling_intelligence_30_a_block_is_never_a_shutdown() {
+    let found = drafts(&[], &[], &[naming("g", &["grindr.com"], 0, 48), naming("s", &["skype.com"], 10, 48)]);
+    let seen: Vec<_> = found.iter().map(|draft| (draft.subject.as_str(), draft.severity, draft.kind)).collect();
+    let expected = |subject| (subject, Severity::Medium, IncidentType::Censorship);
+    assert_eq!(seen, [expected("grindr.com"), expected("skype.com")]);
+    assert_eq!((found[0].domains.clone(), found[0].services.len()), (vec!["grindr.com".to_owned()], 0));
+    let nameless = drafts(&[], &[], &[naming("n", &[], 0, 48)]).remove(0);
+    assert_eq!((nameless.subject.as_str(), nameless.severity), (crate::event::UNNAMED, Severity::Medium));
+    assert!(nameless.services.is_empty(), "{nameless:?}");
+    let written = drafts(&[], &[], &[naming("w", &["social media", "blued"], 0, 48)]).remove(0);
+    assert_eq!(written.services, ["blued", "social media"]);
+    // A platform among them stands for them.
+    let mixed = drafts(&[], &[], &[naming("m", &["blued", "facebook"], 0, 48)]).remove(0);
+    assert_eq!((mixed.subject.as_str(), mixed.severity), ("facebook", Severity::Critical));
+    // A shutdown beside a block is its own incident.
+    let both = drafts(
+        &[],
+        &[],
+        &[naming("b", &["grindr.com"], 0, 48), event("s", EventKind::Shutdown, Cause::Ordered, 0, 48)],
+    );
+    assert_eq!(both.len(), 2);
+}
+
+/// Ruling intelligence 30, for the platforms of an imported target list: by slug where measured, by slug or host where told.
+#[test]
+fn ruling_intelligence_30_platforms_of_target_lists_are_graded_as_platforms() {
+    let (actor, mut store, settings) = (ActorId::new(Kind::Country, "IT"), MemoryStore::default(), Settings::default());
+    let role = crate::country::Role { key: "hub.example".to_owned(), essential: true };
+    let hub = Tracked { slug: "hub".to_owned(), label: "Hub".to_owned(), roles: vec![role] };
+    let catalogue = Catalogue { platforms: vec![hub], ..Catalogue::default() };
+    let mut space = Overlay::new(&store);
+    CATALOGUE.put(&mut space, &(), &catalogue).unwrap();
+    let batch = space.into_batch();
+    store.apply(batch).unwrap();
+    let view = View::new(&actor, &store, NOW, &settings);
+    let graded = |measured: &[Measured], events: &[Event]| {
+        let all = combine(measured, &[], events, &catalogue.platforms);
+        let draft = draft::draft(&view, &all[0]).unwrap();
+        (draft.subject, draft.severity)
+    };
+    let on = |severity| ("hub".to_owned(), severity);
+    assert_eq!(graded(&[block("hub", 0, 50, &[1])], &[]), on(Severity::Critical), "of all weight there is");
+    let mut part = block("hub", 0, 50, &[1]);
+    part.found.tested = BTreeMap::from([(1, 10), (2, 10), (3, 10), (4, 10)]);
+    assert_eq!(graded(&[part], &[]), on(Severity::Medium));
+    assert_eq!(graded(&[], &[naming("r", &["hub.example"], 0, 48)]), on(Severity::Critical));
+}
+
+#[test]
+fn services_of_a_report_that_nobody_measured_are_not_lost_beside_one_that_was() {
+    let report = naming("r", &["facebook", "telegram", "twitter"], 0, 48);
+    let measured = [block("telegram", 10, 60, &[1, 2])];
+    let found = drafts(&measured, &[], std::slice::from_ref(&report));
+    let seen: Vec<_> = found.iter().map(|draft| (draft.subject.as_str(), draft.services.join(" "))).collect();
+    let (platforms, own) = ("facebook twitter".to_owned(), "telegram".to_owned());
+    assert_eq!(seen, [("facebook", platforms), ("telegram", own)]);
+    // Another report joins by the services that it shares, and no further.
+    let other = naming("o", &["twitter", "whatsapp"], 20, 40);
+    let found = drafts(&measured, &[], &[report, other]);
+    let seen: Vec<_> = found.iter().map(|draft| (draft.services.join(" "), draft.evidence.len())).collect();
+    let expected = [("facebook twitter", 2), ("telegram", 1), ("whatsapp", 1)];
+    assert_eq!(seen, expected.map(|(services, evidence)| (services.to_owned(), evidence)));
+}
+
+/// A block that a table says goes on corroborates what is measured of it later; lost connectivity without an end does not
+/// bind what follows.
+#[test]
+fn a_block_that_goes_on_is_one_cause_with_what_is_measured_later() {
+    let open = Event {
+        end: None,
+        heard: Some(Timestamp((START + 9_000) * HOUR)),
+        source: Source::AccessNow,
+        ..naming("open", &["facebook", "instagram"], 0, 0)
+    };
+    let measured = [block("facebook", 5_000, 5_100, &[1, 2])];
+    let found = drafts(&measured, &[], std::slice::from_ref(&open));
+    let seen: Vec<_> = found.iter().map(|draft| (draft.subject.as_str(), draft.sources.len())).collect();
+    assert_eq!(seen, [("instagram", 1), ("facebook", 2)]);
+    let lost = |id: &str, from| Event {
+        end: None,
+        heard: open.heard,
+        ..event(id, EventKind::Shutdown, Cause::Ordered, from, 0)
+    };
+    assert_eq!(drafts(&[], &[], &[lost("a", 0), lost("b", 300)]).len(), 2);
+}
+
+/// Ruling intelligence 30 grades shutdowns; what is slowed is one step less, until somebody says that it was cut off.
+#[test]
+fn a_slowed_network_is_graded_and_named_as_slowed() {
+    let slow = event("t", EventKind::Throttling, Cause::Ordered, 0, 24);
+    let draft = drafts(&[], &[], std::slice::from_ref(&slow)).remove(0);
+    assert_eq!(
+        (draft.subject.as_str(), draft.severity, draft.methods.concat().as_str()),
+        (INTERNET, Severity::High, "throttling")
+    );
+    let shut = event("s", EventKind::Shutdown, Cause::Ordered, 3, 24);
+    let draft = drafts(&[], &[], &[slow, shut]).remove(0);
+    assert_eq!(
+        (draft.severity, draft.methods.len()),
+        (Severity::Critical, 0),
+        "what was shut down was not only slowed"
+    );
 }
 
 #[test]

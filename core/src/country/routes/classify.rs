@@ -30,8 +30,8 @@ pub struct ClassifyResult {
     pub status: &'static str,
     /// The deciding rule of each host or role.
     pub rules: Vec<&'static str>,
-    /// Calibrated probability that the document shows blocking.
-    pub probability: f64,
+    /// Calibrated probability that the document shows blocking; null where it cannot be judged.
+    pub probability: Option<f64>,
     pub method: Option<&'static str>,
     pub technique: Option<&'static str>,
     /// Layer of interference that did not keep the site from working.
@@ -55,7 +55,7 @@ pub fn classify_one(document: Value, fingerprints: &Fingerprints) -> ClassifyRes
             label: found.label.as_str(),
             status: found.label.status(),
             rules: found.rules.iter().map(|rule| rule.rule().name).collect(),
-            probability: crate::country::round(found.probability),
+            probability: Some(crate::country::round(found.probability)),
             method: found.method(),
             technique: found.technique.map(|technique| technique.as_str()),
             interference: found.interference,
@@ -66,7 +66,7 @@ pub fn classify_one(document: Value, fingerprints: &Fingerprints) -> ClassifyRes
             label: "unknown",
             status: "unknown",
             rules: Vec::new(),
-            probability: 0.0,
+            probability: None,
             method: None,
             technique: None,
             interference: None,

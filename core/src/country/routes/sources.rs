@@ -66,11 +66,11 @@ struct SourceBody {
     url: Option<String>,
     /// Kinds of `POST /v1/admin/import/{kind}` that feed it.
     import_kinds: Vec<String>,
-    /// Measurements, events, days with counts, or rows of a table inside the binary.
+    /// Measurements, events, days with counts, entries of lists, or rows of a table inside the binary.
     rows: u64,
     /// Countries that have something of it.
     countries: u32,
-    /// The newest measurement, begin of an event, or date of a table.
+    /// The newest measurement, begin of an event, or date of a list or table.
     last_seen: Option<String>,
     /// Of `lastSeen`: `live` to 2 days, `recent` to 30, `aging` to 180, then `stale`; `none` without data.
     freshness: String,
@@ -183,9 +183,11 @@ pub async fn sources(cx: Cx) -> Result<Response> {
     for (kind, name, what, licence) in LISTS {
         let id = kind.as_str();
         let import = imports.get(id);
-        // What the last import found: lists are read where they are needed, and nobody counts them as a whole.
-        let rows = import.map(|row| row.counts.accepted + row.counts.duplicate).unwrap_or_default();
-        let rows = SourceRows { rows, countries: 0, newest: import.map(|row| row.ended) };
+        // Countries say what block lists name there. Other lists are read where they are needed, and nobody counts them as a
+        // whole: what the last import found stands for them.
+        let found = import.map(|row| row.counts.accepted + row.counts.duplicate).unwrap_or_default();
+        let last = SourceRows { rows: found, countries: 0, newest: import.map(|row| row.ended) };
+        let rows = rows.remove(id).unwrap_or(last);
         let named = Named { id, name, kind: what, licence, url: "", kinds: vec![id.to_owned()] };
         sources.push(body(named, rows, import, &cx));
     }

@@ -1,12 +1,15 @@
 //! Events and counts that others report: what is stored of them, here and in the world.
 
 use futures_util::FutureExt;
+use serde_json::json;
 
 use super::Server;
 use crate::actor::{ActorId, Kind};
 use crate::country::{DayCountRows, Events};
 use crate::event::{EventKind, Scope};
-use crate::import::{ImportKind, Options};
+use crate::import::{ImportKind, ListKind, Options};
+use crate::runtime::Runtime;
+use crate::time::DAY;
 use crate::world::{self, EventHistory, EventMark};
 use crate::{Timestamp, runtime};
 
@@ -104,4 +107,69 @@ fn counts_of_a_day_only_grow() {
         found.push(stored(&server));
     }
     assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+/// The row of a source in `GET /data/sources`.
+fn source(server: &Server, id: &str) -> serde_json::Value {
+    let body = server.ok("/data/sources");
+    body["sources"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap().clone()
+}
+
+/// Ruling intelligence 40: what is stored counts, not what the last import found.
+#[test]
+fn ruling_intelligence_40_block_lists_are_counted_by_what_is_stored() {
+    let server = Server::start();
+    let list = |country: &str, date: &str, text: &str| {
+        let options = Options {
+            country: Some(country.to_owned()),
+            list_kind: Some(ListKind::Official),
+            date: Timestamp::parse(date),
+            ..Options::default()
+        };
+        server.import(ImportKind::Blocklist, options, text.as_bytes());
+    };
+    list("IT", "2020-03-01", "domain\na.example\nb.example\n");
+    list("LT", "2022-06-01", "domain\na.example\n");
+    list("IT", "2021-01-01", "domain\na.example\n");
+    let row = source(&server, "blocklist");
+    assert_eq!((&row["rows"], &row["countries"]), (&json!(3), &json!(2)), "{row}");
+    assert_eq!((&row["lastSeen"], &row["freshness"]), (&json!("2022-06-01T00:00:00.000Z"), &json!("stale")), "{row}");
+}
+
+/// What is announced was not seen yet.
+#[test]
+fn an_announced_event_does_not_make_its_source_newer_than_now() {
+    let server = Server::start();
+    let ahead = server.0.now().plus(90 * DAY).to_date_text();
+    server.import(ImportKind::Outages, Options::default(), curated(&[&format!("GH,shutdown,{ahead},,x,,")]).as_bytes());
+    server.settle();
+    let seen = source(&server, "outages")["lastSeen"].as_str().and_then(Timestamp::parse).unwrap();
+    assert!(seen <= server.0.now(), "{seen}");
+}
+
+/// Ruling intelligence 15: the two alerts of an outage may come in two files, in either order.
+#[test]
+fn ruling_intelligence_15_alerts_of_an_outage_join_over_files() {
+    let alert = |time: i64, level: &str| {
+        format!(
+            r#"{{"data":[{{"datasource":"bgp","entity":{{"code":"SD","name":"Sudan","type":"country"}},"time":{time},
+            "level":"{level}","value":1,"historyValue":400}}]}}"#
+        )
+        .replace('\n', "")
+    };
+    let (begin, end) = (alert(1_700_000_000, "critical"), alert(1_700_003_600, "normal"));
+    let events = |files: &[&String]| {
+        let server = Server::start();
+        for file in files {
+            server.import(ImportKind::Ioda, Options::default(), file.as_bytes());
+        }
+        server.settle();
+        let query = Events { from: Timestamp::MIN, until: Timestamp::MAX, source: None };
+        runtime::query(&*server.0, "SD", &query).now_or_never().unwrap().unwrap()
+    };
+    let whole = events(&[&format!("{begin}\n{end}\n")]);
+    assert_eq!((whole.len(), whole[0].end), (1, Some(Timestamp::from_seconds(1_700_003_600))), "{whole:?}");
+    assert_eq!(events(&[&begin, &end]), whole);
+    assert_eq!(events(&[&end, &begin]), whole);
+    assert_eq!(events(&[&begin, &end, &begin]), whole);
 }

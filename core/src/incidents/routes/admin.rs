@@ -6,15 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::check::{self, asn, domain, line, link, prose, share, sorted, subject, time};
 use super::detail::find;
 use crate::country::routes::input;
+use crate::event::AHEAD;
 use crate::http::{Cx, Response};
 use crate::incidents::body::IncidentBody;
 use crate::incidents::model::{
-    AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, Overrides, Severity, Status,
+    AffectedNetwork, Draft, EvidenceRow, IncidentType, MAX_EVIDENCE, ONGOING, Overrides, Severity, Status,
 };
 use crate::incidents::operate::{Create, Deed, Field, Operate, Versions};
 use crate::incidents::{actor, text};
 use crate::starter::Platform;
-use crate::{Error, Result, licence, runtime};
+use crate::{Error, Result, Timestamp, licence, runtime};
 
 /// An incident to make.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -92,6 +93,16 @@ pub async fn create(cx: Cx) -> Result<Response> {
     Response::created(&IncidentBody::new(&made, cx.settings()))
 }
 
+/// The beginning, unless it lies further ahead than what sources may announce.
+fn begins(cx: &Cx, start: Option<Timestamp>) -> Result<Option<Timestamp>> {
+    match start {
+        Some(start) if start > cx.now().plus(AHEAD) => {
+            Err(Error::bad_request("`start` lies more than a year ahead: nobody can say so much today."))
+        }
+        start => Ok(start),
+    }
+}
+
 async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     let subject = subject(cx, &wanted.subject).await?;
     let platform = Platform::by_slug(&subject);
@@ -126,7 +137,7 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     let mut sources: Vec<String> = evidence.iter().map(|row| row.source.clone()).collect();
     sorted(&mut sources, MAX_EVIDENCE, "evidence")?;
     let (start, end) = (time("start", Some(&wanted.start))?, time("end", wanted.end.as_deref())?);
-    let start = start.ok_or_else(|| Error::bad_request("`start` is required."))?;
+    let start = begins(cx, start)?.ok_or_else(|| Error::bad_request("`start` is required."))?;
     if end.is_some_and(|end| end < start) {
         return Err(Error::bad_request("`end` lies before `start`."));
     }
@@ -235,6 +246,7 @@ pub struct Amendment {
     /// ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
+    /// ISO 8601, or `ongoing`: it goes on, whatever the data say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
 }
@@ -248,8 +260,11 @@ pub async fn amend(cx: Cx) -> Result<Response> {
         severity: wanted.severity,
         status: wanted.status,
         confidence: share("confidence", wanted.confidence)?,
-        start: time("start", wanted.start.as_deref())?,
-        end: time("end", wanted.end.as_deref())?,
+        start: begins(&cx, time("start", wanted.start.as_deref())?)?,
+        end: match wanted.end.as_deref().map(str::trim) {
+            Some(word) if word.eq_ignore_ascii_case("ongoing") => Some(ONGOING),
+            written => time("end", written)?,
+        },
         ..Overrides::default()
     };
     if patch == Overrides::default() {

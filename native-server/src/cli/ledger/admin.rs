@@ -157,7 +157,7 @@ pub fn run(common: &Common, act: &Act) -> Result<(), String> {
     if answer.status >= 300 {
         return Err(format!("{} {}: {}", answer.status, text(&answer.body, "reason"), text(&answer.body, "message")));
     }
-    println!("{}", answer.body);
+    say!("{}", answer.body);
     Ok(())
 }
 

@@ -48,7 +48,7 @@ pub fn run(common: &Common, command: &KeyCommand) -> Result<(), String> {
                 (None, None) => return Err("give --key or --public".to_owned()),
             };
             let added: Value = client.post(KEYS, &json!({ "public_key": public, "role": role }))?;
-            println!("{}", text(&added, "keyid"));
+            say!("{}", text(&added, "keyid"));
         }
         KeyCommand::Revoke { key } => {
             let client = Client::open(common, false)?;
@@ -57,13 +57,13 @@ pub fn run(common: &Common, command: &KeyCommand) -> Result<(), String> {
             let known = list.iter().find(named).ok_or_else(|| format!("there is no admin key {key}"))?;
             let end = json!({ "public_key": known["public_key"], "role": known["role"], "active": false });
             let ended: Value = client.post(KEYS, &end)?;
-            println!("revoked {}", text(&ended, "keyid"));
+            say!("revoked {}", text(&ended, "keyid"));
         }
         KeyCommand::List => {
             for key in list(&Client::open(common, false)?)? {
                 let state = if key["active"] == true { "active" } else { "revoked" };
                 let [id, role, since, public] = ["keyid", "role", "since", "public_key"].map(|name| text(&key, name));
-                println!("{id}\t{role}\t{state}\t{since}\t{public}");
+                say!("{id}\t{role}\t{state}\t{since}\t{public}");
             }
         }
     }

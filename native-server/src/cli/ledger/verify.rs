@@ -68,16 +68,16 @@ pub fn run(common: &Common, url: Option<&str>, head_key: Option<&str>) -> Result
     };
     let head: Head = client.get("/v1/pay/audit/head")?;
     let auditor = audit(&client, &head, head_key)?;
-    println!("deployment      {}", head.deployment);
-    println!("events          {}", auditor.size());
-    println!("root            {}", encode_hex(&auditor.root()));
-    println!("wallets         {}", auditor.wallets().len());
-    println!("supply          {} micro-credits, all from grants and the faucet", auditor.supply());
-    println!("signatures      {} verified, {} by rotated keys", auditor.verified, auditor.rotated);
+    say!("deployment      {}", head.deployment);
+    say!("events          {}", auditor.size());
+    say!("root            {}", encode_hex(&auditor.root()));
+    say!("wallets         {}", auditor.wallets().len());
+    say!("supply          {} micro-credits, all from grants and the faucet", auditor.supply());
+    say!("signatures      {} verified, {} by rotated keys", auditor.verified, auditor.rotated);
     if auditor.hidden > 0 {
-        println!("not checked     {} signatures over texts that only the operator is shown (--to)", auditor.hidden);
+        say!("not checked     {} signatures over texts that only the operator is shown (--to)", auditor.hidden);
     }
-    println!("the log is sound");
+    say!("the log is sound");
     Ok(())
 }
 
