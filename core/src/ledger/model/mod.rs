@@ -263,7 +263,9 @@ impl<S: Store + 'static> Model<S> {
                 self.follow(Some(by));
                 self.follow_done(done, by, other, &envelope);
             }
-            Answer::Refused(reason, _) => *self.refused.entry(reason.as_str()).or_default() += 1,
+            Answer::Refused(reason, _) | Answer::Untaken(reason) => {
+                *self.refused.entry(reason.as_str()).or_default() += 1
+            }
             Answer::Reverify => {
                 *self.refused.entry("reverify").or_default() += 1;
                 let row = self.known(by);
