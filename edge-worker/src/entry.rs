@@ -72,10 +72,10 @@ async fn answer(mut request: Request, env: Env, mut head: Head, settings: &Setti
     }
     let body = match shell::body(&mut request, &head, matched.max_body()).await {
         Ok(body) => body,
-        Err(Unread::TooLarge) => return shell::response(routes::too_large(matched.max_body())),
+        Err(Unread::TooLarge) => return shell::response(routes::too_large(&matched, settings)),
         Err(Unread::Broken) => {
             let error = Error::new(ErrorCode::BadRequest, "The body did not arrive completely.");
-            return shell::response(routes::refusal(error));
+            return shell::response(matched.refusal(error, settings));
         }
     };
     let client = head.client(&settings.client_address_header);

@@ -7,7 +7,7 @@
 //! | `HELIOGRAPH_MASTER_KEY` | 64 hexadecimal digits; seals what the service keeps for others |
 //! | `HELIOGRAPH_MASTER_KEYS_EARLIER` | optional: master keys before a rotation, with commas between |
 //! | `HELIOGRAPH_ADMIN_KEY` | the operator's key (`X-Admin-Key`) |
-//! | `HELIOGRAPH_LEDGER_ADMIN_KEYS` | optional: keys that sign admin actions of the ledger, with their roles |
+//! | `HELIOGRAPH_LEDGER_ADMIN_KEYS`, `LEDGER_ADMIN_KEYS` | optional: keys that sign admin actions of the ledger, with roles |
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -78,6 +78,10 @@ fn binding(env: &Env, name: &str) -> Option<String> {
 fn read_settings(env: &Env) -> Result<Settings, String> {
     let mut settings = Settings::default();
     settings.archives_segments = true;
+    // The one secret that has a name without the prefix too (ruling ledger 21).
+    if let Some(keys) = binding(env, "LEDGER_ADMIN_KEYS") {
+        settings.set("ledger_admin_keys", &keys)?;
+    }
     for setting in Settings::ALL {
         if let Some(text) = binding(env, &format!("{PREFIX}{}", setting.name.to_ascii_uppercase())) {
             settings.set(setting.name, &text)?;

@@ -10,7 +10,7 @@ use axum::extract::ws::WebSocketUpgrade;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::Either;
 use futures_util::{FutureExt, StreamExt};
-use heliograph_core::http::{self as routes, Body, Preflight, Request, Response};
+use heliograph_core::http::{self as routes, Body, Matched, Preflight, Request, Response};
 use heliograph_core::runtime::{BoxFuture, Runtime};
 use heliograph_core::{Error, ErrorCode};
 use http::{HeaderMap, Method, header};
@@ -79,7 +79,7 @@ fn handle(
             Preflight::Read(matched) => {
                 let runtime = runtime.clone();
                 Box::pin(async move {
-                    match read(body, &head.headers, matched.max_body(), patience(&runtime)).await {
+                    match read(body, &head.headers, &matched, &runtime).await {
                         Ok(body) => routes::answer(runtime, matched, whole(head, body, client)).await,
                         Err(response) => *response,
                     }
@@ -157,8 +157,14 @@ fn address(text: &str) -> Option<IpAddr> {
 }
 
 /// Reads a body of at most `limit` bytes, each piece of it within `patience`; else the answer that says what is wrong.
-async fn read(body: Incoming, headers: &HeaderMap, limit: usize, patience: Duration) -> Result<Bytes, Box<Response>> {
-    let too_large = || Err(Box::new(routes::too_large(limit)));
+async fn read(
+    body: Incoming,
+    headers: &HeaderMap,
+    matched: &Matched,
+    runtime: &Arc<dyn Runtime>,
+) -> Result<Bytes, Box<Response>> {
+    let (limit, settings, patience) = (matched.max_body(), &runtime.environment().settings, patience(runtime));
+    let too_large = || Err(Box::new(routes::too_large(matched, settings)));
     let stated = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let mut pieces = BodyDataStream::new(body);
     if stated.is_some_and(|length| length > limit) {
@@ -174,7 +180,7 @@ async fn read(body: Incoming, headers: &HeaderMap, limit: usize, patience: Durat
             Ok(None) => return Ok(whole.freeze()),
             Ok(Some(Err(_))) | Err(_) => {
                 let error = Error::bad_request("The body did not arrive completely.");
-                return Err(Box::new(Response::error(error)));
+                return Err(Box::new(matched.refusal(error, settings)));
             }
         };
         if whole.len() + piece.len() > limit {

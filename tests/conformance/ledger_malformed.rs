@@ -1,12 +1,15 @@
 //! Malformed envelopes over HTTP (spec ledger G3; ruling ledger 31); ten thousand of them are tried in the core.
 
 use heliograph_core::ledger::mutation::Mutator;
-use heliograph_tests::ledger::{Party, path_of};
+use heliograph_tests::ledger::{Party, path_of, refused};
 use serde_json::json;
 
 use crate::{Suite, cases};
 
-cases![g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing];
+cases![
+    g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing,
+    errors_of_the_machinery_have_what_clients_of_the_ledger_read,
+];
 
 /// How many are sent.
 const BODIES: u64 = 400;
@@ -52,4 +55,36 @@ fn g3_malformed_envelopes_are_refused_with_a_reason_and_change_nothing(suite: &S
     }
     assert_eq!(state(), before);
     a.pay(b.did(), 1).expect(200);
+}
+
+/// Spec ledger 8.1 and 6.1: also what no handler saw.
+fn errors_of_the_machinery_have_what_clients_of_the_ledger_read(suite: &Suite) {
+    let target = suite.fresh(&[("pay_writes_per_address", "4")]);
+    let client = target.client();
+    let large = format!("{{\"envelope\":\"{}\"}}", "x".repeat(70_000));
+    let media = Some("application/json");
+    for path in ["/v1/pay/transfer", "/v1/pay/escrow/open"] {
+        let sent = [
+            (client.send("POST", path, media, large.as_bytes()), "payload_too_large"),
+            (client.send("POST", path, Some("text/html"), b"{}"), "unsupported_media_type"),
+            (client.send("DELETE", path, None, b""), "method_not_allowed"),
+            ((0..5).map(|_| client.send("POST", path, media, b"{}")).last().unwrap(), "rate_limited"),
+        ];
+        for (answer, reason) in sent {
+            let body = answer.json();
+            let transfer = path == "/v1/pay/transfer";
+            let schema = if transfer { "svc-pay-receipt/v1" } else { "svc-pay-error/v1" };
+            assert!(answer.status >= 400, "{body}");
+            assert_eq!(
+                (&body["reason"], &body["ok"], &body["schema"]),
+                (&json!(reason), &json!(false), &json!(schema))
+            );
+            assert_eq!(body.get("status"), transfer.then(|| json!("failed")).as_ref(), "{body}");
+            assert_eq!(body["error"], reason.to_ascii_uppercase());
+            assert!(body["message"].is_string(), "{body}");
+        }
+    }
+    for body in [json!({ "did": null }), json!({ "did": 5 }), json!({}), json!({ "did": "did:web:x" })] {
+        refused(&client.post("/v1/pay/wallet", &body), 400, "invalid_did");
+    }
 }

@@ -224,7 +224,7 @@ fn every_way_to_be_refused(suite: &Suite) {
     refused(&client.post("/v1/pay/admin/grant", &forged), 401, "admin_signature_invalid");
     let nobody = format!("did:svc:{}", nonce());
     refused(&operator.act("freeze", json!({ "did": nobody, "frozen": true })), 404, "wallet_not_found");
-    refused(&operator.act("cap", json!({ "did": nobody })), 404, "wallet_not_found");
+    refused(&operator.act("cap", json!({ "did": nobody, "daily_cap_micro": 1 })), 404, "wallet_not_found");
     // Whole milliseconds since 1970 are a time too.
     let millis = now.plus(60 * 1_000_000).0 / 1_000;
     let members = json!({ "action": "grant", "did": a.did(), "amount_micro": 1, "valid_until_ts": millis });

@@ -289,7 +289,12 @@ fn ruling_18_requests_without_a_good_signature_spend_nobodys_budget(suite: &Suit
         a.pay(b.did(), 1).expect(200);
     }
     let body = a.body("credit-transfer", a.transfer(b.did(), 1));
-    refused(&client.post("/v1/pay/transfer", &body), 429, "rate_limited");
+    let over = client.post("/v1/pay/transfer", &body);
+    refused(&over, 429, "rate_limited");
+    // The budget that the headers tell of is the signer's.
+    assert_eq!((over.header("x-ratelimit-limit"), over.header("x-ratelimit-remaining")), (Some("5"), Some("0")));
+    assert!(over.header("x-ratelimit-reset").is_some());
+    assert!(over.header("retry-after").unwrap().parse::<u32>().unwrap() <= 60);
     assert_eq!(
         client.get(&format!("/v1/pay/history/{}", a.did())).expect(200)["transfers"].as_array().unwrap().len(),
         4

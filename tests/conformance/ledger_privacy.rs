@@ -109,6 +109,30 @@ fn ruling_24_where_reads_are_for_parties_nobody_else_sees_texts(suite: &Suite) {
             assert!(has_texts(&proving(party, json!({})), path), "{path}");
         }
     }
+    // Nor what tells who guesses them that they are right.
+    let row = |client: &Client, path: &str| {
+        let body = client.get(path).expect(200);
+        ["transfer", "escrow", "receipt"].iter().find_map(|name| body.get(name).cloned()).unwrap()
+    };
+    let over = [
+        "envelope_hash",
+        "signature",
+        "open_envelope_hash",
+        "open_signature",
+        "work_hash",
+        "claim_envelope_hash",
+        "claim_signature",
+        "acceptance_envelope_hash",
+        "acceptance_signature",
+    ];
+    for path in by_id.iter().filter(|path| !path.contains("/hire/")) {
+        let (hidden, shown) = (row(&client, path), row(&proving(&a, json!({})), path));
+        let there: Vec<&str> = over.into_iter().filter(|name| shown[name].is_string()).collect();
+        assert!(there.len() >= 2 && there.iter().all(|name| hidden[name].is_null()), "{hidden} {shown}");
+    }
+    let plain = a.pay(b.did(), 1).expect(200);
+    let path = format!("/v1/pay/transfer/{}", text(&plain, "transfer_id"));
+    assert_eq!(row(&client, &path)["envelope_hash"], plain["envelope_hash"]);
 }
 
 fn ruling_24_a_proof_for_another_deployment_proves_nothing(suite: &Suite) {

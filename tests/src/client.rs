@@ -246,7 +246,7 @@ impl Client {
         let matched = match core_http::preflight(&method, path, &headers, settings) {
             core_http::Preflight::Answer(response) => return *response,
             core_http::Preflight::Read(matched) if body.len() > matched.max_body() => {
-                return core_http::too_large(matched.max_body());
+                return core_http::too_large(&matched, settings);
             }
             core_http::Preflight::Read(matched) => matched,
         };

@@ -131,16 +131,23 @@ fn over_budget(error: Error, budget: &Admission) -> Box<Response> {
     Box::new(response)
 }
 
-pub(super) fn budget_headers(response: &mut Response, budget: &Admission) {
-    const NAMES: [HeaderName; 3] = [
-        HeaderName::from_static("x-ratelimit-limit"),
-        HeaderName::from_static("x-ratelimit-remaining"),
-        HeaderName::from_static("x-ratelimit-reset"),
-    ];
+const BUDGET: [HeaderName; 3] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
+
+/// Says how a budget stands (interface section 8).
+pub(crate) fn budget_headers(response: &mut Response, budget: &Admission) {
     let values = [i64::from(budget.limit), i64::from(budget.remaining), budget.reset];
-    for (name, value) in NAMES.into_iter().zip(values) {
+    for (name, value) in BUDGET.into_iter().zip(values) {
         response.headers.insert(name, HeaderValue::from(value));
     }
+}
+
+/// Whether the handler said how a narrower budget stands, which it found spent.
+pub(super) fn has_budget_headers(response: &Response) -> bool {
+    BUDGET.iter().any(|name| response.headers.contains_key(name))
 }
 
 /// The client's address as a bucket name; IPv6 by its /64 (ruling ledger 20).

@@ -12,6 +12,7 @@ pub mod openapi;
 mod route;
 mod router;
 
+pub(crate) use auth::budget_headers;
 pub use auth::{Caller, is_operator};
 pub use document::{Ready, revalidated};
 pub use extract::Cx;

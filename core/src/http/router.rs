@@ -106,6 +106,13 @@ impl Matched {
     fn is_open(&self) -> bool {
         self.route.auth != Auth::Admin
     }
+
+    /// The answer of a shell to a request of this route that it cannot hand on.
+    pub fn refusal(&self, error: Error, settings: &Settings) -> Response {
+        let mut response = dressed(Response::error(error), Some(self.route), settings);
+        cors(&mut response, self.is_open());
+        response
+    }
 }
 
 /// What a shell must know before it reads a body.
@@ -117,24 +124,28 @@ pub enum Preflight {
 }
 
 /// The answer to a body over its limit.
-pub fn too_large(limit: usize) -> Response {
-    let message = format!("The body is larger than the {limit} bytes this route reads.");
-    refusal(Error::new(ErrorCode::PayloadTooLarge, message))
+pub fn too_large(matched: &Matched, settings: &Settings) -> Response {
+    let message = format!("The body is larger than the {} bytes this route reads.", matched.max_body());
+    matched.refusal(Error::new(ErrorCode::PayloadTooLarge, message), settings)
+}
+
+/// An answer as the clients of its route want it.
+fn dressed(mut response: Response, route: Option<&Route>, settings: &Settings) -> Response {
+    if let Some(dress) = route.and_then(|route| route.dress) {
+        dress(&mut response, &settings.brand);
+    }
+    response
 }
 
 /// Decides from the head of a request alone: unknown paths and methods, OPTIONS and media types are answered here.
 pub fn preflight(method: &Method, path: &str, headers: &HeaderMap, settings: &Settings) -> Preflight {
     match look(method, path, settings) {
         Preflight::Read(matched) => match unsupported(matched.route, headers) {
-            Some(error) => refuse(error, matched.is_open()),
+            Some(error) => Preflight::Answer(Box::new(matched.refusal(error, settings))),
             None => Preflight::Read(matched),
         },
         answer => answer,
     }
-}
-
-fn refuse(error: Error, open: bool) -> Preflight {
-    finished(Response::error(error), open)
 }
 
 fn finished(mut response: Response, open: bool) -> Preflight {
@@ -149,9 +160,12 @@ fn look(method: &Method, path: &str, settings: &Settings) -> Preflight {
         Found::Methods(methods) if method == Method::OPTIONS => finished(options(methods, settings), is_open(methods)),
         Found::Methods(methods) => {
             let error = Error::new(ErrorCode::MethodNotAllowed, format!("{method} is not a method of this path."));
-            finished(Response::error(error).with(header::ALLOW, &allow(methods)), is_open(methods))
+            let response = dressed(Response::error(error), methods.first().copied(), settings);
+            finished(response.with(header::ALLOW, &allow(methods)), is_open(methods))
         }
-        Found::Nothing => refuse(Error::new(ErrorCode::NoRoute, "No route has this path."), true),
+        Found::Nothing => {
+            Preflight::Answer(Box::new(refusal(Error::new(ErrorCode::NoRoute, "No route has this path."))))
+        }
     }
 }
 
@@ -233,20 +247,17 @@ fn cors(response: &mut Response, open: bool) {
 
 /// Answers a request of which nothing was looked at before.
 pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
-    let matched = match look(&request.method, &request.path, &rt.environment().settings) {
+    let settings = &rt.environment().settings;
+    let matched = match look(&request.method, &request.path, settings) {
         Preflight::Read(matched) => matched,
         Preflight::Answer(response) => return *response,
     };
     if request.body.len() > matched.max_body() {
-        return too_large(matched.max_body());
+        return too_large(&matched, settings);
     }
     let unread = if request.body.is_empty() { None } else { unsupported(matched.route, &request.headers) };
     match unread {
-        Some(error) => {
-            let mut response = Response::error(error);
-            cors(&mut response, matched.is_open());
-            response
-        }
+        Some(error) => matched.refusal(error, settings),
         None => answer(rt, matched, request).await,
     }
 }
@@ -267,7 +278,7 @@ pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFu
                     Box::pin(reseal::passing_by(&*rt, &agent)).await;
                 }
                 let mut response = result.unwrap_or_else(Response::error);
-                if let Some(budget) = &budget {
+                if let Some(budget) = budget.as_ref().filter(|_| !auth::has_budget_headers(&response)) {
                     auth::budget_headers(&mut response, budget);
                 }
                 response

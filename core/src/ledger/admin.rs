@@ -8,7 +8,7 @@ use super::envelope::{Fields, MAX_NONCE, MAX_TEXT, SKEW, time};
 use super::escrow;
 use super::json::{self, Json};
 use super::log::{Note, What};
-use super::reason::{Reason, Refusal, Ruled, ensure};
+use super::reason::{Reason, Ruled, ensure};
 use super::rows::{ADMIN_KEYS, AdminKey, Micro, Name, Role, Signed, Space, id, parse_id};
 use super::sweep;
 use crate::actor::{Kind, Operation, Query, Turn, View};
@@ -100,12 +100,13 @@ impl Fields {
                 }
             }
             "freeze" => Wish::Freeze { name: self.name(brand)?, frozen: self.flag("frozen")? },
-            "cap" => Wish::Cap {
-                name: self.name(brand)?,
-                daily: self.cap("daily_cap_micro")?,
-                per_tx: self.cap("per_tx_cap_micro")?,
-                allowlist: self.allowlist(brand)?,
-            },
+            "cap" => {
+                let (daily, per_tx) = (self.cap("daily_cap_micro")?, self.cap("per_tx_cap_micro")?);
+                let (name, allowlist) = (self.name(brand)?, self.allowlist(brand)?);
+                // What was signed with a null says nothing of it: whoever sent that is not to believe that it was done.
+                (daily.is_some() || per_tx.is_some() || allowlist.is_some()).then_some(())?;
+                Wish::Cap { name, daily, per_tx, allowlist }
+            }
             "freeze_all" => {
                 let faucet = self.0.contains_key("faucet_disabled");
                 Wish::FreezeAll {
@@ -227,7 +228,8 @@ pub fn parse_keys(text: &str) -> Option<Vec<([u8; 32], Role)>> {
     keys.collect::<Option<Vec<_>>>().filter(|keys| keys.len() <= MAX_KEYS)
 }
 
-/// Makes the keys of the settings the ones that are active, beside those that were added otherwise.
+/// Makes the keys of the settings the ones that are active, beside those that were added otherwise and without those that
+/// were revoked: only [`SetAdminKey`] makes these active again, or their leaving the settings and coming back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SyncAdminKeys {
     pub keys: Vec<([u8; 32], Role)>,
@@ -241,14 +243,21 @@ impl Operation for SyncAdminKeys {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let mut books = Books::of(turn)?;
         let known = all_keys(&books)?;
-        for gone in known.iter().filter(|key| key.configured && key.active) {
-            if !self.keys.iter().any(|(key, _)| *key == gone.key) {
-                put_key(&mut books, gone.key, gone.role, false, false)?;
+        for gone in known.iter().filter(|key| key.configured && self.keys.iter().all(|(kept, _)| *kept != key.key)) {
+            match gone.active {
+                true => put_key(&mut books, gone.key, gone.role, false, false)?,
+                // It was revoked before, and no more than that is forgotten.
+                false => {
+                    let row = AdminKey { configured: false, ..gone.clone() };
+                    ADMIN_KEYS.put(books.space, &(keyid(&gone.key),), &row)?;
+                }
             }
         }
         for (key, role) in self.keys {
-            let same = |known: &AdminKey| known.key == key && known.role == role && known.active && known.configured;
-            if !known.iter().any(same) {
+            let same = |known: &AdminKey| known.role == role && known.active && known.configured;
+            // Who revoked a key meant it, also where the settings still name it.
+            let revoked = |known: &AdminKey| known.configured && !known.active;
+            if !known.iter().any(|known| known.key == key && (same(known) || revoked(known))) {
                 put_key(&mut books, key, role, true, true)?;
             }
         }
@@ -288,7 +297,7 @@ pub struct Direct {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Directed {
     Refused(Reason),
-    Wallet { name: Name, wallet: Box<super::rows::Wallet>, at: Timestamp },
+    Wallet { name: Name, wallet: Box<super::rows::Wallet>, spent: Micro, at: Timestamp },
     System { frozen: bool, faucet_disabled: bool, at: Timestamp },
     Escrow(Box<escrow::Stand>),
 }
@@ -303,10 +312,11 @@ impl Operation for Direct {
         let action =
             Action::read(&settings.brand, &self.signed.canonical).ok_or_else(|| Error::internal("no action"))?;
         let mut books = Books::of(turn)?;
+        // A freeze holds nothing that was due before it.
+        sweep::catch_up(&mut books)?;
         let directed = match direct(&mut books, &self, &action) {
             Ok(directed) => directed,
-            Err(Refusal::No(reason)) => Directed::Refused(reason),
-            Err(Refusal::Fault(error)) => return Err(error),
+            Err(refusal) => Directed::Refused(refusal.reason()?),
         };
         let due = books.close()?.due(turn)?;
         sweep::plan(turn, due)?;
@@ -331,40 +341,32 @@ fn direct(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed
 /// Does it and writes its event.
 fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
     let at = books.stamp();
-    let (directed, what) = match &action.wish {
+    let what = match &action.wish {
         Wish::Grant { name, amount } => {
-            let wallet = Box::new(books.grant(name, at, *amount)?);
-            (Directed::Wallet { name: name.clone(), wallet, at }, What::Grant)
+            books.grant(name, at, *amount)?;
+            What::Grant
         }
         Wish::Freeze { name, frozen } => {
             ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
-            let wallet = books.change(name, at, |wallet| {
-                wallet.frozen = *frozen;
-                // An idle one that went would come back without the freeze.
-                wallet.lasting = true;
-                Ok(())
-            })?;
-            (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, What::Freeze)
+            books.rule(name, at, |wallet| wallet.frozen = *frozen)?;
+            What::Freeze
         }
         Wish::Cap { name, daily, per_tx, allowlist } => {
             ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
-            let wallet = books.change(name, at, |wallet| {
-                wallet.lasting = true;
+            books.rule(name, at, |wallet| {
                 wallet.daily_cap = daily.unwrap_or(wallet.daily_cap);
                 wallet.per_tx_cap = per_tx.unwrap_or(wallet.per_tx_cap);
                 if let Some(allowlist) = allowlist {
                     wallet.allowlist = allowlist.clone();
                 }
-                Ok(())
             })?;
-            (Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), at }, What::Cap)
+            What::Cap
         }
         Wish::FreezeAll { frozen, faucet_disabled } => {
             books.book.frozen_for = book::frozen_for(&books.book, books.now);
             books.book.frozen_since = frozen.then_some(books.now);
             books.book.faucet_disabled = faucet_disabled.unwrap_or(books.book.faucet_disabled);
-            let faucet_disabled = books.book.faucet_disabled;
-            (Directed::System { frozen: *frozen, faucet_disabled, at }, What::FreezeAll)
+            What::FreezeAll
         }
         Wish::Escrow { id, release } => {
             let stand = escrow::force(books, id, &by.keyid, *release, action.reason.clone(), &by.signed)?;
@@ -373,5 +375,20 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
         }
     };
     books.log(at, what, &format!("admin:{}", by.keyid), Note::signed(&by.signed))?;
-    Ok(directed)
+    if let Wish::Freeze { name, frozen: false } = &action.wish {
+        // What waited for this happens with it (rulings ledger 3 and 7).
+        escrow::thaw(books, name, sweep::ESCROWS_AT_ONCE)?;
+        sweep::catch_up(books)?;
+    }
+    match &action.wish {
+        Wish::Grant { name, .. } | Wish::Freeze { name, .. } | Wish::Cap { name, .. } => {
+            let wallet = books.wallet(name)?.ok_or(Reason::WalletNotFound)?;
+            let spent = books.spent(name, &wallet)?;
+            Ok(Directed::Wallet { name: name.clone(), wallet: Box::new(wallet), spent, at })
+        }
+        Wish::FreezeAll { .. } | Wish::Escrow { .. } => {
+            let faucet_disabled = books.book.faucet_disabled;
+            Ok(Directed::System { frozen: books.is_frozen(), faucet_disabled, at })
+        }
+    }
 }

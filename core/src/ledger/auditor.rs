@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::admin::keyid;
 use super::book::did_of;
 use super::json::{self, Json, Members};
-use super::log::{HASHED, Hidden, What, text_hash};
+use super::log::{HASH, HASHED, Hidden, SIGNATURE, What, text_hash};
 use super::merkle::{Frontier, Hash, leaf_hash};
 use super::rows::Micro;
 use crate::Timestamp;
@@ -291,13 +291,20 @@ impl Auditor {
 
     fn verify(&mut self, key: &[u8; 32], signed: &Fields<'_>, texts: &[Hidden]) -> Checked {
         let Some(form) = signed.0.get("form") else { return Err("nothing was signed".to_owned()) };
-        let Some(form) = filled("", form, texts)? else {
+        let beside = |name: &str, path: &str| match signed.0.get(name).map(|value| filled(path, value, texts)) {
+            Some(Ok(Some(Json::Text(text)))) => Ok(Some(text)),
+            Some(Ok(None)) => Ok(None),
+            Some(Err(flaw)) => Err(flaw),
+            _ => Err(format!("it has no `{name}`")),
+        };
+        let known = (filled("", form, texts)?, beside("hash", HASH)?, beside("signature", SIGNATURE)?);
+        let (Some(form), Some(hash), Some(signature)) = known else {
             self.hidden += 1;
             return Ok(());
         };
         let canonical = form.canonical().ok_or("what was signed has no canonical form")?;
-        check(encode_hex(&sha256(&canonical)) == signed.text("hash")?, || "its hash is another one".to_owned())?;
-        let signature = decode_base64("signature", signed.text("signature")?).map_err(|_| "its signature is none")?;
+        check(encode_hex(&sha256(&canonical)) == hash, || "its hash is another one".to_owned())?;
+        let signature = decode_base64("signature", &signature).map_err(|_| "its signature is none")?;
         check(signing::verify(key, &canonical, &signature), || "its signature does not verify".to_owned())?;
         self.verified += 1;
         Ok(())

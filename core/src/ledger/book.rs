@@ -120,6 +120,18 @@ impl<'a> Books<'a> {
         self.book.last
     }
 
+    /// The time of an event that was to happen at `due`: that, or right after the last event. It says nothing of when the
+    /// timer came or somebody looked, so that who looks before is told what is written later (rulings ledger 3 and 17).
+    pub fn stamp_at(&mut self, due: Timestamp) -> Timestamp {
+        self.book.last = due.min(self.now).max(self.book.last.plus(1));
+        self.book.last
+    }
+
+    /// The instant after a time of [`Books::clock`], by the clock on the wall.
+    pub fn after(&self, due: Timestamp) -> Timestamp {
+        due.plus(self.frozen_for() + 1)
+    }
+
     /// The first of so many times that follow each other (ruling ledger 17).
     pub fn stamps(&mut self, count: usize) -> Timestamp {
         let first = self.stamp();
@@ -221,19 +233,34 @@ impl<'a> Books<'a> {
         Ok(WALLETS.put(self.space, &(name.to_owned(),), wallet)?)
     }
 
-    /// Changes a wallet that must be there.
+    /// Moves money of a wallet that must be there.
     pub fn change(
         &mut self,
         name: &str,
         at: Timestamp,
         change: impl FnOnce(&mut Wallet) -> Result<()>,
     ) -> Result<Wallet> {
-        let mut wallet = self.wallet(name)?.ok_or_else(|| Error::internal(format!("no wallet {name}")))?;
+        let mut wallet = self.present(name)?;
         change(&mut wallet)?;
         wallet.updated = at;
         self.seen(&mut wallet, at)?;
         self.put(name, &wallet)?;
         Ok(wallet)
+    }
+
+    /// Changes what a wallet that must be there may do. It lasts from then on: an idle one that went would come back
+    /// without that. No money moves, so it does not count as active (spec ledger 13.2).
+    pub fn rule(&mut self, name: &str, at: Timestamp, change: impl FnOnce(&mut Wallet)) -> Result<Wallet> {
+        let mut wallet = self.present(name)?;
+        change(&mut wallet);
+        wallet.lasting = true;
+        wallet.updated = at;
+        self.put(name, &wallet)?;
+        Ok(wallet)
+    }
+
+    fn present(&self, name: &str) -> Result<Wallet> {
+        self.wallet(name)?.ok_or_else(|| Error::internal(format!("no wallet {name}")))
     }
 
     /// Pays into a wallet, which is made where there is none.

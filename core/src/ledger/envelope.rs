@@ -257,6 +257,14 @@ pub fn is_slug(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(inside) && !text.starts_with(['.', '_', '-'])
 }
 
+/// Whether a text is a JSON array of texts: clients read the tags of every offer that they find as one.
+fn is_tags(text: &str) -> bool {
+    match json::parse(text.as_bytes(), 1) {
+        Some(Json::List(tags)) => tags.iter().all(|tag| matches!(tag, Json::Text(_))),
+        _ => false,
+    }
+}
+
 /// Members that wait to be read.
 pub(super) struct Fields(pub Members);
 
@@ -373,8 +381,14 @@ impl Fields {
             nonce: self.nonce("nonce")?,
             input_schema: self.maybe("input_schema", MAX_DATA)?,
             output_schema: self.maybe("output_schema", MAX_DATA)?,
-            tags: self.maybe("tags", 512)?,
+            tags: self.tags()?,
         })
+    }
+
+    #[allow(clippy::option_option)]
+    fn tags(&mut self) -> Option<Option<String>> {
+        let tags = self.maybe("tags", 512)?;
+        tags.as_deref().is_none_or(is_tags).then_some(tags)
     }
 
     fn hire(&mut self) -> Option<Hire> {

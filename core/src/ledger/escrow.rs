@@ -13,10 +13,10 @@ use super::log::{Note, What};
 use super::reason::{Reason, Ruled, ensure};
 use super::receipt::{self, ReceiptState};
 use super::rows::{
-    Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, Id, Micro, Ref, Signed, Space, Wallet, id, parse_id,
+    Closed, DUE, ESCROWS, ESCROWS_TO, Escrow, EscrowState, HELD, Id, Micro, Ref, Signed, Space, Wallet, id, parse_id,
 };
 use super::submit::{Done, Submission};
-use crate::kv::Desc;
+use crate::kv::{Desc, Direction};
 use crate::time::DAY;
 use crate::{Result, Timestamp};
 
@@ -118,7 +118,7 @@ pub fn close(books: &mut Books<'_>, by: &Submission<'_>, close: &Close) -> Ruled
     }
     let state = if close.release { EscrowState::Released } else { EscrowState::Refunded };
     let (actor, signed) = (by.signer.to_owned(), Some(by.signed.clone()));
-    let end = End { state, actor, reason: close.reason.clone(), signed, cause: None };
+    let end = End { state, actor, reason: close.reason.clone(), signed, cause: None, due: None };
     let escrow = finish(books, &id, escrow, end)?;
     Ok(Done::Escrow(Box::new(stand(books, id, escrow)?)))
 }
@@ -135,7 +135,8 @@ pub fn force(
     let escrow = up_to_date(books, id)?.ok_or(Reason::EscrowNotFound)?;
     ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
     let state = if release { EscrowState::Released } else { EscrowState::Refunded };
-    let end = End { state, actor: format!("admin:{keyid}"), reason, signed: Some(signed.clone()), cause: None };
+    let (actor, signed) = (format!("admin:{keyid}"), Some(signed.clone()));
+    let end = End { state, actor, reason, signed, cause: None, due: None };
     let escrow = finish(books, id, escrow, end)?;
     Ok(stand(books, *id, escrow)?)
 }
@@ -148,11 +149,19 @@ pub struct End {
     pub signed: Option<Signed>,
     /// What was signed elsewhere and led to it: an acceptance, or the claim that nobody answered.
     pub cause: Option<Signed>,
+    /// When it was to happen, by the clock on the wall; `None` for now.
+    pub due: Option<Timestamp>,
 }
 
 /// Moves the money of an open escrow to where its end says. The only way out of the state `open`.
 pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> Result<Escrow> {
-    let at = books.stamp();
+    let at = match end.due {
+        Some(due) => books.stamp_at(due),
+        None => books.stamp(),
+    };
+    if is_frozen(books, &escrow.from)? {
+        HELD.delete(books.space, &(escrow.from.clone(), *id));
+    }
     let amount = escrow.amount;
     let back = end.state != EscrowState::Released;
     books.book.open = minus(books.book.open, amount)?;
@@ -206,8 +215,24 @@ pub fn up_to_date(books: &mut Books<'_>, id: &Id) -> Result<Option<Escrow>> {
         return Ok(Some(escrow));
     }
     let actor = "system:expire".to_owned();
-    let end = End { state: EscrowState::Expired, actor, reason: None, signed: None, cause: None };
+    let due = Some(books.after(escrow.due()));
+    let end = End { state: EscrowState::Expired, actor, reason: None, signed: None, cause: None, due };
     finish(books, id, escrow, end).map(Some)
+}
+
+/// Keeps an escrow for the end of its sender's freeze.
+pub fn hold(books: &mut Books<'_>, id: &Id, escrow: &Escrow) -> Result<()> {
+    Ok(HELD.put(books.space, &(escrow.from.clone(), *id), &())?)
+}
+
+/// Has the next escrows that were held for a sender fall due, so many at most.
+pub fn thaw(books: &mut Books<'_>, from: &str, most: usize) -> Result<()> {
+    let held = HELD.scan(books.space, &HELD.prefix(&(from.to_owned(),)), Direction::Ascending, most)?;
+    for (key, ()) in held {
+        HELD.delete(books.space, &key);
+        DUE.put(books.space, &(books.clock().plus(-1), key.1), &())?;
+    }
+    Ok(())
 }
 
 /// Whether a wallet may not pay: what it set aside is held meanwhile (ruling ledger 7).

@@ -71,7 +71,7 @@ pub fn find(books: &Books<'_>, id: Option<&Id>, hash: &[u8; 32]) -> Result<Known
 /// Keeps a final answer. What may pass by itself is none.
 pub fn keep(books: &mut Books<'_>, id: Option<&Id>, hash: &[u8; 32], answer: &Answer) -> Result<()> {
     let is_final = match answer {
-        Answer::Reverify => false,
+        Answer::Reverify | Answer::Untaken(_) => false,
         Answer::Refused(reason, _) => !reason.is_temporary(),
         Answer::Done(_) => true,
     };

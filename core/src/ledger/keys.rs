@@ -14,11 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::book::{Books, key};
 use super::log::{Note, What};
 use super::reason::Reason;
-use super::rows::{KEYS, KeyRow, Micro, Name, WALLETS};
-use super::{pay, room, sweep};
+use super::rows::{KEYS, KeyRow, Micro, Name, WALLETS, Wallet};
+use super::{room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::crypto::signing::PublicKey;
-use crate::kv::Overlay;
 use crate::{Result, Timestamp};
 
 /// What is remembered of signers, so that a signature can be verified without asking the ledger first.
@@ -112,6 +111,8 @@ impl Operation for SetKey {
         if known.is_some_and(|row| row.version > self.version || (row.version == self.version && !row.active)) {
             return Ok(());
         }
+        // A freeze holds nothing that was due before it.
+        sweep::catch_up(&mut books)?;
         let wallet = books.wallet(&self.name)?;
         let row = KeyRow {
             version: self.version,
@@ -125,11 +126,7 @@ impl Operation for SetKey {
         }
         if !self.current && self.active && wallet.is_some_and(|wallet| !wallet.frozen) {
             let at = books.stamp();
-            books.change(&self.name, at, |wallet| {
-                wallet.frozen = true;
-                wallet.lasting = true;
-                Ok(())
-            })?;
+            books.rule(&self.name, at, |wallet| wallet.frozen = true)?;
             books.log(at, What::Freeze, "system:unproved_rotation", Note::default())?;
         }
         let due = books.close()?.due(turn)?;
@@ -189,11 +186,15 @@ impl Operation for OpenWallet {
     fn run(self, turn: &mut Turn<'_>) -> Result<Opened> {
         let allowed = turn.settings.ledger_storage_bytes;
         let mut books = Books::of(turn)?;
-        if books.wallet(&self.name)?.is_some() {
+        if let Some(wallet) = books.wallet(&self.name)? {
+            if self.registered && !wallet.lasting {
+                books.put(&self.name, &Wallet { lasting: true, ..wallet })?;
+            }
             return Ok(Opened::Before);
         }
+        sweep::catch_up(&mut books)?;
         if let Err(refusal) = room::for_more(books.space, allowed) {
-            return Ok(Opened::Refused(pay::reason(refusal)?));
+            return Ok(Opened::Refused(refusal.reason()?));
         }
         let at = books.stamp();
         books.ensure(&self.name, at, self.registered)?;
@@ -224,11 +225,10 @@ impl Query for ReadWallet {
     type Reply = Option<WalletView>;
 
     fn run(self, view: &View<'_>) -> Result<Option<WalletView>> {
-        let mut space = Overlay::new(view);
-        let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
-        sweep::catch_up(&mut books)?;
-        let Some(wallet) = books.wallet(&self.name)? else { return Ok(None) };
-        let spent = super::book::spent(view, view.now, &self.name, &wallet)?;
-        Ok(Some(WalletView { wallet, spent, at: view.now }))
+        sweep::as_of_now(view, |books| {
+            let Some(wallet) = books.wallet(&self.name)? else { return Ok(None) };
+            let spent = books.spent(&self.name, &wallet)?;
+            Ok(Some(WalletView { wallet, spent, at: view.now }))
+        })
     }
 }

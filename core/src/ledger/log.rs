@@ -2,8 +2,9 @@
 //! (ruling ledger 11).
 //!
 //! An event never changes. Its leaf is the hash of its public form, canonical JSON in which free texts are replaced by
-//! hashes. Each of these hashes has a salt of its own, made from a secret of the ledger: nobody guesses a text from the log,
-//! and whoever may see it can be given its salt, to show that it stands in the log.
+//! hashes, and with them whatever tells who guesses a text that it is right: hashes and signatures over it. Each of these
+//! hashes has a salt of its own, made from a secret of the ledger: nobody guesses a text from the log, and whoever may see it
+//! can be given its salt, to show that it stands in the log.
 
 use serde::{Deserialize, Serialize};
 
@@ -277,11 +278,15 @@ const TEXTS: [&str; 6] = ["memo", "reason", "summary", "feedback", "dispute_reas
 /// A text that the public form does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hidden {
-    /// Where it stands in what was signed: names and places, with `/` between them.
+    /// Where it stands, seen from what was signed: names and places, with `/` between them, or [`HASH`] or [`SIGNATURE`].
     pub path: String,
     pub salt: Hash,
     pub text: String,
 }
+
+/// Where the hash and the signature stand that are hidden with a text.
+pub const HASH: &str = "../hash";
+pub const SIGNATURE: &str = "../signature";
 
 /// The member that a hidden text leaves in its place.
 pub const HASHED: &str = "salted_sha256";
@@ -318,9 +323,12 @@ impl Hiding<'_> {
         let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
         match value {
             Json::Object(members) => {
+                // The hash of the work is that of the summary, where there is one.
+                let summed_up = members.contains_key("summary");
+                let is_text = |name: &str| TEXTS.contains(&name) || (summed_up && name == "work_hash");
                 for (name, value) in members {
                     match value {
-                        Json::Text(text) if TEXTS.contains(&name.as_str()) => *value = self.hide(below(name), text),
+                        Json::Text(text) if is_text(name) => *value = self.hide(below(name), text),
                         Json::Object(_) | Json::List(_) => self.walk(&below(name), value),
                         _ => {}
                     }
@@ -387,11 +395,16 @@ impl Form {
         if let Some(signed) = &event.signed {
             let mut value = json::parse(&signed.canonical, json::MAX_DEPTH).ok_or_else(broken)?;
             hiding.walk("", &mut value);
+            let (mut hash, mut signature) = (encode_hex(&event.hash()), encode_base64(&signed.signature));
+            let (hash, signature) = match hiding.hidden.is_empty() {
+                true => (text(hash), text(signature)),
+                false => (hiding.hide(HASH.to_owned(), &mut hash), hiding.hide(SIGNATURE.to_owned(), &mut signature)),
+            };
             let form = Members::from([
                 ("form".to_owned(), value),
-                ("hash".to_owned(), text(encode_hex(&event.hash()))),
+                ("hash".to_owned(), hash),
                 ("key".to_owned(), text(encode_base64(&signed.key))),
-                ("signature".to_owned(), text(encode_base64(&signed.signature))),
+                ("signature".to_owned(), signature),
             ]);
             members.insert("signed".to_owned(), Json::Object(form));
         }

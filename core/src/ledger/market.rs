@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{self, Books, key, minute};
-use super::escrow;
+use super::book::{Books, key, minute};
 use super::hire::{self, HIRES, Hire, HireState, INCOMING, OUTGOING, RECENT};
 use super::listing::{self, LISTINGS, LISTINGS_OF, Listing, MAX_LISTINGS};
-use super::reads::{Page, Side};
+use super::reads::{Page, Side, rows};
 use super::receipt::{self, RECEIPTS_FROM, RECEIPTS_OF, RECEIPTS_TO, Receipt};
-use super::rows::{Counts, Id, MINUTES, Name, Ref, WALLETS};
+use super::rows::{Book, Counts, Id, MINUTES, Name, Ref};
 use super::tally::{Market, TALLIES, Tally, Top};
+use super::{escrow, sweep};
 use crate::actor::{Kind, Query, View};
-use crate::kv::{Desc, Direction, Overlay};
+use crate::kv::{Desc, Direction, Read};
 use crate::time::{DAY, HOUR};
 use crate::{Result, Timestamp};
 
@@ -71,17 +71,10 @@ impl Query for ListingsOf {
 /// A hire as it is now, whether or not the timer has come.
 fn hire_now(view: &View<'_>, id: &Id) -> Result<Option<Hire>> {
     let Some(hire) = HIRES.get(view, &(*id,))? else { return Ok(None) };
-    let mut space = Overlay::new(view);
-    let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
-    escrow::up_to_date(&mut books, &hire.escrow)?;
-    Ok(HIRES.get(books.space, &(*id,))?)
-}
-
-/// A receipt as it is now.
-fn receipt_now(view: &View<'_>, id: &Id) -> Result<Option<Receipt>> {
-    let mut space = Overlay::new(view);
-    let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
-    receipt::up_to_date(&mut books, id)
+    sweep::as_of_now(view, |books| {
+        escrow::up_to_date(books, &hire.escrow)?;
+        Ok(HIRES.get(books.space, &(*id,))?)
+    })
 }
 
 /// One hire.
@@ -119,25 +112,30 @@ impl Query for HiresOf {
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let table = if self.incoming { &INCOMING } else { &OUTGOING };
         let from = Desc(self.before.map_or(Timestamp::MAX, |before| before.plus(-1)));
-        let mut found = Vec::new();
-        for state in HireState::ALL.into_iter().filter(|state| self.state.is_none_or(|wanted| wanted == *state)) {
-            let (name, state) = (self.name.clone(), state.number());
-            let range = table.between(&(name.clone(), state, from), &(name, state, Desc(Timestamp(i64::MIN))));
-            let rows = table.scan(view, &range, Direction::Ascending, self.limit as usize + 1)?;
-            found.extend(rows.into_iter().map(|((_, _, Desc(at)), Ref(id))| (at, id)));
-        }
-        page(found, self.limit as usize, |id| Ok(HIRES.get(view, &(*id,))?))
+        sweep::as_of_now(view, |books| {
+            let mut found = Vec::new();
+            for state in HireState::ALL.into_iter().filter(|state| self.state.is_none_or(|wanted| wanted == *state)) {
+                let (name, state) = (self.name.clone(), state.number());
+                let range = table.between(&(name.clone(), state, from), &(name, state, Desc(Timestamp(i64::MIN))));
+                let rows = table.scan(books.space, &range, Direction::Ascending, self.limit as usize + 1)?;
+                found.extend(rows.into_iter().map(|((_, _, Desc(at)), Ref(id))| (at, id)));
+            }
+            page(found, self.limit as usize, |id| Ok(HIRES.get(books.space, &(*id,))?))
+        })
     }
 }
 
 /// The newest of what was found, and where to go on.
-fn page<T>(mut found: Vec<(Timestamp, Id)>, limit: usize, read: impl Fn(&Id) -> Result<Option<T>>) -> Result<Page<T>> {
+fn page<T>(
+    mut found: Vec<(Timestamp, Id)>,
+    limit: usize,
+    read: impl FnMut(&Id) -> Result<Option<T>>,
+) -> Result<Page<T>> {
     found.sort_unstable_by(|a, b| b.cmp(a));
     let more = found.len() > limit;
     found.truncate(limit);
     let next = found.last().filter(|_| more).map(|(at, _)| *at);
-    let rows = found.into_iter().map(|(_, id)| Ok((id, read(&id)?))).collect::<Result<Vec<_>>>()?;
-    Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
+    rows(found.into_iter().map(|(_, id)| id).collect(), next, read)
 }
 
 /// One receipt.
@@ -152,7 +150,7 @@ impl Query for ReadReceipt {
     type Reply = Option<Receipt>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Receipt>> {
-        receipt_now(view, &self.id)
+        sweep::as_of_now(view, |books| receipt::up_to_date(books, &self.id))
     }
 }
 
@@ -198,7 +196,7 @@ impl Query for ReceiptsOf {
                 found.dedup();
             }
         }
-        page(found, limit, |id| receipt_now(view, id))
+        sweep::as_of_now(view, |books| page(found, limit, |id| receipt::up_to_date(books, id)))
     }
 }
 
@@ -222,7 +220,10 @@ impl Query for ReadTrust {
 
     fn run(self, view: &View<'_>) -> Result<Trust> {
         let key = key(&self.name);
-        Ok(Trust { tally: TALLIES.get(view, &key)?.unwrap_or_default(), wallet: WALLETS.get(view, &key)? })
+        sweep::as_of_now(view, |books| {
+            let tally = TALLIES.get(books.space, &key)?.unwrap_or_default();
+            Ok(Trust { tally, wallet: books.wallet(&self.name)? })
+        })
     }
 }
 
@@ -248,31 +249,35 @@ impl Query for ReadStats {
     type Reply = Stats;
 
     fn run(self, view: &View<'_>) -> Result<Stats> {
-        let book = book::read(view)?;
-        let day = counts(view, &book, DAY)?;
-        let hour = counts(view, &book, HOUR)?;
-        let mut stats = Stats {
-            market: book.market,
-            wallets: book.wallets,
-            day,
-            hires_hour: hour.hires,
-            top_listings: Vec::new(),
-            top_providers: Vec::new(),
-            recent: Vec::new(),
-        };
-        for (_, id) in first(listing::TOP.get(view, &())?) {
-            stats.top_listings.extend(LISTINGS.get(view, &(id,))?.map(|listing| (id, listing)));
-        }
-        for (_, name) in first(hire::TOP.get(view, &())?) {
-            stats.top_providers.extend(TALLIES.get(view, &key(&name))?.map(|tally| (name, tally)));
-        }
-        for id in RECENT.get(view, &())?.unwrap_or_default().0 {
-            let Some(hire) = HIRES.get(view, &(id,))? else { continue };
-            let slug = LISTINGS.get(view, &(hire.listing,))?.map(|listing| listing.capability);
-            stats.recent.push((id, hire, slug.unwrap_or_default()));
-        }
-        Ok(stats)
+        sweep::as_of_now(view, stats)
     }
+}
+
+fn stats(books: &mut Books<'_>) -> Result<Stats> {
+    let (space, book) = (&*books.space, &books.book);
+    let day = counts(space, books.now, book, DAY)?;
+    let hour = counts(space, books.now, book, HOUR)?;
+    let mut stats = Stats {
+        market: book.market.clone(),
+        wallets: book.wallets,
+        day,
+        hires_hour: hour.hires,
+        top_listings: Vec::new(),
+        top_providers: Vec::new(),
+        recent: Vec::new(),
+    };
+    for (_, id) in first(listing::TOP.get(space, &())?) {
+        stats.top_listings.extend(LISTINGS.get(space, &(id,))?.map(|listing| (id, listing)));
+    }
+    for (_, name) in first(hire::TOP.get(space, &())?) {
+        stats.top_providers.extend(TALLIES.get(space, &key(&name))?.map(|tally| (name, tally)));
+    }
+    for id in RECENT.get(space, &())?.unwrap_or_default().0 {
+        let Some(hire) = HIRES.get(space, &(id,))? else { continue };
+        let slug = LISTINGS.get(space, &(hire.listing,))?.map(|listing| listing.capability);
+        stats.recent.push((id, hire, slug.unwrap_or_default()));
+    }
+    Ok(stats)
 }
 
 /// Those of a table that are shown (spec ledger 13.2).
@@ -281,9 +286,9 @@ fn first<T>(top: Option<Top<T>>) -> impl Iterator<Item = (u64, T)> {
 }
 
 /// What happened in the last so many microseconds, by whole minutes.
-pub fn counts(view: &View<'_>, book: &super::rows::Book, span: i64) -> Result<Counts> {
-    let first = minute(view.now.plus(-span)) + 1;
-    let mut rows = MINUTES.scan(view, &MINUTES.between(&(first,), &(u32::MAX,)), Direction::Ascending, 1_500)?;
+pub fn counts(space: &(impl Read + ?Sized), now: Timestamp, book: &Book, span: i64) -> Result<Counts> {
+    let first = minute(now.plus(-span)) + 1;
+    let mut rows = MINUTES.scan(space, &MINUTES.between(&(first,), &(u32::MAX,)), Direction::Ascending, 1_500)?;
     if book.minute >= first {
         rows.push(((book.minute,), book.counts));
     }

@@ -4,7 +4,7 @@ use super::batch;
 use super::book::{Books, amount, minus, name_of};
 use super::envelope::{Common, Content, Envelope, Faucet, Transfer};
 use super::log::{Event, Note, What, event};
-use super::reason::{Reason, Refusal, Ruled, ensure};
+use super::reason::{Reason, Ruled, ensure};
 use super::rows::{
     Book, FAILURES, FAUCET, FAUCET_BY_ADDRESS, FAUCET_UNTIL, Grant, Id, Micro, Outcome, Payment, Space, id,
 };
@@ -161,13 +161,5 @@ impl Claimant {
     /// Whether the faucet gives to anybody, after so many grants of today.
     pub fn finds_open(&self, grants: Option<u32>) -> bool {
         grants.is_some_and(|grants| grants < self.per_day)
-    }
-}
-
-/// A refusal as a reason, or the fault.
-pub fn reason(refusal: Refusal) -> Result<Reason> {
-    match refusal {
-        Refusal::No(reason) => Ok(reason),
-        Refusal::Fault(error) => Err(error),
     }
 }

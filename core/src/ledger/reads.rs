@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::batch::{Opened, item_id};
-use super::book::{self, Books};
+use super::book;
 use super::escrow;
 use super::log::{What, event};
 use super::pay;
@@ -11,8 +11,9 @@ use super::room::{self, Storage};
 use super::rows::{ADMIN_KEYS, ESCROWS_TO, Entry, Escrow, INDEX, Id, Name, Payment, Ref};
 use super::segment;
 use super::segment::open::{LogQuery, prepare};
+use super::sweep;
 use crate::actor::{Kind, Query, View};
-use crate::kv::{Desc, Direction, Overlay, Read};
+use crate::kv::{Desc, Direction, Read};
 use crate::time::DAY;
 use crate::{Result, Timestamp};
 
@@ -46,14 +47,8 @@ impl Query for ReadEscrow {
     type Reply = Option<Escrow>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Escrow>> {
-        as_of_now(view, &self.id)
+        sweep::as_of_now(view, |books| escrow::up_to_date(books, &self.id))
     }
-}
-
-fn as_of_now(view: &View<'_>, id: &Id) -> Result<Option<Escrow>> {
-    let mut space = Overlay::new(view);
-    let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
-    escrow::up_to_date(&mut books, id)
 }
 
 /// Part of a list, newest first.
@@ -62,6 +57,16 @@ pub struct Page<T> {
     pub rows: Vec<(Id, T)>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<Timestamp>,
+}
+
+/// The rows of a page by their ids, as far as they are there.
+pub fn rows<T>(
+    ids: Vec<Id>,
+    next: Option<Timestamp>,
+    mut read: impl FnMut(&Id) -> Result<Option<T>>,
+) -> Result<Page<T>> {
+    let rows = ids.into_iter().map(|id| Ok((id, read(&id)?))).collect::<Result<Vec<_>>>()?;
+    Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
 }
 
 /// Transfers of a DID, either way, refused ones that it sent too.
@@ -145,8 +150,8 @@ impl Query for EscrowHistory {
         }
         found.sort_unstable_by(|a, b| b.cmp(a));
         let next = list.cut(&mut found, floor);
-        let rows = found.into_iter().map(|(_, id)| Ok((id, as_of_now(view, &id)?))).collect::<Result<Vec<_>>>()?;
-        Ok(Page { rows: rows.into_iter().filter_map(|(id, row)| Some((id, row?))).collect(), next })
+        let ids = found.into_iter().map(|(_, id)| id).collect();
+        sweep::as_of_now(view, |books| rows(ids, next, |id| escrow::up_to_date(books, id)))
     }
 }
 
@@ -251,7 +256,7 @@ impl Query for ReadHealth {
         let keys = ADMIN_KEYS.scan(view, &ADMIN_KEYS.range(), Direction::Ascending, 1_000)?;
         Ok(HealthView {
             wallets: book.wallets,
-            transfers_24h: super::market::counts(view, &book, DAY)?.transfers,
+            transfers_24h: super::market::counts(view, view.now, &book, DAY)?.transfers,
             admin_keys: keys.into_iter().filter(|(_, key)| key.active).map(|((keyid,), _)| keyid).collect(),
             storage: room::read(view, view.now, view.settings.ledger_storage_bytes)?,
             events: {

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::kv::StoreError;
-use crate::{Error, ErrorCode};
+use crate::limits::Admission;
+use crate::{Error, ErrorCode, Result};
 
 macro_rules! reasons {
     ($($name:ident = $wire:literal => $code:ident, $message:literal;)+) => {
@@ -136,11 +137,24 @@ impl Tally {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     No(Reason),
+    /// The signer sends too much; how its budget stands.
+    Over(Admission),
     Fault(Error),
 }
 
+impl Refusal {
+    /// The reason, or the fault.
+    pub fn reason(self) -> Result<Reason> {
+        match self {
+            Refusal::No(reason) => Ok(reason),
+            Refusal::Over(_) => Ok(Reason::RateLimited),
+            Refusal::Fault(error) => Err(error),
+        }
+    }
+}
+
 /// What comes of a question to the ledger.
-pub type Ruled<T> = Result<T, Refusal>;
+pub type Ruled<T> = std::result::Result<T, Refusal>;
 
 impl From<Reason> for Refusal {
     fn from(reason: Reason) -> Refusal {

@@ -216,8 +216,9 @@ pub fn fall_due(books: &mut Books<'_>, id: &Id, receipt: Receipt) -> Result<Rece
         return Ok(receipt);
     }
     let state = if receipt.auto_accept { ReceiptState::Accepted } else { ReceiptState::Expired };
+    let at = books.after(receipt.due);
     let answer = Answered {
-        at: books.stamp(),
+        at: books.stamp_at(at),
         actor: "system:timeout".to_owned(),
         rating: None,
         feedback: None,
@@ -271,13 +272,15 @@ fn release(books: &mut Books<'_>, id: &Id, receipt: &mut Receipt) -> Result<()> 
         receipt.release_error = Some(Reason::EscrowNotOpen);
     } else if escrow::is_frozen(books, &escrow.from)? {
         receipt.release_error = Some(Reason::SenderFrozen);
+        escrow::hold(books, &escrow_id, &escrow)?;
     } else {
         let by_time = receipt.answer.as_ref().is_some_and(|answer| answer.signed.is_none());
         let word = if by_time { "system:timeout:" } else { "receipt:" };
         let actor = format!("{word}{}", id_text(id));
         let accepted = receipt.answer.as_ref().and_then(|answer| answer.signed.clone());
         let cause = Some(accepted.unwrap_or_else(|| receipt.claim.clone()));
-        let end = End { state: EscrowState::Released, actor, reason: None, signed: None, cause };
+        let due = receipt.answer.as_ref().map(|answer| answer.at);
+        let end = End { state: EscrowState::Released, actor, reason: None, signed: None, cause, due };
         escrow::finish(books, &escrow_id, escrow, end)?;
         receipt.released = true;
         receipt.release_error = None;

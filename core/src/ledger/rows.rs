@@ -4,7 +4,7 @@
 //! [`ESCROWS`], 23 [`ESCROWS_TO`], 24 [`BURNT`], 25 [`BURNT_UNTIL`], 26 [`DUE`], 27 [`FAUCET`], 28
 //! [`FAUCET_BY_ADDRESS`], 29 [`EVENT_PARTS`], 30
 //! [`ADMIN_KEYS`], 31 [`IDLE`], 32 [`MINUTES`], 33 [`FAILURES`], 34
-//! [`FAUCET_UNTIL`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
+//! [`FAUCET_UNTIL`]; 85 [`HELD`]; of the market: 35 to 38 [`super::receipt`], 39, 40 and 90 [`super::listing`], 43 to 45, 91 and 92
 //! [`super::hire`], 49 [`super::tally`]; 60 and 61 [`super::provider`], 62 and 63 [`super::idempotency`], 64
 //! [`super::notify`], 65 and 67
 //! [`super::metrics`], 66 [`super::room`], 68 to 71 [`super::segment`]. 21, 41, 42 and 46 to 48 once were.
@@ -382,6 +382,8 @@ pub const BURNT: Table<(Id,), Timestamp> = Table::new(24);
 pub const BURNT_UNTIL: Table<(Timestamp, Id), ()> = Table::new(25);
 /// What happens to escrows by time, in the time of [`super::book::Books::clock`].
 pub const DUE: Table<(Timestamp, Id), ()> = Table::new(26);
+/// Escrows that could not end because their sender's wallet is frozen, by sender, until that ends.
+pub const HELD: Table<(Name, Id), ()> = Table::new(85);
 pub const FAUCET: Table<(Name,), Grant> = Table::new(27);
 pub const FAUCET_BY_ADDRESS: Table<([u8; 16], Timestamp), ()> = Table::new(28);
 /// When a row of [`FAUCET_BY_ADDRESS`] counts no more.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::book::{Books, name_of};
 use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
 use super::pay::{self, Claimant};
-use super::reason::{Reason, Refusal, Ruled, ensure};
+use super::reason::{Reason, Ruled, ensure};
 use super::rows::{Id, KEYS, KeyRow, Micro, Name, Payment, Signed, Space, WALLETS, id};
 use super::{batch, escrow, hire, idempotency, listing, metrics, notify, provider, receipt, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
@@ -84,6 +84,8 @@ pub enum Answer {
     Reverify,
     Refused(Reason, Kept),
     Done(Done),
+    /// Refused before it was taken: nothing of it is kept or counted.
+    Untaken(Reason),
 }
 
 /// What there is to say of a refused envelope beyond the reason.
@@ -173,7 +175,7 @@ impl Operation for Submit {
         let key = self.signer.row.in_force().ok_or_else(|| Error::internal("a signature without a key"))?;
         let mut books = Books::of(turn)?;
         if books.is_frozen() {
-            return Ok(Answer::Refused(Reason::SystemFrozen, Kept::default()));
+            return Ok(Answer::Untaken(Reason::SystemFrozen));
         }
         let name = (self.signer.name.clone(),);
         let known = KEYS.get(books.space, &name)?;
@@ -185,10 +187,13 @@ impl Operation for Submit {
             idempotency::Known::Answered(answer) => return Ok(*answer),
             found => found == idempotency::Known::Taken,
         };
-        if let Err(refusal) = window(books.now, &envelope.common)
-            && !self.claims_of_nobody(&books, brand, &envelope)?
-        {
-            return Ok(Answer::Refused(pay::reason(refusal)?, Kept::default()));
+        if let Err(refusal) = window(books.now, &envelope.common) {
+            // Outside its window an envelope burns and stores nothing (ruling ledger 13).
+            let reason = match self.claims_of_nobody(&books, brand, &envelope)? {
+                true => Reason::RequesterPubkeyNotFound,
+                false => refusal.reason()?,
+            };
+            return Ok(Answer::Untaken(reason));
         }
         if known.is_none() {
             KEYS.put(books.space, &name, &self.signer.row)?;
@@ -249,8 +254,7 @@ fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claim
     };
     match result {
         Ok(done) => Ok(Answer::Done(done)),
-        Err(Refusal::Fault(error)) => Err(error),
-        Err(Refusal::No(reason)) => refused(books, by, envelope, reason, item),
+        Err(refusal) => refused(books, by, envelope, refusal.reason()?, item),
     }
 }
 

@@ -3,25 +3,25 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::book::Books;
+use super::book::{Books, key};
 use super::idempotency::{KEPT, KEPT_UNTIL};
 use super::log::{Note, What};
 use super::receipt::{self, RECEIPTS, ReceiptState};
-use super::rows::{BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, MINUTES};
+use super::rows::{
+    BURNT, BURNT_UNTIL, DUE, EscrowState, FAILURES, FAUCET_BY_ADDRESS, FAUCET_UNTIL, IDLE, Id, KEYS, MINUTES,
+};
 use super::{escrow, metrics, segment};
-use crate::actor::{Kind, Operation, Turn};
-use crate::kv::{Direction, Key, Row, Table};
+use crate::actor::{Kind, Operation, Turn, View};
+use crate::kv::{Direction, Key, Overlay, Row, Table};
 use crate::time::{DAY, MINUTE, SECOND};
 use crate::{Result, Timestamp};
 
 /// Key of the timer.
 const TIMER: &str = "sweep";
 /// Escrows that one run ends; each changes up to some twenty rows, of hire, listing and tallies too.
-const ESCROWS_AT_ONCE: usize = 20;
+pub(super) const ESCROWS_AT_ONCE: usize = 20;
 /// Other rows of each kind that one run takes off.
 const ROWS_AT_ONCE: usize = 50;
-/// When what could not happen is tried again, in microseconds.
-const RETRY: i64 = 5 * MINUTE;
 /// How late it may be, in microseconds: operations do what is due by themselves, so nobody waits for the timer, and one
 /// run serves all that falls into this time.
 const SLACK: i64 = SECOND;
@@ -47,6 +47,8 @@ pub struct Swept {
     pub accepted: u64,
     pub expired: u64,
     pub released: u64,
+    /// Accepted receipts whose escrow could not be paid out.
+    pub unreleased: u64,
     pub escrows_expired: u64,
     /// More is due than one run does.
     pub more: bool,
@@ -90,7 +92,16 @@ pub fn catch_up(books: &mut Books<'_>) -> Result<Swept> {
     Ok(swept)
 }
 
-/// Does what is due for one entry of [`DUE`], an escrow's or a receipt's. What cannot happen now is looked at again later.
+/// What is kept as it is now, whether or not the timer has come (ruling ledger 3): what a question sees.
+pub fn as_of_now<T>(view: &View<'_>, read: impl FnOnce(&mut Books<'_>) -> Result<T>) -> Result<T> {
+    let mut space = Overlay::new(view);
+    let mut books = Books::open(&mut space, view.now, &view.settings.brand)?;
+    catch_up(&mut books)?;
+    read(&mut books)
+}
+
+/// Does what is due for one entry of [`DUE`], an escrow's or a receipt's. What a freeze of its sender holds waits for the end
+/// of that.
 fn fall_due(books: &mut Books<'_>, due: Timestamp, id: Id, swept: &mut Swept) -> Result<()> {
     DUE.delete(books.space, &(due, id));
     if let Some(before) = RECEIPTS.get(books.space, &(id,))? {
@@ -99,17 +110,20 @@ fn fall_due(books: &mut Books<'_>, due: Timestamp, id: Id, swept: &mut Swept) ->
             swept.accepted += u64::from(after.state == ReceiptState::Accepted);
             swept.expired += u64::from(after.state == ReceiptState::Expired);
             swept.released += u64::from(after.released);
+            swept.unreleased += u64::from(after.release_error.is_some());
         }
         return Ok(());
     }
-    match escrow::up_to_date(books, &id)? {
-        Some(escrow) if escrow.state == EscrowState::Open => {
-            DUE.put(books.space, &(books.clock().plus(RETRY), id), &())?;
+    let Some(escrow) = escrow::up_to_date(books, &id)? else { return Ok(()) };
+    match (escrow.state, escrow::is_frozen(books, &escrow.from)?) {
+        (EscrowState::Open, true) => escrow::hold(books, &id, &escrow),
+        (EscrowState::Open, false) => Ok(DUE.put(books.space, &(escrow.due(), id), &())?),
+        (state, frozen) => {
+            swept.escrows_expired += u64::from(state == EscrowState::Expired);
+            // It may have been held: then the next one of its sender is on.
+            if frozen { Ok(()) } else { escrow::thaw(books, &escrow.from, 1) }
         }
-        Some(escrow) => swept.escrows_expired += u64::from(escrow.state == EscrowState::Expired),
-        None => {}
     }
-    Ok(())
 }
 
 /// Takes rows off that say nothing any more.
@@ -128,7 +142,8 @@ fn tidy(books: &mut Books<'_>) -> Result<()> {
     take(books, &MINUTES, &(minute,))?;
     take(books, &FAILURES, &(u32::try_from(now.day()).unwrap_or_default(),))?;
     for (_, name) in take(books, &IDLE, &(now.plus(1),))? {
-        if books.wallet(&name)?.is_some_and(|wallet| !wallet.lasting) {
+        let registered = KEYS.get(books.space, &key(&name))?.is_some_and(|key| key.active);
+        if !registered && books.wallet(&name)?.is_some_and(|wallet| !wallet.lasting) {
             let at = books.stamp();
             books.remove(&name);
             books.log(at, What::WalletEnd, "system:idle", Note::default())?;

@@ -20,7 +20,7 @@ use super::hire::{HIRES, HireState};
 use super::keys::SetKey;
 use super::pay::GRANT;
 use super::receipt::{RECEIPTS, ReceiptState};
-use super::rows::{DUE, ESCROWS, EscrowState, Id, KEYS, KeyRow, Name, Role, WALLETS, Wallet};
+use super::rows::{DUE, ESCROWS, EscrowState, HELD, Id, KEYS, KeyRow, Name, Role, WALLETS, Wallet};
 use super::segment;
 use super::submit::{Answer, Done, Submit};
 use super::sweep::{Sweep, Swept};
@@ -263,7 +263,9 @@ impl<S: Store + 'static> Model<S> {
                 self.follow(Some(by));
                 self.follow_done(done, by, other, &envelope);
             }
-            Answer::Refused(reason, _) => *self.refused.entry(reason.as_str()).or_default() += 1,
+            Answer::Refused(reason, _) | Answer::Untaken(reason) => {
+                *self.refused.entry(reason.as_str()).or_default() += 1
+            }
             Answer::Reverify => {
                 *self.refused.entry("reverify").or_default() += 1;
                 let row = self.known(by);
@@ -368,6 +370,10 @@ impl<S: Store + 'static> Model<S> {
         WALLETS.get(self.store(), &(self.name(agent),)).unwrap()
     }
 
+    fn wallet_of(&self, name: &str) -> Wallet {
+        WALLETS.get(self.store(), &(name.to_owned(),)).unwrap().unwrap()
+    }
+
     /// Escrows end in many ways; by how they ended the model moves their money. Each end changes what is locked, unless
     /// `by` opened one at once.
     fn follow(&mut self, by: Option<usize>) {
@@ -433,10 +439,18 @@ impl<S: Store + 'static> Model<S> {
         }
         assert!(logged.into_values().all(|sums| sums == [0, 0]), "the log has money that no wallet has");
         let due = DUE.scan(store, &DUE.range(), Direction::Ascending, usize::MAX).unwrap();
-        let due: BTreeSet<Id> = due.into_iter().map(|((_, id), ())| id).collect();
+        let mut due: BTreeSet<Id> = due.into_iter().map(|((_, id), ())| id).collect();
         let escrows = ESCROWS.scan(store, &ESCROWS.range(), Direction::Ascending, usize::MAX).unwrap();
         let open: Vec<_> = escrows.iter().filter(|(_, escrow)| escrow.state == EscrowState::Open).collect();
         assert_eq!(open.len(), self.open.len());
+        let held = HELD.scan(store, &HELD.range(), Direction::Ascending, usize::MAX).unwrap();
+        for ((name, id), ()) in held {
+            // Those of a wallet that pays again follow each other.
+            let next = || open.iter().any(|((id,), escrow)| escrow.from == name && due.contains(id));
+            if self.wallet_of(&name).frozen || next() {
+                due.insert(id);
+            }
+        }
         assert!(open.iter().all(|((id,), _)| due.contains(id)), "an open escrow that nobody looks at");
         for (_, hire) in HIRES.scan(store, &HIRES.range(), Direction::Ascending, usize::MAX).unwrap() {
             let escrow = ESCROWS.get(store, &(hire.escrow,)).unwrap().unwrap().state;

@@ -48,7 +48,7 @@ pub async fn fulfil(rt: Arc<dyn Runtime>, hire: &str) -> Result<()> {
     ];
     match own.submit(&*rt, "work-claim", members).await? {
         Answer::Done(_) | Answer::Refused(Reason::NonceSeen | Reason::EscrowNotOpen, _) => Ok(()),
-        Answer::Refused(reason, _) => {
+        Answer::Refused(reason, _) | Answer::Untaken(reason) => {
             Err(Error::unavailable(format!("hire {hire} is not claimed: {}", reason.as_str())))
         }
         Answer::Reverify => Err(Error::unavailable("the provider's keys changed")),

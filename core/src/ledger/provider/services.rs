@@ -95,7 +95,7 @@ impl Service {
         ];
         match own.submit(rt, "capability-list", members).await? {
             Answer::Done(_) => Ok(()),
-            Answer::Refused(reason, _) => {
+            Answer::Refused(reason, _) | Answer::Untaken(reason) => {
                 Err(Error::unavailable(format!("a service is not listed: {}", reason.as_str())))
             }
             Answer::Reverify => Err(Error::unavailable("the provider's keys changed")),

@@ -8,7 +8,7 @@ use crate::agent::rotate::ReadLedgerKey;
 use crate::crypto::encoding::{actor_id, decode_base64, encode_hex, parse_did};
 use crate::crypto::hash::sha256;
 use crate::crypto::signing::PublicKey;
-use crate::http::{Cx, Response};
+use crate::http::{Cx, Response, budget_headers};
 use crate::ledger::ACTOR;
 use crate::ledger::book::{did_of, name_of};
 use crate::ledger::envelope::{Content, Envelope};
@@ -18,7 +18,7 @@ use crate::ledger::pay::Claimant;
 use crate::ledger::reason::{Reason, Refusal, Ruled, ensure};
 use crate::ledger::rows::{Id, KeyRow, Name, id_text};
 use crate::ledger::submit::{Answer, Done, Kept, Known, Prepare, Submit};
-use crate::limits::Rate;
+use crate::limits::{Admission, Rate};
 use crate::runtime;
 use crate::{Error, Result};
 
@@ -59,11 +59,18 @@ pub struct Refused {
 
 /// The answer of a refusal.
 pub fn refused(cx: &Cx, refusal: Refusal) -> Result<Response> {
-    let reason = match refusal {
-        Refusal::No(reason) => reason,
-        Refusal::Fault(error) => return Err(error),
-    };
-    respond(reason, Refused::of(cx, reason))
+    respond(refusal, |reason| Refused::of(cx, reason))
+}
+
+/// Counts what is refused before the ledger takes anything of it. Such counts are in memory: nobody writes to a disk by
+/// sending what is not verified.
+pub fn counted<T>(cx: &Cx, ruled: Ruled<T>) -> Ruled<T> {
+    match &ruled {
+        Err(Refusal::No(reason)) => cx.rt.environment().refusals.count(*reason),
+        Err(Refusal::Over(_)) => cx.rt.environment().refusals.count(Reason::RateLimited),
+        Ok(_) | Err(Refusal::Fault(_)) => {}
+    }
+    ruled
 }
 
 impl Refused {
@@ -82,25 +89,39 @@ impl Refused {
     }
 }
 
-fn respond(reason: Reason, body: Refused) -> Result<Response> {
-    let mut response = Response::json_with(reason.code().status(), &body)?;
-    if let Some(seconds) = reason.retry_after() {
+fn respond(refusal: Refusal, body: impl FnOnce(Reason) -> Refused) -> Result<Response> {
+    let budget = match refusal {
+        Refusal::Over(budget) => Some(budget),
+        _ => None,
+    };
+    let reason = refusal.reason()?;
+    let mut response = Response::json_with(reason.code().status(), &body(reason))?;
+    let seconds = budget.as_ref().map(Admission::retry_after).or(reason.retry_after());
+    if let Some(seconds) = seconds {
         response.set(RETRY_AFTER, &seconds.to_string());
+    }
+    if let Some(budget) = &budget {
+        budget_headers(&mut response, budget);
     }
     Ok(response)
 }
 
 /// The answer of a refused transfer, or batch of transfers.
-pub fn failed(cx: &Cx, reason: Reason, kept: Kept, hash: Option<&[u8; 32]>) -> Result<Response> {
-    let body = Refused {
+pub fn failed(cx: &Cx, refusal: impl Into<Refusal>, kept: Kept, hash: Option<&[u8; 32]>) -> Result<Response> {
+    respond(refusal.into(), |reason| Refused {
         schema: schema(cx, "receipt"),
         status: Some("failed"),
         transfer_id: kept.row.as_ref().map(id_text),
         failed_index: kept.item,
         envelope_hash: hash.map(|hash| encode_hex(hash)),
         ..Refused::of(cx, reason)
-    };
-    respond(reason, body)
+    })
+}
+
+/// Rows that a list shows at once: from 1 to `max`, to which what is outside is moved (spec ledger 6.5).
+pub fn page_size(cx: &Cx, default: u32, max: u32) -> Result<u32> {
+    let asked = cx.query("limit")?.and_then(|text| text.parse::<i64>().ok());
+    if asked.is_some_and(|asked| asked < 1) { Ok(1) } else { cx.count("limit", default, max) }
 }
 
 /// `<brand>-pay-<name>/v1`
@@ -177,10 +198,7 @@ impl Act {
     /// Lets the ledger decide.
     pub async fn submit(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Kept)>> {
         let decided = self.decide(cx, claimant).await;
-        if let Err(Refusal::No(reason)) = &decided {
-            cx.rt.environment().refusals.count(*reason);
-        }
-        decided
+        counted(cx, decided)
     }
 
     async fn decide(self, cx: &Cx, claimant: Option<Claimant>) -> Ruled<Result<Done, (Reason, Kept)>> {
@@ -203,7 +221,7 @@ impl Act {
             if within_budget(cx, &name).is_ok()
                 && let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?)
             {
-                return Ok(decided);
+                return decided;
             }
         }
         for _ in 0..ATTEMPTS {
@@ -239,7 +257,7 @@ impl Act {
             let known = submit.others.iter().chain([&submit.signer]);
             known.for_each(|known| signers.put(&known.name, &known.row));
             if let Some(decided) = decided(runtime::call(&*cx.rt, ACTOR, &submit).await?) {
-                return Ok(decided);
+                return decided;
             }
         }
         Err(Error::unavailable("the signer's key changes faster than it is read").into())
@@ -291,11 +309,12 @@ impl Act {
 }
 
 /// What became of an envelope; `None`: it must be verified again.
-fn decided(answer: Answer) -> Option<Result<Done, (Reason, Kept)>> {
+fn decided(answer: Answer) -> Option<Ruled<Result<Done, (Reason, Kept)>>> {
     match answer {
         Answer::Reverify => None,
-        Answer::Refused(reason, kept) => Some(Err((reason, kept))),
-        Answer::Done(done) => Some(Ok(done)),
+        Answer::Untaken(reason) => Some(Err(reason.into())),
+        Answer::Refused(reason, kept) => Some(Ok(Err((reason, kept)))),
+        Answer::Done(done) => Some(Ok(Ok(done))),
     }
 }
 
@@ -316,8 +335,11 @@ pub async fn known(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option<Ke
 fn within_budget(cx: &Cx, name: &str) -> Ruled<()> {
     let environment = cx.rt.environment();
     let rate = Rate::per_minute(environment.settings.pay_writes_per_minute);
-    let allowed = rate.amount == 0 || environment.buckets.take(&format!("pay {name}"), rate, cx.now()).allowed;
-    ensure(allowed, Reason::RateLimited)
+    if rate.amount == 0 {
+        return Ok(());
+    }
+    let budget = environment.buckets.take(&format!("pay {name}"), rate, cx.now());
+    if budget.allowed { Ok(()) } else { Err(Refusal::Over(budget)) }
 }
 
 #[cfg(test)]

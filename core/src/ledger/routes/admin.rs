@@ -68,6 +68,11 @@ pub struct AdminBody {
 
 /// Reads an action, checks its signature and has it done.
 async fn directed(cx: &Cx, members: Option<Members>, word: &str) -> Ruled<(String, Directed)> {
+    let decided = decide(cx, members, word).await;
+    act::counted(cx, decided)
+}
+
+async fn decide(cx: &Cx, members: Option<Members>, word: &str) -> Ruled<(String, Directed)> {
     let mut members = members.ok_or(Reason::AdminInvalidBody)?;
     let keyid = act::beside(&mut members, "keyid").ok_or(Reason::AdminInvalidBody)?;
     let signature = act::beside(&mut members, "signature_base64").ok_or(Reason::AdminInvalidBody)?;
@@ -133,12 +138,12 @@ async fn action(cx: &Cx, word: &str) -> Result<Response> {
         ..AdminAnswer::default()
     };
     Response::json(&match directed {
-        Directed::Wallet { name, wallet, at } => AdminAnswer {
+        Directed::Wallet { name, wallet, spent, at } => AdminAnswer {
             at: at.to_micros_text(),
             did: Some(did(cx, &name)),
             new_balance_micro: Some(wallet.balance),
             allowlist: wallet.allowlist.as_ref().map(|list| list.iter().map(|name| did(cx, name)).collect()),
-            wallet: Some(wallet_body(cx, &name, &wallet, 0)),
+            wallet: Some(wallet_body(cx, &name, &wallet, spent)),
             ..answer
         },
         Directed::System { frozen, faucet_disabled, at } => AdminAnswer {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::act::{did, refused, schema};
+use super::act::{self, did, refused, schema};
 use super::proof::Reader;
 use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::crypto::signing;
@@ -101,7 +101,7 @@ async fn head(cx: Cx) -> Result<Response> {
 /// A text that the log shows as a hash.
 #[derive(Serialize, JsonSchema)]
 pub struct Text {
-    /// Where it stands in `signed.form`, names and places with `/` between them.
+    /// Where it stands in `signed.form`, names and places with `/` between them; `../hash` and `../signature` beside it.
     path: String,
     /// Hexadecimal. SHA-256 of these 32 bytes and the text is what the log has.
     salt: String,
@@ -211,7 +211,7 @@ pub struct Log {
 }
 
 async fn export(cx: Cx) -> Result<Response> {
-    let (from, limit) = (number(&cx, "from")?.unwrap_or_default(), cx.count("limit", 100, MAX_PAGE)?);
+    let (from, limit) = (number(&cx, "from")?.unwrap_or_default(), act::page_size(&cx, 100, MAX_PAGE)?);
     let (size, page) = ask(&*cx.rt, Export { from, limit }).await?;
     let revealed = is_operator(&*cx.rt, &cx.request);
     let end = from.saturating_add(page.len() as u64);
@@ -238,7 +238,7 @@ pub struct BalanceList {
 }
 
 async fn balances(cx: Cx) -> Result<Response> {
-    let limit = cx.count("limit", 100, MAX_PAGE)?;
+    let limit = act::page_size(&cx, 100, MAX_PAGE)?;
     let after = match cx.query("after")? {
         None => None,
         Some(given) => match name_of(&cx.settings().brand, &given) {

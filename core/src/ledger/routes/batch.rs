@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::act::{self, Act, SignedBody, failed, schema};
+use super::dress_transfer;
 use crate::crypto::encoding::encode_hex;
 use crate::http::{Auth, Cx, Limit, Response, Route, handler};
 use crate::ledger::batch::{Settled, item_id};
 use crate::ledger::envelope::Content;
-use crate::ledger::reason::{Reason, Refusal};
+use crate::ledger::reason::Reason;
 use crate::ledger::rows::{Micro, id_text};
 use crate::ledger::submit::{Done, Kept};
 use crate::{Error, Result};
@@ -18,6 +19,7 @@ const MAX_BODY: usize = 4 << 20;
 
 pub const ROUTES: &[Route] = &[Route::post("/v1/pay/batch", handler!(batch))
     .pay(Auth::Signed, Limit::PayWrite)
+    .dressed(dress_transfer)
     .extension()
     .max_body(MAX_BODY)
     .accepts::<SignedBody>()
@@ -58,8 +60,7 @@ async fn batch(cx: Cx) -> Result<Response> {
         Ok(Ok(Done::Batch(settled))) => Response::json(&receipt(&cx, &settled)),
         Ok(Ok(_)) => Err(Error::internal("a batch became something else")),
         Ok(Err((reason, kept))) => failed(&cx, reason, kept, Some(&hash)),
-        Err(Refusal::No(reason)) => failed(&cx, reason, Kept::default(), Some(&hash)),
-        Err(Refusal::Fault(error)) => Err(error),
+        Err(refusal) => failed(&cx, refusal, Kept::default(), Some(&hash)),
     }
 }
 

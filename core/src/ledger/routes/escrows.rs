@@ -67,8 +67,9 @@ pub struct EscrowBody {
     /// `open`, `released`, `refunded` or `expired`
     state: &'static str,
     reason: Option<String>,
-    open_signature: String,
-    open_envelope_hash: String,
+    /// This and what else is over a text are null where that is hidden even from who reads by id.
+    open_signature: Option<String>,
+    open_envelope_hash: Option<String>,
     release_signature: Option<String>,
     refund_signature: Option<String>,
     /// Whoever ended it: a DID, `admin:<keyid>` or a word of the system.
@@ -90,13 +91,22 @@ fn actor(cx: &Cx, escrow: &Escrow) -> Option<String> {
 }
 
 fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
-    let shown = texts.are_shown([&escrow.from, &escrow.to]);
+    let parties = [escrow.from.as_str(), escrow.to.as_str()];
+    let shown = texts.are_shown(parties);
     let closed = escrow.closed.as_ref();
     let at = |state: EscrowState| closed.filter(|_| escrow.state == state).map(|closed| closed.at.to_micros_text());
     let signature = |state: EscrowState| {
-        closed.filter(|_| escrow.state == state)?.signed.as_ref().map(|signed| encode_base64(&signed.signature))
+        let signed = closed.filter(|_| escrow.state == state)?.signed.as_ref()?;
+        texts.over(parties, escrow.reason.is_some(), encode_base64(&signed.signature))
     };
-    let common = Envelope::read(&cx.settings().brand, &escrow.open.canonical).map(|envelope| envelope.common);
+    let opened = Envelope::read(&cx.settings().brand, &escrow.open.canonical);
+    // The escrow of a hire was opened by what was asked.
+    let asked = opened.as_ref().is_some_and(|envelope| match &envelope.content {
+        Content::Hire(hire) => hire.input.is_some(),
+        _ => false,
+    });
+    let over = |value: String| texts.over(parties, asked || escrow.memo.is_some(), value);
+    let common = opened.map(|envelope| envelope.common);
     EscrowBody {
         id: id_text(id),
         nonce: escrow.nonce.clone(),
@@ -106,8 +116,8 @@ fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
         memo: escrow.memo.clone().filter(|_| shown),
         state: escrow.state.as_str(),
         reason: escrow.reason.clone().filter(|_| shown),
-        open_signature: encode_base64(&escrow.open.signature),
-        open_envelope_hash: encode_hex(&escrow.open.hash()),
+        open_signature: over(encode_base64(&escrow.open.signature)),
+        open_envelope_hash: over(encode_hex(&escrow.open.hash())),
         release_signature: signature(EscrowState::Released),
         refund_signature: signature(EscrowState::Refunded),
         refund_actor: actor(cx, escrow),
@@ -170,7 +180,7 @@ async fn open(cx: Cx) -> Result<Response> {
         ok: true,
         schema: schema(&cx, "escrow-receipt"),
         escrow_id: escrow.id.clone(),
-        envelope_hash: escrow.open_envelope_hash.clone(),
+        envelope_hash: encode_hex(&stand.escrow.open.hash()),
         opened_at: escrow.opened_at.clone(),
         state: escrow.state,
         from_did: escrow.from_did.clone(),
@@ -268,7 +278,7 @@ pub struct EscrowHistoryAnswer {
 }
 
 async fn history(cx: Cx) -> Result<Response> {
-    let (limit, before) = (cx.count("limit", 20, 200)?, cx.time("before")?);
+    let (limit, before) = (act::page_size(&cx, 20, 200)?, cx.time("before")?);
     let side = match cx.query("role")?.as_deref() {
         None | Some("any") => Side::Any,
         Some("from") => Side::From,

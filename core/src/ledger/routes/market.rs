@@ -194,7 +194,7 @@ pub struct ListingsAnswer {
 }
 
 async fn listings_of(cx: Cx) -> Result<Response> {
-    let (limit, before) = (cx.count("limit", 200, 200)? as usize, cx.time("before")?);
+    let (limit, before) = (act::page_size(&cx, 200, 200)? as usize, cx.time("before")?);
     let asked = cx.path("did")?.to_owned();
     let mut rows = Vec::new();
     if let Some(name) = path_name(&cx)? {
@@ -323,7 +323,7 @@ pub struct HiresAnswer {
 }
 
 async fn hires(cx: &Cx, incoming: bool) -> Result<Response> {
-    let (limit, before) = (cx.count("limit", 50, 200)?, cx.time("before")?);
+    let (limit, before) = (act::page_size(&cx, 50, 200)?, cx.time("before")?);
     let named = |text: String| HireState::ALL.into_iter().find(|state| state.as_str() == text).ok_or(text);
     let state = cx
         .query("state")?

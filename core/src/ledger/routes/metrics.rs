@@ -39,9 +39,9 @@ pub struct MetricsBody {
     pub locked_imbalance_micro: i64,
     /// Wallets that do not hold what their last event left there, among those looked at lately; must be 0.
     pub wallets_off: u64,
-    /// By reason: what the ledger refused after the signature was found good, since it began.
+    /// By reason: what the ledger took and refused, since it began.
     pub refusals: BTreeMap<String, u64>,
-    /// By reason: what was refused before, by this process since it began.
+    /// By reason: what was refused before anything of it was taken, by this process since it began.
     pub refusals_before_ledger: BTreeMap<String, u64>,
     /// How long the oldest row waits that is due; grows when the sweep is stuck.
     pub oldest_unswept_seconds: f64,

@@ -29,6 +29,15 @@ impl Route {
 
 /// Gives an error of the machinery around the handlers the members that clients of the ledger read (spec ledger 8.1).
 fn dress(response: &mut Response, brand: &str) {
+    complete(response, format!("{brand}-pay-error/v1"), None);
+}
+
+/// The same for a transfer or a batch of them, whose refusals have a status too.
+pub(super) fn dress_transfer(response: &mut Response, brand: &str) {
+    complete(response, format!("{brand}-pay-receipt/v1"), Some("failed"));
+}
+
+fn complete(response: &mut Response, schema: String, status: Option<&str>) {
     if response.status < StatusCode::BAD_REQUEST {
         return;
     }
@@ -38,8 +47,11 @@ fn dress(response: &mut Response, brand: &str) {
         return;
     }
     let reason = members.get("error").and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase();
-    members.insert("schema".to_owned(), json!(format!("{brand}-pay-error/v1")));
+    members.insert("schema".to_owned(), json!(schema));
     members.insert("ok".to_owned(), json!(false));
+    if let Some(status) = status {
+        members.insert("status".to_owned(), json!(status));
+    }
     members.insert("reason".to_owned(), json!(reason));
     response.body = Body::Bytes(Value::Object(members).to_string().into());
 }

@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::act::{self, Act, SignedBody, did, failed, path_name, refused, schema};
+use super::dress_transfer;
 use super::proof::{Reader, Texts};
 use crate::crypto::encoding::{encode_base64, encode_hex};
 use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
@@ -13,7 +15,7 @@ use crate::ledger::envelope::Content;
 use crate::ledger::keys::{OpenWallet, Opened, ReadWallet, WalletView};
 use crate::ledger::pay::{Claimant, GRANT};
 use crate::ledger::reads::{History, ReadTransfer};
-use crate::ledger::reason::{Reason, Refusal};
+use crate::ledger::reason::Reason;
 use crate::ledger::rows::{Id, Micro, Outcome, Payment, id_text, parse_id};
 use crate::ledger::segment::open::ask;
 use crate::ledger::submit::{Done, Kept};
@@ -37,6 +39,7 @@ pub const ROUTES: &[Route] = &[
         .summary("A wallet. All amounts are whole micro-credits, also those of members named credits."),
     Route::post("/v1/pay/transfer", handler!(transfer))
         .pay(Auth::Signed, Limit::PayWrite)
+        .dressed(dress_transfer)
         .accepts::<SignedBody>()
         .returns::<Receipt>()
         .summary("Settle a signed transfer."),
@@ -59,6 +62,7 @@ pub const ROUTES: &[Route] = &[
 /// Whose wallet.
 #[derive(Deserialize, JsonSchema)]
 pub struct NewWallet {
+    #[allow(dead_code)]
     did: String,
 }
 
@@ -137,9 +141,10 @@ fn wallet_answer(cx: &Cx, name: &str, view: &WalletView, created: Option<bool>) 
 }
 
 async fn make_wallet(cx: Cx) -> Result<Response> {
-    let asked: NewWallet = cx.json()?;
-    let Some(name) = name_of(&cx.settings().brand, &asked.did) else {
-        return refused(&cx, Reason::InvalidDid.into());
+    let asked: serde_json::Map<String, Value> = cx.json()?;
+    let did = asked.get("did").and_then(Value::as_str);
+    let Some(name) = did.and_then(|did| name_of(&cx.settings().brand, did)) else {
+        return refused(&cx, act::counted::<()>(&cx, Err(Reason::InvalidDid.into())).unwrap_err());
     };
     let registered = act::known(&cx, name, None).await?.is_some_and(|row| row.active);
     let open = OpenWallet { name: name.to_owned(), registered };
@@ -191,8 +196,9 @@ pub struct TransferBody {
     /// `settled` or `failed`
     status: &'static str,
     reason: Option<&'static str>,
-    envelope_hash: String,
-    signature: String,
+    /// This and the signature are null where a memo is hidden even from who reads by id.
+    envelope_hash: Option<String>,
+    signature: Option<String>,
     issued_at: String,
     expires_at: String,
     submitted_at: String,
@@ -217,7 +223,10 @@ fn body(cx: &Cx, id: &Id, payment: Payment, texts: Texts<'_>) -> TransferBody {
         Outcome::Failed(reason) => ("failed", Some(reason.as_str()), None),
     };
     let party = |did: &str| name_of(&cx.settings().brand, did).unwrap_or_default().to_owned();
-    let shown = texts.are_shown([&party(&payment.from), &party(&payment.to)]);
+    let (from, to) = (party(&payment.from), party(&payment.to));
+    let shown = texts.are_shown([&from, &to]);
+    let over = |value: String| texts.over([&from, &to], payment.memo.is_some(), value);
+    let (envelope_hash, signature) = (over(encode_hex(&payment.hash)), over(encode_base64(&payment.signature)));
     TransferBody {
         id: id_text(id),
         from_did: payment.from,
@@ -227,8 +236,8 @@ fn body(cx: &Cx, id: &Id, payment: Payment, texts: Texts<'_>) -> TransferBody {
         memo: payment.memo.filter(|_| shown),
         status,
         reason,
-        envelope_hash: encode_hex(&payment.hash),
-        signature: encode_base64(&payment.signature),
+        envelope_hash,
+        signature,
         issued_at: payment.issued_at,
         expires_at: payment.expires_at,
         submitted_at: at,
@@ -261,8 +270,7 @@ async fn transfer(cx: Cx) -> Result<Response> {
         }
         Ok(Ok(_)) => Err(Error::internal("a transfer became something else")),
         Ok(Err((reason, kept))) => failed(&cx, reason, kept, Some(&hash)),
-        Err(Refusal::No(reason)) => failed(&cx, reason, Kept::default(), Some(&hash)),
-        Err(Refusal::Fault(error)) => Err(error),
+        Err(refusal) => failed(&cx, refusal, Kept::default(), Some(&hash)),
     }
 }
 
@@ -272,7 +280,7 @@ pub struct TransferAnswer {
     ok: bool,
     status: &'static str,
     transfer_id: String,
-    envelope_hash: String,
+    envelope_hash: Option<String>,
     settled_at: Option<String>,
     sender_new_balance_micro: Option<Micro>,
     recipient_new_balance_micro: Option<Micro>,
@@ -312,7 +320,7 @@ pub struct HistoryAnswer {
 }
 
 async fn history(cx: Cx) -> Result<Response> {
-    let (limit, before) = (cx.count("limit", 20, 200)?, cx.time("before")?);
+    let (limit, before) = (act::page_size(&cx, 20, 200)?, cx.time("before")?);
     let asked = cx.path("did")?.to_owned();
     let (mut transfers, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(&cx)? {

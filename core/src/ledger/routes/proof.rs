@@ -62,6 +62,16 @@ impl Texts<'_> {
             Texts::Listed(reader) => reader.is_one_of(parties),
         }
     }
+
+    /// What tells who guesses a text of a row that it is right: a hash or a signature over it, if there is a text. It is
+    /// shown with the texts, and also in lists where anybody may read the row by its id.
+    pub fn over<T>(self, parties: [&str; 2], has_text: bool, value: T) -> Option<T> {
+        let shown = match self {
+            Texts::Signed => true,
+            Texts::Open(reader) | Texts::Listed(reader) => !reader.parties_only || reader.is_one_of(parties),
+        };
+        (shown || !has_text).then_some(value)
+    }
 }
 
 async fn prover(cx: &Cx) -> Result<Option<Name>> {

@@ -72,7 +72,8 @@ pub struct ReceiptBody {
     /// The provider.
     to_did: String,
     nonce: String,
-    work_hash: String,
+    /// This and what else is over a text are null where that is hidden even from who reads by id.
+    work_hash: Option<String>,
     /// This and the other texts are null in lists unless the reader proved to be a party.
     summary: Option<String>,
     /// `pending_acceptance`, `accepted`, `disputed` or `expired`
@@ -93,18 +94,22 @@ pub struct ReceiptBody {
     feedback: Option<String>,
     dispute_reason: Option<String>,
     actor: Option<String>,
-    claim_signature: String,
-    claim_envelope_hash: String,
+    claim_signature: Option<String>,
+    claim_envelope_hash: Option<String>,
     acceptance_signature: Option<String>,
     acceptance_envelope_hash: Option<String>,
 }
 
 fn body(cx: &Cx, id: &Id, receipt: &Receipt, texts: Texts<'_>) -> ReceiptBody {
-    let shown = texts.are_shown([&receipt.from, &receipt.to]);
+    let parties = [receipt.from.as_str(), receipt.to.as_str()];
+    let shown = texts.are_shown(parties);
+    let claim = |value: String| texts.over(parties, receipt.summary.is_some(), value);
     let answer = receipt.answer.as_ref();
     let at = |state: ReceiptState| answer.filter(|_| receipt.state == state).map(|answer| answer.at.to_micros_text());
     let text = |text: Option<&String>| text.filter(|_| shown).cloned();
     let signed = answer.and_then(|answer| answer.signed.as_ref());
+    let said = answer.is_some_and(|answer| answer.feedback.is_some() || answer.dispute_reason.is_some());
+    let said = |value: String| texts.over(parties, said, value);
     let actor = answer.map(|answer| match answer.signed {
         Some(_) => did(cx, &answer.actor),
         None => answer.actor.clone(),
@@ -116,7 +121,7 @@ fn body(cx: &Cx, id: &Id, receipt: &Receipt, texts: Texts<'_>) -> ReceiptBody {
         from_did: did(cx, &receipt.from),
         to_did: did(cx, &receipt.to),
         nonce: receipt.nonce.clone(),
-        work_hash: encode_hex(&receipt.work_hash),
+        work_hash: claim(encode_hex(&receipt.work_hash)),
         summary: text(receipt.summary.as_ref()),
         state: receipt.state.as_str(),
         acceptance_deadline_at: receipt.deadline.to_millis_text(),
@@ -132,10 +137,10 @@ fn body(cx: &Cx, id: &Id, receipt: &Receipt, texts: Texts<'_>) -> ReceiptBody {
         feedback: text(answer.and_then(|answer| answer.feedback.as_ref())),
         dispute_reason: text(answer.and_then(|answer| answer.dispute_reason.as_ref())),
         actor,
-        claim_signature: encode_base64(&receipt.claim.signature),
-        claim_envelope_hash: encode_hex(&receipt.claim.hash()),
-        acceptance_signature: signed.map(|signed| encode_base64(&signed.signature)),
-        acceptance_envelope_hash: signed.map(|signed| encode_hex(&signed.hash())),
+        claim_signature: claim(encode_base64(&receipt.claim.signature)),
+        claim_envelope_hash: claim(encode_hex(&receipt.claim.hash())),
+        acceptance_signature: signed.and_then(|signed| said(encode_base64(&signed.signature))),
+        acceptance_envelope_hash: signed.and_then(|signed| said(encode_hex(&signed.hash()))),
     }
 }
 
@@ -167,7 +172,7 @@ async fn claim(cx: Cx) -> Result<Response> {
                 acceptance_deadline_at: receipt.acceptance_deadline_at.clone(),
                 auto_accept_on_timeout: row.auto_accept,
                 claimed_at: receipt.claimed_at.clone(),
-                envelope_hash: receipt.claim_envelope_hash.clone(),
+                envelope_hash: encode_hex(&row.claim.hash()),
                 receipt,
             })
         }
@@ -207,7 +212,8 @@ async fn accepted(cx: &Cx) -> Ruled<(Id, Receipt)> {
     let Content::Acceptance(acceptance) = &act.envelope.content else { return Err(Reason::InvalidEnvelope.into()) };
     // Whether a repeat is one shows only once its signature is known to be good.
     if cx.idempotency_key(MAX_KEY)?.is_none() {
-        may_answer(cx, acceptance).await?;
+        let may = may_answer(cx, acceptance).await;
+        act::counted(cx, may)?;
     }
     match act.submit(cx, None).await? {
         Ok(Done::Receipt(id, receipt)) => Ok((id, *receipt)),
@@ -257,7 +263,7 @@ pub struct ReceiptsAnswer {
 }
 
 async fn list(cx: &Cx, whose: Option<Whose>) -> Result<Response> {
-    let (limit, before) = (cx.count("limit", 50, 200)?, cx.time("before")?);
+    let (limit, before) = (act::page_size(&cx, 50, 200)?, cx.time("before")?);
     let (mut receipts, mut next) = (Vec::new(), None);
     if let Some(whose) = whose {
         let reader = Reader::of(cx).await?;
@@ -308,7 +314,7 @@ async fn sweep(cx: Cx) -> Result<Response> {
         accepted: swept.accepted,
         expired: swept.expired,
         released: swept.released,
-        release_errors: swept.accepted.saturating_sub(swept.released),
+        release_errors: swept.unreleased,
         more: swept.more,
         swept_at: cx.now().to_micros_text(),
     })

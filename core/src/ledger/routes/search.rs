@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::act::schema;
+use super::act::{self, schema};
 use super::market::{ListingBody, listing_body};
 use crate::directory::fold;
 use crate::http::{Cx, Response};
@@ -58,7 +58,7 @@ pub async fn search(cx: Cx) -> Result<Response> {
         capability: cx.query("capability")?,
         max_price_micro: max_price,
         provider_did: cx.query("provider_did")?,
-        limit: cx.count("limit", 50, 200)?,
+        limit: act::page_size(&cx, 50, 200)?,
     };
     let find = Find {
         text: asked.q.as_deref().map(fold),

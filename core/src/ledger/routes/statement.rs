@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::act::{did, path_name, schema};
+use super::act::{self, did, path_name, schema};
 use super::payments::PAGE;
 use super::proof::{Reader, Texts};
 use crate::http::{Auth, Cx, Limit, Response, Route, handler};
@@ -72,7 +72,7 @@ fn line(cx: &Cx, name: &str, line: Line, reader: &Reader) -> StatementLine {
 }
 
 async fn statement(cx: Cx) -> Result<Response> {
-    let (limit, before) = (cx.count("limit", 20, 200)?, cx.time("before")?);
+    let (limit, before) = (act::page_size(&cx, 20, 200)?, cx.time("before")?);
     let asked = cx.path("did")?.to_owned();
     let (mut lines, mut next) = (Vec::new(), None);
     if let Some(name) = path_name(&cx)? {

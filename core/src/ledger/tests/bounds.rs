@@ -7,11 +7,11 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 
-use super::{Party, World, hours, minutes, text};
+use super::{Party, World, hours, minutes, refused, text, with};
 use crate::actor::{ActorId, Kind};
 use crate::kv::{Batch, Direction, MemoryStore, Pair, Range, Read, Store, StoreError};
 use crate::ledger::book;
-use crate::ledger::rows::WALLETS;
+use crate::ledger::rows::{BURNT, BURNT_UNTIL, WALLETS};
 use crate::runtime::Runtime;
 use crate::testing::TestRuntime;
 
@@ -269,4 +269,54 @@ fn a_second_envelope_costs_one_call_and_a_bad_signature_is_looked_at_anew() {
     assert_eq!(answer["reason"], "system_frozen", "the first check, whatever the signature is");
     let rt: &Arc<TestRuntime> = &world.rt;
     assert!(rt.environment().signers.get(&a.name()).is_some());
+}
+
+/// Ruling ledger 13: outside its window a claim burns nothing, also one of work for nobody.
+#[test]
+fn ruling_13_a_claim_outside_its_window_burns_and_stores_nothing() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let at = |seconds: i64| world.rt.now().plus(seconds * 1_000_000).to_millis_text();
+    let claim = world.claim_of(&b, &a, None, hours(1));
+    let burnt = || (world.rows(&BURNT), world.rows(&BURNT_UNTIL));
+    let before = burnt();
+    let of_nobody = with(&claim, json!({ "from_did": "did:svc:nobody", "nonce": "the-nonce-of-it" }));
+    for window in [
+        json!({ "expires_at": at(7_200) }),
+        json!({ "issued_at": at(-900), "expires_at": at(-600) }),
+        json!({ "expires_at": "9999-01-01T00:00:00.000Z" }),
+    ] {
+        refused(world.act(&b, "work-claim", with(&of_nobody, window)), "requester_pubkey_not_found");
+    }
+    assert_eq!(burnt(), before);
+    world.act(&b, "work-claim", with(&claim, json!({ "nonce": "the-nonce-of-it" }))).unwrap();
+}
+
+/// Spec ledger 3: clients read the tags of every offer as a JSON array.
+#[test]
+fn tags_are_a_json_array_of_texts() {
+    let world = World::new();
+    let b = world.party(2);
+    let list =
+        |tags: &str| world.act(&b, "capability-list", with(&world.listing_of(&b, "work", 1), json!({ "tags": tags })));
+    for wrong in ["", "a,b", "[", "{}", "[1]", "[null]", "[[\"a\"]]", "\"a\"", "null"] {
+        refused(list(wrong), "invalid_envelope");
+    }
+    for right in ["[]", "[\"a\", \"b\"]", " [ \"\\u00e4\" ] "] {
+        list(right).unwrap();
+    }
+}
+
+/// Spec ledger 6.5 and 6.16.
+#[test]
+fn lists_take_a_limit_below_one_as_one() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    (0..3).for_each(|_| drop(world.pay(&a, &b, 1).unwrap()));
+    for limit in ["0", "-3", "1"] {
+        let page = world.get(&format!("/v1/pay/history/{}?limit={limit}", a.did()));
+        assert_eq!(page["transfers"].as_array().unwrap().len(), 1, "{limit}");
+        world.get(&format!("/v1/pay/capability/search?limit={limit}"));
+    }
+    assert_eq!(world.send("GET", &format!("/v1/pay/history/{}?limit=x", a.did()), None, &Value::Null).0, 400);
 }

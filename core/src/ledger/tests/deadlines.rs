@@ -2,8 +2,11 @@
 
 use serde_json::json;
 
-use super::{World, hours, minutes, refused};
 use std::time::Duration;
+
+use super::{World, hours, minutes, refused, with};
+use crate::ledger::rows::{DUE, HELD};
+use crate::runtime::Runtime;
 
 /// Spec ledger E15.
 #[test]
@@ -121,9 +124,10 @@ fn ruling_3_an_accepted_receipt_whose_release_failed_is_paid_after_the_unfreeze(
     );
     world.wait(hours(10));
     assert_eq!((world.escrow(&escrow).as_str(), world.money(&a)), ("open", (600, 400)));
-    world.admin("freeze", json!({ "did": a.signer.did, "frozen": false })).unwrap();
-    world.wait(minutes(6));
+    let answer = world.admin("freeze", json!({ "did": a.signer.did, "frozen": false })).unwrap();
+    assert_eq!((&answer["wallet"]["locked_micro"], &answer["wallet"]["spent_24h_micro"]), (&json!(0), &json!(400)));
     assert_eq!((world.escrow(&escrow).as_str(), world.money(&a), world.money(&b)), ("released", (600, 0), (400, 0)));
+    assert_eq!(world.rows(&HELD), []);
     assert_eq!(world.receipt(&receipt)["escrow_released"], 1);
 }
 
@@ -143,8 +147,103 @@ fn ruling_7_escrows_of_a_frozen_requester_are_held_until_the_unfreeze_or_an_admi
     let actor = &world.get(&format!("/v1/pay/escrow/{one}"))["escrow"]["refund_actor"];
     assert_eq!(*actor, format!("admin:{}", world.keyid));
     world.admin("freeze", json!({ "did": a.signer.did, "frozen": false })).unwrap();
-    world.wait(minutes(6));
     assert_eq!((world.escrow(&two).as_str(), world.money(&a)), ("expired", (900, 0)));
+    assert_eq!(world.rows(&HELD), []);
+}
+
+/// Rulings ledger 3 and 7: what is stored and what is read are one thing from the unfreeze on, for however many escrows.
+#[test]
+fn ruling_7_all_that_a_freeze_held_ends_with_it() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 10_000), world.rich(2, 1));
+    let escrows: Vec<String> = (0..50).map(|_| world.open(&a, &b, 100, minutes(20)).unwrap()).collect();
+    for escrow in &escrows[..25] {
+        world.claim(&b, &a, escrow, minutes(10), true).unwrap();
+    }
+    world.admin("freeze", json!({ "did": a.did(), "frozen": true })).unwrap();
+    world.wait(hours(1));
+    assert_eq!((world.money(&a), world.money(&b), world.rows(&HELD).len()), ((5_000, 5_000), (1, 0), 50));
+    assert_eq!(world.rows(&DUE), []);
+    world.admin("freeze", json!({ "did": a.did(), "frozen": false })).unwrap();
+    // More than one run does: the timer comes after a second.
+    world.wait(minutes(1));
+    assert_eq!((world.money(&a), world.money(&b)), ((7_500, 0), (2_501, 0)));
+    assert_eq!((world.rows(&HELD), world.rows(&DUE)), (vec![], vec![]));
+}
+
+/// Ruling ledger 3: a freeze holds what falls due in it, not what was due before, whether or not the timer had come.
+#[test]
+fn ruling_3_what_was_due_before_a_freeze_is_not_held_by_it() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let escrow = world.open(&a, &b, 400, minutes(20)).unwrap();
+    world.wait(minutes(20) + Duration::from_micros(1));
+    world.admin("freeze", json!({ "did": a.did(), "frozen": true })).unwrap();
+    assert_eq!((world.escrow(&escrow).as_str(), world.money(&a)), ("expired", (1_000, 0)));
+}
+
+/// Rulings ledger 3 and 17: a question before the timer has come is answered with the time that is written later.
+#[test]
+fn ruling_3_times_that_are_read_before_the_timer_are_those_that_stay() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let (over, silent) = (world.open(&a, &b, 1, minutes(20)).unwrap(), world.open(&a, &b, 2, minutes(20)).unwrap());
+    let receipt = world.claim(&b, &a, &silent, minutes(20), true).unwrap();
+    let read = || {
+        let [over, silent] = [&over, &silent].map(|id| world.get(&format!("/v1/pay/escrow/{id}"))["escrow"].clone());
+        let receipt = world.receipt(&receipt)["accepted_at"].clone();
+        [over["expired_at"].clone(), silent["released_at"].clone(), receipt]
+    };
+    world.wait(minutes(20) + Duration::from_micros(10));
+    let early = read();
+    assert!(early.iter().all(serde_json::Value::is_string), "{early:?}");
+    world.wait(Duration::from_millis(500));
+    assert_eq!(read(), early);
+    world.wait(minutes(5));
+    assert_eq!(read(), early);
+    let history = world.get(&format!("/v1/pay/escrow/history/{}", a.did()));
+    assert!(early.contains(&history["escrows"][1]["expired_at"]), "{history}");
+}
+
+/// Ruling ledger 3: lists, trust and counts are as of now, as single rows are.
+#[test]
+fn ruling_3_lists_and_counts_do_not_wait_for_the_timer() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let listing = world.list(&b, "work", 10);
+    world.hire(&a, &listing).unwrap();
+    let deadline = world.rows(&DUE)[0].0.0;
+    world.wait(Duration::from_micros(u64::try_from(deadline.since(world.rt.now())).unwrap() + 1));
+    for (side, party) in [("incoming", &b), ("outgoing", &a)] {
+        let list =
+            |state: &str| world.get(&format!("/v1/pay/hire/{side}/{}?state={state}", party.did()))["hires"].clone();
+        assert_eq!(list("requested"), json!([]));
+        assert_eq!(list("expired")[0]["state"], "expired");
+    }
+    let provider = world.get(&format!("/v1/pay/trust/{}", b.did()))["as_provider"].clone();
+    assert_eq!((&provider["total_expired"], &provider["total_in_flight"]), (&json!(1), &json!(0)));
+    let stats = world.get("/v1/pay/stats");
+    assert_eq!(
+        (&stats["hires"]["total_in_flight"], &stats["recent_hires"][0]["state"]),
+        (&json!(0), &json!("expired"))
+    );
+}
+
+#[test]
+fn a_sweep_counts_as_failed_only_releases_that_failed() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let alone = world.claim_of(&b, &a, None, minutes(10));
+    world.act(&b, "work-claim", with(&alone, json!({ "auto_accept_on_timeout": true }))).unwrap();
+    world.wait(minutes(10) + Duration::from_micros(1));
+    let swept = world.send("POST", "/v1/pay/receipt/sweep", None, &json!(null)).1;
+    assert_eq!((&swept["accepted"], &swept["release_errors"]), (&json!(1), &json!(0)));
+    let held = world.open(&a, &b, 5, hours(1)).unwrap();
+    world.claim(&b, &a, &held, minutes(10), true).unwrap();
+    world.admin("freeze", json!({ "did": a.did(), "frozen": true })).unwrap();
+    world.wait(minutes(10) + Duration::from_micros(1));
+    let swept = world.send("POST", "/v1/pay/receipt/sweep", None, &json!(null)).1;
+    assert_eq!((&swept["accepted"], &swept["release_errors"]), (&json!(1), &json!(1)));
 }
 
 /// Ruling ledger 7: while everything is frozen no deadline comes nearer.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Party, World, refused};
 use crate::agent::rotate::signed_text;
+use crate::crypto::client::{Client, Options};
 use crate::crypto::encoding::encode_base64;
 use crate::crypto::{Secret, signing};
 use crate::ledger::client::Signer;
@@ -54,6 +55,24 @@ fn ruling_2_an_unproved_rotation_freezes_the_wallet_and_gives_no_key() {
     world.admin("freeze", json!({ "did": a.signer.did, "frozen": false })).unwrap();
     refused(world.pay(&with_seed(&a, 66), &b, 1), "invalid_signature");
     world.pay(&a, &b, 1).unwrap();
+}
+
+/// Ruling ledger 6: who asks for a wallet first and registers then keeps it, by asking again or by having signed anything.
+#[test]
+fn ruling_6_a_wallet_stays_once_its_did_is_registered() {
+    let world = World::new();
+    let did = |seed| Signer::new("svc", Client::new("svc", [seed; 32], Options::default()).keys.signing.clone()).did;
+    let dids = [11, 12, 13].map(did);
+    let open = |did: &str| world.send("POST", "/v1/pay/wallet", None, &json!({ "did": did })).0;
+    dids.iter().for_each(|did| assert_eq!(open(did), 200));
+    let (again, signing) = (world.party(11), world.party(12));
+    assert_eq!((again.did(), signing.did()), (dids[0].as_str(), dids[1].as_str()));
+    assert_eq!(open(again.did()), 200);
+    world.list(&signing, "work", 1);
+    world.wait(super::hours(24 * 8));
+    world.send("POST", "/v1/pay/escrow/sweep", None, &Value::Null);
+    let there = dids.iter().map(|did| world.send("GET", &format!("/v1/pay/wallet/{did}"), None, &Value::Null).0);
+    assert_eq!(there.collect::<Vec<_>>(), [200, 200, 404]);
 }
 
 /// Ruling ledger 2: a DID without wallet is left without a key.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Party, World, hours};
+use super::{Party, World, hours, refused, with};
 use crate::actor::{ActorId, Kind, Query, View};
 use crate::kv::{MemoryStore, Overlay, Store};
 use crate::ledger::book::Books;
@@ -58,4 +58,45 @@ fn ruling_35_a_wallet_that_is_not_what_its_last_event_says_is_found_within_a_rou
         // It stays known until a whole round found nothing.
         assert_eq!(world.checked(&mut store, 2).off, 1);
     }
+}
+
+/// Ruling ledger 35: every refusal is counted once, and nothing that was not verified is written for it.
+#[test]
+fn ruling_35_refusals_of_every_class_are_counted_once() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 1_000), world.party(2));
+    let at = |seconds: i64| world.rt.now().plus(seconds * 1_000_000).to_millis_text();
+    let pay = |changes| world.act(&a, "credit-transfer", with(&world.transfer_of(&a, &b, 1), changes));
+    refused(pay(json!({ "issued_at": at(-900), "expires_at": at(-600) })), "envelope_expired");
+    refused(pay(json!({ "issued_at": at(600), "expires_at": at(900) })), "envelope_not_yet_valid");
+    refused(pay(json!({ "expires_at": at(7_200) })), "envelope_window_too_long");
+    refused(world.accept(&a, "nothing"), "receipt_not_found");
+    refused(world.pay(&a, &b, 2_000), "insufficient_balance");
+    refused(world.admin("grant", json!({ "did": a.did(), "amount_micro": 0 })), "admin_invalid_body");
+    let stranger = crate::ledger::client::Signer::new("svc", crate::crypto::Secret::new([77; 32]));
+    refused(
+        world.admin_by(&stranger, "0011", "grant", json!({ "did": a.did(), "amount_micro": 1 })),
+        "admin_key_not_found",
+    );
+    assert_eq!(world.send("POST", "/v1/pay/wallet", None, &json!({ "did": null })).1["reason"], "invalid_did");
+    let listing = world.list(&b, "work", 1);
+    world.admin("freeze_all", json!({ "frozen": true })).unwrap();
+    let writes = [
+        world.pay(&a, &b, 1),
+        world.open(&a, &b, 1, hours(1)).map(Into::into),
+        world.hire(&a, &listing),
+        world.accept(&a, "nothing"),
+        world.claim(&b, &a, "nothing", hours(1), true).map(Into::into),
+        world.act(&b, "pay-faucet", json!({ "did": b.did() })),
+    ];
+    let stopped = writes.len();
+    writes.into_iter().for_each(|write| refused(write, "system_frozen"));
+    world.admin("freeze_all", json!({ "frozen": false })).unwrap();
+    let (status, numbers) = world.send("GET", "/v1/admin/ledger/metrics", Some("operator"), &json!(null));
+    assert_eq!(status, 200, "{numbers}");
+    assert_eq!(numbers["refusals"], json!({ "insufficient_balance": 1 }));
+    let expected = json!({ "envelope_expired": 1, "envelope_not_yet_valid": 1, "envelope_window_too_long": 1,
+        "receipt_not_found": 1, "admin_invalid_body": 1, "admin_key_not_found": 1, "invalid_did": 1,
+        "system_frozen": stopped });
+    assert_eq!(numbers["refusals_before_ledger"], expected);
 }

@@ -15,6 +15,7 @@ mod malformed;
 mod merkle;
 mod metrics;
 mod model;
+mod operators;
 mod order;
 mod room;
 mod segments;

@@ -1,0 +1,84 @@
+//! Keys of operators, and what their actions leave behind.
+
+use futures_util::FutureExt;
+use serde_json::json;
+
+use super::{World, refused};
+use crate::crypto::encoding::decode_base64_array;
+use crate::ledger::ACTOR;
+use crate::ledger::admin::{SetAdminKey, SyncAdminKeys};
+use crate::ledger::client::Signer;
+use crate::ledger::rows::Role;
+use crate::runtime;
+
+impl World {
+    /// A start with these keys in the settings.
+    fn configured(&self, keys: &[&Signer]) {
+        let keys = keys.iter().map(|key| (public(key), Role::All)).collect();
+        runtime::call(&*self.rt, ACTOR, &SyncAdminKeys { keys }).now_or_never().unwrap().unwrap();
+    }
+
+    fn set_key(&self, key: &Signer, active: bool) {
+        let set = SetAdminKey { key: public(key), role: Role::All, active };
+        runtime::call(&*self.rt, ACTOR, &set).now_or_never().unwrap().unwrap();
+    }
+
+    fn works(&self, key: &Signer) -> bool {
+        let keyid = crate::ledger::admin::keyid(&public(key));
+        self.admin_by(key, &keyid, "grant", json!({ "did": "did:svc:x", "amount_micro": 1 })).is_ok()
+    }
+}
+
+fn public(key: &Signer) -> [u8; 32] {
+    decode_base64_array("key", &key.public_key()).unwrap()
+}
+
+/// Ruling ledger 21: who revokes a key that stands in the settings has revoked it.
+#[test]
+fn ruling_21_a_revoked_key_does_not_come_back_with_a_start() {
+    let world = World::new();
+    let [one, two] = [21, 22].map(|seed| Signer::new("svc", crate::crypto::Secret::new([seed; 32])));
+    world.configured(&[&one]);
+    assert!(world.works(&one) && !world.works(&two));
+    world.set_key(&one, false);
+    world.configured(&[&one, &two]);
+    assert!(!world.works(&one) && world.works(&two));
+    // Saying so makes it active again, and so does putting it into the settings anew.
+    world.set_key(&one, true);
+    world.configured(&[&one, &two]);
+    assert!(world.works(&one));
+    world.set_key(&one, false);
+    world.configured(&[&two]);
+    assert!(!world.works(&one));
+    world.configured(&[&one]);
+    assert!(world.works(&one) && !world.works(&two));
+}
+
+/// A null is in no signature, so it can neither lift a list nor say that it did.
+#[test]
+fn a_cap_that_says_nothing_is_no_action() {
+    let world = World::new();
+    let a = world.rich(1, 10);
+    for nothing in [json!({ "did": a.did() }), json!({ "did": a.did(), "allowlist": null })] {
+        refused(world.admin("cap", nothing), "admin_invalid_body");
+    }
+    let answer = world.admin("cap", json!({ "did": a.did(), "allowlist": "none" })).unwrap();
+    assert!(answer.get("allowlist").is_none(), "{answer}");
+}
+
+/// Spec ledger 13.2: a wallet is active by what is settled, set aside and hired.
+#[test]
+fn a_wallet_that_an_admin_freezes_or_caps_is_not_active() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 10), world.party(2));
+    let active = || world.get("/v1/pay/stats")["wallets"]["active_24h"].clone();
+    world.wait(super::hours(25));
+    assert_eq!(active(), 0);
+    for frozen in [true, false] {
+        world.admin("freeze", json!({ "did": a.did(), "frozen": frozen })).unwrap();
+    }
+    world.admin("cap", json!({ "did": a.did(), "daily_cap_micro": 100 })).unwrap();
+    assert_eq!(active(), 0);
+    world.pay(&a, &b, 1).unwrap();
+    assert_eq!(active(), 2);
+}
