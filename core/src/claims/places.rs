@@ -20,9 +20,30 @@ pub struct Mention {
     /// Place of the first word, and how many.
     pub at: usize,
     pub length: usize,
+    /// The city or region, when one was named and not the country; as [`TEXT`] writes it.
+    pub area: Option<Area>,
     how: How,
     /// After "in", "across" and the like: where it happens, not who says or does it.
     located: bool,
+}
+
+/// A part of a country.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Area {
+    pub name: &'static str,
+    /// The region that it lies in, where the table says it.
+    pub region: Option<&'static str>,
+}
+
+/// The areas of a country that a sentence names, each once.
+pub fn areas(mentions: &[Mention], code: &str) -> Vec<Area> {
+    let mut found: Vec<Area> = Vec::new();
+    for area in mentions.iter().filter(|mention| mention.code == code).filter_map(|mention| mention.area) {
+        if !found.contains(&area) {
+            found.push(area);
+        }
+    }
+    found
 }
 
 fn names() -> &'static Phrases<(&'static str, How)> {
@@ -70,7 +91,7 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
             *length > 1
                 || words.get(*at).is_some_and(|word| word.is_capital() || !NEED_CAPITAL.contains(&word.lower.as_str()))
         })
-        .map(|(at, length, (code, how))| Mention { code, at, length, how, located: located(at) })
+        .map(|(at, length, (code, how))| Mention { code, at, length, area: None, how, located: located(at) })
         .collect();
     if found.is_empty() {
         found.extend(codes(words, &located));
@@ -86,7 +107,7 @@ fn codes(words: &[Word<'_>], located: &dyn Fn(usize) -> bool) -> Vec<Mention> {
         let plausible =
             located(at) || !matches!(word.text, "TV" | "IP" | "AI" | "PM" | "AM" | "ID" | "IT" | "VK" | "DW");
         let country = (capitals && plausible && !shouting).then(|| Country::by_code(word.text))??;
-        Some(Mention { code: country.code, at, length: 1, how: How::Name, located: located(at) })
+        Some(Mention { code: country.code, at, length: 1, area: None, how: How::Name, located: located(at) })
     };
     words.iter().enumerate().filter_map(code).collect()
 }

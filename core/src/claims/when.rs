@@ -4,16 +4,46 @@ use super::words::Word;
 use crate::Timestamp;
 use crate::time::{DAY, Date};
 
-/// Whole days, both ends included.
+/// How a claim stands to its days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Span {
+    /// At some time within them: "in 2023", "on 8 November".
+    During,
+    /// On all of them: "throughout 2023", "for all of May".
+    Throughout,
+    /// From a first day to a last one: "from 8 to 24 November".
+    Range,
+    /// From the first of them until today: "since May", "from 8 November onwards".
+    Since,
+    /// At some time after an event or day; the first day is the one after it.
+    After,
+    /// At some time before a day that is no longer among them: the last is the one before it.
+    Before,
+    /// Up to the last of them, when it changed: "until 24 November".
+    Until,
+    /// Not later than the last of them, and so on that day: "by 26 November".
+    By,
+}
+
+/// Whole days, both ends included. Spans that are open to the past begin [`OPEN`] days before their end; those that are
+/// open to the future end today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct When {
     pub first: Date,
     pub last: Date,
+    pub span: Span,
 }
 
+/// Days that a span without a beginning reaches back. Our choice: a year.
+pub const OPEN: i64 = 365;
+
 impl When {
+    const fn new(first: Date, last: Date) -> When {
+        When { first, last, span: Span::During }
+    }
+
     const fn day(day: Date) -> When {
-        When { first: day, last: day }
+        When::new(day, day)
     }
 
     pub fn is_one_day(self) -> bool {
@@ -59,9 +89,9 @@ impl Written {
             (Some(month), Some(day)) => Date::new(year, month, day).map(When::day),
             (Some(month), None) => {
                 let first = Date::new(year, month, 1)?;
-                Some(When { first, last: first.last_of_month() })
+                Some(When::new(first, first.last_of_month()))
             }
-            _ => Some(When { first: Date::new(year, 1, 1)?, last: Date::new(year, 12, 31)? }),
+            _ => Some(When::new(Date::new(year, 1, 1)?, Date::new(year, 12, 31)?)),
         };
         match self.year {
             Some(year) => in_year(year),
@@ -241,7 +271,7 @@ impl<'a> Reader<'a> {
     fn relative(&self, at: usize) -> Option<When> {
         let today = self.today;
         let back = |days: i64| today.plus(-days);
-        let span = |days: i64| Some(When { first: back(days), last: today });
+        let span = |days: i64| Some(When::new(back(days), today));
         match self.lower(at) {
             "today" | "tonight" | "currently" | "now" => Some(When::day(today)),
             "yesterday" => Some(When::day(back(1))),
@@ -254,14 +284,14 @@ impl<'a> Reader<'a> {
                     ("week", false) => span(today.weekday()),
                     ("week", true) => {
                         let monday = back(today.weekday() + 7);
-                        Some(When { first: monday, last: monday.plus(6) })
+                        Some(When::new(monday, monday.plus(6)))
                     }
-                    ("month", false) => Some(When { first: today.first_of_month(), last: today }),
+                    ("month", false) => Some(When::new(today.first_of_month(), today)),
                     ("month", true) => {
                         let last = today.first_of_month().plus(-1);
-                        Some(When { first: last.first_of_month(), last })
+                        Some(When::new(last.first_of_month(), last))
                     }
-                    ("year", false) => Some(When { first: Date::new(today.year, 1, 1)?, last: today }),
+                    ("year", false) => Some(When::new(Date::new(today.year, 1, 1)?, today)),
                     ("year", true) => Written::new(Some(today.year - 1), None, None).resolve(today),
                     (_, true) => {
                         let month = self.read(at + 1, month)?;
@@ -319,13 +349,15 @@ pub fn when(words: &[Word<'_>], now: Timestamp) -> Option<When> {
             // "after the 2021 coup" tells when the coup was.
             let event = word == "after" && before(1) == "the" && first.day.is_none();
             return Some(match word {
-                "since" | "after" if !event => When { first: found.first, last: today.max(found.first) },
+                "since" | "after" if !event => {
+                    When { first: found.first, last: today.max(found.first), span: Span::Since }
+                }
                 _ => found,
             });
         }
         if let Some(found) = reader.relative(at) {
             let since = at.checked_sub(1).is_some_and(|before| reader.is(before, &["since"]));
-            return Some(if since { When { last: today, ..found } } else { found });
+            return Some(if since { When { last: today, span: Span::Since, ..found } } else { found });
         }
     }
     None
@@ -341,7 +373,7 @@ fn range(first: Written, second: Written, today: Date) -> Option<When> {
         }
         _ => (from, to),
     };
-    (from.first <= to.last).then_some(When { first: from.first, last: to.last })
+    (from.first <= to.last).then_some(When { first: from.first, last: to.last, span: Span::Range })
 }
 
 #[cfg(test)]
