@@ -46,27 +46,71 @@ pub fn areas(mentions: &[Mention], code: &str) -> Vec<Area> {
     found
 }
 
-fn names() -> &'static Phrases<(&'static str, How)> {
-    static NAMES: Lazy<(&'static str, How)> = Lazy::new();
+/// What a name stands for: the country, how it names it, and the area, where it is the name of one.
+type Meaning = (&'static str, How, Option<Area>);
+
+/// Names in the column of places that are the whole country, or speak for its government.
+const NO_AREAS: [&str; 26] = [
+    "emirates",
+    "bosnia",
+    "dr congo",
+    "drc",
+    "democratic republic of congo",
+    "congo-kinshasa",
+    "republic of the congo",
+    "republic of congo",
+    "congo-brazzaville",
+    "ivory coast",
+    "côte d'ivoire",
+    "great firewall",
+    "mainland china",
+    "prc",
+    "cape verde",
+    "czech republic",
+    "britain",
+    "u.k",
+    "u.s",
+    "u.s.a",
+    "u.a.e",
+    "kremlin",
+    "roskomnadzor",
+    "burma",
+    "dprk",
+    "holland",
+];
+
+fn area(name: &'static str) -> Option<Area> {
+    let lower = name.to_lowercase();
+    (!NO_AREAS.contains(&lower.as_str())).then_some(Area { name, region: None })
+}
+
+fn names() -> &'static Phrases<Meaning> {
+    static NAMES: Lazy<Meaning> = Lazy::new();
     NAMES.get_or_init(|| {
         let mut phrases = Vec::new();
         for country in Country::all() {
-            phrases.extend(country.names().map(|name| (name.to_owned(), (country.code, How::Name))));
+            phrases.extend(country.names().map(|name| (name.to_owned(), (country.code, How::Name, None))));
         }
         for [code, adjectives, places] in starter::rows::<3>(TEXT) {
-            let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty()).map(str::to_owned);
+            let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty());
             // The file has the plurals that are no mere "s".
-            let plural = |name: &String| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
-            let people: Vec<String> = parts(adjectives).filter_map(|name| plural(&name)).collect();
-            phrases.extend(parts(adjectives).chain(people).map(|name| (name, (code, How::Adjective))));
-            phrases.extend(parts(places).map(|name| (name, (code, How::Place))));
+            let plural = |name: &str| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
+            let people: Vec<String> = parts(adjectives).filter_map(plural).collect();
+            phrases.extend(
+                parts(adjectives).map(str::to_owned).chain(people).map(|name| (name, (code, How::Adjective, None))),
+            );
+            phrases.extend(parts(places).map(|name| (name.to_owned(), (code, How::Place, area(name)))));
         }
         Phrases::new(phrases)
     })
 }
 
 /// Words that are names only with a capital letter ("polish", "us", "turkey" is left: nobody blocks a site in a bird).
-const NEED_CAPITAL: [&str; 9] = ["us", "polish", "dutch", "cali", "lima", "rome", "georgian", "swiss", "jordan"];
+const NEED_CAPITAL: [&str; 31] = [
+    "us", "polish", "dutch", "cali", "lima", "rome", "georgian", "swiss", "jordan", "poles", "finn", "dane", "tico",
+    "swat", "surat", "kota", "saran", "leh", "fars", "altai", "komi", "beni", "gao", "van", "rif", "swede", "goa",
+    "doda", "ilam", "ganja", "bago",
+];
 
 const BEFORE_A_PLACE: [&str; 12] =
     ["in", "across", "throughout", "inside", "within", "from", "around", "of", "for", "over", "near", "entire"];
@@ -91,7 +135,7 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
             *length > 1
                 || words.get(*at).is_some_and(|word| word.is_capital() || !NEED_CAPITAL.contains(&word.lower.as_str()))
         })
-        .map(|(at, length, (code, how))| Mention { code, at, length, area: None, how, located: located(at) })
+        .map(|(at, length, (code, how, area))| Mention { code, at, length, area, how, located: located(at) })
         .collect();
     if found.is_empty() {
         found.extend(codes(words, &located));
@@ -149,12 +193,38 @@ mod tests {
             ("X is down in BR", "BR"),
             ("a Burmese court", "MM"),
             ("people across northern Ethiopia", "ET"),
+            ("Côte d'Ivoire blocked it", "CI"),
+            ("people in the U.A.E.", "AE"),
+            ("the U.S.A. banned it", "US"),
+            ("São Tomé and Príncipe", "ST"),
+            ("Bhutanese and their phones", "BT"),
+            ("Danes cannot open it", "DK"),
+            ("in Santiago de Cuba", "CU"),
+            ("in Benin City", "NG"),
+            ("in Azad Kashmir", "PK"),
+            ("the US state of Georgia", "US"),
+            ("Kachin State is offline", "MM"),
+            ("no internet in Khan Younis", "PS"),
+            ("in Lhasa", "CN"),
         ] {
             assert_eq!(code(text), Some(expected), "{text}");
         }
         for text in ["they blocked us", "", "polish your shoes", "my TV is off", "Romanticism"] {
             assert_eq!(code(text), None, "{text}");
         }
+    }
+
+    /// A city or region is named as the table writes it; a country by another name has none.
+    #[test]
+    fn the_area_that_was_named_is_told() {
+        let area = |text: &str| {
+            let mentions = mentions(&split(text));
+            let code = choose(&mentions).map(|country| country.code).unwrap();
+            areas(&mentions, code).iter().map(|area| area.name).collect::<Vec<_>>()
+        };
+        assert_eq!(area("no internet in Srinagar and Jammu"), ["Srinagar", "Jammu"]);
+        assert_eq!(area("the Pakistani city of Quetta"), ["Quetta"]);
+        assert!(area("the Kremlin blocked it").is_empty() && area("in Britain").is_empty());
     }
 
     #[test]
