@@ -5,7 +5,9 @@
 //! | `words` | a sentence as words; phrases found in it |
 //! | `places` | the country: names, adjectives, inhabitants, cities |
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
-//! | `when` | days and spans of days |
+//! | `dates` | dates as they are written |
+//! | `relative` | times counted from today |
+//! | `when` | the days and spans of days that a sentence means |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
 //! | `parse` | all of it together |
 //! | `gather` | what measurements, lists and incidents say |
@@ -13,9 +15,11 @@
 //! | `route` | the endpoint |
 
 mod check;
+mod dates;
 mod gather;
 mod parse;
 mod places;
+mod relative;
 mod route;
 mod stance;
 mod subjects;

@@ -20,32 +20,97 @@ pub struct Mention {
     /// Place of the first word, and how many.
     pub at: usize,
     pub length: usize,
+    /// The city or region, when one was named and not the country; as [`TEXT`] writes it.
+    pub area: Option<Area>,
     how: How,
     /// After "in", "across" and the like: where it happens, not who says or does it.
     located: bool,
 }
 
-fn names() -> &'static Phrases<(&'static str, How)> {
-    static NAMES: Lazy<(&'static str, How)> = Lazy::new();
+/// A part of a country.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Area {
+    pub name: &'static str,
+    /// The region that it lies in, where the table says it.
+    pub region: Option<&'static str>,
+}
+
+/// The areas of a country that a sentence names, each once.
+pub fn areas(mentions: &[Mention], code: &str) -> Vec<Area> {
+    let mut found: Vec<Area> = Vec::new();
+    for area in mentions.iter().filter(|mention| mention.code == code).filter_map(|mention| mention.area) {
+        if !found.contains(&area) {
+            found.push(area);
+        }
+    }
+    found
+}
+
+/// What a name stands for: the country, how it names it, and the area, where it is the name of one.
+type Meaning = (&'static str, How, Option<Area>);
+
+/// Names in the column of places that are the whole country, or speak for its government.
+const NO_AREAS: [&str; 26] = [
+    "emirates",
+    "bosnia",
+    "dr congo",
+    "drc",
+    "democratic republic of congo",
+    "congo-kinshasa",
+    "republic of the congo",
+    "republic of congo",
+    "congo-brazzaville",
+    "ivory coast",
+    "côte d'ivoire",
+    "great firewall",
+    "mainland china",
+    "prc",
+    "cape verde",
+    "czech republic",
+    "britain",
+    "u.k",
+    "u.s",
+    "u.s.a",
+    "u.a.e",
+    "kremlin",
+    "roskomnadzor",
+    "burma",
+    "dprk",
+    "holland",
+];
+
+fn area(name: &'static str) -> Option<Area> {
+    let lower = name.to_lowercase();
+    (!NO_AREAS.contains(&lower.as_str())).then_some(Area { name, region: None })
+}
+
+fn names() -> &'static Phrases<Meaning> {
+    static NAMES: Lazy<Meaning> = Lazy::new();
     NAMES.get_or_init(|| {
         let mut phrases = Vec::new();
         for country in Country::all() {
-            phrases.extend(country.names().map(|name| (name.to_owned(), (country.code, How::Name))));
+            phrases.extend(country.names().map(|name| (name.to_owned(), (country.code, How::Name, None))));
         }
         for [code, adjectives, places] in starter::rows::<3>(TEXT) {
-            let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty()).map(str::to_owned);
+            let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty());
             // The file has the plurals that are no mere "s".
-            let plural = |name: &String| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
-            let people: Vec<String> = parts(adjectives).filter_map(|name| plural(&name)).collect();
-            phrases.extend(parts(adjectives).chain(people).map(|name| (name, (code, How::Adjective))));
-            phrases.extend(parts(places).map(|name| (name, (code, How::Place))));
+            let plural = |name: &str| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
+            let people: Vec<String> = parts(adjectives).filter_map(plural).collect();
+            phrases.extend(
+                parts(adjectives).map(str::to_owned).chain(people).map(|name| (name, (code, How::Adjective, None))),
+            );
+            phrases.extend(parts(places).map(|name| (name.to_owned(), (code, How::Place, area(name)))));
         }
         Phrases::new(phrases)
     })
 }
 
 /// Words that are names only with a capital letter ("polish", "us", "turkey" is left: nobody blocks a site in a bird).
-const NEED_CAPITAL: [&str; 9] = ["us", "polish", "dutch", "cali", "lima", "rome", "georgian", "swiss", "jordan"];
+const NEED_CAPITAL: [&str; 31] = [
+    "us", "polish", "dutch", "cali", "lima", "rome", "georgian", "swiss", "jordan", "poles", "finn", "dane", "tico",
+    "swat", "surat", "kota", "saran", "leh", "fars", "altai", "komi", "beni", "gao", "van", "rif", "swede", "goa",
+    "doda", "ilam", "ganja", "bago",
+];
 
 const BEFORE_A_PLACE: [&str; 12] =
     ["in", "across", "throughout", "inside", "within", "from", "around", "of", "for", "over", "near", "entire"];
@@ -70,7 +135,7 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
             *length > 1
                 || words.get(*at).is_some_and(|word| word.is_capital() || !NEED_CAPITAL.contains(&word.lower.as_str()))
         })
-        .map(|(at, length, (code, how))| Mention { code, at, length, how, located: located(at) })
+        .map(|(at, length, (code, how, area))| Mention { code, at, length, area, how, located: located(at) })
         .collect();
     if found.is_empty() {
         found.extend(codes(words, &located));
@@ -86,7 +151,7 @@ fn codes(words: &[Word<'_>], located: &dyn Fn(usize) -> bool) -> Vec<Mention> {
         let plausible =
             located(at) || !matches!(word.text, "TV" | "IP" | "AI" | "PM" | "AM" | "ID" | "IT" | "VK" | "DW");
         let country = (capitals && plausible && !shouting).then(|| Country::by_code(word.text))??;
-        Some(Mention { code: country.code, at, length: 1, how: How::Name, located: located(at) })
+        Some(Mention { code: country.code, at, length: 1, area: None, how: How::Name, located: located(at) })
     };
     words.iter().enumerate().filter_map(code).collect()
 }
@@ -128,12 +193,38 @@ mod tests {
             ("X is down in BR", "BR"),
             ("a Burmese court", "MM"),
             ("people across northern Ethiopia", "ET"),
+            ("Côte d'Ivoire blocked it", "CI"),
+            ("people in the U.A.E.", "AE"),
+            ("the U.S.A. banned it", "US"),
+            ("São Tomé and Príncipe", "ST"),
+            ("Bhutanese and their phones", "BT"),
+            ("Danes cannot open it", "DK"),
+            ("in Santiago de Cuba", "CU"),
+            ("in Benin City", "NG"),
+            ("in Azad Kashmir", "PK"),
+            ("the US state of Georgia", "US"),
+            ("Kachin State is offline", "MM"),
+            ("no internet in Khan Younis", "PS"),
+            ("in Lhasa", "CN"),
         ] {
             assert_eq!(code(text), Some(expected), "{text}");
         }
         for text in ["they blocked us", "", "polish your shoes", "my TV is off", "Romanticism"] {
             assert_eq!(code(text), None, "{text}");
         }
+    }
+
+    /// A city or region is named as the table writes it; a country by another name has none.
+    #[test]
+    fn the_area_that_was_named_is_told() {
+        let area = |text: &str| {
+            let mentions = mentions(&split(text));
+            let code = choose(&mentions).map(|country| country.code).unwrap();
+            areas(&mentions, code).iter().map(|area| area.name).collect::<Vec<_>>()
+        };
+        assert_eq!(area("no internet in Srinagar and Jammu"), ["Srinagar", "Jammu"]);
+        assert_eq!(area("the Pakistani city of Quetta"), ["Quetta"]);
+        assert!(area("the Kremlin blocked it").is_empty() && area("in Britain").is_empty());
     }
 
     #[test]
