@@ -8,7 +8,7 @@ enum Terms {
     /// Any use, at most with attribution.
     Free,
     /// Any use under the same terms.
-    SameTerms,
+    ShareAlike,
     /// No commercial use.
     NonCommercial,
     /// Nothing made of it: of that an answer is made.
@@ -61,7 +61,7 @@ fn terms_of(id: &str) -> Terms {
     match id {
         _ if forbids("nd") => Terms::Unchanged,
         _ if forbids("nc") => Terms::NonCommercial,
-        _ if is(&SAME_TERMS) => Terms::SameTerms,
+        _ if is(&SAME_TERMS) => Terms::ShareAlike,
         _ if is(&FREE) => Terms::Free,
         id if id.contains("academic") => Terms::Academic,
         _ => Terms::Unknown,
@@ -126,8 +126,8 @@ mod tests {
             assert_eq!(terms(free), Terms::Free, "{free}");
         }
         for (licence, expected) in [
-            ("ODbL-1.0", Terms::SameTerms),
-            ("GPL-3.0-or-later WITH Classpath-exception-2.0", Terms::SameTerms),
+            ("ODbL-1.0", Terms::ShareAlike),
+            ("GPL-3.0-or-later WITH Classpath-exception-2.0", Terms::ShareAlike),
             ("CC-BY-NC-4.0", Terms::NonCommercial),
             ("CC-BY-ND-4.0", Terms::Unchanged),
             ("CC-BY-NC-ND-3.0-IGO", Terms::Unchanged),

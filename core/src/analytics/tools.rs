@@ -217,7 +217,15 @@ mod tests {
     }
 
     fn answer(parameter: Option<&str>) -> Value {
-        let facts = |country: &str, tools| Facts { country: country.to_owned(), recent: 1, tools, ..Facts::default() };
+        // Of each tool three measurements in the hour before, and four two days ago.
+        let hours = |tools: &[ToolFacts]| tools.iter().map(|_| vec![(-48, 4), (-1, 3)]).collect();
+        let facts = |country: &str, tools: Vec<ToolFacts>| Facts {
+            country: country.to_owned(),
+            recent: 1,
+            tool_hours: hours(&tools),
+            tools,
+            ..Facts::default()
+        };
         let iran = vec![
             tool("tor/bootstrap", 10, Some(0.8), &["tcp-timeout"]),
             tool("tor/obfs4", 10, Some(0.5), &["tls-reset"]),
@@ -237,7 +245,12 @@ mod tests {
     fn every_member_that_a_client_reads_is_there_and_of_its_type() {
         let body = answer(None);
         let counts = ["total_probes", "probe_nodes", "targets_tested", "total_accessible", "total_blocked"];
-        assert_eq!(counts.map(|name| body["stats"][name].as_u64().unwrap()), [60, 4, 3, 17, 13], "{body}");
+        assert_eq!(
+            counts.map(|name| body["stats"][name].as_u64().unwrap()),
+            [12, 4, 3, 17, 13],
+            "of the last day: {body}"
+        );
+        assert_eq!(body["stats"]["window_probes"], 60, "{body}");
         assert_eq!(body["stats"]["targets_undecided"], 1, "{body}");
         let providers = body["by_provider"].as_array().unwrap();
         assert_eq!(providers.len(), 1, "no measurement of Psiphon says anything: a rate of 0 would read as blocked");
@@ -254,6 +267,7 @@ mod tests {
         assert!(body["updated_at"].is_string(), "{body}");
         let norway = answer(Some("NO~tor"));
         assert_eq!(norway["by_provider"][0]["accessibility_rate"], 1.0, "{norway}");
+        assert_eq!(norway["stats"]["total_probes"], 3, "{norway}");
         let psiphon = answer(Some("~psiphon"));
         assert_eq!((&psiphon["available"], &psiphon["by_provider"]), (&json!(false), &json!([])), "{psiphon}");
         assert!(psiphon["reason"].as_str().unwrap().starts_with("Tested, but on no network"), "{psiphon}");

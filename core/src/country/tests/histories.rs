@@ -101,7 +101,7 @@ fn a_history_is_what_each_country_says_however_its_measurements_came() {
     let text = String::from_utf8(text.to_vec()).unwrap();
     let entries: usize = asked(&server, 365).0.iter().map(|day| day["countries"].as_object().unwrap().len()).sum();
     assert_eq!(text.lines().count(), 1 + entries, "{text}");
-    assert!(text.starts_with("date,country,status,blockRate,measurements,license\n2025-12-31,IT,"), "{text}");
+    assert!(text.starts_with("date,country,status,blockRate,measurements,license\r\n2025-12-31,IT,"), "{text}");
 }
 
 /// Ruling intelligence 35: what a removed source measured is in no history either.
