@@ -8,6 +8,7 @@ use crate::actor::{ActorId, Kind};
 use crate::country::{DayCountRows, Events};
 use crate::event::{EventKind, Scope};
 use crate::import::{ImportKind, ListKind, Options};
+use crate::incidents::{self, EvidenceOf, Filter, INTERNET, Select, Severity};
 use crate::runtime::Runtime;
 use crate::time::DAY;
 use crate::world::{self, EventHistory, EventMark};
@@ -145,6 +146,28 @@ fn an_announced_event_does_not_make_its_source_newer_than_now() {
     server.settle();
     let seen = source(&server, "outages")["lastSeen"].as_str().and_then(Timestamp::parse).unwrap();
     assert!(seen <= server.0.now(), "{seen}");
+}
+
+/// Methods 1.12: half of the table's rows are about services, and none of those is a shutdown.
+#[test]
+fn blocks_of_services_in_the_real_table_are_no_shutdowns() {
+    let Some(table) = super::shared("shutdowns/stop_2016_2024.csv.gz") else { return };
+    let server = Server::start();
+    server.import(ImportKind::Shutdowns, Options::default(), &table);
+    (0..20).for_each(|_| server.settle());
+    let select = Select { filter: Filter::default(), offset: 0, limit: u32::MAX };
+    let ask = runtime::query(&*server.0, &incidents::actor().name, &select);
+    let all = ask.now_or_never().unwrap().unwrap().incidents;
+    assert!(all.len() > 500, "{}", all.len());
+    for incident in all {
+        let ids = incident.draft.evidence_ids.clone();
+        let ask = runtime::query(&*server.0, &incidents::actor().name, &EvidenceOf { ids });
+        let blocks = ask.now_or_never().unwrap().unwrap().iter().all(|row| row.kind == "block");
+        assert!(!blocks || incident.draft.subject != INTERNET, "{} {:?}", incident.id, incident.draft);
+        let grindr = incident.draft.domains.iter().any(|domain| domain == "grindr.com");
+        let lone = incident.draft.services.is_empty() && incident.draft.domains.len() == 1;
+        assert!(!grindr || !lone || incident.severity() == Severity::Medium, "{} {:?}", incident.id, incident.draft);
+    }
 }
 
 /// Ruling intelligence 15: the two alerts of an outage may come in two files, in either order.
