@@ -164,7 +164,7 @@ fn a_statement_of_nobody_is_empty(suite: &Suite) {
         let statement = client.get(&format!("/v1/pay/statement/{did}")).expect(200);
         assert_eq!((&statement["lines"], &statement["next_cursor"]), (&json!([]), &Value::Null));
     }
-    for query in ["limit=0", "before=x"] {
+    for query in ["limit=x", "before=x"] {
         assert_eq!(client.get(&format!("/v1/pay/statement/did:svc:nobody?{query}")).status, 400);
     }
 }
