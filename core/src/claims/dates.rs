@@ -509,7 +509,8 @@ impl<'a> Reader<'a> {
     /// Whether the date at `at` is divided by words that are not understood: "the third term of 2023".
     pub fn divided(&self, at: usize) -> bool {
         let back = if self.before(at, 1) == "of" { 2 } else { 1 };
-        UNITS.contains(&self.before(at, back)) && back == 2
+        let unit = self.before(at, back);
+        back == 2 && UNITS.contains(&unit) && !matches!(unit, "month" | "day")
     }
 
     /// Several days of one month: `8 to 24 November 2023`, `November 8-24`, `8, 9 and 10 November`. The first and the last,

@@ -25,6 +25,8 @@ pub struct Mention {
     how: How,
     /// After "in", "across" and the like: where it happens, not who says or does it.
     located: bool,
+    /// Named as one where it is otherwise: "unlike Iran", "but not in Hong Kong".
+    aside: bool,
 }
 
 /// A part of a country.
@@ -72,7 +74,8 @@ impl Meaning {
 }
 
 /// Names in the column of places that are the whole country, or speak for its government.
-const NO_AREAS: [&str; 26] = [
+const NO_AREAS: [&str; 27] = [
+    "taliban",
     "emirates",
     "bosnia",
     "dr congo",
@@ -158,13 +161,24 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
         .map(|(at, length, meaning)| {
             let located = located(at);
             let area = meaning.area.filter(|_| located || !meaning.seat);
-            Mention { code: meaning.code, at, length, area, how: meaning.how, located }
+            Mention { code: meaning.code, at, length, area, how: meaning.how, located, aside: aside(words, at) }
         })
         .collect();
     if found.is_empty() {
         found.extend(codes(words, &located));
     }
     found
+}
+
+fn aside(words: &[Word<'_>], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
+    let the = usize::from(before(1) == "the");
+    match before(1 + the) {
+        "unlike" | "except" | "outside" => true,
+        "in" => before(2 + the) == "not" && before(3 + the) == "but",
+        "from" => before(2 + the) == "apart",
+        _ => false,
+    }
 }
 
 /// Two capital letters after "in", or in a sentence that is not all capitals: a code.
@@ -175,14 +189,24 @@ fn codes(words: &[Word<'_>], located: &dyn Fn(usize) -> bool) -> Vec<Mention> {
         let plausible =
             located(at) || !matches!(word.text, "TV" | "IP" | "AI" | "PM" | "AM" | "ID" | "IT" | "VK" | "DW");
         let country = (capitals && plausible && !shouting).then(|| Country::by_code(word.text))??;
-        Some(Mention { code: country.code, at, length: 1, area: None, how: How::Name, located: located(at) })
+        Some(Mention {
+            code: country.code,
+            at,
+            length: 1,
+            area: None,
+            how: How::Name,
+            located: located(at),
+            aside: aside(words, at),
+        })
     };
     words.iter().enumerate().filter_map(code).collect()
 }
 
 /// The country that a claim is about: where it happens, else whose name comes first.
 pub fn choose(mentions: &[Mention]) -> Option<&'static Country> {
-    let rank = |mention: &&Mention| (!(mention.located && mention.how != How::Adjective), mention.how, mention.at);
+    let rank = |mention: &&Mention| {
+        (mention.aside, !(mention.located && mention.how != How::Adjective), mention.how, mention.at)
+    };
     mentions.iter().min_by_key(rank).and_then(|mention| Country::by_code(mention.code))
 }
 
@@ -228,6 +252,8 @@ mod tests {
             ("in Azad Kashmir", "PK"),
             ("the US state of Georgia", "US"),
             ("Kachin State is offline", "MM"),
+            ("unlike Iran, Turkey blocks nothing", "TR"),
+            ("blocked across China, but not in Hong Kong", "CN"),
             ("no internet in Khan Younis", "PS"),
             ("in Lhasa", "CN"),
         ] {

@@ -8,10 +8,10 @@ use crate::time::Date;
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Days since Monday of a day of the week. The short forms that are other words as well need a capital; "Sat" and "Sun"
-/// are left out.
+/// are left out, and so is "Mon", a state.
 pub fn weekday(word: &Word<'_>) -> Option<i64> {
     let name = word.lower.as_str();
-    let short = word.is_capital() && matches!(name, "mon" | "tue" | "tues" | "wed" | "thu" | "thur" | "thurs" | "fri");
+    let short = word.is_capital() && matches!(name, "tue" | "tues" | "wed" | "thu" | "thur" | "thurs" | "fri");
     let is = |full: &&str| *full == name || (short && full.starts_with(name));
     WEEKDAYS.iter().position(|full| is(&full)).and_then(|day| i64::try_from(day).ok())
 }
@@ -120,6 +120,10 @@ fn beside(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> 
     if side != 0 {
         if let Some((length, count)) = quantity(reader, at + 1) {
             let days = unit(reader.lower(at + 1 + length))?.checked_mul(count)?;
+            // "the last three days of May" are none of today's.
+            if reader.is(at + 2 + length, &["of"]) {
+                return None;
+            }
             return Some((length + 2, around(today, side * days)));
         }
     }
