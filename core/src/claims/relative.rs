@@ -13,7 +13,7 @@ pub fn weekday(word: &Word<'_>) -> Option<i64> {
     let name = word.lower.as_str();
     let short = word.is_capital() && matches!(name, "tue" | "tues" | "wed" | "thu" | "thur" | "thurs" | "fri");
     let is = |full: &&str| *full == name || (short && full.starts_with(name));
-    WEEKDAYS.iter().position(|full| is(&full)).and_then(|day| i64::try_from(day).ok())
+    WEEKDAYS.iter().position(is).and_then(|day| i64::try_from(day).ok())
 }
 
 /// Small numbers in words, for "two weeks ago", with how many words they are. Vague ones are what most people mean.
@@ -117,15 +117,13 @@ fn beside(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> 
         "next" | "coming" | "following" => 1,
         _ => -1,
     };
-    if side != 0 {
-        if let Some((length, count)) = quantity(reader, at + 1) {
-            let days = unit(reader.lower(at + 1 + length))?.checked_mul(count)?;
-            // "the last three days of May" are none of today's.
-            if reader.is(at + 2 + length, &["of"]) {
-                return None;
-            }
-            return Some((length + 2, around(today, side * days)));
+    if let Some((length, count)) = quantity(reader, at + 1).filter(|_| side != 0) {
+        let days = unit(reader.lower(at + 1 + length))?.checked_mul(count)?;
+        // "the last three days of May" are none of today's.
+        if reader.is(at + 2 + length, &["of"]) {
+            return None;
         }
+        return Some((length + 2, around(today, side * days)));
     }
     let name = reader.lower(at + 1);
     // "The past week" and "recent weeks" end today, "last week" on its Sunday.
