@@ -1,6 +1,6 @@
 //! Times that are counted from today: "last Tuesday", "three weeks ago", "next month".
 
-use super::dates::{Part, Reader, Written, number};
+use super::dates::{Part, Reader, Written, YEARS, number};
 use super::when::When;
 use super::words::Word;
 use crate::time::Date;
@@ -106,7 +106,7 @@ fn ago(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
     }
     let when =
         if days < 30 || name.starts_with("week") { When::day(today.plus(-days)) } else { period(today, name, -count)? };
-    Some((length + 2, when))
+    Some((length + 2, when)).filter(|(_, when)| YEARS.contains(&when.first.year))
 }
 
 /// What follows "this", "last" or "next".
@@ -126,6 +126,10 @@ fn beside(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> 
         return Some((length + 2, around(today, side * days)));
     }
     let name = reader.lower(at + 1);
+    // "the last week of 2023"
+    if reader.is(at + 2, &["of"]) {
+        return None;
+    }
     // "The past week" and "recent weeks" end today, "last week" on its Sunday.
     if matches!(which, "past" | "recent" | "coming") && unit(name).is_some() {
         let plural = match name {

@@ -119,7 +119,9 @@ struct Times<'a> {
 }
 
 /// Words between a time and what says how it is meant.
-const FILLERS: [&str; 16] = [
+const FILLERS: [&str; 18] = [
+    "at",
+    "least",
     "the",
     "about",
     "around",
@@ -403,6 +405,9 @@ mod tests {
             ("on 29 February 2024", "2024-02-29", "2024-02-29", During),
             ("between 3 and 9 June 2023", "2023-06-03", "2023-06-09", Range),
             ("three days ago", "2026-11-21", "2026-11-21", During),
+            ("since at least 8 May 2022", "2022-05-08", "2026-11-24", Since),
+            ("beginning in May 2022", "2022-05-01", "2026-11-24", Since),
+            ("on the last day of 2022", "2022-12-31", "2022-12-31", During),
             ("for two weeks in June 2023", "2023-06-01", "2023-06-30", During),
             ("on Wednesday, 15 November 2023", "2023-11-15", "2023-11-15", During),
             ("from 8 May 2022 it was blocked, until 9 June 2022", "2022-05-08", "2022-06-09", Range),
