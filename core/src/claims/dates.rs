@@ -106,6 +106,8 @@ impl Written {
         let part = match (self.part, unit) {
             (Part::Years(1), "half") => Part::Months(of(2)? * 6 - 5, of(2)? * 6),
             (Part::Years(1), "quarter" | "trimester") => Part::Months(of(4)? * 3 - 2, of(4)? * 3),
+            (Part::Years(1), "day") if number == -1 => Part::Day { month: 12, day: 31 },
+            (Part::Years(1), "day") if number == 1 => Part::Day { month: 1, day: 1 },
             (Part::Years(1), "month" | "months") => Part::Months(of(12)?, of(12)?),
             (Part::Months(month, to), "half") if month == to => {
                 let first = if of(2)? == 1 { 1 } else { 16 };
@@ -226,7 +228,8 @@ pub fn year(word: &Word<'_>) -> Option<i64> {
     (word.lower.len() == 4).then(|| digits(&word.lower, 4))?.filter(|year| YEARS.contains(year))
 }
 
-const YEARS: std::ops::RangeInclusive<i64> = 1990..=2099;
+/// Years that a claim may speak of.
+pub const YEARS: std::ops::RangeInclusive<i64> = 1990..=2099;
 
 const fn century(short: i64) -> i64 {
     if short < 90 { 2000 + short } else { 1900 + short }
@@ -491,8 +494,11 @@ impl<'a> Reader<'a> {
             }
         };
         let named = !self.is(at, &["early", "mid", "late"]);
-        let (more, whole) =
-            if named { self.whole(at + 1)? } else { self.month_and_more(at + 1).or_else(|| self.years(at + 1))? };
+        let (more, whole) = if named {
+            self.whole(at + 1).filter(|_| self.is(at + 1, &["of"]))?
+        } else {
+            self.month_and_more(at + 1).or_else(|| self.years(at + 1))?
+        };
         Some((1 + more, whole.third(third)?))
     }
 
@@ -509,7 +515,8 @@ impl<'a> Reader<'a> {
     /// Whether the date at `at` is divided by words that are not understood: "the third term of 2023".
     pub fn divided(&self, at: usize) -> bool {
         let back = if self.before(at, 1) == "of" { 2 } else { 1 };
-        UNITS.contains(&self.before(at, back)) && back == 2
+        let unit = self.before(at, back);
+        back == 2 && UNITS.contains(&unit) && !matches!(unit, "month" | "day")
     }
 
     /// Several days of one month: `8 to 24 November 2023`, `November 8-24`, `8, 9 and 10 November`. The first and the last,

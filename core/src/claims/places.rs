@@ -25,6 +25,8 @@ pub struct Mention {
     how: How,
     /// After "in", "across" and the like: where it happens, not who says or does it.
     located: bool,
+    /// Named as one where it is otherwise: "unlike Iran", "but not in Hong Kong".
+    aside: bool,
 }
 
 /// A part of a country.
@@ -46,11 +48,34 @@ pub fn areas(mentions: &[Mention], code: &str) -> Vec<Area> {
     found
 }
 
-/// What a name stands for: the country, how it names it, and the area, where it is the name of one.
-type Meaning = (&'static str, How, Option<Area>);
+/// What a name stands for.
+#[derive(Debug, Clone, Copy)]
+struct Meaning {
+    code: &'static str,
+    how: How,
+    /// Where it is the name of one.
+    area: Option<Area>,
+    /// The seat of the government: it may stand for that one ("Tehran lifted the ban").
+    seat: bool,
+}
+
+impl Meaning {
+    const fn country(code: &'static str, how: How) -> Meaning {
+        Meaning { code, how, area: None, seat: false }
+    }
+
+    /// A place as the table writes it, and its name.
+    fn place(code: &'static str, text: &'static str) -> (String, Meaning) {
+        let plain = text.trim_start_matches('*');
+        let (name, region) = plain.split_once('<').map_or((plain, None), |(name, region)| (name, Some(region)));
+        let area = (!NO_AREAS.contains(&name.to_lowercase().as_str())).then_some(Area { name, region });
+        (name.to_owned(), Meaning { code, how: How::Place, area, seat: plain.len() < text.len() })
+    }
+}
 
 /// Names in the column of places that are the whole country, or speak for its government.
-const NO_AREAS: [&str; 26] = [
+const NO_AREAS: [&str; 27] = [
+    "taliban",
     "emirates",
     "bosnia",
     "dr congo",
@@ -79,17 +104,12 @@ const NO_AREAS: [&str; 26] = [
     "holland",
 ];
 
-fn area(name: &'static str) -> Option<Area> {
-    let lower = name.to_lowercase();
-    (!NO_AREAS.contains(&lower.as_str())).then_some(Area { name, region: None })
-}
-
 fn names() -> &'static Phrases<Meaning> {
     static NAMES: Lazy<Meaning> = Lazy::new();
     NAMES.get_or_init(|| {
         let mut phrases = Vec::new();
         for country in Country::all() {
-            phrases.extend(country.names().map(|name| (name.to_owned(), (country.code, How::Name, None))));
+            phrases.extend(country.names().map(|name| (name.to_owned(), Meaning::country(country.code, How::Name))));
         }
         for [code, adjectives, places] in starter::rows::<3>(TEXT) {
             let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty());
@@ -97,9 +117,12 @@ fn names() -> &'static Phrases<Meaning> {
             let plural = |name: &str| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
             let people: Vec<String> = parts(adjectives).filter_map(plural).collect();
             phrases.extend(
-                parts(adjectives).map(str::to_owned).chain(people).map(|name| (name, (code, How::Adjective, None))),
+                parts(adjectives)
+                    .map(str::to_owned)
+                    .chain(people)
+                    .map(|name| (name, Meaning::country(code, How::Adjective))),
             );
-            phrases.extend(parts(places).map(|name| (name.to_owned(), (code, How::Place, area(name)))));
+            phrases.extend(parts(places).map(|text| Meaning::place(code, text)));
         }
         Phrases::new(phrases)
     })
@@ -135,12 +158,27 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
             *length > 1
                 || words.get(*at).is_some_and(|word| word.is_capital() || !NEED_CAPITAL.contains(&word.lower.as_str()))
         })
-        .map(|(at, length, (code, how, area))| Mention { code, at, length, area, how, located: located(at) })
+        .map(|(at, length, meaning)| {
+            let located = located(at);
+            let area = meaning.area.filter(|_| located || !meaning.seat);
+            Mention { code: meaning.code, at, length, area, how: meaning.how, located, aside: aside(words, at) }
+        })
         .collect();
     if found.is_empty() {
         found.extend(codes(words, &located));
     }
     found
+}
+
+fn aside(words: &[Word<'_>], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
+    let the = usize::from(before(1) == "the");
+    match before(1 + the) {
+        "unlike" | "except" | "outside" => true,
+        "in" => before(2 + the) == "not" && before(3 + the) == "but",
+        "from" => before(2 + the) == "apart",
+        _ => false,
+    }
 }
 
 /// Two capital letters after "in", or in a sentence that is not all capitals: a code.
@@ -151,14 +189,24 @@ fn codes(words: &[Word<'_>], located: &dyn Fn(usize) -> bool) -> Vec<Mention> {
         let plausible =
             located(at) || !matches!(word.text, "TV" | "IP" | "AI" | "PM" | "AM" | "ID" | "IT" | "VK" | "DW");
         let country = (capitals && plausible && !shouting).then(|| Country::by_code(word.text))??;
-        Some(Mention { code: country.code, at, length: 1, area: None, how: How::Name, located: located(at) })
+        Some(Mention {
+            code: country.code,
+            at,
+            length: 1,
+            area: None,
+            how: How::Name,
+            located: located(at),
+            aside: aside(words, at),
+        })
     };
     words.iter().enumerate().filter_map(code).collect()
 }
 
 /// The country that a claim is about: where it happens, else whose name comes first.
 pub fn choose(mentions: &[Mention]) -> Option<&'static Country> {
-    let rank = |mention: &&Mention| (!(mention.located && mention.how != How::Adjective), mention.how, mention.at);
+    let rank = |mention: &&Mention| {
+        (mention.aside, !(mention.located && mention.how != How::Adjective), mention.how, mention.at)
+    };
     mentions.iter().min_by_key(rank).and_then(|mention| Country::by_code(mention.code))
 }
 
@@ -204,6 +252,8 @@ mod tests {
             ("in Azad Kashmir", "PK"),
             ("the US state of Georgia", "US"),
             ("Kachin State is offline", "MM"),
+            ("unlike Iran, Turkey blocks nothing", "TR"),
+            ("blocked across China, but not in Hong Kong", "CN"),
             ("no internet in Khan Younis", "PS"),
             ("in Lhasa", "CN"),
         ] {
@@ -223,6 +273,10 @@ mod tests {
             areas(&mentions, code).iter().map(|area| area.name).collect::<Vec<_>>()
         };
         assert_eq!(area("no internet in Srinagar and Jammu"), ["Srinagar", "Jammu"]);
+        assert_eq!(area("no internet in Tehran"), ["Tehran"]);
+        assert!(area("Tehran lifted the ban").is_empty(), "the government and not the city");
+        let quetta = mentions(&split("Quetta is offline")).pop().unwrap();
+        assert_eq!(quetta.area.unwrap().region, Some("Balochistan"));
         assert_eq!(area("the Pakistani city of Quetta"), ["Quetta"]);
         assert!(area("the Kremlin blocked it").is_empty() && area("in Britain").is_empty());
     }
@@ -232,7 +286,8 @@ mod tests {
         let mut seen = std::collections::BTreeMap::new();
         for [code, adjectives, places] in starter::rows::<3>(TEXT) {
             assert!(Country::is_valid_code(code), "{code}");
-            for name in adjectives.split('|').chain(places.split('|')).filter(|name| !name.is_empty()) {
+            let names = adjectives.split('|').chain(places.split('|')).filter(|name| !name.is_empty());
+            for name in names.map(|name| name.trim_start_matches('*').split('<').next().unwrap()) {
                 assert_eq!(seen.insert(name.to_lowercase(), code), None, "{name}");
             }
         }

@@ -1,6 +1,6 @@
 //! Times that are counted from today: "last Tuesday", "three weeks ago", "next month".
 
-use super::dates::{Part, Reader, Written, number};
+use super::dates::{Part, Reader, Written, YEARS, number};
 use super::when::When;
 use super::words::Word;
 use crate::time::Date;
@@ -8,12 +8,12 @@ use crate::time::Date;
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 /// Days since Monday of a day of the week. The short forms that are other words as well need a capital; "Sat" and "Sun"
-/// are left out.
+/// are left out, and so is "Mon", a state.
 pub fn weekday(word: &Word<'_>) -> Option<i64> {
     let name = word.lower.as_str();
-    let short = word.is_capital() && matches!(name, "mon" | "tue" | "tues" | "wed" | "thu" | "thur" | "thurs" | "fri");
+    let short = word.is_capital() && matches!(name, "tue" | "tues" | "wed" | "thu" | "thur" | "thurs" | "fri");
     let is = |full: &&str| *full == name || (short && full.starts_with(name));
-    WEEKDAYS.iter().position(|full| is(&full)).and_then(|day| i64::try_from(day).ok())
+    WEEKDAYS.iter().position(is).and_then(|day| i64::try_from(day).ok())
 }
 
 /// Small numbers in words, for "two weeks ago", with how many words they are. Vague ones are what most people mean.
@@ -106,7 +106,7 @@ fn ago(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
     }
     let when =
         if days < 30 || name.starts_with("week") { When::day(today.plus(-days)) } else { period(today, name, -count)? };
-    Some((length + 2, when))
+    Some((length + 2, when)).filter(|(_, when)| YEARS.contains(&when.first.year))
 }
 
 /// What follows "this", "last" or "next".
@@ -117,13 +117,19 @@ fn beside(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> 
         "next" | "coming" | "following" => 1,
         _ => -1,
     };
-    if side != 0 {
-        if let Some((length, count)) = quantity(reader, at + 1) {
-            let days = unit(reader.lower(at + 1 + length))?.checked_mul(count)?;
-            return Some((length + 2, around(today, side * days)));
+    if let Some((length, count)) = quantity(reader, at + 1).filter(|_| side != 0) {
+        let days = unit(reader.lower(at + 1 + length))?.checked_mul(count)?;
+        // "the last three days of May" are none of today's.
+        if reader.is(at + 2 + length, &["of"]) {
+            return None;
         }
+        return Some((length + 2, around(today, side * days)));
     }
     let name = reader.lower(at + 1);
+    // "the last week of 2023"
+    if reader.is(at + 2, &["of"]) {
+        return None;
+    }
     // "The past week" and "recent weeks" end today, "last week" on its Sunday.
     if matches!(which, "past" | "recent" | "coming") && unit(name).is_some() {
         let plural = match name {

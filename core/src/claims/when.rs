@@ -81,8 +81,11 @@ pub fn when(words: &[Word<'_>], now: Timestamp) -> Option<When> {
         };
         let opens = times.lead(at).1 == "from";
         let when = days.and_then(|days| times.seen_from_around(at, length, days));
-        // "Telegram, which had been blocked since 2018, was unblocked on 18 June 2020": what had been is background.
-        if words.get(from..at).unwrap_or_default().iter().any(|word| word.lower == "had" || word.lower == "which") {
+        // "Telegram, which had been blocked since 2018, was unblocked on 18 June 2020": what had been is background, and
+        // "now" says less than a date.
+        if reader.is(at, &["now", "currently"])
+            || words.get(from..at).unwrap_or_default().iter().any(|word| word.lower == "had" || word.lower == "which")
+        {
             background = background.or(Some((when, opens)));
         } else {
             found.push((when, opens));
@@ -116,7 +119,9 @@ struct Times<'a> {
 }
 
 /// Words between a time and what says how it is meant.
-const FILLERS: [&str; 16] = [
+const FILLERS: [&str; 18] = [
+    "at",
+    "least",
     "the",
     "about",
     "around",
@@ -148,7 +153,7 @@ impl<'a> Times<'a> {
             return Some((length, self.dates(first, last).map(|when| spanned(when, range))));
         }
         let (mut length, first) = self.single(at)?;
-        if reader.divided(at) {
+        if reader.divided(at) && !matches!(first, Time::Date(date) if date.is_day()) {
             return Some((length, None));
         }
         let (mut last, mut pending, mut dash) = (None, 0, false);
@@ -394,6 +399,15 @@ mod tests {
             ("in may 2022", "2022-05-01", "2022-05-31", During),
             ("since march 8, 2022", "2022-03-08", "2026-11-24", Since),
             ("it had been blocked since 2018, and was open on 18 June 2020", "2020-06-18", "2020-06-18", During),
+            ("it is now blocked, since 8 May 2022", "2022-05-08", "2026-11-24", Since),
+            ("in the month of May 2022", "2022-05-01", "2022-05-31", During),
+            ("in the last week of May 2022", "2022-05-25", "2022-05-31", During),
+            ("on 29 February 2024", "2024-02-29", "2024-02-29", During),
+            ("between 3 and 9 June 2023", "2023-06-03", "2023-06-09", Range),
+            ("three days ago", "2026-11-21", "2026-11-21", During),
+            ("since at least 8 May 2022", "2022-05-08", "2026-11-24", Since),
+            ("beginning in May 2022", "2022-05-01", "2026-11-24", Since),
+            ("on the last day of 2022", "2022-12-31", "2022-12-31", During),
             ("for two weeks in June 2023", "2023-06-01", "2023-06-30", During),
             ("on Wednesday, 15 November 2023", "2023-11-15", "2023-11-15", During),
             ("from 8 May 2022 it was blocked, until 9 June 2022", "2022-05-08", "2022-06-09", Range),
@@ -401,7 +415,14 @@ mod tests {
             let found = when(&split(text), now).map(|when| (when.first.to_string(), when.last.to_string(), when.span));
             assert_eq!(found, Some((first.to_owned(), last.to_owned(), span)), "{text}");
         }
-        for text in ["on 30 February 2023", "in the third term of 2023", "on 13/13/2023", "on 29 February 2023"] {
+        for text in [
+            "on 30 February 2023",
+            "in the third term of 2023",
+            "in the last three days of May 2023",
+            "Mon State",
+            "on 13/13/2023",
+            "on 29 February 2023",
+        ] {
             assert_eq!(when(&split(text), now), None, "{text}");
         }
     }
