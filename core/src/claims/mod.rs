@@ -7,16 +7,24 @@
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `when` | days and spans of days |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
+//! | `senses` | the words that say so |
+//! | `clauses` | where a sentence says several things |
 //! | `parse` | all of it together |
+//! | `bearing` | which incidents are of the claimed place and time |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `check` | the verdict |
+//! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
 
+mod bearing;
 mod check;
+mod clauses;
 mod gather;
 mod parse;
 mod places;
+mod reason;
 mod route;
+mod senses;
 mod stance;
 mod subjects;
 mod when;
