@@ -5,7 +5,9 @@
 //! | `words` | a sentence as words; phrases found in it |
 //! | `places` | the country: names, adjectives, inhabitants, cities |
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
-//! | `when` | days and spans of days |
+//! | `dates` | dates as they are written |
+//! | `relative` | times counted from today |
+//! | `when` | the days and spans of days that a sentence means |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
 //! | `senses` | the words that say so |
 //! | `clauses` | where a sentence says several things |
@@ -19,10 +21,12 @@
 mod bearing;
 mod check;
 mod clauses;
+mod dates;
 mod gather;
 mod parse;
 mod places;
 mod reason;
+mod relative;
 mod route;
 mod senses;
 mod stance;

@@ -25,6 +25,8 @@ pub struct Mention {
     how: How,
     /// After "in", "across" and the like: where it happens, not who says or does it.
     located: bool,
+    /// Named as one where it is otherwise: "unlike Iran", "but not in Hong Kong".
+    aside: bool,
 }
 
 /// A part of a country.
@@ -46,27 +48,92 @@ pub fn areas(mentions: &[Mention], code: &str) -> Vec<Area> {
     found
 }
 
-fn names() -> &'static Phrases<(&'static str, How)> {
-    static NAMES: Lazy<(&'static str, How)> = Lazy::new();
+/// What a name stands for.
+#[derive(Debug, Clone, Copy)]
+struct Meaning {
+    code: &'static str,
+    how: How,
+    /// Where it is the name of one.
+    area: Option<Area>,
+    /// The seat of the government: it may stand for that one ("Tehran lifted the ban").
+    seat: bool,
+}
+
+impl Meaning {
+    const fn country(code: &'static str, how: How) -> Meaning {
+        Meaning { code, how, area: None, seat: false }
+    }
+
+    /// A place as the table writes it, and its name.
+    fn place(code: &'static str, text: &'static str) -> (String, Meaning) {
+        let plain = text.trim_start_matches('*');
+        let (name, region) = plain.split_once('<').map_or((plain, None), |(name, region)| (name, Some(region)));
+        let area = (!NO_AREAS.contains(&name.to_lowercase().as_str())).then_some(Area { name, region });
+        (name.to_owned(), Meaning { code, how: How::Place, area, seat: plain.len() < text.len() })
+    }
+}
+
+/// Names in the column of places that are the whole country, or speak for its government.
+const NO_AREAS: [&str; 27] = [
+    "taliban",
+    "emirates",
+    "bosnia",
+    "dr congo",
+    "drc",
+    "democratic republic of congo",
+    "congo-kinshasa",
+    "republic of the congo",
+    "republic of congo",
+    "congo-brazzaville",
+    "ivory coast",
+    "côte d'ivoire",
+    "great firewall",
+    "mainland china",
+    "prc",
+    "cape verde",
+    "czech republic",
+    "britain",
+    "u.k",
+    "u.s",
+    "u.s.a",
+    "u.a.e",
+    "kremlin",
+    "roskomnadzor",
+    "burma",
+    "dprk",
+    "holland",
+];
+
+fn names() -> &'static Phrases<Meaning> {
+    static NAMES: Lazy<Meaning> = Lazy::new();
     NAMES.get_or_init(|| {
         let mut phrases = Vec::new();
         for country in Country::all() {
-            phrases.extend(country.names().map(|name| (name.to_owned(), (country.code, How::Name))));
+            phrases.extend(country.names().map(|name| (name.to_owned(), Meaning::country(country.code, How::Name))));
         }
         for [code, adjectives, places] in starter::rows::<3>(TEXT) {
-            let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty()).map(str::to_owned);
+            let parts = |list: &'static str| list.split('|').filter(|name| !name.is_empty());
             // The file has the plurals that are no mere "s".
-            let plural = |name: &String| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
-            let people: Vec<String> = parts(adjectives).filter_map(|name| plural(&name)).collect();
-            phrases.extend(parts(adjectives).chain(people).map(|name| (name, (code, How::Adjective))));
-            phrases.extend(parts(places).map(|name| (name, (code, How::Place))));
+            let plural = |name: &str| name.ends_with(['n', 'i', 'r']).then(|| format!("{name}s"));
+            let people: Vec<String> = parts(adjectives).filter_map(plural).collect();
+            phrases.extend(
+                parts(adjectives)
+                    .map(str::to_owned)
+                    .chain(people)
+                    .map(|name| (name, Meaning::country(code, How::Adjective))),
+            );
+            phrases.extend(parts(places).map(|text| Meaning::place(code, text)));
         }
         Phrases::new(phrases)
     })
 }
 
 /// Words that are names only with a capital letter ("polish", "us", "turkey" is left: nobody blocks a site in a bird).
-const NEED_CAPITAL: [&str; 9] = ["us", "polish", "dutch", "cali", "lima", "rome", "georgian", "swiss", "jordan"];
+const NEED_CAPITAL: [&str; 31] = [
+    "us", "polish", "dutch", "cali", "lima", "rome", "georgian", "swiss", "jordan", "poles", "finn", "dane", "tico",
+    "swat", "surat", "kota", "saran", "leh", "fars", "altai", "komi", "beni", "gao", "van", "rif", "swede", "goa",
+    "doda", "ilam", "ganja", "bago",
+];
 
 const BEFORE_A_PLACE: [&str; 12] =
     ["in", "across", "throughout", "inside", "within", "from", "around", "of", "for", "over", "near", "entire"];
@@ -91,12 +158,27 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
             *length > 1
                 || words.get(*at).is_some_and(|word| word.is_capital() || !NEED_CAPITAL.contains(&word.lower.as_str()))
         })
-        .map(|(at, length, (code, how))| Mention { code, at, length, area: None, how, located: located(at) })
+        .map(|(at, length, meaning)| {
+            let located = located(at);
+            let area = meaning.area.filter(|_| located || !meaning.seat);
+            Mention { code: meaning.code, at, length, area, how: meaning.how, located, aside: aside(words, at) }
+        })
         .collect();
     if found.is_empty() {
         found.extend(codes(words, &located));
     }
     found
+}
+
+fn aside(words: &[Word<'_>], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
+    let the = usize::from(before(1) == "the");
+    match before(1 + the) {
+        "unlike" | "except" | "outside" => true,
+        "in" => before(2 + the) == "not" && before(3 + the) == "but",
+        "from" => before(2 + the) == "apart",
+        _ => false,
+    }
 }
 
 /// Two capital letters after "in", or in a sentence that is not all capitals: a code.
@@ -107,14 +189,24 @@ fn codes(words: &[Word<'_>], located: &dyn Fn(usize) -> bool) -> Vec<Mention> {
         let plausible =
             located(at) || !matches!(word.text, "TV" | "IP" | "AI" | "PM" | "AM" | "ID" | "IT" | "VK" | "DW");
         let country = (capitals && plausible && !shouting).then(|| Country::by_code(word.text))??;
-        Some(Mention { code: country.code, at, length: 1, area: None, how: How::Name, located: located(at) })
+        Some(Mention {
+            code: country.code,
+            at,
+            length: 1,
+            area: None,
+            how: How::Name,
+            located: located(at),
+            aside: aside(words, at),
+        })
     };
     words.iter().enumerate().filter_map(code).collect()
 }
 
 /// The country that a claim is about: where it happens, else whose name comes first.
 pub fn choose(mentions: &[Mention]) -> Option<&'static Country> {
-    let rank = |mention: &&Mention| (!(mention.located && mention.how != How::Adjective), mention.how, mention.at);
+    let rank = |mention: &&Mention| {
+        (mention.aside, !(mention.located && mention.how != How::Adjective), mention.how, mention.at)
+    };
     mentions.iter().min_by_key(rank).and_then(|mention| Country::by_code(mention.code))
 }
 
@@ -173,6 +265,21 @@ mod tests {
             ("X is down in BR", "BR"),
             ("a Burmese court", "MM"),
             ("people across northern Ethiopia", "ET"),
+            ("Côte d'Ivoire blocked it", "CI"),
+            ("people in the U.A.E.", "AE"),
+            ("the U.S.A. banned it", "US"),
+            ("São Tomé and Príncipe", "ST"),
+            ("Bhutanese and their phones", "BT"),
+            ("Danes cannot open it", "DK"),
+            ("in Santiago de Cuba", "CU"),
+            ("in Benin City", "NG"),
+            ("in Azad Kashmir", "PK"),
+            ("the US state of Georgia", "US"),
+            ("Kachin State is offline", "MM"),
+            ("unlike Iran, Turkey blocks nothing", "TR"),
+            ("blocked across China, but not in Hong Kong", "CN"),
+            ("no internet in Khan Younis", "PS"),
+            ("in Lhasa", "CN"),
         ] {
             assert_eq!(code(text), Some(expected), "{text}");
         }
@@ -181,12 +288,30 @@ mod tests {
         }
     }
 
+    /// A city or region is named as the table writes it; a country by another name has none.
+    #[test]
+    fn the_area_that_was_named_is_told() {
+        let area = |text: &str| {
+            let mentions = mentions(&split(text));
+            let code = choose(&mentions).map(|country| country.code).unwrap();
+            areas(&mentions, code).iter().map(|area| area.name).collect::<Vec<_>>()
+        };
+        assert_eq!(area("no internet in Srinagar and Jammu"), ["Srinagar", "Jammu"]);
+        assert_eq!(area("no internet in Tehran"), ["Tehran"]);
+        assert!(area("Tehran lifted the ban").is_empty(), "the government and not the city");
+        let quetta = mentions(&split("Quetta is offline")).pop().unwrap();
+        assert_eq!(quetta.area.unwrap().region, Some("Balochistan"));
+        assert_eq!(area("the Pakistani city of Quetta"), ["Quetta"]);
+        assert!(area("the Kremlin blocked it").is_empty() && area("in Britain").is_empty());
+    }
+
     #[test]
     fn every_row_is_of_a_country_and_no_name_has_two() {
         let mut seen = std::collections::BTreeMap::new();
         for [code, adjectives, places] in starter::rows::<3>(TEXT) {
             assert!(Country::is_valid_code(code), "{code}");
-            for name in adjectives.split('|').chain(places.split('|')).filter(|name| !name.is_empty()) {
+            let names = adjectives.split('|').chain(places.split('|')).filter(|name| !name.is_empty());
+            for name in names.map(|name| name.trim_start_matches('*').split('<').next().unwrap()) {
                 assert_eq!(seen.insert(name.to_lowercase(), code), None, "{name}");
             }
         }

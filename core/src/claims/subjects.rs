@@ -1,6 +1,6 @@
 //! What a claim says is or was blocked.
 
-use super::words::{Lazy, Phrases, Word};
+use super::words::{Lazy, Phrases, Word, is_top_level};
 use crate::country::Subject;
 use crate::incidents::INTERNET;
 use crate::order;
@@ -38,21 +38,38 @@ fn brands() -> &'static Phrases<&'static str> {
                 names.push((name.to_owned(), platform.slug));
             }
         }
-        names.push(("Twitter (X)".to_owned(), "twitter"));
-        names.push(("X (Twitter)".to_owned(), "twitter"));
-        names.push(("X (formerly Twitter)".to_owned(), "twitter"));
-        names.push(("Tor Browser".to_owned(), "tor"));
-        names.push(("Tor network".to_owned(), "tor"));
+        names.extend(OTHER_NAMES.map(|(name, slug)| (name.to_owned(), slug)));
         Phrases::new(names)
     })
 }
+
+/// Platforms as people write them beside their names.
+const OTHER_NAMES: [(&str, &str); 13] = [
+    ("Twitter (X)", "twitter"),
+    ("X (Twitter)", "twitter"),
+    ("X (formerly Twitter)", "twitter"),
+    ("X/Twitter", "twitter"),
+    ("Tor Browser", "tor"),
+    ("Tor network", "tor"),
+    ("The Onion Router", "tor"),
+    ("Telegram Messenger", "telegram"),
+    ("Signal Messenger", "signal"),
+    ("WhatsApp Messenger", "whatsapp"),
+    ("Whats App", "whatsapp"),
+    ("Tik Tok", "tiktok"),
+    ("Insta", "instagram"),
+];
 
 /// Ordinary words that are a name only when written like one.
 const NEED_CAPITAL: [&str; 12] =
     ["x", "medium", "signal", "line", "zoom", "steam", "threads", "messenger", "rt", "vk", "dw", "fb"];
 
 /// Phrases for connectivity as a whole.
-const CONNECTIVITY: [&str; 29] = [
+const CONNECTIVITY: [&str; 33] = [
+    "phone lines",
+    "telephone lines",
+    "from the world",
+    "from the outside world",
     "internet",
     "the net",
     "mobile data",
@@ -125,11 +142,13 @@ pub fn topics(words: &[Word<'_>], listed: &[Tracked], taken: impl Fn(usize) -> b
         }
     };
     for (at, length, name) in brands().all(words) {
-        let plain = |word: &Word<'_>| NEED_CAPITAL.contains(&word.lower.as_str()) && !word.is_capital();
+        let plain = |word: &Word<'_>| {
+            NEED_CAPITAL.contains(&word.lower.as_str()) && !word.is_capital() && !stands_as_a_name(words, at)
+        };
         let first_of_two = words.get(at + 1).is_some_and(|next| next.joined);
         let word = words.get(at);
         if (length == 1 && word.is_some_and(plain))
-            || (first_of_two && word.is_some_and(|w| w.lower == "x"))
+            || (length == 1 && first_of_two && word.is_some_and(|w| w.lower == "x"))
             || taken(at)
         {
             continue;
@@ -148,12 +167,41 @@ pub fn topics(words: &[Word<'_>], listed: &[Tracked], taken: impl Fn(usize) -> b
     found.into_iter().map(|(_, topic)| topic).collect()
 }
 
+/// Whether an ordinary word in lower case stands where only a name can: without an article, and blocked or blocking it.
+fn stands_as_a_name(words: &[Word<'_>], at: usize) -> bool {
+    const BLOCKED: [&str; 6] = ["blocked", "banned", "censored", "restricted", "throttled", "unblocked"];
+    const BLOCKS: [&str; 14] = [
+        "block",
+        "blocks",
+        "blocked",
+        "blocking",
+        "ban",
+        "bans",
+        "banned",
+        "unblocked",
+        "restricted",
+        "throttled",
+        "censors",
+        "censored",
+        "unblocks",
+        "throttles",
+    ];
+    let lower = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
+    let before = lower(at.checked_sub(1));
+    let is = matches!(lower(Some(at + 1)), "is" | "was" | "has" | "remains" | "stays");
+    let aside = matches!(lower(Some(at + 2)), "still" | "now" | "not" | "been" | "again" | "also");
+    let subject = is && BLOCKED.contains(&lower(Some(at + 2 + usize::from(aside))));
+    let begins = at == 0 || matches!(before, "and" | "or" | "that" | "if" | "now");
+    // "blocked signal in", and not "blocked signal boosters".
+    let ends =
+        matches!(lower(Some(at + 1)), "" | "in" | "on" | "since" | "for" | "across" | "and" | "during" | "after");
+    (subject && begins) || (BLOCKS.contains(&before) && ends)
+}
+
 /// Whether a word can only be a host: labels and a top level of letters, none of it an abbreviation.
 fn is_domain(word: &str) -> bool {
     let Some((host, top)) = word.rsplit_once('.') else { return false };
-    let letters = top.len() >= 2 && top.chars().all(char::is_alphabetic);
-    let punycode = top.starts_with("xn--");
-    !host.is_empty() && (letters || punycode) && !matches!(word, "u.s" | "u.k" | "e.g" | "i.e" | "a.m" | "p.m")
+    !host.is_empty() && is_top_level(top) && !matches!(word, "u.s" | "u.k" | "e.g" | "i.e" | "a.m" | "p.m")
 }
 
 #[cfg(test)]
@@ -189,6 +237,21 @@ mod tests {
             ("Voice of America, VOA", vec!["voanews.com"]),
             ("my-site.co.uk is censored", vec!["my-site.co.uk"]),
             ("the U.S. said", vec![]),
+            ("X/Twitter is blocked", vec!["twitter"]),
+            ("Telegram Messenger is down", vec!["telegram"]),
+            ("Google Maps is blocked", vec!["maps.google.com"]),
+            ("The Onion Router is blocked", vec!["tor"]),
+            ("Tik Tok and Whats App", vec!["tiktok", "whatsapp"]),
+            ("Le Monde and Radio Liberty", vec!["lemonde.fr", "rferl.org"]),
+            ("x is blocked in venezuela", vec!["twitter"]),
+            ("they blocked signal in august", vec!["signal"]),
+            ("medium was banned", vec!["medium"]),
+            ("a blocked line", vec![]),
+            ("they blocked signal boosters", vec![]),
+            ("the medium is blocked", vec![]),
+            ("xn--e1afmkfd.xn--p1ai is blocked", vec!["xn--e1afmkfd.xn--p1ai"]),
+            ("phone lines were cut", vec!["internet"]),
+            ("a town is cut off from the world", vec!["internet"]),
         ] {
             assert_eq!(names(text), expected, "{text}");
         }

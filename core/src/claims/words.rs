@@ -43,7 +43,7 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
     let (mut start, mut joined, mut pause, mut full_stop) = (None, false, Pause::None, false);
     let mut push = |from: usize, to: usize, joined: bool, pause: Pause| {
         let whole = text.get(from..to).unwrap_or_default();
-        let raw = whole.trim_matches(['.', '\'', '’']);
+        let raw = if is_short_year(whole) { whole } else { whole.trim_matches(['.', '\'', '’']) };
         let raw = ["'s", "’s"].iter().find_map(|ending| raw.strip_suffix(ending)).unwrap_or(raw);
         if !raw.is_empty() {
             // "in Iran. Telegram": an end, which "Nov. 8" and "Dr. Who" have none of.
@@ -61,7 +61,7 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
         let after = text.get(at + letter.len_utf8()..).and_then(|rest| rest.chars().next());
         // A hyphen inside a host name stays; one between numbers or words separates them.
         let in_host = letter == '-' && start.is_some_and(|from| is_host_part(text, from, at));
-        if in_host && after.is_some_and(char::is_alphanumeric) {
+        if in_host && after.is_some_and(|after| after.is_alphanumeric() || after == '-') {
             continue;
         }
         if let Some(from) = start.take() {
@@ -81,16 +81,25 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
     words
 }
 
+/// "'23": the apostrophe says that it is a year.
+fn is_short_year(text: &str) -> bool {
+    let digits = text.strip_prefix(['\'', '’']);
+    digits.is_some_and(|digits| digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Whether the run of non-blank characters around `from..to` looks like a host name.
 fn is_host_part(text: &str, from: usize, to: usize) -> bool {
     let rest = text.get(to..).unwrap_or_default();
     let end =
         rest.find(|letter: char| !(letter.is_alphanumeric() || matches!(letter, '-' | '.'))).unwrap_or(rest.len());
     let whole = text.get(from..to + end).unwrap_or_default();
-    whole
-        .trim_end_matches('.')
-        .rsplit_once('.')
-        .is_some_and(|(host, top)| !host.is_empty() && top.len() >= 2 && top.chars().all(char::is_alphabetic))
+    whole.trim_end_matches('.').rsplit_once('.').is_some_and(|(host, top)| !host.is_empty() && is_top_level(top))
+}
+
+/// Whether a label can be the last of a host name: letters, or the ASCII form of some.
+pub fn is_top_level(label: &str) -> bool {
+    let ascii_form = label.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--"));
+    ascii_form || (label.len() >= 2 && label.chars().all(char::is_alphabetic))
 }
 
 /// A list of phrases, each with a meaning, found in sentences: of several that begin at a word the longest wins.
@@ -158,6 +167,10 @@ mod tests {
         assert_eq!(
             texts("8-24 November, 2023-11-08; N'Djamena"),
             ["8", "24", "November", "2023", "11", "08", "N'Djamena"]
+        );
+        assert_eq!(
+            texts("xn--e1afmkfd.xn--p1ai, Nov '23, 'quoted'"),
+            ["xn--e1afmkfd.xn--p1ai", "Nov", "'23", "quoted"]
         );
         assert!(split("8–24").last().unwrap().joined && !split("8 24").last().unwrap().joined);
         let pauses = |text: &str| split(text).into_iter().map(|word| word.pause).collect::<Vec<_>>();
