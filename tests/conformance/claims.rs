@@ -16,6 +16,14 @@ cases![
     the_reason_tells_of_the_incident_that_decides,
     a_sentence_that_cannot_be_checked_says_what_it_lacks,
     a_claim_is_required_and_bounded,
+    every_country_and_service_of_a_claim_is_checked,
+    what_may_or_will_be_is_no_fact_to_check,
+    lost_connectivity_is_likely_and_not_proven_to_be_ordered,
+    a_claim_of_a_span_needs_interference_of_the_whole_span,
+    claims_of_all_times_know_all_incidents,
+    a_host_of_a_platform_has_the_incidents_of_the_platform,
+    a_nationwide_claim_needs_a_national_incident,
+    an_end_shows_in_the_days_after_it,
 ];
 
 fn verify(client: &Client, claim: &str) -> Value {
@@ -148,4 +156,155 @@ fn the_reason_tells_of_the_incident_that_decides(suite: &Suite) {
     let body = verify(&client, "Facebook was blocked in Myanmar in 2021");
     assert_eq!((&body["verdict"], &body["confidence"]), (&json!("confirmed"), &json!(0.9)), "{body}");
     assert!(body["reason"].as_str().unwrap().contains("4 Feb 2021"), "{body}");
+}
+
+/// A claim is as strong as the weakest of the things that it says.
+fn every_country_and_service_of_a_claim_is_checked(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    // Two of four networks reset it in Finland, one of four in Norway.
+    for (claim, verdict, contradicted, parts) in [
+        (format!("{SITE} was blocked in Finland and Norway on 12 March 2024"), "unconfirmed", false, 2),
+        (format!("{SITE} was blocked in Norway and Finland on 12 March 2024"), "unconfirmed", false, 2),
+        (format!("On 12 March 2024 {SITE} was blocked in Finland, but not in Norway"), "likely", false, 2),
+        (format!("{SITE} was accessible in Norway on 12 March 2024 but blocked in Finland"), "likely", false, 2),
+        (format!("{SITE} was blocked in Norway but not in Finland on 12 March 2024"), "unconfirmed", true, 2),
+        (
+            format!("On 12 March 2024 Finland blocked {SITE}, a.se, b.se, c.se, d.se, e.se and f.se"),
+            "no_data",
+            false,
+            7,
+        ),
+    ] {
+        let body = verify(&client, &claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{body}");
+        assert_eq!(body["topics"].as_array().unwrap().len(), parts, "{body}");
+    }
+    let sites: Vec<String> = (0..30).map(|number| format!("site{number}.example")).collect();
+    let body = verify(&client, &format!("Finland blocked {}", sites.join(", ")));
+    check_shape(&body);
+    assert_eq!((&body["verdict"], &body["topics"]), (&json!("insufficient_data"), &json!([])), "{body}");
+    assert!(body["reason"].as_str().unwrap().contains("divide"), "{body}");
+}
+
+fn what_may_or_will_be_is_no_fact_to_check(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    for (claim, says) in [
+        ("will be blocked in Finland", "may or will be"),
+        ("could be blocked in Finland soon", "may or will be"),
+        ("was blocked in Finland on 12 March 2024 and will be blocked in Norway tomorrow", "may or will be"),
+    ] {
+        let body = verify(&client, &format!("{SITE} {claim}"));
+        check_shape(&body);
+        assert_eq!(body["verdict"], "insufficient_data", "{body}");
+        assert!(body["reason"].as_str().unwrap().contains(says), "{body}");
+    }
+    let body = verify(&client, "Twitter banned my account in Finland");
+    assert_eq!(body["verdict"], "insufficient_data", "{body}");
+    assert!(verify(&client, "Телеграм заблокирован в Кении")["reason"].as_str().unwrap().contains("English"));
+}
+
+/// Spec intelligence 0.4: an outage is not citable as censorship on its own.
+fn lost_connectivity_is_likely_and_not_proven_to_be_ordered(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    let mut outage = crate::incidents::site("KE", "internet", "2020-05-09");
+    outage["type"] = json!("disruption");
+    outage["end"] = json!("2020-05-10");
+    crate::incidents::create(&client, &outage);
+    for (claim, verdict) in [
+        ("Kenya's government cut the internet on 9 May 2020", "likely"),
+        ("There was an internet shutdown in Kenya on 9 May 2020", "likely"),
+        ("There was an internet outage in Kenya on 9 May 2020", "confirmed"),
+        ("Kenya was offline on 9 May 2020", "confirmed"),
+        ("There was no internet shutdown in Kenya on 9 May 2020", "unconfirmed"),
+    ] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(false)), "{body}");
+    }
+}
+
+/// One incident that ended and one that goes on.
+fn with_spans(client: &Client) {
+    let mut ended = crate::incidents::site("BO", "facebook.com", "2021-02-04");
+    ended["end"] = json!("2021-03-04T12:00:00Z");
+    crate::incidents::create(client, &ended);
+    crate::incidents::create(client, &crate::incidents::site("BO", "signal", "2021-02-04"));
+}
+
+fn a_claim_of_a_span_needs_interference_of_the_whole_span(suite: &Suite) {
+    let client = suite.prepared("spans", with_spans);
+    for (claim, verdict, contradicted) in [
+        ("Facebook was blocked in Bolivia in February 2021", "confirmed", false),
+        ("Facebook was blocked in Bolivia from 4 February to 4 March 2021", "confirmed", false),
+        ("Facebook was blocked in Bolivia from 1 January 2021 to 31 December 2021", "likely", false),
+        ("Facebook has been blocked in Bolivia since 4 February 2021", "likely", false),
+        ("Signal has been blocked in Bolivia since 4 February 2021", "confirmed", false),
+        ("Signal has been blocked in Bolivia since February 2021", "confirmed", false),
+        ("Signal has been blocked in Bolivia since 4 February 2019", "likely", false),
+        ("Facebook was reachable in Bolivia from 4 February to 4 March 2021", "unconfirmed", true),
+    ] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{body}");
+    }
+}
+
+fn claims_of_all_times_know_all_incidents(suite: &Suite) {
+    let client = suite.prepared("spans", with_spans);
+    for (claim, verdict, contradicted) in [
+        ("Facebook was blocked in Bolivia.", "confirmed", false),
+        ("Facebook was never blocked in Bolivia", "unconfirmed", true),
+        ("Bolivia has never blocked Facebook", "unconfirmed", true),
+        ("Facebook is no longer blocked in Bolivia", "confirmed", false),
+        ("Facebook is blocked in Bolivia", "no_data", false),
+    ] {
+        let body = verify(&client, claim);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{body}");
+    }
+}
+
+fn a_host_of_a_platform_has_the_incidents_of_the_platform(suite: &Suite) {
+    let client = suite.prepared("spans", with_spans);
+    for claim in [
+        "facebook.com and Facebook were blocked in Bolivia on 10 February 2021",
+        "Facebook was blocked in Bolivia on 10 February 2021",
+    ] {
+        let body = verify(&client, claim);
+        assert_eq!(body["verdict"], "confirmed", "{body}");
+        assert_eq!(body["incidents"].as_array().unwrap().len(), 1, "each incident once: {body}");
+    }
+}
+
+fn a_nationwide_claim_needs_a_national_incident(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    let mut regional = crate::incidents::site("IN", "internet", "2023-06-10");
+    regional["end"] = json!("2023-06-20");
+    regional["areas"] = json!(["Manipur"]);
+    crate::incidents::create(&client, &regional);
+    for (claim, verdict) in [
+        ("India shut down the internet nationwide on 15 June 2023", "unconfirmed"),
+        ("The internet was shut down in the entire country of India on 15 June 2023", "unconfirmed"),
+        ("The internet was shut down in India on 15 June 2023", "confirmed"),
+        ("The internet was shut down in Manipur on 15 June 2023", "confirmed"),
+    ] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!(body["verdict"], verdict, "{body}");
+    }
+}
+
+/// Ruling intelligence 3: the end is the last blocked vote, and the window of a verdict looks back beyond it.
+fn an_end_shows_in_the_days_after_it(suite: &Suite) {
+    let client = suite.prepared("spans", with_spans);
+    for (claim, verdict) in [
+        ("Facebook was blocked in Bolivia on 6 March 2021", "no_data"),
+        ("Facebook was accessible again in Bolivia by 6 March 2021", "confirmed"),
+        ("Bolivia unblocked Facebook on 5 March 2021", "confirmed"),
+    ] {
+        let body = verify(&client, claim);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(false)), "{body}");
+    }
 }

@@ -33,6 +33,8 @@ impl Verdict {
 /// makes the claim likely. Our choice.
 const CONFIRMING: f64 = 0.8;
 const CONFIRMING_NETWORKS: u32 = 2;
+/// Where so many days of a period were decided, one blocked day does not speak for it. Our choice.
+const CLEAR_DAYS: u32 = 3;
 /// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (ruling intelligence 26).
 const UNMEASURED: f64 = 0.6;
 
@@ -48,8 +50,17 @@ pub struct Findings {
     /// Measurements that the verdict rests on, and of all days of the period.
     pub evidence: u32,
     pub measurements: u32,
-    /// Days of the period with a verdict of blocked.
+    /// Days of the period with a verdict of blocked, and with any.
     pub blocked_days: u32,
+    pub decided_days: u32,
+    /// Blocked by votes from before the claimed days alone.
+    pub before: bool,
+    /// Whether what is known lasts as long as the claim says.
+    pub covers: bool,
+    /// The incident is lost connectivity that nobody is known to have ordered.
+    pub unordered: bool,
+    /// Incidents are known, but of other parts of the country than the claim speaks of.
+    pub elsewhere: bool,
     /// Whether throttling is among the methods that were measured or that an incident names.
     pub throttled: bool,
     /// Confidence of the surest incident of the period that is more than suspected, and of the surest suspected one.
@@ -57,6 +68,33 @@ pub struct Findings {
     pub suspected: Option<f64>,
     /// ... and whether that incident had ended by the time that the claim calls it over.
     pub over: bool,
+}
+
+/// Of a topic about which nothing is known.
+const NOTHING: Findings = Findings {
+    state: State::Unknown,
+    confidence: 0.0,
+    measured: false,
+    networks_blocked: 0,
+    evidence: 0,
+    measurements: 0,
+    blocked_days: 0,
+    decided_days: 0,
+    before: false,
+    covers: true,
+    unordered: false,
+    elsewhere: false,
+    throttled: false,
+    incident: None,
+    suspected: None,
+    over: false,
+};
+
+impl Default for Findings {
+    /// Nothing.
+    fn default() -> Self {
+        NOTHING
+    }
 }
 
 impl Findings {
@@ -67,6 +105,13 @@ impl Findings {
             && self.incident.is_none()
             && self.suspected.is_none()
             && self.state == State::Unknown
+            && !self.elsewhere
+            && !self.before
+    }
+
+    /// One blocked day among several that were clear.
+    const fn is_sporadic(&self) -> bool {
+        self.blocked_days == 1 && self.decided_days >= CLEAR_DAYS
     }
 }
 
@@ -90,6 +135,16 @@ pub enum Why {
     OtherKind,
     Listed,
     Suspected,
+    /// Lost connectivity that nobody is known to have ordered.
+    Unordered,
+    /// Not as long as claimed.
+    Shorter,
+    /// One blocked day among clear ones.
+    Sporadic,
+    /// Blocked before the claimed days, and not measured on them.
+    Before,
+    /// In other parts of the country.
+    Elsewhere,
     Accessible,
     /// Blocked on some networks, accessible for most.
     Partly,
@@ -104,15 +159,23 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
     if findings.is_empty() {
         return answer(Verdict::NoData, 0.0, false, Why::Nothing);
     }
-    let interference = interference(stance.kind, findings);
+    let interference = interference(stance, findings);
     match (stance.negated, interference) {
         (false, Some((verdict, confidence, why))) => answer(verdict, confidence, false, why),
         // Over means that it had been there, and is not any more.
         (true, _) if stance.over && findings.over && findings.state != State::Blocked => {
             answer(Verdict::Confirmed, findings.incident.unwrap_or(findings.confidence), false, Why::Ended)
         }
+        // It was, and a list that no measurement bears out says that it still is.
+        (true, Some(_)) if stance.over && findings.over && !findings.measured => {
+            answer(Verdict::Unconfirmed, findings.confidence, false, Why::Listed)
+        }
         (true, Some((Verdict::Confirmed, confidence, why))) => answer(Verdict::Unconfirmed, confidence, true, why),
-        (true, Some((_, _, why))) => answer(Verdict::Unconfirmed, 0.0, findings.measured && why == Why::Blocked, why),
+        (true, Some((_, confidence, Why::Sporadic))) => answer(Verdict::Likely, confidence, false, Why::Sporadic),
+        (true, Some((_, _, why))) => {
+            let decided = findings.measured && findings.covers && why == Why::Blocked;
+            answer(Verdict::Unconfirmed, 0.0, decided, why)
+        }
         // Most of the country reaches it, and some networks block it: neither claim is simply right.
         (negated, None) if findings.state == State::Accessible && findings.networks_blocked > 0 => {
             let verdict = if negated { Verdict::Likely } else { Verdict::Unconfirmed };
@@ -122,24 +185,30 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
             let verdict = if negated { Verdict::Confirmed } else { Verdict::Unconfirmed };
             answer(verdict, findings.confidence, !negated, Why::Accessible)
         }
+        (_, None) if findings.before => answer(Verdict::InsufficientData, 0.0, false, Why::Before),
+        (_, None) if findings.elsewhere => answer(Verdict::Unconfirmed, 0.0, false, Why::Elsewhere),
         (_, None) => answer(Verdict::InsufficientData, 0.0, false, Why::TooLittle),
     }
 }
 
 /// What supports that there was interference.
-fn interference(kind: Kind, findings: &Findings) -> Option<(Verdict, f64, Why)> {
+fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Why)> {
     let likely = |confidence: f64, why| Some((Verdict::Likely, confidence.min(UNMEASURED), why));
-    let kind_fits = kind != Kind::Throttling || findings.throttled;
+    let kind_fits = stance.kind != Kind::Throttling || findings.throttled;
+    let other_kind = |confidence: f64| Some((Verdict::Unconfirmed, confidence.min(UNMEASURED), Why::OtherKind));
     if let Some(confidence) = findings.incident {
-        if !kind_fits {
-            return likely(confidence, Why::OtherKind);
-        }
-        return Some((Verdict::Confirmed, confidence.max(findings.confidence_of_block()), Why::Incident));
+        return match (kind_fits, findings.unordered && stance.deliberate, findings.covers) {
+            (false, ..) => other_kind(confidence),
+            (true, true, _) => likely(confidence, Why::Unordered),
+            (true, false, false) => likely(confidence, Why::Shorter),
+            (true, false, true) => Some((Verdict::Confirmed, confidence, Why::Incident)),
+        };
     }
-    if findings.state == State::Blocked && findings.measured {
+    if findings.state == State::Blocked && findings.measured && !findings.before {
         let sure = findings.confidence >= CONFIRMING && findings.networks_blocked >= CONFIRMING_NETWORKS;
-        return match (kind_fits, sure) {
-            (false, _) => likely(findings.confidence, Why::OtherKind),
+        return match (kind_fits, sure && findings.covers) {
+            (false, _) => other_kind(findings.confidence),
+            (true, _) if findings.is_sporadic() => Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic)),
             (true, true) => Some((Verdict::Confirmed, findings.confidence, Why::Blocked)),
             (true, false) => Some((Verdict::Likely, findings.confidence, Why::Blocked)),
         };
@@ -148,41 +217,22 @@ fn interference(kind: Kind, findings: &Findings) -> Option<(Verdict, f64, Why)> 
     if let Some(confidence) = findings.suspected.filter(|_| findings.state != State::Accessible) {
         return likely(confidence, Why::Suspected);
     }
-    if findings.state == State::Blocked {
+    if findings.state == State::Blocked && !findings.before {
         return likely(findings.confidence, Why::Listed);
     }
     None
 }
 
-impl Findings {
-    fn confidence_of_block(&self) -> f64 {
-        if self.state == State::Blocked && self.measured { self.confidence } else { 0.0 }
-    }
-}
-
-/// One verdict over several topics: a claim is as strong as its weakest part.
-pub fn together(parts: &[Judgement]) -> Option<Judgement> {
-    let first_contradicted = parts.iter().find(|part| part.contradicted);
-    first_contradicted.or_else(|| parts.iter().max_by_key(|part| part.verdict)).copied()
+/// Which of several judgements stands for all: a claim is as strong as its weakest part.
+pub fn together(parts: &[Judgement]) -> Option<usize> {
+    let contradicted = parts.iter().position(|part| part.contradicted);
+    contradicted.or_else(|| (0..parts.len()).rev().max_by_key(|at| parts.get(*at).map(|part| part.verdict)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const NOTHING: Findings = Findings {
-        state: State::Unknown,
-        confidence: 0.0,
-        measured: false,
-        networks_blocked: 0,
-        evidence: 0,
-        measurements: 0,
-        blocked_days: 0,
-        throttled: false,
-        incident: None,
-        suspected: None,
-        over: false,
-    };
     const BLOCKED: Findings = Findings {
         state: State::Blocked,
         confidence: 0.95,
@@ -203,7 +253,7 @@ mod tests {
     };
 
     fn claim(kind: Kind, negated: bool) -> Stance {
-        Stance { kind, negated, over: false }
+        Stance { kind, negated, over: false, deliberate: true, never: false }
     }
 
     fn verdict(stance: Stance, findings: &Findings) -> (Verdict, bool) {
@@ -252,6 +302,8 @@ mod tests {
         let ended = Findings { incident: Some(0.85), over: true, ..ACCESSIBLE };
         assert_eq!(verdict(over, &ended), (Verdict::Confirmed, false));
         assert_eq!(verdict(over, &Findings { incident: Some(0.85), ..BLOCKED }), (Verdict::Unconfirmed, true));
+        let listed = Findings { incident: Some(0.85), over: true, measured: false, ..BLOCKED };
+        assert_eq!(verdict(over, &listed), (Verdict::Unconfirmed, false), "a list decides nothing");
     }
 
     #[test]
@@ -272,12 +324,43 @@ mod tests {
     }
 
     #[test]
+    fn lost_connectivity_supports_an_order_and_proves_none() {
+        let outage = Findings { incident: Some(0.9), unordered: true, ..NOTHING };
+        let cut = claim(Kind::Shutdown, false);
+        assert_eq!(verdict(cut, &outage), (Verdict::Likely, false));
+        assert_eq!(verdict(Stance { deliberate: false, ..cut }, &outage), (Verdict::Confirmed, false));
+        assert_eq!(verdict(claim(Kind::Shutdown, true), &outage), (Verdict::Unconfirmed, false));
+    }
+
+    #[test]
+    fn what_lasted_shorter_than_claimed_or_was_elsewhere_confirms_nothing() {
+        let blocked = claim(Kind::Block, false);
+        let shorter = Findings { incident: Some(0.9), covers: false, ..NOTHING };
+        assert_eq!(verdict(blocked, &shorter), (Verdict::Likely, false));
+        assert_eq!(verdict(claim(Kind::Block, true), &shorter), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(blocked, &Findings { covers: false, ..BLOCKED }), (Verdict::Likely, false));
+        let elsewhere = Findings { elsewhere: true, ..NOTHING };
+        assert_eq!(verdict(blocked, &elsewhere), (Verdict::Unconfirmed, false));
+        let before = Findings { before: true, ..BLOCKED };
+        assert_eq!(verdict(blocked, &before), (Verdict::InsufficientData, false));
+        assert_eq!(verdict(claim(Kind::Block, true), &before), (Verdict::InsufficientData, false));
+    }
+
+    #[test]
+    fn one_blocked_day_among_clear_ones_does_not_speak_for_a_month() {
+        let sporadic = Findings { blocked_days: 1, decided_days: 20, ..BLOCKED };
+        assert_eq!(verdict(claim(Kind::Block, false), &sporadic), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(claim(Kind::Block, true), &sporadic), (Verdict::Likely, false));
+        assert_eq!(verdict(claim(Kind::Block, false), &Findings { decided_days: 1, ..sporadic }).0, Verdict::Confirmed);
+    }
+
+    #[test]
     fn several_topics_are_as_strong_as_the_weakest() {
         let part = |findings: &Findings| judge(claim(Kind::Block, false), findings);
         let parts = [part(&BLOCKED), part(&NOTHING)];
-        assert_eq!(together(&parts).unwrap().verdict, Verdict::NoData);
+        assert_eq!(together(&parts), Some(1));
         let parts = [part(&BLOCKED), part(&ACCESSIBLE), part(&NOTHING)];
-        assert!(together(&parts).unwrap().contradicted);
+        assert_eq!(together(&parts), Some(1), "what is contradicted");
         assert_eq!(together(&[]), None);
     }
 }

@@ -1,13 +1,15 @@
 //! What measurements, lists and incidents say about a claim.
 
+use super::bearing::{self, Bearing};
 use super::check::{Findings, Judgement, judge};
-use super::parse::Claim;
+use super::parse::Reading;
 use super::stance::Stance;
 use super::subjects::Topic;
-use super::when::When;
-use crate::country::{Detect, Detection, Heard, History, State, Subject};
-use crate::incidents::{self, Filter, INTERNET, Incident, Select, Status};
+use super::when::{Span, When};
+use crate::country::{Detect, Detection, Heard, History, HistoryDay, State, Subject};
+use crate::incidents::{self, Filter, INTERNET, Incident, Select};
 use crate::runtime::{self, Runtime};
+use crate::starter::{Country, Platform};
 use crate::time::DAY;
 use crate::{Error, Result, Timestamp};
 
@@ -16,16 +18,24 @@ const MOST_DAYS: u32 = 400;
 /// A claim that something is over is looked at so long after the day that it names, in microseconds: an end shows when
 /// the blocked votes have left the window of a verdict (ruling intelligence 1).
 const AFTERWARDS: i64 = 4 * DAY;
+/// ... and incidents so long before it: what is over may have ended some days ago. Our choice.
+const JUST_ENDED: i64 = 7 * DAY;
 /// Most incidents that an answer lists.
 pub const MOST_INCIDENTS: u32 = 10;
 
-/// What was found about one topic.
+/// What was found about one topic in one country.
 pub struct Found {
+    pub country: &'static Country,
     pub topic: Topic,
+    pub stance: Stance,
+    pub when: Option<When>,
     /// The verdict that speaks for the period, with the time it is of.
     pub detection: Option<(Timestamp, Detection)>,
     /// Those of the period, newest beginning first.
     pub incidents: Vec<Incident>,
+    /// Which of them bear on the claim, and how.
+    pub bearing: Bearing,
+    pub decided_days: u32,
     pub judgement: Judgement,
 }
 
@@ -36,23 +46,34 @@ pub struct Period {
     pub to: Timestamp,
     /// The time whose verdict speaks for it.
     at: Timestamp,
+    /// Since when incidents count; `None` for all there are.
+    since: Option<Timestamp>,
+    /// Whether its verdict is that of its end, whatever was before.
+    at_end: bool,
 }
 
 impl Period {
-    pub fn of(claim: &Claim, now: Timestamp) -> Period {
-        let over = claim.stance.is_some_and(|stance| stance.over);
-        match claim.when {
-            Some(When { .. }) if claim.when.is_some_and(|when| when.start() > now) => {
-                Period { from: now, to: now, at: now }
-            }
+    pub fn of(reading: &Reading, stance: Stance, now: Timestamp) -> Period {
+        let over = stance.over;
+        match reading.when {
             Some(when) => {
                 let to = when.end().plus(-1).min(now);
                 let at = if over { when.end().plus(AFTERWARDS).min(now) } else { to };
-                Period { from: when.start(), to, at }
+                // What is so by a day is so on that day.
+                let by = when.span == Span::By;
+                let from = if by { when.end().plus(-DAY).min(to) } else { when.start() };
+                let since = if over { from.plus(-JUST_ENDED) } else { from };
+                let at_end = by || matches!(when.span, Span::Since | Span::Throughout);
+                Period { from, to, at, since: Some(since), at_end }
             }
-            // What is over began at some time; what was, without saying when, may have been within the year.
-            None if over || claim.past => Period { from: now.plus(-365 * DAY), to: now, at: now },
-            None => Period { from: now.plus(-DAY), to: now, at: now },
+            // What is over began at some time; what was, without saying when, may have been at any.
+            None if over || reading.past || stance.never => {
+                Period { from: now.plus(-365 * DAY), to: now, at: now, since: None, at_end: false }
+            }
+            None => {
+                let from = now.plus(-DAY);
+                Period { from, to: now, at: now, since: Some(from), at_end: false }
+            }
         }
     }
 
@@ -62,32 +83,67 @@ impl Period {
     }
 }
 
-/// Finds what there is about one topic and judges it.
-pub async fn find(rt: &dyn Runtime, country: &str, topic: Topic, stance: Stance, period: Period) -> Result<Found> {
-    let filter = Filter {
-        country: Some(country.to_owned()),
-        subject: Some(topic.name().to_owned()),
-        since: Some(period.from),
-        until: Some(period.to),
-        ..Filter::default()
+/// Finds what there is about one topic in one country and judges it.
+pub async fn find(
+    rt: &dyn Runtime,
+    country: &'static Country,
+    topic: &Topic,
+    (reading, stance): (&Reading, Stance),
+    now: Timestamp,
+) -> Result<Found> {
+    let period = Period::of(reading, stance, now);
+    let incidents = incidents_of(rt, country.code, topic, period).await?;
+    let (mut findings, detection) = match topic {
+        Topic::Subject(subject) => measured(rt, country.code, subject, (reading, stance), period).await?,
+        Topic::Internet => (connectivity(rt, country.code, period).await?, None),
     };
-    let select = Select { filter, offset: 0, limit: MOST_INCIDENTS };
-    let incidents = runtime::query(rt, incidents::actor().name, &select).await?.incidents;
-    let (mut findings, detection) = match &topic {
-        Topic::Subject(subject) => measured(rt, country, subject, stance, period).await?,
-        Topic::Internet => (connectivity(rt, country, period).await?, None),
-    };
-    let surest = |suspected: bool| {
-        let of_kind = incidents.iter().filter(|incident| (incident.status() == Status::Suspected) == suspected);
-        of_kind.map(Incident::confidence).reduce(f64::max)
-    };
-    findings.incident = surest(false);
-    findings.suspected = surest(true);
-    findings.throttled |= incidents.iter().any(|incident| incident.draft.methods.iter().any(|m| m == "throttling"));
+    let bearing = bearing::of(&incidents, country.code, (reading, stance), period);
+    let confidence = |at: Option<usize>| at.and_then(|at| incidents.get(at)).map(Incident::confidence);
+    findings.incident = confidence(bearing.surest);
+    findings.suspected = confidence(bearing.suspected);
+    findings.unordered = bearing.unordered;
+    findings.elsewhere = bearing.elsewhere && bearing.surest.is_none() && bearing.suspected.is_none();
+    if bearing.surest.is_some() {
+        findings.covers = bearing.covers;
+    }
+    let fitting = || bearing.fitting.iter().filter_map(|at| incidents.get(*at));
+    findings.throttled |= fitting().any(|incident| incident.draft.methods.iter().any(|m| m == "throttling"));
     let ended = |incident: &Incident| incident.end().is_some_and(|end| end <= period.at);
-    findings.over = (findings.incident.is_some() && incidents.iter().all(ended)) || findings.over;
+    findings.over = (findings.incident.is_some() && fitting().all(ended)) || findings.over;
     let judgement = judge(stance, &findings);
-    Ok(Found { topic, detection, incidents, judgement })
+    Ok(Found {
+        country,
+        topic: topic.clone(),
+        stance,
+        when: reading.when,
+        detection,
+        incidents,
+        bearing,
+        decided_days: findings.decided_days,
+        judgement,
+    })
+}
+
+/// Incidents know a host of a platform by the platform's name as well (ruling intelligence 30).
+async fn incidents_of(rt: &dyn Runtime, country: &str, topic: &Topic, period: Period) -> Result<Vec<Incident>> {
+    let platform = Platform::by_domain(topic.name()).map(|platform| platform.slug);
+    let mut found: Vec<Incident> = Vec::new();
+    for name in std::iter::once(topic.name()).chain(platform.filter(|slug| *slug != topic.name())) {
+        let filter = Filter {
+            country: Some(country.to_owned()),
+            subject: Some(name.to_owned()),
+            since: period.since,
+            until: Some(period.to),
+            ..Filter::default()
+        };
+        let select = Select { filter, offset: 0, limit: MOST_INCIDENTS };
+        for incident in runtime::query(rt, incidents::actor().name, &select).await?.incidents {
+            if !found.iter().any(|known| known.id == incident.id) {
+                found.push(incident);
+            }
+        }
+    }
+    Ok(found)
 }
 
 type Measured = (Findings, Option<(Timestamp, Detection)>);
@@ -96,40 +152,50 @@ async fn measured(
     rt: &dyn Runtime,
     country: &str,
     subject: &Subject,
-    stance: Stance,
+    (reading, stance): (&Reading, Stance),
     period: Period,
 ) -> Result<Measured> {
     let history = History { subject: subject.clone(), days: period.days(), at: Some(period.to) };
     let days = runtime::query(rt, country.to_owned(), &history).await?;
-    let blocked = days.iter().filter(|day| day.status == State::Blocked);
-    let last_blocked = blocked.clone().map(|day| Timestamp((i64::from(day.day) + 1) * DAY - 1)).max();
-    let at = match last_blocked {
-        Some(day) if !stance.over => day.min(period.to),
+    // The verdict of a day looks back; a claim about days needs a vote of these days.
+    let dated = reading.when.is_some();
+    let is_blocked = |day: &&HistoryDay| day.status == State::Blocked && (!dated || day.blocked > 0);
+    let end_of = |day: u32| Timestamp((i64::from(day) + 1) * DAY - 1);
+    let last_blocked = days.iter().filter(is_blocked).map(|day| end_of(day.day)).max();
+    let mut at = match last_blocked {
+        Some(day) if !stance.over && !period.at_end => day.min(period.to),
         _ => period.at,
     };
     let mut detection = detect(rt, country, subject, at).await?;
-    let mut at = at;
     if detection.state == State::Unknown && !stance.over {
         // A day in the middle of the period may be decided where its end is not.
         let decided = days.iter().rev().find(|day| day.status != State::Unknown);
         if let Some(day) = decided {
-            at = Timestamp((i64::from(day.day) + 1) * DAY - 1).min(period.to);
+            at = end_of(day.day).min(period.to);
             detection = detect(rt, country, subject, at).await?;
         }
     }
-    let blocked_days = u32::try_from(blocked.count()).unwrap_or(u32::MAX);
+    let count =
+        |wanted: &dyn Fn(&&HistoryDay) -> bool| u32::try_from(days.iter().filter(wanted).count()).unwrap_or(u32::MAX);
+    let blocked_days = count(&is_blocked);
+    let decided_days = count(&|day| day.status != State::Unknown);
+    let measured = detection.basis == "measured";
+    let lasting = reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Throughout | Span::Range));
     let findings = Findings {
         state: detection.state,
         confidence: detection.confidence,
-        measured: detection.basis == "measured",
+        measured,
         networks_blocked: detection.networks_blocked,
         evidence: detection.evidence_count,
         measurements: days.iter().map(|day| day.measurements).sum(),
         blocked_days,
+        // A day or the present is what its verdict says; only in a longer time one day may be an exception.
+        decided_days: if reading.when.is_some_and(When::is_one_day) { 0 } else { decided_days },
+        before: dated && measured && detection.state == State::Blocked && blocked_days == 0,
+        covers: !lasting || blocked_days.saturating_mul(2) >= decided_days,
         throttled: detection.methods.iter().any(|method| method == "throttling"),
-        incident: None,
-        suspected: None,
         over: blocked_days > 0 && detection.state == State::Accessible,
+        ..Findings::default()
     };
     Ok((findings, Some((at, detection))))
 }
@@ -142,21 +208,9 @@ async fn detect(rt: &dyn Runtime, country: &str, subject: &Subject, at: Timestam
 
 /// Connectivity as a whole: measurements that arrived say that something was online, and not where or for whom.
 async fn connectivity(rt: &dyn Runtime, country: &str, period: Period) -> Result<Findings> {
-    let heard = runtime::query(rt, country.to_owned(), &Heard { at: period.to }).await?;
+    let heard = runtime::query(rt, country.to_owned(), &Heard { from: Some(period.from), at: period.to }).await?;
     let measurements = u32::try_from(heard).unwrap_or(u32::MAX);
-    Ok(Findings {
-        state: State::Unknown,
-        confidence: 0.0,
-        measured: false,
-        networks_blocked: 0,
-        evidence: measurements,
-        measurements,
-        blocked_days: 0,
-        throttled: false,
-        incident: None,
-        suspected: None,
-        over: false,
-    })
+    Ok(Findings { evidence: measurements, measurements, ..Findings::default() })
 }
 
 /// The name of a topic for people.

@@ -9,18 +9,26 @@
 //! | `relative` | times counted from today |
 //! | `when` | the days and spans of days that a sentence means |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
+//! | `senses` | the words that say so |
+//! | `clauses` | where a sentence says several things |
 //! | `parse` | all of it together |
+//! | `bearing` | which incidents are of the claimed place and time |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `check` | the verdict |
+//! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
 
+mod bearing;
 mod check;
+mod clauses;
 mod dates;
 mod gather;
 mod parse;
 mod places;
+mod reason;
 mod relative;
 mod route;
+mod senses;
 mod stance;
 mod subjects;
 mod when;

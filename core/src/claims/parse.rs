@@ -1,10 +1,13 @@
 //! A claim in its parts.
 
-use super::places::{self, Mention};
-use super::stance::{Stance, stance};
+use std::ops::Range;
+
+use super::clauses::{self, Link, Mood, Piece, mood};
+use super::places::{self, Area, Mention};
+use super::stance::{self, Stance};
 use super::subjects::{Topic, topics};
 use super::when::{When, when};
-use super::words::split;
+use super::words::{Word, split};
 use crate::Timestamp;
 use crate::reference::Tracked;
 use crate::starter::Country;
@@ -17,9 +20,26 @@ pub struct Claim {
     pub others: Vec<&'static str>,
     /// In the order of the sentence.
     pub topics: Vec<Topic>,
+    /// Of the first clause, as is the stance.
     pub when: Option<When>,
     /// `None` when nothing in it speaks of blocking or reachability.
     pub stance: Option<Stance>,
+    /// What its clauses say.
+    pub readings: Vec<Reading>,
+}
+
+/// What one clause says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    pub countries: Vec<&'static Country>,
+    /// Parts of a country that it names.
+    pub areas: Vec<(&'static str, Area)>,
+    /// It is said of a country as a whole.
+    pub nationwide: bool,
+    pub topics: Vec<Topic>,
+    pub when: Option<When>,
+    pub stance: Option<Stance>,
+    pub mood: Mood,
     /// It speaks of the past without saying when.
     pub past: bool,
 }
@@ -27,23 +47,304 @@ pub struct Claim {
 /// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
 pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
     let words = split(text);
+    let sentence = Sentence { words: &words, now, listed, internet: about_internet(&topics_of(&words, listed)) };
+    let readings = sentence.readings();
     let mentions = places::mentions(&words);
-    let country = places::choose(&mentions);
-    let taken = |at: usize| mentions.iter().any(|m: &Mention| (m.at..m.at + m.length).contains(&at));
-    let topics = topics(&words, listed, taken);
+    let main = readings.iter().find(|reading| reading.stance.is_some()).or(readings.first());
+    let country = main.and_then(|main| main.countries.first().copied()).or_else(|| places::choose(&mentions));
     let mut others: Vec<&'static str> = mentions.iter().map(|mention| mention.code).collect();
     others.retain(|code| country.is_some_and(|country| country.code != *code));
     others.dedup();
-    let internet = topics.first().is_none_or(|topic| *topic == Topic::Internet);
+    let mut all = topics_of(&words, listed);
+    for topic in readings.iter().flat_map(|reading| &reading.topics) {
+        if !all.contains(topic) {
+            all.push(topic.clone());
+        }
+    }
     Claim {
         country,
         others,
-        stance: stance(&words, internet),
-        when: when(&words, now),
-        past: words.iter().any(|word| matches!(word.lower.as_str(), "was" | "were" | "had" | "did")),
-        topics,
+        topics: all,
+        when: main.and_then(|main| main.when),
+        stance: main.and_then(|main| main.stance),
+        readings,
     }
 }
+
+fn topics_of(words: &[Word<'_>], listed: &[Tracked]) -> Vec<Topic> {
+    let mentions = places::mentions(words);
+    let taken = |at: usize| mentions.iter().any(|m: &Mention| (m.at..m.at + m.length).contains(&at));
+    topics(words, listed, taken)
+}
+
+fn about_internet(topics: &[Topic]) -> bool {
+    topics.first().is_none_or(|topic| *topic == Topic::Internet)
+}
+
+/// Words of a clause, which pieces that are said beside may interrupt.
+struct Clause {
+    ranges: Vec<Range<usize>>,
+    link: Link,
+}
+
+/// A part of a sentence, read by itself.
+struct Part<'a> {
+    words: Vec<Word<'a>>,
+    said: Option<stance::Reading>,
+    countries: Vec<&'static Country>,
+    areas: Vec<(&'static str, Area)>,
+    topics: Vec<Topic>,
+    when: Option<When>,
+    /// It leaves its verb to another clause; whether it negates that.
+    elliptic: Option<bool>,
+}
+
+impl Part<'_> {
+    fn has_verb(&self) -> bool {
+        self.said.is_some_and(|said| said.has_verb())
+    }
+
+    /// Whether both name a time, a place or a service of their own.
+    fn shares(&self, other: &Part<'_>) -> bool {
+        self.when.is_some() && other.when.is_some()
+            || !self.countries.is_empty() && !other.countries.is_empty()
+            || !self.topics.is_empty() && !other.topics.is_empty()
+    }
+
+    /// Whether it leaves its verb to another clause, and then whether it negates that.
+    fn leaves_verb(&self, link: Link) -> Option<bool> {
+        let names = !self.countries.is_empty() || !self.topics.is_empty();
+        let first = self.words.first().map_or("", |word| word.lower.as_str());
+        match self.elliptic {
+            _ if self.has_verb() => None,
+            Some(negated) => Some(negated),
+            // "... but not in the north of Finland", "..., but also in Sweden".
+            None if link == Link::But && names && matches!(first, "not" | "nor" | "neither") => Some(true),
+            None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
+            None => None,
+        }
+    }
+
+    fn has_word(&self, list: &[&str]) -> bool {
+        self.words.iter().any(|word| list.contains(&word.lower.as_str()))
+    }
+}
+
+struct Sentence<'a> {
+    words: &'a [Word<'a>],
+    now: Timestamp,
+    listed: &'a [Tracked],
+    internet: bool,
+}
+
+impl<'a> Sentence<'a> {
+    fn part(&self, ranges: &[Range<usize>]) -> Part<'a> {
+        let words: Vec<Word<'a>> =
+            ranges.iter().flat_map(|range| self.words.get(range.clone()).unwrap_or_default()).cloned().collect();
+        let mentions = places::mentions(&words);
+        let chosen = places::chosen(&mentions, &words);
+        let mut countries: Vec<&'static Country> = Vec::new();
+        for country in chosen.iter().filter_map(|mention| Country::by_code(mention.code)) {
+            if !countries.iter().any(|known| known.code == country.code) {
+                countries.push(country);
+            }
+        }
+        let taken = |at: usize| mentions.iter().any(|m: &Mention| (m.at..m.at + m.length).contains(&at));
+        let mut topics = topics(&words, self.listed, taken);
+        let names_it =
+            || words.iter().any(|word| matches!(word.lower.as_str(), "internet" | "mobile" | "connectivity"));
+        if !self.internet && topics == [Topic::Internet] && !names_it() {
+            topics.clear();
+        }
+        let internet = if topics.is_empty() { self.internet } else { about_internet(&topics) };
+        let dated = |word: &Word<'_>| word.text.starts_with(|letter: char| letter.is_ascii_digit());
+        let known = |at: usize| taken(at) || words.get(at).is_some_and(|word| word.is_capital() || dated(word));
+        let areas = countries
+            .iter()
+            .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
+        Part {
+            said: stance::read(&words, internet),
+            areas: areas.collect(),
+            countries,
+            topics,
+            when: when(&words, self.now),
+            elliptic: clauses::elliptic(&words, known),
+            words,
+        }
+    }
+
+    /// Its clauses: pieces that say nothing of their own belong to the one before.
+    fn clauses(&self) -> Vec<Clause> {
+        let mut found: Vec<Clause> = Vec::new();
+        for piece in clauses::pieces(self.words) {
+            let aside = piece.link == Link::Aside;
+            let Some(last) = found.last_mut() else {
+                found.push(Clause { ranges: vec![piece.range], link: piece.link });
+                continue;
+            };
+            let before = self.part(&last.ranges);
+            if aside || piece.link == Link::Despite && !before.has_verb() {
+                continue;
+            }
+            if self.begins(&before, last.link, &piece) {
+                found.push(Clause { ranges: vec![piece.range], link: piece.link });
+            } else {
+                // With the words between, unless something was said beside.
+                let to = piece.range.end;
+                match last.ranges.last_mut() {
+                    Some(range) if self.borders(range.end, piece.range.start) => range.end = to,
+                    _ => last.ranges.push(piece.range),
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether nothing but a linking word stands between two places.
+    fn borders(&self, from: usize, to: usize) -> bool {
+        to <= from + 3
+    }
+
+    /// Whether a piece is a clause of its own.
+    fn begins(&self, before: &Part<'_>, link: Link, piece: &Piece) -> bool {
+        let part = self.part(std::slice::from_ref(&piece.range));
+        let leaves_verb = part.leaves_verb(piece.link).is_some();
+        match piece.link {
+            Link::Unlike => before.has_verb() && !part.countries.is_empty(),
+            Link::Despite => true,
+            Link::But => before.has_verb() && (part.has_verb() || leaves_verb),
+            Link::And | Link::Aside => match link {
+                Link::Unlike => part.has_verb(),
+                Link::Despite => before.has_verb() && (part.has_verb() || leaves_verb) || part.has_verb(),
+                _ => before.has_verb() && (part.has_verb() && before.shares(&part) || leaves_verb),
+            },
+        }
+    }
+
+    fn readings(&self) -> Vec<Reading> {
+        let clauses = self.clauses();
+        let mut parts: Vec<(Link, Part<'a>)> =
+            clauses.iter().map(|clause| (clause.link, self.part(&clause.ranges))).collect();
+        if !parts.iter().any(|(_, part)| part.said.is_some()) {
+            let whole = 0..self.words.len();
+            parts = vec![(Link::And, self.part(std::slice::from_ref(&whole)))];
+        }
+        self.leave_out_what_is_beside(&mut parts);
+        let mut readings: Vec<(Link, Reading)> = Vec::new();
+        let mut answer: Option<stance::Reading> = None;
+        for (link, part) in &parts {
+            let last =
+                answer.or_else(|| parts.iter().find_map(|(_, part)| part.said.filter(stance::Reading::has_verb)));
+            if let (Some(negates), Some(repeated)) = (part.leaves_verb(*link), last) {
+                let negated = repeated.bare.negated != negates;
+                let over = negated && part.has_word(&["longer", "anymore", "more"]);
+                let stance = Stance { negated, over, ..repeated.bare };
+                let own = !part.countries.is_empty() || !part.topics.is_empty();
+                // "threatened to block it, but did not"; "Blocked? Not any longer."
+                match readings.last_mut().filter(|_| !own) {
+                    Some((_, reading)) => (reading.stance, reading.mood) = (Some(stance), Mood::Fact),
+                    None => readings.push((*link, self.reading(part, Some(stance)))),
+                }
+                continue;
+            }
+            answer = part.said.filter(stance::Reading::has_verb).or(answer);
+            readings.push((*link, self.reading(part, part.said.map(|said| said.stance))));
+        }
+        self.complete(readings, &parts)
+    }
+
+    /// Concessions about the same place, and how people get around a block, are no claims of their own.
+    fn leave_out_what_is_beside(&self, parts: &mut Vec<(Link, Part<'a>)>) {
+        let main: Vec<&'static str> = parts
+            .iter()
+            .filter(|(link, part)| *link != Link::Despite && part.said.is_some())
+            .flat_map(|(_, part)| part.countries.iter().map(|country| country.code))
+            .collect();
+        let others = parts.iter().any(|(link, part)| *link != Link::Despite && part.said.is_some());
+        let several = parts.len() > 1;
+        let mut place: Vec<&'static Country> = Vec::new();
+        parts.retain(|(link, part)| {
+            let elsewhere = part.countries.iter().any(|country| !main.contains(&country.code));
+            let conceded = *link == Link::Despite && others && (!elsewhere || main.is_empty());
+            let around = several && *link == Link::But && part.has_word(&["vpn", "vpns", "proxy", "proxies"]);
+            if conceded || around {
+                place.extend(&part.countries);
+            }
+            !(conceded || around)
+        });
+        if main.is_empty()
+            && let Some((_, first)) = parts.first_mut()
+            && first.countries.is_empty()
+        {
+            first.countries = place;
+        }
+    }
+
+    fn reading(&self, part: &Part<'_>, stance: Option<Stance>) -> Reading {
+        let said = part.said;
+        let mut mood = mood(&part.words, said.is_some_and(|s| s.works), said.is_some_and(|s| s.bad));
+        // A headline: "Iraq to lift ban on Telegram".
+        let subject = places::mentions(&part.words).into_iter().find(|mention| mention.at == 0);
+        if subject.is_some_and(|found| part.words.get(found.length).is_some_and(|word| word.lower == "to")) {
+            mood = Mood::Ahead;
+        }
+        Reading {
+            countries: part.countries.clone(),
+            areas: part.areas.clone(),
+            nationwide: part.has_word(&NATIONWIDE) || part.has_word(&["country"]) && part.has_word(&WHOLE),
+            topics: part.topics.clone(),
+            when: part.when,
+            stance,
+            mood,
+            past: part.has_word(&["was", "were", "had", "did"]),
+        }
+    }
+
+    /// What a clause does not say itself it takes from the one before, or from the next.
+    fn complete(&self, mut readings: Vec<(Link, Reading)>, parts: &[(Link, Part<'a>)]) -> Vec<Reading> {
+        let given: Vec<Reading> = readings.iter().map(|(_, reading)| reading.clone()).collect();
+        let nearest = |at: usize, has: &dyn Fn(&Reading) -> bool| {
+            let before = given.get(..at).unwrap_or_default().iter().rev();
+            before.chain(given.get(at + 1..).unwrap_or_default()).find(|reading| has(reading)).cloned()
+        };
+        let now = parts.iter().any(|(_, part)| part.has_word(&["is", "are", "remains", "now", "still"]));
+        for (at, (link, reading)) in readings.iter_mut().enumerate() {
+            if reading.countries.is_empty()
+                && let Some(other) = nearest(at, &|other| !other.countries.is_empty())
+            {
+                (reading.countries, reading.areas) = (other.countries, other.areas);
+            }
+            if reading.topics.is_empty()
+                && let Some(other) = nearest(at, &|other| !other.topics.is_empty())
+            {
+                reading.topics = other.topics;
+            }
+            // "It was blocked in 2024 and is accessible" speaks of now.
+            if reading.when.is_none() && (!now || *link == Link::Unlike) {
+                reading.when = nearest(at, &|other| other.when.is_some()).and_then(|other| other.when);
+            }
+            let main = nearest(at, &|other| other.stance.is_some()).and_then(|other| other.stance);
+            if *link == Link::Unlike
+                && let Some(main) = main
+            {
+                reading.stance = Some(Stance { negated: !main.negated, over: false, ..main });
+                reading.mood = Mood::Fact;
+            }
+        }
+        // What is unlike comes after what is claimed.
+        let (unlike, claimed): (Vec<_>, Vec<_>) = readings.into_iter().partition(|(link, _)| *link == Link::Unlike);
+        let mut all: Vec<Reading> = Vec::new();
+        for (_, reading) in claimed.into_iter().chain(unlike) {
+            if !all.contains(&reading) {
+                all.push(reading);
+            }
+        }
+        all
+    }
+}
+
+const NATIONWIDE: [&str; 4] = ["nationwide", "countrywide", "nation", "national"];
+const WHOLE: [&str; 4] = ["whole", "entire", "across", "throughout"];
 
 #[cfg(test)]
 mod tests {
@@ -74,5 +375,51 @@ mod tests {
             count += 1;
         }
         assert!(count >= 60, "{count}");
+    }
+
+    /// What each clause says: countries, topics, and "not" where it denies interference.
+    fn read(text: &str) -> Vec<String> {
+        let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
+        let one = |reading: &Reading| {
+            let countries: Vec<&str> = reading.countries.iter().map(|country| country.code).collect();
+            let topics: Vec<&str> = reading.topics.iter().map(Topic::name).collect();
+            let not = if reading.stance.is_some_and(|stance| stance.negated) { "not " } else { "" };
+            format!("{not}{} {}", countries.join("+"), topics.join("+"))
+        };
+        parse(text, now, &[]).readings.iter().map(one).collect()
+    }
+
+    #[test]
+    fn each_clause_is_read_for_itself() {
+        for (text, expected) in [
+            ("dw.com is blocked in Belarus and Russia", vec!["BY+RU dw.com"]),
+            ("dw.com is blocked in Belarus but not in Armenia", vec!["BY dw.com", "not AM dw.com"]),
+            ("dw.com was blocked in Belarus but not in Armenia in May 2024", vec!["BY dw.com", "not AM dw.com"]),
+            ("dw.com works in Armenia, but it is filtered in Belarus", vec!["not AM dw.com", "BY dw.com"]),
+            ("Unlike Cuba, Mexico does not filter Signal", vec!["not MX signal", "CU signal"]),
+            ("While Egypt blocks Medium, Tunisia does not", vec!["EG medium", "not TN medium"]),
+            ("Medium and Signal don't open in Egypt, but Reddit does", vec!["EG medium+signal", "not EG reddit"]),
+            ("Neither Ghana nor Togo blocks TikTok", vec!["not GH+TG tiktok"]),
+            ("Despite the order, Signal still works in Egypt", vec!["not EG signal"]),
+            ("Signal still works in Egypt although it is banned", vec!["not EG signal"]),
+            ("Reddit, which was banned in 2019, was unblocked in Indonesia", vec!["not ID reddit"]),
+            ("X is blocked in Iran, although people use VPNs", vec!["IR twitter"]),
+            (
+                "Mali cut the internet on 1 May 2024 and restored it on 3 May 2024",
+                vec!["ML internet", "not ML internet"],
+            ),
+            ("Uganda blocked TikTok and slowed Signal", vec!["UG tiktok", "UG signal"]),
+            ("Kenya vowed to block Signal in 2024, but did not.", vec!["not KE signal"]),
+            ("Signal is not blocked in Ghana. It is blocked in Iran.", vec!["not GH signal", "IR signal"]),
+            ("The Chinese app TikTok is banned in India", vec!["IN tiktok"]),
+            ("dw.com is blocked in Belarus but also in Cuba", vec!["BY dw.com", "CU dw.com"]),
+            ("Not only Belarus but also Cuba blocks dw.com", vec!["BY+CU dw.com"]),
+            ("Signal was blocked in Egypt in May 2024, then restored", vec!["EG signal", "not EG signal"]),
+            ("In Iran, WhatsApp is blocked; in Russia, Signal is.", vec!["IR whatsapp", "RU signal"]),
+            ("Ghana blocked TikTok, the regulator said on Monday", vec!["GH tiktok"]),
+            ("TikTok is blocked in Ghana. Nobody knows why.", vec!["GH tiktok"]),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
     }
 }

@@ -210,6 +210,30 @@ pub fn choose(mentions: &[Mention]) -> Option<&'static Country> {
     mentions.iter().min_by_key(rank).and_then(|mention| Country::by_code(mention.code))
 }
 
+/// Words between countries that are named side by side.
+const BESIDE: [&str; 15] = [
+    "and", "but", "or", "nor", "in", "the", "both", "as", "well", "also", "from", "across", "neither", "either", "not",
+];
+
+/// The country that a clause is about, and those that are named side by side with it: "in Turkey and Sweden".
+pub fn chosen(mentions: &[Mention], words: &[Word<'_>]) -> Vec<Mention> {
+    let Some(country) = choose(mentions) else { return Vec::new() };
+    let beside = |a: &Mention, b: &Mention| {
+        let between = words.get(a.at + a.length..b.at).unwrap_or_default();
+        (a.how == How::Adjective) == (b.how == How::Adjective)
+            && between.iter().all(|word| BESIDE.contains(&word.lower.as_str()))
+    };
+    let mut groups: Vec<Vec<Mention>> = Vec::new();
+    for mention in mentions {
+        match groups.last_mut() {
+            Some(group) if group.last().is_some_and(|last| beside(last, mention)) => group.push(*mention),
+            _ => groups.push(vec![*mention]),
+        }
+    }
+    groups.retain(|group| group.iter().any(|mention| mention.code == country.code));
+    groups.into_iter().next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::words::split;

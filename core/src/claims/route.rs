@@ -1,23 +1,23 @@
 //! `POST /verify-claim` (interface 4.1, spec intelligence 2.8).
 
-use std::cmp::Ordering;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::{Judgement, Verdict, Why, together};
-use super::gather::{self, Found, Period};
-use super::parse::{Claim, parse};
-use crate::country::{Detection, State, plain_date, sentence};
+use super::check::{Judgement, Verdict, together};
+use super::clauses::Mood;
+use super::gather::{self, Found};
+use super::parse::{Claim, Reading, parse};
+use super::reason::{missing, reason};
+use crate::country::Detection;
 use crate::http::{Cx, Response, Route, handler};
-use crate::incidents::{self, EvidenceOf, Incident, IncidentBody, Status};
+use crate::incidents::{self, EvidenceOf, Incident, IncidentBody};
 use crate::reference::{self, ListedPlatforms};
 use crate::{Error, Result, licence, runtime};
 
 /// Most characters of a claim. Our choice: a long paragraph.
 const MOST_CHARACTERS: usize = 2_000;
-/// Topics of one claim that are checked.
-const MOST_TOPICS: usize = 5;
+/// Checks of one claim: each of one topic in one country.
+const MOST_CHECKS: usize = 20;
 /// Rows of evidence in one answer.
 const MOST_EVIDENCE: usize = 20;
 
@@ -110,10 +110,13 @@ struct EvidenceBody {
     confidence: f64,
 }
 
-/// What the data say to one of several topics.
+/// What the data say to one of several topics, countries and statements.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TopicBody {
     service: String,
+    country_code: &'static str,
+    /// The statement is that it is not, or no longer, so.
+    negated: bool,
     verdict: Verdict,
     confidence: f64,
     contradicted: bool,
@@ -150,41 +153,42 @@ async fn verify(cx: Cx) -> Result<Response> {
     }
     let listed = runtime::query(&*cx.rt, reference::actor().name, &ListedPlatforms).await?;
     let claim = parse(text, cx.now(), &listed);
-    let found = check(&cx, &claim).await?;
+    let checked = check(&cx, &claim).await?;
+    let (found, unchecked) = (&checked.found, checked.unchecked);
     let parts: Vec<Judgement> = found.iter().map(|found| found.judgement).collect();
-    let overall = together(&parts);
+    let deciding = together(&parts).and_then(|at| found.get(at));
+    // A part that was not checked keeps all from being confirmed.
+    let overall = deciding.filter(|found| unchecked.is_none() || found.judgement.contradicted);
     let evidence = match request.require_evidence.unwrap_or(false) {
-        true => Some(evidence(&cx, &claim, &found).await?),
+        true => Some(evidence(&cx, found).await?),
         false => None,
     };
     let settings = cx.settings();
     Response::json(&ClaimBody {
         claim: text.to_owned(),
-        verdict: overall.map_or(Verdict::InsufficientData, |overall| overall.verdict),
-        confidence: overall.map_or(0.0, |overall| crate::country::round(overall.confidence)),
-        contradicted: overall.is_some_and(|overall| overall.contradicted),
-        reason: match overall {
-            Some(overall) => found
-                .iter()
-                .find(|found| found.judgement == overall)
-                .map(|found| reason(&claim, found, cx.now()))
-                .unwrap_or_default(),
-            None => missing(&claim).to_owned(),
+        verdict: overall.map_or(Verdict::InsufficientData, |found| found.judgement.verdict),
+        confidence: overall.map_or(0.0, |found| crate::country::round(found.judgement.confidence)),
+        contradicted: overall.is_some_and(|found| found.judgement.contradicted),
+        reason: match (overall, unchecked) {
+            (Some(found), _) => reason(found, cx.now()),
+            (None, Some(unchecked)) => unchecked.to_owned(),
+            (None, None) => missing(&claim),
         },
         parsed: ParsedBody::from(&claim),
         topics: found
             .iter()
             .map(|found| TopicBody {
                 service: found.topic.name().to_owned(),
+                country_code: found.country.code,
+                negated: found.stance.negated,
                 verdict: found.judgement.verdict,
                 confidence: crate::country::round(found.judgement.confidence),
                 contradicted: found.judgement.contradicted,
-                reason: reason(&claim, found, cx.now()),
+                reason: reason(found, cx.now()),
             })
             .collect(),
-        incidents: found
-            .iter()
-            .flat_map(|found| &found.incidents)
+        incidents: different(found)
+            .into_iter()
             .map(|incident| IncidentBody::new(incident, settings))
             .map(|body| IncidentRow {
                 id: body.hash_id,
@@ -198,89 +202,62 @@ async fn verify(cx: Cx) -> Result<Response> {
             })
             .collect(),
         evidence,
-        citation: overall.map(|overall| citation(&cx, text, overall)),
-        license: stands_under(&found),
+        citation: overall.map(|found| citation(&cx, text, found.judgement)),
+        license: stands_under(found),
         generated_at: cx.now().to_string(),
     })
 }
 
-/// One judgement per topic; none when the claim lacks what a check needs.
-async fn check(cx: &Cx, claim: &Claim) -> Result<Vec<Found>> {
-    let (Some(country), Some(stance)) = (claim.country, claim.stance) else { return Ok(Vec::new()) };
-    let ahead = claim.when.is_some_and(|when| when.start() > cx.now());
-    if ahead {
-        return Ok(Vec::new());
-    }
-    let period = Period::of(claim, cx.now());
-    let mut found = Vec::with_capacity(claim.topics.len().min(MOST_TOPICS));
-    for topic in claim.topics.iter().take(MOST_TOPICS) {
-        found.push(gather::find(&*cx.rt, country.code, topic.clone(), stance, period).await?);
-    }
-    Ok(found)
+/// What was checked of a claim, and why not all of it.
+struct Checked {
+    found: Vec<Found>,
+    unchecked: Option<&'static str>,
 }
 
-/// What a claim lacks.
-fn missing(claim: &Claim) -> &'static str {
-    if claim.country.is_none() {
-        "The claim names no country that we recognise."
-    } else if claim.topics.is_empty() {
-        "The claim names no service, site or network that we recognise."
-    } else if claim.stance.is_none() {
-        "The claim does not say that anything is blocked, slowed, cut off or reachable."
-    } else {
-        "The claim speaks of a time that lies ahead."
+/// One judgement per statement, country and topic; none when the claim lacks what a check needs.
+async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
+    let mut checked = Checked { found: Vec::new(), unchecked: None };
+    let ready =
+        |reading: &&Reading| reading.stance.is_some() && !reading.countries.is_empty() && !reading.topics.is_empty();
+    let readings: Vec<&Reading> = claim.readings.iter().filter(ready).collect();
+    if readings.iter().map(|reading| reading.countries.len() * reading.topics.len()).sum::<usize>() > MOST_CHECKS {
+        checked.unchecked = Some("The claim names more services and countries than are checked at once; divide it.");
+        return Ok(checked);
     }
-}
-
-/// One sentence for people.
-fn reason(claim: &Claim, found: &Found, now: crate::Timestamp) -> String {
-    let country = claim.country.map_or("", |country| country.name);
-    let name = gather::label(&found.topic);
-    let when = match claim.when {
-        Some(when) if when.is_one_day() => format!(" on {}", plain_date(when.start())),
-        Some(when) => format!(" between {} and {}", plain_date(when.start()), plain_date(when.end().plus(-1).min(now))),
-        None => String::new(),
-    };
-    let measured = |fallback: &str| match &found.detection {
-        Some((_, detection)) if detection.state != State::Unknown => sentence(detection, country),
-        _ => fallback.to_owned(),
-    };
-    match found.judgement.why {
-        why @ (Why::Incident | Why::Suspected) => {
-            deciding(found, why == Why::Suspected).map(incidents::sentence).unwrap_or_default()
-        }
-        Why::Ended if claim.when.is_some() => {
-            format!("{name} was blocked in {country} before, and not any more{when} or within days after it.")
-        }
-        Why::Ended => format!("{name} was blocked in {country} before, and is not any more."),
-        Why::Blocked | Why::Accessible | Why::Partly | Why::Listed => measured(""),
-        Why::OtherKind => format!("Interference with {name} is known in {country}{when}, but not as throttling."),
-        Why::TooLittle => format!("There are measurements of {name} in {country}{when}, too few to decide."),
-        Why::Nothing => match &found.detection {
-            // Measured, and too long ago to speak for today.
-            Some((_, detection)) if claim.when.is_none() && detection.stale_since.is_some() => {
-                sentence(detection, country)
+    for reading in readings {
+        let ahead = reading.when.is_some_and(|when| when.start() > cx.now());
+        let why = match reading.mood {
+            Mood::Fact if ahead => Some("The claim speaks of a time that lies ahead."),
+            Mood::Fact => None,
+            Mood::Ahead => Some("The claim is about what may or will be, and not about what is or was."),
+            Mood::Account => Some("The claim is about somebody's account, and not about access to a service."),
+        };
+        checked.unchecked = checked.unchecked.or(why);
+        let (Some(stance), None) = (reading.stance, why) else { continue };
+        for country in &reading.countries {
+            for topic in &reading.topics {
+                checked.found.push(gather::find(&*cx.rt, country, topic, (reading, stance), cx.now()).await?);
             }
-            _ => format!("Nothing is measured or recorded about {name} in {country}{when}."),
-        },
+        }
     }
+    Ok(checked)
 }
 
-/// The incident whose confidence the answer gives; of equal ones that about the topic itself, then the newest.
-fn deciding(found: &Found, suspected: bool) -> Option<&Incident> {
-    let of_kind = found.incidents.iter().filter(|incident| (incident.status() == Status::Suspected) == suspected);
-    let about = |incident: &Incident| incident.draft.subject == found.topic.name();
-    of_kind.reduce(|best, next| match next.confidence().total_cmp(&best.confidence()) {
-        Ordering::Greater => next,
-        Ordering::Equal if about(next) && !about(best) => next,
-        _ => best,
-    })
+/// The incidents of all parts, each once.
+fn different(found: &[Found]) -> Vec<&Incident> {
+    let mut all: Vec<&Incident> = Vec::new();
+    for incident in found.iter().flat_map(|found| &found.incidents) {
+        if !all.iter().any(|known| known.id == incident.id) {
+            all.push(incident);
+        }
+    }
+    all
 }
 
-async fn evidence(cx: &Cx, claim: &Claim, found: &[Found]) -> Result<Vec<EvidenceBody>> {
-    let country = claim.country.map_or("", |country| country.name);
+async fn evidence(cx: &Cx, found: &[Found]) -> Result<Vec<EvidenceBody>> {
     let mut rows = Vec::new();
     for found in found {
+        let country = found.country.name;
         let name = gather::label(&found.topic);
         for incident in &found.incidents {
             let ids: Vec<String> = incident.draft.evidence_ids.iter().take(MOST_EVIDENCE).cloned().collect();

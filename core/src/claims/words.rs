@@ -13,6 +13,18 @@ pub struct Word<'a> {
     pub lower: String,
     /// Whether a hyphen, a dash or a slash stands between this word and the one before.
     pub joined: bool,
+    /// What else stands there.
+    pub pause: Pause,
+}
+
+/// Punctuation between two words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pause {
+    None,
+    /// A comma, a colon or a bracket: parts of a sentence.
+    Comma,
+    /// The end of a sentence, or a semicolon.
+    Stop,
 }
 
 impl Word<'_> {
@@ -22,16 +34,23 @@ impl Word<'_> {
     }
 }
 
+/// A full stop after so few letters may be that of an abbreviation.
+const ABBREVIATED: usize = 3;
+
 /// Letters, digits and what holds a domain name together are words; everything else separates them.
 pub fn split(text: &str) -> Vec<Word<'_>> {
-    let mut words = Vec::new();
-    let (mut start, mut joined) = (None, false);
-    let mut push = |from: usize, to: usize, joined: bool| {
+    let mut words: Vec<Word<'_>> = Vec::new();
+    let (mut start, mut joined, mut pause, mut full_stop) = (None, false, Pause::None, false);
+    let mut push = |from: usize, to: usize, joined: bool, pause: Pause| {
         let whole = text.get(from..to).unwrap_or_default();
         let raw = if is_short_year(whole) { whole } else { whole.trim_matches(['.', '\'', '’']) };
         let raw = ["'s", "’s"].iter().find_map(|ending| raw.strip_suffix(ending)).unwrap_or(raw);
         if !raw.is_empty() {
-            words.push(Word { text: raw, lower: raw.to_lowercase().replace('’', "'"), joined });
+            // "in Iran. Telegram": an end, which "Nov. 8" and "Dr. Who" have none of.
+            let ended = full_stop && raw.chars().next().is_some_and(char::is_uppercase);
+            let pause = if ended { Pause::Stop } else { pause };
+            words.push(Word { text: raw, lower: raw.to_lowercase().replace('’', "'"), joined, pause });
+            full_stop = whole.ends_with('.') && raw.len() > ABBREVIATED && !raw.contains('.');
         }
     };
     for (at, letter) in text.char_indices() {
@@ -46,13 +65,18 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
             continue;
         }
         if let Some(from) = start.take() {
-            push(from, at, joined);
-            joined = false;
+            push(from, at, joined, pause);
+            (joined, pause) = (false, Pause::None);
         }
+        pause = pause.max(match letter {
+            ',' | ':' | '(' | ')' => Pause::Comma,
+            ';' | '?' | '!' => Pause::Stop,
+            _ => Pause::None,
+        });
         joined |= matches!(letter, '-' | '–' | '—' | '/') && letter != ' ';
     }
     if let Some(from) = start {
-        push(from, text.len(), joined);
+        push(from, text.len(), joined, pause);
     }
     words
 }
@@ -149,6 +173,9 @@ mod tests {
             ["xn--e1afmkfd.xn--p1ai", "Nov", "'23", "quoted"]
         );
         assert!(split("8–24").last().unwrap().joined && !split("8 24").last().unwrap().joined);
+        let pauses = |text: &str| split(text).into_iter().map(|word| word.pause).collect::<Vec<_>>();
+        assert_eq!(pauses("on Nov. 8, 2023"), [Pause::None, Pause::None, Pause::None, Pause::Comma]);
+        assert_eq!(pauses("in Iran. Not so; no")[2..], [Pause::Stop, Pause::None, Pause::Stop]);
         assert!(split("").is_empty() && split("… — !").is_empty());
     }
 }

@@ -278,9 +278,11 @@ impl Query for History {
     }
 }
 
-/// How many measurements there are of the time in which one counts, up to a time: whether anything was online there.
+/// How many measurements there are of a period: whether anything was online there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Heard {
+    /// Since when; always of the time in which a measurement counts at the end.
+    pub from: Option<Timestamp>,
     pub at: Timestamp,
 }
 
@@ -290,7 +292,9 @@ impl Query for Heard {
     type Reply = u64;
 
     fn run(self, view: &View<'_>) -> Result<u64> {
-        let first = u32::try_from(self.at.plus(-Ageing::of(false).limit).day()).unwrap_or(0);
+        let counting = self.at.plus(-Ageing::of(false).limit);
+        let first = self.from.map_or(counting, |from| from.min(counting));
+        let first = u32::try_from(first.day()).unwrap_or(0);
         let heard = changes::heard_from(view, first, self.at)?;
         Ok(heard.values().map(|(measurements, _)| measurements).sum())
     }

@@ -1,0 +1,159 @@
+//! Which incidents bear on a claim: of the place that it names, and for as long as it says.
+
+use super::gather::Period;
+use super::parse::Reading;
+use super::places::Area;
+use super::stance::Stance;
+use super::when::{Span, When};
+use crate::Timestamp;
+use crate::incidents::{Incident, IncidentType, Status};
+use crate::time::DAY;
+
+/// A claim of a whole span is confirmed by incidents that fill this share of it. Our choice.
+const WHOLE: f64 = 0.75;
+/// Sources date by days: beginnings and ends may lie so far apart, in microseconds. Our choice.
+const SLACK: i64 = DAY;
+
+/// Incidents, by their place in the list.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bearing {
+    /// Those of the place that the claim names.
+    pub fitting: Vec<usize>,
+    /// The surest one that is more than suspected, and the surest suspected one.
+    pub surest: Option<usize>,
+    pub suspected: Option<usize>,
+    /// The surest is lost connectivity that nobody is known to have ordered.
+    pub unordered: bool,
+    /// They last as long as the claim says.
+    pub covers: bool,
+    /// There are some of other places.
+    pub elsewhere: bool,
+}
+
+/// Sorts out what bears on a claim.
+pub fn of(incidents: &[Incident], country: &str, claim: (&Reading, Stance), period: Period) -> Bearing {
+    let (reading, stance) = claim;
+    let areas: Vec<Area> = reading.areas.iter().filter(|(code, _)| *code == country).map(|(_, area)| *area).collect();
+    let fits = |incident: &Incident| fits(&incident.draft.areas, &areas, reading.nationwide);
+    let fitting: Vec<usize> =
+        incidents.iter().enumerate().filter(|(_, incident)| fits(incident)).map(|(at, _)| at).collect();
+    let is = |at: usize, wanted: &dyn Fn(&Incident) -> bool| incidents.get(at).is_some_and(wanted);
+    let known = |at: &usize| is(*at, &|incident| incident.status() != Status::Suspected);
+    let ordered = |at: &usize| is(*at, &|incident| incident.kind() != IncidentType::Disruption);
+    let surest = |among: Vec<usize>| {
+        // Of equal ones the first: the newest.
+        among.into_iter().reduce(|best, next| match (incidents.get(best), incidents.get(next)) {
+            (Some(a), Some(b)) if b.confidence() > a.confidence() => next,
+            _ => best,
+        })
+    };
+    let among = |wanted: &dyn Fn(&usize) -> bool| fitting.iter().copied().filter(wanted).collect::<Vec<usize>>();
+    let lasting = |at: &usize| lasts(&one(incidents, *at), reading.when, stance, period);
+    // What proves the claim goes before what only supports it.
+    let ranks: [&dyn Fn(&usize) -> bool; 3] =
+        [&|at| known(at) && ordered(at) && lasting(at), &|at| known(at) && ordered(at), &known];
+    let deciding = ranks.iter().find_map(|rank| surest(among(rank)));
+    let all: Vec<&Incident> = among(&known).into_iter().filter_map(|at| incidents.get(at)).collect();
+    Bearing {
+        unordered: deciding.is_some_and(|at| !ordered(&at)),
+        covers: lasts(&all, reading.when, stance, period),
+        surest: deciding,
+        suspected: surest(among(&|at| !known(at))),
+        elsewhere: fitting.len() < incidents.len(),
+        fitting,
+    }
+}
+
+fn one(incidents: &[Incident], at: usize) -> Vec<&Incident> {
+    incidents.get(at).into_iter().collect()
+}
+
+/// Whether an incident of these areas, or of the whole country when there are none, is of the place that is claimed.
+fn fits(areas: &[String], claimed: &[Area], nationwide: bool) -> bool {
+    let lower = |text: &str| text.to_lowercase();
+    if areas.is_empty() || areas.iter().any(|area| lower(area).starts_with("national")) {
+        return true;
+    }
+    let holds = |whole: &str, part: &str| {
+        let whole: Vec<&str> = whole.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let part: Vec<&str> = part.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        !part.is_empty() && whole.windows(part.len()).any(|words| words == part)
+    };
+    let named = |name: &str| {
+        let name = lower(name);
+        areas.iter().any(|area| holds(&lower(area), &name) || holds(&name, &lower(area)))
+    };
+    if claimed.is_empty() {
+        return !nationwide;
+    }
+    claimed.iter().any(|area| named(area.name) || area.region.is_some_and(named))
+}
+
+/// Whether incidents last as long as the claim says; for a claim that there was none, whether they speak against it.
+fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Period) -> bool {
+    let Some(when) = when else { return true };
+    let until = |incident: &Incident| incident.end().unwrap_or(period.to).max(incident.start());
+    match (when.span, stance.negated) {
+        (Span::During | Span::By, _) | (Span::Before | Span::After, false) => true,
+        // "Blocked until 24 November": it ended then.
+        (Span::Until, false) => incidents.iter().any(|incident| {
+            incident.end().is_some_and(|end| (end.0 - when.end().0).abs() <= tolerance(when.last.day, when))
+        }),
+        (Span::Since, false) => incidents.iter().any(|incident| {
+            let goes_on = incident.end().is_none_or(|end| end >= period.to);
+            goes_on && (incident.start().0 - when.start().0).abs() <= tolerance(when.first.day, when)
+        }),
+        (Span::Throughout | Span::Range, false) => share(incidents, period, until) >= WHOLE,
+        (Span::After | Span::Before, true) => share(incidents, period, until) >= WHOLE,
+        // One that only touches the end of a span does not contradict that it was free.
+        _ => incidents
+            .iter()
+            .any(|incident| until(incident) > period.from.plus(SLACK) && incident.start() < period.to.plus(-SLACK)),
+    }
+}
+
+/// How far a beginning or end may lie from the date that a claim gives: a year or a month when it names no more.
+fn tolerance(day: i64, when: When) -> i64 {
+    match (day, when.first.month) {
+        (1, 1) => 366 * DAY,
+        (1, _) => 31 * DAY,
+        _ => 7 * DAY,
+    }
+}
+
+/// The share of a period that incidents fill.
+fn share(incidents: &[&Incident], period: Period, until: impl Fn(&Incident) -> Timestamp) -> f64 {
+    let (from, to) = (period.from.0, period.to.0);
+    let mut spans: Vec<(i64, i64)> = incidents
+        .iter()
+        .map(|incident| ((incident.start().0 - SLACK).max(from), (until(incident).0 + SLACK).min(to)))
+        .filter(|(start, end)| start < end)
+        .collect();
+    spans.sort_unstable();
+    let (mut filled, mut reached) = (0, from);
+    for (start, end) in spans {
+        filled += (end - start.max(reached)).max(0);
+        reached = reached.max(end);
+    }
+    // Shares of microseconds need no more digits than a double has.
+    filled as f64 / (to - from).max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn incidents_of_other_areas_do_not_fit() {
+        let area = |name| Area { name, region: None };
+        let of = |areas: &[&str], claimed: &[Area], nationwide: bool| {
+            fits(&areas.iter().map(|area| (*area).to_owned()).collect::<Vec<_>>(), claimed, nationwide)
+        };
+        assert!(of(&[], &[area("Delhi")], false), "a national one is everywhere");
+        assert!(of(&["Jammu and Kashmir"], &[area("Kashmir")], false));
+        assert!(of(&["Jammu and Kashmir"], &[Area { name: "Srinagar", region: Some("Kashmir") }], false));
+        assert!(!of(&["Manipur"], &[area("Delhi")], false));
+        assert!(!of(&["Elele area", "Mandera County"], &[], true), "nationwide");
+        assert!(of(&["Mandera County"], &[], false));
+    }
+}

@@ -1,0 +1,260 @@
+//! A sentence as clauses: each says something of its own about a place and a service.
+
+use std::ops::Range;
+
+use super::words::{Pause, Word};
+
+/// How a piece of a sentence hangs on what stands before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// By "and" or a comma: a clause of its own only when it says what the one before says, of something else.
+    And,
+    /// By "but", "while" or a full stop.
+    But,
+    /// "Unlike Iran": the opposite holds there.
+    Unlike,
+    /// "Despite the ban": what is conceded, and not claimed.
+    Despite,
+    /// ", which had been blocked before,": said beside.
+    Aside,
+}
+
+/// A piece: words without the one that links it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub range: Range<usize>,
+    pub link: Link,
+}
+
+/// Pieces that are told apart; the last has the rest. Our choice: each costs a reading of what stands before it.
+const MOST_PIECES: usize = 40;
+
+/// Cuts a sentence wherever a clause may begin.
+pub fn pieces(words: &[Word<'_>]) -> Vec<Piece> {
+    let mut found: Vec<Piece> = Vec::new();
+    let (mut from, mut link) = (0, Link::And);
+    let mut at = 0;
+    while at < words.len() {
+        let next = if found.len() < MOST_PIECES { border(words, at) } else { None };
+        if let Some((length, next)) = next {
+            if from < at {
+                found.push(Piece { range: from..at, link });
+            }
+            (from, link) = (at + length, next);
+            at += length.max(1);
+        } else {
+            at += 1;
+        }
+    }
+    if from < words.len() {
+        found.push(Piece { range: from..words.len(), link });
+    }
+    found
+}
+
+/// The words at a place that begin a clause: how many are no part of it, and how it hangs on the one before.
+fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
+    let word = words.get(at)?;
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let before = at.checked_sub(1).map_or("", lower);
+    match word.lower.as_str() {
+        "even" if matches!(lower(at + 1), "though" | "if") => Some((2, Link::Despite)),
+        "in" if (lower(at + 1), lower(at + 2)) == ("spite", "of") => Some((3, Link::Despite)),
+        "although" | "though" | "despite" | "notwithstanding" => Some((1, Link::Despite)),
+        "but" | "whereas" | "however" | "while" | "whilst" | "then" => Some((1, Link::But)),
+        // "has yet to" is none.
+        "yet" if lower(at + 1) != "to" && !matches!(before, "not" | "has" | "have" | "had" | "as") => {
+            Some((1, Link::But))
+        }
+        "unlike" => Some((1, Link::Unlike)),
+        "which" | "who" | "whose" if word.pause == Pause::Comma => Some((1, Link::Aside)),
+        "and" => Some((1, Link::And)),
+        _ => match word.pause {
+            Pause::Stop => Some((0, Link::But)),
+            Pause::Comma => Some((0, Link::And)),
+            Pause::None => None,
+        },
+    }
+}
+
+/// Words of a clause that leaves its verb to another one: "but Russia does", "not in Sweden", "WhatsApp is".
+const ELLIPTIC: [&str; 48] = [
+    "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "isn't", "aren't", "wasn't", "weren't",
+    "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no", "longer", "any", "more", "so", "it",
+    "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither", "nor", "either", "or", "only", "still",
+    "of", "for", "there", "this", "since", "until",
+];
+const NEGATIONS: [&str; 14] = [
+    "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
+    "neither", "nor",
+];
+const AUXILIARIES: [&str; 10] = ["is", "are", "was", "were", "does", "do", "did", "has", "have", "had"];
+
+/// Whether a clause leaves its verb to another one; then whether it negates that.
+pub fn elliptic(words: &[Word<'_>], known: impl Fn(usize) -> bool) -> Option<bool> {
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.lower.as_str()));
+    let all = words.iter().enumerate().all(|(at, word)| ELLIPTIC.contains(&word.lower.as_str()) || known(at));
+    let negated = has(&NEGATIONS);
+    (all && (negated || has(&AUXILIARIES))).then_some(negated)
+}
+
+/// What a clause is about, when it is no fact about access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mood {
+    Fact,
+    /// It is to be, may be or would be.
+    Ahead,
+    /// Somebody's account or post, and not a service.
+    Account,
+}
+
+/// Verbs of intending, as they begin.
+const INTENDING: [&str; 11] = [
+    "plan",
+    "plans",
+    "planned",
+    "planning",
+    "promise",
+    "promises",
+    "promised",
+    "threaten",
+    "threatens",
+    "threatened",
+    "threatening",
+];
+const INTENDING_TO: [&str; 19] = [
+    "intends",
+    "intend",
+    "intended",
+    "vows",
+    "vowed",
+    "pledges",
+    "pledged",
+    "proposes",
+    "proposed",
+    "prepares",
+    "preparing",
+    "prepared",
+    "going",
+    "about",
+    "set",
+    "expected",
+    "likely",
+    "agreed",
+    "agrees",
+];
+const CONSIDERING: [&str; 8] =
+    ["consider", "considers", "considering", "considered", "mulls", "mulling", "weighs", "weighing"];
+
+/// Words before an "if" that asks and supposes nothing.
+const ASKING: [&str; 13] =
+    ["as", "even", "see", "ask", "asks", "asked", "check", "know", "knows", "wonder", "unclear", "tell", "say"];
+
+/// "in may 2022" names a month, however it is written.
+fn is_month(before: &str, next: &str) -> bool {
+    next.starts_with(|letter: char| letter.is_ascii_digit())
+        || matches!(before, "in" | "since" | "of" | "until" | "from" | "last" | "early" | "late" | "mid")
+}
+
+/// Reads the mood of a clause; `good` tells that it only speaks of a service that works, `bad` that something is
+/// blocked.
+pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let ahead = words.iter().enumerate().any(|(at, word)| {
+        let next = lower(at + 1);
+        let before = at.checked_sub(1).map_or("", lower);
+        let negated = matches!(next, "not" | "never" | "no");
+        match word.lower.as_str() {
+            // "It will not load" is how it is now.
+            "will" | "would" => !(negated && good),
+            "won't" | "wouldn't" => !good,
+            "shall" => true,
+            "might" | "may" => !word.is_capital() && next != "have" && !is_month(before, next),
+            "could" => next != "have" && !negated && !good,
+            "if" => !ASKING.contains(&before),
+            "unless" => bad,
+            lower if INTENDING.contains(&lower) => !words.iter().any(|word| word.lower == "outage"),
+            lower if INTENDING_TO.contains(&lower) => next == "to",
+            lower if CONSIDERING.contains(&lower) => {
+                matches!(next, "a" | "an" | "the" | "whether" | "new") || next.ends_with("ing")
+            }
+            _ => false,
+        }
+    });
+    let account = words.iter().enumerate().any(|(at, word)| {
+        matches!(word.lower.as_str(), "account" | "accounts" | "profile" | "profiles" | "tweet" | "tweets")
+            && at.checked_sub(1).is_none_or(|before| lower(before) != "on")
+    });
+    match (ahead, account && bad && !good) {
+        (true, _) => Mood::Ahead,
+        (false, true) => Mood::Account,
+        (false, false) => Mood::Fact,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::split;
+    use super::*;
+
+    fn cut(text: &str) -> Vec<String> {
+        let words = split(text);
+        let text = |piece: Piece| {
+            let words = words[piece.range].iter().map(|word| word.text).collect::<Vec<_>>();
+            format!("{:?}: {}", piece.link, words.join(" "))
+        };
+        pieces(&words).into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn sentences_are_cut_where_a_clause_may_begin() {
+        for (text, expected) in [
+            ("blocked in Turkey but not in Sweden", vec!["And: blocked in Turkey", "But: not in Sweden"]),
+            ("Unlike Iran, Turkey does not", vec!["Unlike: Iran", "And: Turkey does not"]),
+            ("It works even though banned.", vec!["And: It works", "Despite: banned"]),
+            ("Albania has yet to lift it", vec!["And: Albania has yet to lift it"]),
+            ("X, which was cut, works", vec!["And: X", "Aside: was cut", "And: works"]),
+        ] {
+            assert_eq!(cut(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_cut_into_so_many_pieces_and_no_more() {
+        assert_eq!(cut(&"x, ".repeat(900)).len(), MOST_PIECES + 1);
+    }
+
+    #[test]
+    fn what_is_planned_or_possible_is_no_fact() {
+        let of = |text: &str, good: bool| mood(&split(text), good, !good);
+        for text in [
+            "will be blocked tomorrow",
+            "might soon block",
+            "could block",
+            "If Turkey blocks it",
+            "promised to unblock",
+            "plans to block",
+            "is considering a ban",
+            "may be blocked",
+            "would be blocked",
+        ] {
+            assert_eq!(of(text, false), Mood::Ahead, "{text}");
+        }
+        for (text, good) in [
+            ("was blocked in May 2023", false),
+            ("was blocked in may 2023", false),
+            ("was soon restored", false),
+            ("let me know if it is blocked", false),
+            ("may have been blocked", false),
+            ("could not be reached", true),
+            ("could once again access it", true),
+            ("will not load", true),
+            ("won't open", true),
+            ("ordered providers to block", false),
+        ] {
+            assert_eq!(of(text, good), Mood::Fact, "{text}");
+        }
+        assert_eq!(of("My account was blocked by a friend", false), Mood::Account);
+        assert_eq!(of("blocked on account of the vote", false), Mood::Fact);
+    }
+}

@@ -1,0 +1,100 @@
+//! Why a claim got its verdict, in one sentence for people.
+
+use super::check::Why;
+use super::gather::{self, Found};
+use super::parse::Claim;
+use crate::Timestamp;
+use crate::country::{State, plain_date, sentence};
+use crate::incidents;
+
+/// What a claim lacks.
+pub fn missing(claim: &Claim) -> String {
+    let lacks = if claim.country.is_none() {
+        "The claim names no country that we recognise"
+    } else if claim.topics.is_empty() {
+        "The claim names no service, site or network that we recognise"
+    } else {
+        "The claim does not say that anything is blocked, slowed, cut off or reachable"
+    };
+    // Words of another language are none that we know.
+    let language = if claim.stance.is_none() { "; claims are read in English" } else { "" };
+    format!("{lacks}{language}.")
+}
+
+/// Why one part of a claim got its verdict.
+pub fn reason(found: &Found, now: Timestamp) -> String {
+    let country = found.country.name;
+    let name = gather::label(&found.topic);
+    let when = match found.when {
+        Some(when) if when.is_one_day() => format!(" on {}", plain_date(when.start())),
+        Some(when) => format!(" between {} and {}", plain_date(when.start()), plain_date(when.end().plus(-1).min(now))),
+        None => String::new(),
+    };
+    let detection = found.detection.as_ref().map(|(_, detection)| detection);
+    let measured = || detection.filter(|found| found.state != State::Unknown).map(|found| sentence(found, country));
+    match found.judgement.why {
+        Why::Incident => deciding(found),
+        Why::Suspected => deciding(found),
+        Why::Unordered => and(&deciding(found), "nobody is known to have ordered it"),
+        Why::Shorter => and(&deciding(found), "the claim is of another time or a longer one"),
+        Why::Elsewhere => {
+            let areas: Vec<&str> =
+                found.incidents.iter().flat_map(|incident| &incident.draft.areas).map(String::as_str).take(3).collect();
+            format!("Incidents in {country}{when} are known only of other areas ({}).", areas.join(", "))
+        }
+        Why::Sporadic => format!(
+            "{name} was blocked in {country} on 1 of {} days with enough measurements{when}.",
+            found.decided_days
+        ),
+        Why::Before => {
+            format!("{name} was seen blocked in {country} shortly before; no measurement shows it blocked{when}.")
+        }
+        Why::Ended if found.when.is_some() => {
+            format!("{name} was blocked in {country} before, and not any more{when} or within days after it.")
+        }
+        Why::Ended => format!("{name} was blocked in {country} before, and is not any more."),
+        Why::Blocked | Why::Accessible | Why::Partly | Why::Listed => measured().unwrap_or_default(),
+        Why::OtherKind => format!("Interference with {name} is known in {country}{when}, but not as throttling."),
+        Why::TooLittle => format!("There are measurements of {name} in {country}{when}, too few to decide."),
+        Why::Nothing => nothing(found, &name, &when),
+    }
+}
+
+/// Nothing counts; what is too old to count is said.
+fn nothing(found: &Found, name: &str, when: &str) -> String {
+    let country = found.country.name;
+    let detection = found.detection.as_ref().map(|(_, detection)| detection);
+    if let Some(detection) = detection {
+        if found.when.is_none() && detection.stale_since.is_some() {
+            return sentence(detection, country);
+        }
+        if let Some(list) = detection.lists.iter().max_by(|a, b| a.date.cmp(&b.date)) {
+            return format!(
+                "{name} is named as blocked in {country} by a list of {}, which is too old to count; nothing newer is \
+                 measured or recorded{when}.",
+                list.date
+            );
+        }
+    }
+    format!("Nothing is measured or recorded about {name} in {country}{when}.")
+}
+
+/// The incident whose confidence the answer gives. One that goes by another name is said to include the topic.
+fn deciding(found: &Found) -> String {
+    let at = found.bearing.surest.or(found.bearing.suspected);
+    let Some(incident) = at.and_then(|at| found.incidents.get(at)) else { return String::new() };
+    let draft = &incident.draft;
+    let host = found.topic.name();
+    let named = draft.subject == host
+        || draft.services.iter().any(|service| service == host)
+        || crate::starter::Platform::by_domain(host).is_some_and(|platform| {
+            draft.subject == platform.slug || draft.services.iter().any(|service| service == platform.slug)
+        });
+    let said = incidents::sentence(incident);
+    if named { said } else { format!("{} is part of an incident: {said}", gather::label(&found.topic)) }
+}
+
+/// A sentence with something added.
+fn and(sentence: &str, more: &str) -> String {
+    format!("{}; {more}.", sentence.trim_end_matches('.'))
+}

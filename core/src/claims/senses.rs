@@ -1,0 +1,499 @@
+//! The words that say that something is blocked, slowed, cut off or reachable.
+
+use super::stance::Kind;
+use super::words::{Lazy, Phrases, Word};
+
+/// The meaning of a phrase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sense {
+    /// Interference that somebody does.
+    Bad(Kind),
+    /// It does not work, whoever or whatever the cause.
+    Fails(Kind),
+    /// Forbids people to use a service, or an authority to interfere.
+    Forbids,
+    /// Ends a measure; says nothing without one.
+    Ends,
+    /// Blocks a service, but ends a measure.
+    Suspends,
+    /// It works.
+    Good,
+    /// It worked again: interference is over, so it had been there.
+    Over,
+    /// As [`Sense::Over`], but of a measure that it is there again: "reinstated the ban".
+    Restores,
+    /// Negates what follows.
+    Not,
+    /// Negates what stands in the same clause, before it or behind.
+    Denies,
+    /// As [`Sense::Denies`], of something that had been: "stopped", "no longer".
+    Ceases,
+    /// With a negation: that something had been.
+    AnyMore,
+    /// Holds a word of negation and negates nothing.
+    Aside,
+}
+
+/// Words in any form of theirs ([`stem`]), and phrases of them.
+const PHRASES: &[(Sense, &[&str])] = &[
+    (
+        Sense::Bad(Kind::Block),
+        &[
+            "limit",
+            "poison",
+            "hijack",
+            "127.0.0.1",
+            "0.0.0.0",
+            "blockpage",
+            "block page",
+            "block pages",
+            "dpi",
+            "deep packet inspection",
+            "reimpose",
+            "reblock",
+            "impose",
+            "only with a vpn",
+            "only through a vpn",
+            "only via a vpn",
+            "only over a vpn",
+            "only via vpn",
+            "only with vpn",
+            "access denied",
+            "denied access",
+            "block",
+            "blockage",
+            "blacklist",
+            "censor",
+            "censorship",
+            "restrict",
+            "restriction",
+            "suspension",
+            "filter",
+            "outlaw",
+            "cut access",
+            "interfere with",
+            "dns tampering",
+            "firewall",
+        ],
+    ),
+    (
+        Sense::Fails(Kind::Block),
+        &[
+            "down",
+            "disrupt",
+            "disruption",
+            "out of reach",
+            "no access",
+            "without access",
+            "reset",
+            "time out",
+            "timeout",
+            "error page",
+            "dead",
+            "need a vpn",
+            "require a vpn",
+            "vpn is needed",
+            "vpn needed",
+            "vpn is required",
+        ],
+    ),
+    (
+        Sense::Fails(Kind::Shutdown),
+        &[
+            "offline",
+            "blackout",
+            "outage",
+            "collapse",
+            "gone dark",
+            "went dark",
+            "go dark",
+            "plunged into darkness",
+            "is off",
+            "was off",
+            "were off",
+            "are off",
+            "intermittently off",
+            "internet off",
+        ],
+    ),
+    (Sense::Forbids, &["bar", "forbid", "forbidden", "forbade", "prohibit", "ban"]),
+    (
+        Sense::Restores,
+        &["restore", "reinstate", "resume", "return", "is back under", "are back under", "back under", "back behind"],
+    ),
+    (
+        Sense::Denies,
+        &[
+            "deny",
+            "false",
+            "untrue",
+            "myth",
+            "rumour",
+            "rumor",
+            "fake",
+            "hoax",
+            "baseless",
+            "unfounded",
+            "groundless",
+            "no truth",
+            "hasn't taken effect",
+            "not taken effect",
+            "not take effect",
+            "never took effect",
+            "was refused",
+            "were refused",
+            "been refused",
+            "debunk",
+            "refute",
+            "lose",
+            "lost",
+            "hard",
+            "difficult",
+            "trouble",
+            "impossible",
+            "prevent",
+        ],
+    ),
+    (Sense::Ceases, &["stop", "cease", "quit", "no longer"]),
+    (Sense::AnyMore, &["any more", "anymore", "any longer"]),
+    (Sense::Bad(Kind::Throttling), &["throttle", "slow", "slower", "slowly", "slowdown", "degrade", "crawl"]),
+    (
+        Sense::Bad(Kind::Shutdown),
+        &[
+            "snap",
+            "unplug",
+            "pull the plug on",
+            "cut",
+            "shutdown",
+            "curfew",
+            "disable",
+            "disconnect",
+            "deactivate",
+            "pull the plug",
+            "kill switch",
+            "sever",
+        ],
+    ),
+    (
+        Sense::Good,
+        &[
+            "operate",
+            "allow",
+            "permit",
+            "no vpn is needed",
+            "no vpn needed",
+            "no vpn is required",
+            "no vpn is necessary",
+            "no need for a vpn",
+            "access",
+            "accessible",
+            "reach",
+            "reachable",
+            "available",
+            "work",
+            "up",
+            "open",
+            "load",
+            "use",
+            "usable",
+            "read",
+            "watch",
+            "visit",
+            "browse",
+            "connect",
+            "get on",
+            "log in",
+            "possible",
+            "online",
+            "operable",
+            "function",
+            "fine",
+            "unaffected",
+        ],
+    ),
+    (
+        Sense::Over,
+        &[
+            "regain",
+            "free from",
+            "free of restriction",
+            "freed",
+            "restoration",
+            "back to normal",
+            "internet back",
+            "connectivity back",
+            "access back",
+            "back in service",
+            "unblock",
+            "unban",
+            "lift",
+            "is back",
+            "are back",
+            "come back",
+            "came back",
+            "back on",
+            "back online",
+            "back up",
+            "reconnect",
+            "reopen",
+        ],
+    ),
+    (
+        Sense::Ends,
+        &[
+            "drop",
+            "remove",
+            "removal",
+            "expire",
+            "ease",
+            "relax",
+            "scrap",
+            "repeal",
+            "annul",
+            "annull",
+            "quash",
+            "abolish",
+            "terminate",
+            "discontinue",
+            "call off",
+            "struck down",
+            "was over",
+            "is over",
+            "were over",
+            "are over",
+            "end",
+            "reverse",
+            "revoke",
+            "rescind",
+            "withdraw",
+            "withdrew",
+            "overturn",
+            "cancel",
+            "cancelled",
+        ],
+    ),
+    (Sense::Suspends, &["suspend"]),
+    (
+        Sense::Not,
+        &[
+            "hardly",
+            "scarcely",
+            "barely",
+            "yet to",
+            "not yet",
+            "refuse to",
+            "decline to",
+            "avoid",
+            "escape",
+            "spare",
+            "wouldn't",
+            "few can",
+            "few could",
+            "few in",
+            "few people",
+            "few users",
+            "not",
+            "isn't",
+            "isnt",
+            "aren't",
+            "wasn't",
+            "weren't",
+            "never",
+            "no",
+            "without",
+            "hasn't",
+            "haven't",
+            "doesn't",
+            "don't",
+            "didn't",
+            "can't",
+            "cannot",
+            "couldn't",
+            "unable",
+            "won't",
+            "nobody",
+            "nothing",
+            "none",
+            "neither",
+            "fail to",
+        ],
+    ),
+    (
+        Sense::Aside,
+        &[
+            "not sure",
+            "no reason",
+            "no explanation",
+            "no warning",
+            "without warning",
+            "without explanation",
+            "without notice",
+            "without a court order",
+            "unless they use a vpn",
+            "no matter",
+            "contrary to reports",
+            "contrary to claims",
+            "contrary to rumours",
+            "a few",
+            "last few",
+            "past few",
+            "uses a vpn",
+            "use a vpn",
+            "not only",
+            "no doubt",
+            "whether or not",
+            "no wonder",
+            "without a vpn",
+            "without vpn",
+            "without any vpn",
+            "without a proxy",
+            "without problem",
+            "without any problem",
+            "without trouble",
+            "without any trouble",
+            "without issue",
+            "no problem",
+            "no trouble",
+            "power outage",
+            "power cut",
+            "power blackout",
+            "government shutdown",
+        ],
+    ),
+];
+
+/// Measures by name: what ends one ends the interference.
+const MEASURES: [&str; 21] = [
+    "block",
+    "blockage",
+    "ban",
+    "censorship",
+    "restriction",
+    "restrictions",
+    "suspension",
+    "shutdown",
+    "blackout",
+    "outage",
+    "curfew",
+    "throttling",
+    "slowdown",
+    "blocks",
+    "bans",
+    "blocking",
+    "filtering",
+    "filters",
+    "order",
+    "ruling",
+    "limits",
+];
+/// Before one of these words, "block" and "ban" are no names.
+const BEFORE_A_VERB: [&str; 12] =
+    ["to", "not", "and", "or", "will", "would", "can", "could", "did", "didn't", "does", "doesn't"];
+
+/// Verbs that say what happens to a line together with "off", "down" or "on", which may stand behind the object.
+const VERBS: [&str; 10] = ["shut", "turn", "switch", "cut", "take", "took", "taken", "knock", "keep", "kept"];
+/// Words between such a verb and its particle.
+const GAP: usize = 5;
+
+fn senses() -> &'static Phrases<Sense> {
+    static SENSES: Lazy<Sense> = Lazy::new();
+    SENSES.get_or_init(|| {
+        let stems = |text: &str| text.split(' ').map(stem).collect::<Vec<String>>().join(" ");
+        Phrases::new(PHRASES.iter().flat_map(|(sense, list)| list.iter().map(move |text| (stems(text), *sense))))
+    })
+}
+
+/// A verb or name without its ending: ban, bans, banned and banning are one. Not a linguist's stem, but the same for
+/// sentences and phrases.
+pub fn stem(word: &str) -> String {
+    let long = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() > 1);
+    let mut base = if let Some(rest) = long("ies").or_else(|| long("ied")) {
+        format!("{rest}y")
+    } else if let Some(rest) = long("ing").or_else(|| long("ed")) {
+        let mut ends = rest.chars().rev();
+        let doubled = ends.next().zip(ends.next()).is_some_and(|(a, b)| a == b && !matches!(a, 'l' | 's' | 'z'));
+        rest.get(..rest.len() - usize::from(doubled)).unwrap_or(rest).to_owned()
+    } else if let Some(rest) = long("es").filter(|rest| ["s", "x", "z", "ch", "sh"].iter().any(|e| rest.ends_with(e))) {
+        rest.to_owned()
+    } else {
+        long("s").filter(|rest| !rest.ends_with(['s', 'u', 'i'])).unwrap_or(word).to_owned()
+    };
+    if base.len() > 3 && base.ends_with('e') {
+        base.pop();
+    }
+    // "used" is not "us".
+    if base.len() < 3 && base.len() < word.len() { format!("{base}e") } else { base }
+}
+
+/// What each word or phrase of a sentence says, with its place, in order.
+pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
+    let stems: Vec<Word<'_>> = words.iter().map(|word| Word { lower: stem(&word.lower), ..word.clone() }).collect();
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(word) = stems.get(at) {
+        let (length, sense) = match senses().at(&stems, at) {
+            Some((length, sense)) => (length, Some(sense)),
+            None => (1, particle(&stems, at).or_else(|| prefixed(word))),
+        };
+        found.extend(sense.map(|sense| (at, sense)));
+        at += length;
+    }
+    found
+}
+
+/// "shut TikTok down", "switch mobile data off", "turn the internet on".
+fn particle(stems: &[Word<'_>], at: usize) -> Option<Sense> {
+    let verb = stems.get(at).filter(|word| VERBS.contains(&word.lower.as_str()))?;
+    let behind = stems.iter().skip(at + 1).take(GAP).map(|word| word.lower.as_str());
+    let mut behind = behind.filter(|word| matches!(*word, "off" | "down" | "on" | "back"));
+    match behind.next()? {
+        "on" => matches!(verb.lower.as_str(), "turn" | "switch" | "keep" | "kept").then_some(Sense::Good),
+        // "back on" is found where it stands.
+        "back" => None,
+        _ => Some(Sense::Bad(Kind::Shutdown)),
+    }
+}
+
+/// "unusable", "inaccessible": a syllable turns what follows it round.
+fn prefixed(stem: &Word<'_>) -> Option<Sense> {
+    let rest = stem.lower.strip_prefix("un").or_else(|| stem.lower.strip_prefix("in"))?;
+    let rest = [Word { lower: rest.to_owned(), ..stem.clone() }];
+    match senses().at(&rest, 0)?.1 {
+        Sense::Good => Some(Sense::Fails(Kind::Block)),
+        Sense::Bad(_) | Sense::Fails(_) => Some(Sense::Good),
+        _ => None,
+    }
+}
+
+/// Whether a sentence names a measure, as in "the ban" and unlike "to ban".
+pub fn names_a_measure(words: &[Word<'_>]) -> bool {
+    let verb = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        before.is_some_and(|word| BEFORE_A_VERB.contains(&word.lower.as_str()))
+    };
+    words.iter().enumerate().any(|(at, word)| MEASURES.contains(&word.lower.as_str()) && !verb(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_a_word_have_one_stem_and_other_words_keep_theirs() {
+        for (forms, expected) in [
+            ("ban bans banned banning", "ban"),
+            ("throttle throttles throttled throttling", "throttl"),
+            ("deny denies denied denying", "deny"),
+            ("switch switches switched switching", "switch"),
+            ("use uses used using", "use"),
+            ("pull pulls pulled pulling", "pull"),
+            ("access", "access"),
+            ("us", "us"),
+            ("is", "is"),
+            ("virus", "virus"),
+        ] {
+            for form in forms.split(' ') {
+                assert_eq!(stem(form), expected, "{form}");
+            }
+        }
+    }
+}
