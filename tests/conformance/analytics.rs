@@ -9,7 +9,7 @@ use heliograph_core::time::{HOUR, Timestamp};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{HEADER, INSIDE, Seen, Session, observation};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::index::check_caching;
 use crate::{Suite, cases};

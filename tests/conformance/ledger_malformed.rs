@@ -64,11 +64,15 @@ fn errors_of_the_machinery_have_what_clients_of_the_ledger_read(suite: &Suite) {
     let large = format!("{{\"envelope\":\"{}\"}}", "x".repeat(70_000));
     let media = Some("application/json");
     for path in ["/v1/pay/transfer", "/v1/pay/escrow/open"] {
+        let fifth = || {
+            (0..4).for_each(|_| drop(client.send("POST", path, media, b"{}")));
+            client.send("POST", path, media, b"{}")
+        };
         let sent = [
             (client.send("POST", path, media, large.as_bytes()), "payload_too_large"),
             (client.send("POST", path, Some("text/html"), b"{}"), "unsupported_media_type"),
             (client.send("DELETE", path, None, b""), "method_not_allowed"),
-            ((0..5).map(|_| client.send("POST", path, media, b"{}")).last().unwrap(), "rate_limited"),
+            (fifth(), "rate_limited"),
         ];
         for (answer, reason) in sent {
             let body = answer.json();

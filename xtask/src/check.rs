@@ -4,8 +4,7 @@ use crate::edge;
 use crate::licences;
 use crate::project::cargo;
 use crate::run::{Result, run};
-
-const WASM: [&str; 2] = ["--target", "wasm32-unknown-unknown"];
+use crate::tools::{self, WASM};
 
 pub fn check() -> Result<()> {
     run("formatting", cargo().args(["fmt", "--all", "--check"]))?;
@@ -15,14 +14,18 @@ pub fn check() -> Result<()> {
             .args(["clippy", "--quiet", "--locked", "--workspace", "--exclude", "heliograph-edge", "--all-targets"])
             .args(["--", "-D", "warnings"]),
     )?;
+    tools::wasm_target()?;
     run(
         "clippy, Worker",
         cargo()
             .args(["clippy", "--quiet", "--locked", "--package", "heliograph-edge"])
-            .args(WASM)
+            .args(["--target", WASM])
             .args(["--", "-D", "warnings"]),
     )?;
-    run("core as wasm", cargo().args(["check", "--quiet", "--locked", "--package", "heliograph-core"]).args(WASM))?;
+    run(
+        "core as wasm",
+        cargo().args(["check", "--quiet", "--locked", "--package", "heliograph-core"]).args(["--target", WASM]),
+    )?;
     licences::licences()?;
     edge::wrangler_toml::check()
 }

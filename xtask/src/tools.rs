@@ -19,6 +19,20 @@ use crate::run::{Result, output, tool};
 /// Keep equal to the build command of `wrangler.toml` and to `xtask/worker-build/Cargo.toml`.
 pub const WORKER_BUILD: &str = "worker-build@0.8.7";
 
+/// What wasm is compiled for.
+pub const WASM: &str = "wasm32-unknown-unknown";
+
+/// The target that the Worker is compiled for. rustup reads it from `rust-toolchain.toml` only when it installs the whole
+/// toolchain, so where that was there before the target may be missing.
+pub fn wasm_target() -> Result<()> {
+    let sysroot = output("rustc", Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()))?;
+    let library = format!("lib/rustlib/{WASM}");
+    if Path::new(String::from_utf8_lossy(&sysroot).trim()).join(library).exists() {
+        return Ok(());
+    }
+    tool("install the wasm target", Command::new("rustup").args(["target", "add", WASM]).current_dir(root()))
+}
+
 /// worker-build as it was published, compiled without the second of its two TLS libraries, which needs OpenSSL's headers.
 /// Only its downloads use that one, and it downloads nothing when it is given the tools.
 pub fn worker_build() -> Result<PathBuf> {

@@ -258,7 +258,7 @@ fn stats(books: &mut Books<'_>) -> Result<Stats> {
     let day = counts(space, books.now, book, DAY)?;
     let hour = counts(space, books.now, book, HOUR)?;
     let mut stats = Stats {
-        market: book.market.clone(),
+        market: book.market,
         wallets: book.wallets,
         day,
         hires_hour: hour.hires,

@@ -50,6 +50,7 @@ pub fn ensure(bundle: Bundle) -> Result<()> {
     if complete && std::fs::read_to_string(&stamp).is_ok_and(|built| built == inputs) {
         return Ok(());
     }
+    tools::wasm_target()?;
     let mut command = Command::new(tools::worker_build()?);
     command
         .args(["--profile", "edge", "--no-opt", "--out-dir", &format!("../{}", bundle.name())])

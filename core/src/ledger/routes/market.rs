@@ -323,7 +323,7 @@ pub struct HiresAnswer {
 }
 
 async fn hires(cx: &Cx, incoming: bool) -> Result<Response> {
-    let (limit, before) = (act::page_size(&cx, 50, 200)?, cx.time("before")?);
+    let (limit, before) = (act::page_size(cx, 50, 200)?, cx.time("before")?);
     let named = |text: String| HireState::ALL.into_iter().find(|state| state.as_str() == text).ok_or(text);
     let state = cx
         .query("state")?

@@ -144,7 +144,8 @@ async fn make_wallet(cx: Cx) -> Result<Response> {
     let asked: serde_json::Map<String, Value> = cx.json()?;
     let did = asked.get("did").and_then(Value::as_str);
     let Some(name) = did.and_then(|did| name_of(&cx.settings().brand, did)) else {
-        return refused(&cx, act::counted::<()>(&cx, Err(Reason::InvalidDid.into())).unwrap_err());
+        cx.rt.environment().refusals.count(Reason::InvalidDid);
+        return refused(&cx, Reason::InvalidDid.into());
     };
     let registered = act::known(&cx, name, None).await?.is_some_and(|row| row.active);
     let open = OpenWallet { name: name.to_owned(), registered };

@@ -263,7 +263,7 @@ pub struct ReceiptsAnswer {
 }
 
 async fn list(cx: &Cx, whose: Option<Whose>) -> Result<Response> {
-    let (limit, before) = (act::page_size(&cx, 50, 200)?, cx.time("before")?);
+    let (limit, before) = (act::page_size(cx, 50, 200)?, cx.time("before")?);
     let (mut receipts, mut next) = (Vec::new(), None);
     if let Some(whose) = whose {
         let reader = Reader::of(cx).await?;
