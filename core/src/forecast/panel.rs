@@ -72,7 +72,7 @@ const RIDGE: f64 = 300.0;
 /// That of exams. Few countries have exam shutdowns, and a season is the same story many rows long: what holds for those
 /// countries says little of others. It is the least of those that [`penalties`] compares within a thousandth of the best on
 /// the rows of before 2019, so no year that the backtest reports has a part in it.
-const EXAM_RIDGE: f64 = 30_000.0;
+const EXAM_RIDGE: f64 = 10_000.0;
 /// Least positive rows (each with a start in its days) that a model is learned from. Few are enough, because [`RIDGE`]
 /// keeps what they do not show at the base rate; below that a model would be the story of a handful of events.
 const LEAST_POSITIVES: f64 = 30.0;
