@@ -356,6 +356,8 @@ mod tests {
     fn hand_written_claims_are_read_as_a_careful_reader_would() {
         let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
         let text = include_str!("expected.tsv");
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).skip(1);
+        assert_eq!(starter::rows::<5>(text).count(), lines.count(), "a row has not five columns");
         let mut count = 0;
         for [claim, country, topic, when, stance] in starter::rows::<5>(text) {
             let read = parse(claim, now, &[]);
