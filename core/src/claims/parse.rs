@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::clauses::{self, Link, Mood, Piece, mood};
 use super::places::{self, Area, Mention};
 use super::stance::{self, Stance};
-use super::subjects::{Topic, topics};
+use super::subjects::{Listed, Topic, topics};
 use super::when::{When, when};
 use super::words::{Word, split};
 use crate::Timestamp;
@@ -47,15 +47,15 @@ pub struct Reading {
 /// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
 pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
     let words = split(text);
-    let sentence = Sentence { words: &words, now, listed, internet: about_internet(&topics_of(&words, listed)) };
+    let (mentions, listed) = (places::mentions(&words), Listed::new(listed));
+    let mut all = topics(&words, &listed, |at| is_taken(&mentions, at));
+    let sentence = Sentence { words: &words, now, listed: &listed, internet: about_internet(&all) };
     let readings = sentence.readings();
-    let mentions = places::mentions(&words);
     let main = readings.iter().find(|reading| reading.stance.is_some()).or(readings.first());
     let country = main.and_then(|main| main.countries.first().copied()).or_else(|| places::choose(&mentions));
     let mut others: Vec<&'static str> = mentions.iter().map(|mention| mention.code).collect();
     others.retain(|code| country.is_some_and(|country| country.code != *code));
     others.dedup();
-    let mut all = topics_of(&words, listed);
     for topic in readings.iter().flat_map(|reading| &reading.topics) {
         if !all.contains(topic) {
             all.push(topic.clone());
@@ -71,10 +71,9 @@ pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
     }
 }
 
-fn topics_of(words: &[Word<'_>], listed: &[Tracked]) -> Vec<Topic> {
-    let mentions = places::mentions(words);
-    let taken = |at: usize| mentions.iter().any(|m: &Mention| (m.at..m.at + m.length).contains(&at));
-    topics(words, listed, taken)
+/// Whether a word is part of the name of a place.
+fn is_taken(mentions: &[Mention], at: usize) -> bool {
+    mentions.iter().any(|mention| (mention.at..mention.at + mention.length).contains(&at))
 }
 
 fn about_internet(topics: &[Topic]) -> bool {
@@ -133,7 +132,7 @@ impl Part<'_> {
 struct Sentence<'a> {
     words: &'a [Word<'a>],
     now: Timestamp,
-    listed: &'a [Tracked],
+    listed: &'a Listed<'a>,
     internet: bool,
 }
 
@@ -149,7 +148,7 @@ impl<'a> Sentence<'a> {
                 countries.push(country);
             }
         }
-        let taken = |at: usize| mentions.iter().any(|m: &Mention| (m.at..m.at + m.length).contains(&at));
+        let taken = |at: usize| is_taken(&mentions, at);
         let mut topics = topics(&words, self.listed, taken);
         let names_it =
             || words.iter().any(|word| matches!(word.lower.as_str(), "internet" | "mobile" | "connectivity"));

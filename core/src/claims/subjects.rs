@@ -119,22 +119,34 @@ fn connectivity() -> &'static Phrases<bool> {
     })
 }
 
-/// Words of the sentence that name platforms of target lists, with the platform. A list may call one by an ordinary word, so
-/// the name counts only when written like one.
-fn listed_names<'l>(words: &[Word<'_>], listed: &'l [Tracked]) -> Vec<(usize, &'l Tracked)> {
-    let of = |(number, platform): (usize, &Tracked)| {
-        [platform.label.clone(), reference::label(&platform.slug)].map(|name| (name, number))
-    };
-    let names = Phrases::new(listed.iter().enumerate().flat_map(of));
-    let found = names.all(words).into_iter().filter(|(at, ..)| words.get(*at).is_some_and(Word::is_capital));
-    found.filter_map(|(at, _, number)| Some((at, listed.get(number)?))).collect()
+/// Platforms of target lists by their names. A list may call one by an ordinary word, so a name counts only when written like
+/// one.
+pub struct Listed<'l> {
+    platforms: &'l [Tracked],
+    /// With the place of the platform.
+    names: Phrases<usize>,
+}
+
+impl<'l> Listed<'l> {
+    pub fn new(platforms: &'l [Tracked]) -> Self {
+        let of = |(number, platform): (usize, &Tracked)| {
+            [platform.label.clone(), reference::label(&platform.slug)].map(|name| (name, number))
+        };
+        Listed { platforms, names: Phrases::new(platforms.iter().enumerate().flat_map(of)) }
+    }
+
+    /// Words that name one, with the platform.
+    fn all(&self, words: &[Word<'_>]) -> Vec<(usize, &'l Tracked)> {
+        let found = self.names.all(words).into_iter().filter(|(at, ..)| words.get(*at).is_some_and(Word::is_capital));
+        found.filter_map(|(at, _, number)| Some((at, self.platforms.get(number)?))).collect()
+    }
 }
 
 /// Everything that a sentence names, in its order, each once; `listed` are the platforms of target lists. Connectivity
 /// counts when nothing else is named.
-pub fn topics(words: &[Word<'_>], listed: &[Tracked], taken: impl Fn(usize) -> bool) -> Vec<Topic> {
+pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> bool) -> Vec<Topic> {
     let mut found: Vec<(usize, Topic)> = Vec::new();
-    for (at, platform) in listed_names(words, listed) {
+    for (at, platform) in listed.all(words) {
         if !taken(at) {
             found.push((at, Topic::Subject(platform.subject())));
         }
@@ -216,7 +228,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<String> {
-        topics(&split(text), &[], |_| false).iter().map(|topic| topic.name().to_owned()).collect()
+        topics(&split(text), &Listed::new(&[]), |_| false).iter().map(|topic| topic.name().to_owned()).collect()
     }
 
     #[test]
@@ -274,13 +286,15 @@ mod tests {
         };
         let listed = [tracked("hub", "The Hub", "hub.example"), tracked("github", "Github", "github.com")];
         let named = |text: &str| -> Vec<String> {
-            topics(&split(text), &listed, |_| false).iter().map(|topic| topic.name().to_owned()).collect()
+            topics(&split(text), &Listed::new(&listed), |_| false).iter().map(|topic| topic.name().to_owned()).collect()
         };
         assert_eq!(named("The Hub is blocked"), ["hub"]);
         assert_eq!(named("Hub and Telegram are blocked"), ["hub", "telegram"]);
         assert_eq!(named("GitHub is blocked"), ["github"], "and not the host alone");
         assert_eq!(named("a hub of trade, and Telegram"), ["telegram"]);
-        let Some(Topic::Subject(subject)) = topics(&split("Hub"), &listed, |_| false).pop() else { panic!() };
+        let Some(Topic::Subject(subject)) = topics(&split("Hub"), &Listed::new(&listed), |_| false).pop() else {
+            panic!()
+        };
         assert_eq!(subject.roles, [role("hub.example")]);
     }
 
