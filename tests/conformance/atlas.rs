@@ -79,11 +79,16 @@ fn prepare(client: &Client) {
     fill(client);
     // Verdicts, days, digests and incidents follow by timers.
     for _ in 0..150 {
-        let ready = |path: &str, member: &str| client.get(path).expect(200)[member] == json!(true);
-        if ready(&format!("/v1/anomaly/dbscan/{COUNTRY}"), "available")
-            && ready("/v1/anomaly/domain-drift/leaderboard", "available")
-            && ready(&format!("/v1/classifier/score/{COUNTRY}"), "available")
-            && ready("/v1/forecast/asn-gnn", "available")
+        let ready = |path: &str| client.get(path).expect(200)["available"] == json!(true);
+        let told =
+            |code: &str| ready(&format!("/v1/anomaly/dbscan/{code}")) && ready(&format!("/v1/classifier/score/{code}"));
+        // Each country tells by a timer of its own, and the leaderboard follows by another.
+        let leaderboard = client.get("/v1/anomaly/domain-drift/leaderboard").expect(200);
+        let ranked: u64 = rows(&leaderboard).iter().filter_map(|row| row["n_measurements"].as_u64()).sum();
+        if told(COUNTRY)
+            && told(CLEAN)
+            && ranked == 28 * u64::from(NETWORKS) * 2 * SITES.len() as u64
+            && ready("/v1/forecast/asn-gnn")
             && client.get("/v1/atlas/topics").expect(200)["n_incidents"].as_u64() > Some(0)
         {
             return;
@@ -92,8 +97,9 @@ fn prepare(client: &Client) {
     }
     let state = |path: &str| client.get(path).expect(200).to_string();
     panic!(
-        "not ready: {} {} {} {}",
+        "not ready: {} {} {} {} {}",
         state(&format!("/v1/anomaly/dbscan/{COUNTRY}")),
+        state(&format!("/v1/anomaly/dbscan/{CLEAN}")),
         state("/v1/anomaly/domain-drift/leaderboard"),
         state(&format!("/v1/classifier/score/{COUNTRY}")),
         state("/v1/forecast/asn-gnn"),
