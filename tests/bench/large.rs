@@ -53,8 +53,8 @@ pub struct Large {
     pub file: [machine::FileSize; 2],
     /// CPU seconds of the import, of all threads.
     pub import_cpu: Option<f64>,
-    /// Until the server had computed everything that an import leads to; `None` when that took too long.
-    pub settled_seconds: Option<f64>,
+    /// CPU seconds of the server until it had computed everything that an import leads to; `None` when that took too long.
+    pub followed_cpu: Option<f64>,
     pub questions: Vec<Measured>,
 }
 
@@ -120,8 +120,8 @@ pub fn run(folder: &Path, kept: Option<&Path>, rows: u64, cores: &machine::Cores
     let server = Server::start(command(&store, cores));
     let client = Client::http(&server.base);
     import_categories(&client);
-    let settled_seconds = settle(&client, rows);
-    eprintln!("settled: {settled_seconds:?}");
+    let followed_cpu = settle(&server, rows);
+    eprintln!("settled after {followed_cpu:?} s of CPU");
     if client.get("/data/incidents").expect(200)["total"].as_u64() < Some(INCIDENTS as u64) {
         incidents::fill(&client, INCIDENTS);
     }
@@ -134,7 +134,7 @@ pub fn run(folder: &Path, kept: Option<&Path>, rows: u64, cores: &machine::Cores
     server.stop();
     let file = [imported, machine::file_size(&store)];
     let (import_seconds, import_cpu) = (import.seconds, import.cpu);
-    Large { rows, aggregates, import_seconds, import_cpu, peak, resident, file, settled_seconds, questions }
+    Large { rows, aggregates, import_seconds, import_cpu, peak, resident, file, followed_cpu, questions }
 }
 
 fn generate_and_import(folder: &Path, store: &Path, rows: u64) -> (usize, Imported) {
@@ -185,27 +185,25 @@ fn command(store: &Path, cores: &machine::Cores) -> Command {
     command
 }
 
-/// Waits until every summary has arrived: the index does not change any more for longer than its publish interval.
-fn settle(client: &Client, rows: u64) -> Option<f64> {
+/// Waits until the server has nothing more to do for longer than anything that follows from an import is put off, six
+/// publish intervals; the CPU seconds that it took.
+fn settle(server: &Server, rows: u64) -> Option<f64> {
+    const IDLE: Duration = Duration::from_secs(75);
+    const TICK: Duration = Duration::from_secs(2);
+    /// Seconds of CPU in a tick.
+    const BUSY: f64 = 0.1;
     let start = Instant::now();
     let longest = Duration::from_secs(60 + rows / 2_500);
-    // The tag changes with the time of generation alone, so the numbers are compared.
-    let look = || {
-        let mut body: Value = serde_json::from_slice(&client.get("/data/censorship-index.json").body).unwrap();
-        body["generated"] = Value::Null;
-        body["dateModified"] = Value::Null;
-        body
-    };
-    let counted = |body: &Value| body["metadata"]["totalMeasurements"].as_u64() >= Some(rows);
-    let (mut before, mut since) = (look(), Instant::now());
+    let (mut before, mut since) = (machine::cpu_seconds(server.id())?, Instant::now());
     while start.elapsed() < longest {
-        std::thread::sleep(Duration::from_secs(2));
-        let now = look();
-        if now != before {
-            (before, since) = (now, Instant::now());
-        } else if counted(&before) && since.elapsed() > Duration::from_secs(26) {
-            return Some((since - start).as_secs_f64());
+        std::thread::sleep(TICK);
+        let now = machine::cpu_seconds(server.id())?;
+        if now - before > BUSY {
+            since = Instant::now();
+        } else if since.elapsed() > IDLE {
+            return Some(now);
         }
+        before = now;
     }
     None
 }
@@ -271,11 +269,12 @@ pub fn render(large: &Large, machine: &[String]) -> String {
     row("peak memory of the import, MB", "< 400", mb(large.peak[0]), |v| v < 400.0);
     row("peak memory of the server, MB", "< 400", mb(large.peak[1]), |v| v < 400.0);
     row("memory of the server at the end, MB", "< 400", mb(large.resident), |v| v < 400.0);
-    let settled = large.settled_seconds.map_or("not reached".to_owned(), |seconds| format!("{seconds:.0} s"));
+    let followed = large.followed_cpu.map_or("not reached".to_owned(), |seconds| format!("{seconds:.0} s"));
     // Of all threads; the writer alone takes most of it, so halving it says nothing of two cores.
     let cpu = large.import_cpu.map_or("not measured".to_owned(), |seconds| format!("{seconds:.0} s"));
     writeln!(out, "\nCPU time of the import, all threads: {cpu}.").unwrap();
-    writeln!(out, "\nAll verdicts and rankings after the import, computed by a server on one core: {settled}.\n")
+    writeln!(out, "\nCPU time of the server for all that follows from the import, of one core: verdicts, days, changes, incidents, rankings: \
+         {followed}.\n")
         .unwrap();
     out.push_str(&asked::render(&large.questions));
     out

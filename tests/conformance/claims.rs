@@ -263,6 +263,9 @@ fn claims_of_all_times_know_all_incidents(suite: &Suite) {
         let body = verify(&client, claim);
         assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{body}");
     }
+    // Who asks about today is told of what was.
+    let reason = verify(&client, "Facebook is blocked in Bolivia")["reason"].to_string();
+    assert!(reason.contains("earlier: ") && reason.contains("4 Mar 2021"), "{reason}");
 }
 
 fn a_host_of_a_platform_has_the_incidents_of_the_platform(suite: &Suite) {

@@ -225,8 +225,14 @@ impl Suite {
     }
 }
 
+const THREADS_OF_A_CORE: usize = 3;
+
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Most of the time a test waits for timers of its server.
+    arguments
+        .test_threads
+        .get_or_insert_with(|| THREADS_OF_A_CORE * std::thread::available_parallelism().map_or(2, usize::from));
     let suites: Vec<Arc<Suite>> = Kind::chosen()
         .into_iter()
         .map(|kind| {

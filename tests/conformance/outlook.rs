@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heliograph_core::starter::basket;
-use heliograph_core::time::HOUR;
+use heliograph_core::time::{DAY, HOUR, Timestamp};
 use heliograph_tests::client::Client;
 use heliograph_tests::data;
 use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
@@ -16,6 +16,7 @@ cases![
     all_four_need_a_key,
     a_measured_country_has_a_threat_level_that_clients_read,
     a_history_has_thirty_days_and_only_when_asked_for,
+    a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days,
     ruling_26_a_country_without_data_has_no_score_confidence_0_and_a_reason,
     ruling_33_scores_hold_only_scored_countries_worst_first,
     scores_are_always_a_list,
@@ -117,8 +118,48 @@ fn a_history_has_thirty_days_and_only_when_asked_for(suite: &Suite) {
     let dates: Vec<&str> = history.iter().map(|day| day["date"].as_str().unwrap()).collect();
     assert!(dates.is_sorted() && dates.windows(2).all(|pair| pair[0] != pair[1]), "{dates:?}");
     assert_eq!(history[29]["score"], body["score"], "{body}");
-    // Nothing was known before the import, and nothing is made up.
+    // Nothing was measured that day, and nothing is made up.
     assert!(history[0]["score"].is_null(), "{body}");
+}
+
+/// Interface 4.1: thirty days, also of a server that has just begun with what others measured.
+fn a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days(suite: &Suite) {
+    const BEFORE: i64 = 5;
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = research(&target.client());
+    let mut text = HEADER.to_owned();
+    let midnight = client.now().day() * DAY;
+    let mut number = 0;
+    for back in 1..=BEFORE {
+        for (at, site) in basket::all().iter().take(30).enumerate() {
+            for session in 0..8u32 {
+                number += 1;
+                let time = Timestamp(midnight - back * DAY + i64::from(session) * HOUR).to_string();
+                let time = format!("{} {}", &time[..10], &time[11..19]);
+                let network = session % 4;
+                // Each day more sites are blocked.
+                let seen = if at as i64 + 4 * back < 20 && network < 2 { Seen::TlsReset } else { Seen::Works };
+                let asn = 64_500 + network;
+                observation(
+                    &mut text,
+                    &Session { country: CENSORED, asn, host: site.domain, time: &time, number, seen },
+                );
+            }
+        }
+    }
+    data::import(&client.admin(), "ooni-observations", "", text.as_bytes());
+    // On the first day too little was measured to decide anything.
+    let known = |body: &Value| {
+        let days = body["history"].as_array().unwrap();
+        days.iter().filter(|day| day["score"].is_number()).count() as i64
+    };
+    let path = format!("/hydra/v1/threat-level/{CENSORED}?includeHistory=true");
+    let body = crate::analytics::wait(&client, &path, |body| known(body) >= BEFORE);
+    for day in body["history"].as_array().unwrap().iter().take(29) {
+        let date = day["date"].as_str().unwrap();
+        let page = client.get(&format!("/data/country/{CENSORED}?as_of={date}T23:59:59Z")).expect(200);
+        assert_eq!(page["score"], day["score"], "{date}: {body}");
+    }
 }
 
 fn ruling_26_a_country_without_data_has_no_score_confidence_0_and_a_reason(suite: &Suite) {

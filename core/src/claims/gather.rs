@@ -1,7 +1,7 @@
 //! What measurements, lists and incidents say about a claim.
 
 use super::bearing::{self, Bearing};
-use super::check::{Findings, Judgement, judge};
+use super::check::{Findings, Judgement, Why, judge};
 use super::parse::Reading;
 use super::stance::Stance;
 use super::subjects::Topic;
@@ -35,6 +35,8 @@ pub struct Found {
     pub incidents: Vec<Incident>,
     /// Which of them bear on the claim, and how.
     pub bearing: Bearing,
+    /// Where nothing is known of the period: the newest incident before it.
+    pub earlier: Option<Incident>,
     pub decided_days: u32,
     pub judgement: Judgement,
 }
@@ -111,6 +113,13 @@ pub async fn find(
     let ended = |incident: &Incident| incident.end().is_some_and(|end| end <= period.at);
     findings.over = (findings.incident.is_some() && fitting().all(ended)) || findings.over;
     let judgement = judge(stance, &findings);
+    let earlier = match judgement.why {
+        Why::Nothing => {
+            let before = Period { since: None, to: period.from, ..period };
+            incidents_of(rt, country.code, topic, before).await?.into_iter().next()
+        }
+        _ => None,
+    };
     Ok(Found {
         country,
         topic: topic.clone(),
@@ -119,6 +128,7 @@ pub async fn find(
         detection,
         incidents,
         bearing,
+        earlier,
         decided_days: findings.decided_days,
         judgement,
     })

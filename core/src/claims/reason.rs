@@ -76,7 +76,11 @@ fn nothing(found: &Found, name: &str, when: &str) -> String {
             );
         }
     }
-    format!("Nothing is measured or recorded about {name} in {country}{when}.")
+    let nothing = format!("Nothing is measured or recorded about {name} in {country}{when}.");
+    match &found.earlier {
+        Some(incident) => and(&nothing, &format!("earlier: {}", incidents::sentence(incident).trim_end_matches('.'))),
+        None => nothing,
+    }
 }
 
 /// The incident whose confidence the answer gives. One that goes by another name is said to include the topic.

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::State;
 use super::distinct::Distinct;
-use super::evidence::{self, Surroundings};
+use super::evidence::Surroundings;
 use super::packed::{read_number, write_number};
 use super::refresh;
 use super::summary::HistoryDay;
 use super::tables::{QUEUE, Since, TARGETS};
+use super::timeline;
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Row;
 use crate::time::DAY;
@@ -72,15 +73,15 @@ impl Days {
 }
 
 /// A day of a subject with one role.
-impl From<evidence::Day> for HistoryDay {
-    fn from(day: evidence::Day) -> HistoryDay {
+impl From<timeline::Day> for HistoryDay {
+    fn from(day: timeline::Day) -> HistoryDay {
         let mut distinct = Distinct::default();
-        day.identities.iter().for_each(|identity| distinct.insert(*identity));
+        day.of.identities.iter().for_each(|identity| distinct.insert(*identity));
         HistoryDay {
             day: day.day,
             measurements: u32::try_from(distinct.len()).unwrap_or(u32::MAX),
-            blocked: day.blocked,
-            votes: day.votes,
+            blocked: day.of.blocked,
+            votes: day.of.votes,
             status: day.verdict.status.into(),
         }
     }
@@ -107,7 +108,7 @@ pub(super) fn since(
     let today = u32::try_from(surroundings.at.day()).unwrap_or(0);
     let oldest = (today + 1).saturating_sub(KEPT);
     let first = since.max(oldest);
-    let days = evidence::days(view, target, Timestamp(i64::from(first) * DAY), surroundings)?;
+    let days = timeline::days(view, target, Timestamp(i64::from(first) * DAY), surroundings)?;
     let from = if since <= row.first_day.max(oldest) { 0 } else { since };
     let days = days.into_iter().map(HistoryDay::from).collect();
     Ok(Some(SeriesDays { target: target.to_owned(), from, days }))

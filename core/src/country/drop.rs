@@ -12,7 +12,7 @@ use super::tables::{
     AGEING, ENTRIES, EPOCHS, GIVEN, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH, META, NETWORKS, OUTSIDE, PEERS_CHANGED,
     PRIORS, QUEUE, ROLLED, SOURCES, SUMMARY, TARGETS, VERDICTS, WITNESSES,
 };
-use super::{Source, changes, day_counts, days, documents, events};
+use super::{Source, changes, day_counts, days, documents, events, past};
 use crate::actor::{Kind, Operation, Turn};
 use crate::incidents;
 use crate::kv::{Direction, Read};
@@ -77,6 +77,7 @@ impl Operation for DropSource {
         SOURCES.delete(turn, &(self.source,));
         if known {
             outlook::days::forget(turn)?;
+            past::forget(turn)?;
             if SOURCES.first(turn, &SOURCES.range())?.is_none() {
                 META.delete(turn, &());
                 changes::nothing_left(turn)?;

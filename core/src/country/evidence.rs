@@ -90,7 +90,7 @@ pub struct Judged {
 }
 
 /// Name and addresses of a network.
-type Named = (Option<Arc<str>>, Option<u64>);
+pub(super) type Named = (Option<Arc<str>>, Option<u64>);
 
 /// Networks that were looked up, by number: many targets meet the same ones.
 type Networks = Mutex<BTreeMap<u32, Named>>;
@@ -103,7 +103,7 @@ pub struct Surroundings {
     networks: Arc<Networks>,
     pub(super) listed: Present,
     pub(super) attested: Present,
-    rolled: Present,
+    pub(super) rolled: Present,
 }
 
 /// Whether a table has rows at all. Many countries have none of some sorts, which fifty targets need not look for one by one.
@@ -144,7 +144,13 @@ pub fn read(view: &impl Read, key: &str, from: Timestamp, to: Timestamp) -> Resu
     read_of(view, key, from, to, &Present::maybe())
 }
 
-fn read_of(view: &impl Read, key: &str, from: Timestamp, to: Timestamp, rolled: &Present) -> Result<Vec<Seen>> {
+pub(super) fn read_of(
+    view: &impl Read,
+    key: &str,
+    from: Timestamp,
+    to: Timestamp,
+    rolled: &Present,
+) -> Result<Vec<Seen>> {
     // Probes are compared in whole spans.
     let mut seen = read_raw(view, key, probed::begin_of_span(from), to, rolled)?;
     probed::confirm(view, &mut seen)?;
@@ -270,7 +276,7 @@ impl Surroundings {
     }
 
     /// Name and addresses of a network.
-    fn network(&self, view: &impl Read, asn: u32) -> Result<Named> {
+    pub(super) fn network(&self, view: &impl Read, asn: u32) -> Result<Named> {
         let networks = || self.networks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = networks().get(&asn) {
             return Ok(known.clone());
@@ -341,7 +347,7 @@ impl Tally {
 }
 
 /// Whether it was seen from outside, on no known network.
-fn is_remote(seen: &Seen) -> bool {
+pub(super) fn is_remote(seen: &Seen) -> bool {
     seen.session.asn.is_none() && seen.source == Source::CensoredPlanet.code()
 }
 
@@ -484,82 +490,4 @@ pub fn rules(judged: &Judged, at: Timestamp) -> BTreeMap<RuleId, u32> {
         }
     }
     rules
-}
-
-/// One day of a series.
-pub struct Day {
-    pub day: u32,
-    /// Identities of its measurements.
-    pub identities: Vec<u64>,
-    /// Measurements that say blocked or clear, and those that say blocked.
-    pub votes: u32,
-    pub blocked: u32,
-    /// The country's verdict at the end of the day.
-    pub verdict: CountryVerdict,
-}
-
-/// Networks (number, addresses, votes) with their verdicts at some time.
-fn members_of<'a>(networks: &[(u32, Option<u64>, Vec<HourVote>)], verdicts: &'a [NetworkVerdict]) -> Vec<Member<'a>> {
-    let networks = networks.iter().zip(verdicts);
-    let member = |((asn, addresses, _), verdict): (&(u32, _, _), _)| {
-        // No network has the number 0.
-        Member { asn: *asn, addresses: *addresses, remote: *asn == 0, verdict }
-    };
-    networks.map(member).collect()
-}
-
-/// The days of `[from, at)` on which a series was measured, oldest first. Peers are those known at `at`.
-pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Vec<Day>> {
-    let at = surroundings.at;
-    let ageing = Ageing::of(is_messaging(key));
-    let mut all = read_of(view, key, from.plus(-ageing.limit - DAY), at, &surroundings.rolled)?;
-    instrument::mask(&mut all);
-    let peers = peers(view, key, &all, at)?;
-    let context = |asn: u32| Context {
-        ageing,
-        control_failures: surroundings.control_failures(asn),
-        calibration: Calibration::cold_start(),
-    };
-    let mut by_network: BTreeMap<u32, Vec<Session>> = BTreeMap::new();
-    let mut days: BTreeMap<u32, (Vec<u64>, u32, u32)> = BTreeMap::new();
-    for seen in &all {
-        let session = seen.session;
-        if session.hour * HOUR >= from.0 {
-            let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
-            let vote = session.evaluated.with_peers(works);
-            let day = days.entry(seen.day).or_default();
-            day.0.push(seen.identity);
-            day.1 += u32::from(matches!(vote, Vote::Blocked | Vote::Clear));
-            day.2 += u32::from(vote == Vote::Blocked);
-        }
-        if session.asn.is_some() || is_remote(seen) {
-            by_network.entry(session.asn.unwrap_or(0)).or_default().push(session);
-        }
-    }
-    let mut networks = Vec::with_capacity(by_network.len());
-    for (asn, sessions) in &by_network {
-        let (_, addresses) = surroundings.network(view, *asn)?;
-        networks.push((*asn, addresses, window::votes(sessions, &peers)));
-    }
-    let verdicts = |end: Timestamp| -> Vec<NetworkVerdict> {
-        networks.iter().map(|(asn, _, votes)| network::verdict(votes, end, &context(*asn))).collect()
-    };
-    let judge = |day: u32| {
-        // The last instant of the day: the window takes the hour that `now` is in.
-        let end = Timestamp((i64::from(day) + 1) * DAY - 1).min(at);
-        let now = verdicts(end);
-        let verdict = national::verdict(&members_of(&networks, &now));
-        match verdict.blocked_since_evidence(end) {
-            Some(then)
-                if !national::is_block_of(&members_of(&networks, &verdicts(then)), &members_of(&networks, &now)) =>
-            {
-                verdict.undecided()
-            }
-            _ => verdict,
-        }
-    };
-    Ok(days
-        .into_iter()
-        .map(|(day, (identities, votes, blocked))| Day { day, identities, votes, blocked, verdict: judge(day) })
-        .collect())
 }

@@ -5,11 +5,12 @@
 //! | `tables`, `packed` | what is stored |
 //! | `fold` | storing measurements, idempotent in any order |
 //! | `lists` | block lists about the country |
-//! | `evidence` | from entries to judged networks, at any time |
+//! | `evidence`, `timeline` | from entries to judged networks, at any time; at the end of each of many days |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
 //! | `changes` | when blocking began and ended: incidents, by timer |
 //! | `days` | the measured days of each series, for the world |
+//! | `past` | scores of days before the server knew the country, by timer |
 //! | `probed` | measurements of probes: which of them count, and what they say of the probe |
 //! | `rollup` | old measurements become counts |
 //! | `instrument` | failures that follow a software version |
@@ -42,6 +43,7 @@ mod inbox;
 mod instrument;
 mod lists;
 mod packed;
+pub(crate) mod past;
 pub(crate) mod probed;
 mod refresh;
 mod rollup;
@@ -53,6 +55,7 @@ mod summary;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
+mod timeline;
 
 pub use active::{Active, SetActive};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
@@ -110,6 +113,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<SetShutdownTable>(),
     operation::<SetActive>(),
     operation::<TellAllDays>(),
+    operation::<past::JudgePastDays>(),
     operation::<attested::SetAttested>(),
     operation::<attested::EndAttestations>(),
     operation::<probed::AddProbed>(),

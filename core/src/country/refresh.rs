@@ -12,7 +12,7 @@ use super::tables::{
     AGEING, META, Meta, PEERS_CHANGED, Peers, QUEUE, RECOMPUTE, RULES_VERSION, RecomputeRow, SOURCES, SUMMARY, Since,
     TARGETS, VERDICTS, VerdictRow,
 };
-use super::{attested, changes, days, documents, summary};
+use super::{attested, changes, days, documents, past, summary};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::Direction;
 use crate::time::{DAY, SECOND};
@@ -73,6 +73,7 @@ impl Operation for Refresh {
                 }
                 summary = Some(now);
             }
+            past::look(turn)?;
         }
         if nothing || summary.is_some() || !changed.is_empty() {
             for family in [documents::ISPS, documents::ACCESSIBILITY] {

@@ -249,7 +249,7 @@ impl Query for History {
         // One test measures several roles.
         let mut identities: BTreeMap<u32, Distinct> = BTreeMap::new();
         for role in self.subject.roles.iter().filter(|role| role.essential) {
-            for day in super::evidence::days(view, &role.key, from, &surroundings)? {
+            for day in super::timeline::days(view, &role.key, from, &surroundings)? {
                 let state = State::from(day.verdict.status);
                 let entry = days.entry(day.day).or_insert(HistoryDay {
                     day: day.day,
@@ -259,15 +259,15 @@ impl Query for History {
                     status: state,
                 });
                 let distinct = identities.entry(day.day).or_default();
-                day.identities.iter().for_each(|identity| distinct.insert(*identity));
+                day.of.identities.iter().for_each(|identity| distinct.insert(*identity));
                 entry.measurements = u32::try_from(distinct.len()).unwrap_or(u32::MAX);
                 // The role that is blocked most on a day speaks for the service.
                 let rate = |blocked: u32, votes: u32| f64::from(blocked) / f64::from(votes.max(1));
-                if day.votes > 0
-                    && (entry.votes == 0 || rate(day.blocked, day.votes) > rate(entry.blocked, entry.votes))
+                if day.of.votes > 0
+                    && (entry.votes == 0 || rate(day.of.blocked, day.of.votes) > rate(entry.blocked, entry.votes))
                 {
-                    entry.blocked = day.blocked;
-                    entry.votes = day.votes;
+                    entry.blocked = day.of.blocked;
+                    entry.votes = day.of.votes;
                 }
                 if state == State::Blocked || entry.status == State::Unknown {
                     entry.status = state;

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use super::admin::keyid;
 use super::book::did_of;
+use super::form::{HASH, HASHED, Hidden, SIGNATURE, text_hash};
 use super::json::{self, Json, Members};
-use super::log::{HASH, HASHED, Hidden, SIGNATURE, What, text_hash};
+use super::log::What;
 use super::merkle::{Frontier, Hash, leaf_hash};
 use super::rows::Micro;
 use crate::Timestamp;

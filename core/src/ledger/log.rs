@@ -1,23 +1,18 @@
 //! The log of events: everything that changes money or what may be done with it, in one order, as leaves of a Merkle tree
 //! (ruling ledger 11).
 //!
-//! An event never changes. Its leaf is the hash of its public form, canonical JSON in which free texts are replaced by
-//! hashes, and with them whatever tells who guesses a text that it is right: hashes and signatures over it. Each of these
-//! hashes has a salt of its own, made from a secret of the ledger: nobody guesses a text from the log, and whoever may see it
-//! can be given its salt, to show that it stands in the log.
+//! An event never changes. Its leaf is the hash of its public [`Form`].
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Books, did_of, read};
-use super::json::{self, Json, Members};
+use super::book::{Books, read};
+use super::form::{Form, Hidden};
 use super::merkle::{self, Hash, Kept};
 use super::reason::Reason;
-use super::rows::{Book, EVENT_PARTS, EVENTS, Entry, INDEX, Id, Micro, Name, Signed, Space, id, id_text};
+use super::rows::{Book, EVENT_PARTS, EVENTS, Entry, INDEX, Id, Micro, Name, Signed, Space, id};
 use super::segment;
 use super::segment::open::{LogQuery, prepare};
 use crate::actor::{Kind, Query, View};
-use crate::crypto::encoding::{encode_base64, encode_hex};
-use crate::crypto::hash::{hmac_sha256, sha256_of};
 use crate::kv::{Desc, Read, Row};
 use crate::{Error, Result, Timestamp};
 
@@ -270,152 +265,6 @@ pub fn canonical(space: &(impl Read + ?Sized), key: &Id, event: &Event) -> Resul
         bytes.extend(part);
     }
     Ok(bytes)
-}
-
-/// Members of what is signed that hold free text.
-const TEXTS: [&str; 6] = ["memo", "reason", "summary", "feedback", "dispute_reason", "input_json"];
-
-/// A text that the public form does not show.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hidden {
-    /// Where it stands, seen from what was signed: names and places, with `/` between them, or [`HASH`] or [`SIGNATURE`].
-    pub path: String,
-    pub salt: Hash,
-    pub text: String,
-}
-
-/// Where the hash and the signature stand that are hidden with a text.
-pub const HASH: &str = "../hash";
-pub const SIGNATURE: &str = "../signature";
-
-/// The member that a hidden text leaves in its place.
-pub const HASHED: &str = "salted_sha256";
-
-/// The hash that stands in the place of a text.
-pub fn text_hash(salt: &Hash, text: &str) -> Hash {
-    sha256_of(&[salt, text.as_bytes()])
-}
-
-/// The public form of an event.
-pub struct Form {
-    /// Canonical JSON: what the leaf is the hash of.
-    pub bytes: Vec<u8>,
-    pub hidden: Vec<Hidden>,
-}
-
-/// Replaces free texts by their hashes.
-struct Hiding<'a> {
-    salt: &'a Hash,
-    seq: u64,
-    hidden: Vec<Hidden>,
-}
-
-impl Hiding<'_> {
-    fn hide(&mut self, path: String, text: &mut String) -> Json {
-        let text = std::mem::take(text);
-        let salt = hmac_sha256(self.salt, format!("ledger text/{}/{path}", self.seq).as_bytes());
-        let hash = Json::Text(encode_hex(&text_hash(&salt, &text)));
-        self.hidden.push(Hidden { path, salt, text });
-        Json::Object(Members::from([(HASHED.to_owned(), hash)]))
-    }
-
-    fn walk(&mut self, path: &str, value: &mut Json) {
-        let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-        match value {
-            Json::Object(members) => {
-                // The hash of the work is that of the summary, where there is one.
-                let summed_up = members.contains_key("summary");
-                let is_text = |name: &str| TEXTS.contains(&name) || (summed_up && name == "work_hash");
-                for (name, value) in members {
-                    match value {
-                        Json::Text(text) if is_text(name) => *value = self.hide(below(name), text),
-                        Json::Object(_) | Json::List(_) => self.walk(&below(name), value),
-                        _ => {}
-                    }
-                }
-            }
-            Json::List(items) => {
-                for (n, item) in items.iter_mut().enumerate() {
-                    self.walk(&below(&n.to_string()), item);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn text(text: impl Into<String>) -> Json {
-    Json::Text(text.into())
-}
-
-/// Amounts are at most what JavaScript counts.
-fn micro(amount: Micro) -> Json {
-    Json::Integer(i64::try_from(amount).unwrap_or(i64::MAX))
-}
-
-impl Change {
-    fn form(&self, brand: &str) -> Json {
-        let mut members = Members::from([
-            ("did".to_owned(), text(did_of(brand, &self.name))),
-            ("balance_micro".to_owned(), Json::Integer(self.balance)),
-            ("locked_micro".to_owned(), Json::Integer(self.locked)),
-            ("balance_after_micro".to_owned(), micro(self.balance_after)),
-            ("locked_after_micro".to_owned(), micro(self.locked_after)),
-        ]);
-        if self.created {
-            members.insert("created".to_owned(), Json::Bool(true));
-        }
-        Json::Object(members)
-    }
-}
-
-impl Form {
-    /// The form of an event that has all that was signed for it.
-    pub fn new(brand: &str, salt: &Hash, event: &Event) -> Result<Form> {
-        let broken = || Error::internal("an event has no public form");
-        let mut hiding = Hiding { salt, seq: event.seq, hidden: Vec::new() };
-        let changes = event.changes.iter().map(|change| change.form(brand)).collect();
-        let mut members = Members::from([
-            ("seq".to_owned(), micro(event.seq)),
-            ("time".to_owned(), text(event.at.to_micros_text())),
-            ("kind".to_owned(), text(event.what.as_str())),
-            ("actor".to_owned(), text(actor(brand, &event.actor))),
-            ("changes".to_owned(), Json::List(changes)),
-        ]);
-        if let Some(subject) = &event.subject {
-            members.insert("id".to_owned(), text(id_text(subject)));
-        }
-        if let Some(reason) = event.reason {
-            members.insert("reason".to_owned(), text(reason.as_str()));
-        }
-        if !event.details.is_empty() {
-            let details = event.details.iter().map(|(name, value)| (name.clone(), text(value.as_str())));
-            members.insert("details".to_owned(), Json::Object(details.collect()));
-        }
-        if let Some(signed) = &event.signed {
-            let mut value = json::parse(&signed.canonical, json::MAX_DEPTH).ok_or_else(broken)?;
-            hiding.walk("", &mut value);
-            let (mut hash, mut signature) = (encode_hex(&event.hash()), encode_base64(&signed.signature));
-            let (hash, signature) = match hiding.hidden.is_empty() {
-                true => (text(hash), text(signature)),
-                false => (hiding.hide(HASH.to_owned(), &mut hash), hiding.hide(SIGNATURE.to_owned(), &mut signature)),
-            };
-            let form = Members::from([
-                ("form".to_owned(), value),
-                ("hash".to_owned(), hash),
-                ("key".to_owned(), text(encode_base64(&signed.key))),
-                ("signature".to_owned(), signature),
-            ]);
-            members.insert("signed".to_owned(), Json::Object(form));
-        }
-        let bytes = Json::Object(members).canonical().ok_or_else(broken)?;
-        Ok(Form { bytes, hidden: hiding.hidden })
-    }
-}
-
-/// Who did it, on the wire: a name becomes its DID, the other words have a colon or are the operator.
-pub fn actor(brand: &str, actor: &str) -> String {
-    if actor.contains(':') || actor == "operator" { actor.to_owned() } else { did_of(brand, actor) }
 }
 
 /// An event as it was, with all that was signed for it.

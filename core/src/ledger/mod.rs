@@ -9,7 +9,7 @@
 //! | [`book`] | the open books: wallets, order of events, caps, the clock of deadlines |
 //! | [`submit`] | the one operation that takes signed envelopes |
 //! | [`pay`], [`batch`], [`escrow`], [`admin`] | transfers and the faucet; many at once; escrows; operators |
-//! | [`log`], [`merkle`], [`auditor`] | every event in one order; the tree over them; checking both from outside |
+//! | [`log`], [`form`], [`merkle`], [`auditor`] | every event in one order; what of it is public; the tree over them; checking all from outside |
 //! | [`statement`] | what happened to the money of a wallet |
 //! | [`listing`], [`hire`], [`receipt`] | what providers offer, hires, claims of work and what requesters say |
 //! | [`tally`], [`market`] | counts of each agent's past, questions about the market |
@@ -33,6 +33,7 @@ pub mod book;
 pub mod client;
 pub mod envelope;
 pub mod escrow;
+pub mod form;
 pub mod hire;
 pub mod idempotency;
 pub mod index;

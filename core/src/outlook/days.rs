@@ -1,9 +1,10 @@
-//! The score of a country by day: one small row, written when the country's summary changes.
+//! The score of a country by day: one small row, written when the country's summary changes. Of the days before the first
+//! one, [`past`] knows what was imported.
 
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Kind, Query, Turn, View};
-use crate::country::summary;
+use crate::country::{past, summary};
 use crate::kv::{Direction, Row, Table};
 use crate::world::CountrySummary;
 use crate::{Result, Timestamp};
@@ -36,6 +37,11 @@ pub fn note(turn: &mut Turn<'_>, summary: &CountrySummary) -> Result<()> {
     Ok(())
 }
 
+/// The first day that the server saw.
+pub fn first(view: &View<'_>) -> Result<Option<u32>> {
+    Ok(DAYS.first(view, &DAYS.range())?.map(|((day,), _)| day))
+}
+
 /// A source was removed: what days said may have rested on it (ruling intelligence 35).
 pub fn forget(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in DAYS.scan(turn, &DAYS.range(), Direction::Ascending, 2 * KEPT as usize)? {
@@ -64,8 +70,12 @@ impl Query for Look {
     fn run(self, view: &View<'_>) -> Result<Looked> {
         let today = day(view.now);
         let rows = DAYS.scan(view, &DAYS.range(), Direction::Ascending, 2 * KEPT as usize)?;
-        let last = |day: u32| rows.iter().rev().find(|((of,), _)| *of <= day).and_then(|(_, Day(score))| *score);
-        let days = (0..KEPT).rev().map(|back| today.checked_sub(back).and_then(last)).collect();
+        let past = past::scores(view)?;
+        let known = |day: u32| match rows.iter().rev().find(|((seen,), _)| *seen <= day) {
+            Some((_, Day(score))) => *score,
+            None => past.get(&day).and_then(|past::Score(score)| *score),
+        };
+        let days = (0..KEPT).rev().map(|back| today.checked_sub(back).and_then(known)).collect();
         Ok(Looked { summary: summary(view, None)?, days })
     }
 }

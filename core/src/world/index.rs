@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::TargetSummary;
+use crate::country::State;
 use crate::event::Scope;
 use crate::order;
 use crate::starter::{self, categories::Focus};
@@ -72,6 +73,72 @@ pub struct Inputs<'a> {
     pub shutdown_load: Result<f64, &'static str>,
 }
 
+/// Which sites the parts of the index are about.
+pub struct Lists<'a> {
+    /// Those of breadth: the imported global list, else the project's own basket.
+    breadth: BTreeSet<&'a str>,
+    is_imported: bool,
+    political: &'a [String],
+}
+
+impl<'a> Lists<'a> {
+    /// `global` and `political` as in [`Inputs`].
+    pub fn new(global: &'a [String], political: &'a [String]) -> Lists<'a> {
+        let is_imported = !global.is_empty();
+        let breadth = match is_imported {
+            true => order::gather(global.iter().map(String::as_str)),
+            false => order::gather(starter::basket::all().iter().map(|site| site.domain)),
+        };
+        Lists { breadth, is_imported, political }
+    }
+
+    fn is_political(&self, target: &String) -> bool {
+        self.political.binary_search(target).is_ok()
+            || starter::basket::category(target).and_then(Focus::of) == Some(Focus::PoliticalSpeech)
+    }
+}
+
+/// What the index takes from the measured verdict of a domain.
+pub struct Site<'a> {
+    pub target: &'a String,
+    pub state: State,
+    /// Whether any measurement is young enough to count, and how many of those count at this domain.
+    pub is_measured: bool,
+    pub counted: u32,
+    /// Share of weight of the blocked networks, 0-1.
+    pub blocked_weight: f64,
+}
+
+/// What the verdicts of domains sum up to: all that the index needs of them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    sessions: u64,
+    sites: u32,
+    /// Decided sites of the list of breadth, and the blocked weight of all of them.
+    listed: u32,
+    share: f64,
+    /// Blocked sites, those of political speech, and the blocked weight of all of them.
+    blocked: u32,
+    political: u32,
+    depth: f64,
+}
+
+impl Tally {
+    pub fn add(&mut self, site: &Site<'_>, lists: &Lists<'_>) {
+        self.sessions += u64::from(site.counted);
+        self.sites += u32::from(site.is_measured);
+        if site.state != State::Unknown && lists.breadth.contains(site.target.as_str()) {
+            self.listed += 1;
+            self.share += site.blocked_weight;
+        }
+        if site.state == State::Blocked {
+            self.blocked += 1;
+            self.political += u32::from(lists.is_political(site.target));
+            self.depth += site.blocked_weight;
+        }
+    }
+}
+
 /// Share of the last year that a country was off, recent days weighing more: 1 when all of it every day. Spans are first
 /// and last day, since the epoch; a day that several cover counts once, as the widest.
 pub fn shutdown_load(spans: &[(i64, i64, Scope)], today: i64) -> f64 {
@@ -94,32 +161,33 @@ pub fn level(score: u32) -> (&'static str, u8) {
 
 /// Computes the index. Known lists never enter: the rows are measured.
 pub fn compute(inputs: &Inputs<'_>) -> Index {
-    let sessions: u64 = inputs.rows.iter().map(|row| u64::from(row.counted)).sum();
-    let sites = inputs.rows.iter().filter(|row| row.evidence > 0).count();
-    let basket: BTreeSet<&str>;
-    let (list, breadth_list): (BTreeSet<&str>, &str) = if inputs.global.is_empty() {
-        basket = order::gather(starter::basket::all().iter().map(|site| site.domain));
-        (basket, "basket")
-    } else {
-        (order::gather(inputs.global.iter().map(String::as_str)), "global_list")
-    };
-    let listed: Vec<&&TargetSummary> =
-        inputs.rows.iter().filter(|row| row.is_decided() && list.contains(row.target.as_str())).collect();
-    let blocked: Vec<&&TargetSummary> = inputs.rows.iter().filter(|row| row.is_measured_block()).collect();
-    let political = |row: &&&&TargetSummary| {
-        inputs.political.binary_search(&row.target).is_ok()
-            || starter::basket::category(&row.target).and_then(Focus::of) == Some(Focus::PoliticalSpeech)
-    };
-    let shrunk = |sum: f64, n: usize, mean: f64| (sum + mean * PRIOR_SITES) / (n as f64 + PRIOR_SITES);
-    let share: f64 = listed.iter().map(|row| row.blocked_weight).sum();
-    let depth: f64 = blocked.iter().map(|row| row.blocked_weight).sum();
-    let any = |value: f64| (!blocked.is_empty()).then_some(value);
+    let lists = Lists::new(inputs.global, inputs.political);
+    let mut tally = Tally::default();
+    for row in &inputs.rows {
+        let TargetSummary { target, state, counted, blocked_weight, .. } = row;
+        let site = Site {
+            target,
+            state: *state,
+            is_measured: row.evidence > 0,
+            counted: *counted,
+            blocked_weight: *blocked_weight,
+        };
+        tally.add(&site, &lists);
+    }
+    of(&tally, &lists, inputs.networks, inputs.shutdown_load)
+}
+
+/// The index of a tally that was made with these lists.
+pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result<f64, &'static str>) -> Index {
+    let Tally { sessions, sites, listed, share, blocked, political, depth } = *tally;
+    let shrunk = |sum: f64, n: u32, mean: f64| (sum + mean * PRIOR_SITES) / (f64::from(n) + PRIOR_SITES);
+    let any = |value: f64| (blocked > 0).then_some(value);
     let no_blocks = "nothing is measured as blocked";
     let values = [
-        ((!listed.is_empty()).then(|| shrunk(share, listed.len(), PRIOR_BREADTH)), "no site of the list is decided"),
-        (any(shrunk(blocked.iter().filter(political).count() as f64, blocked.len(), 0.0)), no_blocks),
-        (any(shrunk(depth, blocked.len(), 0.0)), no_blocks),
-        (inputs.shutdown_load.ok(), inputs.shutdown_load.err().unwrap_or_default()),
+        ((listed > 0).then(|| shrunk(share, listed, PRIOR_BREADTH)), "no site of the list is decided"),
+        (any(shrunk(f64::from(political), blocked, 0.0)), no_blocks),
+        (any(shrunk(depth, blocked, 0.0)), no_blocks),
+        (shutdown_load.ok(), shutdown_load.err().unwrap_or_default()),
     ];
     let components: Vec<Component> = WEIGHTS
         .iter()
@@ -131,11 +199,11 @@ pub fn compute(inputs: &Inputs<'_>) -> Index {
             missing: value.is_none().then(|| missing.to_owned()),
         })
         .collect();
-    let enough = sessions >= MIN_SESSIONS && sites >= MIN_SITES;
+    let enough = sessions >= MIN_SESSIONS && sites as usize >= MIN_SITES;
     let score = score(&components).filter(|_| enough);
     Index {
         score: score.map(percent),
-        interval: score.map(|score| interval(score, &components, listed.len(), blocked.len())),
+        interval: score.map(|score| interval(score, &components, listed, blocked)),
         reason: score.is_none().then(|| match enough {
             false => format!(
                 "too little data: {sessions} measurements of {sites} sites, at least {MIN_SESSIONS} of {MIN_SITES} are \
@@ -144,17 +212,17 @@ pub fn compute(inputs: &Inputs<'_>) -> Index {
             true => format!(
                 "no breadth: none of the {sites} measured sites is a decided one of the {}; a global list is imported with \
                  `heliograph import test-list global.csv`",
-                if inputs.global.is_empty() { "project's own basket" } else { "imported global list" }
+                if lists.is_imported { "imported global list" } else { "project's own basket" }
             ),
         }),
         grade: GRADES
             .iter()
-            .find(|(_, least, networks)| score.is_some() && sessions >= *least && inputs.networks >= *networks)
+            .find(|(_, least, of_networks)| score.is_some() && sessions >= *least && networks >= *of_networks)
             .map(|(grade, ..)| (*grade).to_owned()),
         components,
         sessions,
-        sites: u32::try_from(sites).unwrap_or(u32::MAX),
-        breadth_list: breadth_list.to_owned(),
+        sites,
+        breadth_list: if lists.is_imported { "global_list" } else { "basket" }.to_owned(),
     }
 }
 
@@ -171,16 +239,16 @@ fn percent(score: f64) -> u32 {
 }
 
 /// Normal approximation: each part is a mean over its sites, with variance p(1-p)/(n + prior + 1).
-fn interval(score: f64, components: &[Component], listed: usize, blocked: usize) -> (u32, u32) {
+fn interval(score: f64, components: &[Component], listed: u32, blocked: u32) -> (u32, u32) {
     const Z: f64 = 1.645;
     let total: f64 = components.iter().filter(|part| part.value.is_some()).map(|part| part.weight).sum();
     let variance: f64 = components
         .iter()
-        .zip([listed, blocked, blocked, LOAD_DAYS as usize])
+        .zip([listed, blocked, blocked, LOAD_DAYS as u32])
         .filter_map(|(part, n)| {
             let p = part.value?;
             let weight = part.weight / total;
-            Some(weight * weight * p * (1.0 - p) / (n as f64 + PRIOR_SITES + 1.0))
+            Some(weight * weight * p * (1.0 - p) / (f64::from(n) + PRIOR_SITES + 1.0))
         })
         .sum();
     let half = Z * variance.sqrt();
@@ -191,7 +259,6 @@ fn interval(score: f64, components: &[Component], listed: usize, blocked: usize)
 mod tests {
     use super::*;
     use crate::Timestamp;
-    use crate::country::State;
 
     fn row(target: &str, state: State, evidence: u32) -> TargetSummary {
         TargetSummary {

@@ -12,6 +12,7 @@ mod kenya;
 mod kept;
 mod one_more;
 mod pages;
+mod past;
 mod probes;
 mod removals;
 mod reported;

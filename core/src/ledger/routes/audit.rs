@@ -13,7 +13,8 @@ use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler, is_operator}
 use crate::ledger::ACTOR;
 use crate::ledger::auditor::head_bytes;
 use crate::ledger::book::name_of;
-use crate::ledger::log::{Balances, Compare, Export, Exported, Hidden, Prove, ReadHead, Which};
+use crate::ledger::form::Hidden;
+use crate::ledger::log::{Balances, Compare, Export, Exported, Prove, ReadHead, Which};
 use crate::ledger::merkle::leaf_hash;
 use crate::ledger::reason::Reason;
 use crate::ledger::rows::{Micro, Name, parse_id};

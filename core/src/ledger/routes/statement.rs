@@ -7,7 +7,7 @@ use super::act::{self, did, path_name, schema};
 use super::payments::PAGE;
 use super::proof::{Reader, Texts};
 use crate::http::{Auth, Cx, Limit, Response, Route, handler};
-use crate::ledger::log;
+use crate::ledger::form;
 use crate::ledger::rows::{Micro, id_text};
 use crate::ledger::segment::open::ask;
 use crate::ledger::statement::{Line, ReadStatement};
@@ -62,7 +62,7 @@ fn line(cx: &Cx, name: &str, line: Line, reader: &Reader) -> StatementLine {
         kind: line.what.as_str(),
         id: line.id.as_ref().map(id_text),
         counterparty_did: line.other.map(|name| did(cx, &name)),
-        actor: log::actor(&cx.settings().brand, &line.actor),
+        actor: form::actor(&cx.settings().brand, &line.actor),
         amount_micro: line.balance,
         locked_change_micro: line.locked,
         balance_micro: line.balance_after,

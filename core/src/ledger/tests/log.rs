@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{Party, World, hours, minutes};
 use crate::crypto::encoding::{decode_hex_array, encode_hex};
 use crate::ledger::auditor::Auditor;
+use crate::ledger::form::Hidden;
 use crate::ledger::json;
-use crate::ledger::log::Hidden;
 use crate::ledger::merkle::{Hash, is_consistent, is_included, leaf_hash};
 
 /// Everything that can happen, once.
@@ -308,7 +308,7 @@ fn ruling_11_equal_texts_have_other_hashes_and_a_shown_salt_proves_one() {
     assert_eq!(beside.iter().map(|text| text.path.as_str()).collect::<Vec<_>>(), ["../hash", "../signature"]);
     for (n, text) in texts[..2].iter().enumerate() {
         assert_eq!((text.path.as_str(), text.text.as_str()), (format!("items/{n}/memo").as_str(), "the same"));
-        assert_eq!(encode_hex(&crate::ledger::log::text_hash(&text.salt, &text.text)), shown(n).as_str().unwrap());
+        assert_eq!(encode_hex(&crate::ledger::form::text_hash(&text.salt, &text.text)), shown(n).as_str().unwrap());
     }
     assert_ne!(texts[0].salt, texts[1].salt);
 }

@@ -3,8 +3,8 @@
 use heliograph_core::crypto::encoding::{decode_base64, decode_base64_array, decode_hex_array, encode_hex};
 use heliograph_core::crypto::signing;
 use heliograph_core::ledger::auditor::{Auditor, head_bytes};
+use heliograph_core::ledger::form::Hidden;
 use heliograph_core::ledger::json;
-use heliograph_core::ledger::log::Hidden;
 use heliograph_core::ledger::merkle::leaf_hash;
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,0 +1,116 @@
+//! Scores of the days before the server knew a country.
+
+use http::Method;
+use serde_json::Value;
+
+use super::{ADMIN, HEADER, Server, rows};
+use crate::Timestamp;
+use crate::runtime::Runtime;
+use crate::starter::basket;
+use crate::time::{DAY, HOUR};
+
+/// Days that a history has.
+const DAYS: i64 = 30;
+
+/// So many sites of the basket on four networks, every three hours of whole days before the present one: of the first ones
+/// half of the networks reset the connection.
+fn piece(now: Timestamp, days: std::ops::Range<i64>, sites: usize, blocked: usize) -> String {
+    let mut text = HEADER.to_owned();
+    let midnight = Timestamp(now.day() * DAY);
+    for back in days {
+        let start = midnight.plus(-back * DAY);
+        for (at, site) in basket::all().iter().take(sites).enumerate() {
+            for asn in 1..=4 {
+                for time in [0, 3, 6, 9].map(|hour| start.plus(hour * HOUR).to_string()) {
+                    text += &rows("IT", asn, site.domain, &time, 0..1, at < blocked && asn <= 2);
+                }
+            }
+        }
+    }
+    text
+}
+
+fn upload(server: &Server, text: &str) {
+    let (status, body) = server.upload("ooni-observations", text.as_bytes());
+    assert_eq!(status, 200, "{body}");
+    for _ in 0..30 {
+        server.settle();
+    }
+}
+
+fn history(server: &Server) -> Vec<(String, Value)> {
+    let mut body = server.ok("/hydra/v1/threat-level/it?includeHistory=true");
+    let days = body["history"].as_array_mut().unwrap();
+    assert_eq!(days.len(), DAYS as usize);
+    days.iter_mut().map(|day| (day["date"].as_str().unwrap().to_owned(), day["score"].take())).collect()
+}
+
+/// What the page of the country says about the end of each day.
+fn pages(server: &Server) -> Vec<(String, Value)> {
+    let days = history(server).into_iter().map(|(date, _)| date);
+    days.map(|date| {
+        let score = server.ok(&format!("/data/country/IT?as_of={date}T23:59:59Z"))["score"].take();
+        (date, score)
+    })
+    .collect()
+}
+
+/// Interface 4.1: 30 days of history, also of those that were imported before the server ran.
+#[test]
+fn the_days_of_an_imported_history_have_the_scores_that_their_pages_have() {
+    let server = Server::start();
+    let now = server.0.now();
+    upload(&server, &piece(now, 1..9, 25, 3));
+    let first = history(&server);
+    assert_eq!(first, pages(&server));
+    let known = first.iter().filter(|(_, score)| !score.is_null()).count();
+    assert_eq!(known, 9, "eight days and today: {first:?}");
+    // Older days come later, and more of a day that is known; in those days more was blocked.
+    upload(&server, &piece(now, 9..20, 25, 12));
+    upload(&server, &piece(now, 4..5, 40, 1));
+    let all = history(&server);
+    assert_eq!(all, pages(&server));
+    assert_eq!(all.iter().filter(|(_, score)| !score.is_null()).count(), 20, "{all:?}");
+    assert!(all[15].1.as_f64() > all[28].1.as_f64(), "{all:?}");
+    assert!(first.iter().zip(&all).any(|(before, after)| !before.1.is_null() && before != after), "{all:?}");
+}
+
+/// Ruling intelligence 15: however the same measurements come.
+#[test]
+fn ruling_intelligence_15_past_days_are_the_same_in_whatever_pieces_their_measurements_come() {
+    let (whole, split) = (Server::start(), Server::start());
+    let now = whole.0.now();
+    upload(&whole, &piece(now, 1..7, 25, 5));
+    for days in [3..5, 1..3, 5..7, 2..4] {
+        upload(&split, &piece(now, days, 25, 5));
+    }
+    assert_eq!(history(&whole), history(&split));
+}
+
+/// Ruling intelligence 35: nothing of a removed source is left in them.
+#[test]
+fn ruling_intelligence_35_no_past_day_rests_on_a_removed_source() {
+    let server = Server::start();
+    let now = server.0.now();
+    upload(&server, &piece(now, 1..7, 25, 5));
+    assert!(history(&server).iter().any(|(_, score)| !score.is_null()));
+    let answer = server.request(Method::DELETE, "/v1/admin/sources/ooni", &[("x-admin-key", ADMIN)], b"");
+    assert_eq!(answer.status, 200);
+    for _ in 0..30 {
+        server.settle();
+    }
+    assert!(history(&server).iter().all(|(_, score)| score.is_null()));
+}
+
+/// What the server saw of a day stays, whatever comes later of it.
+#[test]
+fn days_that_the_server_saw_keep_the_score_that_it_gave_them() {
+    let server = Server::start();
+    upload(&server, &piece(server.0.now(), 1..4, 25, 5));
+    let today = history(&server).pop().unwrap();
+    server.0.advance(std::time::Duration::from_secs(3 * 86_400));
+    upload(&server, &piece(server.0.now(), 3..4, 40, 25));
+    let later = history(&server);
+    assert_eq!(later[26], today, "{later:?}");
+    assert_ne!(later[29].1, today.1, "{later:?}");
+}
