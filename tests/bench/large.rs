@@ -23,7 +23,6 @@ use heliograph_tests::questions::QUESTIONS;
 use heliograph_tests::simulation::Dice;
 use heliograph_tests::synthetic::{HEADER, Seen, Session, observation};
 use heliograph_tests::target::ADMIN_KEY;
-use serde_json::Value;
 
 use crate::asked::{self, Measured};
 use crate::incidents::{self, INCIDENTS};
