@@ -272,9 +272,12 @@ pub fn render(large: &Large, machine: &[String]) -> String {
     // Of all threads; the writer alone takes most of it, so halving it says nothing of two cores.
     let cpu = large.import_cpu.map_or("not measured".to_owned(), |seconds| format!("{seconds:.0} s"));
     writeln!(out, "\nCPU time of the import, all threads: {cpu}.").unwrap();
-    writeln!(out, "\nCPU time of the server for all that follows from the import, of one core: verdicts, days, changes, incidents, rankings: \
-         {followed}.\n")
-        .unwrap();
+    writeln!(
+        out,
+        "\nCPU time of the server for all that follows from the import (verdicts, days, changes, incidents, rankings): \
+         {followed}.\n"
+    )
+    .unwrap();
     out.push_str(&asked::render(&large.questions));
     out
 }
