@@ -116,7 +116,7 @@ pub async fn find(
     let earlier = match judgement.why {
         Why::Nothing => {
             let before = Period { since: None, to: period.from, ..period };
-            incidents_of(rt, country.code, topic, before).await?.into_iter().next()
+            incidents_of(rt, country.code, topic, before).await?.into_iter().max_by_key(Incident::start)
         }
         _ => None,
     };

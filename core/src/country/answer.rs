@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Source;
 use super::attested::{self, AttestationEvidence};
 use super::distinct::Distinct;
-use super::evidence::{self, Judged, Network, Surroundings};
+use super::evidence::{self, Judged, Network, Present, Surroundings};
 use super::explain::{self, Explanation};
 use super::source;
 use super::subject::Subject;
@@ -253,7 +253,7 @@ fn find(view: &View<'_>, subject: &Subject, surroundings: &Surroundings, explain
     for role in &subject.roles {
         judged.push((role.essential, evidence::judge(view, &role.key, surroundings)?));
     }
-    let (lists, listed) = lists(view, subject, surroundings)?;
+    let (lists, listed) = lists(view, subject, at, &surroundings.listed)?;
     let (attestations, attested) = attested::evidence(view, subject, surroundings, explain)?;
     let essential: Vec<&Judged> = judged.iter().filter(|(essential, _)| *essential).map(|(_, judged)| judged).collect();
     let verdict = combine(&essential);
@@ -450,8 +450,7 @@ type Lists = Vec<(ListEntry, Listing)>;
 
 /// The lists that name a subject in this country and speak of a time before `at` (ruling intelligence 28), and whether any
 /// imported one names it at all.
-fn lists(view: &View<'_>, subject: &Subject, surroundings: &Surroundings) -> Result<(Lists, bool)> {
-    let at = surroundings.at;
+fn lists(view: &View<'_>, subject: &Subject, at: Timestamp, all: &Present) -> Result<(Lists, bool)> {
     let (mut found, mut named) = (Lists::new(), false);
     let country = view.actor().name.as_str();
     if let Some(block) = starter::known_blocks::find(country, &subject.name).filter(|block| block.confirmed_on <= at) {
@@ -459,7 +458,7 @@ fn lists(view: &View<'_>, subject: &Subject, surroundings: &Surroundings) -> Res
         let source = Some(block.source.to_owned());
         found.push((entry, listing("documented", block.confirmed_on, source)));
     }
-    if !surroundings.listed.any(view, &LISTED)? {
+    if !all.any(view, &LISTED)? {
         return Ok((found, named));
     }
     let hosts = subject.roles.iter().filter(|role| role.essential && !role.key.contains('/'));
@@ -480,6 +479,12 @@ fn lists(view: &View<'_>, subject: &Subject, surroundings: &Surroundings) -> Res
         }
     }
     Ok((found, named))
+}
+
+/// Whether a list says that a series is blocked, where measurements do not decide (ruling intelligence 28).
+pub(super) fn is_listed(view: &View<'_>, target: &str, at: Timestamp, all: &Present) -> Result<bool> {
+    let (entries, _) = lists(view, &Subject::series(target), at, all)?;
+    Ok(entries.iter().any(|(entry, _)| entry.speaks(at)))
 }
 
 fn listing(kind: &str, date: Timestamp, source: Option<String>) -> Listing {

@@ -289,6 +289,7 @@ impl Operation for DropLists {
         if TARGETS.first(turn, &TARGETS.range())?.is_some() {
             refresh::soon(turn)?;
         }
+        past::changed(turn)?;
         let swept = Swept { task: Task::DropLists, handled: removed, changed: 0, changes: Vec::new() };
         turn.send(world::actor().name, &swept)
     }

@@ -106,6 +106,7 @@ impl Operation for AddEvents {
             super::changes::touched_events(turn)?;
             // The index has a part for shutdowns.
             super::refresh::soon(turn)?;
+            super::past::changed(turn)?;
         }
         GIVEN.put(turn, &(self.source,), &given)?;
         tell(turn, self.source, &given, marks)?;
@@ -164,6 +165,7 @@ pub(super) fn remove(turn: &mut Turn<'_>, source: u8, most: usize) -> Result<(u6
     if !rows.is_empty() {
         super::changes::touched_events(turn)?;
         super::refresh::soon(turn)?;
+        super::past::changed(turn)?;
         let ids = rows.iter().map(|((_, id), _)| id.clone()).collect();
         let country = turn.actor().name.clone();
         turn.send(world::actor().name, &ForgetGiven { country, source, ids, all: false })?;

@@ -95,11 +95,13 @@ pub(super) type Named = (Option<Arc<str>>, Option<u64>);
 /// Networks that were looked up, by number: many targets meet the same ones.
 type Networks = Mutex<BTreeMap<u32, Named>>;
 
+/// Share of failing control sites by network (ruling intelligence 22).
+pub(super) type Failing = BTreeMap<u32, f64>;
+
 /// What all series of one question share.
 pub struct Surroundings {
     pub at: Timestamp,
-    /// Share of failing control sites by network (ruling intelligence 22).
-    control: BTreeMap<u32, f64>,
+    pub(super) control: Failing,
     networks: Arc<Networks>,
     pub(super) listed: Present,
     pub(super) attested: Present,
@@ -211,8 +213,56 @@ pub(super) fn read_raw(
     Ok(seen)
 }
 
+/// Time before a moment whose measurements of control sites count at it.
+const CONTROLLED: i64 = Ageing::of(false).limit;
+
+/// What control sites said over some time.
+pub(super) struct Controls {
+    /// Hour, network, and whether it failed.
+    said: Vec<(i64, u32, bool)>,
+}
+
+impl Controls {
+    /// Of the time that counts at any moment of `[from, to]`.
+    pub fn between(view: &impl Read, from: Timestamp, to: Timestamp) -> Result<Controls> {
+        Controls::read(view, from.plus(-CONTROLLED), to)
+    }
+
+    fn read(view: &impl Read, from: Timestamp, to: Timestamp) -> Result<Controls> {
+        let (mut said, rolled) = (Vec::new(), Present::default());
+        for site in control_sites(view)? {
+            if !TARGETS.contains(view, &(site.clone(),))? {
+                continue;
+            }
+            for seen in read_of(view, &site, from, to, &rolled)? {
+                let failed = match seen.session.evaluated.vote {
+                    Vote::Blocked | Vote::NeedsControl | Vote::Down => true,
+                    Vote::Clear => false,
+                    Vote::Masked => continue,
+                };
+                said.push((seen.session.hour, seen.session.asn.unwrap_or(0), failed));
+            }
+        }
+        Ok(Controls { said })
+    }
+
+    /// Share of control sites that fail at a moment, by network.
+    pub fn failing(&self, at: Timestamp) -> Failing {
+        let from = at.plus(-CONTROLLED);
+        let mut counts: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+        let counting = |hour: i64| hour * HOUR > from.0 - HOUR && hour * HOUR < at.0;
+        for (_, asn, failed) in self.said.iter().filter(|(hour, ..)| counting(*hour)) {
+            let count = counts.entry(*asn).or_default();
+            *count = (count.0 + u32::from(*failed), count.1 + 1);
+        }
+        // A single failing control page says nothing about a network.
+        let enough = counts.into_iter().filter(|(_, (_, all))| *all >= 5);
+        order::gather(enough.map(|(asn, (failed, all))| (asn, f64::from(failed) / f64::from(all))))
+    }
+}
+
 impl Surroundings {
-    fn new(at: Timestamp, control: BTreeMap<u32, f64>) -> Surroundings {
+    fn new(at: Timestamp, control: Failing) -> Surroundings {
         Surroundings {
             at,
             control,
@@ -224,27 +274,8 @@ impl Surroundings {
     }
 
     pub fn at(view: &impl Read, at: Timestamp) -> Result<Surroundings> {
-        let mut surroundings = Surroundings::new(at, BTreeMap::new());
-        let mut counts: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
-        for site in control_sites(view)? {
-            if !TARGETS.contains(view, &(site.clone(),))? {
-                continue;
-            }
-            for seen in read_of(view, &site, at.plus(-Ageing::of(false).limit), at, &surroundings.rolled)? {
-                let failed = match seen.session.evaluated.vote {
-                    Vote::Blocked | Vote::NeedsControl | Vote::Down => 1,
-                    Vote::Clear => 0,
-                    Vote::Masked => continue,
-                };
-                let count = counts.entry(seen.session.asn.unwrap_or(0)).or_default();
-                *count = (count.0 + failed, count.1 + 1);
-            }
-        }
-        // A single failing control page says nothing about a network.
-        let enough = counts.into_iter().filter(|(_, (_, all))| *all >= 5);
-        surroundings.control =
-            order::gather(enough.map(|(asn, (failed, all))| (asn, f64::from(failed) / f64::from(all))));
-        Ok(surroundings)
+        let controls = Controls::read(view, at.plus(-CONTROLLED), at)?;
+        Ok(Surroundings::new(at, controls.failing(at)))
     }
 
     /// The same, of what was kept of an earlier question of this hour: reading control sites is most of what a question

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{EPOCHS, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH};
+use super::tables::{EPOCHS, LISTED, LISTED_SINCE, LISTS, LISTS_EPOCH, TARGETS};
+use super::{days, past, refresh};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::import::{ListKind, removal};
 use crate::kv::{Direction, Read};
@@ -37,6 +38,7 @@ impl Operation for AddListed {
         removal::check(self.epoch, EPOCHS.get(turn, &(LISTS_EPOCH,))?.unwrap_or_default())?;
         let (mut known, mut changed, mut entered) = (0, false, Vec::new());
         let mut row = LISTS.get(turn, &(self.kind,))?.unwrap_or_default();
+        let is_measured = TARGETS.first(turn, &TARGETS.range())?.is_some();
         for (domain, since) in &self.domains {
             if let Some(since) = since {
                 let at = (domain.clone(), self.kind);
@@ -57,6 +59,11 @@ impl Operation for AddListed {
                 }
             }
             changed = true;
+            // Where measurements do not decide, the list may.
+            if is_measured && TARGETS.contains(turn, &(domain.clone(),))? {
+                days::queue(turn, domain, u32::MAX)?;
+                refresh::soon(turn)?;
+            }
             LISTED.put(turn, &(domain.clone(), self.kind), &self.date)?;
         }
         if !entered.is_empty() && ListKind::from_code(self.kind).is_some_and(ListKind::sets_status) {
@@ -67,6 +74,7 @@ impl Operation for AddListed {
             row.date = row.date.max(self.date);
             LISTS.put(turn, &(self.kind,), &row)?;
             tell(turn)?;
+            past::changed(turn)?;
         }
         Ok(known)
     }

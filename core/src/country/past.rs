@@ -7,14 +7,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::State;
-use super::evidence::{self, Surroundings};
+use super::answer::{self, State};
+use super::evidence::{Controls, Failing, Surroundings};
+use super::shutdowns;
 use super::subject::is_messaging;
-use super::tables::{CATALOGUE, RULES_VERSION, TARGETS};
+use super::tables::{CATALOGUE, TARGETS};
 use super::timeline::Timeline;
-use super::{changes, shutdowns};
-use crate::actor::{Kind, Operation, Turn, View, encode};
-use crate::crypto::hash::sha256_of;
+use crate::actor::{Kind, Operation, Turn, View};
 use crate::kv::{Direction, Read, Row, Table};
 use crate::outlook;
 use crate::time::{DAY, SECOND};
@@ -28,8 +27,10 @@ const DAYS: u32 = 29;
 const AT_ONCE: usize = 20;
 /// Targets looked at in one operation; some were not measured in that time.
 const LOOKED_AT_ONCE: usize = 400;
-/// Publish intervals between a change and the judging: the data of an import come in many pieces.
+/// Publish intervals between a change and the judging: the data of an import come in many pieces. Where scores are known it
+/// waits longer, since all targets are judged for one late measurement.
 const INTERVALS: i64 = 6;
+const INTERVALS_AGAIN: i64 = 60;
 const TIMER: &str = "past_days";
 
 /// The score at the end of a day, 0-100; `None` when there was too little data.
@@ -37,15 +38,9 @@ const TIMER: &str = "past_days";
 pub struct Score(pub Option<u32>);
 impl Row for Score {}
 
-/// A hash of what scores rest on, to see when they must be made again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Basis([u8; 32]);
-impl Row for Basis {}
-
 /// How far the judging has come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Work {
-    basis: Basis,
     first: u32,
     /// The last target that was looked at.
     after: Option<String>,
@@ -56,7 +51,8 @@ impl Row for Work {}
 
 /// By day since the epoch.
 const SCORES: Table<(u32,), Score> = Table::new(67);
-const MADE_OF: Table<(), Basis> = Table::new(68);
+/// Stands while nothing that the scores rest on is newer than they are, or than the judging that is under way.
+const CURRENT: Table<(), ()> = Table::new(68);
 const WORK: Table<(), Work> = Table::new(69);
 
 /// The scores that are known, by day since the epoch.
@@ -81,33 +77,43 @@ fn counting(day: u32, ageing: Ageing) -> u32 {
     (day + 1).saturating_sub(u32::try_from(ageing.limit / DAY).unwrap_or(0))
 }
 
-fn basis(view: &View<'_>, days: &Range<u32>) -> Result<Basis> {
-    let last = end_of(days.end.saturating_sub(1));
-    let heard = changes::heard_from(view, counting(days.end.saturating_sub(DAYS), Ageing::of(false)), last)?;
-    let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
-    let load = shutdowns::load(view, last)?.ok();
-    let sites = (catalogue.global, catalogue.political, evidence::control_sites(view)?);
-    Ok(Basis(sha256_of(&[&encode(&(RULES_VERSION, days.end, heard, load, sites))?])))
+/// Something is new that the scores of any days rest on.
+pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
+    CURRENT.delete(turn, &());
+    look(turn)
+}
+
+/// The same of a target's days from one on.
+pub(super) fn changed_from(turn: &mut Turn<'_>, day: u32) -> Result<()> {
+    if outlook::days::first(&turn.view())?.is_none_or(|seen| day < seen) {
+        CURRENT.delete(turn, &());
+    }
+    Ok(())
 }
 
 /// Has the days judged that the server did not see, when something that their scores rest on is new.
 pub(super) fn look(turn: &mut Turn<'_>) -> Result<()> {
-    let Some(days) = unseen(&turn.view())? else { return Ok(()) };
-    if turn.scheduled(TIMER)?.is_some() || MADE_OF.get(turn, &())? == Some(basis(&turn.view(), &days)?) {
+    if unseen(&turn.view())?.is_none() || turn.scheduled(TIMER)?.is_some() || CURRENT.contains(turn, &())? {
         return Ok(());
     }
-    let due = turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND);
+    let intervals = if SCORES.first(turn, &SCORES.range())?.is_some() { INTERVALS_AGAIN } else { INTERVALS };
+    let due = turn.now.plus(intervals * i64::from(turn.settings.publish_interval) * SECOND);
     turn.schedule(TIMER, due, &JudgePastDays)
 }
 
 /// A source was removed, and what the server saw is forgotten with it (ruling intelligence 35).
 pub(super) fn forget(turn: &mut Turn<'_>) -> Result<()> {
+    clear(turn)?;
+    CURRENT.delete(turn, &());
+    WORK.delete(turn, &());
+    turn.cancel(TIMER)
+}
+
+fn clear(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in SCORES.scan(turn, &SCORES.range(), Direction::Ascending, 2 * DAYS as usize)? {
         SCORES.delete(turn, &key);
     }
-    MADE_OF.delete(turn, &());
-    WORK.delete(turn, &());
-    turn.cancel(TIMER)
+    Ok(())
 }
 
 /// Judges some targets on all days, and writes the scores after the last.
@@ -122,7 +128,7 @@ impl Operation for JudgePastDays {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let work = match WORK.get(turn, &())? {
             Some(work) => Some(work),
-            None => begin(&turn.view())?,
+            None => begin(turn)?,
         };
         let Some(mut work) = work else { return Ok(()) };
         if some(&turn.view(), &mut work)? {
@@ -135,17 +141,30 @@ impl Operation for JudgePastDays {
     }
 }
 
-fn begin(view: &View<'_>) -> Result<Option<Work>> {
-    let Some(days) = unseen(view)? else { return Ok(None) };
-    let tallies = vec![Tally::default(); days.len()];
-    Ok(Some(Work { basis: basis(view, &days)?, first: days.start, after: None, tallies }))
+fn begin(turn: &mut Turn<'_>) -> Result<Option<Work>> {
+    let Some(days) = unseen(&turn.view())? else { return Ok(None) };
+    CURRENT.put(turn, &(), &())?;
+    Ok(Some(Work { first: days.start, after: None, tallies: vec![Tally::default(); days.len()] }))
+}
+
+/// What every target of one operation is judged with.
+struct With<'a> {
+    surroundings: Surroundings,
+    lists: Lists<'a>,
+    /// How control sites failed, by day from the first on.
+    control: Vec<Failing>,
 }
 
 /// Adds some targets; true when more are left.
 fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
-    let surroundings = Surroundings::at(view, view.now)?;
     let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
-    let lists = Lists::new(&catalogue.global, &catalogue.political);
+    let last = work.first + u32::try_from(work.tallies.len()).unwrap_or(0);
+    let controls = Controls::between(view, end_of(work.first), view.now)?;
+    let with = With {
+        surroundings: Surroundings::at(view, view.now)?,
+        lists: Lists::new(&catalogue.global, &catalogue.political),
+        control: (work.first..last).map(|day| controls.failing(end_of(day))).collect(),
+    };
     let range = match work.after.take() {
         Some(after) => TARGETS.after(TARGETS.range(), &(after,)),
         None => TARGETS.range(),
@@ -158,12 +177,11 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
             break;
         }
         looked += 1;
-        let last = work.first + u32::try_from(work.tallies.len()).unwrap_or(0);
         let oldest = counting(work.first, Ageing::of(is_messaging(&target)));
         // The index is about domains.
         if !target.contains('/') && row.first_day < last && row.last_day >= oldest {
             judged += 1;
-            add(view, &target, oldest, &surroundings, &lists, work)?;
+            add(view, &target, oldest, &with, work)?;
         }
         work.after = Some(target);
     }
@@ -171,36 +189,30 @@ fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
 }
 
 /// Adds a target to the tally of each day on which measurements of it count.
-fn add(
-    view: &View<'_>,
-    target: &String,
-    oldest: u32,
-    surroundings: &Surroundings,
-    lists: &Lists<'_>,
-    work: &mut Work,
-) -> Result<()> {
+fn add(view: &View<'_>, target: &String, oldest: u32, with: &With<'_>, work: &mut Work) -> Result<()> {
     let ageing = Ageing::of(is_messaging(target));
-    let timeline = Timeline::read(view, target, Timestamp((i64::from(oldest) - 1) * DAY), surroundings)?;
-    for (day, tally) in (work.first..).zip(&mut work.tallies) {
+    let timeline = Timeline::read(view, target, Timestamp((i64::from(oldest) - 1) * DAY), &with.surroundings)?;
+    for ((day, tally), control) in (work.first..).zip(&mut work.tallies).zip(&with.control) {
         let window = || timeline.days.range(counting(day, ageing)..=day).map(|(_, of)| of);
         if window().next().is_none() {
             continue;
         }
-        let verdict = timeline.verdict(day);
-        let site = Site {
-            target,
-            state: State::from(verdict.status),
-            is_measured: true,
-            counted: window().map(|of| of.counted).sum(),
-            blocked_weight: super::round(verdict.blocked_weight),
-        };
-        tally.add(&site, lists);
+        let verdict = timeline.verdict(day, control);
+        let state = State::from(verdict.status);
+        // What a list decides is not measured.
+        if state == State::Unknown && answer::is_listed(view, target, end_of(day), &with.surroundings.listed)? {
+            continue;
+        }
+        let counted = window().map(|of| of.counted).sum();
+        let blocked_weight = answer::round(verdict.blocked_weight);
+        tally.add(&Site { target, state, is_measured: true, counted, blocked_weight }, &with.lists);
     }
     Ok(())
 }
 
 fn finish(turn: &mut Turn<'_>, work: Work) -> Result<()> {
-    forget(turn)?;
+    clear(turn)?;
+    WORK.delete(turn, &());
     let catalogue = CATALOGUE.get(turn, &())?.unwrap_or_default();
     let lists = Lists::new(&catalogue.global, &catalogue.political);
     for (day, tally) in (work.first..).zip(&work.tallies) {
@@ -208,5 +220,5 @@ fn finish(turn: &mut Turn<'_>, work: Work) -> Result<()> {
         // Networks make the grade, not the score.
         SCORES.put(turn, &(day,), &Score(index::of(tally, &lists, 0, load).score))?;
     }
-    MADE_OF.put(turn, &(), &work.basis).map_err(Into::into)
+    Ok(())
 }

@@ -47,7 +47,10 @@ impl Operation for Refresh {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let targets = due_targets(turn)?;
-        let Again { judged, changed, series } = judge(turn, &targets)?;
+        let Again { judged, changed, series, from } = judge(turn, &targets)?;
+        if let Some(from) = from {
+            past::changed_from(turn, from)?;
+        }
         let reported = report_peers(turn)?;
         let more = judged < targets.len() || targets.len() >= AT_ONCE || reported;
         if !more {
@@ -115,23 +118,28 @@ struct Again {
     changed: Vec<TargetSummary>,
     /// Days that may have.
     series: Vec<SeriesDays>,
+    /// The first day of which one may say something else.
+    from: Option<u32>,
 }
 
 /// Judges targets, and leaves the rest queued when that were many days.
 fn judge(turn: &mut Turn<'_>, targets: &BTreeSet<String>) -> Result<Again> {
     let surroundings = Surroundings::at(turn, turn.now)?;
     let (mut done, mut days_in_all) = (Again::default(), 0);
+    let mut from = None;
     for target in targets {
         if days_in_all > DAYS_IN_ALL {
             break;
         }
+        let queued = QUEUE.get(turn, &(target.to_owned(),))?.map(|Since(day)| day);
+        from = [from, queued].into_iter().flatten().min();
         let (summary, days) = again(turn, target, &surroundings)?;
         days_in_all += days.as_ref().map_or(0, |days| days.days.iter().count());
         done.changed.extend(summary);
         done.series.extend(days);
         done.judged += 1;
     }
-    Ok(done)
+    Ok(Again { from, ..done })
 }
 
 /// Judges a target: the summary when it changed, and the days that may have.

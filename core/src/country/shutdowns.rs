@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::past;
 use super::refresh;
 use super::source::Source;
 use super::tables::EVENTS;
@@ -30,10 +31,14 @@ impl Operation for SetShutdownTable {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        if NEWEST.get(turn, &())? == self.newest {
+            return Ok(());
+        }
         match self.newest {
             Some(newest) => NEWEST.put(turn, &(), &newest)?,
             None => NEWEST.delete(turn, &()),
         }
+        past::changed(turn)?;
         refresh::soon(turn)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::evidence::{Surroundings, is_remote, peers, read_of};
+use super::evidence::{Failing, Surroundings, is_remote, peers, read_of};
 use super::instrument;
 use super::subject::is_messaging;
 use crate::actor::View;
@@ -44,20 +44,21 @@ fn members_of<'a>(networks: &[(u32, Option<u64>, Vec<HourVote>)], verdicts: &'a 
     networks.map(member).collect()
 }
 
-/// A series over some time: its days, and the votes of its networks for verdicts at any moment of it. Peers and controls
-/// are those known at the end.
-pub struct Timeline<'s> {
+/// A series over some time: its days, and the votes of its networks for verdicts at any moment of it. Peers are
+/// those known at the end.
+pub struct Timeline {
     pub days: BTreeMap<u32, DayOf>,
     /// Number, addresses, votes.
     networks: Vec<(u32, Option<u64>, Vec<HourVote>)>,
     ageing: Ageing,
-    surroundings: &'s Surroundings,
+    /// Its end.
+    at: Timestamp,
 }
 
-impl<'s> Timeline<'s> {
+impl Timeline {
     /// The time is `[from, at)`. For a verdict the time before it must be there, as long as a measurement counts and a day
     /// more: a peer may be that much older than the vote it controls.
-    pub fn read(view: &View<'_>, key: &str, from: Timestamp, surroundings: &'s Surroundings) -> Result<Timeline<'s>> {
+    pub fn read(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surroundings) -> Result<Timeline> {
         let at = surroundings.at;
         let mut all = read_of(view, key, from, at, &surroundings.rolled)?;
         instrument::mask(&mut all);
@@ -82,28 +83,28 @@ impl<'s> Timeline<'s> {
             let (_, addresses) = surroundings.network(view, *asn)?;
             networks.push((*asn, addresses, window::votes(sessions, &peers)));
         }
-        Ok(Timeline { days, networks, ageing: Ageing::of(is_messaging(key)), surroundings })
+        Ok(Timeline { days, networks, ageing: Ageing::of(is_messaging(key)), at })
     }
 
-    fn verdicts(&self, at: Timestamp) -> Vec<NetworkVerdict> {
+    fn verdicts(&self, at: Timestamp, control: &Failing) -> Vec<NetworkVerdict> {
         let context = |asn: u32| Context {
             ageing: self.ageing,
-            control_failures: self.surroundings.control_failures(asn),
+            control_failures: control.get(&asn).copied(),
             calibration: Calibration::cold_start(),
         };
         self.networks.iter().map(|(asn, _, votes)| network::verdict(votes, at, &context(*asn))).collect()
     }
 
-    /// The country's verdict at the end of a day.
-    pub fn verdict(&self, day: u32) -> CountryVerdict {
+    /// The country's verdict at the end of a day, where control sites failed so.
+    pub fn verdict(&self, day: u32, control: &Failing) -> CountryVerdict {
         // The last instant of the day: the window takes the hour that `now` is in.
-        let end = Timestamp((i64::from(day) + 1) * DAY - 1).min(self.surroundings.at);
-        let now = self.verdicts(end);
+        let end = Timestamp((i64::from(day) + 1) * DAY - 1).min(self.at);
+        let now = self.verdicts(end, control);
         let verdict = national::verdict(&members_of(&self.networks, &now));
         match verdict.blocked_since_evidence(end) {
             Some(then)
                 if !national::is_block_of(
-                    &members_of(&self.networks, &self.verdicts(then)),
+                    &members_of(&self.networks, &self.verdicts(then, control)),
                     &members_of(&self.networks, &now),
                 ) =>
             {
@@ -119,5 +120,8 @@ pub fn days(view: &View<'_>, key: &str, from: Timestamp, surroundings: &Surround
     let ageing = Ageing::of(is_messaging(key));
     let mut timeline = Timeline::read(view, key, from.plus(-ageing.limit - DAY), surroundings)?;
     let days = timeline.days.split_off(&u32::try_from(from.day()).unwrap_or(0));
-    Ok(days.into_iter().map(|(day, of)| Day { day, of, verdict: timeline.verdict(day) }).collect())
+    Ok(days
+        .into_iter()
+        .map(|(day, of)| Day { day, of, verdict: timeline.verdict(day, &surroundings.control) })
+        .collect())
 }

@@ -114,3 +114,83 @@ fn days_that_the_server_saw_keep_the_score_that_it_gave_them() {
     assert_eq!(later[26], today, "{later:?}");
     assert_ne!(later[29].1, today.1, "{later:?}");
 }
+
+/// The six days of one import, and what the pages say of them.
+fn check(server: &Server) {
+    let history = history(server);
+    assert_eq!(history, pages(server));
+    assert!(history.iter().any(|(_, score)| !score.is_null()), "{history:?}");
+}
+
+/// What else the verdicts of a day rest on: weights of networks, late rows of known measurements, reported shutdowns.
+#[test]
+fn past_days_follow_all_that_their_verdicts_rest_on() {
+    let server = Server::start();
+    let now = server.0.now();
+    upload(&server, &piece(now, 1..7, 25, 5));
+    check(&server);
+    let before = history(&server);
+    let weights = "asn,org,cc,ipv4_addresses\n1,One,IT,100000000\n2,Two,IT,10\n3,Three,IT,10\n4,Four,IT,10\n";
+    let (status, body) = server.upload("asn", weights.as_bytes());
+    assert_eq!(status, 200, "{body}");
+    upload(&server, HEADER);
+    check(&server);
+    assert_ne!(history(&server), before, "one network is nearly all there is");
+    // A late row of known measurements says that they were reset.
+    upload(&server, &piece(now, 3..4, 25, 25));
+    check(&server);
+    let day = |back: i64| now.plus(-back * DAY).to_date_text();
+    let shutdowns = format!(
+        "start_date,end_date,country,area_name,geo_scope,shutdown_type,shutdown_extent,actual_cause\n\
+         {},{},Italy,,,Shutdown,Full network,Protests\n",
+        day(300),
+        day(200)
+    );
+    let before = history(&server);
+    let (status, body) = server.upload("shutdowns", shutdowns.as_bytes());
+    assert_eq!(status, 200, "{body}");
+    upload(&server, HEADER);
+    check(&server);
+    assert_ne!(history(&server), before, "the index has a part for shutdowns");
+}
+
+/// Ruling intelligence 22: networks that failed control sites in some days are judged by those days.
+#[test]
+fn control_sites_that_fail_later_say_nothing_of_earlier_days() {
+    let server = Server::start();
+    let now = server.0.now();
+    let mut list = "url,category_code,category_description,date_added,source,notes\n".to_owned();
+    list += "https://control.example/,CTRL,,2024-01-01,,\n";
+    basket::all().iter().take(25).for_each(|site| list += &format!("https://{}/,NEWS,,2024-01-01,,\n", site.domain));
+    let (status, body) = server.upload("test-list", list.as_bytes());
+    assert_eq!(status, 200, "{body}");
+    upload(&server, &piece(now, 1..9, 25, 3));
+    let mut text = HEADER.to_owned();
+    for back in 1..9 {
+        let start = Timestamp((now.day() - back) * DAY).to_string();
+        (1..=4).for_each(|asn| text += &rows("IT", asn, "control.example", &start, 12..20, back <= 2));
+    }
+    upload(&server, &text);
+    check(&server);
+}
+
+/// Ruling intelligence 33: known lists never enter the index.
+#[test]
+fn a_site_that_only_a_list_decides_counts_on_no_day() {
+    let server = Server::start();
+    let now = server.0.now();
+    let sites: Vec<&str> = basket::all().iter().take(20).map(|site| site.domain).collect();
+    let mut text = piece(now, 1..5, 19, 2);
+    let start = Timestamp((now.day() - 3) * DAY).to_string();
+    text += &rows("IT", 1, sites[19], &start, 0..1, false);
+    upload(&server, &text);
+    let before = history(&server);
+    assert_eq!(before, pages(&server));
+    let date = now.plus(-20 * DAY).to_date_text();
+    let query = format!("blocklist?country=IT&list_kind=official&date={date}");
+    let (status, body) = server.upload(&query, format!("{}\n", sites[19]).as_bytes());
+    assert_eq!(status, 200, "{body}");
+    upload(&server, HEADER);
+    assert_eq!(history(&server), pages(&server));
+    assert_ne!(history(&server), before, "nineteen sites are too few");
+}
