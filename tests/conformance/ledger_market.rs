@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use crate::{Suite, cases};
 
 cases![
+    a_rating_after_a_release_by_hand_counts,
+    a_receipt_that_an_admin_pays_is_not_called_unpaid,
     a_hire_goes_from_listing_to_payment,
     m13_listing_again_changes_the_same_listing,
     m4_to_m10_checks_of_a_hire,
@@ -301,4 +303,38 @@ fn stats_count_what_happened(suite: &Suite) {
         (text(&stats["recent_hires"][1], "state"), text(&stats["recent_hires"][1], "capability")),
         ("completed", "hash.sha256")
     );
+}
+
+/// Spec ledger 9.4: an acceptance rates, also where the requester had paid before.
+fn a_rating_after_a_release_by_hand_counts(suite: &Suite) {
+    let client = suite.client();
+    let (a, b) = (Party::funded(&client), Party::new(&client));
+    let listing = b.act("capability-list", b.listing(&slug(), 1_000)).expect(200)["capability"].clone();
+    let hired = a.act("hire-request", a.hire(&listing)).expect(200);
+    let escrow = text(&hired, "escrow_id");
+    let receipt = b.act("work-claim", b.claim(a.did(), Some(escrow))).expect(200)["receipt_id"].clone();
+    a.close("escrow-release", escrow).expect(200);
+    a.act("work-acceptance", json!({ "receipt_id": receipt, "signer_did": a.did(), "action": "accept", "rating": 4 }))
+        .expect(200);
+    let row = &client.get(&format!("/v1/pay/capability/{}", text(&listing, "id"))).expect(200)["capability"];
+    let counts = ["total_completed", "rating_sum", "rating_count"].map(|name| row[name].as_u64().unwrap());
+    assert_eq!(counts, [1, 4, 1], "{row}");
+}
+
+/// Spec ledger 7: what the receipt says of its escrow follows whoever releases it.
+fn a_receipt_that_an_admin_pays_is_not_called_unpaid(suite: &Suite) {
+    let client = suite.client();
+    let operator = heliograph_tests::ledger::Operator::new(&client, "all");
+    let (a, b) = (Party::funded(&client), Party::new(&client));
+    let escrow = a.open(b.did(), 7);
+    let receipt = b.act("work-claim", b.claim(a.did(), Some(&escrow))).expect(200)["receipt_id"].clone();
+    operator.act("freeze", json!({ "did": a.did(), "frozen": true })).expect(200);
+    a.act("work-acceptance", json!({ "receipt_id": receipt, "signer_did": a.did(), "action": "accept" })).expect(200);
+    let read = || {
+        let row = client.get(&format!("/v1/pay/receipt/{}", receipt.as_str().unwrap())).expect(200)["receipt"].clone();
+        (row["escrow_released"].clone(), row["escrow_release_error"].clone())
+    };
+    assert_eq!(read(), (json!(0), json!("sender_frozen")));
+    operator.act("escrow_release", json!({ "escrow_id": escrow })).expect(200);
+    assert_eq!(read(), (json!(1), Value::Null));
 }

@@ -15,6 +15,7 @@ cases![
     ruling_21_keys_of_the_settings_sign_without_being_added,
     ruling_22_without_an_audience_two_servers_both_settle_one_envelope,
     ruling_34_an_operator_brings_an_agent_back_with_its_wallet,
+    a_suspended_agent_neither_pays_nor_offers_until_it_is_restored,
     ruling_35_metrics_say_whether_the_books_balance_and_what_was_refused,
     ruling_35_newer_clients_release_and_refund_with_their_own_members,
 ];
@@ -106,6 +107,30 @@ fn ruling_34_an_operator_brings_an_agent_back_with_its_wallet(suite: &Suite) {
     client.until(|| (a.pay(b.did(), 1).status == 200).then_some(()));
     assert_eq!((a.money(), b.money()), ((9_999_999, 0), (1, 0)));
     client.post("/v1/pay/transfer", &early).expect(200);
+}
+
+/// Spec ledger 2.3: keys of active agents alone.
+fn a_suspended_agent_neither_pays_nor_offers_until_it_is_restored(suite: &Suite) {
+    let client = suite.client();
+    let (a, b, poor) = (Party::funded(&client), Party::funded(&client), Party::new(&client));
+    let listed =
+        a.act("capability-list", a.listing(&format!("sus{}.test", heliograph_tests::relay::unique()), 5)).expect(200);
+    let slug = text(&listed["capability"], "capability").to_owned();
+    let order = |party: &Party, what: &str| {
+        client.admin().post(&format!("/v1/admin/agents/{}/{what}", party.did()), &json!({})).expect(200)
+    };
+    [&a, &poor].into_iter().for_each(|party| drop(order(party, "suspend")));
+    refused(&a.pay(b.did(), 1), 404, "sender_pubkey_not_found");
+    refused(&b.act("hire-request", b.hire(&listed["capability"])), 409, "capability_inactive");
+    refused(&b.pay(poor.did(), 1), 400, "recipient_invalid_did");
+    let found = client.get(&format!("/v1/pay/capability/search?capability={slug}")).expect(200);
+    assert_eq!(found["capabilities"], json!([]), "{found}");
+    // What it has stays, and others may still pay into it.
+    b.pay(a.did(), 1).expect(200);
+    [&a, &poor].into_iter().for_each(|party| drop(order(party, "restore")));
+    client.until(|| (a.pay(b.did(), 2).status == 200).then_some(()));
+    client.until(|| (b.pay(poor.did(), 1).status == 200).then_some(()));
+    assert_eq!(a.money(), (9_999_999, 0));
 }
 
 fn ruling_35_metrics_say_whether_the_books_balance_and_what_was_refused(suite: &Suite) {

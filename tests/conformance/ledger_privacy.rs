@@ -14,6 +14,8 @@ cases![
     ruling_24_by_id_and_in_a_providers_work_everything_stands_for_existing_clients,
     ruling_24_where_reads_are_for_parties_nobody_else_sees_texts,
     ruling_24_a_proof_for_another_deployment_proves_nothing,
+    ruling_24_a_batch_shows_no_hash_over_memos_of_its_other_transfers,
+    whoever_is_to_be_paid_by_an_escrow_sees_its_texts_in_the_audit_log,
 ];
 
 /// A client that proves to be a party.
@@ -143,4 +145,38 @@ fn ruling_24_a_proof_for_another_deployment_proves_nothing(suite: &Suite) {
     let here = client.get("/v1/pay/health").expect(200)["deployment"].clone();
     assert!(has_texts(&proving(&a, json!({ "aud": here })), &path));
     assert!(!has_texts(&proving(&a, json!({ "aud": "elsewhere" })), &path));
+}
+
+fn ruling_24_a_batch_shows_no_hash_over_memos_of_its_other_transfers(suite: &Suite) {
+    let target = suite.fresh(&[("ledger_reads", "parties")]);
+    let client = target.client();
+    let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
+    let send = |memo: Value| {
+        let items =
+            json!([{ "to_did": b.did(), "amount_micro": 1, "memo": memo }, { "to_did": c.did(), "amount_micro": 2 }]);
+        a.act("batch-transfer", json!({ "from_did": a.did(), "items": items })).expect(200)
+    };
+    let over = |client: &Client, batch: &Value| {
+        let path = format!("/v1/pay/transfer/{}", text(&batch["transfers"][1], "transfer_id"));
+        let row = client.get(&path).expect(200)["transfer"].clone();
+        (row["envelope_hash"].is_string(), row["signature"].is_string())
+    };
+    let told = send(json!("word-memo"));
+    for reader in [client.clone(), proving(&c, json!({})), proving(&b, json!({}))] {
+        assert_eq!(over(&reader, &told), (false, false));
+    }
+    assert_eq!(over(&proving(&a, json!({})), &told), (true, true), "who wrote them");
+    assert_eq!(over(&client, &send(Value::Null)), (true, true), "where nothing is hidden");
+}
+
+fn whoever_is_to_be_paid_by_an_escrow_sees_its_texts_in_the_audit_log(suite: &Suite) {
+    let client = suite.client();
+    let (a, b, c) = (Party::funded(&client), Party::new(&client), Party::new(&client));
+    let mut escrow = a.escrow(b.did(), 2, Duration::from_secs(7_200));
+    escrow["memo"] = json!("word-escrow");
+    let escrow = a.act("escrow-open", escrow).expect(200);
+    let path = format!("/v1/pay/audit/proof/{}", text(&escrow, "escrow_id"));
+    for (party, shown) in [(&a, true), (&b, true), (&c, false)] {
+        assert_eq!(has_texts(&proving(party, json!({})), &path), shown, "{}", party.did());
+    }
 }

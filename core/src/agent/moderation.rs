@@ -1,7 +1,7 @@
 //! What an operator can do about an agent: suspend it, restore it, erase it (ruling foundation-relay 40).
 //!
-//! A suspended agent is to others what a deactivated one is, and its key opens nothing; all it has stays, and comes back
-//! when it is restored. Of an erased one nothing stays but the fact that its DID was here, so that nobody gets that DID
+//! A suspended agent is to others what a deactivated one is, the ledger too, and its key opens nothing; all it has stays, and
+//! comes back when it is restored, its offers paused. Of an erased one nothing stays but the fact that its DID was here, so that nobody gets that DID
 //! again. What it wrote into actors of others stays as theirs: messages until they end, posts in channels, attestations.
 
 use schemars::JsonSchema;
@@ -118,24 +118,27 @@ pub struct Suspend {
 impl Operation for Suspend {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "suspend";
-    type Reply = ();
+    /// The generation of keys that the ledger is told of.
+    type Reply = u64;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
         let mut agent = AGENT.get(turn, &())?.ok_or_else(wire::unknown_agent)?;
         if agent.deactivated.is_some() {
             return Err(Error::conflict("The agent is deactivated."));
         }
         if agent.suspended.is_some() {
-            return Ok(());
+            super::rotate::tell_ledger(turn, &agent)?;
+            return Ok(agent.keys.version);
         }
         agent.suspended = Some(Suspended { at: turn.now, reason: self.reason });
         AGENT.put(turn, &(), &agent)?;
         capabilities::hide(turn)?;
         trust::hide(turn)?;
         listing::changed(turn, &agent)?;
+        super::rotate::tell_ledger(turn, &agent)?;
         // Its streams end, since no key is valid any more.
         turn.wake();
-        Ok(())
+        Ok(agent.keys.version)
     }
 }
 
@@ -165,8 +168,10 @@ impl Operation for Restore {
         if agent.suspended.take().is_none() {
             return Ok(());
         }
+        agent.keys.version += 1;
         AGENT.put(turn, &(), &agent)?;
         listing::changed(turn, &agent)?;
+        super::rotate::tell_ledger(turn, &agent)?;
         trust::show(turn)?;
         webhook::resume(turn)
     }
@@ -282,7 +287,9 @@ async fn suspend(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request("`reason` must be at most 500 characters."));
     }
     let actor = actor(&cx)?;
-    runtime::call(&*cx.rt, actor.as_str(), &Suspend { reason }).await?;
+    let version = runtime::call(&*cx.rt, actor.as_str(), &Suspend { reason }).await?;
+    let did = wire::did_text(cx.settings(), &record::did_of(&actor)?);
+    super::rotate::heard_by_ledger(&*cx.rt, &did, version, false).await?;
     state(&cx, &actor).await
 }
 

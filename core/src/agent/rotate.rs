@@ -129,8 +129,7 @@ pub struct LedgerKey {
 fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
     let proved = proved_key(view, agent)?;
     let current = proved == agent.keys.signing;
-    // A suspended agent keeps its key here: what stops its money is a freeze, which operators sign for.
-    Ok(LedgerKey { version: agent.keys.version, proved, current, active: agent.deactivated.is_none() })
+    Ok(LedgerKey { version: agent.keys.version, proved, current, active: agent.is_active() })
 }
 
 /// [`LedgerKey`]; `None` when there is no such agent.

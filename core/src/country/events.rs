@@ -109,6 +109,8 @@ impl Operation for AddEvents {
             super::past::changed(turn)?;
         }
         GIVEN.put(turn, &(self.source,), &given)?;
+        let announce = crate::reference::AnnounceEvents { country: turn.actor().name.clone() };
+        turn.send(crate::reference::actor().name, &announce)?;
         tell(turn, self.source, &given, marks)?;
         Ok(report)
     }

@@ -233,6 +233,7 @@ impl<'a> Opened<'a> {
             amount: i64::try_from(part.amount).map_err(Error::internal)?,
             nonce: detail("batch_id").ok_or_else(unreadable)?,
             memo: self.memo(part.index),
+            has_text: self.memos.iter().any(Option::is_some),
             at: part.at,
             outcome: Outcome::Settled { sender: part.sender, recipient: part.recipient },
             hash: event.hash(),

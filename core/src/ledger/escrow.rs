@@ -187,6 +187,9 @@ pub fn finish(books: &mut Books<'_>, id: &Id, mut escrow: Escrow, end: End) -> R
     escrow.reason = end.reason;
     escrow.closed = Some(Closed { at, actor: end.actor, signed: end.signed });
     ESCROWS.put(books.space, &(*id,), &escrow)?;
+    if !back {
+        receipt::paid(books, id)?;
+    }
     if let Some(hire) = &escrow.hire {
         // Paid is completed, whoever paid; money that went back ends a hire nobody accepted.
         let state = if back { HireState::Expired } else { HireState::Completed };

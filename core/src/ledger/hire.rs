@@ -191,7 +191,11 @@ fn index(books: &mut Books<'_>, hire: &Hire, reference: &super::rows::Ref) -> Re
 pub fn advance(books: &mut Books<'_>, id: &Id, to: HireState, at: Timestamp, rating: Option<u8>) -> Result<()> {
     let Some(mut hire) = HIRES.get(books.space, &(*id,))? else { return Ok(()) };
     if !hire.state.leads_to(to) {
-        return Ok(());
+        // Paid by hand before it was accepted: the acceptance still rates it.
+        return match (hire.state, to, rating) {
+            (HireState::Completed, HireState::Completed, Some(rating)) => rate(books, &hire, u64::from(rating)),
+            _ => Ok(()),
+        };
     }
     let (state, created) = (hire.state.number(), Desc(hire.created));
     INCOMING.delete(books.space, &(hire.provider.clone(), state, created));
@@ -210,18 +214,26 @@ pub fn advance(books: &mut Books<'_>, id: &Id, to: HireState, at: Timestamp, rat
         HireState::Expired => Ending::Expired,
         HireState::Requested | HireState::Claimed => return Ok(()),
     };
-    count(books, &hire, ending, at, rating.map_or(0, u64::from))
+    count(books, &hire, ending, at)?;
+    rating.map_or(Ok(()), |rating| rate(books, &hire, u64::from(rating)))
 }
 
-/// Counts the end of a hire; a rating of 0 is none.
-fn count(books: &mut Books<'_>, hire: &Hire, ending: Ending, at: Timestamp, rating: u64) -> Result<()> {
+/// Counts a rating; 0 is none.
+fn rate(books: &mut Books<'_>, hire: &Hire, rating: u64) -> Result<()> {
     let rated = u64::from(rating > 0);
-    let completed = matches!(ending, Ending::Completed(_));
-    let tally = tally::change(books, &hire.provider, |tally| {
-        tally.provided.end(ending);
+    tally::change(books, &hire.provider, |tally| {
         tally.rating_sum += rating;
         tally.rating_count += rated;
     })?;
+    let Some(before) = LISTINGS.get(books.space, &(hire.listing,))? else { return Ok(()) };
+    let (rating_sum, rating_count) = (before.rating_sum + rating, before.rating_count + rated);
+    listing::put(books, &hire.listing, Some(&before), &Listing { rating_sum, rating_count, ..before.clone() })
+}
+
+/// Counts the end of a hire.
+fn count(books: &mut Books<'_>, hire: &Hire, ending: Ending, at: Timestamp) -> Result<()> {
+    let completed = matches!(ending, Ending::Completed(_));
+    let tally = tally::change(books, &hire.provider, |tally| tally.provided.end(ending))?;
     tally::change(books, &hire.requester, |tally| tally.requested.end(ending))?;
     books.book.market.hires.end(ending);
     if completed {
@@ -232,8 +244,6 @@ fn count(books: &mut Books<'_>, hire: &Hire, ending: Ending, at: Timestamp, rati
     let listing = Listing {
         completed: before.completed + u64::from(completed),
         disputed: before.disputed + u64::from(ending == Ending::Disputed),
-        rating_sum: before.rating_sum + rating,
-        rating_count: before.rating_count + rated,
         ..before.clone()
     };
     listing::put(books, &hire.listing, Some(&before), &listing)

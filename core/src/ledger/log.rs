@@ -9,7 +9,7 @@ use super::book::{Books, read};
 use super::form::{Form, Hidden};
 use super::merkle::{self, Hash, Kept};
 use super::reason::Reason;
-use super::rows::{Book, EVENT_PARTS, EVENTS, Entry, INDEX, Id, Micro, Name, Signed, Space, id};
+use super::rows::{Book, ESCROWS, EVENT_PARTS, EVENTS, Entry, INDEX, Id, Micro, Name, Signed, Space, id};
 use super::segment;
 use super::segment::open::{LogQuery, prepare};
 use crate::actor::{Kind, Query, View};
@@ -357,6 +357,10 @@ impl LogQuery for Prove {
             }
             None if event.what == What::Batch => {}
             None => parties.extend(event.changes.into_iter().map(|change| change.name)),
+        }
+        // Who is to be paid by an escrow is a party to its opening, which moves nothing of his.
+        if let Some(escrow) = event.subject.map(|id| ESCROWS.get(view, &(id,))).transpose()?.flatten() {
+            parties.extend([escrow.from, escrow.to]);
         }
         let path = merkle::inclusion(&Kept(view), event.seq, size)?;
         Ok(Some(Proof { seq: event.seq, size, leaf, path, form, hidden, parties }))

@@ -65,6 +65,7 @@ fn shown(brand: &str, event: &Event, common: Common, transfer: Transfer) -> Resu
         to: transfer.to,
         amount: transfer.amount,
         nonce: transfer.nonce,
+        has_text: transfer.memo.is_some(),
         memo: transfer.memo,
         at: event.at,
         outcome,

@@ -97,6 +97,16 @@ pub fn current(space: &(impl Read + ?Sized), escrow: &Id) -> Result<Option<(Id, 
     Ok(RECEIPTS.get(space, &(id,))?.map(|receipt| (id, receipt)))
 }
 
+/// An escrow was paid out: a receipt that was accepted while its sender was frozen is no longer unpaid, whoever paid.
+pub fn paid(books: &mut Books<'_>, escrow: &Id) -> Result<()> {
+    match current(books.space, escrow)? {
+        Some((id, receipt)) if receipt.release_error == Some(Reason::SenderFrozen) => {
+            Ok(RECEIPTS.put(books.space, &(id,), &Receipt { released: true, release_error: None, ..receipt })?)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Files a claim, in the order of checks of spec ledger 10.3 (rulings ledger 1, 28 and 29).
 pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled<Done> {
     let from = name_of(by.brand, &claim.requester).ok_or(Reason::RequesterPubkeyNotFound)?;

@@ -206,6 +206,8 @@ pub struct Payment {
     /// Of a batch its id.
     pub nonce: String,
     pub memo: Option<String>,
+    /// Whether what was signed has any text: of a batch, also that of another transfer.
+    pub has_text: bool,
     pub at: Timestamp,
     pub outcome: Outcome,
     /// SHA-256 of what was signed.

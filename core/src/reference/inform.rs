@@ -12,8 +12,10 @@ use crate::{Result, world};
 
 /// Networks that a country has met.
 const WANTED: Table<(String, u32), ()> = Table::new(20);
-/// Countries that have measurements.
+/// Countries that have measurements or events.
 const INTERESTED: Table<(String,), ()> = Table::new(19);
+/// Those of them that have no measurements.
+const REPORTED: Table<(String,), ()> = Table::new(23);
 
 /// How often reference data were removed.
 const EPOCHS: Table<(u8,), u64> = Table::new(21);
@@ -44,16 +46,44 @@ impl Operation for Announce {
         if !known.is_empty() {
             turn.send(self.country.clone(), &SetNetworks { networks: known })?;
         }
-        let key = (self.country.clone(),);
-        if INTERESTED.get(turn, &key)?.is_none() {
-            INTERESTED.put(turn, &key, &())?;
-            let catalogue = catalogue(turn)?;
-            if catalogue != SetCatalogue::default() {
-                turn.send(self.country, &catalogue)?;
-            }
-        }
-        Ok(())
+        REPORTED.delete(turn, &(self.country.clone(),));
+        interest(turn, self.country)
     }
+}
+
+/// A country has events that others report. They are about the platforms of target lists too, so it is told of these before
+/// it is measured: an incident must not change its subject with the first measurement.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnnounceEvents {
+    pub country: String,
+}
+
+impl Operation for AnnounceEvents {
+    const ACTOR: Kind = Kind::Reference;
+    const NAME: &'static str = "announce_events";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let key = (self.country.clone(),);
+        if !INTERESTED.contains(turn, &key)? {
+            REPORTED.put(turn, &key, &())?;
+        }
+        interest(turn, self.country)
+    }
+}
+
+/// Tells a country that was told nothing yet.
+fn interest(turn: &mut Turn<'_>, country: String) -> Result<()> {
+    let key = (country.clone(),);
+    if INTERESTED.contains(turn, &key)? {
+        return Ok(());
+    }
+    INTERESTED.put(turn, &key, &())?;
+    let catalogue = catalogue(turn)?;
+    if catalogue != SetCatalogue::default() {
+        turn.send(country, &catalogue)?;
+    }
+    Ok(())
 }
 
 /// Countries that have or had measurements.
@@ -67,7 +97,9 @@ impl Query for Interested {
 
     fn run(self, view: &View<'_>) -> Result<Vec<String>> {
         let rows = INTERESTED.scan(view, &INTERESTED.range(), Direction::Ascending, usize::MAX)?;
-        Ok(rows.into_iter().map(|((country,), ())| country).collect())
+        let reported = REPORTED.scan(view, &REPORTED.range(), Direction::Ascending, usize::MAX)?;
+        let measured = rows.into_iter().filter(|row| reported.binary_search(row).is_err());
+        Ok(measured.map(|((country,), ())| country).collect())
     }
 }
 

@@ -9,7 +9,7 @@ mod inform;
 mod targets;
 
 pub use fingerprints::{AddFingerprints, FingerprintSet, fingerprint_lines, fingerprints};
-pub use inform::{Announce, DropReference, Inform, Interested, Reference, ReferenceEpoch};
+pub use inform::{Announce, AnnounceEvents, DropReference, Inform, Interested, Reference, ReferenceEpoch};
 pub use targets::{
     AddTargets, ListedPlatforms, ListedTarget, TargetList, Tracked, label, platform, platforms, read as read_targets,
     subject,
@@ -31,6 +31,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<AddFingerprints>(),
     operation::<AddTargets>(),
     operation::<Announce>(),
+    operation::<AnnounceEvents>(),
     operation::<Inform>(),
     operation::<DropReference>(),
     query::<Interested>(),

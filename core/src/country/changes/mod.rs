@@ -150,6 +150,8 @@ pub(super) fn regroup<'a>(turn: &mut Turn<'_>, platforms: impl Iterator<Item = &
             }
         }
     }
+    // What others report is grouped by platforms too.
+    combine_again(turn)?;
     soon(turn)
 }
 

@@ -3,7 +3,7 @@
 use futures_util::FutureExt;
 use serde_json::json;
 
-use super::Server;
+use super::{Server, rows};
 use crate::actor::{ActorId, Kind};
 use crate::country::{DayCountRows, Events};
 use crate::event::{EventKind, Scope};
@@ -195,4 +195,29 @@ fn ruling_intelligence_15_alerts_of_an_outage_join_over_files() {
     assert_eq!(events(&[&begin, &end]), whole);
     assert_eq!(events(&[&end, &begin]), whole);
     assert_eq!(events(&[&begin, &end, &begin]), whole);
+}
+
+/// Ruling intelligence 15: the first measurement of a country changes no incident that was reported before it.
+#[test]
+fn reported_incidents_keep_their_subject_when_a_country_is_first_measured() {
+    let server = Server::start();
+    let targets = "target_id\tservice\trole\nhub.example\thub\t\n";
+    let (status, body) = server.upload("targets", targets.as_bytes());
+    assert_eq!(status, 200, "{body}");
+    let row =
+        "country,kind,start,end,services,url\nIT,block,2025-11-02,2025-11-05,hub.example,https://news.example/1\n";
+    let (status, body) = server.upload("outages", row.as_bytes());
+    assert_eq!(status, 200, "{body}");
+    (0..20).for_each(|_| server.settle());
+    let ids = || {
+        let body = server.ok("/data/incidents?country=IT");
+        let rows = body["incidents"].as_array().unwrap();
+        rows.iter().map(|row| (row["id"].clone(), row["title"].clone())).collect::<Vec<_>>()
+    };
+    let before = ids();
+    assert!(before.len() == 1 && before[0].1.as_str().unwrap().starts_with("Hub"), "{before:?}");
+    let one = format!("{}{}", super::HEADER, rows("IT", 1, "other.example", "2025-11-01", 0..3, false));
+    assert_eq!(server.upload("ooni-observations", one.as_bytes()).0, 200);
+    (0..20).for_each(|_| server.settle());
+    assert_eq!(ids(), before);
 }

@@ -123,7 +123,11 @@ fn body(cx: &Cx, id: &Id, escrow: &Escrow, texts: Texts<'_>) -> EscrowBody {
         refund_actor: actor(cx, escrow),
         issued_at: common.as_ref().map(|common| common.issued_at.clone()),
         expires_at: common.map(|common| common.expires_at),
-        deadline_at: escrow.deadline.to_millis_text(),
+        // That of a hire counts from its creation (spec ledger E18), the others were signed to the millisecond.
+        deadline_at: match escrow.hire {
+            Some(_) => escrow.deadline.to_micros_text(),
+            None => escrow.deadline.to_millis_text(),
+        },
         opened_at: escrow.opened.to_micros_text(),
         released_at: at(EscrowState::Released),
         refunded_at: at(EscrowState::Refunded),

@@ -226,7 +226,9 @@ fn body(cx: &Cx, id: &Id, payment: Payment, texts: Texts<'_>) -> TransferBody {
     let party = |did: &str| name_of(&cx.settings().brand, did).unwrap_or_default().to_owned();
     let (from, to) = (party(&payment.from), party(&payment.to));
     let shown = texts.are_shown([&from, &to]);
-    let over = |value: String| texts.over([&from, &to], payment.memo.is_some(), value);
+    // Of a batch a recipient knows one text, and could guess the others.
+    let readers = if payment.batch.is_some() { [&*from, &*from] } else { [&*from, &*to] };
+    let over = |value: String| texts.over(readers, payment.has_text, value);
     let (envelope_hash, signature) = (over(encode_hex(&payment.hash)), over(encode_base64(&payment.signature)));
     TransferBody {
         id: id_text(id),

@@ -250,5 +250,6 @@ fn e18_the_escrow_of_a_hire_has_its_signature_hash_and_deadline() {
     assert_eq!(text(&escrow, "nonce"), format!("hire:{}", text(&hired, "hire_id")));
     let (_, row) = world.rows(&ESCROWS).remove(0);
     assert_eq!(row.deadline.to_micros_text(), text(&hired, "delivery_deadline_at"));
+    assert_eq!(escrow["deadline_at"], hired["delivery_deadline_at"]);
     assert_eq!(row.deadline, row.opened.plus_duration(hours(5)));
 }
