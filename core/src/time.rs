@@ -46,6 +46,11 @@ impl Timestamp {
         self.0.div_euclid(DAY)
     }
 
+    /// The last instant of a day since the epoch.
+    pub const fn end_of_day(day: u32) -> Self {
+        Timestamp((day as i64 + 1) * DAY - 1)
+    }
+
     /// Moves by a number of microseconds, stopping at the representable ends.
     pub const fn plus(self, micros: i64) -> Self {
         Timestamp(self.0.saturating_add(micros))

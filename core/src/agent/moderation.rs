@@ -1,14 +1,15 @@
 //! What an operator can do about an agent: suspend it, restore it, erase it (ruling foundation-relay 40).
 //!
 //! A suspended agent is to others what a deactivated one is, the ledger too, and its key opens nothing; all it has stays, and
-//! comes back when it is restored, its offers paused. Of an erased one nothing stays but the fact that its DID was here, so that nobody gets that DID
-//! again. What it wrote into actors of others stays as theirs: messages until they end, posts in channels, attestations.
+//! comes back when it is restored, its offers paused. Of an erased one nothing stays but the fact that its DID was here, so
+//! that nobody gets that DID again. What it wrote into actors of others stays as theirs: messages until they end, posts in
+//! channels, attestations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::record::{self, AGENT, Agent};
-use super::{capabilities, listing, memberships, tasks, trust, wire};
+use super::{capabilities, listing, memberships, rotate, tasks, trust, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::http::{Cx, Response, Route, handler};
 use crate::kv::{Direction, Range, Read, Table, Write};
@@ -126,18 +127,17 @@ impl Operation for Suspend {
         if agent.deactivated.is_some() {
             return Err(Error::conflict("The agent is deactivated."));
         }
-        if agent.suspended.is_some() {
-            super::rotate::tell_ledger(turn, &agent)?;
-            return Ok(agent.keys.version);
+        if agent.suspended.is_none() {
+            agent.suspended = Some(Suspended { at: turn.now, reason: self.reason });
+            AGENT.put(turn, &(), &agent)?;
+            capabilities::hide(turn)?;
+            trust::hide(turn)?;
+            listing::changed(turn, &agent)?;
+            // Its streams end, since no key is valid any more.
+            turn.wake();
         }
-        agent.suspended = Some(Suspended { at: turn.now, reason: self.reason });
-        AGENT.put(turn, &(), &agent)?;
-        capabilities::hide(turn)?;
-        trust::hide(turn)?;
-        listing::changed(turn, &agent)?;
-        super::rotate::tell_ledger(turn, &agent)?;
-        // Its streams end, since no key is valid any more.
-        turn.wake();
+        // Again too: the ledger of an earlier version was not told.
+        rotate::tell_ledger(turn, &agent)?;
         Ok(agent.keys.version)
     }
 }
@@ -155,23 +155,21 @@ impl Operation for Restore {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         check_reissue(turn)?;
         let mut agent = AGENT.get(turn, &())?.ok_or_else(wire::unknown_agent)?;
-        if agent.deactivated.take().is_some() {
-            // The ledger takes nothing more of the generation that ended.
-            agent.keys.version += 1;
-            AGENT.put(turn, &(), &agent)?;
-            if let Some(name) = &agent.name {
-                record::confirm(turn, name, record::did_of(&turn.actor().name)?)?;
-            }
-            listing::changed(turn, &agent)?;
-            return super::rotate::tell_ledger(turn, &agent);
-        }
-        if agent.suspended.take().is_none() {
+        let had_ended = agent.deactivated.take().is_some();
+        if !had_ended && agent.suspended.take().is_none() {
             return Ok(());
         }
+        // The ledger takes nothing more of the generation that ended.
         agent.keys.version += 1;
         AGENT.put(turn, &(), &agent)?;
+        if had_ended && let Some(name) = &agent.name {
+            record::confirm(turn, name, record::did_of(&turn.actor().name)?)?;
+        }
         listing::changed(turn, &agent)?;
-        super::rotate::tell_ledger(turn, &agent)?;
+        rotate::tell_ledger(turn, &agent)?;
+        if had_ended {
+            return Ok(());
+        }
         trust::show(turn)?;
         webhook::resume(turn)
     }
@@ -289,7 +287,7 @@ async fn suspend(cx: Cx) -> Result<Response> {
     let actor = actor(&cx)?;
     let version = runtime::call(&*cx.rt, actor.as_str(), &Suspend { reason }).await?;
     let did = wire::did_text(cx.settings(), &record::did_of(&actor)?);
-    super::rotate::heard_by_ledger(&*cx.rt, &did, version, false).await?;
+    rotate::heard_by_ledger(&*cx.rt, &did, version, false).await?;
     state(&cx, &actor).await
 }
 

@@ -170,8 +170,7 @@ async fn measured(
     // The verdict of a day looks back; a claim about days needs a vote of these days.
     let dated = reading.when.is_some();
     let is_blocked = |day: &&HistoryDay| day.status == State::Blocked && (!dated || day.blocked > 0);
-    let end_of = |day: u32| Timestamp((i64::from(day) + 1) * DAY - 1);
-    let last_blocked = days.iter().filter(is_blocked).map(|day| end_of(day.day)).max();
+    let last_blocked = days.iter().filter(is_blocked).map(|day| Timestamp::end_of_day(day.day)).max();
     let mut at = match last_blocked {
         Some(day) if !stance.over && !period.at_end => day.min(period.to),
         _ => period.at,
@@ -181,7 +180,7 @@ async fn measured(
         // A day in the middle of the period may be decided where its end is not.
         let decided = days.iter().rev().find(|day| day.status != State::Unknown);
         if let Some(day) = decided {
-            at = end_of(day.day).min(period.to);
+            at = Timestamp::end_of_day(day.day).min(period.to);
             detection = detect(rt, country, subject, at).await?;
         }
     }

@@ -123,6 +123,15 @@ pub(super) fn queue(turn: &mut Turn<'_>, target: &str, from: u32) -> Result<()> 
     }
 }
 
+/// The same of a target that a list names, or no longer: where it is measured, the list may decide what measurements do not.
+pub(super) fn queue_listed(turn: &mut Turn<'_>, target: &str) -> Result<bool> {
+    let is_measured = TARGETS.contains(turn, &(target.to_owned(),))?;
+    if is_measured {
+        queue(turn, target, u32::MAX)?;
+    }
+    Ok(is_measured)
+}
+
 /// The world knows no earlier days of these, as in a file of an earlier version.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TellAllDays {

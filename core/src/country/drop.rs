@@ -265,9 +265,7 @@ impl Operation for DropLists {
         for ((domain, kind), _) in &rows {
             LISTED.delete(turn, &(domain.clone(), *kind));
             LISTED_SINCE.delete(turn, &(domain.clone(), *kind));
-            if TARGETS.contains(turn, &(domain.clone(),))? {
-                days::queue(turn, domain, u32::MAX)?;
-            }
+            days::queue_listed(turn, domain)?;
             domains.insert(domain.clone());
         }
         let removed = self.removed + rows.len() as u64;

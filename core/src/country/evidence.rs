@@ -262,7 +262,7 @@ impl Controls {
 }
 
 impl Surroundings {
-    fn new(at: Timestamp, control: Failing) -> Surroundings {
+    pub(super) fn new(at: Timestamp, control: Failing) -> Surroundings {
         Surroundings {
             at,
             control,

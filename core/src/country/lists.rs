@@ -36,7 +36,7 @@ impl Operation for AddListed {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<u64> {
         removal::check(self.epoch, EPOCHS.get(turn, &(LISTS_EPOCH,))?.unwrap_or_default())?;
-        let (mut known, mut changed, mut entered) = (0, false, Vec::new());
+        let (mut known, mut changed, mut again, mut entered) = (0, false, false, Vec::new());
         let mut row = LISTS.get(turn, &(self.kind,))?.unwrap_or_default();
         let is_measured = TARGETS.first(turn, &TARGETS.range())?.is_some();
         for (domain, since) in &self.domains {
@@ -59,11 +59,7 @@ impl Operation for AddListed {
                 }
             }
             changed = true;
-            // Where measurements do not decide, the list may.
-            if is_measured && TARGETS.contains(turn, &(domain.clone(),))? {
-                days::queue(turn, domain, u32::MAX)?;
-                refresh::soon(turn)?;
-            }
+            again |= is_measured && days::queue_listed(turn, domain)?;
             LISTED.put(turn, &(domain.clone(), self.kind), &self.date)?;
         }
         if !entered.is_empty() && ListKind::from_code(self.kind).is_some_and(ListKind::sets_status) {
@@ -75,6 +71,9 @@ impl Operation for AddListed {
             LISTS.put(turn, &(self.kind,), &row)?;
             tell(turn)?;
             past::changed(turn)?;
+        }
+        if again {
+            refresh::soon(turn)?;
         }
         Ok(known)
     }

@@ -68,10 +68,6 @@ fn unseen(view: &View<'_>) -> Result<Option<Range<u32>>> {
     Ok(outlook::days::first(view)?.filter(|seen| first < *seen).map(|seen| first..seen))
 }
 
-fn end_of(day: u32) -> Timestamp {
-    Timestamp((i64::from(day) + 1) * DAY - 1)
-}
-
 /// The first day whose measurements count on a day.
 fn counting(day: u32, ageing: Ageing) -> u32 {
     (day + 1).saturating_sub(u32::try_from(ageing.limit / DAY).unwrap_or(0))
@@ -159,11 +155,11 @@ struct With<'a> {
 fn some(view: &View<'_>, work: &mut Work) -> Result<bool> {
     let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
     let last = work.first + u32::try_from(work.tallies.len()).unwrap_or(0);
-    let controls = Controls::between(view, end_of(work.first), view.now)?;
+    let controls = Controls::between(view, Timestamp::end_of_day(work.first), view.now)?;
     let with = With {
-        surroundings: Surroundings::at(view, view.now)?,
+        surroundings: Surroundings::new(view.now, controls.failing(view.now)),
         lists: Lists::new(&catalogue.global, &catalogue.political),
-        control: (work.first..last).map(|day| controls.failing(end_of(day))).collect(),
+        control: (work.first..last).map(|day| controls.failing(Timestamp::end_of_day(day))).collect(),
     };
     let range = match work.after.take() {
         Some(after) => TARGETS.after(TARGETS.range(), &(after,)),
@@ -200,7 +196,9 @@ fn add(view: &View<'_>, target: &String, oldest: u32, with: &With<'_>, work: &mu
         let verdict = timeline.verdict(day, control);
         let state = State::from(verdict.status);
         // What a list decides is not measured.
-        if state == State::Unknown && answer::is_listed(view, target, end_of(day), &with.surroundings.listed)? {
+        if state == State::Unknown
+            && answer::is_listed(view, target, Timestamp::end_of_day(day), &with.surroundings.listed)?
+        {
             continue;
         }
         let counted = window().map(|of| of.counted).sum();
@@ -216,7 +214,7 @@ fn finish(turn: &mut Turn<'_>, work: Work) -> Result<()> {
     let catalogue = CATALOGUE.get(turn, &())?.unwrap_or_default();
     let lists = Lists::new(&catalogue.global, &catalogue.political);
     for (day, tally) in (work.first..).zip(&work.tallies) {
-        let load = shutdowns::load(&turn.view(), end_of(day))?;
+        let load = shutdowns::load(&turn.view(), Timestamp::end_of_day(day))?;
         // Networks make the grade, not the score.
         SCORES.put(turn, &(day,), &Score(index::of(tally, &lists, 0, load).score))?;
     }

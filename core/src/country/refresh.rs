@@ -126,30 +126,30 @@ struct Again {
 fn judge(turn: &mut Turn<'_>, targets: &BTreeSet<String>) -> Result<Again> {
     let surroundings = Surroundings::at(turn, turn.now)?;
     let (mut done, mut days_in_all) = (Again::default(), 0);
-    let mut from = None;
     for target in targets {
         if days_in_all > DAYS_IN_ALL {
             break;
         }
         let queued = QUEUE.get(turn, &(target.to_owned(),))?.map(|Since(day)| day);
-        from = [from, queued].into_iter().flatten().min();
-        let (summary, days) = again(turn, target, &surroundings)?;
+        done.from = [done.from, queued].into_iter().flatten().min();
+        let (summary, days) = again(turn, target, queued, &surroundings)?;
         days_in_all += days.as_ref().map_or(0, |days| days.days.iter().count());
         done.changed.extend(summary);
         done.series.extend(days);
         done.judged += 1;
     }
-    Ok(Again { from, ..done })
+    Ok(done)
 }
 
-/// Judges a target: the summary when it changed, and the days that may have.
+/// Judges a target, whose days from `queued` on may say something else: the summary when it changed, and the days that may
+/// have.
 fn again(
     turn: &mut Turn<'_>,
     target: &str,
+    queued: Option<u32>,
     surroundings: &Surroundings,
 ) -> Result<(Option<TargetSummary>, Option<SeriesDays>)> {
     let key = (target.to_owned(),);
-    let queued = QUEUE.get(turn, &key)?;
     QUEUE.delete(turn, &key);
     let before = VERDICTS.get(turn, &key)?;
     if let Some(due) = before.as_ref().and_then(VerdictRow::due) {
@@ -162,7 +162,7 @@ fn again(
     }
     // The day of the last look was not over then.
     let looked = before.as_ref().and_then(|before| u32::try_from(before.at.day()).ok()).unwrap_or(0);
-    let since = queued.map_or(looked, |Since(day)| day.min(looked));
+    let since = queued.map_or(looked, |day| day.min(looked));
     let days = days::since(&turn.view(), target, since, surroundings)?;
     let detection = answer::detect(&turn.view(), &Subject::series(target), surroundings, false)?;
     // Looked at daily while anything is young enough to age; older evidence cannot change the answer any more.

@@ -98,7 +98,7 @@ impl Timeline {
     /// The country's verdict at the end of a day, where control sites failed so.
     pub fn verdict(&self, day: u32, control: &Failing) -> CountryVerdict {
         // The last instant of the day: the window takes the hour that `now` is in.
-        let end = Timestamp((i64::from(day) + 1) * DAY - 1).min(self.at);
+        let end = Timestamp::end_of_day(day).min(self.at);
         let now = self.verdicts(end, control);
         let verdict = national::verdict(&members_of(&self.networks, &now));
         match verdict.blocked_since_evidence(end) {

@@ -192,8 +192,8 @@ pub fn advance(books: &mut Books<'_>, id: &Id, to: HireState, at: Timestamp, rat
     let Some(mut hire) = HIRES.get(books.space, &(*id,))? else { return Ok(()) };
     if !hire.state.leads_to(to) {
         // Paid by hand before it was accepted: the acceptance still rates it.
-        return match (hire.state, to, rating) {
-            (HireState::Completed, HireState::Completed, Some(rating)) => rate(books, &hire, u64::from(rating)),
+        return match (hire.state, to) {
+            (HireState::Completed, HireState::Completed) => count(books, &hire, None, at, rating),
             _ => Ok(()),
         };
     }
@@ -214,28 +214,23 @@ pub fn advance(books: &mut Books<'_>, id: &Id, to: HireState, at: Timestamp, rat
         HireState::Expired => Ending::Expired,
         HireState::Requested | HireState::Claimed => return Ok(()),
     };
-    count(books, &hire, ending, at)?;
-    rating.map_or(Ok(()), |rating| rate(books, &hire, u64::from(rating)))
+    count(books, &hire, Some(ending), at, rating)
 }
 
-/// Counts a rating; 0 is none.
-fn rate(books: &mut Books<'_>, hire: &Hire, rating: u64) -> Result<()> {
+/// Counts the end of a hire, and its rating, which may come after the end.
+fn count(books: &mut Books<'_>, hire: &Hire, ending: Option<Ending>, at: Timestamp, rating: Option<u8>) -> Result<()> {
+    let rating = rating.map_or(0, u64::from);
     let rated = u64::from(rating > 0);
-    tally::change(books, &hire.provider, |tally| {
+    let completed = matches!(ending, Some(Ending::Completed(_)));
+    let tally = tally::change(books, &hire.provider, |tally| {
+        ending.into_iter().for_each(|ending| tally.provided.end(ending));
         tally.rating_sum += rating;
         tally.rating_count += rated;
     })?;
-    let Some(before) = LISTINGS.get(books.space, &(hire.listing,))? else { return Ok(()) };
-    let (rating_sum, rating_count) = (before.rating_sum + rating, before.rating_count + rated);
-    listing::put(books, &hire.listing, Some(&before), &Listing { rating_sum, rating_count, ..before.clone() })
-}
-
-/// Counts the end of a hire.
-fn count(books: &mut Books<'_>, hire: &Hire, ending: Ending, at: Timestamp) -> Result<()> {
-    let completed = matches!(ending, Ending::Completed(_));
-    let tally = tally::change(books, &hire.provider, |tally| tally.provided.end(ending))?;
-    tally::change(books, &hire.requester, |tally| tally.requested.end(ending))?;
-    books.book.market.hires.end(ending);
+    if let Some(ending) = ending {
+        tally::change(books, &hire.requester, |tally| tally.requested.end(ending))?;
+        books.book.market.hires.end(ending);
+    }
     if completed {
         books.counts(at)?.value += hire.price;
         tally::rank(books, &TOP, hire.provider.clone(), tally.provided.value)?;
@@ -243,7 +238,9 @@ fn count(books: &mut Books<'_>, hire: &Hire, ending: Ending, at: Timestamp) -> R
     let Some(before) = LISTINGS.get(books.space, &(hire.listing,))? else { return Ok(()) };
     let listing = Listing {
         completed: before.completed + u64::from(completed),
-        disputed: before.disputed + u64::from(ending == Ending::Disputed),
+        disputed: before.disputed + u64::from(ending == Some(Ending::Disputed)),
+        rating_sum: before.rating_sum + rating,
+        rating_count: before.rating_count + rated,
         ..before.clone()
     };
     listing::put(books, &hire.listing, Some(&before), &listing)

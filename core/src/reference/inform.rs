@@ -47,7 +47,8 @@ impl Operation for Announce {
             turn.send(self.country.clone(), &SetNetworks { networks: known })?;
         }
         REPORTED.delete(turn, &(self.country.clone(),));
-        interest(turn, self.country)
+        interest(turn, &self.country)?;
+        Ok(())
     }
 }
 
@@ -64,26 +65,25 @@ impl Operation for AnnounceEvents {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let key = (self.country.clone(),);
-        if !INTERESTED.contains(turn, &key)? {
-            REPORTED.put(turn, &key, &())?;
+        if interest(turn, &self.country)? {
+            REPORTED.put(turn, &(self.country,), &())?;
         }
-        interest(turn, self.country)
+        Ok(())
     }
 }
 
-/// Tells a country that was told nothing yet.
-fn interest(turn: &mut Turn<'_>, country: String) -> Result<()> {
-    let key = (country.clone(),);
+/// Tells a country that was told nothing yet; whether it was.
+fn interest(turn: &mut Turn<'_>, country: &str) -> Result<bool> {
+    let key = (country.to_owned(),);
     if INTERESTED.contains(turn, &key)? {
-        return Ok(());
+        return Ok(false);
     }
     INTERESTED.put(turn, &key, &())?;
     let catalogue = catalogue(turn)?;
     if catalogue != SetCatalogue::default() {
-        turn.send(country, &catalogue)?;
+        turn.send(country.to_owned(), &catalogue)?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Countries that have or had measurements.
