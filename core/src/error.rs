@@ -176,6 +176,13 @@ mod tests {
             let status = code.status();
             page += &format!("| `{}` | {} | {} |\n", code.as_str(), status.as_u16(), code.meaning().trim());
         }
+        page += "\n## Reasons of the ledger\n\nUnder `/v1/pay/` a refusal has a `reason` beside these. What is refused before \
+                 the ledger is asked (a body that is not JSON, a method, a parameter of a read) has its `error` in small \
+                 letters there.\n\n| `reason` | Status | Meaning |\n|---|---|---|\n";
+        for reason in crate::ledger::reason::Reason::ALL {
+            let status = reason.code().status();
+            page += &format!("| `{}` | {} | {} |\n", reason.as_str(), status.as_u16(), reason.message());
+        }
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/errors.md");
         if std::env::var_os("HELIOGRAPH_UPDATE_GOLDEN").is_some() {
             std::fs::write(path, &page).unwrap();

@@ -34,7 +34,7 @@ impl Rate {
         Rate { burst, ..self }
     }
 
-    /// Requests per minute, what `X-RateLimit-Limit` says; 1 for rates below that.
+    /// Requests per minute, rounded down; 1 for rates below that.
     pub const fn minutely(self) -> u32 {
         match self.amount / self.minutes {
             0 => 1,
@@ -47,7 +47,7 @@ impl Rate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
     pub allowed: bool,
-    /// `X-RateLimit-Limit`: requests per minute.
+    /// `X-RateLimit-Limit`: requests per minute, or per the longer period that the rate is stated for.
     pub limit: u32,
     /// `X-RateLimit-Remaining`: whole tokens left.
     pub remaining: u32,
@@ -102,7 +102,7 @@ impl Bucket {
         let wait = if allowed { 0 } else { self.micros_until(self.rate.token()) };
         Admission {
             allowed,
-            limit: self.rate.minutely(),
+            limit: self.rate.amount,
             remaining: u32::try_from(self.level / self.rate.token()).unwrap_or(u32::MAX),
             reset: now.plus(self.micros_until(self.capacity())).0.saturating_add(SECOND - 1) / SECOND,
             wait: Duration::from_micros(u64::try_from(wait).unwrap_or(0)),
@@ -196,7 +196,7 @@ mod tests {
         // What was there at the beginning, and what the day itself brought.
         assert_eq!(day.count(), 20 + 19);
         let refused = buckets.take("k", daily, START.plus(24 * 3_600 * SECOND - 1));
-        assert_eq!((refused.allowed, refused.limit), (false, 1));
+        assert_eq!((refused.allowed, refused.limit), (false, 20));
         assert!(refused.retry_after() <= 72 * 60);
     }
 

@@ -89,6 +89,14 @@ fn ruling_11_the_signed_head_is_over_the_log_that_is_exported(suite: &Suite) {
         assert_eq!(auditor.wallets()[party.did()], party.money());
     }
     assert_eq!(auditor.supply(), 20_001_000);
+    let log = client.get("/v1/pay/audit/log?limit=100").expect(200);
+    let rows: Vec<&Value> =
+        log["events"].as_array().unwrap().iter().flat_map(|e| e["audit"].as_array()).flatten().collect();
+    let auto = |party: &Party| json!({ "action": "create_wallet", "actor": "system:auto_create_on_receive", "did": party.did() });
+    let given = |party: &Party| json!({ "action": "credit_grant", "actor": "system:faucet", "did": party.did() });
+    assert_eq!(rows[..4], [&auto(&a), &given(&a), &auto(&b), &given(&b)], "spec ledger F9");
+    let granted = (&rows[4]["action"], text(rows[4], "actor").starts_with("admin:"), &rows[4]["did"]);
+    assert_eq!((granted, rows.len()), ((&json!("credit_grant"), true, &json!(a.did())), 5));
     assert!(auditor.hidden == 3 && auditor.verified > 6, "{} hidden, {} verified", auditor.hidden, auditor.verified);
 }
 

@@ -206,8 +206,9 @@ fn r_claim_checks(suite: &Suite) {
     let body = b.body("work-claim", upper);
     let claimed = client.post("/v1/pay/receipt/claim", &body).expect(200);
     assert_eq!(claimed["receipt"]["work_hash"], "0a".repeat(32));
-    // Ruling ledger 1: one at a time, and the escrow is looked at before the nonce.
-    refused(&client.post("/v1/pay/receipt/claim", &body), 409, "escrow_not_open");
+    // Spec ledger 12: a repeat is told so; ruling ledger 1: another claim finds the escrow taken.
+    refused(&client.post("/v1/pay/receipt/claim", &body), 409, "nonce_seen");
+    refused(&client.post("/v1/pay/receipt/claim", &b.body("work-claim", good)), 409, "escrow_not_open");
     let alone = b.body("work-claim", b.claim(a.did(), None));
     client.post("/v1/pay/receipt/claim", &alone).expect(200);
     refused(&client.post("/v1/pay/receipt/claim", &alone), 409, "nonce_seen");

@@ -63,6 +63,10 @@ fn errors_of_the_machinery_have_what_clients_of_the_ledger_read(suite: &Suite) {
     let client = target.client();
     let large = format!("{{\"envelope\":\"{}\"}}", "x".repeat(70_000));
     let media = Some("application/json");
+    let nowhere = client.get("/v1/pay/nope");
+    let body = nowhere.expect(404);
+    assert_eq!((&body["error"], &body["reason"], &body["ok"]), (&json!("NO_ROUTE"), &json!("no_route"), &json!(false)));
+    assert_eq!(body["schema"], "svc-pay-error/v1");
     for path in ["/v1/pay/transfer", "/v1/pay/escrow/open"] {
         let fifth = || {
             (0..4).for_each(|_| drop(client.send("POST", path, media, b"{}")));

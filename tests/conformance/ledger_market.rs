@@ -183,7 +183,7 @@ fn ruling_4_a_hundred_listings_per_did(suite: &Suite) {
     for n in 0..100 {
         list(&b, &format!("slug{n}"), 1);
     }
-    refused(&b.act("capability-list", b.listing("one.more", 1)), 429, "rate_limited");
+    refused(&b.act("capability-list", b.listing("one.more", 1)), 409, "listing_limit");
     list(&b, "slug7", 2);
 }
 

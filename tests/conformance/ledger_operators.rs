@@ -252,8 +252,13 @@ fn every_way_to_be_refused(suite: &Suite) {
     refused(&operator.act("cap", json!({ "did": nobody, "daily_cap_micro": 1 })), 404, "wallet_not_found");
     // Whole milliseconds since 1970 are a time too.
     let millis = now.plus(60 * 1_000_000).0 / 1_000;
-    let members = json!({ "action": "grant", "did": a.did(), "amount_micro": 1, "valid_until_ts": millis });
-    client.post("/v1/pay/admin/grant", &operator.body(members)).expect(200);
+    for times in
+        [json!({ "valid_until_ts": millis }), json!({ "valid_until_ts": millis, "issued_at": millis - 60_000 })]
+    {
+        let mut members = json!({ "action": "grant", "did": a.did(), "amount_micro": 1 });
+        members.as_object_mut().unwrap().extend(times.as_object().unwrap().clone());
+        client.post("/v1/pay/admin/grant", &operator.body(members)).expect(200);
+    }
 }
 
 fn roles_do_what_they_are_for(suite: &Suite) {

@@ -226,7 +226,7 @@ const USUAL: &[Row] = &[
 ];
 
 /// What only a deployment with tight limits refuses.
-fn tight(suite: &Suite) -> [(Reason, u16, Answer); 3] {
+fn tight(suite: &Suite) -> [(Reason, u16, Answer); 4] {
     let target = suite.fresh(&[("pay_writes_per_minute", "1"), ("faucet_per_address", "1")]);
     // A Worker hears of its client in this header, and nobody else believes it.
     let client = target.client().with("cf-connecting-ip", "192.0.2.1");
@@ -234,6 +234,10 @@ fn tight(suite: &Suite) -> [(Reason, u16, Answer); 3] {
     let limited = a.pay(a.did(), 1);
     let b = Party::new(&client);
     let by_address = b.act("pay-faucet", json!({ "did": b.did() }));
+    let many = suite.fresh(&[("pay_writes_per_minute", "0")]);
+    let provider = Party::new(&many.client());
+    let list = |n: usize| provider.act("capability-list", provider.listing(&format!("slug{n}"), 1));
+    (0..100).for_each(|n| drop(list(n).expect(200)));
     let full = suite.fresh(&[("ledger_storage_bytes", "1")]);
     let open = |did: &str| full.client().post("/v1/pay/wallet", &json!({ "did": did }));
     // The first finds a store in memory still empty.
@@ -243,6 +247,7 @@ fn tight(suite: &Suite) -> [(Reason, u16, Answer); 3] {
         (Reason::RateLimited, 429, limited),
         (Reason::IpRateLimitExceeded, 429, by_address),
         (Reason::StorageFull, 503, wallet),
+        (Reason::ListingLimit, 409, list(100)),
     ]
 }
 

@@ -164,9 +164,15 @@ fn look(method: &Method, path: &str, settings: &Settings) -> Preflight {
             finished(response.with(header::ALLOW, &allow(methods)), is_open(methods))
         }
         Found::Nothing => {
-            Preflight::Answer(Box::new(refusal(Error::new(ErrorCode::NoRoute, "No route has this path."))))
+            let response = Response::error(Error::new(ErrorCode::NoRoute, "No route has this path."));
+            finished(dressed(response, neighbour(path), settings), true)
         }
     }
+}
+
+/// A route of the group that a path would belong to, whose errors clients of the group read: only the ledger's differ.
+fn neighbour(path: &str) -> Option<&'static Route> {
+    path.starts_with("/v1/pay/").then(|| readable("/v1/pay/health")).flatten().map(|(route, _)| route)
 }
 
 /// The answer of a shell that cannot hand a request to [`serve`], readable from any page like every other.

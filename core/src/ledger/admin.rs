@@ -49,6 +49,14 @@ pub struct Action {
     pub wish: Wish,
 }
 
+/// A time as ISO text or as whole Unix milliseconds (spec ledger 14).
+fn text_or_millis(fields: &mut Fields, name: &str) -> Option<Timestamp> {
+    match fields.0.get(name) {
+        Some(Json::Integer(_)) => fields.integer(name).map(Timestamp::from_millis),
+        _ => time(&fields.text(name, 1, 40)?),
+    }
+}
+
 impl Action {
     /// Reads the canonical bytes of an action of this brand.
     pub fn read(brand: &str, canonical: &[u8]) -> Option<Action> {
@@ -58,14 +66,11 @@ impl Action {
             return None;
         }
         let action = fields.text("action", 1, 32)?;
-        let until = match fields.0.get("valid_until_ts") {
-            Some(Json::Integer(_)) => Timestamp::from_millis(fields.integer("valid_until_ts")?),
-            _ => time(&fields.text("valid_until_ts", 1, 40)?)?,
-        };
+        let until = text_or_millis(&mut fields, "valid_until_ts")?;
         let read = Action {
             audience: fields.text("audience", 1, MAX_NONCE)?,
             nonce: fields.text("action_nonce", 1, MAX_NONCE)?,
-            issued: time(&fields.text("issued_at", 1, 40)?)?,
+            issued: text_or_millis(&mut fields, "issued_at")?,
             until,
             reason: fields.maybe("reason", MAX_TEXT)?,
             wish: fields.wish(brand, &action)?,

@@ -248,8 +248,8 @@ impl<'a> Books<'a> {
         Ok(wallet)
     }
 
-    /// Changes what a wallet that must be there may do. It lasts from then on: an idle one that went would come back
-    /// without that. No money moves, so it does not count as active (spec ledger 13.2).
+    /// Changes a wallet that must be there by what is no transfer, escrow or hire, so that it does not count as active
+    /// (spec ledger 13.2). It lasts from then on: an idle one that went would come back without that.
     pub fn rule(&mut self, name: &str, at: Timestamp, change: impl FnOnce(&mut Wallet)) -> Result<Wallet> {
         let mut wallet = self.present(name)?;
         change(&mut wallet);
@@ -277,7 +277,8 @@ impl<'a> Books<'a> {
     pub fn grant(&mut self, name: &str, at: Timestamp, amount: Micro) -> Ruled<Wallet> {
         let supply = self.book.supply.checked_add(amount).filter(|supply| *supply <= MAX_SUPPLY);
         self.book.supply = supply.ok_or(Reason::AmountOutOfRange)?;
-        Ok(self.pay_in(name, at, amount)?)
+        let balance = plus(self.ensure(name, at, true)?.balance, amount)?;
+        Ok(self.rule(name, at, |wallet| wallet.balance = balance)?)
     }
 
     /// The wallet that may pay so much to `to` now. `transfer` gives the order in which caps are looked at (spec ledger

@@ -102,7 +102,7 @@ pub fn list(books: &mut Books<'_>, by: &Submission<'_>, list: &List) -> Ruled<Do
     if before.is_none() {
         let prefix = LISTINGS_OF.prefix(&(by.signer.to_owned(),));
         let others = LISTINGS_OF.scan(books.space, &prefix, Direction::Ascending, MAX_LISTINGS)?;
-        ensure(others.len() < MAX_LISTINGS, Reason::RateLimited)?;
+        ensure(others.len() < MAX_LISTINGS, Reason::ListingLimit)?;
         by.takes_more(books)?;
     }
 

@@ -97,6 +97,7 @@ reasons! {
     RateLimited = "rate_limited" => RateLimited, "Too many requests; wait, then retry.";
     IdempotencyConflict = "idempotency_conflict" => Unprocessable, "The key was used with another envelope.";
     StorageFull = "storage_full" => Unavailable, "The ledger is nearly full: it takes no new wallets and listings.";
+    ListingLimit = "listing_limit" => Conflict, "This provider has 100 listings; change one of them.";
 }
 
 impl Reason {
@@ -206,6 +207,7 @@ mod tests {
             ("rate_limited", 429),
             ("idempotency_conflict", 422),
             ("storage_full", 503),
+            ("listing_limit", 409),
             ("admin_key_not_found", 401),
         ] {
             assert_eq!(known.get(word), Some(&status), "{word}");

@@ -127,6 +127,11 @@ pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled
         Reason::AcceptanceDeadlineExceedsEscrow,
     )?;
     ensure(!RECEIPTS.contains(books.space, &(id,))? && !books.is_burnt(&id)?, Reason::NonceSeen)?;
+    // One claim at a time (ruling ledger 1), after the nonce: a repeat of the same claim is told so (spec ledger 12).
+    if let Some((escrow, _)) = &escrow {
+        let last = current(books.space, escrow)?.map(|(_, receipt)| receipt.state);
+        ensure(last.is_none_or(|state| state == ReceiptState::Expired), Reason::EscrowNotOpen)?;
+    }
 
     let at = books.stamp();
     let due = claim.deadline.plus(-books.frozen_for());
@@ -162,14 +167,12 @@ pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled
     Ok(Done::Receipt(id, Box::new(receipt)))
 }
 
-/// The open escrow that a claim is on, with no other claim that counts.
+/// The open escrow that a claim is on.
 fn open_escrow(books: &mut Books<'_>, text: &str, from: &str, to: &str) -> Ruled<(Id, Escrow)> {
     let id = parse_id(text).ok_or(Reason::EscrowNotFound)?;
     let escrow = escrow::up_to_date(books, &id)?.ok_or(Reason::EscrowNotFound)?;
     ensure(escrow.state == EscrowState::Open, Reason::EscrowNotOpen)?;
     ensure(escrow.from == from && escrow.to == to, Reason::EscrowDidMismatch)?;
-    let last = current(books.space, &id)?.map(|(_, receipt)| receipt.state);
-    ensure(last.is_none_or(|state| state == ReceiptState::Expired), Reason::EscrowNotOpen)?;
     Ok((id, escrow))
 }
 

@@ -300,6 +300,10 @@ fn ruling_29_the_order_of_checks_of_a_claim() {
                 case.set(json!({ "acceptance_deadline_at": case.at(24 * 3_600 + 31) }));
             }),
             ("nonce_seen", used_nonce),
+            ("escrow_not_open", |case| {
+                let escrow = text(&case.members, "escrow_id");
+                case.world.claim(&case.payee, &case.payer, &escrow, hours(1), true).unwrap();
+            }),
         ],
     );
 }
