@@ -10,13 +10,14 @@
 //!   single networks join what a national one spans; alone they are incidents of their area or network.
 //! - A report that services were blocked or slowed corroborates the measured events of those services that it overlaps.
 //!   The services that nothing was measured of are an incident of their own: one that was measured says nothing about the
-//!   others. A block is never lost connectivity, even when the report names no service.
+//!   others. A block is never lost connectivity, even when the report names no service, and what was slowed is not what was
+//!   blocked later.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::constants::{EVENT_HOURS, EVENT_SLACK, SIMILAR_HOURS, SIMILAR_NETWORKS};
+use super::constants::{EVENT_HOURS, EVENT_SLACK, MERGE_GAP, SIMILAR_HOURS, SIMILAR_NETWORKS};
 use super::merge::Found;
 use super::series::techniques;
 use crate::event::{Event, EventKind, Scope, UNNAMED};
@@ -90,7 +91,8 @@ impl Combined<'_> {
 
     /// What it speaks of: at one time there is one incident about each.
     pub fn subjects(&self) -> BTreeSet<String> {
-        let measured = self.measured.iter().map(|measured| &measured.subject);
+        // With the series of each: one that was blocked before its platform was is the beginning of the same.
+        let measured = self.measured.iter().flat_map(|of| std::iter::once(&of.subject).chain(&of.found.targets));
         let mut subjects: BTreeSet<String> = measured.chain(&self.named).cloned().collect();
         if self.subject != INTERNET || is_national(self) {
             subjects.insert(self.subject.clone());
@@ -151,6 +153,17 @@ fn main_technique(found: &Found) -> Option<&'static str> {
 
 fn asns(found: &Found) -> BTreeSet<u32> {
     found.networks.iter().map(|network| network.asn).collect()
+}
+
+/// Whether a report may be about the same as an incident of services: what slowed them before they were blocked was
+/// something else, and so is a block of what others say was only slowed.
+fn same_deed(one: &Combined<'_>, event: &Event) -> bool {
+    let slowed = event.kind == EventKind::Throttling;
+    let Some(first) = one.measured.iter().map(|measured| measured.found.start).min() else {
+        return one.events.iter().all(|known| (known.kind == EventKind::Throttling) == slowed);
+    };
+    // Tests see a service that is slow as one that fails.
+    !slowed || event.start.hour() + MERGE_GAP >= first
 }
 
 fn alike(a: &BTreeSet<u32>, b: &BTreeSet<u32>) -> bool {
@@ -225,12 +238,12 @@ fn about_services<'a>(
             let named: Vec<&str> = named.filter(|subject| services.contains(subject)).collect();
             let of_these = |asn: &u32| one.measured.iter().any(|m| m.found.networks.iter().any(|n| n.asn == *asn));
             let where_ = event.scope != Scope::Network || event.asns.is_empty() || event.asns.iter().any(of_these);
-            if !named.is_empty() && where_ && overlap(one.hours(), hours) {
+            if !named.is_empty() && where_ && overlap(one.hours(), hours) && same_deed(one, event) {
                 left.retain(|subject| !named.contains(subject));
                 one.events.push(event);
             }
         }
-        for one in rest.iter_mut().filter(|one| overlap(one.hours(), hours)) {
+        for one in rest.iter_mut().filter(|one| overlap(one.hours(), hours) && same_deed(one, event)) {
             let before = left.len();
             left.retain(|subject| !one.named.contains(*subject));
             if left.len() < before {

@@ -93,7 +93,7 @@ fn pieces(series: &[Series]) -> Vec<Piece<'_>> {
 
 /// The events of a subject, oldest first: episodes of whatever network and series join while the gap between blocked
 /// votes stays under [`MERGE_GAP`] hours.
-pub fn merge(series: &[Series]) -> Vec<Found> {
+fn merge(series: &[Series]) -> Vec<Found> {
     let pieces = pieces(series);
     let mut groups: Vec<(Vec<&Piece<'_>>, i64)> = Vec::new();
     for piece in &pieces {
@@ -106,6 +106,24 @@ pub fn merge(series: &[Series]) -> Vec<Found> {
         }
     }
     groups.iter().filter_map(|(group, end)| found(series, group, *end)).collect()
+}
+
+/// The events of a subject with the name of what each is about: the subject, where one of the series is blocked that it
+/// cannot do without (ruling intelligence 29), else each blocked series itself.
+pub fn events(subject: &str, series: &[Series]) -> Vec<(String, Found)> {
+    let mut events = Vec::new();
+    for found in merge(series) {
+        if found.essential {
+            events.push((subject.to_owned(), found));
+            continue;
+        }
+        for alone in series.iter().filter(|series| found.targets.contains(&series.key)) {
+            let within = |part: &Found| (found.start..=found.end).contains(&part.start);
+            let parts = merge(std::slice::from_ref(alone)).into_iter().filter(within);
+            events.extend(parts.map(|part| (alone.key.clone(), part)));
+        }
+    }
+    events
 }
 
 /// Spans of a series with days of `[start, end]` (hours), with those days' share.

@@ -18,6 +18,10 @@ pub fn label(subject: &str) -> String {
     match Platform::by_slug(subject) {
         Some(platform) => platform.label.to_owned(),
         None if subject.contains('.') => subject.to_owned(),
+        None if subject.contains('/') => match Platform::by_key(subject) {
+            Some((platform, role)) => format!("{} ({})", platform.label, role.name),
+            None => subject.to_owned(),
+        },
         None => {
             let name = crate::reference::label(subject);
             let (first, rest) = name.split_once(' ').unwrap_or((&name, ""));

@@ -128,16 +128,21 @@ fn parse(line: &[u8]) -> Result<Parsed, Rejection> {
     })
 }
 
+/// How a confirmed row was told: by where its fingerprint stood, in an answer of DNS or in a page.
+fn fingerprint(scores: &Value) -> Option<Technique> {
+    let fingerprints = scores.get("fingerprints")?.as_array()?;
+    let places = || fingerprints.iter().filter_map(|one| one.get("location_found")?.as_str());
+    let of_pages = places().next().map(|_| Technique::HttpBlockpage);
+    if places().any(|place| place == "dns") { Some(Technique::DnsInjectionBlockpage) } else { of_pages }
+}
+
 fn judge(row: &Row<'_>, test: Option<Service>, input: &str) -> Result<(TargetKey, Judgement), Rejection> {
-    let score = match &row.scores {
-        Value::Object(scores) => scores.get("blocking_general").and_then(Value::as_f64),
+    let scores = match &row.scores {
         // Some exports carry the scores as a string of JSON.
-        Value::String(json) => serde_json::from_str::<Value>(json)
-            .ok()
-            .and_then(|scores| scores.get("blocking_general").and_then(Value::as_f64)),
-        _ => None,
+        Value::String(json) => Cow::Owned(serde_json::from_str::<Value>(json).unwrap_or_default()),
+        scores => Cow::Borrowed(scores),
     };
-    let score = match score {
+    let score = match scores.get("blocking_general").and_then(Value::as_f64) {
         Some(score) => score,
         None if flag(&row.anomaly) => 1.0,
         None => return Err(Rejection::Unusable("no_scores")),
@@ -147,14 +152,16 @@ fn judge(row: &Row<'_>, test: Option<Service>, input: &str) -> Result<(TargetKey
     }
     let host = if input.is_empty() { text(&row.domain) } else { input };
     let target = TargetKey::from_url(host).map_err(|error| Rejection::Unusable(error.reason()))?;
-    let technique = match text(&row.blocking_type) {
+    let named = match text(&row.blocking_type) {
         "dns" => Some(Technique::Dns),
         "tcp_ip" => Some(Technique::Tcp),
         "http-diff" => Some(Technique::HttpBlockpage),
         "http-failure" => Some(Technique::Http),
         _ => None,
     };
-    let rule = if flag(&row.confirmed) {
+    let confirmed = flag(&row.confirmed);
+    let technique = if confirmed { fingerprint(&scores).or(named) } else { named };
+    let rule = if confirmed {
         RuleId::FastpathConfirmed
     } else if score < ANOMALY {
         RuleId::FastpathClear

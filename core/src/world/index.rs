@@ -21,7 +21,8 @@ pub const PRIOR_BREADTH: f64 = 0.03;
 pub const LOAD_DAYS: i64 = 365;
 pub const LOAD_HALF_DAYS: f64 = 180.0;
 pub const LOAD_REGIONAL: f64 = 0.5;
-/// Least measurements and sites for a score.
+/// Least measurements and sites with a verdict for a score. Sites that are only measured do not count: a block shows after
+/// fewer measurements than access does, so that the first verdicts of a country are mostly blocks.
 pub const MIN_SESSIONS: u64 = 200;
 pub const MIN_SITES: usize = 20;
 /// Grades: letter, least measurements, least networks.
@@ -54,6 +55,7 @@ pub struct Index {
     pub grade: Option<String>,
     pub components: Vec<Component>,
     pub sessions: u64,
+    /// Those with a verdict.
     pub sites: u32,
     /// Whose sites breadth is about: `global_list` or `basket`.
     pub breadth_list: String,
@@ -113,6 +115,7 @@ pub struct Site<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     sessions: u64,
+    /// Measured sites with a verdict.
     sites: u32,
     /// Decided sites of the list of breadth, and the blocked weight of all of them.
     listed: u32,
@@ -126,7 +129,7 @@ pub struct Tally {
 impl Tally {
     pub fn add(&mut self, site: &Site<'_>, lists: &Lists<'_>) {
         self.sessions += u64::from(site.counted);
-        self.sites += u32::from(site.is_measured);
+        self.sites += u32::from(site.is_measured && site.state != State::Unknown);
         if site.state != State::Unknown && lists.breadth.contains(site.target.as_str()) {
             self.listed += 1;
             self.share += site.blocked_weight;
@@ -206,11 +209,11 @@ pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result
         interval: score.map(|score| interval(score, &components, listed, blocked)),
         reason: score.is_none().then(|| match enough {
             false => format!(
-                "too little data: {sessions} measurements of {sites} sites, at least {MIN_SESSIONS} of {MIN_SITES} are \
-                 needed"
+                "too little data: {sessions} measurements and {sites} sites with a verdict, at least {MIN_SESSIONS} and \
+                 {MIN_SITES} are needed"
             ),
             true => format!(
-                "no breadth: none of the {sites} measured sites is a decided one of the {}; a global list is imported with \
+                "no breadth: none of the {sites} sites with a verdict is of the {}; a global list is imported with \
                  `heliograph import test-list global.csv`",
                 if lists.is_imported { "imported global list" } else { "project's own basket" }
             ),
@@ -391,6 +394,16 @@ mod tests {
         assert!(refused.reason.unwrap().contains("13 sites"));
         assert_eq!(index(0, 30, 6).score, None);
         assert!(index(0, 30, 7).score.is_some());
+    }
+
+    /// Blocks show first: 3 of 30 measured sites with a verdict, all blocked, say nothing of the other 27.
+    #[test]
+    fn the_first_blocks_of_a_country_without_other_verdicts_give_no_score() {
+        let mut rows = basket(3, 30);
+        rows.iter_mut().skip(3).for_each(|row| row.state = State::Unknown);
+        let refused = compute(&inputs(&rows));
+        assert_eq!((refused.score, refused.sites), (None, 3));
+        assert!(refused.reason.unwrap().contains("3 sites with a verdict"));
     }
 
     /// Many measurements of sites that the list does not have: there is enough, and yet no score; no grade stands alone.

@@ -27,6 +27,8 @@ pub(super) use tables::Days;
 #[cfg(test)]
 pub(super) use tables::FOUND as FOUND_ROWS;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use self::tables::{BLOCKS, CONTROL, DIRTY, FOUND, SUBJECTS, WORK, Work};
@@ -129,15 +131,15 @@ pub(super) fn subject_of(target: &str, listed: &[Tracked]) -> String {
     }
 }
 
-/// The series of a subject that were measured; none of a domain that a listed platform has taken over.
-fn roles(subject: &str, listed: &[Tracked]) -> Vec<Role> {
+/// The series of a subject; `None` for a domain that a listed platform has taken over.
+fn roles(subject: &str, listed: &[Tracked]) -> Option<Vec<Role>> {
     if let Some(platform) = listed.iter().find(|platform| platform.slug == subject) {
-        return platform.roles.clone();
+        return Some(platform.roles.clone());
     }
     if listed.iter().any(|platform| platform.has(subject)) {
-        return Vec::new();
+        return None;
     }
-    Subject::parse(subject).unwrap_or_else(|_| Subject::series(subject)).roles
+    Some(Subject::parse(subject).unwrap_or_else(|_| Subject::series(subject)).roles)
 }
 
 /// These platforms came or went: what was found of their hosts belongs to other subjects now.
@@ -285,33 +287,44 @@ fn subjects(turn: &mut Turn<'_>) -> Result<bool> {
             return Ok(false);
         }
         SUBJECTS.delete(turn, &(subject.clone(),));
-        let mut series = Vec::new();
-        for role in roles(&subject, &listed) {
-            let blocks = blocks::load(turn, &role.key)?;
-            if !blocks.is_empty() {
-                series.push(Series { key: role.key, essential: role.essential, blocks });
-            }
-        }
-        let mut known: std::collections::BTreeMap<i64, _> = FOUND
-            .scan(turn, &FOUND.prefix(&(subject.clone(),)), Direction::Ascending, usize::MAX)?
-            .into_iter()
-            .map(|((_, start), found)| (start, found))
-            .collect();
+        // What was found of a host that a platform has taken over goes with the platform's turn.
+        let Some(roles) = roles(&subject, &listed) else { continue };
         let before = changed;
-        for found in merge::merge(&series) {
-            if known.remove(&found.start).as_ref() != Some(&found) {
-                FOUND.put(turn, &(subject.clone(), found.start), &found)?;
-                changed += 1;
-            }
-        }
-        for start in known.into_keys() {
-            FOUND.delete(turn, &(subject.clone(), start));
-            changed += 1;
-        }
+        changed += find(turn, &subject, &roles)?;
         // Also when all stays the same: what was measured long ago may have become too old.
         if changed > before || FOUND.first(turn, &FOUND.prefix(&(subject,)))?.is_some() {
             combine_again(turn)?;
         }
     }
     Ok(!more)
+}
+
+/// Writes what is found of a subject and, by their own names, of those of its series that it can do without; how many rows
+/// changed.
+fn find(turn: &mut Turn<'_>, subject: &str, roles: &[Role]) -> Result<usize> {
+    let mut series = Vec::new();
+    let mut known = BTreeMap::new();
+    let names: BTreeSet<&str> = std::iter::once(subject).chain(roles.iter().map(|role| role.key.as_str())).collect();
+    for name in names {
+        known.extend(FOUND.scan(turn, &FOUND.prefix(&(name.to_owned(),)), Direction::Ascending, usize::MAX)?);
+    }
+    for role in roles {
+        let blocks = blocks::load(turn, &role.key)?;
+        if !blocks.is_empty() {
+            series.push(Series { key: role.key.clone(), essential: role.essential, blocks });
+        }
+    }
+    let mut changed = 0;
+    for (name, found) in merge::events(subject, &series) {
+        let key = (name, found.start);
+        if known.remove(&key).as_ref() != Some(&found) {
+            FOUND.put(turn, &key, &found)?;
+            changed += 1;
+        }
+    }
+    for key in known.into_keys() {
+        FOUND.delete(turn, &key);
+        changed += 1;
+    }
+    Ok(changed)
 }

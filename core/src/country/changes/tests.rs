@@ -130,6 +130,31 @@ fn ruling_intelligence_24_a_shutdown_seen_as_silence_is_one_incident_with_its_re
     assert_eq!(drafts(&[], &seen, &[event("later", Outage, Cause::Unknown, 200, 210)]).len(), 2);
 }
 
+/// A service was slowed for a year, and its source says so still; then it was blocked: two incidents, each by its own word.
+#[test]
+fn what_was_slowed_and_what_was_blocked_later_are_two_incidents() {
+    let slow = Event {
+        services: vec!["twitter".to_owned()],
+        heard: Some(Timestamp((START + 9_000) * HOUR)),
+        end: None,
+        ..event("slow", EventKind::Throttling, Cause::Ordered, 0, 0)
+    };
+    let block =
+        Event { services: slow.services.clone(), ..event("block", EventKind::Block, Cause::Ordered, 8_000, 8_900) };
+    let methods = |found: &[Draft]| found.iter().map(|draft| (draft.start, draft.methods.clone())).collect::<Vec<_>>();
+    let throttling = vec!["throttling".to_owned()];
+    let at = |hour: i64| Timestamp((START + hour) * HOUR);
+    let reported = drafts(&[], &[], &[slow.clone(), block.clone()]);
+    assert_eq!(methods(&reported), [(at(0), throttling.clone()), (at(8_000), vec![])]);
+    // The measured block is the reported one, and not the slowness.
+    let seen = [self::block("twitter", 8_010, 8_900, &[1, 2])];
+    let all = drafts(&seen, &[], &[slow.clone(), block]);
+    assert_eq!(methods(&all), [(at(0), throttling), (at(8_010), vec!["tls-reset".to_owned()])]);
+    // What was slow in the days of the measured failures is what was measured.
+    let late = Event { start: at(7_960), ..slow };
+    assert_eq!(drafts(&seen, &[], &[late]).len(), 1);
+}
+
 #[test]
 fn reports_about_areas_and_networks_join_only_what_they_are_part_of() {
     let regional = |id: &str, area: &str| regional(id, area, 0, 24);

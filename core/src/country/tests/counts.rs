@@ -61,7 +61,7 @@ fn ruling_intelligence_33_the_floor_counts_each_session_once() {
     import(&server, text.as_bytes());
     let page = server.ok("/data/country/IT");
     assert_eq!(page["score"], Value::Null, "{page}");
-    assert!(page["reason"].as_str().unwrap().starts_with("too little data: 120 measurements of 21 sites"), "{page}");
+    assert!(page["reason"].as_str().unwrap().starts_with("too little data: 120 measurements and 21 sites"), "{page}");
 }
 
 /// One test of a service measures several of its hosts.

@@ -224,6 +224,31 @@ fn ruling_intelligence_3_flapping_is_one_incident_with_its_hours() {
     assert_eq!((draft.severity, draft.methods), (Severity::Low, vec!["tls-reset".to_owned()]));
 }
 
+/// Ruling intelligence 29: a platform is blocked when a role is that it cannot do without. A host of links is an incident
+/// of its own, and becomes the platform's when its web site is blocked too.
+#[test]
+fn ruling_intelligence_29_a_host_that_a_platform_can_do_without_is_not_the_platform() {
+    let both = |host: &str, start: &str, blocked: bool| -> String {
+        [1, 2].map(|asn| rows("IT", asn, host, start, 0..12, blocked)).concat()
+    };
+    let server = server(&[
+        both("t.co", "2025-11-05", true),
+        both("x.com", "2025-11-05", false),
+        both("x.com", "2025-11-06", false),
+    ]);
+    let first = one(&server, "IT");
+    assert_eq!((first.draft.subject.as_str(), first.draft.services.as_slice()), ("t.co", [].as_slice()));
+    assert_eq!((first.draft.domains.as_slice(), first.draft.severity), (["t.co".to_owned()].as_slice(), Severity::Low));
+    add(
+        &server,
+        &[both("x.com", "2025-11-07", true), both("x.com", "2025-11-08", false), both("t.co", "2025-11-08", false)],
+    );
+    let joined = one(&server, "IT");
+    assert_eq!((&joined.id, joined.draft.subject.as_str()), (&first.id, "twitter"));
+    assert_eq!(joined.draft.domains, ["t.co", "x.com"]);
+    assert_eq!((joined.draft.start, joined.draft.services), (time("2025-11-05"), vec!["twitter".to_owned()]));
+}
+
 fn blocked(asn: u32, start: &str, hours: i64) -> String {
     rows("IT", asn, "news.example", start, 0..hours, true)
 }

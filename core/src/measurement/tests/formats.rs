@@ -6,6 +6,7 @@ use super::{LIMIT, sample};
 use crate::measurement::fingerprints::Fingerprints;
 use crate::measurement::types::{Form, ImportCounts, ImportError, Parsed};
 use crate::measurement::{ooni_document, ooni_fastpath, ooni_observations};
+use crate::verdict::Technique;
 use crate::verdict::evaluate::Vote;
 
 fn documents(bytes: &[u8]) -> (Vec<Parsed>, ImportCounts) {
@@ -65,6 +66,26 @@ fn ruling_intelligence_31_fastpath_rows_end_as_votes_failed_or_unsupported() {
     assert!(out.iter().all(|p| p.form == Form::Fastpath && p.contributions.len() == 1));
     let blocked = out.iter().filter(|p| p.contributions[0].outcome.evaluate().log10_lr() >= 1.0).count();
     assert!(blocked > 17, "{blocked} anomalies");
+}
+
+/// A fingerprint says how: where it stood tells a forged answer from a page, also where no other column does.
+#[test]
+fn a_confirmed_fastpath_row_says_by_what_it_was_blocked() {
+    let technique = |scores: &str, column: &str| {
+        let row = format!(
+            r#"{{"test_name":"web_connectivity","report_id":"20231101T0","input":"https://example.org/","probe_cc":"IR","probe_asn":"1","measurement_start_time":"2023-11-01 00:18:03","scores":{scores},"confirmed":"t","blocking_type":"{column}"}}"#
+        );
+        let mut out = Vec::new();
+        ooni_fastpath::import(&mut row.as_bytes(), LIMIT, &mut |p| out.push(p)).unwrap();
+        out[0].contributions[0].outcome.evaluate().technique.map(Technique::as_str)
+    };
+    let at = |place: &str| format!(r#"{{"blocking_general":1.0,"fingerprints":[{{"location_found":"{place}"}}]}}"#);
+    assert_eq!(technique(&at("dns"), ""), Some("dns.injection.blockpage"));
+    assert_eq!(technique(&at("dns"), "dns"), Some("dns.injection.blockpage"));
+    assert_eq!(technique(&at("body"), ""), Some("http.blockpage"));
+    assert_eq!(technique(&at("header.location"), "http-failure"), Some("http.blockpage"));
+    assert_eq!(technique(r#"{"blocking_general":1.0}"#, "dns"), Some("dns"));
+    assert_eq!(technique(r#"{"blocking_general":1.0}"#, ""), None, "nobody says");
 }
 
 #[test]
