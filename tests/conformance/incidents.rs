@@ -20,6 +20,8 @@ cases![
     ruling_39_a_version_never_changes,
     ruling_39_one_sentence_has_numbers_and_the_unknown_is_said,
     an_operators_amendment_stands_until_it_is_taken_back,
+    what_an_operator_wrote_of_a_new_incident_is_what_a_restoration_leads_back_to,
+    a_new_incident_has_methods_that_exist_and_the_usual_severity,
     ruling_16_merged_ids_lead_on_and_come_back_when_taken_back,
     ruling_16_withdrawn_incidents_leave_the_list,
     operators_need_their_key_and_a_reason,
@@ -451,6 +453,54 @@ fn an_operators_amendment_stands_until_it_is_taken_back(suite: &Suite) {
         assert!(row["by"].as_str().is_some_and(|by| by.len() == 8) && row["reason"].is_string(), "{row}");
         assert!(!row.to_string().contains(heliograph_tests::target::ADMIN_KEY), "the key's id, not the key");
     }
+}
+
+fn what_an_operator_wrote_of_a_new_incident_is_what_a_restoration_leads_back_to(suite: &Suite) {
+    let client = suite.client();
+    let admin = client.admin();
+    let mut new = site("NO", "written.example.org", "2024-02-01");
+    new["title"] = json!("As it was made");
+    new["description"] = json!("By hand.");
+    let made = create(&client, &new);
+    let path = format!("/v1/admin/incidents/{}", readable(&made));
+    let change = json!({ "title": "Another", "description": "Other words.", "reason": "x" });
+    let amended = admin.patch(&path, &change).expect(200);
+    assert_eq!((&amended["title"], &amended["version"]), (&json!("Another"), &json!(2)));
+    let again = admin.patch(&path, &change).expect(200);
+    assert_eq!(again["version"], 2, "nothing changed, so there is no version");
+    let restored = admin.post(&format!("{path}/restore"), &json!({ "reason": "back" })).expect(200);
+    assert_eq!(
+        (&restored["title"], &restored["description"], &restored["version"]),
+        (&json!("As it was made"), &json!("By hand."), &json!(3))
+    );
+    let into = create(&client, &site("NO", "whole.example.org", "2024-02-02"));
+    let merge = json!({ "into": readable(&into), "reason": "one cause" });
+    for _ in 0..2 {
+        admin.post(&format!("{path}/merge"), &merge).expect(200);
+    }
+    assert_eq!(admin.get(&format!("{path}/versions")).expect(200)["versions"][0]["version"], 4, "merged once");
+}
+
+fn a_new_incident_has_methods_that_exist_and_the_usual_severity(suite: &Suite) {
+    let client = suite.client();
+    let mut magic = site("NO", "magic.example.org", "2024-02-01");
+    magic["methods"] = json!(["magic"]);
+    let refused = client.admin().post("/v1/admin/incidents", &magic);
+    refused.expect_error(400, "BAD_REQUEST");
+    assert!(refused.text().contains("dns-poison"));
+    magic["methods"] = json!(["TLS-Reset", "tls-reset"]);
+    assert_eq!(create(&client, &magic)["blockingMethods"], json!(["tls-reset"]));
+    for (areas, severity) in [(json!([]), "critical"), (json!(["Oslo"]), "high")] {
+        let mut outage = site("NO", "internet", "2024-02-01");
+        outage.as_object_mut().unwrap().remove("severity");
+        outage["areas"] = areas;
+        assert_eq!(create(&client, &outage)["severity"], severity);
+    }
+    let path =
+        format!("/v1/admin/incidents/{}", readable(&create(&client, &site("NO", "null.example.org", "2024-02-01"))));
+    let refused = client.admin().patch(&path, &json!({ "end": null, "reason": "x" }));
+    refused.expect_error(400, "BAD_REQUEST");
+    assert!(refused.text().contains("ongoing"));
 }
 
 fn ruling_16_merged_ids_lead_on_and_come_back_when_taken_back(suite: &Suite) {

@@ -114,7 +114,8 @@ pub struct Event {
     pub services: Vec<String>,
     /// Areas as the source names them.
     pub areas: Vec<String>,
-    /// The source's word for the cause or occasion (an election, an exam, a protest), in its own vocabulary.
+    /// The source's word for the cause or occasion (an election, an exam, a protest) in its own vocabulary, then what else it
+    /// says of it.
     pub occasion: Option<String>,
     /// How sure or how strong, 0 to 1, where the source grades it.
     pub score: Option<f64>,

@@ -18,6 +18,10 @@ use crate::time::DAY;
 
 /// Most characters of a text that a source wrote.
 const MAX_TEXT: usize = 120;
+/// Most characters of a sentence that a source wrote.
+const MAX_PROSE: usize = 400;
+/// Between a cause in a source's vocabulary and what it says beside it.
+pub const CAUSE_ENDS: &str = ": ";
 /// Most characters of an address.
 const MAX_URL: usize = 500;
 /// Most characters of an id; longer ones become a hash.
@@ -148,7 +152,16 @@ pub fn own_id(text: &str) -> Option<String> {
 
 /// A text as a source wrote it, trimmed and bounded; `None` when it says nothing.
 pub fn text(text: &str) -> Option<String> {
-    let text: String = text.trim().chars().filter(|c| !c.is_control()).take(MAX_TEXT).collect();
+    bounded(text, MAX_TEXT)
+}
+
+/// The same for whole sentences.
+pub fn prose(text: &str) -> Option<String> {
+    bounded(text, MAX_PROSE)
+}
+
+fn bounded(text: &str, most: usize) -> Option<String> {
+    let text: String = text.trim().chars().filter(|c| !c.is_control()).take(most).collect();
     let nothing = ["", "n/a", "none", "unknown", "null", "-"].iter().any(|word| text.eq_ignore_ascii_case(word));
     (!nothing).then_some(text)
 }

@@ -8,7 +8,7 @@ use std::io::BufRead;
 
 use csv::ByteRecord;
 
-use super::report::{Rows, address, hashed_id, service, services, text, texts};
+use super::report::{CAUSE_ENDS, Rows, address, hashed_id, prose, service, services, text, texts};
 use super::{Cause, Event, EventKind, Scope, UNNAMED, place};
 use crate::Timestamp;
 use crate::measurement::ImportError;
@@ -84,7 +84,7 @@ fn row<'r>(rows: &Rows<'_>, get: &dyn Fn(&str) -> &'r str) -> Result<(Vec<Event>
         asns: Vec::new(),
         services: affected(get),
         areas: texts(get("area_name")),
-        occasion: text(get("actual_cause")),
+        occasion: occasion(get),
         score: None,
         url: address(get("an_link")).or_else(|| address(get("info_source_link"))),
     };
@@ -109,6 +109,16 @@ fn scope<'r>(get: &dyn Fn(&str) -> &'r str) -> Scope {
         Scope::National
     } else {
         Scope::Regional
+    }
+}
+
+/// The cause in the table's vocabulary, then what happened in its words: `Political instability: Coup by the military`.
+fn occasion<'r>(get: &dyn Fn(&str) -> &'r str) -> Option<String> {
+    let cause = text(get("actual_cause")).filter(|cause| !cause.eq_ignore_ascii_case("other"));
+    let words: Vec<&str> = get("event").split_whitespace().collect();
+    match (cause, prose(&words.join(" "))) {
+        (Some(cause), Some(event)) => Some(format!("{cause}{CAUSE_ENDS}{event}")),
+        (cause, event) => event.or(cause).or_else(|| text(get("actual_cause"))),
     }
 }
 

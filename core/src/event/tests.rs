@@ -45,6 +45,25 @@ fn the_columns_of_a_shutdown_table_become_an_event() {
     assert_eq!((event.occasion.as_deref(), event.url.as_deref()), (Some("Protests"), Some("https://b.example/x")));
 }
 
+/// What happened is told in a column of its own, by which similar incidents are found.
+#[test]
+fn a_shutdown_table_says_what_happened_in_its_own_words() {
+    let header = "start_date,country,geo_scope,area_name,shutdown_type,shutdown_extent,ordered_by,actual_cause,event,count_year\n";
+    let occasion = |cause: &str, event: &str| {
+        let row = format!("2023-03-01,Niger,,Niamey,Shutdown,Full network,Military,{cause},\"{event}\",2023\n");
+        read_as(Source::AccessNow, &format!("{header}{row}")).1[0].event.occasion.clone()
+    };
+    assert_eq!(
+        occasion("Political instability", "Coup  by the\nmilitary").unwrap(),
+        "Political instability: Coup by the military"
+    );
+    assert_eq!(occasion("Unknown", "Republic Day").unwrap(), "Republic Day");
+    assert_eq!(occasion("Other", "").unwrap(), "Other");
+    assert_eq!(occasion("Protests", "n/a").unwrap(), "Protests");
+    assert_eq!(occasion("", ""), None);
+    assert_eq!(occasion("Protests", &"a".repeat(900)).unwrap().len(), "Protests: ".len() + 400);
+}
+
 /// Methods 1.12: a column for each of five services, and three words for what was done to how much.
 #[test]
 fn every_column_of_a_shutdown_table_that_names_a_service_counts() {

@@ -111,7 +111,8 @@ impl Operation for Operate {
             }
             Deed::Restore(fields) => {
                 let fields = if fields.is_empty() { Field::ALL.to_vec() } else { fields };
-                fields.into_iter().for_each(|field| restore(&mut next.overrides, field));
+                let made = made(turn, &id)?;
+                fields.into_iter().for_each(|field| restore(&mut next.overrides, field, &made));
                 Action::Restored
             }
             Deed::Merge(into) => {
@@ -127,6 +128,9 @@ impl Operation for Operate {
         };
         if next.end().is_some_and(|end| end < next.start()) {
             return Err(Error::bad_request("`end` lies before the beginning."));
+        }
+        if next == incident {
+            return Ok(incident);
         }
         next.change = Change { action, by: Some(self.by), reason: Some(self.reason) };
         let (before, after) = (incident.overrides.merged_into.clone(), next.overrides.merged_into.clone());
@@ -154,10 +158,17 @@ fn amend(overrides: &mut Overrides, patch: Overrides) {
     set(&mut overrides.end, patch.end);
 }
 
-fn restore(overrides: &mut Overrides, field: Field) {
+/// What an operator wrote who made the incident: nothing, where the data did.
+fn made(turn: &Turn<'_>, id: &ReadableId) -> Result<Overrides> {
+    let first = VERSIONS.scan(turn, &VERSIONS.prefix(&key(id)), Direction::Ascending, 1)?.pop();
+    let by_hand = |row: &Incident| row.change.action == Action::Created && row.change.by.is_some();
+    Ok(first.map(|(_, row)| row).filter(by_hand).map(|row| row.overrides).unwrap_or_default())
+}
+
+fn restore(overrides: &mut Overrides, field: Field, made: &Overrides) {
     match field {
-        Field::Title => overrides.title = None,
-        Field::Description => overrides.description = None,
+        Field::Title => overrides.title.clone_from(&made.title),
+        Field::Description => overrides.description.clone_from(&made.description),
         Field::Type => overrides.kind = None,
         Field::Severity => overrides.severity = None,
         Field::Status => overrides.status = None,

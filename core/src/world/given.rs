@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::shutdowns;
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::country::{LISTS_EPOCH, Source};
-use crate::event::{Cause, Event, EventKind, Scope};
+use crate::event::{Cause, Event, EventKind, Scope, report};
 use crate::import::ImportKind;
 use crate::kv::{Direction, Row, StoreError, Table, decode_row};
 use crate::measurement::ImportCounts;
@@ -62,7 +62,10 @@ impl EventMark {
             kind: event.kind,
             scope: event.scope,
             cause: event.cause,
-            exams: event.occasion.as_ref().is_some_and(|occasion| occasion.to_lowercase().contains("exam")),
+            exams: event.occasion.as_ref().is_some_and(|occasion| {
+                let cause = occasion.split(report::CAUSE_ENDS).next().unwrap_or_default();
+                cause.to_lowercase().contains("exam")
+            }),
             place: place(&event.areas),
         }
     }

@@ -32,7 +32,7 @@ pub struct NewIncident {
     /// Default `censorship`.
     #[serde(rename = "type")]
     pub kind: Option<IncidentType>,
-    /// Default `medium`.
+    /// Default `critical` for `internet`, `high` where `areas` says of which, else `medium`.
     pub severity: Option<Severity>,
     /// Default `active`.
     pub status: Option<Status>,
@@ -45,6 +45,7 @@ pub struct NewIncident {
     pub domains: Vec<String>,
     /// `AS64496` or `64496`.
     pub asns: Vec<String>,
+    /// As measurements name them: `dns-poison`, `tls-reset`, `blockpage`, `throttling` ...
     pub methods: Vec<String>,
     pub areas: Vec<String>,
     pub occasion: Option<String>,
@@ -141,13 +142,19 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     if end.is_some_and(|end| end < start) {
         return Err(Error::bad_request("`end` lies before `start`."));
     }
+    // Ruling intelligence 30, as far as nothing is measured: a shutdown is critical, one of some areas or networks less so.
+    let usual = match (subject == text::INTERNET, wanted.areas.is_empty(), networks.is_empty()) {
+        (true, true, true) => Severity::Critical,
+        (true, false, _) => Severity::High,
+        _ => Severity::Medium,
+    };
     let list = |name: &str, texts: &[String]| -> Result<Vec<String>> {
         let lines = texts.iter().map(|text| line(name, Some(text), 200)).collect::<Result<Vec<_>>>()?;
         Ok(lines.into_iter().flatten().take(50).collect())
     };
     Ok(Draft {
         kind: wanted.kind.unwrap_or(IncidentType::Censorship),
-        severity: wanted.severity.unwrap_or(Severity::Medium),
+        severity: wanted.severity.unwrap_or(usual),
         status: wanted.status.unwrap_or(match end.is_some_and(|end| end <= cx.now()) {
             true => Status::Resolved,
             false => Status::Active,
@@ -160,7 +167,7 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
         networks: networks.into_iter().map(network).collect(),
         networks_tested: 0,
         weight: 0.0,
-        methods: list("methods", &wanted.methods)?,
+        methods: check::methods(&wanted.methods)?,
         areas: list("areas", &wanted.areas)?,
         occasion: line("occasion", wanted.occasion.as_deref(), 200)?,
         pattern: None,
@@ -252,6 +259,13 @@ pub struct Amendment {
 }
 
 pub async fn amend(cx: Cx) -> Result<Response> {
+    let members: serde_json::Map<String, serde_json::Value> = cx.json()?;
+    // Left out or taken back: nobody knows which of them null would mean.
+    if let Some((name, _)) = members.iter().find(|(_, value)| value.is_null()) {
+        return Err(Error::bad_request(format!(
+            "`{name}` is null: leave out what stays; `end` is `ongoing` where there is none yet; .../restore takes back."
+        )));
+    }
     let wanted: Amendment = cx.json()?;
     let patch = Overrides {
         title: line("title", wanted.title.as_deref(), 200)?,

@@ -1,8 +1,11 @@
 //! What requests may contain.
 
+use std::collections::BTreeSet;
+
 use super::list::subject_of;
 use crate::http::Cx;
 use crate::incidents::text;
+use crate::verdict::Technique;
 use crate::{Error, Result, Timestamp};
 
 /// A platform, a domain, or `internet`.
@@ -27,6 +30,20 @@ pub fn asn(text: &str) -> Result<u32> {
     let digits = text.trim().trim_start_matches(['A', 'a']).trim_start_matches(['S', 's']);
     let number = digits.parse().ok().filter(|asn| *asn > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()));
     number.ok_or_else(|| Error::bad_request(format!("{text:?} is no AS number.")))
+}
+
+/// Methods as measurements name them.
+pub fn methods(texts: &[String]) -> Result<Vec<String>> {
+    let known: BTreeSet<&str> = Technique::ALL.iter().map(|technique| technique.method()).collect();
+    let one = |text: &String| {
+        let name = text.trim().to_ascii_lowercase();
+        let all = || known.iter().copied().collect::<Vec<_>>().join(", ");
+        let unknown = || Error::bad_request(format!("{text:?} is no method; those are {}.", all()));
+        known.contains(name.as_str()).then_some(name).ok_or_else(unknown)
+    };
+    let mut methods = texts.iter().map(one).collect::<Result<Vec<_>>>()?;
+    sorted(&mut methods, 50, "methods")?;
+    Ok(methods)
 }
 
 /// Sorts and takes out repetitions; refuses too many.
