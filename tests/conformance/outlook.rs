@@ -171,6 +171,7 @@ fn ruling_26_a_country_without_data_has_no_score_confidence_0_and_a_reason(suite
         assert!(body["reason"].as_str().is_some_and(|reason| reason.contains("too little data")), "{body}");
     }
     assert_eq!(predict(&client, &json!({ "country": "DK" }))["confidence"], 0.0);
+    client.post("/hydra/v1/predict", &json!({ "country": "ZZ" })).expect_error(404, "NOT_FOUND");
 }
 
 fn ruling_33_scores_hold_only_scored_countries_worst_first(suite: &Suite) {

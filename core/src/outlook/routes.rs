@@ -14,7 +14,7 @@ use crate::forecast::model::{Model, NAME};
 use crate::forecast::{self, Ahead, ServedModel};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, Filter, Select, Status};
-use crate::starter::{self, Platform};
+use crate::starter::Platform;
 use crate::time::DAY;
 use crate::{Error, Result, Timestamp, licence, order, reference, runtime, world};
 
@@ -158,32 +158,23 @@ async fn predict(cx: Cx) -> Result<Response> {
         None => None,
     };
     let horizon = horizon(request.horizon);
-    let country = input::country(asked)?;
-    let (code, name) = match &country {
-        Ok(country) => (country.code.to_owned(), country.name.to_owned()),
-        Err(code) => (code.clone(), code.clone()),
-    };
-    // A code that no country has is measured nowhere.
-    let looked = match &country {
-        Ok(country) => Some(runtime::query(&*cx.rt, country.code, &Look).await?),
-        Err(_) => None,
-    };
-    let current = match (&country, &subject) {
-        (Ok(country), Some(subject)) => {
+    let country = input::known(asked)?;
+    let looked = runtime::query(&*cx.rt, country.code, &Look).await?;
+    let current = match &subject {
+        Some(subject) => {
             let detect = Detect { subjects: vec![subject.clone()], at: None, explain: false, brief: true };
             runtime::query(&*cx.rt, country.code, &detect).await?.pop().map(|answer| answer.state)
         }
-        (Err(_), Some(_)) => Some(State::Unknown),
-        (_, None) => None,
+        None => None,
     };
-    let trend = looked.as_ref().and_then(|looked| level::trend_delta(&looked.days));
+    let trend = level::trend_delta(&looked.days);
     let (risk, model_version, license) =
-        Box::pin(learned_or_base(&cx, &code, subject.as_ref(), looked.as_ref(), trend, horizon)).await?;
+        Box::pin(learned_or_base(&cx, country.code, subject.as_ref(), &looked, trend, horizon)).await?;
     let daily = days(&risk, cx.now());
     let probability = daily.last().map_or(0.0, |day| day.cumulative);
     Response::uncached(&PredictBody {
-        country: code,
-        country_name: name,
+        country: country.code.to_owned(),
+        country_name: country.name.to_owned(),
         target: target.map(str::to_owned),
         normalized_target: subject.map(|subject| subject.name),
         horizon,
@@ -208,7 +199,7 @@ async fn learned_or_base(
     cx: &Cx,
     country: &str,
     subject: Option<&Subject>,
-    looked: Option<&Looked>,
+    looked: &Looked,
     trend: Option<f64>,
     horizon: u32,
 ) -> Result<(Risk, String, String)> {
@@ -225,7 +216,7 @@ async fn learned_or_base(
         Some(_) => "Forecasts are learned for countries as a whole: of one target there is a base rate.".to_owned(),
         None => forecast::no_model(cx).await?,
     });
-    let license = looked.map_or(starter::LICENCE.to_owned(), |looked| strictest(&looked.summary.sources));
+    let license = strictest(&looked.summary.sources);
     Ok((risk, MODEL.version.to_owned(), license))
 }
 
@@ -234,7 +225,7 @@ async fn estimate(
     cx: &Cx,
     country: &str,
     subject: Option<&Subject>,
-    looked: Option<&Looked>,
+    looked: &Looked,
     trend: Option<f64>,
     horizon: u32,
 ) -> Result<Risk> {
@@ -244,8 +235,8 @@ async fn estimate(
         incidents_everywhere: begun(cx, None, subject.as_deref()).await?,
         countries: runtime::query(&*cx.rt, world::actor().name, &Scores).await?.len() as u64,
         trend,
-        measured: looked.is_some_and(|looked| looked.summary.recent > 0),
-        scored: looked.is_some_and(|looked| looked.summary.index.score.is_some()),
+        measured: looked.summary.recent > 0,
+        scored: looked.summary.index.score.is_some(),
     };
     Ok(risk::estimate(&known, horizon))
 }
@@ -255,7 +246,7 @@ async fn estimate(
 pub(crate) async fn base_rate(cx: &Cx, country: &str) -> Result<(f64, &'static str, Vec<String>)> {
     let looked = runtime::query(&*cx.rt, country.to_owned(), &Look).await?;
     let trend = level::trend_delta(&looked.days);
-    let risk = estimate(cx, country, None, Some(&looked), trend, 1).await?;
+    let risk = estimate(cx, country, None, &looked, trend, 1).await?;
     Ok((risk.daily.first().copied().unwrap_or_default(), MODEL.version, risk.caveats))
 }
 
@@ -379,7 +370,7 @@ const ADVICE: [(&str, &str); 8] = [
         "Connections are cut by the name of the site: use a VPN, Tor with a bridge, or another tool that hides it.",
     ),
     ("tcp", "Addresses are blocked: use a VPN, or Tor with a bridge."),
-    ("http-timeout", "Unencrypted requests are held back: use HTTPS, and a VPN where that fails too."),
+    ("http-timeout", "Requests get no answer: use HTTPS where a site is asked for without it, else a VPN."),
     ("http", "Unencrypted requests are answered by others: use HTTPS."),
     ("blockpage", "Requests are answered with a block page: opening one may be logged; use a VPN or Tor."),
     ("throttling", "Traffic is slowed down: plan for slow transfers and keep messages small."),
@@ -402,6 +393,9 @@ fn recommendations(score: Option<f64>, methods: &[String], active: u64) -> Vec<&
     }
     if score.is_some_and(|score| score >= 0.6) {
         found.push("Much is blocked: install more than one circumvention tool before you need it.");
+    }
+    if found.is_empty() && score.is_some_and(|score| score >= 0.2) {
+        found.push("Some of what was measured is blocked, nobody could tell how: have a VPN or Tor ready.");
     }
     if found.is_empty() {
         found.push("Nothing that was measured calls for precautions.");
