@@ -62,8 +62,11 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         }
     }
     let blocks: Vec<&TargetSummary> = rows.iter().filter(|row| row.is_measured_block()).collect();
+    // A role such as `telegram/pool` is measured by address and has no domain: its service stands for it.
+    let domains = || rows.iter().filter(|row| !row.target.contains('/'));
+    let blocked: Vec<String> = domains().filter(|row| row.is_measured_block()).map(|row| row.target.clone()).collect();
     let inputs = Inputs {
-        rows: rows.iter().filter(|row| !row.target.contains('/')).filter(|row| row.basis == "measured").collect(),
+        rows: domains().filter(|row| row.basis == "measured").collect(),
         global: &catalogue.global,
         political: &catalogue.political,
         networks: u32::try_from(networks.len()).unwrap_or(u32::MAX),
@@ -101,12 +104,12 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         recent,
         total,
         networks: inputs.networks,
-        domains: count(rows.iter().filter(|row| row.evidence > 0).count()),
-        domains_blocked: count(blocks.len()),
-        domains_accessible: count(rows.iter().filter(|row| row.is_decided() && row.state == State::Accessible).count()),
+        domains: count(domains().filter(|row| row.evidence > 0).count()),
+        domains_blocked: count(blocked.len()),
+        domains_accessible: count(domains().filter(|row| row.is_decided() && row.state == State::Accessible).count()),
         anomaly_rate: if votes > 0.0 { answer::round(blocked_votes / votes) } else { 0.0 },
         confirmed_rate: confirmed_rate(rows),
-        blocked: blocks.iter().map(|row| row.target.clone()).collect(),
+        blocked,
         services: services(&blocks, &catalogue.platforms),
         methods,
         // Where all measurements have aged out, no verdict counts any; what there was is still known (ruling intelligence 11).

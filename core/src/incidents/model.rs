@@ -171,6 +171,7 @@ pub struct EvidenceRow {
     /// https, context.
     pub source_url: Option<String>,
     pub observed_at: Timestamp,
+    /// Since when an incident here rests on it; `None` until it does.
     pub retrieved_at: Option<Timestamp>,
     /// 0 to 1.
     pub confidence: f64,

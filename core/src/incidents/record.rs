@@ -158,9 +158,12 @@ fn changed(turn: &mut Turn<'_>, before: Incident, mut next: Incident, action: Ac
 /// Puts the evidence in rows of its own and leaves the ids: versions repeat the same rows.
 fn keep_evidence(turn: &mut Turn<'_>, id: &ReadableId, draft: &mut Draft) -> Result<()> {
     draft.evidence.truncate(MAX_EVIDENCE);
-    for row in std::mem::take(&mut draft.evidence) {
+    for mut row in std::mem::take(&mut draft.evidence) {
         let key = (row.id.clone(),);
         let known = EVIDENCE.get(turn, &key)?;
+        // No source's rows say when they were read here; what is known is since when an incident rests on them.
+        let since = known.as_ref().and_then(|known| known.row.retrieved_at);
+        row.retrieved_at = row.retrieved_at.or(since).or(Some(turn.now));
         let mut incidents = known.as_ref().map_or_else(Vec::new, |known| known.incidents.clone());
         if !incidents.contains(id) {
             incidents.push(id.clone());

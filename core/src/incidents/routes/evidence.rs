@@ -27,6 +27,7 @@ pub struct EvidenceBody {
     pub source_url: Option<String>,
     pub source_ref: String,
     pub observed_at: String,
+    /// Since when an incident here rests on it.
     pub retrieved_at: Option<String>,
     /// 0 to 1.
     pub confidence: f64,
