@@ -110,7 +110,7 @@ pub fn summary(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         top_categories: top_categories(facts),
         sources: sources(facts),
     };
-    let table = Table { list: "sources", columns: &["source", "license", "measurements", "last_seen"] };
+    let table = Table { list: "sources", columns: &["source", "measurements", "last_seen"] };
     let caveat = "Domains and networks are summed over countries. Measurements are made by volunteers: neither places \
         nor sites are a sample.";
     snake(asked, world, caveat, &table, body)

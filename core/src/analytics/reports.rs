@@ -299,14 +299,12 @@ fn tabulate(asked: &Asked<'_>, table: &Table, license: &str, answer: serde_json:
 /// member is `name=value`, joined with `;` or, in a list, with a space.
 pub fn csv(columns: &[&str], rows: &[Value], license: &str) -> Vec<u8> {
     let mut out = Vec::new();
-    // A table of licences has its own column of them.
-    let own = !columns.contains(&"license");
-    rfc4180::record(&mut out, columns.iter().copied().chain(own.then_some("license")));
+    rfc4180::record(&mut out, columns.iter().copied().chain(["license"]));
     for row in rows {
         let member = |column: &&str| column.split('.').try_fold(row, |value, name| value.get(name));
         let cells = columns.iter().map(|column| member(column).map(cell).unwrap_or_default());
         let license = row.get("license").and_then(Value::as_str).unwrap_or(license);
-        rfc4180::record(&mut out, cells.chain(own.then(|| license.to_owned())));
+        rfc4180::record(&mut out, cells.chain([license.to_owned()]));
     }
     out
 }
