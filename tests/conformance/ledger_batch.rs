@@ -93,6 +93,10 @@ fn ruling_10_a_batch_settles_all_or_nothing_and_says_which_item_failed(suite: &S
     at(vec![item(b.did(), most), good()], 400, "amount_out_of_range", Some(1));
     at(vec![good(), good(), item(a.did(), 1)], 400, "recipient_invalid_did", Some(2));
     at(vec![good(), item("nonsense", 1)], 400, "recipient_invalid_did", Some(1));
+    let mut odd = good();
+    odd["owner"] = json!("x");
+    at(vec![good(), good(), odd], 400, "invalid_envelope", Some(2));
+    at(vec![good(), json!({ "to_did": b.did() }), good()], 400, "invalid_envelope", Some(1));
     at(vec![item(b.did(), 9_000_000), item(b.did(), 1_000_000), good()], 402, "insufficient_balance", Some(2));
     let cap = |members: Value| {
         let mut all = json!({ "did": a.did() });

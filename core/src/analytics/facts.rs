@@ -339,13 +339,15 @@ pub fn isps(rows: &[TargetSummary], first_days: &BTreeMap<u32, u32>) -> Vec<Isp>
 
 fn finish(mut isp: Isp, votes: f64, blocked: f64) -> Isp {
     isp.rate = if votes > 0.0 { round(blocked / votes) } else { 0.0 };
-    isp.blocked = count(isp.blocks.len());
     let mut methods: BTreeMap<String, u32> = BTreeMap::new();
     for method in isp.blocks.iter().filter_map(|block| block.method.clone()) {
         *methods.entry(method).or_default() += 1;
     }
     isp.methods = methods.into_iter().collect();
     isp.methods.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    // A role that is measured by address has a method, and no domain.
+    isp.blocks.retain(|block| !block.domain.contains('/'));
+    isp.blocked = count(isp.blocks.len());
     isp.blocks.sort_by(|a, b| b.rate.total_cmp(&a.rate).then(b.measurements.cmp(&a.measurements)));
     isp.blocks.truncate(MOST_BLOCKS);
     isp

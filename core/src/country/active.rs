@@ -4,18 +4,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::documents;
-use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
-use crate::incidents::{IncidentType, ReadableId, Severity};
+use crate::incidents::{self, Filter, Incident, IncidentType, ReadableId, Select, Severity, Status};
 use crate::kv::{Direction, Row, Table};
+use crate::runtime::{self, Runtime};
 use crate::world::{self, Outage, SetOutage};
+use crate::{Result, Timestamp};
 
 /// By year and sequence of the id.
 const ACTIVE: Table<(u32, u32), Active> = Table::new(54);
 /// What the world was told.
 const TOLD: Table<(), Outage> = Table::new(55);
 /// Most that a page lists, the newest first.
-const LISTED: usize = 20;
+const LISTED: u32 = 20;
 
 /// What a page says of an incident that goes on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,7 +85,7 @@ pub fn outage(view: &View<'_>) -> Result<Option<Outage>> {
 /// What goes on in the country of this actor, newest first.
 pub fn active(view: &View<'_>) -> Result<Vec<ActiveBody>> {
     let country = &view.actor().name;
-    let rows = ACTIVE.scan(view, &ACTIVE.range(), Direction::Descending, LISTED)?;
+    let rows = ACTIVE.scan(view, &ACTIVE.range(), Direction::Descending, LISTED as usize)?;
     let body = |((year, sequence), active): ((u32, u32), Active)| ActiveBody {
         id: format!("{country}-{year:04}-{sequence:04}"),
         title: active.title,
@@ -92,4 +93,19 @@ pub fn active(view: &View<'_>) -> Result<Vec<ActiveBody>> {
         severity: active.severity,
     };
     Ok(rows.into_iter().map(body).collect())
+}
+
+/// What went on in a country at a time, as far as it is known today (ruling intelligence 11).
+pub async fn active_at(rt: &dyn Runtime, country: &str, at: Timestamp) -> Result<Vec<ActiveBody>> {
+    let status = Some(vec![Status::Active, Status::Resolved]);
+    let (since, until) = (Some(at), Some(at));
+    let filter = Filter { country: Some(country.to_owned()), status, since, until, ..Filter::default() };
+    let found = runtime::query(rt, incidents::actor().name, &Select { filter, offset: 0, limit: LISTED }).await?;
+    let body = |incident: Incident| ActiveBody {
+        id: incident.id.to_string(),
+        title: incidents::title(&incident),
+        kind: incident.kind(),
+        severity: incident.severity(),
+    };
+    Ok(found.incidents.into_iter().map(body).collect())
 }

@@ -38,14 +38,14 @@ pub const FAMILIES: &[Family] = &[
 fn render_country(view: &View<'_>, _: &str) -> Result<Rendered> {
     let rank = crate::analytics::rank::rank(view)?;
     let mut body = country(&summary::summary(view, None)?, rank, view.settings, view.now);
-    body.data.active_incidents = Some(active(view)?);
+    body.data.active_incidents = active(view)?;
     body.data.status = outage(view)?.map_or(body.data.status, Outage::as_str);
     Rendered::json(&body)
 }
 
 fn render_overview(view: &View<'_>, _: &str) -> Result<Rendered> {
     let mut body = overview(&summary::summary(view, None)?, view.settings);
-    body.active_incidents = Some(active(view)?);
+    body.active_incidents = active(view)?;
     body.status = outage(view)?.map_or(body.status, Outage::as_str);
     Rendered::json(&body)
 }
@@ -77,7 +77,7 @@ pub struct CountryBody {
     score: Option<f64>,
     reason: Option<String>,
     ooni: OoniBody,
-    data: CountryData,
+    pub(super) data: CountryData,
     license: &'static str,
     #[serde(rename = "sourceLicenses")]
     source_licenses: Vec<SourceLicense>,
@@ -94,7 +94,7 @@ pub struct CountryBody {
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct CountryData {
+pub struct CountryData {
     country: String,
     /// 0-100.
     score: Option<u32>,
@@ -114,9 +114,8 @@ struct CountryData {
     domains: u32,
     domains_blocked: u32,
     domains_accessible: u32,
-    /// What goes on now; absent about the past.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    active_incidents: Option<Vec<ActiveBody>>,
+    /// What goes on, or went on then; newest first, at most 20.
+    pub(super) active_incidents: Vec<ActiveBody>,
     ooni: OoniBody,
     last_checked: Option<String>,
 }
@@ -164,7 +163,7 @@ pub fn country(summary: &CountrySummary, rank: Option<u64>, settings: &Settings,
             domains: summary.domains,
             domains_blocked: summary.domains_blocked,
             domains_accessible: summary.domains_accessible,
-            active_incidents: None,
+            active_incidents: Vec::new(),
             ooni: measurements(summary),
             last_checked: summary.newest.map(|newest| newest.to_string()),
         },
@@ -189,8 +188,8 @@ pub struct CountryOverview {
     ooni: Option<OoniBody>,
     score: Option<u32>,
     /// What goes on now; absent about the past.
-    #[serde(rename = "activeIncidents", skip_serializing_if = "Option::is_none")]
-    active_incidents: Option<Vec<ActiveBody>>,
+    #[serde(rename = "activeIncidents")]
+    pub(super) active_incidents: Vec<ActiveBody>,
     license: &'static str,
     #[serde(rename = "sourceLicenses")]
     source_licenses: Vec<SourceLicense>,
@@ -215,7 +214,7 @@ pub fn overview(summary: &CountrySummary, settings: &Settings) -> CountryOvervie
         status: outage_status(summary, None),
         ooni: ooni(summary),
         score: summary.index.score,
-        active_incidents: None,
+        active_incidents: Vec::new(),
         license: LICENSE,
         effective_license: effective_license(&source_licenses),
         source_licenses,

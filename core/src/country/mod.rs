@@ -57,7 +57,7 @@ mod tables;
 pub(crate) mod tests;
 mod timeline;
 
-pub use active::{Active, SetActive};
+pub use active::{Active, SetActive, active_at};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
 pub use attested::AttestationEvidence;
 pub(crate) use changes::networks_heard;

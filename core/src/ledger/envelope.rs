@@ -60,6 +60,27 @@ pub struct BatchItem {
     pub memo: Option<String>,
 }
 
+impl BatchItem {
+    fn of(item: Json) -> Option<BatchItem> {
+        let Json::Object(members) = item else { return None };
+        let mut fields = Fields(members);
+        let item = BatchItem {
+            to: fields.did("to_did")?,
+            amount: fields.integer("amount_micro")?,
+            memo: fields.maybe("memo", MAX_TEXT)?,
+        };
+        fields.0.is_empty().then_some(item)
+    }
+}
+
+/// The place of the first item of what should be a batch that is none, from 0.
+pub fn malformed_item(batch: &Json) -> Option<u16> {
+    let Json::Object(members) = batch else { return None };
+    let Some(Json::List(items)) = members.get("items") else { return None };
+    let wrong = |item: &Json| BatchItem::of(item.clone().without_nulls()).is_none();
+    items.iter().position(wrong).and_then(|place| u16::try_from(place).ok())
+}
+
 /// `<brand>-escrow-open/v1`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Open {
@@ -327,20 +348,10 @@ impl Fields {
         if !(1..=MAX_ITEMS).contains(&items.len()) {
             return None;
         }
-        let item = |item: Json| {
-            let Json::Object(members) = item else { return None };
-            let mut fields = Fields(members);
-            let item = BatchItem {
-                to: fields.did("to_did")?,
-                amount: fields.integer("amount_micro")?,
-                memo: fields.maybe("memo", MAX_TEXT)?,
-            };
-            fields.0.is_empty().then_some(item)
-        };
         Some(Batch {
             from: self.did("from_did")?,
             batch_id: self.nonce("batch_id")?,
-            items: items.into_iter().map(item).collect::<Option<_>>()?,
+            items: items.into_iter().map(BatchItem::of).collect::<Option<_>>()?,
         })
     }
 

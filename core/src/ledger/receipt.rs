@@ -110,7 +110,7 @@ pub fn paid(books: &mut Books<'_>, escrow: &Id) -> Result<()> {
 /// Files a claim, in the order of checks of spec ledger 10.3 (rulings ledger 1, 28 and 29).
 pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled<Done> {
     let from = name_of(by.brand, &claim.requester).ok_or(Reason::RequesterPubkeyNotFound)?;
-    ensure(by.knows(books, from)?, Reason::RequesterPubkeyNotFound)?;
+    ensure(by.is_registered(books, from)?, Reason::RequesterPubkeyNotFound)?;
     let span = claim.deadline.since(by.common.issued);
     ensure(span >= MIN_WINDOW, Reason::AcceptanceWindowTooShort)?;
     ensure(span <= MAX_WINDOW + SKEW, Reason::AcceptanceWindowTooLong)?;
@@ -180,7 +180,8 @@ fn open_escrow(books: &mut Books<'_>, text: &str, from: &str, to: &str) -> Ruled
 fn claimed(books: &mut Books<'_>, hire_id: &Id, receipt: Id, at: Timestamp) -> Result<()> {
     hire::advance(books, hire_id, HireState::Claimed, at, None)?;
     if let Some(mut hire) = HIRES.get(books.space, &(*hire_id,))?.filter(|hire| hire.state == HireState::Claimed) {
-        hire.receipt = Some(receipt);
+        // Of several claims, one after the other, the last counts.
+        (hire.receipt, hire.claimed) = (Some(receipt), Some(at));
         HIRES.put(books.space, &(*hire_id,), &hire)?;
     }
     Ok(())
@@ -251,7 +252,8 @@ fn answer_with(
 ) -> Result<Receipt> {
     DUE.delete(books.space, &(receipt.due, *id));
     receipt.state = state;
-    let (at, rating) = (answer.at, answer.rating);
+    // Only work that was accepted is rated (spec ledger 9.4).
+    let (at, rating) = (answer.at, answer.rating.filter(|_| state == ReceiptState::Accepted));
     receipt.answer = Some(answer);
     let to = match state {
         ReceiptState::Accepted => Some(HireState::Completed),

@@ -126,6 +126,11 @@ impl Submission<'_> {
         is_active(books, self.others, name)
     }
 
+    /// Whether `name` is, or was, an agent.
+    pub fn is_registered(&self, books: &Books<'_>, name: &str) -> Result<bool> {
+        is_registered(books, self.others, name)
+    }
+
     /// Refuses what is refused first when room gets short (ruling ledger 12).
     pub fn takes_more(&self, books: &Books<'_>) -> Ruled<()> {
         room::for_more(&*books.space, self.storage)
@@ -150,7 +155,7 @@ impl Submit {
     fn claims_of_nobody(&self, books: &Books<'_>, brand: &str, envelope: &Envelope) -> Result<bool> {
         let Content::Claim(claim) = &envelope.content else { return Ok(false) };
         match name_of(brand, &claim.requester) {
-            Some(name) => Ok(!is_active(books, &self.others, name)?),
+            Some(name) => Ok(!is_registered(books, &self.others, name)?),
             None => Ok(true),
         }
     }
@@ -162,6 +167,12 @@ fn is_active(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
         Some(row) => row.active,
         None => told.iter().any(|told| told.name == name && told.row.active),
     })
+}
+
+/// Whether `name` was ever an agent. Who hired and then left can still be claimed from (spec ledger R4): the money that was
+/// set aside for the work runs out by the rules (ruling ledger 34).
+fn is_registered(books: &Books<'_>, told: &[Known], name: &str) -> Result<bool> {
+    Ok(KEYS.contains(books.space, &(name.to_owned(),))? || told.iter().any(|told| told.name == name))
 }
 
 impl Operation for Submit {

@@ -138,10 +138,16 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
     let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
-    let summary = StatusCounts::count(answers.iter());
     let now = cx.now();
+    // A client looks for the rows by the words in which it asked (spec intelligence 5.9): one that it wrote in two ways has two.
+    let asked = subjects
+        .into_iter()
+        .zip(answers)
+        .flat_map(|((names, _), answer)| names.into_iter().map(move |name| (name, answer.clone())));
+    let asked: Vec<(String, Detection)> = asked.collect();
+    let summary = StatusCounts::count(asked.iter().map(|(_, answer)| answer));
     let results: Vec<CheckBody> =
-        subjects.into_iter().zip(answers).map(|((domain, _), answer)| body(&question, domain, answer, now)).collect();
+        asked.into_iter().map(|(domain, answer)| body(&question, domain, answer, now)).collect();
     Response::json(&BatchBody {
         country: question.code.clone(),
         country_name: question.name.clone(),
@@ -218,7 +224,9 @@ pub(in crate::country) fn summary_body(
     now: Timestamp,
     at: Option<Timestamp>,
 ) -> SummaryBody {
-    let checked: Vec<&TargetSummary> = rows.iter().filter(|row| row.evidence > 0).collect();
+    // A role such as `telegram/pool` is measured by address and has no domain.
+    let domains = rows.iter().filter(|row| !row.target.contains('/'));
+    let checked: Vec<&TargetSummary> = domains.filter(|row| row.evidence > 0).collect();
     let mut blocked: Vec<&&TargetSummary> = checked.iter().filter(|row| row.is_measured_block()).collect();
     let accessible = checked.iter().filter(|row| row.state == State::Accessible).count();
     let decided = blocked.len() + accessible;

@@ -93,6 +93,7 @@ pub async fn country_overview(cx: Cx) -> Result<Response> {
         return cx.document(&[country::documents::OVERVIEW, code].concat()).await;
     };
     let mut body = country::documents::overview(&Box::pin(past_country(&cx, code, at)).await?, cx.settings());
+    body.active_incidents = country::active_at(&*cx.rt, code, at).await?;
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
@@ -104,6 +105,7 @@ pub async fn country(cx: Cx) -> Result<Response> {
     };
     let summary = Box::pin(past_country(&cx, code, at)).await?;
     let mut body = country::documents::country(&summary, None, cx.settings(), cx.now());
+    body.data.active_incidents = country::active_at(&*cx.rt, code, at).await?;
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
@@ -263,7 +265,7 @@ fn isp(asn: u32, (name, measurements, domains): Found) -> IspRow {
     let blocked: f64 = domains.iter().map(|(domain, _)| domain.block_rate * f64::from(domain.measurements)).sum();
     let rate = if all == 0 { 0.0 } else { blocked / f64::from(all) };
     let mut top: Vec<BlockedDomain> =
-        domains.into_iter().filter(|(_, blocked)| *blocked).map(|(domain, _)| domain).collect();
+        domains.into_iter().filter(|(of, blocked)| *blocked && !of.domain.contains('/')).map(|(of, _)| of).collect();
     order::sort_by(&mut top, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     top.truncate(TOP);
     IspRow {

@@ -357,8 +357,8 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let results: Vec<BatchResult> = subjects
         .into_iter()
         .zip(answers)
-        .map(|((target, _), answer)| BatchResult {
-            target,
+        .map(|((names, _), answer)| BatchResult {
+            target: names.into_iter().next().unwrap_or_default(),
             status: answer.state,
             blocked: answer.state == State::Blocked,
             basis: answer.basis,

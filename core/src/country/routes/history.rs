@@ -4,7 +4,7 @@
 //! keeps ([`crate::world::Chronicle`]), with nothing in between, and its tag is one of what it is written from. A year in
 //! all countries takes megabytes; such an answer is written while it is sent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -114,7 +114,8 @@ pub async fn history(cx: Cx) -> Result<Response> {
         freshness,
         summary: HistorySummary {
             total_data_points: timeline.days.iter().map(|day| u64::from(day.measurements)).sum(),
-            countries_ever_blocked: timeline.ever_blocked,
+            // What is blocked now, also by what a list says alone, was blocked.
+            countries_ever_blocked: timeline.ever_blocked.iter().chain(&blocking).collect::<BTreeSet<_>>().len(),
             countries_currently_blocking: blocking.len(),
         },
         countries_blocking: blocking,
@@ -175,15 +176,16 @@ struct Row {
 struct Timeline {
     days: Vec<Row>,
     entries: usize,
-    ever_blocked: usize,
+    /// Countries with a blocked day.
+    ever_blocked: BTreeSet<String>,
     codes: Vec<String>,
 }
 
 impl Timeline {
     fn new(told: &[(String, Days)], first: u32) -> Timeline {
         let mut rows: Vec<Row> = Vec::new();
-        let (mut entries, mut ever_blocked) = (0, 0);
-        for (place, (_, known)) in (0_u16..).zip(told) {
+        let (mut entries, mut ever_blocked) = (0, BTreeSet::new());
+        for (place, (code, known)) in (0_u16..).zip(told) {
             // Both are in the order of their days.
             let (mut blocked, mut at) = (false, 0);
             for day in known.iter().filter(|day| day.day >= first) {
@@ -199,7 +201,7 @@ impl Timeline {
                 row.countries.push((place, day));
                 entries += 1;
             }
-            ever_blocked += usize::from(blocked);
+            ever_blocked.extend(blocked.then(|| code.clone()));
         }
         let codes = told.iter().map(|(code, _)| code.clone()).collect();
         rows.reverse();
@@ -395,7 +397,7 @@ mod tests {
     #[test]
     fn what_is_written_is_what_the_types_would_give() {
         let timeline = Timeline::new(&told(), 2);
-        assert_eq!((timeline.entries, timeline.ever_blocked), (3, 1));
+        assert_eq!((timeline.entries, timeline.ever_blocked.len()), (3, 1));
         let entry = |status, block_rate, measurements| CountryDay { status, block_rate, measurements };
         let days = [
             Day {

@@ -40,19 +40,25 @@ pub fn time(value: Option<&str>) -> Result<Option<Timestamp>> {
         .transpose()
 }
 
+/// A target of a batch, with the different words in which it was asked for.
+pub type Named = (Vec<String>, Subject);
+
 /// The targets of a batch: each once, at most 50 asked.
-pub async fn subjects(cx: &Cx, texts: &[String], field: &str) -> Result<Vec<(String, Subject)>> {
+pub async fn subjects(cx: &Cx, texts: &[String], field: &str) -> Result<Vec<Named>> {
     if texts.is_empty() {
         return Err(Error::bad_request(format!("`{field}` must name at least one.")));
     }
     if texts.len() > crate::country::MAX_SUBJECTS {
         return Err(Error::bad_request(format!("`{field}` takes at most {}.", crate::country::MAX_SUBJECTS)));
     }
-    let mut subjects: Vec<(String, Subject)> = Vec::with_capacity(texts.len());
+    let mut subjects: Vec<Named> = Vec::with_capacity(texts.len());
     for text in texts {
         let subject = reference::subject(&*cx.rt, text).await?;
-        if !subjects.iter().any(|(_, known)| *known == subject) {
-            subjects.push((text.trim().to_owned(), subject));
+        let name = text.trim().to_owned();
+        match subjects.iter_mut().find(|(_, known)| *known == subject) {
+            Some((names, _)) if names.contains(&name) => {}
+            Some((names, _)) => names.push(name),
+            None => subjects.push((vec![name], subject)),
         }
     }
     Ok(subjects)

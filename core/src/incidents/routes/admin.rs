@@ -34,7 +34,7 @@ pub struct NewIncident {
     pub kind: Option<IncidentType>,
     /// Default `critical` for `internet`, `high` where `areas` says of which, else `medium`.
     pub severity: Option<Severity>,
-    /// Default `active`.
+    /// Default `suspected` for one source and one network, else `active`, or `resolved` when it is over.
     pub status: Option<Status>,
     /// 0 to 1; default 0.5.
     pub confidence: Option<f64>,
@@ -156,6 +156,8 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
         kind: wanted.kind.unwrap_or(IncidentType::Censorship),
         severity: wanted.severity.unwrap_or(usual),
         status: wanted.status.unwrap_or(match end.is_some_and(|end| end <= cx.now()) {
+            // Ruling intelligence 30.
+            _ if sources.len() <= 1 && networks.len() == 1 => Status::Suspected,
             true => Status::Resolved,
             false => Status::Active,
         }),

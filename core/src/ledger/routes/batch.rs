@@ -8,7 +8,7 @@ use super::dress_transfer;
 use crate::crypto::encoding::encode_hex;
 use crate::http::{Auth, Cx, Limit, Response, Route, handler};
 use crate::ledger::batch::{Settled, item_id};
-use crate::ledger::envelope::Content;
+use crate::ledger::envelope::{Content, malformed_item};
 use crate::ledger::reason::Reason;
 use crate::ledger::rows::{Micro, id_text};
 use crate::ledger::submit::{Done, Kept};
@@ -54,7 +54,11 @@ pub struct BatchTransfer {
 async fn batch(cx: Cx) -> Result<Response> {
     let read =
         act::members(&cx).and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Batch(_))));
-    let Some(act) = read else { return failed(&cx, Reason::InvalidEnvelope, Kept::default(), None) };
+    let Some(act) = read else {
+        // Of a thousand items the sender wants to know which (ruling ledger 10).
+        let item = act::members(&cx).and_then(|members| malformed_item(members.get("envelope")?));
+        return failed(&cx, Reason::InvalidEnvelope, Kept { item, ..Kept::default() }, None);
+    };
     let hash = act.hash;
     match act.submit(&cx, None).await {
         Ok(Ok(Done::Batch(settled))) => Response::json(&receipt(&cx, &settled)),

@@ -13,7 +13,7 @@ use crate::ledger::book::name_of;
 use crate::ledger::envelope::{Acceptance, Content};
 use crate::ledger::idempotency::MAX_KEY;
 use crate::ledger::market::{ReadReceipt, ReceiptsOf, Whose};
-use crate::ledger::reads::Side;
+use crate::ledger::reads::{ReadEscrow, Side};
 use crate::ledger::reason::{Reason, Ruled, ensure};
 use crate::ledger::receipt::{Receipt, ReceiptState};
 use crate::ledger::rows::{Id, Micro, id_text, parse_id};
@@ -275,8 +275,12 @@ async fn list(cx: &Cx, whose: Option<Whose>) -> Result<Response> {
 }
 
 async fn of_escrow(cx: Cx) -> Result<Response> {
-    let whose = parse_id(cx.path("escrow_id")?).map(Whose::Escrow);
-    list(&cx, whose).await
+    let unknown = || refused(&cx, Reason::EscrowNotFound.into());
+    let Some(id) = parse_id(cx.path("escrow_id")?) else { return unknown() };
+    if runtime::query(&*cx.rt, ACTOR, &ReadEscrow { id }).await?.is_none() {
+        return unknown();
+    }
+    list(&cx, Some(Whose::Escrow(id))).await
 }
 
 async fn of_did(cx: Cx) -> Result<Response> {

@@ -235,7 +235,11 @@ fn m15_final_states_of_hires_never_change() {
     assert_eq!(states(), ["claimed", "claimed", "requested", "requested"]);
     let receipt = |hire: &str| text(&world.get(&format!("/v1/pay/hire/{hire}"))["hire"], "receipt_id");
     world.accept(&a, &receipt(&completed.0)).unwrap();
-    world.dispute(&a, &receipt(&disputed.0)).unwrap();
+    let rated = json!({ "receipt_id": receipt(&disputed.0), "signer_did": a.did(), "action": "dispute",
+        "dispute_reason": "not what was asked", "rating": 1 });
+    world.act(&a, "work-acceptance", rated).unwrap();
+    let row = world.get(&format!("/v1/pay/capability/{}", text(&listing, "id")))["capability"].clone();
+    assert_eq!((&row["total_disputed"], &row["rating_count"]), (&json!(1), &json!(1)), "only accepted work is rated");
     world.refund(&a, &refunded.1).unwrap();
     world.wait(hours(1));
     // A disputed hire's escrow can still be paid, without a change of the hire.

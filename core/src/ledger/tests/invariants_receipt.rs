@@ -70,6 +70,16 @@ fn r3_a_claim_is_signed_by_its_provider() {
     world.post("work-claim", &b.signer.body(&envelope)).unwrap();
 }
 
+/// Ruling ledger 34: open escrows run out by the rules; who hires and leaves does not take along the pay for the work.
+#[test]
+fn r4_a_requester_who_left_was_registered_and_can_be_claimed_from() {
+    let (world, a, b, escrow) = scene();
+    world.send("DELETE", "/v1/agent/deactivate", Some(&a.key), &Value::Null);
+    world.claim(&b, &a, &escrow, hours(1), true).unwrap();
+    world.wait(hours(2));
+    assert_eq!(world.escrow(&escrow), "released");
+}
+
 #[test]
 fn r4_the_requester_of_a_claim_is_a_registered_agent() {
     let (world, a, b, _) = scene();
