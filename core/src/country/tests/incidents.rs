@@ -257,6 +257,33 @@ fn clear(asn: u32, start: &str, hours: i64) -> String {
     rows("IT", asn, "news.example", start, 0..hours, false)
 }
 
+/// Ruling intelligence 11: all that is held today about the country of then.
+#[test]
+fn ruling_intelligence_11_a_page_of_the_past_has_the_incidents_that_went_on_then() {
+    let both = |rows: fn(u32, &str, i64) -> String, start: &str, hours: i64| {
+        [1, 2].map(|asn| rows(asn, start, hours)).concat()
+    };
+    let server =
+        server(&[both(clear, "2025-11-01", 24), both(blocked, "2025-11-05", 8), both(clear, "2025-11-12", 24)]);
+    let id = one(&server, "IT").id.to_string();
+    for (at, expected) in [("2025-11-03", vec![]), ("2025-11-05T06:00:00", vec![id.as_str()]), ("2025-11-20", vec![])] {
+        let at = if at.contains('T') { format!("{at}Z") } else { format!("{at}T00:00:00Z") };
+        let ids = |incidents: &serde_json::Value| -> Vec<String> {
+            incidents.as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(
+            ids(&server.ok(&format!("/data/country/IT?as_of={at}"))["data"]["activeIncidents"]),
+            expected,
+            "{at}"
+        );
+        assert_eq!(
+            ids(&server.ok(&format!("/v1/censorship-index/IT?as_of={at}"))["activeIncidents"]),
+            expected,
+            "{at}"
+        );
+    }
+}
+
 /// Rulings intelligence 15 and 16: late data move a start, join two incidents, and the joined id leads on.
 #[test]
 fn rulings_intelligence_15_16_late_data_extend_and_join_incidents() {
