@@ -75,6 +75,9 @@ struct ProviderRow {
     total_probes: u64,
     accessible: u64,
     blocked: u64,
+    /// Probes on networks without a verdict: the rate says nothing of them.
+    undecided: u64,
+    /// Of the decided ones.
     accessibility_rate: f64,
     targets: Vec<TargetRow>,
 }
@@ -153,7 +156,7 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
         updated_at: world.facts.iter().filter_map(|facts| facts.newest).max().unwrap_or(world.at).to_string(),
         as_of: as_of.map(|at| at.to_string()),
     };
-    let columns = &["provider", "total_probes", "accessible", "blocked", "accessibility_rate"];
+    let columns = &["provider", "total_probes", "accessible", "blocked", "undecided", "accessibility_rate"];
     finish(asked, &Table { list: "by_provider", columns }, &license, &body)
 }
 
@@ -163,6 +166,7 @@ fn provider_row(provider: &'static str, rows: &[(&&str, &Vec<(&str, &ToolFacts)>
         total_probes: 0,
         accessible: 0,
         blocked: 0,
+        undecided: 0,
         accessibility_rate: 0.0,
         targets: Vec::new(),
     };
@@ -193,6 +197,7 @@ fn provider_row(provider: &'static str, rows: &[(&&str, &Vec<(&str, &ToolFacts)>
         });
     }
     let said = row.accessible + row.blocked;
+    row.undecided = row.total_probes.saturating_sub(said);
     row.accessibility_rate = if said > 0 { round(row.accessible as f64 / said as f64) } else { 0.0 };
     row
 }
@@ -256,7 +261,11 @@ mod tests {
         assert_eq!(providers.len(), 1, "no measurement of Psiphon says anything: a rate of 0 would read as blocked");
         let tor = &providers[0];
         assert_eq!((&tor["provider"], &tor["total_probes"]), (&json!("tor"), &json!(30)), "{body}");
-        assert_eq!((&tor["accessible"], &tor["blocked"]), (&json!(17), &json!(13)), "{body}");
+        assert_eq!(
+            (&tor["accessible"], &tor["blocked"], &tor["undecided"]),
+            (&json!(17), &json!(13), &json!(0)),
+            "{body}"
+        );
         assert_eq!(tor["accessibility_rate"], 0.5667, "{body}");
         for target in tor["targets"].as_array().unwrap() {
             assert!(target["host"].is_string() && target["location"].is_string(), "{target}");

@@ -202,7 +202,7 @@ fn markdown(incident: &Incident, body: &IncidentBody, evidence: &[EvidenceRow], 
 
 /// What who cites an incident must know first: that it was withdrawn, or is a part of another one by now.
 fn standing(body: &IncidentBody) -> Option<String> {
-    let withdrawn = body.retracted.as_ref().map(|reason| format!("Withdrawn: {reason}"));
+    let withdrawn = body.retracted.as_ref().map(|reason| format!("Withdrawn: {}.", reason.trim_end_matches('.')));
     let merged = || body.merged_into.as_ref().map(|into| format!("Now a part of {into}."));
     withdrawn.or_else(merged)
 }

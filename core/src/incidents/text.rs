@@ -85,9 +85,19 @@ fn name(incident: &Incident, internet: &str) -> (String, bool) {
     }
 }
 
+/// Countries whose names take an article, beside those that are Islands or a Republic.
+const THE: [&str; 10] = ["AE", "BS", "CD", "GB", "GM", "KM", "MV", "NL", "PH", "US"];
+
+/// A country inside of a sentence.
+fn in_words(code: &str) -> String {
+    let name = world::name(code);
+    let of_many = [" Islands", " Republic"].iter().any(|end| name.ends_with(end));
+    if of_many || THE.contains(&code) { format!("the {name}") } else { name }
+}
+
 /// The country, and the areas when they are few.
 fn place(incident: &Incident) -> String {
-    let country = world::name(&incident.id.country);
+    let country = in_words(&incident.id.country);
     match incident.draft.areas.as_slice() {
         [] => country,
         areas @ ([_] | [_, _]) => format!("{country} ({})", areas.join(", ")),
