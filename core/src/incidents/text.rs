@@ -70,14 +70,15 @@ fn name(incident: &Incident, internet: &str) -> (String, bool) {
     if draft.subject == INTERNET {
         return (internet.to_owned(), false);
     }
-    // Where nothing was measured, the domains are what reports name.
-    let domains = draft.domains.iter().filter(|_| incident.measured && draft.declared.is_none());
+    // Where nothing was measured, the domains are what reports name; without a service, they are what it is about.
+    let sites = draft.services.is_empty();
+    let domains = draft.domains.iter().filter(|_| sites || (incident.measured && draft.declared.is_none()));
     let others = draft.services.iter().chain(domains).filter(|service| **service != draft.subject);
     let mut names: Vec<String> = std::iter::once(&draft.subject).chain(others).map(|subject| label(subject)).collect();
     if names.len() > MOST_NAMED {
         let more = names.len() - (MOST_NAMED - 1);
         names.truncate(MOST_NAMED - 1);
-        names.push(format!("{more} more services"));
+        names.push(format!("{more} more {}", if sites { "sites" } else { "services" }));
     }
     match names.pop() {
         Some(last) if !names.is_empty() => (format!("{} and {last}", names.join(", ")), true),
