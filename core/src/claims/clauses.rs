@@ -71,7 +71,7 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "and" => Some((1, Link::And)),
         _ => match word.pause {
             Pause::Stop => Some((0, Link::But)),
-            Pause::Comma => Some((0, Link::And)),
+            Pause::Comma | Pause::Colon => Some((0, Link::And)),
             Pause::None => None,
         },
     }

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use super::aside;
 use super::clauses::{self, Link, Mood, Piece, mood};
+use super::networks::{self, Network};
 use super::places::{self, Area, Mention};
 use super::stance::{self, Stance};
-use super::subjects::{Listed, Topic, topics};
+use super::subjects::{Listed, Topic, named, topics};
 use super::when::{When, when};
 use super::words::{Word, split};
 use crate::Timestamp;
@@ -42,12 +44,20 @@ pub struct Reading {
     pub mood: Mood,
     /// It speaks of the past without saying when.
     pub past: bool,
+    /// It says how things are now.
+    pub present: bool,
+    /// Networks that it is said of; of the country as a whole when there are none.
+    pub networks: Vec<Network>,
+    /// Words that may name a network which measurements know.
+    pub candidates: Vec<String>,
 }
 
 /// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
 pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
-    let words = split(text);
+    let mut words = split(text);
     let (mentions, listed) = (places::mentions(&words), Listed::new(listed));
+    let named = named(&words, &listed, |at| is_taken(&mentions, at));
+    aside::mark(&mut words, &named);
     let mut all = topics(&words, &listed, |at| is_taken(&mentions, at));
     let sentence = Sentence { words: &words, now, listed: &listed, internet: about_internet(&all) };
     let readings = sentence.readings();
@@ -93,6 +103,8 @@ struct Part<'a> {
     countries: Vec<&'static Country>,
     areas: Vec<(&'static str, Area)>,
     topics: Vec<Topic>,
+    networks: Vec<Network>,
+    candidates: Vec<String>,
     when: Option<When>,
     /// It leaves its verb to another clause; whether it negates that.
     elliptic: Option<bool>,
@@ -108,11 +120,12 @@ impl Part<'_> {
         self.when.is_some() && other.when.is_some()
             || !self.countries.is_empty() && !other.countries.is_empty()
             || !self.topics.is_empty() && !other.topics.is_empty()
+            || !self.networks.is_empty() && !other.networks.is_empty()
     }
 
     /// Whether it leaves its verb to another clause, and then whether it negates that.
     fn leaves_verb(&self, link: Link) -> Option<bool> {
-        let names = !self.countries.is_empty() || !self.topics.is_empty();
+        let names = self.names();
         let first = self.words.first().map_or("", |word| word.lower.as_str());
         match self.elliptic {
             _ if self.has_verb() => None,
@@ -122,6 +135,11 @@ impl Part<'_> {
             None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
             None => None,
         }
+    }
+
+    /// Whether it names a place, a service or a network of its own.
+    fn names(&self) -> bool {
+        !self.countries.is_empty() || !self.topics.is_empty() || !self.networks.is_empty()
     }
 
     fn has_word(&self, list: &[&str]) -> bool {
@@ -149,6 +167,8 @@ impl<'a> Sentence<'a> {
             }
         }
         let taken = |at: usize| is_taken(&mentions, at);
+        let services = named(&words, self.listed, taken);
+        let service = |at: usize| services.iter().any(|named| (named.at..named.at + named.length).contains(&at));
         let mut topics = topics(&words, self.listed, taken);
         let names_it =
             || words.iter().any(|word| matches!(word.lower.as_str(), "internet" | "mobile" | "connectivity"));
@@ -163,6 +183,8 @@ impl<'a> Sentence<'a> {
             .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
         Part {
             said: stance::read(&words, internet),
+            networks: networks::named(&words, |at| taken(at) || service(at)),
+            candidates: networks::candidates(&words, |at| taken(at) || service(at)),
             areas: areas.collect(),
             countries,
             topics,
@@ -238,7 +260,7 @@ impl<'a> Sentence<'a> {
                 let negated = repeated.bare.negated != negates;
                 let over = negated && part.has_word(&["longer", "anymore", "more"]);
                 let stance = Stance { negated, over, ..repeated.bare };
-                let own = !part.countries.is_empty() || !part.topics.is_empty();
+                let own = part.names();
                 // "threatened to block it, but did not"; "Blocked? Not any longer."
                 match readings.last_mut().filter(|_| !own) {
                     Some((_, reading)) => (reading.stance, reading.mood) = (Some(stance), Mood::Fact),
@@ -296,6 +318,9 @@ impl<'a> Sentence<'a> {
             stance,
             mood,
             past: part.has_word(&["was", "were", "had", "did"]),
+            present: part.has_word(&PRESENT),
+            networks: part.networks.clone(),
+            candidates: part.candidates.clone(),
         }
     }
 
@@ -312,6 +337,14 @@ impl<'a> Sentence<'a> {
                 && let Some(other) = nearest(at, &|other| !other.countries.is_empty())
             {
                 (reading.countries, reading.areas) = (other.countries, other.areas);
+            }
+            let bare = given.get(at).is_some_and(|own| own.countries.is_empty() && own.topics.is_empty());
+            // What goes on about the same thing is said of the same networks.
+            if bare
+                && reading.networks.is_empty()
+                && let Some(other) = nearest(at, &|other| !other.topics.is_empty())
+            {
+                reading.networks = other.networks;
             }
             if reading.topics.is_empty()
                 && let Some(other) = nearest(at, &|other| !other.topics.is_empty())
@@ -330,6 +363,13 @@ impl<'a> Sentence<'a> {
                 reading.mood = Mood::Fact;
             }
         }
+        for (_, reading) in &mut readings {
+            // An operator of one country tells where it is, when nothing else does.
+            if reading.countries.is_empty() {
+                let home = reading.networks.iter().find_map(|network| network.country);
+                reading.countries = home.and_then(Country::by_code).into_iter().collect();
+            }
+        }
         // What is unlike comes after what is claimed.
         let (unlike, claimed): (Vec<_>, Vec<_>) = readings.into_iter().partition(|(link, _)| *link == Link::Unlike);
         let mut all: Vec<Reading> = Vec::new();
@@ -342,6 +382,9 @@ impl<'a> Sentence<'a> {
     }
 }
 
+/// Words of how it is now.
+const PRESENT: [&str; 12] =
+    ["is", "are", "isn't", "aren't", "now", "again", "longer", "anymore", "currently", "remains", "today", "works"];
 const NATIONWIDE: [&str; 4] = ["nationwide", "countrywide", "nation", "national"];
 const WHOLE: [&str; 4] = ["whole", "entire", "across", "throughout"];
 
