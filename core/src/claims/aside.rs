@@ -79,7 +79,12 @@ const REPORTED_AS: [&str; 16] = [
     "by",
 ];
 /// Words between a name and its verb: "Twitter users in Uganda have reported".
-const BETWEEN: [&str; 33] = [
+const BETWEEN: [&str; 38] = [
+    "thread",
+    "threads",
+    "data",
+    "figures",
+    "metrics",
     "users",
     "user",
     "channels",
@@ -153,7 +158,7 @@ const TOOLS: [&str; 8] = [
     "mullvad.net",
     "getlantern.org",
     "expressvpn.com",
-    "signal/proxy",
+    "starlink.com",
 ];
 /// Words before a tool that is used.
 const USES: [&str; 24] = [
@@ -198,21 +203,32 @@ struct Group<'n> {
 /// Marks the names of which nothing is claimed, as long as something else is named that is.
 pub fn mark(words: &mut [Word<'_>], named: &[Named]) {
     let groups = groups(words, named);
-    let roles: Vec<Option<Role>> = groups.iter().map(|group| role(words, group)).collect();
-    let subject = |from: usize| groups.iter().zip(&roles).any(|(group, role)| role.is_none() && group.from >= from);
+    let mut roles: Vec<Option<Role>> = groups.iter().map(|group| role(words, group)).collect();
+    let claimed = |roles: &[Option<Role>], from: usize| {
+        groups.iter().zip(roles).any(|(group, role)| role.is_none() && group.from >= from)
+    };
+    // "Telegram: blocked in Iran, Reuters reported": what stands before a colon reports only what is named behind it.
+    for at in 0..roles.len() {
+        if let Some(Some(Role::Heads(colon))) = roles.get(at)
+            && !claimed(&roles, *colon)
+            && !names_connectivity(words.get(*colon..).unwrap_or_default())
+            && let Some(role) = roles.get_mut(at)
+        {
+            *role = None;
+        }
+    }
     let mut beside: Vec<(usize, usize)> = Vec::new();
     for (group, role) in groups.iter().zip(&roles) {
-        let Some(role) = role else { continue };
-        // What is reported follows, unless the report stands behind it: "..., Reuters reported on Monday".
-        let inserted = words.get(group.from).is_some_and(|word| word.pause != Pause::None);
         let behind = match role {
-            Role::Reports(behind) if !(inserted && behind + 3 > words.len()) => *behind,
-            _ => 0,
+            None => continue,
+            Some(Role::Reports(behind)) if !stands_behind(words, group, *behind) => *behind,
+            Some(Role::Heads(colon)) => *colon,
+            Some(_) => 0,
         };
         // Its own name may hold a word of connectivity.
         let outside = |range: std::ops::Range<usize>| names_connectivity(words.get(range).unwrap_or_default());
         let connectivity = outside(behind.max(group.to)..words.len()) || behind == 0 && outside(0..group.from);
-        if subject(behind) || connectivity {
+        if claimed(&roles, behind) || connectivity {
             beside.extend(group.named.iter().map(|named| (named.at, named.length)));
         }
     }
@@ -255,13 +271,15 @@ fn groups<'n>(words: &[Word<'_>], named: &'n [Named]) -> Vec<Group<'n>> {
 enum Role {
     /// It reports what is said from this word on.
     Reports(usize),
+    /// It stands before a colon, and what it reports behind.
+    Heads(usize),
     /// It is cited, or read, or a means.
     Cited,
 }
 
 fn role(words: &[Word<'_>], group: &Group<'_>) -> Option<Role> {
-    if let Some(behind) = reports(words, group.to).or_else(|| heads(words, group)) {
-        return Some(Role::Reports(behind));
+    if let Some(role) = reports(words, group.to).map(Role::Reports).or_else(|| heads(words, group).map(Role::Heads)) {
+        return Some(role);
     }
     let staff = words.get(group.to).is_some_and(|word| STAFF.contains(&word.lower.as_str()));
     let tool = group.named.iter().all(|named| TOOLS.contains(&named.topic.name())) && is_used(words, group.from);
@@ -284,6 +302,14 @@ fn reports(words: &[Word<'_>], from: usize) -> Option<usize> {
         }
     }
     None
+}
+
+/// Whether a report stands behind what it reports: "..., as Reuters reported on Monday".
+fn stands_behind(words: &[Word<'_>], group: &Group<'_>, verb: usize) -> bool {
+    let word = |at: Option<usize>| at.and_then(|at| words.get(at));
+    let before = word(group.from.checked_sub(1)).filter(|word| matches!(word.lower.as_str(), "as" | "the"));
+    let pause = |word: Option<&Word<'_>>| word.is_some_and(|word| word.pause != Pause::None);
+    (pause(word(Some(group.from))) || pause(before)) && verb + 3 > words.len()
 }
 
 /// "Reuters: WhatsApp blocked in Uganda": a name before a colon, in the same sentence.
@@ -386,6 +412,11 @@ mod tests {
             ("On Twitter people say that Signal is blocked", vec!["signal"]),
             ("CNN and BBC report that X and Signal are blocked", vec!["twitter", "signal"]),
             ("Signal has been blocked in Oman (source: BBC)", vec!["signal"]),
+            ("YouTube and Signal: all blocked in Iran, CNN reported", vec!["youtube", "signal"]),
+            ("Signal: blocked in Iran, CNN reported", vec!["signal"]),
+            ("Signal is blocked in Iran, as Reuters and AFP reported on Friday", vec!["signal"]),
+            ("A video on YouTube claims TikTok is banned", vec!["tiktok"]),
+            ("As reported by Al Jazeera, Gaza is without internet", vec!["internet"]),
         ] {
             assert_eq!(about(text), expected, "{text}");
         }

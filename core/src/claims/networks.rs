@@ -197,15 +197,16 @@ fn text(words: &[Word<'_>], at: usize, length: usize) -> String {
 }
 
 fn says(words: &[Word<'_>], at: usize) -> bool {
-    words.get(at).is_some_and(|word| SAYS.contains(&word.lower.as_str()))
+    words.get(at).is_some_and(|word| word.pause == Pause::None && SAYS.contains(&word.lower.as_str()))
 }
 
 fn has_context(words: &[Word<'_>], at: usize, to: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|at| words.get(at));
-    before.is_some_and(|word| BEFORE.contains(&word.lower.as_str()))
-        || words
-            .get(to)
-            .is_some_and(|word| BEHIND.contains(&word.lower.as_str()) || numbers(&[word.clone()]).len() == 1)
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let acts = |at: usize| BEHIND.contains(&lower(at)) || is_state(lower(at));
+    at.checked_sub(1).is_some_and(|before| BEFORE.contains(&lower(before)))
+        || acts(to)
+        || matches!(lower(to), "is" | "was" | "has" | "have" | "also") && acts(to + 1)
+        || words.get(to).is_some_and(|word| numbers(std::slice::from_ref(word)).len() == 1)
 }
 
 /// What is named after "on" and is no network.
@@ -372,6 +373,9 @@ mod tests {
             ("it is blocked on Jamii in Kenya", vec!["Jamii"]),
             ("the ISP Jamii has blocked it", vec!["Jamii"]),
             ("it works on Orange", vec!["Orange"]),
+            ("Orange is blocking it in Guinea", vec!["Orange"]),
+            ("it was blocked by Safaricom, says NetBlocks", vec!["Safaricom"]),
+            ("blocked on AS33771, AS36926 and Telkom Kenya", vec!["AS33771", "AS36926", "Telkom Kenya"]),
         ] {
             assert_eq!(labels(text), expected, "{text}");
         }

@@ -52,6 +52,19 @@ pub struct Reading {
     pub candidates: Vec<String>,
 }
 
+impl Reading {
+    /// What a network tells when nothing else does: its country, and that it carries the internet.
+    fn complete_by_network(&mut self) {
+        if self.countries.is_empty() {
+            let home = self.networks.iter().find_map(|network| network.country);
+            self.countries = home.and_then(Country::by_code).into_iter().collect();
+        }
+        if self.topics.is_empty() && self.stance.is_some() && !self.networks.is_empty() {
+            self.topics.push(Topic::Internet);
+        }
+    }
+}
+
 /// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
 pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
     let mut words = split(text);
@@ -135,6 +148,16 @@ impl Part<'_> {
             None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
             None => None,
         }
+    }
+
+    /// Whether it begins with what stands for the things named before.
+    fn goes_on(&self) -> bool {
+        self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "it" | "they"))
+    }
+
+    fn says_as(&self, other: &Part<'_>) -> bool {
+        let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
+        said(self) == said(other)
     }
 
     /// Whether it names a place, a service or a network of its own.
@@ -234,6 +257,8 @@ impl<'a> Sentence<'a> {
             Link::Unlike => before.has_verb() && !part.countries.is_empty(),
             Link::Despite => true,
             Link::But => before.has_verb() && (part.has_verb() || leaves_verb),
+            // "It is not blocked, it is only slow."
+            Link::And if before.has_verb() && part.has_verb() && part.goes_on() && !part.says_as(before) => true,
             Link::And | Link::Aside => match link {
                 Link::Unlike => part.has_verb(),
                 Link::Despite => before.has_verb() && (part.has_verb() || leaves_verb) || part.has_verb(),
@@ -363,13 +388,7 @@ impl<'a> Sentence<'a> {
                 reading.mood = Mood::Fact;
             }
         }
-        for (_, reading) in &mut readings {
-            // An operator of one country tells where it is, when nothing else does.
-            if reading.countries.is_empty() {
-                let home = reading.networks.iter().find_map(|network| network.country);
-                reading.countries = home.and_then(Country::by_code).into_iter().collect();
-            }
-        }
+        readings.iter_mut().for_each(|(_, reading)| reading.complete_by_network());
         // What is unlike comes after what is claimed.
         let (unlike, claimed): (Vec<_>, Vec<_>) = readings.into_iter().partition(|(link, _)| *link == Link::Unlike);
         let mut all: Vec<Reading> = Vec::new();
@@ -462,8 +481,41 @@ mod tests {
             ("In Iran, WhatsApp is blocked; in Russia, Signal is.", vec!["IR whatsapp", "RU signal"]),
             ("Ghana blocked TikTok, the regulator said on Monday", vec!["GH tiktok"]),
             ("TikTok is blocked in Ghana. Nobody knows why.", vec!["GH tiktok"]),
+            ("Signal is not blocked in Mali, it is only slow", vec!["not ML signal", "ML signal"]),
         ] {
             assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    /// The networks of each clause, and whether it says that the service works there.
+    #[test]
+    fn networks_are_read_with_the_clause_that_names_them() {
+        let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
+        for (text, expected) in [
+            ("Signal is blocked on AS30844 in Kenya", vec!["KE AS30844"]),
+            ("Safaricom (AS33771) blocks Signal", vec!["KE AS33771 (Safaricom)"]),
+            ("Signal is blocked on Safaricom in Kenya", vec!["KE Safaricom"]),
+            ("Signal is blocked on Safaricom but not on Airtel in Kenya", vec!["KE Safaricom", "not KE Airtel"]),
+            ("Signal was cut off on Safaricom but works on Airtel in Kenya", vec!["KE Safaricom", "not KE Airtel"]),
+            ("Rostelecom and MTS block Signal", vec!["RU Rostelecom+MTS"]),
+            ("In Iran, MTN Irancell throttles Instagram", vec!["IR MTN Irancell"]),
+            ("On AS4134 (China Telecom) dw.com is blocked in China", vec!["CN AS4134 (China Telecom)"]),
+            ("TTNET users in Turkey can reach Discord", vec!["not TR TTNET"]),
+            (
+                "Safaricom blocked Signal on 8 May 2024 and restored it on 9 May 2024",
+                vec!["KE Safaricom", "not KE Safaricom"],
+            ),
+            ("Signal is blocked on Example Net in Kenya", vec!["KE Example Net"]),
+            ("Safaricom says that Signal is blocked in Kenya", vec!["KE "]),
+            ("Signal is blocked on Android in Kenya", vec!["KE "]),
+        ] {
+            let one = |reading: &Reading| {
+                let not = if reading.stance.is_some_and(|stance| stance.negated) { "not " } else { "" };
+                let networks: Vec<String> = reading.networks.iter().map(Network::label).collect();
+                format!("{not}{} {}", reading.countries.first().map_or("", |country| country.code), networks.join("+"))
+            };
+            let found: Vec<String> = parse(text, now, &[]).readings.iter().map(one).collect();
+            assert_eq!(found, expected, "{text}");
         }
     }
 }

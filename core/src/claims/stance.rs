@@ -190,7 +190,8 @@ const REFUSALS: [&str; 10] =
     ["lose", "lost", "loses", "losing", "hard", "difficult", "trouble", "impossible", "was", "were"];
 
 /// Words, without their endings, for interference of any kind.
-const ANY_KIND: [&str; 6] = ["restrict", "restriction", "limit", "disrupt", "disruption", "interfer"];
+const ANY_KIND: [&str; 8] =
+    ["restrict", "restriction", "limit", "disrupt", "disruption", "interrupt", "interruption", "interfer"];
 
 /// Where something bad is said.
 fn bad_places(senses: &[(usize, Sense)]) -> impl Iterator<Item = usize> {
