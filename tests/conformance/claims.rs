@@ -1,7 +1,7 @@
 //! Claims in words (interface 4.1; spec intelligence 2.8; ruling intelligence 34).
 
 use heliograph_tests::client::Client;
-use heliograph_tests::synthetic::SITE;
+use heliograph_tests::synthetic::{BLOCKING, CLEAN, SITE};
 use serde_json::{Value, json};
 
 use crate::detect::with_blocked_site;
@@ -24,6 +24,12 @@ cases![
     a_host_of_a_platform_has_the_incidents_of_the_platform,
     a_nationwide_claim_needs_a_national_incident,
     an_end_shows_in_the_days_after_it,
+    a_claim_about_a_network_is_judged_on_that_network,
+    an_incident_supports_a_claim_about_a_network_that_it_names,
+    what_is_over_now_needs_measurements_of_now,
+    slowed_is_not_blocked_and_blocked_is_not_slowed,
+    a_shutdown_is_found_in_the_words_of_its_reporters,
+    evidence_is_asked_for_by_a_flag_in_body_or_query,
 ];
 
 fn verify(client: &Client, claim: &str) -> Value {
@@ -257,7 +263,8 @@ fn claims_of_all_times_know_all_incidents(suite: &Suite) {
         ("Facebook was blocked in Bolivia.", "confirmed", false),
         ("Facebook was never blocked in Bolivia", "unconfirmed", true),
         ("Bolivia has never blocked Facebook", "unconfirmed", true),
-        ("Facebook is no longer blocked in Bolivia", "confirmed", false),
+        ("Bolivia lifted its ban on Facebook", "confirmed", false),
+        ("Facebook is no longer blocked in Bolivia", "insufficient_data", false),
         ("Facebook is blocked in Bolivia", "no_data", false),
     ] {
         let body = verify(&client, claim);
@@ -309,5 +316,152 @@ fn an_end_shows_in_the_days_after_it(suite: &Suite) {
     ] {
         let body = verify(&client, claim);
         assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(false)), "{body}");
+    }
+}
+
+fn a_claim_about_a_network_is_judged_on_that_network(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let (blocking, clean) = (BLOCKING, CLEAN[0]);
+    // One of four networks resets it in Norway, two in Finland.
+    for (claim, verdict, contradicted) in [
+        (format!("{SITE} was blocked on AS{blocking} in Norway on 12 March 2024"), "confirmed", false),
+        (format!("AS {blocking} in Norway blocked {SITE} in March 2024"), "confirmed", false),
+        (format!("{SITE} was blocked in Norway on AS{clean} on 12 March 2024"), "unconfirmed", true),
+        (format!("{SITE} was accessible on AS{clean} in Norway on 12 March 2024"), "confirmed", false),
+        (format!("{SITE} was not blocked on AS{blocking} in Norway on 12 March 2024"), "unconfirmed", true),
+        (format!("{SITE} was blocked on AS{} in Finland on 12 March 2024", CLEAN[2]), "unconfirmed", true),
+        (format!("{SITE} was blocked on AS65001 in Finland on 12 March 2024"), "insufficient_data", false),
+        (format!("{SITE} was blocked on Example Telecom in Finland on 12 March 2024"), "insufficient_data", false),
+    ] {
+        let body = verify(&client, &claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{body}");
+        let network = &body["parsed"]["networks"][0];
+        let name = network["asn"].as_u64().map_or("Example Telecom".to_owned(), |asn| format!("AS{asn}"));
+        assert!(body["reason"].as_str().unwrap().contains(&name), "{body}");
+        assert_eq!(&body["topics"][0]["network"], network, "{body}");
+    }
+    let claim = format!("{SITE} was blocked on AS{blocking} but not on AS{clean} in Norway on 12 March 2024");
+    let body = verify(&client, &claim);
+    assert_eq!(
+        (&body["verdict"], &body["parsed"]["networks"][1]["asn"]),
+        (&json!("confirmed"), &json!(clean)),
+        "{body}"
+    );
+    let whole = verify(&client, &format!("{SITE} was blocked in Norway on 12 March 2024"));
+    assert_eq!(whole["parsed"]["networks"], json!([]));
+}
+
+fn an_incident_supports_a_claim_about_a_network_that_it_names(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    let mut incident = crate::incidents::site("KE", "telegram", "2021-11-08");
+    incident["end"] = json!("2021-11-24");
+    incident["asns"] = json!(["AS33771"]);
+    crate::incidents::create(&client, &incident);
+    for (claim, verdict) in [
+        ("Telegram was blocked in Kenya on 10 November 2021", "confirmed"),
+        ("Telegram was blocked on AS33771 in Kenya on 10 November 2021", "confirmed"),
+        ("Safaricom (AS33771) blocked Telegram on 10 November 2021", "confirmed"),
+        ("Telegram was blocked on AS30844 in Kenya on 10 November 2021", "insufficient_data"),
+        ("Telegram was blocked on Airtel in Kenya on 10 November 2021", "insufficient_data"),
+    ] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(false)), "{body}");
+    }
+}
+
+/// Ruling intelligence 11: what was seen long ago says nothing about now.
+fn what_is_over_now_needs_measurements_of_now(suite: &Suite) {
+    let client = suite.prepared("spans", with_spans);
+    for claim in [
+        "Facebook is no longer blocked in Bolivia",
+        "Facebook isn't blocked in Bolivia anymore",
+        "Facebook is accessible again in Bolivia",
+        "Facebook has been unblocked in Bolivia since 5 March 2021",
+    ] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!("insufficient_data"), &json!(false)), "{body}");
+        assert!(body["reason"].as_str().unwrap().contains("4 Mar 2021"), "{body}");
+    }
+    let measured = suite.prepared("site", with_blocked_site);
+    let body = verify(&measured, &format!("{SITE} is no longer blocked in Finland"));
+    assert!(["no_data", "insufficient_data"].contains(&body["verdict"].as_str().unwrap()), "{body}");
+    assert!(body["reason"].as_str().unwrap().contains("2024"), "how old: {body}");
+}
+
+fn slowed_is_not_blocked_and_blocked_is_not_slowed(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    for (country, methods) in [("RU", json!(["throttling"])), ("TZ", json!(["dns-poison"]))] {
+        let mut incident = crate::incidents::site(country, "twitter", "2021-03-10");
+        incident["end"] = json!("2021-05-17");
+        incident["methods"] = methods;
+        crate::incidents::create(&client, &incident);
+    }
+    for (claim, verdict, says) in [
+        ("Russia throttled Twitter in March 2021", "confirmed", "Twitter"),
+        ("Russia blocked Twitter in March 2021", "unconfirmed", "throttling and not a block"),
+        ("Twitter was restricted in Russia in March 2021", "confirmed", "Twitter"),
+        ("Tanzania blocked Twitter in March 2021", "confirmed", "Twitter"),
+        ("Twitter was slow in Tanzania in March 2021", "unconfirmed", "a block and not throttling"),
+        ("Twitter was throttled, not blocked, in Russia in March 2021", "confirmed", "Twitter"),
+    ] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(false)), "{body}");
+        assert!(body["reason"].as_str().unwrap().contains(says), "{body}");
+    }
+}
+
+fn a_shutdown_is_found_in_the_words_of_its_reporters(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    let mut shutdown = crate::incidents::site("NE", "internet", "2021-02-24");
+    shutdown["end"] = json!("2021-03-05");
+    crate::incidents::create(&client, &shutdown);
+    for claim in [
+        "Niger shut the internet in February 2021",
+        "Niger turned off the internet in February 2021",
+        "Niger cut internet access in February 2021",
+        "The government of Niger pulled the plug on the internet in February 2021",
+        "Internet blackout in Niger in February 2021",
+        "Reuters: Niger shut the internet on 25 February 2021",
+    ] {
+        let body = verify(&client, claim);
+        check_shape(&body);
+        assert_eq!(body["verdict"], "confirmed", "{body}");
+        assert_eq!((&body["parsed"]["kind"], &body["parsed"]["country_code"]), (&json!("shutdown"), &json!("NE")));
+    }
+}
+
+fn evidence_is_asked_for_by_a_flag_in_body_or_query(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    let claim = format!("{SITE} was blocked in Finland on 12 March 2024");
+    for name in ["explain", "require_evidence"] {
+        for (value, wanted) in [
+            (json!(true), true),
+            (json!(1), true),
+            (json!("1"), true),
+            (json!("true"), true),
+            (json!(false), false),
+            (json!(0), false),
+            (json!(null), false),
+        ] {
+            let body = client.post("/verify-claim", &json!({ "claim": claim, name: value })).expect(200);
+            assert_eq!(body.get("evidence").is_some(), wanted, "{name} {value}");
+        }
+        for value in [json!("yes"), json!(2), json!([]), json!(1.5)] {
+            let body = json!({ "claim": claim, name: value });
+            client.post("/verify-claim", &body).expect_error(400, "BAD_REQUEST");
+        }
+        for (query, wanted) in [("1", true), ("true", true), ("0", false), ("false", false)] {
+            let body = client.post(&format!("/verify-claim?{name}={query}"), &json!({ "claim": claim })).expect(200);
+            assert_eq!(body.get("evidence").is_some(), wanted, "{name}={query}");
+        }
+        let odd = client.post(&format!("/verify-claim?{name}=yes"), &json!({ "claim": claim }));
+        odd.expect_error(400, "BAD_REQUEST");
     }
 }

@@ -3,7 +3,7 @@
 use super::gather::Period;
 use super::parse::Reading;
 use super::places::Area;
-use super::stance::Stance;
+use super::stance::{Kind, Stance};
 use super::when::{Span, When};
 use crate::Timestamp;
 use crate::incidents::{Incident, IncidentType, Status};
@@ -28,13 +28,35 @@ pub struct Bearing {
     pub covers: bool,
     /// There are some of other places.
     pub elsewhere: bool,
+    /// The surest of another kind than the claimed one: slowed, and not blocked.
+    pub other_kind: Option<usize>,
+}
+
+/// Whether throttling is among the methods of an incident, and whether it is the only one.
+pub fn throttling(incident: &Incident) -> (bool, bool) {
+    let methods = &incident.draft.methods;
+    let is = |method: &String| method == "throttling";
+    (methods.iter().any(is), !methods.is_empty() && methods.iter().all(is))
+}
+
+/// Whether an incident is of the kind that is claimed.
+fn is_of_kind(incident: &Incident, stance: Stance) -> bool {
+    let (throttled, only) = throttling(incident);
+    stance.any_kind || if stance.kind == Kind::Throttling { throttled } else { !only }
 }
 
 /// Sorts out what bears on a claim.
-pub fn of(incidents: &[Incident], country: &str, claim: (&Reading, Stance), period: Period) -> Bearing {
+/// Of those that `named` lets through: incidents of the network that the claim names, when it names one.
+pub fn of(
+    incidents: &[Incident],
+    country: &str,
+    claim: (&Reading, Stance),
+    period: Period,
+    named: impl Fn(&Incident) -> bool,
+) -> Bearing {
     let (reading, stance) = claim;
     let areas: Vec<Area> = reading.areas.iter().filter(|(code, _)| *code == country).map(|(_, area)| *area).collect();
-    let fits = |incident: &Incident| fits(&incident.draft.areas, &areas, reading.nationwide);
+    let fits = |incident: &Incident| named(incident) && fits(&incident.draft.areas, &areas, reading.nationwide);
     let fitting: Vec<usize> =
         incidents.iter().enumerate().filter(|(_, incident)| fits(incident)).map(|(at, _)| at).collect();
     let is = |at: usize, wanted: &dyn Fn(&Incident) -> bool| incidents.get(at).is_some_and(wanted);
@@ -47,7 +69,9 @@ pub fn of(incidents: &[Incident], country: &str, claim: (&Reading, Stance), peri
             _ => best,
         })
     };
-    let among = |wanted: &dyn Fn(&usize) -> bool| fitting.iter().copied().filter(wanted).collect::<Vec<usize>>();
+    let kind = |at: &usize| is(*at, &|incident| is_of_kind(incident, stance));
+    let (of_kind, others): (Vec<usize>, Vec<usize>) = fitting.iter().copied().partition(kind);
+    let among = |wanted: &dyn Fn(&usize) -> bool| of_kind.iter().copied().filter(wanted).collect::<Vec<usize>>();
     let lasting = |at: &usize| lasts(&one(incidents, *at), reading.when, stance, period);
     // What proves the claim goes before what only supports it.
     let ranks: [&dyn Fn(&usize) -> bool; 3] =
@@ -60,6 +84,7 @@ pub fn of(incidents: &[Incident], country: &str, claim: (&Reading, Stance), peri
         surest: deciding,
         suspected: surest(among(&|at| !known(at))),
         elsewhere: fitting.len() < incidents.len(),
+        other_kind: surest(others.into_iter().filter(known).collect()),
         fitting,
     }
 }

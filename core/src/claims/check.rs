@@ -61,8 +61,17 @@ pub struct Findings {
     pub unordered: bool,
     /// Incidents are known, but of other parts of the country than the claim speaks of.
     pub elsewhere: bool,
-    /// Whether throttling is among the methods that were measured or that an incident names.
+    /// Whether throttling is among the methods that were measured, and whether it is all of them.
     pub throttled: bool,
+    pub only_throttled: bool,
+    /// All this is of the one network that the claim names, and not of the country.
+    pub one_network: bool,
+    /// ... of which nothing is decided, while something is known of other networks.
+    pub elsewhere_only: bool,
+    /// The claim is about the present, and nothing is measured that is new enough to say how it is.
+    pub outdated: bool,
+    /// Confidence of the surest incident that is of another kind than the claimed one.
+    pub other_kind: Option<f64>,
     /// Confidence of the surest incident of the period that is more than suspected, and of the surest suspected one.
     pub incident: Option<f64>,
     pub suspected: Option<f64>,
@@ -85,6 +94,11 @@ const NOTHING: Findings = Findings {
     unordered: false,
     elsewhere: false,
     throttled: false,
+    only_throttled: false,
+    one_network: false,
+    elsewhere_only: false,
+    outdated: false,
+    other_kind: None,
     incident: None,
     suspected: None,
     over: false,
@@ -105,7 +119,9 @@ impl Findings {
             && self.incident.is_none()
             && self.suspected.is_none()
             && self.state == State::Unknown
+            && self.other_kind.is_none()
             && !self.elsewhere
+            && !self.elsewhere_only
             && !self.before
     }
 
@@ -149,6 +165,10 @@ pub enum Why {
     /// Blocked on some networks, accessible for most.
     Partly,
     Ended,
+    /// It was over once, and nothing tells that it is so today.
+    Outdated,
+    /// The network that the claim names was measured too little, or not at all.
+    OtherNetworks,
     TooLittle,
     Nothing,
 }
@@ -160,6 +180,10 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
         return answer(Verdict::NoData, 0.0, false, Why::Nothing);
     }
     let interference = interference(stance, findings);
+    // What is over now must be seen now.
+    if stance.over && findings.outdated && (findings.over || interference.is_none()) {
+        return answer(Verdict::InsufficientData, 0.0, false, Why::Outdated);
+    }
     match (stance.negated, interference) {
         (false, Some((verdict, confidence, why))) => answer(verdict, confidence, false, why),
         // Over means that it had been there, and is not any more.
@@ -185,6 +209,7 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
             let verdict = if negated { Verdict::Confirmed } else { Verdict::Unconfirmed };
             answer(verdict, findings.confidence, !negated, Why::Accessible)
         }
+        (_, None) if findings.elsewhere_only => answer(Verdict::InsufficientData, 0.0, false, Why::OtherNetworks),
         (_, None) if findings.before => answer(Verdict::InsufficientData, 0.0, false, Why::Before),
         (_, None) if findings.elsewhere => answer(Verdict::Unconfirmed, 0.0, false, Why::Elsewhere),
         (_, None) => answer(Verdict::InsufficientData, 0.0, false, Why::TooLittle),
@@ -194,24 +219,29 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
 /// What supports that there was interference.
 fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Why)> {
     let likely = |confidence: f64, why| Some((Verdict::Likely, confidence.min(UNMEASURED), why));
-    let kind_fits = stance.kind != Kind::Throttling || findings.throttled;
+    let measured = if stance.kind == Kind::Throttling { findings.throttled } else { !findings.only_throttled };
+    let kind_fits = stance.any_kind || measured;
     let other_kind = |confidence: f64| Some((Verdict::Unconfirmed, confidence.min(UNMEASURED), Why::OtherKind));
     if let Some(confidence) = findings.incident {
-        return match (kind_fits, findings.unordered && stance.deliberate, findings.covers) {
-            (false, ..) => other_kind(confidence),
-            (true, true, _) => likely(confidence, Why::Unordered),
-            (true, false, false) => likely(confidence, Why::Shorter),
-            (true, false, true) => Some((Verdict::Confirmed, confidence, Why::Incident)),
+        return match (findings.unordered && stance.deliberate, findings.covers) {
+            (true, _) => likely(confidence, Why::Unordered),
+            (false, false) => likely(confidence, Why::Shorter),
+            (false, true) => Some((Verdict::Confirmed, confidence, Why::Incident)),
         };
     }
     if findings.state == State::Blocked && findings.measured && !findings.before {
-        let sure = findings.confidence >= CONFIRMING && findings.networks_blocked >= CONFIRMING_NETWORKS;
+        let networks = if findings.one_network { 1 } else { CONFIRMING_NETWORKS };
+        let sure = findings.confidence >= CONFIRMING && findings.networks_blocked >= networks;
         return match (kind_fits, sure && findings.covers) {
             (false, _) => other_kind(findings.confidence),
             (true, _) if findings.is_sporadic() => Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic)),
             (true, true) => Some((Verdict::Confirmed, findings.confidence, Why::Blocked)),
             (true, false) => Some((Verdict::Likely, findings.confidence, Why::Blocked)),
         };
+    }
+    // That it was slowed speaks neither for a block nor against that it can be reached.
+    if let Some(confidence) = findings.other_kind.filter(|_| !stance.negated || findings.state != State::Accessible) {
+        return other_kind(confidence);
     }
     // What most networks show outranks what one source saw on one.
     if let Some(confidence) = findings.suspected.filter(|_| findings.state != State::Accessible) {
@@ -253,7 +283,7 @@ mod tests {
     };
 
     fn claim(kind: Kind, negated: bool) -> Stance {
-        Stance { kind, negated, over: false, deliberate: true, never: false }
+        Stance { kind, negated, over: false, deliberate: true, never: false, any_kind: false }
     }
 
     fn verdict(stance: Stance, findings: &Findings) -> (Verdict, bool) {
@@ -318,9 +348,39 @@ mod tests {
         let slow = claim(Kind::Throttling, false);
         assert_eq!(judge(slow, &BLOCKED).why, Why::OtherKind);
         assert_eq!(verdict(slow, &Findings { throttled: true, ..BLOCKED }), (Verdict::Confirmed, false));
-        let incident = Findings { incident: Some(0.9), ..NOTHING };
-        assert_eq!(judge(slow, &incident).why, Why::OtherKind);
-        assert_eq!(verdict(slow, &Findings { throttled: true, ..incident }), (Verdict::Confirmed, false));
+        let other = Findings { other_kind: Some(0.9), ..NOTHING };
+        assert_eq!(judge(slow, &other).why, Why::OtherKind);
+        assert_eq!(verdict(slow, &Findings { incident: Some(0.9), ..other }), (Verdict::Confirmed, false));
+        let blocked = claim(Kind::Block, false);
+        assert_eq!(verdict(blocked, &other), (Verdict::Unconfirmed, false), "slowed, and not blocked");
+        let slowed = Findings { throttled: true, only_throttled: true, ..BLOCKED };
+        assert_eq!(judge(blocked, &slowed).why, Why::OtherKind);
+        assert_eq!(verdict(Stance { any_kind: true, ..blocked }, &slowed), (Verdict::Confirmed, false));
+        let reachable = Findings { other_kind: Some(0.9), ..ACCESSIBLE };
+        assert_eq!(judge(blocked, &reachable).why, Why::OtherKind);
+        assert_eq!(verdict(claim(Kind::Block, true), &reachable), (Verdict::Confirmed, false));
+    }
+
+    #[test]
+    fn one_network_is_judged_by_itself() {
+        let blocked = claim(Kind::Block, false);
+        let one = Findings { one_network: true, networks_blocked: 1, ..BLOCKED };
+        assert_eq!(verdict(blocked, &one), (Verdict::Confirmed, false));
+        assert_eq!(verdict(blocked, &Findings { one_network: true, ..ACCESSIBLE }), (Verdict::Unconfirmed, true));
+        let none = Findings { one_network: true, elsewhere_only: true, ..NOTHING };
+        assert_eq!(judge(blocked, &none).why, Why::OtherNetworks);
+        assert_eq!(verdict(claim(Kind::Block, true), &none), (Verdict::InsufficientData, false));
+    }
+
+    #[test]
+    fn what_is_over_now_must_be_seen_now() {
+        let over = Stance { over: true, ..claim(Kind::Block, true) };
+        let ended = Findings { incident: Some(0.85), over: true, outdated: true, ..NOTHING };
+        assert_eq!(judge(over, &ended).why, Why::Outdated);
+        assert_eq!(verdict(over, &ended), (Verdict::InsufficientData, false));
+        let lasting = Findings { over: false, ..ended };
+        assert_eq!(verdict(over, &lasting), (Verdict::Unconfirmed, true), "it goes on");
+        assert_eq!(verdict(over, &Findings { outdated: false, ..ended }), (Verdict::Confirmed, false));
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "and" => Some((1, Link::And)),
         _ => match word.pause {
             Pause::Stop => Some((0, Link::But)),
-            Pause::Comma => Some((0, Link::And)),
+            Pause::Comma | Pause::Colon => Some((0, Link::And)),
             Pause::None => None,
         },
     }
@@ -183,13 +183,21 @@ pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
     });
     let account = words.iter().enumerate().any(|(at, word)| {
         matches!(word.lower.as_str(), "account" | "accounts" | "profile" | "profiles" | "tweet" | "tweets")
-            && at.checked_sub(1).is_none_or(|before| lower(before) != "on")
+            && !is_where_it_was_said(words, at)
     });
     match (ahead, account && bad && !good) {
         (true, _) => Mood::Ahead,
         (false, true) => Mood::Account,
         (false, false) => Mood::Fact,
     }
+}
+
+/// "In a tweet", "on account of".
+fn is_where_it_was_said(words: &[Word<'_>], at: usize) -> bool {
+    let mut before = words.get(..at).unwrap_or_default().iter().rev().map(|word| word.lower.as_str());
+    let article =
+        |word: &&str| matches!(*word, "a" | "an" | "the" | "his" | "her" | "their" | "its" | "this" | "several");
+    before.find(|word| !article(word)).is_some_and(|word| matches!(word, "in" | "on" | "via" | "from" | "by"))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::bearing::{self, Bearing};
 use super::check::{Findings, Judgement, Why, judge};
+use super::on_network::{self, OnNetwork, Seen};
 use super::parse::Reading;
 use super::stance::Stance;
 use super::subjects::Topic;
@@ -27,10 +28,12 @@ pub const MOST_INCIDENTS: u32 = 10;
 pub struct Found {
     pub country: &'static Country,
     pub topic: Topic,
+    /// The network that it is about, when it is about one.
+    pub network: Option<OnNetwork>,
     pub stance: Stance,
     pub when: Option<When>,
     /// The verdict that speaks for the period, with the time it is of.
-    pub detection: Option<(Timestamp, Detection)>,
+    pub detection: Option<Seen>,
     /// Those of the period, newest beginning first.
     pub incidents: Vec<Incident>,
     /// Which of them bear on the claim, and how.
@@ -47,11 +50,11 @@ pub struct Period {
     pub from: Timestamp,
     pub to: Timestamp,
     /// The time whose verdict speaks for it.
-    at: Timestamp,
+    pub at: Timestamp,
     /// Since when incidents count; `None` for all there are.
-    since: Option<Timestamp>,
+    pub since: Option<Timestamp>,
     /// Whether its verdict is that of its end, whatever was before.
-    at_end: bool,
+    pub at_end: bool,
 }
 
 impl Period {
@@ -79,59 +82,126 @@ impl Period {
         }
     }
 
-    fn days(&self) -> u32 {
+    pub fn days(&self) -> u32 {
         let days = self.to.day() - self.from.day() + 1;
         u32::try_from(days).unwrap_or(1).clamp(1, MOST_DAYS)
     }
 }
 
-/// Finds what there is about one topic in one country and judges it.
+/// Finds what there is about one topic in one country and judges it; for each network that the claim names by itself.
 pub async fn find(
     rt: &dyn Runtime,
     country: &'static Country,
     topic: &Topic,
     (reading, stance): (&Reading, Stance),
     now: Timestamp,
-) -> Result<Found> {
+) -> Result<Vec<Found>> {
     let period = Period::of(reading, stance, now);
     let incidents = incidents_of(rt, country.code, topic, period).await?;
-    let (mut findings, detection) = match topic {
-        Topic::Subject(subject) => measured(rt, country.code, subject, (reading, stance), period).await?,
-        Topic::Internet => (connectivity(rt, country.code, period).await?, None),
-    };
-    let bearing = bearing::of(&incidents, country.code, (reading, stance), period);
+    let claim = Claimed { country, topic, reading, stance, period, now };
+    let seen = on_network::survey(rt, country.code, topic, (reading, stance), period).await?;
+    let networks = on_network::resolve(reading, &seen, &incidents);
+    let mut found = Vec::new();
+    for mut network in networks {
+        let (findings, detection) = on_network::findings(&mut network, &seen, (reading, stance), period);
+        found.push(claim.judged(rt, incidents.clone(), (findings, detection), Some(network)).await?);
+    }
+    if found.is_empty() {
+        let measured = match topic {
+            Topic::Subject(subject) => measured(rt, country.code, subject, (reading, stance), period).await?,
+            Topic::Internet => (connectivity(rt, country.code, period).await?, None),
+        };
+        found.push(claim.judged(rt, incidents, measured, None).await?);
+    }
+    Ok(found)
+}
+
+/// One statement about one topic in one country.
+struct Claimed<'c> {
+    country: &'static Country,
+    topic: &'c Topic,
+    reading: &'c Reading,
+    stance: Stance,
+    period: Period,
+    now: Timestamp,
+}
+
+impl Claimed<'_> {
+    /// Weighs incidents and measurements, of one network when it is given.
+    async fn judged(
+        &self,
+        rt: &dyn Runtime,
+        incidents: Vec<Incident>,
+        (mut findings, detection): Measured,
+        network: Option<OnNetwork>,
+    ) -> Result<Found> {
+        let (country, period) = (self.country.code, self.period);
+        let named = |incident: &Incident| network.as_ref().is_none_or(|network| network.is_of(incident, period));
+        let bearing = bearing::of(&incidents, country, (self.reading, self.stance), period, named);
+        weigh_incidents(&mut findings, &incidents, &bearing, period);
+        if network.is_some() {
+            // Incidents of other networks tell nothing of this one.
+            findings.elsewhere_only |= findings.elsewhere && findings.state == State::Unknown;
+            findings.elsewhere = false;
+        }
+        findings.outdated = self.is_outdated(rt, &findings, detection.as_ref()).await?;
+        let judgement = judge(self.stance, &findings);
+        let earlier = match judgement.why {
+            Why::Nothing => {
+                let before = Period { since: None, to: period.from, ..period };
+                incidents_of(rt, country, self.topic, before).await?.into_iter().max_by_key(Incident::start)
+            }
+            _ => None,
+        };
+        Ok(Found {
+            country: self.country,
+            topic: self.topic.clone(),
+            network,
+            stance: self.stance,
+            when: self.reading.when,
+            detection,
+            incidents,
+            bearing,
+            earlier,
+            decided_days: findings.decided_days,
+            judgement,
+        })
+    }
+
+    /// Whether the claim says how it is now, and nothing is measured that is as new as a present verdict needs.
+    async fn is_outdated(&self, rt: &dyn Runtime, findings: &Findings, seen: Option<&Seen>) -> Result<bool> {
+        let until_now = self.reading.when.is_some_and(|when| when.end() > self.now && when.span != Span::During);
+        let now = until_now || self.reading.when.is_none() && self.reading.present && !self.reading.past;
+        if !(now && self.stance.over) {
+            return Ok(false);
+        }
+        match (self.topic, seen) {
+            (Topic::Internet, _) => {
+                let since = self.now.plus(-JUST_ENDED);
+                let heard = Heard { from: Some(since), at: self.now };
+                Ok(runtime::query(rt, self.country.code.to_owned(), &heard).await? == 0)
+            }
+            (_, Some((_, detection))) => Ok(detection.evidence_count == 0 || findings.state == State::Unknown),
+            (_, None) => Ok(true),
+        }
+    }
+}
+
+/// Adds what incidents say.
+fn weigh_incidents(findings: &mut Findings, incidents: &[Incident], bearing: &Bearing, period: Period) {
     let confidence = |at: Option<usize>| at.and_then(|at| incidents.get(at)).map(Incident::confidence);
     findings.incident = confidence(bearing.surest);
     findings.suspected = confidence(bearing.suspected);
+    findings.other_kind = confidence(bearing.other_kind);
     findings.unordered = bearing.unordered;
     findings.elsewhere = bearing.elsewhere && bearing.surest.is_none() && bearing.suspected.is_none();
     if bearing.surest.is_some() {
         findings.covers = bearing.covers;
     }
-    let fitting = || bearing.fitting.iter().filter_map(|at| incidents.get(*at));
-    findings.throttled |= fitting().any(|incident| incident.draft.methods.iter().any(|m| m == "throttling"));
-    let ended = |incident: &Incident| incident.end().is_some_and(|end| end <= period.at);
-    findings.over = (findings.incident.is_some() && fitting().all(ended)) || findings.over;
-    let judgement = judge(stance, &findings);
-    let earlier = match judgement.why {
-        Why::Nothing => {
-            let before = Period { since: None, to: period.from, ..period };
-            incidents_of(rt, country.code, topic, before).await?.into_iter().max_by_key(Incident::start)
-        }
-        _ => None,
-    };
-    Ok(Found {
-        country,
-        topic: topic.clone(),
-        stance,
-        when: reading.when,
-        detection,
-        incidents,
-        bearing,
-        earlier,
-        decided_days: findings.decided_days,
-        judgement,
-    })
+    let mut fitting = bearing.fitting.iter().filter_map(|at| incidents.get(*at));
+    // Who knows only when it was last said to go on does not know that it ended.
+    let ended = |incident: &Incident| !incident.is_end_unknown() && incident.end().is_some_and(|end| end <= period.at);
+    findings.over = (findings.incident.is_some() && fitting.all(ended)) || findings.over;
 }
 
 /// Incidents know a host of a platform by the platform's name as well (ruling intelligence 30).
@@ -156,7 +226,7 @@ async fn incidents_of(rt: &dyn Runtime, country: &str, topic: &Topic, period: Pe
     Ok(found)
 }
 
-type Measured = (Findings, Option<(Timestamp, Detection)>);
+type Measured = (Findings, Option<Seen>);
 
 async fn measured(
     rt: &dyn Runtime,
@@ -175,13 +245,13 @@ async fn measured(
         Some(day) if !stance.over && !period.at_end => day.min(period.to),
         _ => period.at,
     };
-    let mut detection = detect(rt, country, subject, at).await?;
+    let mut detection = detect(rt, country, subject, at, true).await?;
     if detection.state == State::Unknown && !stance.over {
         // A day in the middle of the period may be decided where its end is not.
         let decided = days.iter().rev().find(|day| day.status != State::Unknown);
         if let Some(day) = decided {
             at = Timestamp::end_of_day(day.day).min(period.to);
-            detection = detect(rt, country, subject, at).await?;
+            detection = detect(rt, country, subject, at, true).await?;
         }
     }
     let count =
@@ -189,7 +259,7 @@ async fn measured(
     let blocked_days = count(&is_blocked);
     let decided_days = count(&|day| day.status != State::Unknown);
     let measured = detection.basis == "measured";
-    let lasting = reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Throughout | Span::Range));
+    let lasting = reading.when.is_some_and(When::is_lasting);
     let findings = Findings {
         state: detection.state,
         confidence: detection.confidence,
@@ -203,14 +273,22 @@ async fn measured(
         before: dated && measured && detection.state == State::Blocked && blocked_days == 0,
         covers: !lasting || blocked_days.saturating_mul(2) >= decided_days,
         throttled: detection.methods.iter().any(|method| method == "throttling"),
+        only_throttled: !detection.methods.is_empty() && detection.methods.iter().all(|method| method == "throttling"),
         over: blocked_days > 0 && detection.state == State::Accessible,
         ..Findings::default()
     };
     Ok((findings, Some((at, detection))))
 }
 
-async fn detect(rt: &dyn Runtime, country: &str, subject: &Subject, at: Timestamp) -> Result<Detection> {
-    let question = Detect { subjects: vec![subject.clone()], at: Some(at), explain: true, brief: true };
+/// The verdict at a time; with those of its networks unless it is to be brief.
+pub async fn detect(
+    rt: &dyn Runtime,
+    country: &str,
+    subject: &Subject,
+    at: Timestamp,
+    brief: bool,
+) -> Result<Detection> {
+    let question = Detect { subjects: vec![subject.clone()], at: Some(at), explain: true, brief };
     let answer = runtime::query(rt, country.to_owned(), &question).await?.pop();
     answer.ok_or_else(|| Error::internal("no answer to one question"))
 }

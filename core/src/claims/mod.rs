@@ -9,20 +9,28 @@
 //! | `relative` | times counted from today |
 //! | `when` | the days and spans of days that a sentence means |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
+//! | `means` | what is reached only by a way around a block |
+//! | `networks` | the network that a sentence names, by number or by name |
 //! | `senses` | the words that say so |
 //! | `clauses` | where a sentence says several things |
 //! | `parse` | all of it together |
+//! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
 //! | `gather` | what measurements, lists and incidents say |
+//! | `on_network` | what measurements say of one network |
 //! | `check` | the verdict |
 //! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
 
+mod aside;
 mod bearing;
 mod check;
 mod clauses;
 mod dates;
 mod gather;
+mod means;
+mod networks;
+mod on_network;
 mod parse;
 mod places;
 mod reason;

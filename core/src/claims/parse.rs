@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use super::aside;
 use super::clauses::{self, Link, Mood, Piece, mood};
+use super::networks::{self, Network};
 use super::places::{self, Area, Mention};
 use super::stance::{self, Stance};
-use super::subjects::{Listed, Topic, topics};
+use super::subjects::{Listed, Topic, named, topics};
 use super::when::{When, when};
 use super::words::{Word, split};
 use crate::Timestamp;
@@ -42,12 +44,33 @@ pub struct Reading {
     pub mood: Mood,
     /// It speaks of the past without saying when.
     pub past: bool,
+    /// It says how things are now.
+    pub present: bool,
+    /// Networks that it is said of; of the country as a whole when there are none.
+    pub networks: Vec<Network>,
+    /// Words that may name a network which measurements know.
+    pub candidates: Vec<String>,
+}
+
+impl Reading {
+    /// What a network tells when nothing else does: its country, and that it carries the internet.
+    fn complete_by_network(&mut self) {
+        if self.countries.is_empty() {
+            let home = self.networks.iter().find_map(|network| network.country);
+            self.countries = home.and_then(Country::by_code).into_iter().collect();
+        }
+        if self.topics.is_empty() && self.stance.is_some() && !self.networks.is_empty() {
+            self.topics.push(Topic::Internet);
+        }
+    }
 }
 
 /// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
 pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
-    let words = split(text);
+    let mut words = split(text);
     let (mentions, listed) = (places::mentions(&words), Listed::new(listed));
+    let named = named(&words, &listed, |at| is_taken(&mentions, at));
+    aside::mark(&mut words, &named);
     let mut all = topics(&words, &listed, |at| is_taken(&mentions, at));
     let sentence = Sentence { words: &words, now, listed: &listed, internet: about_internet(&all) };
     let readings = sentence.readings();
@@ -93,6 +116,8 @@ struct Part<'a> {
     countries: Vec<&'static Country>,
     areas: Vec<(&'static str, Area)>,
     topics: Vec<Topic>,
+    networks: Vec<Network>,
+    candidates: Vec<String>,
     when: Option<When>,
     /// It leaves its verb to another clause; whether it negates that.
     elliptic: Option<bool>,
@@ -108,11 +133,12 @@ impl Part<'_> {
         self.when.is_some() && other.when.is_some()
             || !self.countries.is_empty() && !other.countries.is_empty()
             || !self.topics.is_empty() && !other.topics.is_empty()
+            || !self.networks.is_empty() && !other.networks.is_empty()
     }
 
     /// Whether it leaves its verb to another clause, and then whether it negates that.
     fn leaves_verb(&self, link: Link) -> Option<bool> {
-        let names = !self.countries.is_empty() || !self.topics.is_empty();
+        let names = self.names();
         let first = self.words.first().map_or("", |word| word.lower.as_str());
         match self.elliptic {
             _ if self.has_verb() => None,
@@ -122,6 +148,21 @@ impl Part<'_> {
             None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
             None => None,
         }
+    }
+
+    /// Whether it begins with what stands for the things named before.
+    fn goes_on(&self) -> bool {
+        self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "it" | "they"))
+    }
+
+    fn says_as(&self, other: &Part<'_>) -> bool {
+        let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
+        said(self) == said(other)
+    }
+
+    /// Whether it names a place, a service or a network of its own.
+    fn names(&self) -> bool {
+        !self.countries.is_empty() || !self.topics.is_empty() || !self.networks.is_empty()
     }
 
     fn has_word(&self, list: &[&str]) -> bool {
@@ -149,6 +190,8 @@ impl<'a> Sentence<'a> {
             }
         }
         let taken = |at: usize| is_taken(&mentions, at);
+        let services = named(&words, self.listed, taken);
+        let service = |at: usize| services.iter().any(|named| (named.at..named.at + named.length).contains(&at));
         let mut topics = topics(&words, self.listed, taken);
         let names_it =
             || words.iter().any(|word| matches!(word.lower.as_str(), "internet" | "mobile" | "connectivity"));
@@ -163,6 +206,8 @@ impl<'a> Sentence<'a> {
             .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
         Part {
             said: stance::read(&words, internet),
+            networks: networks::named(&words, |at| taken(at) || service(at)),
+            candidates: networks::candidates(&words, |at| taken(at) || service(at)),
             areas: areas.collect(),
             countries,
             topics,
@@ -212,6 +257,8 @@ impl<'a> Sentence<'a> {
             Link::Unlike => before.has_verb() && !part.countries.is_empty(),
             Link::Despite => true,
             Link::But => before.has_verb() && (part.has_verb() || leaves_verb),
+            // "It is not blocked, it is only slow."
+            Link::And if before.has_verb() && part.has_verb() && part.goes_on() && !part.says_as(before) => true,
             Link::And | Link::Aside => match link {
                 Link::Unlike => part.has_verb(),
                 Link::Despite => before.has_verb() && (part.has_verb() || leaves_verb) || part.has_verb(),
@@ -238,7 +285,7 @@ impl<'a> Sentence<'a> {
                 let negated = repeated.bare.negated != negates;
                 let over = negated && part.has_word(&["longer", "anymore", "more"]);
                 let stance = Stance { negated, over, ..repeated.bare };
-                let own = !part.countries.is_empty() || !part.topics.is_empty();
+                let own = part.names();
                 // "threatened to block it, but did not"; "Blocked? Not any longer."
                 match readings.last_mut().filter(|_| !own) {
                     Some((_, reading)) => (reading.stance, reading.mood) = (Some(stance), Mood::Fact),
@@ -296,6 +343,9 @@ impl<'a> Sentence<'a> {
             stance,
             mood,
             past: part.has_word(&["was", "were", "had", "did"]),
+            present: part.has_word(&PRESENT),
+            networks: part.networks.clone(),
+            candidates: part.candidates.clone(),
         }
     }
 
@@ -312,6 +362,14 @@ impl<'a> Sentence<'a> {
                 && let Some(other) = nearest(at, &|other| !other.countries.is_empty())
             {
                 (reading.countries, reading.areas) = (other.countries, other.areas);
+            }
+            let bare = given.get(at).is_some_and(|own| own.countries.is_empty() && own.topics.is_empty());
+            // What goes on about the same thing is said of the same networks.
+            if bare
+                && reading.networks.is_empty()
+                && let Some(other) = nearest(at, &|other| !other.topics.is_empty())
+            {
+                reading.networks = other.networks;
             }
             if reading.topics.is_empty()
                 && let Some(other) = nearest(at, &|other| !other.topics.is_empty())
@@ -330,6 +388,7 @@ impl<'a> Sentence<'a> {
                 reading.mood = Mood::Fact;
             }
         }
+        readings.iter_mut().for_each(|(_, reading)| reading.complete_by_network());
         // What is unlike comes after what is claimed.
         let (unlike, claimed): (Vec<_>, Vec<_>) = readings.into_iter().partition(|(link, _)| *link == Link::Unlike);
         let mut all: Vec<Reading> = Vec::new();
@@ -342,6 +401,9 @@ impl<'a> Sentence<'a> {
     }
 }
 
+/// Words of how it is now.
+const PRESENT: [&str; 12] =
+    ["is", "are", "isn't", "aren't", "now", "again", "longer", "anymore", "currently", "remains", "today", "works"];
 const NATIONWIDE: [&str; 4] = ["nationwide", "countrywide", "nation", "national"];
 const WHOLE: [&str; 4] = ["whole", "entire", "across", "throughout"];
 
@@ -419,8 +481,41 @@ mod tests {
             ("In Iran, WhatsApp is blocked; in Russia, Signal is.", vec!["IR whatsapp", "RU signal"]),
             ("Ghana blocked TikTok, the regulator said on Monday", vec!["GH tiktok"]),
             ("TikTok is blocked in Ghana. Nobody knows why.", vec!["GH tiktok"]),
+            ("Signal is not blocked in Mali, it is only slow", vec!["not ML signal", "ML signal"]),
         ] {
             assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    /// The networks of each clause, and whether it says that the service works there.
+    #[test]
+    fn networks_are_read_with_the_clause_that_names_them() {
+        let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
+        for (text, expected) in [
+            ("Signal is blocked on AS30844 in Kenya", vec!["KE AS30844"]),
+            ("Safaricom (AS33771) blocks Signal", vec!["KE AS33771 (Safaricom)"]),
+            ("Signal is blocked on Safaricom in Kenya", vec!["KE Safaricom"]),
+            ("Signal is blocked on Safaricom but not on Airtel in Kenya", vec!["KE Safaricom", "not KE Airtel"]),
+            ("Signal was cut off on Safaricom but works on Airtel in Kenya", vec!["KE Safaricom", "not KE Airtel"]),
+            ("Rostelecom and MTS block Signal", vec!["RU Rostelecom+MTS"]),
+            ("In Iran, MTN Irancell throttles Instagram", vec!["IR MTN Irancell"]),
+            ("On AS4134 (China Telecom) dw.com is blocked in China", vec!["CN AS4134 (China Telecom)"]),
+            ("TTNET users in Turkey can reach Discord", vec!["not TR TTNET"]),
+            (
+                "Safaricom blocked Signal on 8 May 2024 and restored it on 9 May 2024",
+                vec!["KE Safaricom", "not KE Safaricom"],
+            ),
+            ("Signal is blocked on Example Net in Kenya", vec!["KE Example Net"]),
+            ("Safaricom says that Signal is blocked in Kenya", vec!["KE "]),
+            ("Signal is blocked on Android in Kenya", vec!["KE "]),
+        ] {
+            let one = |reading: &Reading| {
+                let not = if reading.stance.is_some_and(|stance| stance.negated) { "not " } else { "" };
+                let networks: Vec<String> = reading.networks.iter().map(Network::label).collect();
+                format!("{not}{} {}", reading.countries.first().map_or("", |country| country.code), networks.join("+"))
+            };
+            let found: Vec<String> = parse(text, now, &[]).readings.iter().map(one).collect();
+            assert_eq!(found, expected, "{text}");
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::check::Why;
 use super::gather::{self, Found};
 use super::parse::Claim;
+use super::stance::Kind;
 use crate::Timestamp;
-use crate::country::{State, plain_date, sentence};
+use crate::country::{Detection, NetworkAnswer, State, plain_date, sentence};
 use crate::incidents;
 
 /// What a claim lacks.
@@ -23,17 +24,25 @@ pub fn missing(claim: &Claim) -> String {
 
 /// Why one part of a claim got its verdict.
 pub fn reason(found: &Found, now: Timestamp) -> String {
-    let country = found.country.name;
     let name = gather::label(&found.topic);
+    // "Kenya on AS33771 (Safaricom)"
+    let place = found.network.as_ref().map(|on| format!("{} on {}", found.country.name, on.label()));
+    let country = place.as_deref().unwrap_or(found.country.name);
     let when = match found.when {
         Some(when) if when.is_one_day() => format!(" on {}", plain_date(when.start())),
         Some(when) => format!(" between {} and {}", plain_date(when.start()), plain_date(when.end().plus(-1).min(now))),
         None => String::new(),
     };
     let detection = found.detection.as_ref().map(|(_, detection)| detection);
-    let measured = || detection.filter(|found| found.state != State::Unknown).map(|found| sentence(found, country));
+    let measured = || match found.network.as_ref().and_then(|on| on.answer.as_ref()) {
+        Some(answer) => Some(on_network(&name, country, answer)),
+        None => detection.filter(|found| found.state != State::Unknown).map(|found| sentence(found, country)),
+    };
     match found.judgement.why {
-        Why::Incident => deciding(found),
+        Why::Incident => match &found.network {
+            Some(on) => and(&deciding(found), &format!("{} is among its networks", on.label())),
+            None => deciding(found),
+        },
         Why::Suspected => deciding(found),
         Why::Unordered => and(&deciding(found), "nobody is known to have ordered it"),
         Why::Shorter => and(&deciding(found), "the claim is of another time or a longer one"),
@@ -54,19 +63,71 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
         }
         Why::Ended => format!("{name} was blocked in {country} before, and is not any more."),
         Why::Blocked | Why::Accessible | Why::Partly | Why::Listed => measured().unwrap_or_default(),
-        Why::OtherKind => format!("Interference with {name} is known in {country}{when}, but not as throttling."),
+        Why::OtherKind => other_kind(found, &name, country, &when),
+        Why::Outdated => outdated(found, &name, country, now),
+        Why::OtherNetworks => format!(
+            "Nothing decides whether {name} was blocked in {country}{when}; what is known of other networks is no \
+             evidence of this one."
+        ),
         Why::TooLittle => format!("There are measurements of {name} in {country}{when}, too few to decide."),
-        Why::Nothing => nothing(found, &name, &when),
+        Why::Nothing => nothing(found, &name, country, &when),
+    }
+}
+
+/// What the measurements of one network say.
+fn on_network(name: &str, place: &str, answer: &NetworkAnswer) -> String {
+    let state = if answer.state == State::Blocked { "blocked" } else { "accessible" };
+    format!(
+        "{name} is {state} in {place}: {} of {} measurements that decide show a block; newest measurement {}.",
+        answer.blocked_votes,
+        answer.votes,
+        plain_date(answer.last_checked)
+    )
+}
+
+/// Interference, but not of the claimed kind.
+fn other_kind(found: &Found, name: &str, country: &str, when: &str) -> String {
+    let kinds = match found.stance.kind {
+        Kind::Throttling => "a block and not throttling",
+        Kind::Block => "throttling and not a block",
+        Kind::Shutdown => "throttling and not a shutdown",
+    };
+    match found.bearing.other_kind.and_then(|at| found.incidents.get(at)) {
+        Some(incident) => and(&incidents::sentence(incident), &format!("that was {kinds}")),
+        None => format!("Interference with {name} is known in {country}{when}, but it was {kinds}."),
+    }
+}
+
+/// It was over once; what would tell of today is too old.
+fn outdated(found: &Found, name: &str, country: &str, now: Timestamp) -> String {
+    let detection = found.detection.as_ref().map(|(_, detection)| detection);
+    let last = match &found.network {
+        Some(on) => on.answer.as_ref().map(|answer| answer.last_checked),
+        None => detection.filter(|detection| detection.state == State::Unknown).and_then(Detection::seen),
+    };
+    let said = match last {
+        Some(last) => {
+            let days = (now.day() - last.day()).max(0);
+            let (unit, old) = (if days == 1 { "day" } else { "days" }, plain_date(last));
+            format!(
+                "{name} was last measured in {country} on {old}, {days} {unit} ago: that does not decide how it is now."
+            )
+        }
+        None => format!("Nothing was measured lately that tells how {name} is in {country} now."),
+    };
+    let ended = found.bearing.fitting.iter().filter_map(|at| found.incidents.get(*at)).max_by_key(|i| i.start());
+    match ended {
+        Some(incident) => and(&said, &format!("known: {}", incidents::sentence(incident).trim_end_matches('.'))),
+        None => said,
     }
 }
 
 /// Nothing counts; what is too old to count is said.
-fn nothing(found: &Found, name: &str, when: &str) -> String {
-    let country = found.country.name;
+fn nothing(found: &Found, name: &str, country: &str, when: &str) -> String {
     let detection = found.detection.as_ref().map(|(_, detection)| detection);
     if let Some(detection) = detection {
         if found.when.is_none() && detection.stale_since.is_some() {
-            return sentence(detection, country);
+            return sentence(detection, found.country.name);
         }
         if let Some(list) = detection.lists.iter().max_by(|a, b| a.date.cmp(&b.date)) {
             return format!(

@@ -101,12 +101,20 @@ fn ago(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
     let (length, count) = quantity(reader, at)?;
     let name = reader.lower(at + length);
     let days = unit(name)?.checked_mul(count)?;
+    // "Since 3 days" is how many say "for 3 days".
+    if reader.before(at, 1) == "since" && !reader.is(at + length + 1, &["ago", "after", "before"]) {
+        return Some((length + 1, When::new(today.plus(-days), today))).filter(|(_, when)| is_read(*when));
+    }
     if !reader.is(at + length + 1, &["ago"]) {
         return None;
     }
     let when =
         if days < 30 || name.starts_with("week") { When::day(today.plus(-days)) } else { period(today, name, -count)? };
-    Some((length + 2, when)).filter(|(_, when)| YEARS.contains(&when.first.year))
+    Some((length + 2, when)).filter(|(_, when)| is_read(*when))
+}
+
+fn is_read(when: When) -> bool {
+    YEARS.contains(&when.first.year)
 }
 
 /// What follows "this", "last" or "next".

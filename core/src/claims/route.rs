@@ -2,14 +2,16 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::check::{Judgement, Verdict, together};
 use super::clauses::Mood;
 use super::gather::{self, Found};
+use super::networks::Network;
 use super::parse::{Claim, Reading, parse};
 use super::reason::{missing, reason};
 use crate::country::Detection;
-use crate::http::{Cx, Response, Route, handler};
+use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, EvidenceOf, Incident, IncidentBody};
 use crate::reference::{self, ListedPlatforms};
 use crate::{Error, Result, licence, runtime};
@@ -23,6 +25,10 @@ const MOST_EVIDENCE: usize = 20;
 
 pub const ROUTES: &[Route] = &[Route::post("/verify-claim", handler!(verify))
     .limit(crate::http::Limit::Data)
+    .params(&[
+        Param::optional("explain", "`true` or `1` adds `evidence`."),
+        Param::optional("require_evidence", "The same."),
+    ])
     .accepts::<ClaimRequest>()
     .returns::<ClaimBody>()
     .summary("Check a claim in words against measurements and incidents.")];
@@ -31,8 +37,28 @@ pub const ROUTES: &[Route] = &[Route::post("/verify-claim", handler!(verify))
 pub struct ClaimRequest {
     /// One sentence, at most 2,000 characters.
     claim: Option<String>,
-    /// `true` adds `evidence`.
-    require_evidence: Option<bool>,
+    /// `true` or `1` adds `evidence`.
+    require_evidence: Option<Flag>,
+    /// The same.
+    explain: Option<Flag>,
+}
+
+/// `true` or `false`; `1` and `0` too, as numbers or as text, as in a query.
+#[derive(Debug, Clone, Copy, JsonSchema)]
+#[schemars(transparent)]
+struct Flag(bool);
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Flag, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Bool(flag) => Ok(Flag(flag)),
+            Value::Number(number) if number.as_u64() == Some(1) => Ok(Flag(true)),
+            Value::Number(number) if number.as_u64() == Some(0) => Ok(Flag(false)),
+            Value::String(text) if matches!(text.as_str(), "true" | "1") => Ok(Flag(true)),
+            Value::String(text) if matches!(text.as_str(), "false" | "0") => Ok(Flag(false)),
+            other => Err(serde::de::Error::custom(format!("{other} is neither true nor false (1 and 0 will do)"))),
+        }
+    }
 }
 
 /// What was understood.
@@ -51,9 +77,35 @@ struct ParsedBody {
     kind: Option<&'static str>,
     /// The claim is that it is not, or no longer, so.
     negated: bool,
+    /// Networks that the claim is about; empty when it is about the whole country.
+    networks: Vec<NetworkRow>,
     /// Other countries that are named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     other_countries: Vec<&'static str>,
+}
+
+/// A network as the claim names it, with what measurements know of it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ClaimNetwork")]
+struct NetworkRow {
+    /// `None` when only a name is known.
+    asn: Option<u32>,
+    name: Option<String>,
+}
+
+/// The networks of all statements, each once: as they were found, else as they were read.
+fn networks(claim: &Claim, found: &[Found]) -> Vec<NetworkRow> {
+    let row = |asn: Option<u32>, network: &Network| NetworkRow { asn, name: network.name.clone() };
+    let mut rows: Vec<NetworkRow> = Vec::new();
+    let known = found.iter().filter_map(|found| found.network.as_ref()).map(|on| row(on.asn(), &on.network));
+    let read = claim.readings.iter().flat_map(|reading| &reading.networks).map(|network| row(network.asn, network));
+    for row in known.chain(read) {
+        let same = |other: &NetworkRow| row.asn.is_some() && other.asn == row.asn || other.name == row.name;
+        if !rows.iter().any(same) {
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -62,8 +114,8 @@ struct DateRange {
     end: String,
 }
 
-impl From<&Claim> for ParsedBody {
-    fn from(claim: &Claim) -> Self {
+impl ParsedBody {
+    fn new(claim: &Claim, found: &[Found]) -> Self {
         let services: Vec<String> = claim.topics.iter().map(|topic| topic.name().to_owned()).collect();
         ParsedBody {
             country: claim.country.map(|country| country.name.to_owned()),
@@ -77,6 +129,7 @@ impl From<&Claim> for ParsedBody {
                 .map(|when| DateRange { start: when.first.to_string(), end: when.last.to_string() }),
             kind: claim.stance.map(|stance| stance.kind.as_str()),
             negated: claim.stance.is_some_and(|stance| stance.negated),
+            networks: networks(claim, found),
             other_countries: claim.others.clone(),
         }
     }
@@ -115,6 +168,9 @@ struct EvidenceBody {
 struct TopicBody {
     service: String,
     country_code: &'static str,
+    /// The network that was looked at, when the statement is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<NetworkRow>,
     /// The statement is that it is not, or no longer, so.
     negated: bool,
     verdict: Verdict,
@@ -151,6 +207,8 @@ async fn verify(cx: Cx) -> Result<Response> {
     if text.chars().count() > MOST_CHARACTERS {
         return Err(Error::bad_request(format!("`claim` takes at most {MOST_CHARACTERS} characters.")));
     }
+    let asked = [request.explain, request.require_evidence].into_iter().flatten().any(|Flag(flag)| flag);
+    let explain = asked | cx.flag("explain")?.unwrap_or(false) | cx.flag("require_evidence")?.unwrap_or(false);
     let listed = runtime::query(&*cx.rt, reference::actor().name, &ListedPlatforms).await?;
     let claim = parse(text, cx.now(), &listed);
     let checked = check(&cx, &claim).await?;
@@ -159,7 +217,7 @@ async fn verify(cx: Cx) -> Result<Response> {
     let deciding = together(&parts).and_then(|at| found.get(at));
     // A part that was not checked keeps all from being confirmed.
     let overall = deciding.filter(|found| unchecked.is_none() || found.judgement.contradicted);
-    let evidence = match request.require_evidence.unwrap_or(false) {
+    let evidence = match explain {
         true => Some(evidence(&cx, found).await?),
         false => None,
     };
@@ -174,12 +232,13 @@ async fn verify(cx: Cx) -> Result<Response> {
             (None, Some(unchecked)) => unchecked.to_owned(),
             (None, None) => missing(&claim),
         },
-        parsed: ParsedBody::from(&claim),
+        parsed: ParsedBody::new(&claim, found),
         topics: found
             .iter()
             .map(|found| TopicBody {
                 service: found.topic.name().to_owned(),
                 country_code: found.country.code,
+                network: found.network.as_ref().map(|on| NetworkRow { asn: on.asn(), name: on.network.name.clone() }),
                 negated: found.stance.negated,
                 verdict: found.judgement.verdict,
                 confidence: crate::country::round(found.judgement.confidence),
@@ -220,7 +279,8 @@ async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
     let ready =
         |reading: &&Reading| reading.stance.is_some() && !reading.countries.is_empty() && !reading.topics.is_empty();
     let readings: Vec<&Reading> = claim.readings.iter().filter(ready).collect();
-    if readings.iter().map(|reading| reading.countries.len() * reading.topics.len()).sum::<usize>() > MOST_CHECKS {
+    let parts = |reading: &&Reading| reading.countries.len() * reading.topics.len() * reading.networks.len().max(1);
+    if readings.iter().map(parts).sum::<usize>() > MOST_CHECKS {
         checked.unchecked = Some("The claim names more services and countries than are checked at once; divide it.");
         return Ok(checked);
     }
@@ -236,7 +296,7 @@ async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
         let (Some(stance), None) = (reading.stance, why) else { continue };
         for country in &reading.countries {
             for topic in &reading.topics {
-                checked.found.push(gather::find(&*cx.rt, country, topic, (reading, stance), cx.now()).await?);
+                checked.found.extend(gather::find(&*cx.rt, country, topic, (reading, stance), cx.now()).await?);
             }
         }
     }
@@ -274,7 +334,8 @@ async fn evidence(cx: &Cx, found: &[Found]) -> Result<Vec<EvidenceBody>> {
                 });
             }
         }
-        rows.extend(found.detection.iter().flat_map(|(_, detection)| witnesses(detection, &name, country)));
+        let asns = found.network.as_ref().map(|on| on.asns.as_slice());
+        rows.extend(found.detection.iter().flat_map(|(_, detection)| witnesses(detection, &name, country, asns)));
     }
     let mut seen = std::collections::BTreeSet::new();
     rows.retain(|row| row.permalink.is_none() || seen.insert(row.permalink.clone()));
@@ -282,10 +343,12 @@ async fn evidence(cx: &Cx, found: &[Found]) -> Result<Vec<EvidenceBody>> {
     Ok(rows)
 }
 
-/// Measurements and lists behind a verdict.
-fn witnesses(detection: &Detection, name: &str, country: &str) -> Vec<EvidenceBody> {
+/// Measurements and lists behind a verdict; of some networks alone when they are given.
+fn witnesses(detection: &Detection, name: &str, country: &str, asns: Option<&[u32]>) -> Vec<EvidenceBody> {
+    let of = |asn: u32| asns.is_none_or(|asns| asns.contains(&asn));
     let explained = detection.explanation.iter().flat_map(|explanation| &explanation.roles);
-    let links = explained.flat_map(|role| &role.witnesses).map(|witness| EvidenceBody {
+    let witnesses = explained.flat_map(|role| &role.witnesses).filter(|witness| of(witness.asn));
+    let links = witnesses.map(|witness| EvidenceBody {
         source: detection.sources.first().cloned().unwrap_or_default(),
         kind: "measurement".to_owned(),
         permalink: Some(witness.link.clone()),
@@ -293,7 +356,8 @@ fn witnesses(detection: &Detection, name: &str, country: &str) -> Vec<EvidenceBo
         claim: format!("{name} blocked in {country} on AS{}", witness.asn),
         confidence: detection.confidence,
     });
-    let lists = detection.lists.iter().filter_map(|list| {
+    // A list speaks of the country.
+    let lists = detection.lists.iter().filter(|_| asns.is_none()).filter_map(|list| {
         Some(EvidenceBody {
             source: "known_list".to_owned(),
             kind: list.kind.clone(),

@@ -1,7 +1,7 @@
 //! The words that say that something is blocked, slowed, cut off or reachable.
 
 use super::stance::Kind;
-use super::words::{Lazy, Phrases, Word};
+use super::words::{Lazy, Pause, Phrases, Word};
 
 /// The meaning of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,8 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "down",
             "disrupt",
             "disruption",
+            "interrupt",
+            "interruption",
             "out of reach",
             "no access",
             "without access",
@@ -164,6 +166,8 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "unplug",
             "pull the plug on",
             "cut",
+            "black out",
+            "jam",
             "shutdown",
             "curfew",
             "disable",
@@ -295,6 +299,17 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "not",
             "isn't",
             "isnt",
+            "arent",
+            "wasnt",
+            "werent",
+            "dont",
+            "doesnt",
+            "didnt",
+            "hasnt",
+            "havent",
+            "cant",
+            "couldnt",
+            "wont",
             "aren't",
             "wasn't",
             "weren't",
@@ -391,7 +406,10 @@ const BEFORE_A_VERB: [&str; 12] =
     ["to", "not", "and", "or", "will", "would", "can", "could", "did", "didn't", "does", "doesn't"];
 
 /// Verbs that say what happens to a line together with "off", "down" or "on", which may stand behind the object.
-const VERBS: [&str; 10] = ["shut", "turn", "switch", "cut", "take", "took", "taken", "knock", "keep", "kept"];
+const VERBS: [&str; 12] =
+    ["shut", "clos", "kill", "turn", "switch", "cut", "take", "took", "taken", "knock", "keep", "kept"];
+/// Those that need no particle when they are said of a line.
+const CLOSE: [&str; 3] = ["shut", "clos", "kill"];
 /// Words between such a verb and its particle.
 const GAP: usize = 5;
 
@@ -434,7 +452,9 @@ pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
             Some((length, sense)) => (length, Some(sense)),
             None => (1, particle(&stems, at).or_else(|| prefixed(word))),
         };
-        found.extend(sense.map(|sense| (at, sense)));
+        // "No, it is not blocked" answers a question, and negates once.
+        let answers = at == 0 && word.lower == "no" && stems.get(1).is_some_and(|next| next.pause != Pause::None);
+        found.extend(sense.filter(|_| !answers).map(|sense| (at, sense)));
         at += length;
     }
     found
@@ -445,12 +465,35 @@ fn particle(stems: &[Word<'_>], at: usize) -> Option<Sense> {
     let verb = stems.get(at).filter(|word| VERBS.contains(&word.lower.as_str()))?;
     let behind = stems.iter().skip(at + 1).take(GAP).map(|word| word.lower.as_str());
     let mut behind = behind.filter(|word| matches!(*word, "off" | "down" | "on" | "back"));
-    match behind.next()? {
-        "on" => matches!(verb.lower.as_str(), "turn" | "switch" | "keep" | "kept").then_some(Sense::Good),
-        // "back on" is found where it stands.
-        "back" => None,
-        _ => Some(Sense::Bad(Kind::Shutdown)),
+    match behind.next() {
+        Some("on") if matches!(verb.lower.as_str(), "turn" | "switch" | "keep" | "kept") => Some(Sense::Good),
+        Some("off" | "down") => Some(Sense::Bad(Kind::Shutdown)),
+        // "back on" is found where it stands, and "on" may belong to a date.
+        _ => closes(stems, at),
     }
+}
+
+/// "shut the internet", "mobile data was shut", "shut TikTok".
+fn closes(stems: &[Word<'_>], at: usize) -> Option<Sense> {
+    const LINES: [&str; 11] = [
+        "internet",
+        "web",
+        "net",
+        "network",
+        "connectivity",
+        "data",
+        "broadband",
+        "access",
+        "telecom",
+        "communication",
+        "line",
+    ];
+    let lower = |word: &Word<'_>| word.lower.clone();
+    let line = |word: &Word<'_>| LINES.contains(&lower(word).as_str());
+    let around = stems.get(at.saturating_sub(3)..stems.len().min(at + GAP + 1)).unwrap_or_default();
+    let name = stems.get(at + 1).is_some_and(|word| word.is_capital() && !word.aside);
+    let shuts = CLOSE.contains(&stems.get(at)?.lower.as_str()) && (around.iter().any(line) || name);
+    shuts.then_some(Sense::Bad(Kind::Shutdown))
 }
 
 /// "unusable", "inaccessible": a syllable turns what follows it round.

@@ -1,6 +1,7 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
-use super::senses::{Sense, meanings, names_a_measure};
+use super::means;
+use super::senses::{Sense, meanings, names_a_measure, stem};
 use super::words::Word;
 
 /// Kind of interference that a claim speaks of.
@@ -33,6 +34,8 @@ pub struct Stance {
     pub deliberate: bool,
     /// It is said of all times.
     pub never: bool,
+    /// Its words fit any interference: "restricted", "disrupted".
+    pub any_kind: bool,
 }
 
 /// What the words of a clause say.
@@ -58,11 +61,18 @@ pub fn read(words: &[Word<'_>], internet: bool) -> Option<Reading> {
     let senses = resolved(words);
     let negations = |sense: Sense| matches!(sense, Sense::Not | Sense::Denies | Sense::Ceases | Sense::AnyMore);
     let without: Vec<(usize, Sense)> = senses.iter().copied().filter(|(_, sense)| !negations(*sense)).collect();
-    let stance = weigh(&senses, words, internet)?;
+    let mut stance = weigh(&senses, words, internet)?;
     let has = |wanted: &dyn Fn(Sense) -> bool| senses.iter().any(|(_, sense)| wanted(*sense));
     let bad = has(&|sense| matches!(sense, Sense::Bad(_) | Sense::Fails(_)));
     let works = has(&|sense| sense == Sense::Good) && !bad && !has(&|sense| sense == Sense::Over);
-    Some(Reading { stance, bare: weigh(&without, words, internet).unwrap_or(stance), bad, works })
+    let mut bare = weigh(&without, words, internet).unwrap_or(stance);
+    // What works by a way around does not work without one.
+    if works && stance.negated && means::reached_by(words) {
+        for stance in [&mut stance, &mut bare] {
+            (stance.negated, stance.over, stance.kind) = (false, false, Kind::Block);
+        }
+    }
+    Some(Reading { stance, bare, bad, works })
 }
 
 /// The senses of a clause, those decided that depend on what stands beside them.
@@ -145,16 +155,19 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
         count % 2 == 1
     };
     let has = |wanted: Sense| senses.iter().any(|(_, sense)| *sense == wanted);
+    let said: Vec<(usize, Sense, bool)> =
+        senses.iter().map(|(at, sense)| (*at, *sense, negated(*at, *sense))).collect();
     let of = |wanted: &dyn Fn(Sense) -> bool| -> Vec<bool> {
-        senses.iter().filter(|(_, sense)| wanted(*sense)).map(|(at, sense)| negated(*at, *sense)).collect()
+        said.iter().filter(|(_, sense, _)| wanted(*sense)).map(|(.., negated)| *negated).collect()
     };
     let (over, bad, good) = (of(&|sense| sense == Sense::Over), of(&is_bad), of(&|sense| sense == Sense::Good));
     let stance = |negated: bool, over: bool| Stance {
-        kind: kind(senses, internet, negated),
+        kind: kind(&said, internet, negated),
         negated,
         over: over && negated,
         deliberate: senses.iter().any(|(_, sense)| matches!(sense, Sense::Bad(_))),
         never: words.iter().any(|word| matches!(word.lower.as_str(), "never" | "ever")),
+        any_kind: bad_places(senses).all(|at| ANY_KIND.contains(&stem(lower(at)).as_str())),
     };
     let ceased = has(Sense::Ceases) || has(Sense::AnyMore);
     Some(if let Some(negated) = over.first() {
@@ -176,9 +189,21 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
 const REFUSALS: [&str; 10] =
     ["lose", "lost", "loses", "losing", "hard", "difficult", "trouble", "impossible", "was", "were"];
 
-fn kind(senses: &[(usize, Sense)], internet: bool, negated: bool) -> Kind {
+/// Words, without their endings, for interference of any kind.
+const ANY_KIND: [&str; 8] =
+    ["restrict", "restriction", "limit", "disrupt", "disruption", "interrupt", "interruption", "interfer"];
+
+/// Where something bad is said.
+fn bad_places(senses: &[(usize, Sense)]) -> impl Iterator<Item = usize> {
+    senses.iter().filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_))).map(|(at, _)| *at)
+}
+
+/// The kind of what is said, where each sense tells whether it is negated.
+fn kind(said: &[(usize, Sense, bool)], internet: bool, negated: bool) -> Kind {
     let throttling = |sense: Sense| matches!(sense, Sense::Bad(Kind::Throttling));
-    let is = |wanted: &dyn Fn(Sense) -> bool| senses.iter().any(|(_, sense)| wanted(*sense));
+    // "Blocked, not throttled": of what is denied the claim has no kind.
+    let counts = |denied: bool| negated || !denied;
+    let is = |wanted: &dyn Fn(Sense) -> bool| said.iter().any(|(_, sense, denied)| counts(*denied) && wanted(*sense));
     // "Neither blocked nor throttled" denies more than throttling.
     let blocked = negated && is(&|sense| matches!(sense, Sense::Bad(_)) && !throttling(sense));
     if is(&throttling) && !blocked {

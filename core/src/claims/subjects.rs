@@ -71,13 +71,14 @@ const NEED_CAPITAL: [&str; 12] =
     ["x", "medium", "signal", "line", "zoom", "steam", "threads", "messenger", "rt", "vk", "dw", "fb"];
 
 /// Phrases for connectivity as a whole.
-const CONNECTIVITY: [&str; 33] = [
+const CONNECTIVITY: [&str; 34] = [
     "phone lines",
     "telephone lines",
     "from the world",
     "from the outside world",
     "internet",
     "the net",
+    "the web",
     "mobile data",
     "mobile network",
     "mobile networks",
@@ -119,6 +120,14 @@ fn connectivity() -> &'static Phrases<bool> {
     })
 }
 
+/// Whether words name connectivity as a whole, and no trouble with one service.
+pub fn names_connectivity(words: &[Word<'_>]) -> bool {
+    const OF_ONE_TOO: [&str; 6] = ["online", "offline", "outage", "shutdown", "blackout", "networks"];
+    let found = connectivity().all(words).into_iter().filter(|(.., about)| *about);
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    found.into_iter().any(|(at, length, _)| length > 1 || !OF_ONE_TOO.contains(&lower(at)))
+}
+
 /// Platforms of target lists by their names. A list may call one by an ordinary word, so a name counts only when written like
 /// one.
 pub struct Listed<'l> {
@@ -135,28 +144,34 @@ impl<'l> Listed<'l> {
         Listed { platforms, names: Phrases::new(platforms.iter().enumerate().flat_map(of)) }
     }
 
-    /// Words that name one, with the platform.
-    fn all(&self, words: &[Word<'_>]) -> Vec<(usize, &'l Tracked)> {
+    /// Words that name one, and how many, with the platform.
+    fn all(&self, words: &[Word<'_>]) -> Vec<(usize, usize, &'l Tracked)> {
         let found = self.names.all(words).into_iter().filter(|(at, ..)| words.get(*at).is_some_and(Word::is_capital));
-        found.filter_map(|(at, _, number)| Some((at, self.platforms.get(number)?))).collect()
+        found.filter_map(|(at, length, number)| Some((at, length, self.platforms.get(number)?))).collect()
     }
 }
 
-/// Everything that a sentence names, in its order, each once; `listed` are the platforms of target lists. Connectivity
-/// counts when nothing else is named.
-pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> bool) -> Vec<Topic> {
-    let mut found: Vec<(usize, Topic)> = Vec::new();
-    for (at, platform) in listed.all(words) {
+/// A service or domain where a sentence names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Place of the first word, and how many.
+    pub at: usize,
+    pub length: usize,
+    pub topic: Topic,
+}
+
+/// Every service and domain that a sentence names, in its order; `listed` are the platforms of target lists.
+pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> bool) -> Vec<Named> {
+    let mut found: Vec<Named> = Vec::new();
+    for (at, length, platform) in listed.all(words) {
         if !taken(at) {
-            found.push((at, Topic::Subject(platform.subject())));
+            found.push(Named { at, length, topic: Topic::Subject(platform.subject()) });
         }
     }
-    let mut add = |at: usize, name: &str| {
-        if let Ok(subject) = Subject::parse(name) {
-            let topic = Topic::Subject(subject);
-            if !found.iter().any(|(known_at, known)| *known_at == at || *known == topic) {
-                found.push((at, topic));
-            }
+    let mut add = |at: usize, length: usize, name: &str| {
+        let known = found.iter().any(|known| known.at == at);
+        if let Some(subject) = Subject::parse(name).ok().filter(|_| !known) {
+            found.push(Named { at, length, topic: Topic::Subject(subject) });
         }
     };
     for (at, length, name) in brands().all(words) {
@@ -171,18 +186,29 @@ pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> 
         {
             continue;
         }
-        add(at, name);
+        add(at, length, name);
     }
     for (at, word) in words.iter().enumerate() {
         if is_domain(&word.lower) {
-            add(at, &word.lower);
+            add(at, 1, &word.lower);
         }
     }
-    order::sort_by_key(&mut found, |(at, _)| *at);
+    order::sort_by_key(&mut found, |named| named.at);
+    found
+}
+
+/// What a sentence is about, in its order, each once. Connectivity counts when nothing else is named.
+pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> bool) -> Vec<Topic> {
+    let mut found: Vec<Topic> = Vec::new();
+    for named in named(words, listed, taken) {
+        if !words.get(named.at).is_some_and(|word| word.aside) && !found.contains(&named.topic) {
+            found.push(named.topic);
+        }
+    }
     if found.is_empty() && connectivity().all(words).into_iter().any(|(.., about)| about) {
         return vec![Topic::Internet];
     }
-    found.into_iter().map(|(_, topic)| topic).collect()
+    found
 }
 
 /// Whether an ordinary word in lower case stands where only a name can: without an article, and blocked or blocking it.

@@ -52,6 +52,11 @@ impl When {
         self.first == self.last
     }
 
+    /// Whether it is a time through which something goes on.
+    pub fn is_lasting(self) -> bool {
+        matches!(self.span, Span::Since | Span::Throughout | Span::Range)
+    }
+
     pub fn start(self) -> Timestamp {
         midnight(self.first)
     }

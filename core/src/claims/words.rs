@@ -15,14 +15,18 @@ pub struct Word<'a> {
     pub joined: bool,
     /// What else stands there.
     pub pause: Pause,
+    /// Part of the name of a service of which nothing is claimed: who reports it, or a means to get around a block.
+    pub aside: bool,
 }
 
 /// Punctuation between two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pause {
     None,
-    /// A comma, a colon or a bracket: parts of a sentence.
+    /// A comma or a bracket: parts of a sentence.
     Comma,
+    /// The same, with what was announced behind it.
+    Colon,
     /// The end of a sentence, or a semicolon.
     Stop,
 }
@@ -49,7 +53,8 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
             // "in Iran. Telegram": an end, which "Nov. 8" and "Dr. Who" have none of.
             let ended = full_stop && raw.chars().next().is_some_and(char::is_uppercase);
             let pause = if ended { Pause::Stop } else { pause };
-            words.push(Word { text: raw, lower: raw.to_lowercase().replace('’', "'"), joined, pause });
+            let lower = raw.to_lowercase().replace('’', "'");
+            words.push(Word { text: raw, lower, joined, pause, aside: false });
             full_stop = whole.ends_with('.') && raw.len() > ABBREVIATED && !raw.contains('.');
         }
     };
@@ -69,7 +74,8 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
             (joined, pause) = (false, Pause::None);
         }
         pause = pause.max(match letter {
-            ',' | ':' | '(' | ')' => Pause::Comma,
+            ',' | '(' | ')' => Pause::Comma,
+            ':' => Pause::Colon,
             ';' | '?' | '!' => Pause::Stop,
             _ => Pause::None,
         });

@@ -1,0 +1,101 @@
+//! What is reached by a way around a block: "people used VPNs to reach Telegram" tells that it is blocked.
+
+use super::words::Word;
+
+/// Ways around.
+const MEANS: [&str; 13] = [
+    "vpn",
+    "vpns",
+    "proxy",
+    "proxies",
+    "tor",
+    "psiphon",
+    "lantern",
+    "mirrors",
+    "circumvention",
+    "workaround",
+    "workarounds",
+    "nordvpn",
+    "protonvpn",
+];
+/// Words before one that is used.
+const USING: [&str; 24] = [
+    "use",
+    "uses",
+    "used",
+    "using",
+    "via",
+    "through",
+    "with",
+    "over",
+    "by",
+    "need",
+    "needs",
+    "needed",
+    "require",
+    "requires",
+    "required",
+    "turned",
+    "turn",
+    "turning",
+    "switched",
+    "rely",
+    "relied",
+    "install",
+    "installed",
+    "behind",
+];
+/// Words between those and the way.
+const BETWEEN: [&str; 22] = [
+    "a", "an", "the", "their", "any", "free", "some", "to", "on", "of", "or", "and", "like", "such", "as", "tools",
+    "apps", "help", "only", "virtual", "private", "paid",
+];
+/// Nothing is got around "without a VPN", or where no VPN is needed.
+const WITHOUT: [&str; 14] = [
+    "without", "no", "not", "don't", "doesn't", "needn't", "never", "unless", "cannot", "can't", "didn't", "isn't",
+    "nobody", "unable",
+];
+
+/// Whether a clause says that something is reached by such a way.
+pub fn reached_by(words: &[Word<'_>]) -> bool {
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let denied = (0..words.len()).any(|at| is(at, &WITHOUT));
+    let used = |at: usize| {
+        let before = (0..at).rev().find(|before| !is(*before, &BETWEEN) && !is(*before, &MEANS));
+        let users = is(at + 1, &["user", "users"]) || words.get(at + 1).is_some_and(|word| word.lower == "can");
+        users || before.is_some_and(|before| is(before, &USING))
+    };
+    !denied && (0..words.len()).any(|at| is(at, &MEANS) && used(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::split;
+    use super::*;
+
+    #[test]
+    fn ways_around_a_block_are_told_from_their_absence() {
+        for text in [
+            "People used VPNs to reach Telegram",
+            "they access Telegram via VPN",
+            "it works with a VPN",
+            "it can be opened only through proxies",
+            "Chinese use free VPN apps to watch YouTube",
+            "they turned to VPNs and Tor to read the BBC",
+            "VPN users can open it",
+            "thanks to it people reach Telegram over Tor",
+        ] {
+            assert!(reached_by(&split(text)), "{text}");
+        }
+        for text in [
+            "you can open it without a VPN",
+            "no VPN is needed to read it",
+            "people do not need a VPN to use it",
+            "VPN providers are fine",
+            "it works",
+            "Tor is reachable",
+        ] {
+            assert!(!reached_by(&split(text)), "{text}");
+        }
+    }
+}
