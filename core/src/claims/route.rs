@@ -100,7 +100,11 @@ fn networks(claim: &Claim, found: &[Found]) -> Vec<NetworkRow> {
     let known = found.iter().filter_map(|found| found.network.as_ref()).map(|on| row(on.asn(), &on.network));
     let read = claim.readings.iter().flat_map(|reading| &reading.networks).map(|network| row(network.asn, network));
     for row in known.chain(read) {
-        let same = |other: &NetworkRow| row.asn.is_some() && other.asn == row.asn || other.name == row.name;
+        let same = |other: &NetworkRow| match (row.asn, other.asn) {
+            (Some(asn), Some(other)) => asn == other,
+            // Read by its name, and found by its number.
+            _ => other.name == row.name,
+        };
         if !rows.iter().any(same) {
             rows.push(row);
         }
@@ -306,7 +310,7 @@ async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
 /// The incidents of all parts, each once.
 fn different(found: &[Found]) -> Vec<&Incident> {
     let mut all: Vec<&Incident> = Vec::new();
-    for incident in found.iter().flat_map(|found| &found.incidents) {
+    for incident in found.iter().flat_map(Found::shown) {
         if !all.iter().any(|known| known.id == incident.id) {
             all.push(incident);
         }
@@ -319,7 +323,7 @@ async fn evidence(cx: &Cx, found: &[Found]) -> Result<Vec<EvidenceBody>> {
     for found in found {
         let country = found.country.name;
         let name = gather::label(&found.topic);
-        for incident in &found.incidents {
+        for incident in found.shown() {
             let ids: Vec<String> = incident.draft.evidence_ids.iter().take(MOST_EVIDENCE).cloned().collect();
             for row in runtime::query(&*cx.rt, incidents::actor().name, &EvidenceOf { ids }).await? {
                 let network = row.asn.map(|asn| format!(" on AS{asn}")).unwrap_or_default();
@@ -383,6 +387,6 @@ fn citation(cx: &Cx, claim: &str, overall: Judgement) -> String {
 /// The strictest licence of what the answer rests on.
 fn stands_under(found: &[Found]) -> String {
     let detections = found.iter().flat_map(|found| &found.detection).flat_map(|(_, detection)| &detection.licences);
-    let incidents = found.iter().flat_map(|found| &found.incidents).map(|incident| &incident.draft.licence);
+    let incidents = found.iter().flat_map(Found::shown).map(|incident| &incident.draft.licence);
     licence::effective(detections.chain(incidents).map(String::as_str))
 }
