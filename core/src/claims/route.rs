@@ -14,7 +14,7 @@ use crate::country::Detection;
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, EvidenceOf, Incident, IncidentBody};
 use crate::reference::{self, ListedPlatforms};
-use crate::{Error, Result, licence, runtime};
+use crate::{Error, Result, Timestamp, licence, runtime};
 
 /// Most characters of a claim. Our choice: a long paragraph.
 const MOST_CHARACTERS: usize = 2_000;
@@ -183,6 +183,22 @@ struct TopicBody {
     reason: String,
 }
 
+impl TopicBody {
+    fn new(found: &Found, now: Timestamp) -> TopicBody {
+        let network = found.network.as_ref();
+        TopicBody {
+            service: found.topic.name().to_owned(),
+            country_code: found.country.code,
+            network: network.map(|on| NetworkRow { asn: on.asn(), name: on.network.name.clone() }),
+            negated: found.stance.negated,
+            verdict: found.judgement.verdict,
+            confidence: crate::country::round(found.judgement.confidence),
+            contradicted: found.judgement.contradicted,
+            reason: reason(found, now),
+        }
+    }
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClaimBody {
     claim: String,
@@ -237,19 +253,7 @@ async fn verify(cx: Cx) -> Result<Response> {
             (None, None) => missing(&claim),
         },
         parsed: ParsedBody::new(&claim, found),
-        topics: found
-            .iter()
-            .map(|found| TopicBody {
-                service: found.topic.name().to_owned(),
-                country_code: found.country.code,
-                network: found.network.as_ref().map(|on| NetworkRow { asn: on.asn(), name: on.network.name.clone() }),
-                negated: found.stance.negated,
-                verdict: found.judgement.verdict,
-                confidence: crate::country::round(found.judgement.confidence),
-                contradicted: found.judgement.contradicted,
-                reason: reason(found, cx.now()),
-            })
-            .collect(),
+        topics: found.iter().map(|found| TopicBody::new(found, cx.now())).collect(),
         incidents: different(found)
             .into_iter()
             .map(|incident| IncidentBody::new(incident, settings))
