@@ -1,6 +1,7 @@
 //! Claims in words (interface 4.1; spec intelligence 2.8; ruling intelligence 34).
 
 use heliograph_tests::client::Client;
+use heliograph_tests::data;
 use heliograph_tests::synthetic::{BLOCKING, CLEAN, SITE};
 use serde_json::{Value, json};
 
@@ -25,6 +26,7 @@ cases![
     a_nationwide_claim_needs_a_national_incident,
     an_end_shows_in_the_days_after_it,
     a_claim_about_a_network_is_judged_on_that_network,
+    a_network_is_called_by_the_name_that_the_table_gives_it,
     an_incident_supports_a_claim_about_a_network_that_it_names,
     what_is_over_now_needs_measurements_of_now,
     slowed_is_not_blocked_and_blocked_is_not_slowed,
@@ -350,6 +352,26 @@ fn a_claim_about_a_network_is_judged_on_that_network(suite: &Suite) {
     );
     let whole = verify(&client, &format!("{SITE} was blocked in Norway on 12 March 2024"));
     assert_eq!(whole["parsed"]["networks"], json!([]));
+}
+
+fn a_network_is_called_by_the_name_that_the_table_gives_it(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    with_blocked_site(&client);
+    let table = format!("asn,name,country\n{BLOCKING},FJORDLINE-AS,NO\n{},Aurora Bredband AB,NO\n", CLEAN[0]);
+    data::import(&client.admin(), "asn", "", table.as_bytes());
+    for (claim, asn, contradicted) in [
+        ("Fjordline blocked it in Norway on 12 March 2024", BLOCKING, false),
+        ("it was blocked in Norway by Fjordline on 12 March 2024", BLOCKING, false),
+        ("it was blocked on Aurora in Norway on 12 March 2024", CLEAN[0], true),
+    ] {
+        let claim = claim.replace("it", SITE);
+        // Names of a table arrive a moment after its import.
+        let named = |body: &Value| body["parsed"]["networks"][0]["asn"] == json!(asn);
+        let body = client.until(|| Some(verify(&client, &claim)).filter(named));
+        assert_eq!(body["contradicted"], contradicted, "{body}");
+        assert_eq!(body["verdict"], if contradicted { "unconfirmed" } else { "confirmed" }, "{body}");
+    }
 }
 
 fn an_incident_supports_a_claim_about_a_network_that_it_names(suite: &Suite) {

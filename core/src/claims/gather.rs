@@ -44,6 +44,15 @@ pub struct Found {
     pub judgement: Judgement,
 }
 
+impl Found {
+    /// The incidents of an answer: of the period, and of the network when the claim is about one.
+    pub fn shown(&self) -> impl Iterator<Item = &Incident> {
+        let all = self.incidents.iter().enumerate();
+        let shown = all.filter(|(at, _)| self.network.is_none() || self.bearing.fitting.contains(at));
+        shown.map(|(_, incident)| incident)
+    }
+}
+
 /// The instants between which a claim is checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Period {

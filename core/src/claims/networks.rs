@@ -2,6 +2,7 @@
 
 use super::senses::stem;
 use super::words::{Lazy, Pause, Phrases, Word, split};
+use crate::order;
 use crate::starter::{self, Country};
 
 const OPERATORS: &str = include_str!("operators.tsv");
@@ -172,7 +173,7 @@ pub fn named(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Network> 
         }
     }
     found.extend(stated(words, &found, taken));
-    found.sort_by_key(|(at, ..)| *at);
+    order::sort_by_key(&mut found, |(at, ..)| *at);
     joined(found)
 }
 

@@ -16,6 +16,9 @@ use crate::{Result, Timestamp};
 /// of the service.
 const MOST_DAYS: usize = 8;
 
+/// Verdicts that are searched for a name which no table of ours has.
+const LOOKS_FOR_NAMES: usize = 2;
+
 /// The verdicts of a service and all its networks at some time.
 pub type Seen = (Timestamp, Detection);
 
@@ -91,6 +94,10 @@ pub async fn survey(
     }
     let mut seen = Vec::new();
     for at in times(rt, country, subject, stance, period).await? {
+        // A capital letter makes no network: what the newest verdicts do not know by that name is none.
+        if seen.len() == LOOKS_FOR_NAMES && reading.networks.is_empty() && resolve(reading, &seen, &[]).is_empty() {
+            break;
+        }
         seen.push((at, detect(rt, country, subject, at, false).await?));
     }
     Ok(seen)

@@ -14,7 +14,7 @@ use crate::country::Detection;
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, EvidenceOf, Incident, IncidentBody};
 use crate::reference::{self, ListedPlatforms};
-use crate::{Error, Result, licence, runtime};
+use crate::{Error, Result, Timestamp, licence, runtime};
 
 /// Most characters of a claim. Our choice: a long paragraph.
 const MOST_CHARACTERS: usize = 2_000;
@@ -100,7 +100,11 @@ fn networks(claim: &Claim, found: &[Found]) -> Vec<NetworkRow> {
     let known = found.iter().filter_map(|found| found.network.as_ref()).map(|on| row(on.asn(), &on.network));
     let read = claim.readings.iter().flat_map(|reading| &reading.networks).map(|network| row(network.asn, network));
     for row in known.chain(read) {
-        let same = |other: &NetworkRow| row.asn.is_some() && other.asn == row.asn || other.name == row.name;
+        let same = |other: &NetworkRow| match (row.asn, other.asn) {
+            (Some(asn), Some(other)) => asn == other,
+            // Read by its name, and found by its number.
+            _ => other.name == row.name,
+        };
         if !rows.iter().any(same) {
             rows.push(row);
         }
@@ -179,6 +183,22 @@ struct TopicBody {
     reason: String,
 }
 
+impl TopicBody {
+    fn new(found: &Found, now: Timestamp) -> TopicBody {
+        let network = found.network.as_ref();
+        TopicBody {
+            service: found.topic.name().to_owned(),
+            country_code: found.country.code,
+            network: network.map(|on| NetworkRow { asn: on.asn(), name: on.network.name.clone() }),
+            negated: found.stance.negated,
+            verdict: found.judgement.verdict,
+            confidence: crate::country::round(found.judgement.confidence),
+            contradicted: found.judgement.contradicted,
+            reason: reason(found, now),
+        }
+    }
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClaimBody {
     claim: String,
@@ -233,19 +253,7 @@ async fn verify(cx: Cx) -> Result<Response> {
             (None, None) => missing(&claim),
         },
         parsed: ParsedBody::new(&claim, found),
-        topics: found
-            .iter()
-            .map(|found| TopicBody {
-                service: found.topic.name().to_owned(),
-                country_code: found.country.code,
-                network: found.network.as_ref().map(|on| NetworkRow { asn: on.asn(), name: on.network.name.clone() }),
-                negated: found.stance.negated,
-                verdict: found.judgement.verdict,
-                confidence: crate::country::round(found.judgement.confidence),
-                contradicted: found.judgement.contradicted,
-                reason: reason(found, cx.now()),
-            })
-            .collect(),
+        topics: found.iter().map(|found| TopicBody::new(found, cx.now())).collect(),
         incidents: different(found)
             .into_iter()
             .map(|incident| IncidentBody::new(incident, settings))
@@ -306,7 +314,7 @@ async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
 /// The incidents of all parts, each once.
 fn different(found: &[Found]) -> Vec<&Incident> {
     let mut all: Vec<&Incident> = Vec::new();
-    for incident in found.iter().flat_map(|found| &found.incidents) {
+    for incident in found.iter().flat_map(Found::shown) {
         if !all.iter().any(|known| known.id == incident.id) {
             all.push(incident);
         }
@@ -319,7 +327,7 @@ async fn evidence(cx: &Cx, found: &[Found]) -> Result<Vec<EvidenceBody>> {
     for found in found {
         let country = found.country.name;
         let name = gather::label(&found.topic);
-        for incident in &found.incidents {
+        for incident in found.shown() {
             let ids: Vec<String> = incident.draft.evidence_ids.iter().take(MOST_EVIDENCE).cloned().collect();
             for row in runtime::query(&*cx.rt, incidents::actor().name, &EvidenceOf { ids }).await? {
                 let network = row.asn.map(|asn| format!(" on AS{asn}")).unwrap_or_default();
@@ -383,6 +391,6 @@ fn citation(cx: &Cx, claim: &str, overall: Judgement) -> String {
 /// The strictest licence of what the answer rests on.
 fn stands_under(found: &[Found]) -> String {
     let detections = found.iter().flat_map(|found| &found.detection).flat_map(|(_, detection)| &detection.licences);
-    let incidents = found.iter().flat_map(|found| &found.incidents).map(|incident| &incident.draft.licence);
+    let incidents = found.iter().flat_map(Found::shown).map(|incident| &incident.draft.licence);
     licence::effective(detections.chain(incidents).map(String::as_str))
 }
