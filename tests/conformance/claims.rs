@@ -380,6 +380,8 @@ fn an_incident_supports_a_claim_about_a_network_that_it_names(suite: &Suite) {
     let mut incident = crate::incidents::site("KE", "telegram", "2021-11-08");
     incident["end"] = json!("2021-11-24");
     incident["asns"] = json!(["AS33771"]);
+    // One network and no source would be suspected.
+    incident["status"] = json!("resolved");
     crate::incidents::create(&client, &incident);
     for (claim, verdict) in [
         ("Telegram was blocked in Kenya on 10 November 2021", "confirmed"),
