@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::constants::{CO_BLOCKING_SESSIONS, CONFIRMED_NETWORKS};
 use crate::Timestamp;
-use crate::country::{State, round};
+use crate::country::{State, is_role, round};
 use crate::kv::{Row, StoreError};
 use crate::reference::Tracked;
 use crate::starter::categories::Focus;
@@ -346,7 +346,7 @@ fn finish(mut isp: Isp, votes: f64, blocked: f64) -> Isp {
     isp.methods = methods.into_iter().collect();
     isp.methods.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     // A role that is measured by address has a method, and no domain.
-    isp.blocks.retain(|block| !block.domain.contains('/'));
+    isp.blocks.retain(|block| !is_role(&block.domain));
     isp.blocked = count(isp.blocks.len());
     isp.blocks.sort_by(|a, b| b.rate.total_cmp(&a.rate).then(b.measurements.cmp(&a.measurements)));
     isp.blocks.truncate(MOST_BLOCKS);

@@ -32,16 +32,15 @@ pub struct Bearing {
     pub other_kind: Option<usize>,
 }
 
-/// Whether throttling is among the methods of an incident, and whether it is the only one.
-pub fn throttling(incident: &Incident) -> (bool, bool) {
-    let methods = &incident.draft.methods;
+/// Whether throttling is among these methods, and whether it is the only one.
+pub fn throttling(methods: &[String]) -> (bool, bool) {
     let is = |method: &String| method == "throttling";
     (methods.iter().any(is), !methods.is_empty() && methods.iter().all(is))
 }
 
 /// Whether an incident is of the kind that is claimed.
 fn is_of_kind(incident: &Incident, stance: Stance) -> bool {
-    let (throttled, only) = throttling(incident);
+    let (throttled, only) = throttling(&incident.draft.methods);
     stance.any_kind || if stance.kind == Kind::Throttling { throttled } else { !only }
 }
 

@@ -269,6 +269,7 @@ async fn measured(
     let decided_days = count(&|day| day.status != State::Unknown);
     let measured = detection.basis == "measured";
     let lasting = reading.when.is_some_and(When::is_lasting);
+    let (throttled, only_throttled) = bearing::throttling(&detection.methods);
     let findings = Findings {
         state: detection.state,
         confidence: detection.confidence,
@@ -281,8 +282,8 @@ async fn measured(
         decided_days: if reading.when.is_some_and(When::is_one_day) { 0 } else { decided_days },
         before: dated && measured && detection.state == State::Blocked && blocked_days == 0,
         covers: !lasting || blocked_days.saturating_mul(2) >= decided_days,
-        throttled: detection.methods.iter().any(|method| method == "throttling"),
-        only_throttled: !detection.methods.is_empty() && detection.methods.iter().all(|method| method == "throttling"),
+        throttled,
+        only_throttled,
         over: blocked_days > 0 && detection.state == State::Accessible,
         ..Findings::default()
     };

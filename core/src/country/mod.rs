@@ -83,7 +83,7 @@ pub use rollup::{Prefix, prefix};
 pub use routes::{ClassifyResult, ROUTES, SweepBody, classify_one};
 pub use shutdowns::SetShutdownTable;
 pub use source::Source;
-pub use subject::{Role, Subject};
+pub use subject::{Role, Subject, is_role};
 pub use summary::{Heard, History, HistoryDay, Summary, Verdicts, strictest};
 pub(crate) use summary::{first_days, latest, listed, summary, verdicts_and_summary};
 pub(crate) use tables::LISTS_EPOCH;

@@ -59,6 +59,11 @@ impl Subject {
     }
 }
 
+/// Whether a key is a role such as `telegram/pool`, which is measured by address and has no domain.
+pub fn is_role(key: &str) -> bool {
+    key.contains('/')
+}
+
 /// Messaging services age faster (ruling intelligence 12).
 pub fn is_messaging(key: &str) -> bool {
     let owner = key.split_once('/').map(|(owner, _)| owner).or_else(|| Platform::by_domain(key).map(|p| p.slug));

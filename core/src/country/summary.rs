@@ -10,7 +10,7 @@ use super::changes;
 use super::distinct::Distinct;
 use super::evidence::Surroundings;
 use super::refresh::target_summary;
-use super::subject::Subject;
+use super::subject::{Subject, is_role};
 use super::tables::{CATALOGUE, NETWORKS, SOURCES, SUMMARY, TARGETS, VERDICTS};
 use crate::actor::{Kind, Query, View};
 use crate::kv::{Direction, Read};
@@ -62,8 +62,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         }
     }
     let blocks: Vec<&TargetSummary> = rows.iter().filter(|row| row.is_measured_block()).collect();
-    // A role such as `telegram/pool` is measured by address and has no domain: its service stands for it.
-    let domains = || rows.iter().filter(|row| !row.target.contains('/'));
+    let domains = || rows.iter().filter(|row| !is_role(&row.target));
     let blocked: Vec<String> = domains().filter(|row| row.is_measured_block()).map(|row| row.target.clone()).collect();
     let inputs = Inputs {
         rows: domains().filter(|row| row.basis == "measured").collect(),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::Source;
 use super::super::answer::round;
+use super::super::subject::is_role;
 use super::super::tables::{NETWORKS, NetworkRow, WITNESSES};
 use crate::actor::View;
 use crate::change::combine::{Combined, INTERNET, Measured, is_national, is_platform, tracked};
@@ -292,7 +293,7 @@ fn services(one: &Combined<'_>, listed: &[Tracked]) -> Vec<String> {
 fn domains(one: &Combined<'_>) -> Vec<String> {
     let named = reported_services(one).into_iter();
     let measured = one.measured.iter().flat_map(|measured| &measured.found.targets);
-    collect(named.filter(|name| name.contains('.')).chain(measured.filter(|target| !target.contains('/'))))
+    collect(named.filter(|name| name.contains('.')).chain(measured.filter(|target| !is_role(target))))
 }
 
 fn methods(one: &Combined<'_>) -> Vec<String> {
@@ -474,7 +475,7 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
                 source_url: Some(source.url().to_owned()),
                 retrieved_at: None,
                 confidence: round(probability(network)),
-                domain: (!target.contains('/')).then(|| target.to_owned()),
+                domain: (!is_role(target)).then(|| target.to_owned()),
                 asn: Some(network.asn),
                 licence: source.licence_under(view.settings).to_owned(),
             });

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::detect::{Question, StatusCounts, license};
 use super::input;
 use crate::analytics::tabular::{self, Tabular};
-use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, round, sentence};
+use crate::country::{Detection, Explanation, Listing, State, Subject, Summary, Verdicts, is_role, round, sentence};
 use crate::http::{Cx, Response};
 use crate::starter::Country;
 use crate::world::{self, CountrySummary, Glance, SurveyOf, Surveyed, TargetSummary};
@@ -224,8 +224,7 @@ pub(in crate::country) fn summary_body(
     now: Timestamp,
     at: Option<Timestamp>,
 ) -> SummaryBody {
-    // A role such as `telegram/pool` is measured by address and has no domain.
-    let domains = rows.iter().filter(|row| !row.target.contains('/'));
+    let domains = rows.iter().filter(|row| !is_role(&row.target));
     let checked: Vec<&TargetSummary> = domains.filter(|row| row.evidence > 0).collect();
     let mut blocked: Vec<&&TargetSummary> = checked.iter().filter(|row| row.is_measured_block()).collect();
     let accessible = checked.iter().filter(|row| row.state == State::Accessible).count();

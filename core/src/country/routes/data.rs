@@ -264,8 +264,11 @@ fn isp(asn: u32, (name, measurements, domains): Found) -> IspRow {
     let all: u32 = domains.iter().map(|(domain, _)| domain.measurements).sum();
     let blocked: f64 = domains.iter().map(|(domain, _)| domain.block_rate * f64::from(domain.measurements)).sum();
     let rate = if all == 0 { 0.0 } else { blocked / f64::from(all) };
-    let mut top: Vec<BlockedDomain> =
-        domains.into_iter().filter(|(of, blocked)| *blocked && !of.domain.contains('/')).map(|(of, _)| of).collect();
+    let mut top: Vec<BlockedDomain> = domains
+        .into_iter()
+        .filter(|(of, blocked)| *blocked && !country::is_role(&of.domain))
+        .map(|(of, _)| of)
+        .collect();
     order::sort_by(&mut top, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     top.truncate(TOP);
     IspRow {
