@@ -229,6 +229,7 @@ fn every_way_to_be_refused(suite: &Suite) {
         members.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
         refused(&client.post("/v1/pay/admin/grant", &operator.body(members)), status, reason);
     };
+    try_with(json!({ "issued_at": at(20), "valid_until_ts": at(10) }), 400, "admin_expired");
     try_with(json!({ "issued_at": at(-300), "valid_until_ts": at(-1) }), 400, "admin_expired");
     try_with(json!({ "valid_until_ts": at(700) }), 400, "admin_window_too_long");
     try_with(json!({ "issued_at": at(-500), "valid_until_ts": at(101) }), 400, "admin_window_too_long");

@@ -332,7 +332,7 @@ impl Operation for Direct {
 fn direct(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
     let key = ADMIN_KEYS.get(books.space, &(by.keyid.clone(),))?.filter(|key| key.active && key.key == by.signed.key);
     let key = key.ok_or(Reason::AdminKeyNotFound)?;
-    ensure(books.now <= action.until, Reason::AdminExpired)?;
+    ensure(books.now <= action.until && action.until > action.issued, Reason::AdminExpired)?;
     let ahead = action.until.since(books.now) <= MAX_WINDOW + SKEW;
     ensure(ahead && action.until.since(action.issued) <= MAX_WINDOW, Reason::AdminWindowTooLong)?;
     ensure(key.role == Role::All || key.role == action.role(), Reason::AdminRoleNotAuthorized)?;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::book::{self, Books, MAX_AMOUNT, did_of, minus, name_of};
 use super::envelope::{self, Content, Envelope};
 use super::log::{Event, Note, What, canonical, event};
+use super::pay::keeps_failure;
 use super::reason::{Reason, Refusal, Ruled, ensure};
 use super::rows::{Id, Micro, Outcome, Payment, Space, Wallet, id};
 use super::submit::{Done, Submission};
@@ -124,6 +125,32 @@ pub fn settle(books: &mut Books<'_>, by: &Submission<'_>, batch: &envelope::Batc
     let (batch_id, hash) = (batch.batch_id.clone(), event.hash());
     let count = u16::try_from(items.len()).map_err(Error::internal)?;
     Ok(Done::Batch(Settled { id, batch_id, count, total, at: first, hash, sender: sender.balance }))
+}
+
+/// Keeps that a batch was refused, once (spec ledger T11; ruling ledger 31), and takes its id. What was signed may be
+/// megabytes, so the event has its name, how many transfers it had and which one was in the way, not its bytes.
+pub fn failed(
+    books: &mut Books<'_>,
+    by: &Submission<'_>,
+    batch: &envelope::Batch,
+    reason: Reason,
+    item: Option<u16>,
+) -> Result<()> {
+    let id = batch_id(by.signer, &batch.batch_id);
+    if reason == Reason::NonceSeen || books.is_used(&id)? {
+        return Ok(());
+    }
+    books.burn(&id, by.burnt_until())?;
+    if !keeps_failure(books, by.signer)? {
+        return Ok(());
+    }
+    let mut details =
+        vec![("batch_id".to_owned(), batch.batch_id.clone()), ("count".to_owned(), batch.items.len().to_string())];
+    details.extend(item.map(|place| ("failed_index".to_owned(), place.to_string())));
+    let at = books.stamp();
+    let note = Note { reason: Some(reason), details, ..Note::of(&id, None) };
+    books.log(at, What::BatchFailed, by.signer, note)?;
+    Ok(())
 }
 
 /// The wallet that may pay all of them: each below the cap of one, their sum below that of a day.

@@ -35,6 +35,7 @@ pub enum What {
     AdminKey,
     Wallet,
     WalletEnd,
+    BatchFailed,
 }
 
 impl What {
@@ -56,6 +57,7 @@ impl What {
             What::AdminKey => "admin_key",
             What::Wallet => "wallet_create",
             What::WalletEnd => "wallet_remove",
+            What::BatchFailed => "batch_failed",
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{Error, Result, Timestamp};
 
 /// What the faucet gives, in micro-credits (spec ledger 11).
 pub const GRANT: Micro = 10_000_000;
-/// Refused transfers of one DID that are kept per day; of later ones only the nonce is (ruling ledger 12).
+/// Refused transfers and batches of one DID that are kept per day; of later ones only the nonce is (ruling ledger 12).
 pub const MAX_FAILURES: u64 = 1_000;
 
 /// Settles a transfer.
@@ -92,17 +92,25 @@ pub fn failed(books: &mut Books<'_>, by: &Submission<'_>, transfer: &Transfer, r
     if books.is_used(&id)? {
         return Ok(None);
     }
-    let day = (u32::try_from(books.now.day()).unwrap_or_default(), by.signer.to_owned());
-    let failures = FAILURES.get(books.space, &day)?.unwrap_or_default();
-    if failures >= MAX_FAILURES {
+    if !keeps_failure(books, by.signer)? {
         books.burn(&id, by.burnt_until())?;
         return Ok(None);
     }
-    FAILURES.put(books.space, &day, &(failures + 1))?;
     let at = books.stamp();
     let note = Note { reason: Some(reason), ..Note::of(&id, Some(by.signed)) };
     books.log(at, What::TransferFailed, by.signer, note)?;
     Ok(Some(id))
+}
+
+/// Counts one more refusal of a DID today; whether it is among those that are kept.
+pub fn keeps_failure(books: &mut Books<'_>, name: &str) -> Result<bool> {
+    let day = (u32::try_from(books.now.day()).unwrap_or_default(), name.to_owned());
+    let failures = FAILURES.get(books.space, &day)?.unwrap_or_default();
+    if failures >= MAX_FAILURES {
+        return Ok(false);
+    }
+    FAILURES.put(books.space, &day, &(failures + 1))?;
+    Ok(true)
 }
 
 /// What the faucet must know beyond the envelope.

@@ -277,18 +277,27 @@ fn refused(
     item: Option<u16>,
 ) -> Result<Answer> {
     metrics::count(books, reason)?;
-    let row = refuse(books, by, envelope, reason)?;
+    let row = refuse(books, by, envelope, reason, item)?;
     Ok(Answer::Refused(reason, Kept { row, item }))
 }
 
 /// Takes the nonce of a refused envelope; the id of the row that was kept of it.
-fn refuse(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reason: Reason) -> Result<Option<Id>> {
+fn refuse(
+    books: &mut Books<'_>,
+    by: &Submission<'_>,
+    envelope: &Envelope,
+    reason: Reason,
+    item: Option<u16>,
+) -> Result<Option<Id>> {
     if reason.is_temporary() {
         return Ok(None);
     }
     let (space, nonce) = match &envelope.content {
         Content::Transfer(transfer) if reason != Reason::NonceSeen => return pay::failed(books, by, transfer, reason),
-        Content::Batch(batch) => (Space::Batch, &batch.batch_id),
+        Content::Batch(batch) => {
+            batch::failed(books, by, batch, reason, item)?;
+            return Ok(None);
+        }
         Content::Open(open) => (Space::Escrow, &open.nonce),
         Content::List(list) => (Space::Listing, &list.nonce),
         Content::Hire(hire) => (Space::Hire, &hire.nonce),
@@ -297,10 +306,7 @@ fn refuse(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, reaso
         // What these do is guarded by the state they change (ruling ledger 32).
         Content::Transfer(_) | Content::Close(_) | Content::Acceptance(_) | Content::Read(_) => return Ok(None),
     };
-    let id = match space {
-        Space::Batch => batch::batch_id(by.signer, nonce),
-        space => id(space, by.signer, nonce),
-    };
+    let id = id(space, by.signer, nonce);
     if reason != Reason::NonceSeen && !books.is_burnt(&id)? {
         books.burn(&id, by.burnt_until())?;
     }

@@ -206,6 +206,12 @@ async fn prove(cx: Cx) -> Result<Response> {
         (None, Err(_)) => return refused(&cx, Reason::TransferNotFound.into()),
     };
     let Some(found) = ask(&*cx.rt, Prove { which, size }).await? else {
+        if let Some(size) = size {
+            let (total, _) = runtime::query(&*cx.rt, ACTOR, &ReadHead).await?;
+            if !(1..=total).contains(&size) {
+                return Err(Error::bad_request(format!("Query parameter `size` must be from 1 to {total}.")));
+            }
+        }
         return refused(&cx, Reason::TransferNotFound.into());
     };
     let revealed =

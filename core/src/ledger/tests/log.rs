@@ -26,6 +26,8 @@ pub fn busy_on(world: World) -> (World, Party, Party) {
     let items =
         json!([{ "to_did": did(&b), "amount_micro": 1, "memo": "x" }, { "to_did": did(&b), "amount_micro": 2 }]);
     world.act(&a, "batch-transfer", json!({ "from_did": did(&a), "batch_id": "b1", "items": items })).unwrap();
+    let items = json!([{ "to_did": did(&b), "amount_micro": 1 }, { "to_did": did(&b), "amount_micro": 2_000_000_000 }]);
+    world.act(&a, "batch-transfer", json!({ "from_did": did(&a), "batch_id": "b2", "items": items })).unwrap_err();
     let open = || world.open(&a, &b, 1_000, hours(2)).unwrap();
     world.release(&a, &open()).unwrap();
     world.refund(&a, &open()).unwrap();
@@ -129,6 +131,7 @@ fn ruling_11_every_kind_of_event_is_in_the_log_in_its_order() {
         "transfer",
         "transfer_failed",
         "batch",
+        "batch_failed",
         "escrow_open",
         "escrow_release",
         "escrow_refund",
@@ -143,6 +146,30 @@ fn ruling_11_every_kind_of_event_is_in_the_log_in_its_order() {
     }
     assert_eq!(kinds[0], "admin_key");
     audit(&log).unwrap();
+}
+
+#[test]
+fn t11_a_refused_batch_leaves_one_event_that_says_which_transfer_was_in_the_way() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 5), world.party(2));
+    let send = |amounts: &[i64]| {
+        let item = |amount: &i64| json!({ "to_did": b.signer.did, "amount_micro": amount });
+        let items: Vec<Value> = amounts.iter().map(item).collect();
+        world.act(&a, "batch-transfer", json!({ "from_did": a.signer.did, "batch_id": "b2", "items": items }))
+    };
+    super::refused(send(&[1, 2_000_000_000]), "insufficient_balance");
+    let find = || {
+        let forms = read(&world, None).into_iter().map(|(form, _)| serde_json::from_slice::<Value>(&form).unwrap());
+        forms.filter(|form| form["kind"] == "batch_failed").collect::<Vec<_>>()
+    };
+    let found = find();
+    let [event] = &*found else { panic!("{found:?}") };
+    assert_eq!(event["details"], json!({ "batch_id": "b2", "count": "2", "failed_index": "1" }));
+    let expected = (&json!(a.signer.did), &json!("insufficient_balance"), &json!([]));
+    assert_eq!((&event["actor"], &event["reason"], &event["changes"]), expected);
+    // Its id is taken, and saying so is no second refusal of it.
+    super::refused(send(&[1]), "nonce_seen");
+    assert_eq!(find(), found);
 }
 
 #[test]
@@ -255,6 +282,8 @@ fn ruling_11_proofs_lead_from_transfers_escrows_and_places_to_the_root() {
         ("/v1/pay/audit/proof/1?size=1", 404),
         ("/v1/pay/audit/proof/999999", 404),
         ("/v1/pay/audit/proof/1?size=x", 400),
+        ("/v1/pay/audit/proof/1?size=0", 400),
+        ("/v1/pay/audit/proof/1?size=999999", 400),
         ("/v1/pay/audit/consistency", 400),
         ("/v1/pay/audit/consistency?from=0", 400),
         ("/v1/pay/audit/consistency?from=9&to=8", 400),

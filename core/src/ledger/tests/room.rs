@@ -101,6 +101,11 @@ fn ruling_12_of_a_thousand_refused_transfers_a_day_there_are_rows_and_of_more_on
     refused(world.post("credit-transfer", bodies.last().unwrap()), "nonce_seen");
     refused(world.post("credit-transfer", &bodies[0]), "nonce_seen");
     let rows = world.all_rows().len();
+    // Batches count with them.
+    let batch = json!({ "from_did": a.did(), "items": [{ "to_did": b.did(), "amount_micro": 1_000 }] });
+    let events = world.get("/v1/pay/audit/head")["size"].clone();
+    refused(world.act(&a, "batch-transfer", batch), "insufficient_balance");
+    assert_eq!(world.get("/v1/pay/audit/head")["size"], events);
     // Nonces go half a minute after nobody could send them again; the rows stay, and the next day has its own.
     world.wait(minutes(11));
     assert!(world.all_rows().len() <= rows - 5, "{} rows, {rows} before", world.all_rows().len());

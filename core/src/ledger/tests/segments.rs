@@ -189,13 +189,13 @@ fn ruling_12_where_there_is_an_archive_segments_go_there_and_everything_answers_
     // Wishes get lost: others are made by themselves.
     assert!(world.rt.lose_outgoing() > 0);
     assert!(world.rt.archived().is_empty());
-    world.wait(minutes(6));
+    world.wait(minutes(5));
     world.grant_wishes();
     let put = world.rt.archived().len();
     assert_eq!(put, world.rows(&SEGMENTS).len());
     // It was put, and is taken from here only when it was found there.
     assert_eq!(world.storage_counts(), (events, 2 * RUN, 0));
-    world.wait(minutes(6));
+    world.wait(minutes(5));
     world.grant_wishes();
     world.wait(minutes(1));
     assert_eq!(world.storage_counts(), (events, 2 * RUN, 2 * RUN));
@@ -214,16 +214,16 @@ fn ruling_12_an_archive_that_loses_or_changes_a_segment_is_no_source() {
     let (world, a, b) = grown(edge());
     world.wait(hours(31 * DAY));
     world.rt.lose_outgoing();
-    world.wait(minutes(6));
+    world.wait(minutes(5));
     world.grant_wishes();
     // What another one put into the archive is not what was sealed: it is put again, and stays here meanwhile.
     for body in world.rt.archived().values_mut() {
         body.pop();
     }
-    world.wait(minutes(6));
+    world.wait(minutes(5));
     world.grant_wishes();
     assert_eq!(world.storage_counts().2, 0);
-    world.wait(minutes(6));
+    world.wait(minutes(5));
     world.grant_wishes();
     world.wait(minutes(1));
     assert_eq!(world.storage_counts().2, 2 * RUN);
