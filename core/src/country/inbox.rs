@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::refresh::{self, Requeue};
 use super::tables::{CATALOGUE, CONTROL_SITES, Catalogue, ControlSites, NETWORKS, OUTSIDE, PRIORS, Peers, Prior};
-use super::{changes, days};
+use super::{changes, days, past};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::reference::NetworkEntry;
@@ -67,15 +67,20 @@ impl Operation for SetCatalogue {
         {
             return Ok(());
         }
-        let before = CATALOGUE.get(turn, &())?.unwrap_or_default().platforms;
+        let before = CATALOGUE.get(turn, &())?.unwrap_or_default();
         let other_controls = CONTROL_SITES.get(turn, &())?.as_ref() != Some(&control);
         CATALOGUE.put(turn, &(), &self.catalogue)?;
         CONTROL_SITES.put(turn, &(), &control)?;
         if other_controls {
             changes::all_again(turn)?;
         }
-        if before != self.catalogue.platforms {
-            changes::regroup(turn, before.iter().chain(&self.catalogue.platforms))?;
+        if before.platforms != self.catalogue.platforms {
+            changes::regroup(turn, before.platforms.iter().chain(&self.catalogue.platforms))?;
+        }
+        if (&before.global, &before.political) != (&self.catalogue.global, &self.catalogue.political) {
+            past::sites_changed(turn)?;
+        } else if other_controls {
+            past::changed(turn)?;
         }
         requeue(turn)
     }

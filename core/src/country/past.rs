@@ -79,6 +79,15 @@ pub(super) fn changed(turn: &mut Turn<'_>) -> Result<()> {
     look(turn)
 }
 
+/// The sites that the index is over are others. What is known of days rests on the old ones, and so does half of a judging
+/// that is under way: neither compares with the score of today.
+pub(super) fn sites_changed(turn: &mut Turn<'_>) -> Result<()> {
+    clear(turn)?;
+    WORK.delete(turn, &());
+    outlook::days::sites_changed(turn)?;
+    changed(turn)
+}
+
 /// The same of a target's days from one on.
 pub(super) fn changed_from(turn: &mut Turn<'_>, day: u32) -> Result<()> {
     if outlook::days::first(&turn.view())?.is_none_or(|seen| day < seen) {

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::level;
 use crate::actor::{Kind, Query, Turn, View};
 use crate::country::{past, summary};
 use crate::kv::{Direction, Row, Table};
@@ -19,6 +20,12 @@ impl Row for Day {}
 
 /// By day since the epoch. A day without a row is like the one before it.
 const DAYS: Table<(u32,), Day> = Table::new(60);
+
+/// The day on which the sites that a score is over became others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct OtherSites(u32);
+impl Row for OtherSites {}
+const OTHER_SITES: Table<(), OtherSites> = Table::new(77);
 
 fn day(at: Timestamp) -> u32 {
     u32::try_from(at.day()).unwrap_or(0)
@@ -42,11 +49,19 @@ pub fn first(view: &View<'_>) -> Result<Option<u32>> {
     Ok(DAYS.first(view, &DAYS.range())?.map(|((day,), _)| day))
 }
 
+/// Scores from today on are over other sites, after a list was imported: what the server saw before compares with none of
+/// them.
+pub fn sites_changed(turn: &mut Turn<'_>) -> Result<()> {
+    let today = day(turn.now);
+    Ok(OTHER_SITES.put(turn, &(), &OtherSites(today))?)
+}
+
 /// A source was removed: what days said may have rested on it (ruling intelligence 35).
 pub fn forget(turn: &mut Turn<'_>) -> Result<()> {
     for (key, _) in DAYS.scan(turn, &DAYS.range(), Direction::Ascending, 2 * KEPT as usize)? {
         DAYS.delete(turn, &key);
     }
+    OTHER_SITES.delete(turn, &());
     Ok(())
 }
 
@@ -60,6 +75,9 @@ pub struct Looked {
     pub summary: CountrySummary,
     /// Today's score last, 0-100; `None` for days of which none is known. [`KEPT`] entries.
     pub days: Vec<Option<u32>>,
+    /// Change of the last week against the one before, 0-1 ([`level::trend_delta`]); `None` also where the scores of these
+    /// weeks are over different sites.
+    pub trend_delta: Option<f64>,
 }
 
 impl Query for Look {
@@ -75,7 +93,13 @@ impl Query for Look {
             Some((_, Day(score))) => *score,
             None => past.get(&day).and_then(|past::Score(score)| *score),
         };
-        let days = (0..KEPT).rev().map(|back| today.checked_sub(back).and_then(known)).collect();
-        Ok(Looked { summary: summary(view, None)?, days })
+        let days: Vec<_> = (0..KEPT).rev().map(|back| today.checked_sub(back).and_then(known)).collect();
+        // Days that the server did not see are judged by the sites of today.
+        let first = rows.first().map(|((seen,), _)| *seen);
+        let other =
+            OTHER_SITES.get(view, &())?.map(|OtherSites(day)| day).filter(|day| first.is_some_and(|f| f < *day));
+        let alike = other.map_or(days.len(), |day| (today.saturating_sub(day) as usize).saturating_add(1));
+        let trend_delta = level::trend_delta(days.get(days.len().saturating_sub(alike)..).unwrap_or_default());
+        Ok(Looked { summary: summary(view, None)?, days, trend_delta })
     }
 }

@@ -167,7 +167,7 @@ async fn predict(cx: Cx) -> Result<Response> {
         }
         None => None,
     };
-    let trend = level::trend_delta(&looked.days);
+    let trend = looked.trend_delta;
     let (risk, model_version, license) =
         Box::pin(learned_or_base(&cx, country.code, subject.as_ref(), &looked, trend, horizon)).await?;
     let daily = days(&risk, cx.now());
@@ -245,7 +245,7 @@ async fn estimate(
 /// while no forecast is learned.
 pub(crate) async fn base_rate(cx: &Cx, country: &str) -> Result<(f64, &'static str, Vec<String>)> {
     let looked = runtime::query(&*cx.rt, country.to_owned(), &Look).await?;
-    let trend = level::trend_delta(&looked.days);
+    let trend = looked.trend_delta;
     let risk = estimate(cx, country, None, &looked, trend, 1).await?;
     Ok((risk.daily.first().copied().unwrap_or_default(), MODEL.version, risk.caveats))
 }
@@ -319,12 +319,11 @@ async fn threat_level(cx: Cx) -> Result<Response> {
 async fn threat_page(cx: &Cx) -> Result<Response> {
     let country = input::path_country(cx, "country")?;
     let with_history = cx.flag("includeHistory")?.unwrap_or(false);
-    let Looked { summary, days } = runtime::query(&*cx.rt, country.code, &Look).await?;
+    let Looked { summary, days, trend_delta: delta } = runtime::query(&*cx.rt, country.code, &Look).await?;
     let active =
         Filter { country: Some(country.code.to_owned()), status: Some(vec![Status::Active]), ..Filter::default() };
     let active = count(cx, active).await?;
     let score = summary.index.score.map(|score| f64::from(score) / 100.0);
-    let delta = level::trend_delta(&days);
     let mut methods = summary.methods.clone();
     methods.truncate(TOP_METHODS);
     Response::json(&ThreatBody {

@@ -200,3 +200,42 @@ fn a_site_that_only_a_list_decides_counts_on_no_day() {
     assert!(!none(&after), "{after:?}");
     assert_eq!(after, pages(&server));
 }
+
+fn trend(server: &Server) -> (Value, Value) {
+    let mut body = server.ok("/hydra/v1/threat-level/it");
+    (body["trend"].take(), body["trendDelta"].take())
+}
+
+/// A list of forty sites of the basket, so many of them of political speech.
+fn list(server: &Server, political: usize) {
+    let mut list = "url,category_code,category_description,date_added,source,notes\n".to_owned();
+    for (at, site) in basket::all().iter().take(40).enumerate() {
+        let category = if at < political { "POLR" } else { "SHOP" };
+        list += &format!("https://{}/,{category},,2024-01-01,,\n", site.domain);
+    }
+    let (status, body) = server.upload("test-list", list.as_bytes());
+    assert_eq!(status, 200, "{body}");
+    upload(server, HEADER);
+}
+
+#[test]
+fn a_list_with_other_sites_is_no_trend() {
+    let server = Server::start();
+    let now = server.0.now();
+    list(&server, 0);
+    upload(&server, &piece(now, 1..20, 40, 20));
+    assert_eq!(trend(&server), ("stable".into(), 0.0.into()));
+    let before = history(&server);
+    // All that the server knows it did not see: judged again by the new list.
+    list(&server, 20);
+    let after = history(&server);
+    assert_eq!(after, pages(&server));
+    assert_ne!(before, after, "the list is in the score");
+    assert_eq!(trend(&server), ("stable".into(), 0.0.into()));
+    // Of days that it saw only those with the same list are compared.
+    server.0.advance(std::time::Duration::from_secs(86_400));
+    list(&server, 40);
+    let last = history(&server).pop().unwrap().1;
+    assert_ne!(after[29].1, last);
+    assert_eq!(trend(&server), ("stable".into(), Value::Null));
+}
