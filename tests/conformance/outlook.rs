@@ -160,6 +160,19 @@ fn a_history_that_is_imported_has_the_scores_of_the_pages_of_its_days(suite: &Su
         let page = client.get(&format!("/data/country/{CENSORED}?as_of={date}T23:59:59Z")).expect(200);
         assert_eq!(page["score"], day["score"], "{date}: {body}");
     }
+    // The same days as open data, newest first, and as a table.
+    let open = client.get(&format!("/data/country/{CENSORED}/history?days=31")).expect(200);
+    let timeline = open["timeline"].as_array().unwrap();
+    assert_eq!((timeline.len(), &open["score"]), (31, &body["score"]), "{open}");
+    for (day, told) in timeline.iter().zip(body["history"].as_array().unwrap().iter().rev()) {
+        assert_eq!((&day["date"], &day["score"]), (&told["date"], &told["score"]), "{open}");
+        assert!(day["incidents"].is_u64(), "{open}");
+    }
+    let table = client.get(&format!("/data/country/{CENSORED}/history?format=csv"));
+    let table = table.text();
+    let first = format!("{},{}", timeline[0]["date"].as_str().unwrap(), timeline[0]["score"]);
+    assert!(table.starts_with("date,score,incidents") && table.contains(&first), "{table}");
+    client.get(&format!("/data/country/{CENSORED}/history?days=0")).expect_error(400, "BAD_REQUEST");
 }
 
 fn ruling_26_a_country_without_data_has_no_score_confidence_0_and_a_reason(suite: &Suite) {

@@ -30,6 +30,7 @@ use Wanted::{Malformed, Missing, Says};
 const TRIED: &[(&str, &str, &str, Wanted)] = &[
     ("/data/country/{code}", "code", "/data/country/ZZ", Missing),
     ("/data/country/{code}/isps", "code", "/data/country/ZZ/isps", Missing),
+    ("/data/country/{code}/history", "code", "/data/country/ZZ/history", Missing),
     ("/data/domain/{domain}", "domain", "/data/domain/nobody.example", Says("/status", "\"unknown\"")),
     ("/data/domain/{domain}/history", "domain", "/data/domain/nobody.example/history", Says("/timeline", "[]")),
     ("/data/domain/{domain}/history", "country", "/data/domain/a.example/history?country=ZZ", Says("/timeline", "[]")),

@@ -7,9 +7,11 @@
 //! | `scores` | the latest score of every country, kept in the world |
 //! | `risk` | the base rate, which is served where no learned forecast speaks |
 //! | `level` | words, trend and certainty of a score (pure) |
+//! | `history` | the days of a country as open data |
 //! | `routes` | the endpoints |
 
 pub(crate) mod days;
+mod history;
 mod level;
 mod risk;
 mod routes;

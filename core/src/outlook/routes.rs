@@ -7,12 +7,13 @@ use super::days::{KEPT, Look, Looked};
 use super::level::{self, LEVELS, RISKS};
 use super::risk::{self, Known, MODEL, Risk};
 use super::scores::{Score, Scores};
+use crate::analytics::FORMAT;
 use crate::country::routes::input;
 use crate::country::{Detect, State, Subject, strictest};
 use crate::deployment::{self, WhoAmI};
 use crate::forecast::model::{Model, NAME};
 use crate::forecast::{self, Ahead, ServedModel};
-use crate::http::{Cx, Param, Response, Route, handler};
+use crate::http::{Cx, Limit, Param, Response, Route, handler};
 use crate::incidents::{self, Filter, Select, Status};
 use crate::starter::Platform;
 use crate::time::DAY;
@@ -29,6 +30,12 @@ pub const ROUTES: &[Route] = &[
         .params(&[Param::optional("includeHistory", "`true` adds the scores of the last 30 days.")])
         .returns::<ThreatBody>()
         .summary("How much is blocked in a country, the trend, and what to do."),
+    Route::get("/data/country/{code}/history", handler!(super::history::history))
+        .extension()
+        .limit(Limit::Data)
+        .params(&[Param::optional("days", "Default 30, at most 60."), FORMAT])
+        .returns::<super::history::CountryHistoryBody>()
+        .summary("The score of a country and its incidents by day."),
     Route::get("/hydra/v1/scores", handler!(scores))
         .key()
         .params(&[
