@@ -12,7 +12,7 @@ use crate::kv::{Row, StoreError};
 use crate::reference::Tracked;
 use crate::starter::categories::Focus;
 use crate::verdict::Technique;
-use crate::world::{CountrySummary, SourceSummary, TargetSummary};
+use crate::world::{CountrySummary, NetworkSummary, SourceSummary, TargetSummary};
 
 /// Most blocked domains that a country or a network lists; all are counted.
 const MOST_BLOCKS: usize = 3_000;
@@ -75,6 +75,7 @@ pub struct PlatformFacts {
     pub confidence: f64,
     pub rate: f64,
     pub methods: Vec<String>,
+    /// Measurements of the role that decides.
     pub evidence: u32,
     pub last_checked: Timestamp,
 }
@@ -275,11 +276,29 @@ fn platform_facts(platform: &Tracked, rows: &[TargetSummary]) -> Option<Platform
         slug: platform.slug.clone(),
         state: if first.is_decided() { first.state } else { State::Unknown },
         confidence: first.confidence,
-        rate: round(first.block_rate()),
+        rate: round(rate_over(&roles)),
         methods: first.methods.clone(),
         evidence: first.evidence,
         last_checked: roles.iter().map(|row| row.last_checked).max()?,
     })
+}
+
+/// Blocked votes of all votes, each network once: of several roles the one that says most, as in the answer about the
+/// platform.
+fn rate_over(roles: &[&TargetSummary]) -> f64 {
+    let rank = |network: &NetworkSummary| {
+        (network.state == State::Blocked, network.state == State::Accessible, network.measurements)
+    };
+    let mut networks: BTreeMap<u32, &NetworkSummary> = BTreeMap::new();
+    for network in roles.iter().flat_map(|row| &row.networks).filter(|network| network.asn != 0) {
+        let known = networks.entry(network.asn).or_insert(network);
+        if rank(network) > rank(known) {
+            *known = network;
+        }
+    }
+    let votes: u32 = networks.values().map(|network| network.measurements).sum();
+    let blocked: f64 = networks.values().map(|network| network.block_rate * f64::from(network.measurements)).sum();
+    if votes == 0 { 0.0 } else { blocked / f64::from(votes) }
 }
 
 fn tool(row: &TargetSummary) -> Option<ToolFacts> {

@@ -142,6 +142,7 @@ struct BlockedIn {
     score: f64,
     block_rate: f64,
     methods: Vec<String>,
+    /// Measurements of the host that decides: the answer about one country counts those of the platform's other hosts too.
     evidence_count: u32,
     /// `measured` or `known_list`.
     basis: &'static str,

@@ -381,3 +381,18 @@ fn ruling_intelligence_11_a_platform_without_recent_data_says_since_when() {
     assert_eq!((&row["lastChecked"], &row["staleSince"]), (&seen.into(), &"2025-06-15T07:00:00.000Z".into()), "{row}");
     assert_eq!(server.ok("/v1/accessibility/service/signal")["license"], "CC-BY-4.0", "of what nobody measured");
 }
+
+/// Ruling intelligence 29: of a platform's hosts each network counts once, by the one that says most; the list of countries
+/// and the answer about one of them have the same share.
+#[test]
+fn ruling_intelligence_29_a_platform_has_the_same_rate_in_the_list_and_in_the_answer_about_a_country() {
+    let both = |asn: u32| {
+        [rows("IT", asn, "x.com", RECENT, 0..12, true), rows("IT", asn, "twitter.com", RECENT, 0..12, false)].concat()
+    };
+    let server = server(&[both(1), both(2), rows("IT", 3, "twitter.com", RECENT, 0..12, false)]);
+    let list = server.ok("/v1/platform/twitter/risk");
+    let one = server.ok("/v1/platform/twitter/risk/IT");
+    assert_eq!(list["blockedIn"][0]["country"], "IT", "{list}");
+    assert_eq!((&list["blockedIn"][0]["blockRate"], &one["status"]), (&one["blockRate"], &"blocked".into()), "{one}");
+    assert_eq!(one["blockRate"], 0.6667, "{one}");
+}
