@@ -36,6 +36,10 @@ pub enum What {
     Wallet,
     WalletEnd,
     BatchFailed,
+    Claim,
+    /// An acceptance that paid nothing yet; one that does is in the event of the release.
+    Accept,
+    Dispute,
 }
 
 impl What {
@@ -58,6 +62,9 @@ impl What {
             What::Wallet => "wallet_create",
             What::WalletEnd => "wallet_remove",
             What::BatchFailed => "batch_failed",
+            What::Claim => "work_claim",
+            What::Accept => "work_accept",
+            What::Dispute => "work_dispute",
         }
     }
 

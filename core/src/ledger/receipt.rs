@@ -10,6 +10,7 @@ use super::book::{Books, name_of};
 use super::envelope::{Acceptance, Claim, SKEW};
 use super::escrow::{self, End};
 use super::hire::{self, HIRES, HireState};
+use super::log::{Note, What};
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{
     ByTime, DUE, ESCROWS, Escrow, EscrowState, Id, Micro, Name, Ref, Signed, Space, id, id_text, parse_id,
@@ -159,6 +160,8 @@ pub fn claim(books: &mut Books<'_>, by: &Submission<'_>, claim: &Claim) -> Ruled
     RECEIPTS_TO.put(books.space, &(receipt.to.clone(), Desc(at)), &Ref(id))?;
     DUE.put(books.space, &(receipt.due, id), &())?;
     if let Some((escrow_id, escrow)) = escrow {
+        // What may be done with money that was set aside is another thing from now on.
+        books.log(at, What::Claim, by.signer, Note::of(&id, Some(by.signed)))?;
         RECEIPTS_OF.put(books.space, &(escrow_id, Desc(at)), &Ref(id))?;
         if let Some(hire_id) = escrow.hire {
             claimed(books, &hire_id, id, at)?;
@@ -196,8 +199,9 @@ pub fn accept(books: &mut Books<'_>, by: &Submission<'_>, acceptance: &Acceptanc
     let said = acceptance.dispute_reason.as_ref().is_some_and(|reason| !reason.trim().is_empty());
     ensure(acceptance.accept || said, Reason::DisputeReasonRequired)?;
     let state = if acceptance.accept { ReceiptState::Accepted } else { ReceiptState::Disputed };
+    let at = books.stamp();
     let answer = Answered {
-        at: books.stamp(),
+        at,
         actor: by.signer.to_owned(),
         rating: acceptance.rating,
         feedback: acceptance.feedback.clone(),
@@ -205,6 +209,10 @@ pub fn accept(books: &mut Books<'_>, by: &Submission<'_>, acceptance: &Acceptanc
         signed: Some(by.signed.clone()),
     };
     let receipt = answer_with(books, &id, receipt, state, answer)?;
+    if receipt.escrow.is_some() && !receipt.released {
+        let what = if acceptance.accept { What::Accept } else { What::Dispute };
+        books.log(at, what, by.signer, Note::of(&id, Some(by.signed)))?;
+    }
     Ok(Done::Receipt(id, Box::new(receipt)))
 }
 

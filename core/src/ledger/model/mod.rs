@@ -13,9 +13,11 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::admin::SetAdminKey;
+use super::auditor::Auditor;
 use super::book;
 use super::client::Signer;
 use super::envelope::{Content, Envelope};
+use super::form::Form;
 use super::hire::{HIRES, HireState};
 use super::keys::SetKey;
 use super::pay::GRANT;
@@ -426,7 +428,10 @@ impl<S: Store + 'static> Model<S> {
         assert_eq!(wallets.len() as u64, book::read(store).unwrap().wallets);
         // The log alone says what everybody has (ruling ledger 11).
         let mut logged: BTreeMap<Name, [i64; 2]> = BTreeMap::new();
+        let (mut auditor, salt) = (Auditor::without_signatures("svc"), book::read(store).unwrap().salt);
         for (_, event) in segment::open::all(store).unwrap() {
+            let form = Form::new("svc", &salt, &event).unwrap();
+            auditor.take(&form.bytes, &form.hidden).unwrap_or_else(|flaw| panic!("event {}: {flaw}", event.seq));
             for change in event.changes {
                 let [balance, locked] = logged.entry(change.name).or_default();
                 *balance += change.balance;
@@ -437,6 +442,7 @@ impl<S: Store + 'static> Model<S> {
             let sums = logged.remove(&name).unwrap_or_default();
             assert_eq!(sums.map(|sum| u64::try_from(sum).unwrap()), [wallet.balance, wallet.locked], "log of {name}");
         }
+        auditor.balance().unwrap();
         assert!(logged.into_values().all(|sums| sums == [0, 0]), "the log has money that no wallet has");
         let due = DUE.scan(store, &DUE.range(), Direction::Ascending, usize::MAX).unwrap();
         let mut due: BTreeSet<Id> = due.into_iter().map(|((_, id), ())| id).collect();

@@ -35,6 +35,13 @@ pub fn busy_on(world: World) -> (World, Party, Party) {
     world.accept(&a, &claimed).unwrap();
     let (silent, _over, forced, _stays) = (open(), open(), open(), world.open(&a, &b, 77, hours(100)).unwrap());
     world.claim(&b, &a, &silent, minutes(20), true).unwrap();
+    let disputed = world.claim(&b, &a, &open(), minutes(20), true).unwrap();
+    world.dispute(&a, &disputed).unwrap();
+    // Accepted while the money may not move, paid when it may.
+    let held = world.claim(&b, &a, &open(), minutes(20), true).unwrap();
+    world.admin("freeze", json!({ "did": did(&a), "frozen": true })).unwrap();
+    world.accept(&a, &held).unwrap();
+    world.admin("freeze", json!({ "did": did(&a), "frozen": false })).unwrap();
     world.admin("escrow_release", json!({ "escrow_id": forced, "reason": "said so" })).unwrap();
     let listing = json!({ "provider_did": did(&b), "capability": "a.b", "name": "n", "description": "",
         "price_per_call_micro": 7, "unit": "call", "sla_deadline_hours": 1, "active": true });
@@ -81,7 +88,7 @@ fn form(event: &Value) -> Vec<u8> {
     json::parse(event.to_string().as_bytes(), json::MAX_DEPTH + 2).unwrap().canonical().unwrap()
 }
 
-fn audit(log: &[(Vec<u8>, Vec<Hidden>)]) -> Result<Auditor, String> {
+pub fn audit(log: &[(Vec<u8>, Vec<Hidden>)]) -> Result<Auditor, String> {
     let mut auditor = Auditor::new("svc");
     for (form, texts) in log {
         auditor.take(form, texts).map_err(|flaw| format!("event {}: {flaw}", auditor.size()))?;
@@ -97,7 +104,7 @@ fn ruling_11_the_log_leads_to_the_signed_root_and_to_every_balance() {
     let head = world.get("/v1/pay/audit/head");
     assert_eq!((head["size"].as_u64().unwrap(), hash(&head["root"])), (auditor.size(), auditor.root()));
     assert_eq!(auditor.supply(), 60_000_000);
-    assert_eq!((auditor.hidden, auditor.rotated), (0, 0));
+    assert_eq!((auditor.hidden, auditor.rotated, auditor.late), (0, 0, 0));
     for party in [&a, &b] {
         assert_eq!(auditor.wallets()[&party.signer.did], world.money(party));
     }
@@ -141,6 +148,9 @@ fn ruling_11_every_kind_of_event_is_in_the_log_in_its_order() {
         "freeze_all",
         "wallet_create",
         "wallet_remove",
+        "work_claim",
+        "work_accept",
+        "work_dispute",
     ] {
         assert!(kinds.contains(&json!(expected)), "{expected} is not in {kinds:?}");
     }

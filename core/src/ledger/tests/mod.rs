@@ -3,6 +3,7 @@
 
 mod bounds;
 mod deadlines;
+mod forged;
 mod invariants_escrow;
 mod invariants_faucet;
 mod invariants_market;
