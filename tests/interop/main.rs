@@ -34,6 +34,22 @@ fn agents_on_other_cryptography_are_understood_by_the_worker() {
     }
 }
 
+/// The example of the documentation runs as it stands.
+fn pays(kind: Kind) {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples/pay.mjs");
+    let target = Target::start(kind, &[]);
+    let base = target.base().expect("a server with an address");
+    let output = Command::new("node").arg(example).arg(base).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains(" 6250000\n") && said.ends_with(" 3750000\n"), "{said}");
+}
+
+#[test]
+fn the_example_of_two_agents_that_pay_each_other_runs() {
+    Kind::chosen().into_iter().filter(|kind| *kind != Kind::Memory).for_each(pays);
+}
+
 /// Ruling foundation-relay 36: PyNaCl runs where there is one; the core is held to what was recorded either way.
 #[test]
 fn ruling_36_what_libsodium_makes_is_what_was_recorded() {

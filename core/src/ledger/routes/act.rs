@@ -28,7 +28,7 @@ const ATTEMPTS: usize = 3;
 /// A body that carries a signature, as JSON.
 #[derive(serde::Deserialize, JsonSchema)]
 pub struct SignedBody {
-    /// The envelope; its members are those of its schema and no other.
+    /// The envelope; its members are those of its schema (`docs/envelopes.md`) and no other.
     #[allow(dead_code)]
     envelope: serde_json::Map<String, serde_json::Value>,
     /// Base64, Ed25519 over the canonical form of the envelope.
@@ -106,10 +106,16 @@ fn respond(refusal: Refusal, body: impl FnOnce(Reason) -> Refused) -> Result<Res
     Ok(response)
 }
 
-/// The answer of a refused transfer, or batch of transfers.
-pub fn failed(cx: &Cx, refusal: impl Into<Refusal>, kept: Kept, hash: Option<&[u8; 32]>) -> Result<Response> {
+/// The answer of a refused transfer, or batch of transfers: `kind` is the schema that a settled one has.
+pub fn failed(
+    cx: &Cx,
+    kind: &str,
+    refusal: impl Into<Refusal>,
+    kept: Kept,
+    hash: Option<&[u8; 32]>,
+) -> Result<Response> {
     respond(refusal.into(), |reason| Refused {
-        schema: schema(cx, "receipt"),
+        schema: schema(cx, kind),
         status: Some("failed"),
         transfer_id: kept.row.as_ref().map(id_text),
         failed_index: kept.item,

@@ -122,7 +122,7 @@ pub struct LogEntry {
     /// `seq`, `time`, `kind`, `actor`, `changes` by DID, and, where there are, `id`, `reason`, `signed`, `details`.
     event: Value,
     /// What existing readers of audit rows look for in it: wallets that came and credit that was made.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     audit: Vec<AuditRow>,
     /// For the operator alone.
     #[serde(skip_serializing_if = "Option::is_none")]

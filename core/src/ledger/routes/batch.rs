@@ -57,14 +57,14 @@ async fn batch(cx: Cx) -> Result<Response> {
     let Some(act) = read else {
         // Of a thousand items the sender wants to know which (ruling ledger 10).
         let item = act::members(&cx).and_then(|members| malformed_item(members.get("envelope")?));
-        return failed(&cx, Reason::InvalidEnvelope, Kept { item, ..Kept::default() }, None);
+        return failed(&cx, "batch-receipt", Reason::InvalidEnvelope, Kept { item, ..Kept::default() }, None);
     };
     let hash = act.hash;
     match act.submit(&cx, None).await {
         Ok(Ok(Done::Batch(settled))) => Response::json(&receipt(&cx, &settled)),
         Ok(Ok(_)) => Err(Error::internal("a batch became something else")),
-        Ok(Err((reason, kept))) => failed(&cx, reason, kept, Some(&hash)),
-        Err(refusal) => failed(&cx, refusal, Kept::default(), Some(&hash)),
+        Ok(Err((reason, kept))) => failed(&cx, "batch-receipt", reason, kept, Some(&hash)),
+        Err(refusal) => failed(&cx, "batch-receipt", refusal, Kept::default(), Some(&hash)),
     }
 }
 

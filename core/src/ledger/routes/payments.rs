@@ -252,7 +252,7 @@ fn body(cx: &Cx, id: &Id, payment: Payment, texts: Texts<'_>) -> TransferBody {
 async fn transfer(cx: Cx) -> Result<Response> {
     let read = act::members(&cx)
         .and_then(|members| Act::read(&cx, members, |content| matches!(content, Content::Transfer(_))));
-    let Some(act) = read else { return failed(&cx, Reason::InvalidEnvelope, Kept::default(), None) };
+    let Some(act) = read else { return failed(&cx, "receipt", Reason::InvalidEnvelope, Kept::default(), None) };
     let hash = act.hash;
     match act.submit(&cx, None).await {
         Ok(Ok(Done::Transfer(id, row))) => {
@@ -272,8 +272,8 @@ async fn transfer(cx: Cx) -> Result<Response> {
             })
         }
         Ok(Ok(_)) => Err(Error::internal("a transfer became something else")),
-        Ok(Err((reason, kept))) => failed(&cx, reason, kept, Some(&hash)),
-        Err(refusal) => failed(&cx, refusal, Kept::default(), Some(&hash)),
+        Ok(Err((reason, kept))) => failed(&cx, "receipt", reason, kept, Some(&hash)),
+        Err(refusal) => failed(&cx, "receipt", refusal, Kept::default(), Some(&hash)),
     }
 }
 

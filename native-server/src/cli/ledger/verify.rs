@@ -74,6 +74,9 @@ pub fn run(common: &Common, url: Option<&str>, head_key: Option<&str>) -> Result
     say!("wallets         {}", auditor.wallets().len());
     say!("supply          {} micro-credits, all from grants and the faucet", auditor.supply());
     say!("signatures      {} verified, {} by rotated keys", auditor.verified, auditor.rotated);
+    if auditor.late > 0 {
+        say!("late            {} events, by up to a day: the server's clock was set back, or they were", auditor.late);
+    }
     if auditor.hidden > 0 {
         say!("not checked     {} signatures over texts that only the operator is shown (--to)", auditor.hidden);
     }
@@ -150,7 +153,9 @@ fn compare(client: &Client, auditor: &mut Auditor) -> Result<(), String> {
             let expected = auditor.wallets().get(&wallet.did).copied();
             let found = (wallet.balance_micro, wallet.locked_micro);
             if expected != Some(found) {
-                return Err(format!("{} has {found:?}, the log leads to {expected:?}", wallet.did));
+                let words = |(balance, locked): (u64, u64)| format!("{balance} and {locked} locked");
+                let expected = expected.map_or_else(|| "no wallet".to_owned(), words);
+                return Err(format!("{} has {}, the log leads to {expected}", wallet.did, words(found)));
             }
         }
         passed += page.wallets.len();
