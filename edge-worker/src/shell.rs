@@ -4,7 +4,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use heliograph_core::http::{Body, Request, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use worker::{Headers, ResponseBuilder, Result};
+use worker::{Headers, ResponseBuilder, Result, js_sys};
 
 use crate::errand::ADDRESS;
 
@@ -114,6 +114,8 @@ pub fn response(response: Response) -> Result<worker::Response> {
     for (name, value) in &response.headers {
         headers.append(name.as_str(), value.to_str().map_err(|error| error.to_string())?)?;
     }
+    // Clients compare their clocks with it (spec ledger 5). The platform's network adds it, the runtime alone does not.
+    headers.set("date", &String::from(js_sys::Date::new_0().to_utc_string()))?;
     let builder = ResponseBuilder::new().with_status(response.status.as_u16()).with_headers(headers);
     match response.body {
         Body::Bytes(bytes) if bytes.is_empty() => Ok(builder.empty()),
