@@ -50,8 +50,8 @@ pub struct Action {
 }
 
 /// A time as ISO text or as whole Unix milliseconds (spec ledger 14).
-fn text_or_millis(fields: &mut Fields, name: &str) -> Option<Timestamp> {
-    match fields.0.get(name) {
+fn text_or_millis(fields: &mut Fields, name: &'static str) -> Option<Timestamp> {
+    match fields.peek(name) {
         Some(Json::Integer(_)) => fields.integer(name).map(Timestamp::from_millis),
         _ => time(&fields.text(name, 1, 40)?),
     }
@@ -61,7 +61,7 @@ impl Action {
     /// Reads the canonical bytes of an action of this brand.
     pub fn read(brand: &str, canonical: &[u8]) -> Option<Action> {
         let Json::Object(members) = json::parse(canonical, json::MAX_DEPTH)? else { return None };
-        let mut fields = Fields(members);
+        let mut fields = Fields::new(members);
         if fields.text("schema", 1, 64)? != format!("{brand}-pay-admin-action/v1") {
             return None;
         }
@@ -76,7 +76,7 @@ impl Action {
             wish: fields.wish(brand, &action)?,
             action,
         };
-        fields.0.is_empty().then_some(read)
+        fields.is_over().then_some(read)
     }
 
     /// Roles that may do it, besides `all`.
@@ -113,7 +113,7 @@ impl Fields {
                 Wish::Cap { name, daily, per_tx, allowlist }
             }
             "freeze_all" => {
-                let faucet = self.0.contains_key("faucet_disabled");
+                let faucet = self.has("faucet_disabled");
                 Wish::FreezeAll {
                     frozen: self.flag("frozen")?,
                     faucet_disabled: if faucet { Some(self.flag("faucet_disabled")?) } else { None },
@@ -128,8 +128,8 @@ impl Fields {
     }
 
     #[allow(clippy::option_option)]
-    fn cap(&mut self, name: &str) -> Option<Option<Micro>> {
-        match self.0.contains_key(name) {
+    fn cap(&mut self, name: &'static str) -> Option<Option<Micro>> {
+        match self.has(name) {
             true => {
                 let cap = Micro::try_from(self.integer(name)?).ok()?;
                 (cap <= MAX_AMOUNT).then_some(Some(cap))
@@ -141,7 +141,7 @@ impl Fields {
     /// A list of DIDs; the word `none` takes the restriction off, since a null is in no signature.
     #[allow(clippy::option_option)]
     fn allowlist(&mut self, brand: &str) -> Option<Option<Option<Vec<Name>>>> {
-        match self.0.remove("allowlist") {
+        match self.take("allowlist") {
             None => Some(None),
             Some(Json::Text(word)) if word == "none" => Some(Some(None)),
             Some(Json::List(items)) if items.len() <= MAX_ALLOWED => {

@@ -63,13 +63,13 @@ pub struct BatchItem {
 impl BatchItem {
     fn of(item: Json) -> Option<BatchItem> {
         let Json::Object(members) = item else { return None };
-        let mut fields = Fields(members);
+        let mut fields = Fields::new(members);
         let item = BatchItem {
             to: fields.did("to_did")?,
             amount: fields.integer("amount_micro")?,
             memo: fields.maybe("memo", MAX_TEXT)?,
         };
-        fields.0.is_empty().then_some(item)
+        fields.is_over().then_some(item)
     }
 }
 
@@ -203,17 +203,26 @@ impl Envelope {
 
     /// An envelope without nulls. `None`: no schema of this brand has these members.
     pub fn of(brand: &str, members: Members) -> Option<Envelope> {
-        let mut fields = Fields(members);
+        Envelope::from(brand, &mut Fields::new(members))
+    }
+
+    /// What keeps members from being an envelope; `None` where nothing does.
+    pub fn fault(brand: &str, members: Members) -> Option<String> {
+        let mut fields = Fields::new(members);
+        match Envelope::from(brand, &mut fields) {
+            Some(_) => None,
+            None => Some(fields.fault()),
+        }
+    }
+
+    fn from(brand: &str, fields: &mut Fields) -> Option<Envelope> {
         let schema = fields.text("schema", 1, 64)?;
         let kind = schema.strip_prefix(brand)?.strip_prefix('-')?.strip_suffix("/v1")?;
-        let (issued_at, expires_at) = (fields.text("issued_at", 1, 40)?, fields.text("expires_at", 1, 40)?);
-        let common = Common {
-            issued: time(&issued_at)?,
-            expires: time(&expires_at)?,
-            issued_at,
-            expires_at,
-            audience: fields.maybe("aud", MAX_NONCE)?,
-        };
+        let issued_at = fields.text("issued_at", 1, 40)?;
+        let issued = time(&issued_at)?;
+        let expires_at = fields.text("expires_at", 1, 40)?;
+        let expires = time(&expires_at)?;
+        let common = Common { issued, expires, issued_at, expires_at, audience: fields.maybe("aud", MAX_NONCE)? };
         let content = match kind {
             "credit-transfer" => fields.transfer().map(Content::Transfer),
             "batch-transfer" => fields.batch().map(Content::Batch),
@@ -226,10 +235,13 @@ impl Envelope {
             "work-acceptance" => fields.acceptance().map(Content::Acceptance),
             "pay-faucet" => fields.faucet().map(Content::Faucet),
             "pay-history-read" => fields.read().map(Content::Read),
-            _ => None,
+            _ => {
+                fields.last = Some("schema");
+                None
+            }
         }?;
         // What nobody reads was signed for nothing.
-        fields.0.is_empty().then_some(Envelope { common, content })
+        fields.is_over().then_some(Envelope { common, content })
     }
 
     /// The DID whose key must have signed it (spec ledger 2.3).
@@ -287,12 +299,49 @@ fn is_tags(text: &str) -> bool {
 }
 
 /// Members that wait to be read.
-pub(super) struct Fields(pub Members);
+pub(super) struct Fields {
+    members: Members,
+    /// The member that was looked at last; none when all were that a schema has.
+    last: Option<&'static str>,
+}
 
 impl Fields {
+    pub fn new(members: Members) -> Fields {
+        Fields { members, last: None }
+    }
+
+    /// The member, when nothing but a look is wanted.
+    pub fn peek(&self, name: &str) -> Option<&Json> {
+        self.members.get(name)
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.members.contains_key(name)
+    }
+
+    pub fn take(&mut self, name: &'static str) -> Option<Json> {
+        self.last = Some(name);
+        self.members.remove(name)
+    }
+
+    /// After the last member of a schema: whether nothing is left over.
+    pub fn is_over(&mut self) -> bool {
+        self.last = None;
+        self.members.is_empty()
+    }
+
+    /// What stopped the reading.
+    fn fault(&self) -> String {
+        let left = || self.members.keys().next().map(|name| name.chars().take(MAX_NONCE).collect::<String>());
+        match self.last {
+            Some(last) => format!("`{last}` of the envelope is missing, or not of its type, form or length."),
+            None => format!("`{}` is no member of this schema.", left().unwrap_or_default()),
+        }
+    }
+
     /// A text of so many characters.
-    pub fn text(&mut self, name: &str, min: usize, max: usize) -> Option<String> {
-        match self.0.remove(name)? {
+    pub fn text(&mut self, name: &'static str, min: usize, max: usize) -> Option<String> {
+        match self.take(name)? {
             Json::Text(text) if (min..=max).contains(&text.chars().count()) => Some(text),
             _ => None,
         }
@@ -300,36 +349,36 @@ impl Fields {
 
     /// As [`Fields::text`]; the inner `None` when it is absent.
     #[allow(clippy::option_option)]
-    pub fn maybe(&mut self, name: &str, max: usize) -> Option<Option<String>> {
-        match self.0.contains_key(name) {
+    pub fn maybe(&mut self, name: &'static str, max: usize) -> Option<Option<String>> {
+        match self.has(name) {
             true => self.text(name, 0, max).map(Some),
             false => Some(None),
         }
     }
 
-    pub fn integer(&mut self, name: &str) -> Option<i64> {
-        match self.0.remove(name)? {
+    pub fn integer(&mut self, name: &'static str) -> Option<i64> {
+        match self.take(name)? {
             Json::Integer(number) => Some(number),
             _ => None,
         }
     }
 
-    pub fn flag(&mut self, name: &str) -> Option<bool> {
-        match self.0.remove(name)? {
+    pub fn flag(&mut self, name: &'static str) -> Option<bool> {
+        match self.take(name)? {
             Json::Bool(flag) => Some(flag),
             _ => None,
         }
     }
 
-    pub fn did(&mut self, name: &str) -> Option<String> {
+    pub fn did(&mut self, name: &'static str) -> Option<String> {
         self.text(name, 1, MAX_DID)
     }
 
-    fn nonce(&mut self, name: &str) -> Option<String> {
+    fn nonce(&mut self, name: &'static str) -> Option<String> {
         self.text(name, 1, MAX_NONCE)
     }
 
-    fn moment(&mut self, name: &str) -> Option<Timestamp> {
+    fn moment(&mut self, name: &'static str) -> Option<Timestamp> {
         time(&self.text(name, 1, 40)?)
     }
 
@@ -344,7 +393,7 @@ impl Fields {
     }
 
     fn batch(&mut self) -> Option<Batch> {
-        let Json::List(items) = self.0.remove("items")? else { return None };
+        let Json::List(items) = self.take("items")? else { return None };
         if !(1..=MAX_ITEMS).contains(&items.len()) {
             return None;
         }
@@ -368,7 +417,7 @@ impl Fields {
 
     fn close(&mut self, release: bool) -> Option<Close> {
         // Newer clients name signer and nonce otherwise (ruling ledger 35). Either set is complete or refused.
-        let newer = self.0.contains_key("actor_did");
+        let newer = self.has("actor_did");
         let (signer, nonce) = if newer { ("actor_did", "nonce") } else { ("signer_did", "action_nonce") };
         self.nonce(nonce)?;
         Some(Close {
@@ -438,7 +487,7 @@ impl Fields {
         };
         // Its form is checked and it is kept with the envelope; the state stops replays (ruling ledger 32).
         self.nonce("action_nonce")?;
-        let rating = match self.0.contains_key("rating") {
+        let rating = match self.has("rating") {
             true => Some(self.integer("rating").filter(|rating| (1..=5).contains(rating))?),
             false => None,
         };

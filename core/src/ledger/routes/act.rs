@@ -47,6 +47,9 @@ pub struct Refused {
     error: &'static str,
     reason: &'static str,
     message: &'static str,
+    /// Of an invalid envelope: what is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
     /// The row that was kept of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer_id: Option<String>,
@@ -82,6 +85,7 @@ impl Refused {
             error: reason.code().as_str(),
             reason: reason.as_str(),
             message: reason.message(),
+            hint: (reason == Reason::InvalidEnvelope).then(|| hint(cx)),
             transfer_id: None,
             envelope_hash: None,
             failed_index: None,
@@ -170,6 +174,24 @@ pub fn beside(members: &mut Members, name: &str) -> Option<String> {
         Json::Text(text) => Some(text),
         _ => None,
     }
+}
+
+/// What is wrong with the envelope of a body (spec ledger 8.1).
+fn hint(cx: &Cx) -> String {
+    let Some(mut members) = members(cx) else {
+        return "The body must be a JSON object that has each member once and no number but whole ones.".to_owned();
+    };
+    let Some(Json::Object(form)) = object(&mut members, "envelope") else {
+        return "`envelope` of the body must be an object.".to_owned();
+    };
+    if beside(&mut members, "signature").is_none() {
+        return "`signature` of the body must be a text.".to_owned();
+    }
+    let audience = form.contains_key("aud");
+    Envelope::fault(&cx.settings().brand, form).unwrap_or_else(|| {
+        let here = if audience { ", or `aud` names another deployment than /v1/pay/health" } else { "" };
+        format!("`schema` of the envelope is that of another route{here}.")
+    })
 }
 
 /// An envelope on its way, with what identifies it.

@@ -165,3 +165,29 @@ fn g3_malformed_actions_of_operators_are_refused_and_change_nothing() {
     }
     assert!((250..500).contains(&refused), "{refused}");
 }
+
+#[test]
+fn an_invalid_envelope_is_answered_with_what_is_wrong_with_it() {
+    let world = World::new();
+    let (a, b) = (world.rich(1, 5), world.party(2));
+    let good = world.transfer_of(&a, &b, 1);
+    let cases = [
+        (json!({ "memo": "x".repeat(281) }), "`memo` of the envelope is missing, or not"),
+        (json!({ "amount_micro": "1" }), "`amount_micro` of the envelope is missing, or not"),
+        (json!({ "to_did": null }), "`to_did` of the envelope is missing, or not"),
+        (json!({ "issued_at": "today" }), "`issued_at` of the envelope is missing, or not"),
+        (json!({ "schema": "svc-credit-transfers/v1" }), "`schema` of the envelope is missing, or not"),
+        (json!({ "priority": 1 }), "`priority` is no member of this schema"),
+        (json!({ "aud": "elsewhere" }), "or `aud` names another deployment"),
+    ];
+    for (change, expected) in cases {
+        let body = world.body(&a, "credit-transfer", super::with(&good, change));
+        let (status, answer) = world.send("POST", "/v1/pay/transfer", None, &body);
+        assert_eq!((status, &answer["reason"]), (400, &json!("invalid_envelope")), "{answer}");
+        assert!(answer["hint"].as_str().unwrap().contains(expected), "{answer}");
+    }
+    let (_, answer) = world.send("POST", "/v1/pay/batch", None, &world.body(&a, "credit-transfer", good.clone()));
+    assert!(answer["hint"].as_str().unwrap().contains("is that of another route."), "{answer}");
+    let (_, answer) = world.send("POST", "/v1/pay/transfer", None, &json!({ "envelope": good }));
+    assert!(answer["hint"].as_str().unwrap().contains("`signature` of the body"), "{answer}");
+}
