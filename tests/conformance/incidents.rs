@@ -331,6 +331,7 @@ fn malformed_filters_are_400(suite: &Suite) {
         "min_sources=-1",
         "min_sources=two",
         "since=soon",
+        "since=2024-01-02&until=2024-01-01",
         "until=99",
         "domain=exa%20mple",
         "country=%ff",

@@ -80,6 +80,10 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
         Some(codes) => listed(cx, codes).await?,
         None => Vec::new(),
     };
+    let (since, until) = (cx.time("since")?, cx.time("until")?);
+    if since.zip(until).is_some_and(|(since, until)| since > until) {
+        return Err(Error::bad_request("Query parameter `since` must not be after `until`."));
+    }
     Ok(Filter {
         country,
         status: cx.query("status")?.map(statuses).transpose()?,
@@ -95,8 +99,8 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
         citable: cx.flag("citable")?,
         min_sources: usize::try_from(cx.offset("min_sources")?).unwrap_or(usize::MAX),
         subject,
-        since: cx.time("since")?,
-        until: cx.time("until")?,
+        since,
+        until,
         begun_since: None,
     })
 }
