@@ -6,6 +6,7 @@ use super::places::Area;
 use super::stance::{Kind, Stance};
 use super::when::{Span, When};
 use crate::Timestamp;
+use crate::event::place;
 use crate::incidents::{Incident, IncidentType, Status};
 use crate::time::DAY;
 
@@ -95,7 +96,8 @@ fn one(incidents: &[Incident], at: usize) -> Vec<&Incident> {
 /// Whether an incident of these areas, or of the whole country when there are none, is of the place that is claimed.
 fn fits(areas: &[String], claimed: &[Area], nationwide: bool) -> bool {
     let lower = |text: &str| text.to_lowercase();
-    if areas.is_empty() || areas.iter().any(|area| lower(area).starts_with("national")) {
+    // "National Capital Territory" is an area; "National except the North" is not.
+    if areas.is_empty() || areas.iter().any(|area| place::beyond_the_country(area).is_some()) {
         return true;
     }
     let holds = |whole: &str, part: &str| {
@@ -179,5 +181,11 @@ mod tests {
         assert!(!of(&["Manipur"], &[area("Delhi")], false));
         assert!(!of(&["Elele area", "Mandera County"], &[], true), "nationwide");
         assert!(of(&["Mandera County"], &[], false));
+        assert!(!of(&["National Capital Territory"], &[area("Mumbai")], false));
+        assert!(!of(&["National Capital Territory of Delhi"], &[], true), "one territory is no nation");
+        assert!(of(&["National Capital Territory of Delhi"], &[area("Delhi")], false));
+        for whole in ["National", "Nationwide", "National except the North", "Entire country"] {
+            assert!(of(&[whole], &[area("Mumbai")], true), "{whole}");
+        }
     }
 }
