@@ -7,12 +7,14 @@
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `dates` | dates as they are written |
 //! | `relative` | times counted from today |
-//! | `when` | the days and spans of days that a sentence means |
+//! | `times` | dates and times where a sentence names them, and how the words around mean them |
+//! | `when` | the days and spans of days that a clause means |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
 //! | `means` | what is reached only by a way around a block |
 //! | `networks` | the network that a sentence names, by number or by name |
 //! | `senses` | the words that say so |
 //! | `clauses` | where a sentence says several things |
+//! | `complete` | what a clause leaves to the others |
 //! | `parse` | all of it together |
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
@@ -26,6 +28,7 @@ mod aside;
 mod bearing;
 mod check;
 mod clauses;
+mod complete;
 mod dates;
 mod gather;
 mod means;
@@ -39,6 +42,7 @@ mod route;
 mod senses;
 mod stance;
 mod subjects;
+mod times;
 mod when;
 mod words;
 

@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use super::aside;
 use super::clauses::{self, Link, Mood, Piece, mood};
+use super::complete::{Draft, complete};
 use super::networks::{self, Network};
 use super::places::{self, Area, Mention};
 use super::stance::{self, Stance};
 use super::subjects::{Listed, Topic, named, topics};
-use super::when::{When, when};
+use super::when::{Span, When, only_year, when};
 use super::words::{Word, split};
 use crate::Timestamp;
 use crate::reference::Tracked;
@@ -40,6 +41,8 @@ pub struct Reading {
     pub nationwide: bool,
     pub topics: Vec<Topic>,
     pub when: Option<When>,
+    /// It names a date that the calendar does not have, or that cannot be read.
+    pub unread: bool,
     pub stance: Option<Stance>,
     pub mood: Mood,
     /// It speaks of the past without saying when.
@@ -54,7 +57,7 @@ pub struct Reading {
 
 impl Reading {
     /// What a network tells when nothing else does: its country, and that it carries the internet.
-    fn complete_by_network(&mut self) {
+    pub fn complete_by_network(&mut self) {
         if self.countries.is_empty() {
             let home = self.networks.iter().find_map(|network| network.country);
             self.countries = home.and_then(Country::by_code).into_iter().collect();
@@ -72,7 +75,8 @@ pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
     let named = named(&words, &listed, |at| is_taken(&mentions, at));
     aside::mark(&mut words, &named);
     let mut all = topics(&words, &listed, |at| is_taken(&mentions, at));
-    let sentence = Sentence { words: &words, now, listed: &listed, internet: about_internet(&all) };
+    let sentence =
+        Sentence { words: &words, now, listed: &listed, internet: about_internet(&all), year: only_year(&words) };
     let readings = sentence.readings();
     let main = readings.iter().find(|reading| reading.stance.is_some()).or(readings.first());
     let country = main.and_then(|main| main.countries.first().copied()).or_else(|| places::choose(&mentions));
@@ -88,10 +92,19 @@ pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
         country,
         others,
         topics: all,
-        when: main.and_then(|main| main.when),
+        when: main.and_then(|main| said_when(main, &readings)),
         stance: main.and_then(|main| main.stance),
         readings,
     }
+}
+
+/// The days that a statement is made of, from the first to the last where it is made of several.
+fn said_when(main: &Reading, readings: &[Reading]) -> Option<When> {
+    let same = |other: &&Reading| **other == Reading { when: other.when, ..main.clone() };
+    let all = || readings.iter().filter(same).filter_map(|reading| reading.when);
+    let (first, last) = (all().map(|when| when.first).min()?, all().map(|when| when.last).max()?);
+    let span = main.when.map_or(Span::During, |when| when.span);
+    Some(When { first, last, span })
 }
 
 /// Whether a word is part of the name of a place.
@@ -118,7 +131,9 @@ struct Part<'a> {
     topics: Vec<Topic>,
     networks: Vec<Network>,
     candidates: Vec<String>,
-    when: Option<When>,
+    /// Of a list each.
+    days: Vec<When>,
+    unread: bool,
     /// It leaves its verb to another clause; whether it negates that.
     elliptic: Option<bool>,
 }
@@ -130,7 +145,7 @@ impl Part<'_> {
 
     /// Whether both name a time, a place or a service of their own.
     fn shares(&self, other: &Part<'_>) -> bool {
-        self.when.is_some() && other.when.is_some()
+        !self.days.is_empty() && !other.days.is_empty()
             || !self.countries.is_empty() && !other.countries.is_empty()
             || !self.topics.is_empty() && !other.topics.is_empty()
             || !self.networks.is_empty() && !other.networks.is_empty()
@@ -175,6 +190,8 @@ struct Sentence<'a> {
     now: Timestamp,
     listed: &'a Listed<'a>,
     internet: bool,
+    /// That of all its dates.
+    year: Option<i64>,
 }
 
 impl<'a> Sentence<'a> {
@@ -204,6 +221,7 @@ impl<'a> Sentence<'a> {
         let areas = countries
             .iter()
             .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
+        let spoken = when(&words, self.now, self.year);
         Part {
             said: stance::read(&words, internet),
             networks: networks::named(&words, |at| taken(at) || service(at)),
@@ -211,7 +229,8 @@ impl<'a> Sentence<'a> {
             areas: areas.collect(),
             countries,
             topics,
-            when: when(&words, self.now),
+            days: spoken.days,
+            unread: spoken.unread,
             elliptic: clauses::elliptic(&words, known),
             words,
         }
@@ -276,7 +295,7 @@ impl<'a> Sentence<'a> {
             parts = vec![(Link::And, self.part(std::slice::from_ref(&whole)))];
         }
         self.leave_out_what_is_beside(&mut parts);
-        let mut readings: Vec<(Link, Reading)> = Vec::new();
+        let mut readings: Vec<Draft> = Vec::new();
         let mut answer: Option<stance::Reading> = None;
         for (link, part) in &parts {
             let last =
@@ -288,15 +307,16 @@ impl<'a> Sentence<'a> {
                 let own = part.names();
                 // "threatened to block it, but did not"; "Blocked? Not any longer."
                 match readings.last_mut().filter(|_| !own) {
-                    Some((_, reading)) => (reading.stance, reading.mood) = (Some(stance), Mood::Fact),
-                    None => readings.push((*link, self.reading(part, Some(stance)))),
+                    Some(draft) => (draft.reading.stance, draft.reading.mood) = (Some(stance), Mood::Fact),
+                    None => readings.push(self.draft(*link, part, Some(stance))),
                 }
                 continue;
             }
             answer = part.said.filter(stance::Reading::has_verb).or(answer);
-            readings.push((*link, self.reading(part, part.said.map(|said| said.stance))));
+            readings.push(self.draft(*link, part, part.said.map(|said| said.stance)));
         }
-        self.complete(readings, &parts)
+        let now = parts.iter().any(|(_, part)| part.has_word(&["is", "are", "remains", "now", "still"]));
+        complete(readings, now)
     }
 
     /// Concessions about the same place, and how people get around a block, are no claims of their own.
@@ -326,6 +346,10 @@ impl<'a> Sentence<'a> {
         }
     }
 
+    fn draft(&self, link: Link, part: &Part<'_>, stance: Option<Stance>) -> Draft {
+        Draft { link, reading: self.reading(part, stance), days: part.days.clone() }
+    }
+
     fn reading(&self, part: &Part<'_>, stance: Option<Stance>) -> Reading {
         let said = part.said;
         let mut mood = mood(&part.words, said.is_some_and(|s| s.works), said.is_some_and(|s| s.bad));
@@ -339,7 +363,8 @@ impl<'a> Sentence<'a> {
             areas: part.areas.clone(),
             nationwide: part.has_word(&NATIONWIDE) || part.has_word(&["country"]) && part.has_word(&WHOLE),
             topics: part.topics.clone(),
-            when: part.when,
+            when: part.days.first().copied(),
+            unread: part.unread,
             stance,
             mood,
             past: part.has_word(&["was", "were", "had", "did"]),
@@ -347,57 +372,6 @@ impl<'a> Sentence<'a> {
             networks: part.networks.clone(),
             candidates: part.candidates.clone(),
         }
-    }
-
-    /// What a clause does not say itself it takes from the one before, or from the next.
-    fn complete(&self, mut readings: Vec<(Link, Reading)>, parts: &[(Link, Part<'a>)]) -> Vec<Reading> {
-        let given: Vec<Reading> = readings.iter().map(|(_, reading)| reading.clone()).collect();
-        let nearest = |at: usize, has: &dyn Fn(&Reading) -> bool| {
-            let before = given.get(..at).unwrap_or_default().iter().rev();
-            before.chain(given.get(at + 1..).unwrap_or_default()).find(|reading| has(reading)).cloned()
-        };
-        let now = parts.iter().any(|(_, part)| part.has_word(&["is", "are", "remains", "now", "still"]));
-        for (at, (link, reading)) in readings.iter_mut().enumerate() {
-            if reading.countries.is_empty()
-                && let Some(other) = nearest(at, &|other| !other.countries.is_empty())
-            {
-                (reading.countries, reading.areas) = (other.countries, other.areas);
-            }
-            let bare = given.get(at).is_some_and(|own| own.countries.is_empty() && own.topics.is_empty());
-            // What goes on about the same thing is said of the same networks.
-            if bare
-                && reading.networks.is_empty()
-                && let Some(other) = nearest(at, &|other| !other.topics.is_empty())
-            {
-                reading.networks = other.networks;
-            }
-            if reading.topics.is_empty()
-                && let Some(other) = nearest(at, &|other| !other.topics.is_empty())
-            {
-                reading.topics = other.topics;
-            }
-            // "It was blocked in 2024 and is accessible" speaks of now.
-            if reading.when.is_none() && (!now || *link == Link::Unlike) {
-                reading.when = nearest(at, &|other| other.when.is_some()).and_then(|other| other.when);
-            }
-            let main = nearest(at, &|other| other.stance.is_some()).and_then(|other| other.stance);
-            if *link == Link::Unlike
-                && let Some(main) = main
-            {
-                reading.stance = Some(Stance { negated: !main.negated, over: false, ..main });
-                reading.mood = Mood::Fact;
-            }
-        }
-        readings.iter_mut().for_each(|(_, reading)| reading.complete_by_network());
-        // What is unlike comes after what is claimed.
-        let (unlike, claimed): (Vec<_>, Vec<_>) = readings.into_iter().partition(|(link, _)| *link == Link::Unlike);
-        let mut all: Vec<Reading> = Vec::new();
-        for (_, reading) in claimed.into_iter().chain(unlike) {
-            if !all.contains(&reading) {
-                all.push(reading);
-            }
-        }
-        all
     }
 }
 
@@ -484,6 +458,31 @@ mod tests {
             ("Signal is not blocked in Mali, it is only slow", vec!["not ML signal", "ML signal"]),
         ] {
             assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    /// Each date of a list is a statement of its own; a date that cannot be is told from none.
+    #[test]
+    fn each_date_is_read_with_the_clause_that_names_it() {
+        let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
+        for (text, expected) in [
+            ("Kenya blocked Signal in 2023 and again in 2022", "2023-01-01/2023-12-31 2022-01-01/2022-12-31"),
+            ("Kenya blocked Signal in May 2022 and May 2023", "2022-05-01/2022-05-31 2023-05-01/2023-05-31"),
+            ("Signal was blocked in Kenya on 6 and 15 May 2023", "2023-05-06/2023-05-06 2023-05-15/2023-05-15"),
+            ("Brazil blocked X in August 2024 and in August 2023", "2024-08-01/2024-08-31 2023-08-01/2023-08-31"),
+            ("Signal was blocked in Kenya between May 2022 and May 2023", "2022-05-01/2023-05-31"),
+            ("Signal was blocked in Kenya on 31 February 2023", "unread"),
+            ("Signal was blocked in Kenya in 2023/24", "unread"),
+            ("On 31 June 2022 Gabon cut the internet", "unread"),
+            ("Signal was blocked in Kenya in 24/7 fashion", "-"),
+        ] {
+            let one = |reading: &Reading| match reading.when {
+                _ if reading.unread => "unread".to_owned(),
+                Some(when) => format!("{}/{}", when.first, when.last),
+                None => "-".to_owned(),
+            };
+            let found: Vec<String> = parse(text, now, &[]).readings.iter().map(one).collect();
+            assert_eq!(found.join(" "), expected, "{text}");
         }
     }
 

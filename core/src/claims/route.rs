@@ -295,6 +295,7 @@ async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
     for reading in readings {
         let ahead = reading.when.is_some_and(|when| when.start() > cx.now());
         let why = match reading.mood {
+            _ if reading.unread => Some("The claim names a date that does not exist or cannot be read."),
             Mood::Fact if ahead => Some("The claim speaks of a time that lies ahead."),
             Mood::Fact => None,
             Mood::Ahead => Some("The claim is about what may or will be, and not about what is or was."),
