@@ -12,6 +12,10 @@ pub struct Draft {
     pub reading: Reading,
     /// Of a list each makes a reading.
     pub days: Vec<When>,
+    /// It goes on with how it is now.
+    pub now: bool,
+    /// It leaves its verb, and so the time, to another clause.
+    pub depends: bool,
 }
 
 impl Draft {
@@ -43,7 +47,7 @@ impl Draft {
         }
         // "It was blocked in 2024 and is accessible" speaks of now.
         if self.days.is_empty()
-            && (!now || self.link == Link::Unlike)
+            && (self.depends || !(now || self.now))
             && let Some(other) = nearest(&|other| !other.days.is_empty())
         {
             self.days = other.days.clone();

@@ -42,6 +42,8 @@ mod route;
 mod senses;
 mod stance;
 mod subjects;
+#[cfg(test)]
+mod tests;
 mod times;
 mod when;
 mod words;

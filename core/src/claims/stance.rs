@@ -161,12 +161,17 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
         said.iter().filter(|(_, sense, _)| wanted(*sense)).map(|(.., negated)| *negated).collect()
     };
     let (over, bad, good) = (of(&|sense| sense == Sense::Over), of(&is_bad), of(&|sense| sense == Sense::Good));
-    let stance = |negated: bool, over: bool| Stance {
+    let stance = |negated: bool, is_over: bool| Stance {
         kind: kind(&said, internet, negated),
         negated,
-        over: over && negated,
+        over: is_over && negated,
         deliberate: senses.iter().any(|(_, sense)| matches!(sense, Sense::Bad(_))),
-        never: words.iter().any(|word| matches!(word.lower.as_str(), "never" | "ever")),
+        // "Never lifted" is said of now, and so is "ever since".
+        never: words.iter().enumerate().any(|(at, word)| match word.lower.as_str() {
+            "never" => negated || over.is_empty(),
+            "ever" => lower(at + 1) != "since",
+            _ => false,
+        }),
         any_kind: bad_places(senses).all(|at| ANY_KIND.contains(&stem(lower(at)).as_str())),
     };
     let ceased = has(Sense::Ceases) || has(Sense::AnyMore);
