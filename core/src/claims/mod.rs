@@ -13,11 +13,13 @@
 //! | `means` | what is reached only by a way around a block |
 //! | `networks` | the network that a sentence names, by number or by name |
 //! | `senses` | the words that say so |
+//! | `objects` | what is blocked and is no service |
 //! | `clauses` | where a sentence says several things |
 //! | `complete` | what a clause leaves to the others |
 //! | `parse` | all of it together |
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
+//! | `beyond` | what a claim says beyond what is checked |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `check` | the verdict |
@@ -26,6 +28,7 @@
 
 mod aside;
 mod bearing;
+mod beyond;
 mod check;
 mod clauses;
 mod complete;
@@ -33,6 +36,7 @@ mod dates;
 mod gather;
 mod means;
 mod networks;
+mod objects;
 mod on_network;
 mod parse;
 mod places;

@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 use super::aside;
+use super::beyond::{Beyond, beyond};
 use super::clauses::{self, Link, Mood, Piece, mood};
 use super::complete::{Draft, complete};
 use super::networks::{self, Network};
+use super::objects;
 use super::places::{self, Area, Mention};
 use super::senses;
 use super::stance::{self, Stance};
@@ -54,6 +56,8 @@ pub struct Reading {
     pub networks: Vec<Network>,
     /// Words that may name a network which measurements know.
     pub candidates: Vec<String>,
+    /// What it says beyond what is checked.
+    pub beyond: Option<Beyond>,
 }
 
 impl Reading {
@@ -105,7 +109,7 @@ fn said_when(main: &Reading, readings: &[Reading]) -> Option<When> {
     let all = || readings.iter().filter(same).filter_map(|reading| reading.when);
     let (first, last) = (all().map(|when| when.first).min()?, all().map(|when| when.last).max()?);
     let span = main.when.map_or(Span::During, |when| when.span);
-    Some(When { first, last, span })
+    Some(When { span, ..When::new(first, last) })
 }
 
 /// Whether a word is part of the name of a place.
@@ -251,7 +255,7 @@ impl<'a> Sentence<'a> {
             .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
         let spoken = when(&words, self.now, self.year);
         Part {
-            said: stance::read(&words, internet),
+            said: stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service)),
             networks: networks::named(&words, |at| taken(at) || service(at)),
             candidates: networks::candidates(&words, |at| taken(at) || service(at)),
             areas: areas.collect(),
@@ -450,6 +454,7 @@ impl<'a> Sentence<'a> {
             present: part.has_word(&PRESENT) || part.is_of_now(),
             networks: part.networks.clone(),
             candidates: part.candidates.clone(),
+            beyond: stance.and_then(|stance| beyond(&part.words, &part.days, stance)),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::clauses::Mood;
 use super::gather::{self, Found};
 use super::networks::Network;
 use super::parse::{Claim, Reading, parse};
-use super::reason::{missing, reason};
+use super::reason::{missing, overall as overall_reason, reason};
 use crate::country::Detection;
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, EvidenceOf, Incident, IncidentBody};
@@ -248,7 +248,7 @@ async fn verify(cx: Cx) -> Result<Response> {
         confidence: overall.map_or(0.0, |found| crate::country::round(found.judgement.confidence)),
         contradicted: overall.is_some_and(|found| found.judgement.contradicted),
         reason: match (overall, unchecked) {
-            (Some(found), _) => reason(found, cx.now()),
+            (Some(deciding), _) => overall_reason(deciding, found, cx.now()),
             (None, Some(unchecked)) => unchecked.to_owned(),
             (None, None) => missing(&claim),
         },

@@ -247,6 +247,8 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "lift",
             "is back",
             "are back",
+            "was back",
+            "were back",
             "come back",
             "came back",
             "back on",
@@ -376,6 +378,13 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "not simply",
             "not solely",
             "nothing but",
+            "didn't just",
+            "didn't only",
+            "didn't merely",
+            "didn't simply",
+            "doesn't just",
+            "doesn't only",
+            "doesn't merely",
             "nothing less than",
             "no one disputes",
             "nobody disputes",
@@ -486,7 +495,9 @@ pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
         };
         // "No, it is not blocked" answers a question, and negates once.
         let answers = at == 0 && word.lower == "no" && stems.get(1).is_some_and(|next| next.pause != Pause::None);
-        found.extend(sense.filter(|_| !answers).map(|sense| (at, sense)));
+        // "Fined" is not "fine".
+        let fined = words.get(at).is_some_and(|word| matches!(word.lower.as_str(), "fined" | "fines" | "fining"));
+        found.extend(sense.filter(|_| !answers && !fined).map(|sense| (at, sense)));
         at += length;
     }
     found

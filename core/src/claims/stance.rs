@@ -20,6 +20,15 @@ impl Kind {
             Kind::Shutdown => "shutdown",
         }
     }
+
+    /// What was done to a service.
+    pub const fn done(self) -> &'static str {
+        match self {
+            Kind::Block => "blocked",
+            Kind::Throttling => "throttled",
+            Kind::Shutdown => "shut down",
+        }
+    }
 }
 
 /// What a claim states.

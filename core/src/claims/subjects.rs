@@ -26,6 +26,23 @@ impl Topic {
             Topic::Internet => INTERNET,
         }
     }
+
+    /// All names that incidents may have for it: its own first.
+    pub fn names(&self) -> Vec<String> {
+        let own = self.name();
+        let plain = |name: &str| name.to_lowercase().replace(' ', "_");
+        let platform = Platform::by_domain(own).map(|platform| platform.slug.to_owned());
+        let domain = brand(&reference::label(own)).map(str::to_owned);
+        // Only sites have names in the table of brands alone.
+        let called = starter::rows::<2>(BRANDS).filter(|[_, domain]| *domain == own).map(|[name, _]| plain(name));
+        let mut names = vec![own.to_owned()];
+        for name in platform.into_iter().chain(domain).chain(called) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
 }
 
 fn brands() -> &'static Phrases<&'static str> {
@@ -322,6 +339,18 @@ mod tests {
             panic!()
         };
         assert_eq!(subject.roles, [role("hub.example")]);
+    }
+
+    /// Incidents may call a site by its name, and a claim by its domain.
+    #[test]
+    fn a_site_goes_by_its_domain_and_by_its_names() {
+        let names = |text: &str| topics(&split(text), &Listed::new(&[]), |_| false).pop().unwrap().names();
+        assert_eq!(names("grindr.com is blocked"), ["grindr.com", "grindr"]);
+        assert_eq!(names("Discord is blocked"), ["discord.com", "discord"]);
+        assert!(names("VKontakte is blocked").contains(&"vkontakte".to_owned()));
+        assert_eq!(names("Telegram is blocked"), ["telegram"]);
+        let slug = Topic::Subject(Subject { name: "discord".to_owned(), service: true, roles: Vec::new() });
+        assert_eq!(slug.names(), ["discord", "discord.com"]);
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! Times where a sentence names them, and how the words around mean them.
 
 use super::dates::{self, BETWEEN, Reader, Written};
-use super::relative::{relative, weekday};
+use super::relative::{quantity, relative, unit, weekday};
 use super::when::{OPEN, Span, When};
+use super::words::Pause;
 use crate::time::Date;
+
+/// Words between a number of days and the date that they are counted from. Our choice.
+const MOST_COUNTED: usize = 9;
 
 /// A date, or days that are counted from today.
 #[derive(Clone, Copy)]
@@ -182,8 +186,45 @@ impl<'a> Times<'a> {
         lead.map_or((at, ""), |lead| (lead, self.reader.lower(lead)))
     }
 
+    /// Days that are counted from a date: "two days before polling on 14 January", "for six months from 5 June".
+    fn counted(&self, at: usize, length: usize, found: When) -> Option<When> {
+        let reader = self.reader;
+        let counted = |from: usize| {
+            let (length, count) = quantity(&reader, from)?;
+            Some((
+                from + length + 1,
+                unit(reader.lower(from + length))?.checked_mul(count).filter(|days| *days < 4_000)?,
+            ))
+        };
+        let ranged = |days: i64| When { span: Span::Range, ..When::new(found.first, found.first.plus(days)) };
+        // "from 14 January for five days"
+        if reader.is(at + length, &["for"])
+            && found.is_one_day()
+            && let Some((_, days)) = counted(at + length + 1)
+        {
+            return Some(ranged(days));
+        }
+        let (side, days) = (1..=MOST_COUNTED).find_map(|back| {
+            let from = at.checked_sub(back)?;
+            let (side, days) = counted(from)?;
+            let near = side < at && (side + 1..=at).all(|at| reader.word(at).is_some_and(|w| w.pause == Pause::None));
+            (near && reader.before(from, 1) != "than").then_some((side, days))
+        })?;
+        let for_so_long = (1..=3).any(|back| reader.is(side.wrapping_sub(1 + back), &["for", "lasting", "lasted"]));
+        let from = reader.is(side, &["from", "starting", "beginning", "after", "following", "since"]);
+        match reader.lower(side) {
+            _ if for_so_long => (from && found.is_one_day()).then(|| ranged(days)),
+            "before" if found.is_one_day() => Some(When::day(found.first.plus(-days))),
+            "after" if found.is_one_day() => Some(When::day(found.first.plus(days))),
+            _ => None,
+        }
+    }
+
     /// The days as the words around them mean them.
     pub fn seen_from_around(&self, at: usize, length: usize, found: When) -> Option<When> {
+        if let Some(counted) = self.counted(at, length, found) {
+            return Some(counted);
+        }
         let reader = self.reader;
         let (lead, word) = self.lead(at);
         let (before, after) = (reader.before(lead, 1), at + length);
@@ -230,6 +271,6 @@ impl<'a> Times<'a> {
             }
             Span::During | Span::Throughout | Span::Range => (found.first, found.last),
         };
-        When { first, last, span }
+        When { first, last, span, named: found.named }
     }
 }

@@ -35,17 +35,19 @@ pub struct When {
     pub first: Date,
     pub last: Date,
     pub span: Span,
+    /// Days of the date that was named: 30 of "until June".
+    pub named: i64,
 }
 
 /// Days that a span without a beginning reaches back. Our choice: a year.
 pub const OPEN: i64 = 365;
 
 impl When {
-    pub const fn new(first: Date, last: Date) -> When {
-        When { first, last, span: Span::During }
+    pub fn new(first: Date, last: Date) -> When {
+        When { first, last, span: Span::During, named: last.days() - first.days() + 1 }
     }
 
-    pub const fn day(day: Date) -> When {
+    pub fn day(day: Date) -> When {
         When::new(day, day)
     }
 
@@ -166,7 +168,7 @@ fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
             *first = next;
         } else if found.first().is_some_and(|named| named.opens) && next.span == Span::Until && first.first <= next.last
         {
-            *first = When { first: first.first, last: next.last, span: Span::Range };
+            *first = When { span: Span::Range, ..When::new(first.first, next.last) };
         }
     }
     // "In 2023 and in November 2023" says no more than the month does.
@@ -294,6 +296,13 @@ mod tests {
             ("on 20230604", "2023-06-04", "2023-06-04", During),
             ("in 11/2023", "2023-11-01", "2023-11-30", During),
             ("on Nov 15 '23", "2023-11-15", "2023-11-15", During),
+            ("two days before polling on January 14th, 2021", "2021-01-12", "2021-01-12", During),
+            ("a day after the vote of 14 January 2021", "2021-01-15", "2021-01-15", During),
+            ("three days before 14 January 2021", "2021-01-11", "2021-01-11", During),
+            ("for six weeks from 5 June 2021", "2021-06-05", "2021-07-17", Range),
+            ("for three days after the vote of August 9, 2020", "2020-08-09", "2020-08-12", Range),
+            ("from 14 January 2021 for five days", "2021-01-14", "2021-01-19", Range),
+            ("for five days starting 13 January 2021", "2021-01-13", "2021-01-18", Range),
             ("in May, June or July 2022", "2022-05-01", "2022-07-31", During),
             ("25 Oct 2021 – 18 Nov 2021", "2021-10-25", "2021-11-18", Range),
             ("25 Oct 2021 -- 18 Nov 2021", "2021-10-25", "2021-11-18", Range),
