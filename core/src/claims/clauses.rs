@@ -84,7 +84,7 @@ fn names_to(words: &[Word<'_>], at: usize) -> Option<usize> {
     }
     let mut to = first + 1;
     while goes_on(to) {
-        let links = usize::from(matches!(lower(to), "and" | "or" | "of"));
+        let links = usize::from(matches!(lower(to), "and" | "or" | "nor" | "of"));
         if !is_name(to + links) || !goes_on(to + links) {
             break;
         }
@@ -110,6 +110,12 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "unlike" => Some((1, Link::Unlike)),
         "rather" if lower(at + 1) == "than" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
         "instead" if lower(at + 1) == "of" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
+        // "Not Kenya but Tanzania"
+        "not" | "neither"
+            if names_to(words, at + 1).is_some_and(|end| lower(end) == "but" && names_to(words, end + 1).is_some()) =>
+        {
+            Some((1, Link::Contrast))
+        }
         "which" | "who" | "whose" if word.pause == Pause::Comma => Some((1, Link::Aside)),
         "and" => Some((1, Link::And)),
         _ => match word.pause {

@@ -6,14 +6,14 @@ use super::check::{Findings, Judgement, Verdict, Why, judge};
 use super::on_network::{self, OnNetwork, Seen};
 use super::parse::Reading;
 use super::stance::Stance;
-use super::subjects::Topic;
+use super::subjects::{SOCIAL, SOCIAL_MEDIA, Topic};
 use super::when::{Span, When};
 use crate::country::{Detect, Detection, Heard, History, HistoryDay, State, Subject};
 use crate::incidents::{self, Filter, INTERNET, Incident, Select};
 use crate::runtime::{self, Runtime};
 use crate::starter::Country;
 use crate::time::DAY;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, order};
 
 /// Days of a period that are looked at one by one, its last ones; of a longer one the rest is left to the incidents.
 const MOST_DAYS: u32 = 400;
@@ -122,6 +122,7 @@ pub async fn find(
     }
     if found.is_empty() {
         let measured = match topic {
+            Topic::Subject(subject) if subject.roles.is_empty() => (Findings::default(), None),
             Topic::Subject(subject) => measured(rt, country.code, subject, (reading, stance), period).await?,
             Topic::Internet => (connectivity(rt, country.code, period).await?, None),
         };
@@ -261,8 +262,30 @@ fn weigh_incidents(
 /// Incidents know a host of a platform by the platform's name as well (ruling intelligence 30), and a site by its
 /// domain or its name.
 async fn incidents_of(rt: &dyn Runtime, country: &str, topic: &Topic, period: Period) -> Result<Vec<Incident>> {
+    if topic.name() == SOCIAL_MEDIA {
+        return social(rt, country, period).await;
+    }
+    named(rt, country, topic.names(), period).await
+}
+
+/// Those of social media as a whole, and those of two platforms or more.
+async fn social(rt: &dyn Runtime, country: &str, period: Period) -> Result<Vec<Incident>> {
+    let names = [SOCIAL_MEDIA, "social_media", "social media services"].into_iter().chain(SOCIAL).map(str::to_owned);
+    let mut found = named(rt, country, names.collect(), period).await?;
+    found.retain(|incident| {
+        let draft = &incident.draft;
+        let names = || draft.services.iter().chain([&draft.subject]);
+        let platforms = SOCIAL.iter().filter(|platform| names().any(|name| name == *platform)).count();
+        platforms > 1 || names().any(|name| name.starts_with("social"))
+    });
+    order::sort_by_key(&mut found, |incident| std::cmp::Reverse(incident.start()));
+    Ok(found)
+}
+
+/// Incidents of a subject by all its names, each once.
+async fn named(rt: &dyn Runtime, country: &str, names: Vec<String>, period: Period) -> Result<Vec<Incident>> {
     let mut found: Vec<Incident> = Vec::new();
-    for name in topic.names() {
+    for name in names {
         let filter = Filter {
             country: Some(country.to_owned()),
             subject: Some(name),

@@ -166,7 +166,9 @@ impl Part<'_> {
             _ if self.has_verb() => None,
             Some(negated) => Some(negated),
             // "... but not in the north of Finland", "..., but also in Sweden".
-            None if link == Link::But && names && matches!(first, "not" | "nor" | "neither") => Some(true),
+            None if link == Link::But && self.has_own(names) && matches!(first, "not" | "nor" | "neither") => {
+                Some(true)
+            }
             None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
             // "blocked Facebook on 4 February and Twitter on 5 February".
             None if link == Link::And && self.names_alone && self.names_a_subject() && !self.days.is_empty() => {
@@ -174,6 +176,11 @@ impl Part<'_> {
             }
             None => None,
         }
+    }
+
+    /// Whether what it names is all that it says: "but not on 6 May", and unlike "but not the phones in May".
+    fn has_own(&self, names: bool) -> bool {
+        names && (self.names_a_subject() || self.names_alone)
     }
 
     /// Whether it begins with what stands for the things named before.
@@ -249,7 +256,10 @@ impl<'a> Sentence<'a> {
         }
         let internet = if topics.is_empty() { self.internet } else { about_internet(&topics) };
         let dated = |word: &Word<'_>| word.text.starts_with(|letter: char| letter.is_ascii_digit());
-        let known = |at: usize| taken(at) || words.get(at).is_some_and(|word| word.is_capital() || dated(word));
+        let known = |at: usize| {
+            let name = |word: &Word<'_>| word.is_capital() || dated(word) || word.lower == "internet";
+            taken(at) || service(at) || words.get(at).is_some_and(name)
+        };
         let areas = countries
             .iter()
             .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
@@ -347,7 +357,8 @@ impl<'a> Sentence<'a> {
                 Link::Unlike => part.has_verb(),
                 Link::Despite => before.has_verb() && (part.has_verb() || leaves_verb) || part.has_verb(),
                 _ if leaves_verb && part.elliptic.is_none() => {
-                    before.has_verb() && before.shares(&part) && part.dates_like(before)
+                    let verb = before.has_verb() || before.leaves_verb(link).is_some();
+                    verb && before.shares(&part) && part.dates_like(before)
                 }
                 _ => before.has_verb() && (part.has_verb() && before.shares(&part) || leaves_verb),
             },

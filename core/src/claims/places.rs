@@ -1,6 +1,6 @@
 //! The country that a claim is about.
 
-use super::words::{Lazy, Pause, Phrases, Word};
+use super::words::{Lazy, Pause, Phrases, Word, flag};
 use crate::starter::{self, Country};
 
 const TEXT: &str = include_str!("places.tsv");
@@ -268,7 +268,11 @@ fn codes(words: &[Word<'_>], located: &dyn Fn(usize) -> bool) -> Vec<Mention> {
         let capitals = word.text.len() == 2 && word.text.bytes().all(|byte| byte.is_ascii_uppercase());
         let plausible =
             located(at) || !matches!(word.text, "TV" | "IP" | "AI" | "PM" | "AM" | "ID" | "IT" | "VK" | "DW");
-        let country = (capitals && plausible && !shouting).then(|| Country::by_code(word.text))??;
+        let written = capitals && plausible && !shouting;
+        let country = match flag(word.text) {
+            Some(code) => Country::by_code(&code)?,
+            None => written.then(|| Country::by_code(word.text))??,
+        };
         Some(Mention {
             code: country.code,
             at,
@@ -343,6 +347,8 @@ mod tests {
             ("in the United Arab Emirates", "AE"),
             ("blocked in the US", "US"),
             ("X is down in BR", "BR"),
+            ("X is down in 🇧🇷!", "BR"),
+            ("🇰🇪: X is down", "KE"),
             ("a Burmese court", "MM"),
             ("people across northern Ethiopia", "ET"),
             ("Côte d'Ivoire blocked it", "CI"),

@@ -137,6 +137,35 @@ fn connectivity() -> &'static Phrases<bool> {
     })
 }
 
+/// Social media as a whole, as incidents call them.
+pub const SOCIAL_MEDIA: &str = "social media";
+/// Platforms of which two make social media.
+pub const SOCIAL: [&str; 9] = [
+    "facebook",
+    "instagram",
+    "twitter",
+    "tiktok",
+    "youtube",
+    "whatsapp",
+    "telegram",
+    "snapchat.com",
+    "facebook_messenger",
+];
+
+/// Whether words say something of social media as a whole, and not of what is said there.
+fn names_social_media(words: &[Word<'_>]) -> bool {
+    const THERE: [&str; 4] = ["on", "via", "over", "in"];
+    const WHO: [&str; 12] = [
+        "users", "user", "posts", "post", "accounts", "account", "reports", "rumours", "rumors", "messages", "claims",
+        "company",
+    ];
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    (0..words.len()).any(|at| {
+        let social = lower(at) == "social" && matches!(lower(at + 1), "media" | "network" | "networks" | "platforms");
+        social && !WHO.contains(&lower(at + 2)) && !at.checked_sub(1).is_some_and(|at| THERE.contains(&lower(at)))
+    })
+}
+
 /// Whether words name connectivity as a whole, and no trouble with one service.
 pub fn names_connectivity(words: &[Word<'_>]) -> bool {
     const OF_ONE_TOO: [&str; 6] = ["online", "offline", "outage", "shutdown", "blackout", "networks"];
@@ -222,8 +251,19 @@ pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> 
             found.push(named.topic);
         }
     }
-    if found.is_empty() && connectivity().all(words).into_iter().any(|(.., about)| about) {
-        return vec![Topic::Internet];
+    if !found.is_empty() {
+        return found;
+    }
+    // "Social networks" are none that carry the internet.
+    let about = |(at, _, about): (usize, usize, bool)| {
+        about && !at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|word| word.lower == "social")
+    };
+    if connectivity().all(words).into_iter().any(about) {
+        found.push(Topic::Internet);
+    }
+    if names_social_media(words) {
+        let subject = Subject { name: SOCIAL_MEDIA.to_owned(), service: true, roles: Vec::new() };
+        found.push(Topic::Subject(subject));
     }
     found
 }
@@ -312,6 +352,12 @@ mod tests {
             ("the medium is blocked", vec![]),
             ("xn--e1afmkfd.xn--p1ai is blocked", vec!["xn--e1afmkfd.xn--p1ai"]),
             ("phone lines were cut", vec!["internet"]),
+            ("they blocked social media", vec!["social media"]),
+            ("social networks were cut", vec!["social media"]),
+            ("social media and the internet were cut", vec!["internet", "social media"]),
+            ("social media such as Facebook were cut", vec!["facebook"]),
+            ("people say on social media that it is cut", vec![]),
+            ("social media users say so", vec![]),
             ("a town is cut off from the world", vec!["internet"]),
         ] {
             assert_eq!(names(text), expected, "{text}");

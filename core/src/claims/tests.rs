@@ -86,6 +86,11 @@ fn each_clause_is_read_for_itself() {
         ("Signal was blocked in Kenya in May 2023. That is wrong.", vec!["not KE signal"]),
         ("Uganda almost shut down the internet", vec!["not UG internet"]),
         ("Gambia nearly blocked Signal", vec!["not GM signal"]),
+        ("Not Kenya but Tanzania blocked X", vec!["TZ twitter", "not KE twitter"]),
+        ("It is not Kenya but Tanzania that blocked X", vec!["TZ twitter", "not KE twitter"]),
+        ("Neither Iran nor Russia but China blocks Signal", vec!["CN signal", "not IR+RU signal"]),
+        ("Uganda restored the internet but not social media", vec!["not UG internet", "UG social media"]),
+        ("Uganda blocked Signal but not the phones in May 2021", vec!["UG signal"]),
         ("A court halted the blocking of Signal in Brazil", vec!["not BR signal"]),
     ] {
         assert_eq!(read(text), expected, "{text}");
@@ -133,6 +138,10 @@ fn each_date_is_read_with_the_clause_that_names_it() {
             "2024-05-03/2024-05-03 not 2024-05-08/2024-05-08",
         ),
         ("Myanmar blocked Facebook on 4 May and Twitter on 5 May 2021", "2021-05-04/2021-05-04 2021-05-05/2021-05-05"),
+        (
+            "Mali cut Facebook on 4 May, Twitter on 5 May and the internet on 6 May 2021",
+            "2021-05-04/2021-05-04 2021-05-05/2021-05-05 2021-05-06/2021-05-06",
+        ),
         ("Uganda did not cut the internet until 13 May 2021", "2021-05-13/2021-05-13"),
         ("Signal was not blocked in Kenya until May 2021", "2021-05-31/2021-05-31"),
     ] {

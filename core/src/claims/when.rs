@@ -99,7 +99,9 @@ struct Named {
 }
 
 /// Words between times that are listed.
-const LISTING: [&str; 12] = ["and", "again", "in", "on", "also", "as", "well", "once", "more", "then", "later", "the"];
+const LISTING: [&str; 15] = [
+    "and", "again", "in", "on", "from", "since", "during", "also", "as", "well", "once", "more", "then", "later", "the",
+];
 
 /// The days that a clause speaks of, as seen from `now`; a date without a year may be of the `year` that the rest of the
 /// sentence names.
