@@ -119,6 +119,25 @@ fn operators() -> &'static Phrases<Option<&'static str>> {
     })
 }
 
+/// The country of a network by the name that a table gives it, when that names one or belongs to an operator of one.
+pub fn home(name: &str) -> Option<&'static Country> {
+    let one = |mut codes: Vec<&'static str>| {
+        codes.sort_unstable();
+        codes.dedup();
+        if let [code] = codes.as_slice() { Country::by_code(code) } else { None }
+    };
+    let places = super::places::mentions(&split(name)).iter().map(|mention| mention.code).collect();
+    let known = tokens(name);
+    // "Safaricom Ethiopia" is another than Safaricom.
+    let same = |operator: &str| {
+        let operator = tokens(operator);
+        let told = operator.iter().any(|token| is_distinct(token));
+        told && operator.iter().filter(|token| !GENERIC.contains(&token.as_str())).all(|token| known.contains(token))
+    };
+    let named = |[operator, code]: [&'static str; 2]| Some(code).filter(|code| !code.is_empty() && same(operator));
+    one(places).or_else(|| one(starter::rows::<2>(OPERATORS).filter_map(named).collect()))
+}
+
 /// Operators whose names are other words as well.
 const ORDINARY: [&str; 12] =
     ["orange", "claro", "jazz", "vivo", "inter", "roshan", "robi", "moov", "tigo", "mts", "unifi", "mpt"];
@@ -437,6 +456,10 @@ mod tests {
         assert!(!network("Safaricom").is(1, None));
         let numbered = Network { asn: Some(33_771), ..network("Safaricom") };
         assert!(numbered.is(33_771, None) && !numbered.is(37_061, Some("SAFARICOM-LIMITED")));
+        let home = |name| home(name).map(|country| country.code);
+        assert_eq!(home("SAFARICOM-LIMITED"), Some("KE"));
+        assert_eq!(home("Airtel Networks Kenya Limited"), Some("KE"));
+        assert_eq!(home("EXAMPLE-NET"), None);
         assert_eq!(called("Kenya JAMII-TELECOM").as_deref(), Some("jamii"));
     }
 }

@@ -214,6 +214,17 @@ impl Part<'_> {
         first.is_some_and(|word| OF_NOW.contains(&word))
     }
 
+    /// Whether what it dates is said to go on: "is still", "remains".
+    fn goes_on_now(&self) -> bool {
+        let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
+        (0..self.words.len()).any(|at| match lower(at) {
+            "is" | "are" | "has" | "have" => lower(at + 1) == "still",
+            "still" => matches!(lower(at + 1), "is" | "are" | "remains"),
+            "remains" | "remain" => true,
+            _ => false,
+        })
+    }
+
     /// Whether it speaks of what was.
     fn is_dated(&self) -> bool {
         !self.days.is_empty() || self.has_word(&["was", "were", "had"])
@@ -396,7 +407,15 @@ impl<'a> Sentence<'a> {
                 continue;
             }
             answer = part.said.filter(stance::Reading::has_verb).or(answer);
-            readings.push(self.draft(*link, part, part.said.map(|said| said.stance)));
+            let draft = self.draft(*link, part, part.said.map(|said| said.stance));
+            // "The ban, imposed in June 2020, is still in force" speaks of two times.
+            let still = part.goes_on_now() && draft.days.iter().all(|when| when.span == Span::During);
+            let dated = still && draft.days.iter().any(|when| when.end() < self.now);
+            readings.push(draft.clone());
+            if dated {
+                let reading = Reading { past: false, present: true, ..draft.reading.clone() };
+                readings.push(Draft { reading, days: Vec::new(), now: true, ..draft });
+            }
         }
         let now = parts.iter().any(|(_, part)| part.has_word(&["is", "are", "remains", "now", "still"]));
         complete(readings, now)

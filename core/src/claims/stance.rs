@@ -150,7 +150,9 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
                 let mut works = between.filter(|(place, sense)| *sense == Sense::Good && !noun(*place));
                 let told = *negation == Sense::Denies && !REFUSALS.contains(&lower(*at));
                 let reason = (*at..target).any(|at| REASONS.contains(&lower(at)));
-                !reason && (told || !is_bad(sense) || works.next().is_none())
+                // "Instead of blocking it they slowed it": the next alone.
+                let nearest = between_bad(senses, *at, target) && matches!(lower(*at), "instead" | "rather");
+                !reason && !nearest && (told || !is_bad(sense) || works.next().is_none())
             }
             // Behind everything: "reports that it is blocked are false", "access was lost".
             Sense::Denies | Sense::Ceases => last.is_some_and(|last| *at > last),
@@ -206,6 +208,11 @@ const REFUSALS: [&str; 10] =
 /// Words, without their endings, for interference of any kind.
 const ANY_KIND: [&str; 8] =
     ["restrict", "restriction", "limit", "disrupt", "disruption", "interrupt", "interruption", "interfer"];
+
+/// Whether something bad is said between two places.
+fn between_bad(senses: &[(usize, Sense)], from: usize, to: usize) -> bool {
+    bad_places(senses).any(|at| from < at && at < to)
+}
 
 /// Where something bad is said.
 fn bad_places(senses: &[(usize, Sense)]) -> impl Iterator<Item = usize> {
@@ -276,6 +283,8 @@ mod tests {
             ("they did not suspend Telegram or block it", (Kind::Block, true, false)),
             ("they switched the internet off", (Kind::Shutdown, false, false)),
             ("they turned the internet back on", (Kind::Shutdown, true, true)),
+            ("instead of blocking Telegram they throttled it", (Kind::Throttling, false, false)),
+            ("they throttled rather than blocked Telegram", (Kind::Throttling, false, false)),
             ("they kept the internet on", (Kind::Shutdown, true, false)),
         ] {
             assert_eq!(stance(text), Some(expected), "{text}");

@@ -142,6 +142,11 @@ fn each_date_is_read_with_the_clause_that_names_it() {
             "Mali cut Facebook on 4 May, Twitter on 5 May and the internet on 6 May 2021",
             "2021-05-04/2021-05-04 2021-05-05/2021-05-05 2021-05-06/2021-05-06",
         ),
+        ("The ban on TikTok in India, imposed in June 2020, is still in force", "2020-06-01/2020-06-30 now"),
+        (
+            "Signal was blocked in Kenya from May 2023 and again from May 2024",
+            "2023-05-01/2023-05-31 2024-05-01/2024-05-31",
+        ),
         ("Uganda did not cut the internet until 13 May 2021", "2021-05-13/2021-05-13"),
         ("Signal was not blocked in Kenya until May 2021", "2021-05-31/2021-05-31"),
     ] {
