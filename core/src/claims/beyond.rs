@@ -86,6 +86,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
     let words: Vec<&Word<'_>> = words.iter().filter(|word| !word.aside).collect();
+    let owned: Vec<Word<'_>> = words.iter().map(|word| (*word).clone()).collect();
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let any = |wanted: &dyn Fn(usize) -> bool| (0..words.len()).any(wanted);
     let provider = |at: usize| HOW_MANY.contains(&lower(at)) && (1..=4).any(|on| PROVIDERS.contains(&lower(at + on)));
@@ -99,14 +100,13 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     let hours = |at: usize| {
         (plain(at) && HOURS.contains(&lower(at)))
             || matches!((lower(at), lower(at + 1)), ("at", "night" | "nights" | "noon" | "midnight"))
-            || lower(at) == "every" && SPANS.contains(&lower(at + 1))
+            || matches!(lower(at), "every" | "each") && (SPANS.contains(&lower(at + 1)) || is_month(&owned, at + 1))
             || matches!(lower(at), "around" | "round") && (lower(at + 1), lower(at + 2)) == ("the", "clock")
             || (lower(at), lower(at + 1)) == ("24", "7")
     };
     if any(&hours) {
         return Some(Beyond::Hours);
     }
-    let owned: Vec<Word<'_>> = words.iter().map(|word| (*word).clone()).collect();
     if !spanned && any(&|at| is_duration(&owned, at)) {
         return Some(Beyond::HowLong);
     }
@@ -116,6 +116,10 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
             || lower(at) == "first" && matches!(lower(at.wrapping_sub(1)), "was" | "were")
     };
     (during && !stance.over && any(&begins)).then_some(Beyond::Beginning)
+}
+
+fn is_month(words: &[Word<'_>], at: usize) -> bool {
+    Reader { words, shouting: false }.month(at).is_some()
 }
 
 /// "Only on Safaricom", and neither "not only" nor "only with a VPN".
@@ -173,6 +177,7 @@ mod tests {
             ("it was blocked at night", Beyond::Hours),
             ("it was blocked around the clock in May 2023", Beyond::Hours),
             ("it was blocked every day in May 2023", Beyond::Hours),
+            ("it was blocked in Kenya each November", Beyond::Hours),
             ("it was cut for an entire month in May 2023", Beyond::HowLong),
             ("it was cut for two weeks in May 2023", Beyond::HowLong),
             ("it was cut for nearly 5 days in May 2023", Beyond::HowLong),

@@ -148,6 +148,9 @@ fn is_other(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) ->
     };
     let object = first..(first..).find(|at| ends(*at)).unwrap_or(first);
     let by_itself = verb.checked_sub(1).is_some_and(service);
+    // "Exports of phones": what stands behind "of" is no object.
+    let head = object.clone().find(|at| lower(*at) == "of" && (object.start..*at).any(|at| is(at, &THINGS)));
+    let object = object.start..head.unwrap_or(object.end);
     let thing = object.clone().any(|at| is(at, &THINGS) || by_itself && is(at, &OWN));
     // "Blocked him from using it" is about what he uses.
     let kept_from = is(object.end, &["from"]) && (object.end + 1..words.len()).any(service);
@@ -195,6 +198,7 @@ mod tests {
             "Facebook blocked news in Canada",
             "the blocking of roads, Telegram said",
             "Ghana banned imports of rice",
+            "Kenya blocked exports of Telegram phones",
         ] {
             assert!(others(text), "{text}");
         }

@@ -481,7 +481,8 @@ impl<'a> Sentence<'a> {
             stance,
             mood,
             past: part.has_word(&["was", "were", "had", "did"]),
-            present: part.has_word(&PRESENT) || part.is_of_now(),
+            // What "has been restored" is over since some time.
+            present: part.has_word(&PRESENT) || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
             networks: part.networks.clone(),
             candidates: part.candidates.clone(),
             beyond: stance.and_then(|stance| beyond(&part.words, &part.days, stance)),

@@ -102,6 +102,11 @@ fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
                 Some((to, _)) if (*at + 1..*to).any(|at| matches!(lower(at), "from" | "to")) => Sense::Denies,
                 _ => Sense::Bad(Kind::Block),
             }),
+            // "Blocked the ban", "blocked the government from banning it".
+            Sense::Bad(Kind::Block) if stem(lower(*at)) == "block" => Some(match bad_next {
+                Some((to, _)) if undoes(words, *at, *to) => Sense::Denies,
+                _ => *sense,
+            }),
             Sense::Restores => match bad_next {
                 Some((to, _)) if (*at + 1..*to).all(|at| DETERMINERS.contains(&lower(at))) => None,
                 _ if measure_before(words, *at) => None,
@@ -112,6 +117,31 @@ fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
         senses.extend(resolved.map(|sense| (*at, sense)));
     }
     senses
+}
+
+/// Whether a verb of blocking is said of a measure, and not of a service.
+fn undoes(words: &[Word<'_>], verb: usize, measure: usize) -> bool {
+    const BEFORE: [&str; 14] = [
+        "the",
+        "a",
+        "an",
+        "its",
+        "this",
+        "that",
+        "proposed",
+        "planned",
+        "new",
+        "government",
+        "order",
+        "law",
+        "bill",
+        "to",
+    ];
+    let between = words.get(verb + 1..measure).unwrap_or_default();
+    let doing = words.get(measure).is_some_and(|word| word.lower.ends_with("ing"));
+    let from = doing && between.iter().any(|word| word.lower == "from");
+    let article = !between.is_empty() && between.iter().all(|word| BEFORE.contains(&word.lower.as_str()));
+    from || article && names_a_measure(words.get(measure..=measure).unwrap_or_default())
 }
 
 /// Words between "restored" and the measure that is meant.
@@ -283,6 +313,8 @@ mod tests {
             ("they did not suspend Telegram or block it", (Kind::Block, true, false)),
             ("they switched the internet off", (Kind::Shutdown, false, false)),
             ("they turned the internet back on", (Kind::Shutdown, true, true)),
+            ("the court blocked the ban on Telegram", (Kind::Block, true, false)),
+            ("a judge blocked them from banning Telegram", (Kind::Block, true, false)),
             ("instead of blocking Telegram they throttled it", (Kind::Throttling, false, false)),
             ("they throttled rather than blocked Telegram", (Kind::Throttling, false, false)),
             ("they kept the internet on", (Kind::Shutdown, true, false)),

@@ -256,7 +256,7 @@ pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> 
     }
     // "Social networks" are none that carry the internet.
     let about = |(at, _, about): (usize, usize, bool)| {
-        about && !at.checked_sub(1).and_then(|at| words.get(at)).is_some_and(|word| word.lower == "social")
+        about && at.checked_sub(1).and_then(|at| words.get(at)).is_none_or(|word| word.lower != "social")
     };
     if connectivity().all(words).into_iter().any(about) {
         found.push(Topic::Internet);

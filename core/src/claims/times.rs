@@ -60,11 +60,15 @@ impl<'a> Times<'a> {
         if reader.divided(at) && !matches!(first, Time::Date(date) if date.is_day()) {
             return Some((length, vec![None]));
         }
-        let (mut times, mut pending, mut dash) = (vec![first], Vec::new(), false);
+        let (mut times, mut pending, mut dash, mut ranged) = (vec![first], Vec::new(), false, false);
         let mut behind = length;
         loop {
             let next = at + behind;
             let word = reader.is(next, BETWEEN);
+            // "From 2018 to 2020 and in 2022": a range has two ends.
+            if ranged && reader.is(next, &["and", "or"]) {
+                break;
+            }
             let mut from = next + usize::from(word);
             from += usize::from(word && reader.is(from, &["on", "in"]));
             from += usize::from(word && reader.is(from, &["the"]));
@@ -72,6 +76,7 @@ impl<'a> Times<'a> {
             behind = from + more - at;
             if word || reader.joined(next) {
                 dash |= reader.joined(next);
+                ranged |= dash || !reader.is(next, &["and", "or"]);
                 times.append(&mut pending);
                 times.push(time);
                 length = behind;

@@ -98,6 +98,9 @@ struct Named {
     weekday: bool,
 }
 
+/// "Gabon had no internet": what follows "had" where it is no auxiliary.
+const HAVING: [&str; 10] = ["no", "a", "an", "the", "its", "their", "internet", "limited", "only", "little"];
+
 /// Words between times that are listed.
 const LISTING: [&str; 15] = [
     "and", "again", "in", "on", "from", "since", "during", "also", "as", "well", "once", "more", "then", "later", "the",
@@ -124,7 +127,7 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
         // "Telegram, which had been blocked since 2018, was unblocked on 18 June 2020": what had been is background, and
         // "now" says less than a date.
         if reader.is(at, &["now", "currently"])
-            || words.get(from..at).unwrap_or_default().iter().any(|word| word.lower == "had" || word.lower == "which")
+            || (from..at).any(|at| reader.is(at, &["which"]) || reader.is(at, &["had"]) && !reader.is(at + 1, &HAVING))
         {
             background = background.or(Some(named));
         } else {
@@ -378,6 +381,8 @@ mod tests {
             ("in November 2022 and December", "2022-11-01/2022-11-30 2022-12-01/2022-12-31"),
             ("in 2023 and in November 2023", "2023-11-01/2023-11-30"),
             ("between November 2022 and November 2023", "2022-11-01/2023-11-30"),
+            ("Gabon had no internet on 6 May 2023 and on 8 May 2023", "2023-05-06/2023-05-06 2023-05-08/2023-05-08"),
+            ("from 2018 to 2020 and in 2022", "2018-01-01/2020-12-31 2022-01-01/2022-12-31"),
             ("yesterday and today", "2026-11-23/2026-11-23 2026-11-24/2026-11-24"),
         ] {
             let found: Vec<String> =
