@@ -49,6 +49,8 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 mod times;
+#[cfg(test)]
+mod verdicts;
 mod when;
 mod words;
 
