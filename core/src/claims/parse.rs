@@ -456,7 +456,7 @@ impl<'a> Sentence<'a> {
             && *negated
             && until.span == Span::Until
         {
-            (*negated, *until) = (false, When::day(until.last));
+            (*negated, *until) = (false, When::new(until.last.plus(1 - until.named), until.last));
         }
         let now = part.is_of_now();
         let depends = link == Link::Unlike || part.leaves_verb(link).is_some() && !now;

@@ -207,12 +207,7 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
         negated,
         over: is_over && negated,
         deliberate: senses.iter().any(|(_, sense)| matches!(sense, Sense::Bad(_))),
-        // "Never lifted" is said of now, and so is "ever since".
-        never: words.iter().enumerate().any(|(at, word)| match word.lower.as_str() {
-            "never" => negated || over.is_empty(),
-            "ever" => lower(at + 1) != "since",
-            _ => false,
-        }),
+        never: is_of_all_times(words, negated || over.is_empty()),
         any_kind: bad_places(senses).all(|at| ANY_KIND.contains(&stem(lower(at)).as_str())),
     };
     let ceased = has(Sense::Ceases) || has(Sense::AnyMore);
@@ -238,6 +233,15 @@ const REFUSALS: [&str; 10] =
 /// Words, without their endings, for interference of any kind.
 const ANY_KIND: [&str; 8] =
     ["restrict", "restriction", "limit", "disrupt", "disruption", "interrupt", "interruption", "interfer"];
+
+/// "Never", "ever"; but "never lifted" is said of now, and so is "ever since".
+fn is_of_all_times(words: &[Word<'_>], begun: bool) -> bool {
+    words.iter().enumerate().any(|(at, word)| match word.lower.as_str() {
+        "never" => begun,
+        "ever" => words.get(at + 1).is_none_or(|next| next.lower != "since"),
+        _ => false,
+    })
+}
 
 /// Whether something bad is said between two places.
 fn between_bad(senses: &[(usize, Sense)], from: usize, to: usize) -> bool {

@@ -148,7 +148,7 @@ fn each_date_is_read_with_the_clause_that_names_it() {
             "2023-05-01/2023-05-31 2024-05-01/2024-05-31",
         ),
         ("Uganda did not cut the internet until 13 May 2021", "2021-05-13/2021-05-13"),
-        ("Signal was not blocked in Kenya until May 2021", "2021-05-31/2021-05-31"),
+        ("Signal was not blocked in Kenya until May 2021", "2021-05-01/2021-05-31"),
     ] {
         let one = |reading: &Reading| {
             let not = if reading.stance.is_some_and(|stance| stance.negated) { "not " } else { "" };

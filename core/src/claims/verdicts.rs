@@ -117,6 +117,7 @@ fn claims_get_the_verdicts_that_a_careful_reader_would_give() {
         ("Nigeria lifted its Twitter ban on 8 January 2022", "likely"),
         ("Nigeria lifted its Twitter ban on 6 January 2022", "unconfirmed"),
         ("Uganda did not cut the internet until 13 January 2021", "confirmed"),
+        ("Nigeria did not ban Twitter until 2021", "confirmed"),
         ("Uganda restored the internet on 18 January 2021 rather than on 16 January 2021", "confirmed"),
         ("Nigeria lifted its Twitter ban on 13 December 2021", "unconfirmed contradicted"),
         // An old incident without an end.
