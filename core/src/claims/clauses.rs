@@ -45,7 +45,9 @@ pub fn pieces(words: &[Word<'_>]) -> Vec<Piece> {
             // Behind what is contrasted the clause goes on.
             border(words, at).or_else(|| (contrast == Some(at)).then_some((0, Link::And)))
         };
-        if let Some((length, next)) = next {
+        // "..., and Signal and Medium on 5 May": names that are listed stay together where a date follows.
+        let listed = next == Some((1, Link::And)) && from > 0 && link == Link::And && dated_list(words, from, at);
+        if let Some((length, next)) = next.filter(|_| !listed) {
             if from < at {
                 found.push(Piece { range: from..at, link });
             }
@@ -60,6 +62,18 @@ pub fn pieces(words: &[Word<'_>]) -> Vec<Piece> {
         found.push(Piece { range: from..words.len(), link });
     }
     found
+}
+
+/// Whether nothing but names stands from one place to another, and more of them and a date of theirs behind.
+fn dated_list(words: &[Word<'_>], from: usize, and: usize) -> bool {
+    let names = |at: usize| names_to(words, at).filter(|to| *to > at);
+    let capital = |at: usize| words.get(at).is_some_and(Word::is_capital);
+    let on =
+        |at: usize| words.get(at).is_some_and(|word| matches!(word.lower.as_str(), "on" | "in" | "since" | "from"));
+    let figure = |at: usize| words.get(at).is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit()));
+    capital(from)
+        && names(from).is_some_and(|to| to >= and)
+        && names(and + 1).is_some_and(|to| on(to) && (figure(to + 1) || figure(to + 2) || capital(to + 1)))
 }
 
 /// Where the names end that a piece sets against others: "not Ghana", "rather than in Ghana or Togo".

@@ -285,7 +285,10 @@ impl<'a> Sentence<'a> {
             days: spoken.days,
             unread: spoken.unread,
             elliptic: clauses::elliptic(&words, known),
-            names_alone: words.iter().enumerate().all(|(at, word)| known(at) || clauses::is_elliptic(word)),
+            names_alone: words
+                .iter()
+                .enumerate()
+                .all(|(at, word)| known(at) || clauses::is_elliptic(word) || word.lower == "and"),
             words,
         }
     }

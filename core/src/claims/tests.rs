@@ -147,6 +147,10 @@ fn each_date_is_read_with_the_clause_that_names_it() {
             "Signal was blocked in Kenya from May 2023 and again from May 2024",
             "2023-05-01/2023-05-31 2024-05-01/2024-05-31",
         ),
+        (
+            "Mali cut Facebook on 4 May 2021 and Twitter and Signal on 5 May 2021",
+            "2021-05-04/2021-05-04 2021-05-05/2021-05-05",
+        ),
         ("Uganda did not cut the internet until 13 May 2021", "2021-05-13/2021-05-13"),
         ("Signal was not blocked in Kenya until May 2021", "2021-05-01/2021-05-31"),
     ] {
