@@ -6,13 +6,16 @@ use super::places::Area;
 use super::stance::{Kind, Stance};
 use super::when::{Span, When};
 use crate::Timestamp;
+use crate::event::place;
 use crate::incidents::{Incident, IncidentType, Status};
 use crate::time::DAY;
 
 /// A claim of a whole span is confirmed by incidents that fill this share of it. Our choice.
 const WHOLE: f64 = 0.75;
 /// Sources date by days: beginnings and ends may lie so far apart, in microseconds. Our choice.
-const SLACK: i64 = DAY;
+pub const SLACK: i64 = DAY;
+/// ... and so far from the date that a claim of a span gives for its beginning or end. Our choice.
+const NEAR: i64 = 7 * DAY;
 
 /// Incidents, by their place in the list.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -95,7 +98,8 @@ fn one(incidents: &[Incident], at: usize) -> Vec<&Incident> {
 /// Whether an incident of these areas, or of the whole country when there are none, is of the place that is claimed.
 fn fits(areas: &[String], claimed: &[Area], nationwide: bool) -> bool {
     let lower = |text: &str| text.to_lowercase();
-    if areas.is_empty() || areas.iter().any(|area| lower(area).starts_with("national")) {
+    // "National Capital Territory" is an area; "National except the North" is not.
+    if areas.is_empty() || areas.iter().any(|area| place::beyond_the_country(area).is_some()) {
         return true;
     }
     let holds = |whole: &str, part: &str| {
@@ -121,11 +125,11 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
         (Span::During | Span::By, _) | (Span::Before | Span::After, false) => true,
         // "Blocked until 24 November": it ended then.
         (Span::Until, false) => incidents.iter().any(|incident| {
-            incident.end().is_some_and(|end| (end.0 - when.end().0).abs() <= tolerance(when.last.day, when))
+            incident.end().is_some_and(|end| is_near(end, when.end().plus(-when.named * DAY), when.end()))
         }),
         (Span::Since, false) => incidents.iter().any(|incident| {
             let goes_on = incident.end().is_none_or(|end| end >= period.to);
-            goes_on && (incident.start().0 - when.start().0).abs() <= tolerance(when.first.day, when)
+            goes_on && is_near(incident.start(), when.start(), when.start().plus(when.named * DAY))
         }),
         (Span::Throughout | Span::Range, false) => share(incidents, period, until) >= WHOLE,
         (Span::After | Span::Before, true) => share(incidents, period, until) >= WHOLE,
@@ -136,13 +140,21 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
     }
 }
 
-/// How far a beginning or end may lie from the date that a claim gives: a year or a month when it names no more.
-fn tolerance(day: i64, when: When) -> i64 {
-    match (day, when.first.month) {
-        (1, 1) => 366 * DAY,
-        (1, _) => 31 * DAY,
-        _ => 7 * DAY,
-    }
+/// Whether a beginning or an end lies within the days that a claim gives, or [`NEAR`] them.
+fn is_near(moment: Timestamp, from: Timestamp, to: Timestamp) -> bool {
+    moment.plus(NEAR) >= from && moment <= to.plus(NEAR)
+}
+
+/// Whether an incident began in the days that a claim gives for its beginning.
+pub fn begins(incident: &Incident, when: When) -> bool {
+    let start = incident.start();
+    start.plus(2 * SLACK) >= when.start() && start <= when.end().plus(2 * SLACK)
+}
+
+/// Whether an incident is of a whole country and names no networks.
+pub fn is_of_all_networks(incident: &Incident) -> bool {
+    let areas = &incident.draft.areas;
+    incident.draft.networks.is_empty() && areas.iter().all(|area| place::beyond_the_country(area).is_some())
 }
 
 /// The share of a period that incidents fill.
@@ -179,5 +191,11 @@ mod tests {
         assert!(!of(&["Manipur"], &[area("Delhi")], false));
         assert!(!of(&["Elele area", "Mandera County"], &[], true), "nationwide");
         assert!(of(&["Mandera County"], &[], false));
+        assert!(!of(&["National Capital Territory"], &[area("Mumbai")], false));
+        assert!(!of(&["National Capital Territory of Delhi"], &[], true), "one territory is no nation");
+        assert!(of(&["National Capital Territory of Delhi"], &[area("Delhi")], false));
+        for whole in ["National", "Nationwide", "National except the North", "Entire country"] {
+            assert!(of(&[whole], &[area("Mumbai")], true), "{whole}");
+        }
     }
 }

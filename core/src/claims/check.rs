@@ -77,6 +77,12 @@ pub struct Findings {
     pub suspected: Option<f64>,
     /// ... and whether that incident had ended by the time that the claim calls it over.
     pub over: bool,
+    /// It ended later than the days of the claim, and by more than sources differ.
+    pub late: bool,
+    /// It went on beyond the time that is looked at, and for no more than a few days.
+    pub soon_over: bool,
+    /// An incident is known that goes on, or was lately said to.
+    pub goes_on: bool,
 }
 
 /// Of a topic about which nothing is known.
@@ -102,6 +108,9 @@ const NOTHING: Findings = Findings {
     incident: None,
     suspected: None,
     over: false,
+    late: false,
+    soon_over: false,
+    goes_on: false,
 };
 
 impl Default for Findings {
@@ -181,20 +190,24 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
     }
     let interference = interference(stance, findings);
     // What is over now must be seen now.
-    if stance.over && findings.outdated && (findings.over || interference.is_none()) {
+    let old = findings.incident.is_some() && !findings.goes_on;
+    if stance.over && findings.outdated && (findings.over || interference.is_none() || old) {
         return answer(Verdict::InsufficientData, 0.0, false, Why::Outdated);
     }
     match (stance.negated, interference) {
         (false, Some((verdict, confidence, why))) => answer(verdict, confidence, false, why),
         // Over means that it had been there, and is not any more.
         (true, _) if stance.over && findings.over && findings.state != State::Blocked => {
-            answer(Verdict::Confirmed, findings.incident.unwrap_or(findings.confidence), false, Why::Ended)
+            let verdict = if findings.late { Verdict::Likely } else { Verdict::Confirmed };
+            answer(verdict, findings.incident.unwrap_or(findings.confidence), false, Why::Ended)
         }
         // It was, and a list that no measurement bears out says that it still is.
         (true, Some(_)) if stance.over && findings.over && !findings.measured => {
             answer(Verdict::Unconfirmed, findings.confidence, false, Why::Listed)
         }
-        (true, Some((Verdict::Confirmed, confidence, why))) => answer(Verdict::Unconfirmed, confidence, true, why),
+        (true, Some((Verdict::Confirmed, confidence, why))) => {
+            answer(Verdict::Unconfirmed, confidence, !(stance.over && findings.soon_over), why)
+        }
         (true, Some((_, confidence, Why::Sporadic))) => answer(Verdict::Likely, confidence, false, Why::Sporadic),
         (true, Some((_, _, why))) => {
             let decided = findings.measured && findings.covers && why == Why::Blocked;
@@ -336,6 +349,26 @@ mod tests {
         assert_eq!(verdict(over, &listed), (Verdict::Unconfirmed, false), "a list decides nothing");
     }
 
+    /// Sources differ by a day or so; an end some days later is near enough to be likely, and soon after no contradiction.
+    #[test]
+    fn an_end_some_days_after_the_claimed_one_is_likely_and_no_contradiction() {
+        let over = Stance { over: true, ..claim(Kind::Shutdown, true) };
+        let late = Findings { incident: Some(0.85), over: true, late: true, ..NOTHING };
+        assert_eq!(verdict(over, &late), (Verdict::Likely, false));
+        let later = Findings { incident: Some(0.85), soon_over: true, ..NOTHING };
+        assert_eq!(verdict(over, &later), (Verdict::Unconfirmed, false));
+    }
+
+    /// An incident of which only its last report is known, long ago, says nothing of today; one that goes on does.
+    #[test]
+    fn an_old_incident_without_an_end_does_not_contradict_that_it_is_over_now() {
+        let over = Stance { over: true, ..claim(Kind::Block, true) };
+        let old = Findings { incident: Some(0.85), outdated: true, ..NOTHING };
+        assert_eq!(verdict(over, &old), (Verdict::InsufficientData, false));
+        assert_eq!(judge(over, &old).why, Why::Outdated);
+        assert_eq!(verdict(over, &Findings { goes_on: true, ..old }), (Verdict::Unconfirmed, true));
+    }
+
     #[test]
     fn a_block_on_a_few_networks_makes_neither_claim_simply_right() {
         let partly = Findings { networks_blocked: 1, ..ACCESSIBLE };
@@ -378,7 +411,7 @@ mod tests {
         let ended = Findings { incident: Some(0.85), over: true, outdated: true, ..NOTHING };
         assert_eq!(judge(over, &ended).why, Why::Outdated);
         assert_eq!(verdict(over, &ended), (Verdict::InsufficientData, false));
-        let lasting = Findings { over: false, ..ended };
+        let lasting = Findings { over: false, goes_on: true, ..ended };
         assert_eq!(verdict(over, &lasting), (Verdict::Unconfirmed, true), "it goes on");
         assert_eq!(verdict(over, &Findings { outdated: false, ..ended }), (Verdict::Confirmed, false));
     }

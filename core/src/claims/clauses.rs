@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::subjects::brand;
 use super::words::{Pause, Word};
 
 /// How a piece of a sentence hangs on what stands before it.
@@ -13,6 +14,8 @@ pub enum Link {
     But,
     /// "Unlike Iran": the opposite holds there.
     Unlike,
+    /// "Rather than Ghana": the same where it interrupts a clause.
+    Contrast,
     /// "Despite the ban": what is conceded, and not claimed.
     Despite,
     /// ", which had been blocked before,": said beside.
@@ -33,14 +36,23 @@ const MOST_PIECES: usize = 40;
 pub fn pieces(words: &[Word<'_>]) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
     let (mut from, mut link) = (0, Link::And);
-    let mut at = 0;
+    let (mut at, mut contrast) = (0, None);
     while at < words.len() {
-        let next = if found.len() < MOST_PIECES { border(words, at) } else { None };
-        if let Some((length, next)) = next {
+        let room = found.len() < MOST_PIECES;
+        let next = if contrast.is_some_and(|end| at < end) || !room {
+            None
+        } else {
+            // Behind what is contrasted the clause goes on.
+            border(words, at).or_else(|| (contrast == Some(at)).then_some((0, Link::And)))
+        };
+        // "..., and Signal and Medium on 5 May": names that are listed stay together where a date follows.
+        let listed = next == Some((1, Link::And)) && from > 0 && link == Link::And && dated_list(words, from, at);
+        if let Some((length, next)) = next.filter(|_| !listed) {
             if from < at {
                 found.push(Piece { range: from..at, link });
             }
             (from, link) = (at + length, next);
+            contrast = contrasted(words, from, link);
             at += length.max(1);
         } else {
             at += 1;
@@ -50,6 +62,49 @@ pub fn pieces(words: &[Word<'_>]) -> Vec<Piece> {
         found.push(Piece { range: from..words.len(), link });
     }
     found
+}
+
+/// Whether nothing but names stands from one place to another, and more of them and a date of theirs behind.
+fn dated_list(words: &[Word<'_>], from: usize, and: usize) -> bool {
+    let names = |at: usize| names_to(words, at).filter(|to| *to > at);
+    let capital = |at: usize| words.get(at).is_some_and(Word::is_capital);
+    let on =
+        |at: usize| words.get(at).is_some_and(|word| matches!(word.lower.as_str(), "on" | "in" | "since" | "from"));
+    let figure = |at: usize| words.get(at).is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit()));
+    capital(from)
+        && names(from).is_some_and(|to| to >= and)
+        && names(and + 1).is_some_and(|to| on(to) && (figure(to + 1) || figure(to + 2) || capital(to + 1)))
+}
+
+/// Where the names end that a piece sets against others: "not Ghana", "rather than in Ghana or Togo".
+fn contrasted(words: &[Word<'_>], from: usize, link: Link) -> Option<usize> {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let not = lower(from) == "not";
+    let end = names_to(words, from + usize::from(not))?;
+    ((not && matches!(link, Link::And | Link::But)) || link == Link::Contrast).then_some(end)
+}
+
+/// The word behind names or figures that begin at a place, which a preposition may precede.
+fn names_to(words: &[Word<'_>], at: usize) -> Option<usize> {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let goes_on = |to: usize| words.get(to).is_some_and(|word| word.pause == Pause::None);
+    let is_name = |at: usize| {
+        let figure = |word: &Word<'_>| word.text.starts_with(|letter: char| letter.is_ascii_digit());
+        words.get(at).is_some_and(|word| word.is_capital() || figure(word) || brand(&word.lower).is_some())
+    };
+    let first = (at..at + 3).find(|at| !matches!(lower(*at), "in" | "on" | "from" | "by" | "the" | "at"))?;
+    if !is_name(first) {
+        return None;
+    }
+    let mut to = first + 1;
+    while goes_on(to) {
+        let links = usize::from(matches!(lower(to), "and" | "or" | "nor" | "of"));
+        if !is_name(to + links) || !goes_on(to + links) {
+            break;
+        }
+        to += links + 1;
+    }
+    Some(to)
 }
 
 /// The words at a place that begin a clause: how many are no part of it, and how it hangs on the one before.
@@ -67,6 +122,14 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
             Some((1, Link::But))
         }
         "unlike" => Some((1, Link::Unlike)),
+        "rather" if lower(at + 1) == "than" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
+        "instead" if lower(at + 1) == "of" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
+        // "Not Kenya but Tanzania"
+        "not" | "neither"
+            if names_to(words, at + 1).is_some_and(|end| lower(end) == "but" && names_to(words, end + 1).is_some()) =>
+        {
+            Some((1, Link::Contrast))
+        }
         "which" | "who" | "whose" if word.pause == Pause::Comma => Some((1, Link::Aside)),
         "and" => Some((1, Link::And)),
         _ => match word.pause {
@@ -78,22 +141,27 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
 }
 
 /// Words of a clause that leaves its verb to another one: "but Russia does", "not in Sweden", "WhatsApp is".
-const ELLIPTIC: [&str; 48] = [
+const ELLIPTIC: [&str; 52] = [
     "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "isn't", "aren't", "wasn't", "weren't",
     "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no", "longer", "any", "more", "so", "it",
     "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither", "nor", "either", "or", "only", "still",
-    "of", "for", "there", "this", "since", "until",
+    "of", "for", "there", "this", "since", "until", "remains", "remain", "today", "now",
 ];
 const NEGATIONS: [&str; 14] = [
     "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
     "neither", "nor",
 ];
-const AUXILIARIES: [&str; 10] = ["is", "are", "was", "were", "does", "do", "did", "has", "have", "had"];
+const AUXILIARIES: [&str; 12] =
+    ["is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "remains", "remain"];
+
+pub fn is_elliptic(word: &Word<'_>) -> bool {
+    ELLIPTIC.contains(&word.lower.as_str())
+}
 
 /// Whether a clause leaves its verb to another one; then whether it negates that.
 pub fn elliptic(words: &[Word<'_>], known: impl Fn(usize) -> bool) -> Option<bool> {
     let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.lower.as_str()));
-    let all = words.iter().enumerate().all(|(at, word)| ELLIPTIC.contains(&word.lower.as_str()) || known(at));
+    let all = words.iter().enumerate().all(|(at, word)| is_elliptic(word) || known(at));
     let negated = has(&NEGATIONS);
     (all && (negated || has(&AUXILIARIES))).then_some(negated)
 }
@@ -221,6 +289,10 @@ mod tests {
             ("Unlike Iran, Turkey does not", vec!["Unlike: Iran", "And: Turkey does not"]),
             ("It works even though banned.", vec!["And: It works", "Despite: banned"]),
             ("Albania has yet to lift it", vec!["And: Albania has yet to lift it"]),
+            ("Nigeria, not Ghana, banned", vec!["And: Nigeria", "And: not Ghana", "And: banned"]),
+            ("Nigeria rather than Ghana banned", vec!["And: Nigeria", "Contrast: Ghana", "And: banned"]),
+            ("blocked rather than slowed", vec!["And: blocked rather than slowed"]),
+            ("Signal, not Medium and Tor, is", vec!["And: Signal", "And: not Medium and Tor", "And: is"]),
             ("X, which was cut, works", vec!["And: X", "Aside: was cut", "And: works"]),
         ] {
             assert_eq!(cut(text), expected, "{text}");

@@ -1,7 +1,7 @@
 //! Dates as people write them: days, months, years and named parts of those, of which the year may be missing.
 
 use super::when::When;
-use super::words::Word;
+use super::words::{Pause, Word};
 use crate::time::Date;
 
 /// What of a year is meant.
@@ -284,6 +284,9 @@ pub fn season(name: &str) -> Option<(i64, i64)> {
 /// What stands between the two ends of a range, or the last two of a list.
 pub const BETWEEN: &[&str] = &["to", "and", "or", "until", "till", "through", "thru"];
 
+/// What has a number with a year that is no date: "law 50/2021".
+const NUMBERED: [&str; 10] = ["law", "decree", "act", "order", "no", "number", "resolution", "rule", "case", "article"];
+
 /// Reads dates at places of a sentence.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
@@ -353,7 +356,9 @@ impl<'a> Reader<'a> {
 
     /// Whether the year at a place is the beginning of `2023-11-08`.
     fn begins_other_date(&self, at: usize) -> bool {
-        self.joined(at + 1) && self.read(at + 1, number).is_some() && self.read(at + 1, year).is_none()
+        let figure = self.joined(at + 1) && self.read(at + 1, number).is_some() && self.read(at + 1, year).is_none();
+        // "25 Oct 2021-18 Nov 2021": the figure belongs to a day of its own.
+        figure && self.month(at + 2).is_none()
     }
 
     /// A date that begins at `at`.
@@ -519,44 +524,63 @@ impl<'a> Reader<'a> {
         back == 2 && UNITS.contains(&unit) && !matches!(unit, "month" | "day")
     }
 
-    /// Several days of one month: `8 to 24 November 2023`, `November 8-24`, `8, 9 and 10 November`. The first and the last,
-    /// and the number of words.
-    pub fn days_of_a_month(&self, at: usize) -> Option<(usize, Written, Written)> {
-        if let Some((next, first, last)) = self.days(at) {
+    /// Several days of one month, the ends of a range or a list: `8 to 24 November 2023`, `November 8-24`, `8, 9 and 10
+    /// November`. With the number of words.
+    pub fn days_of_a_month(&self, at: usize) -> Option<(usize, Vec<Written>)> {
+        if let Some((next, days)) = self.days(at) {
             let month_at = next + usize::from(self.is(next, &["of"]));
             let month = self.month(month_at)?;
             let (more, year) = self.year_of(month_at + 1);
-            let day = |day: i64| Written::day(year, month, day);
-            return Some((month_at + 1 + more - at, day(first), day(last)));
+            let days = days.into_iter().map(|day| Written::day(year, month, day)).collect();
+            return Some((month_at + 1 + more - at, days));
         }
         let month = self.month(at)?;
-        let (next, first, last) = self.days(at + 1)?;
+        let (next, days) = self.days(at + 1)?;
         // "November 8 to 24 December" is a range of two dates.
         if self.month(next).is_some() {
             return None;
         }
         let (more, year) = self.year_of(next);
-        let day = |day: i64| Written::day(year, month, day);
-        Some((next + more - at, day(first), day(last)))
+        Some((next + more - at, days.into_iter().map(|day| Written::day(year, month, day)).collect()))
     }
 
-    /// Two or more days, each later than the one before: where the sentence goes on, the first and the last. Those before
-    /// the last may stand without a word in between.
-    fn days(&self, at: usize) -> Option<(usize, i64, i64)> {
+    /// Two or more days, and where the sentence goes on. Those before the last may stand without a word in between.
+    fn days(&self, at: usize) -> Option<(usize, Vec<i64>)> {
         let (length, first) = self.day(at).or_else(|| self.ordinal(at).filter(|(_, day)| *day > 0))?;
-        let (mut next, mut last) = (at + length, first);
+        let (mut next, mut days) = (at + length, vec![first]);
         loop {
             let linked = self.joined(next) || self.is(next, BETWEEN);
             let mut from = next + usize::from(self.is(next, BETWEEN));
             from += usize::from(self.is(from, &["the"]));
             let (length, day) = self.day(from)?;
-            if day <= last {
+            if days.contains(&day) {
                 return None;
             }
-            (next, last) = (from + length, day);
+            days.push(day);
+            next = from + length;
             if linked && !self.is(next, BETWEEN) {
-                return Some((next, first, last));
+                return Some((next, days));
             }
         }
+    }
+
+    /// How many words at a place are figures that look like a date and are none: `2023/24`, `13/13/2023`, `32 November`,
+    /// `1850` after "in".
+    pub fn unreadable(&self, at: usize) -> Option<usize> {
+        let figure = |at: usize| self.read(at, number);
+        figure(at).filter(|_| at == 0 || !self.joined(at))?;
+        let rest = (at + 1..).take_while(|at| self.joined(*at) && figure(*at).is_some()).count();
+        let length = rest + 1;
+        if rest > 0 {
+            let numbered = NUMBERED.contains(&self.before(at, 1));
+            return (!numbered && (at..at + length).any(|at| self.read(at, year).is_some())).then_some(length);
+        }
+        let short = self.read(at, |word| digits(&word.lower, 2)).is_some();
+        let month = at.checked_sub(1).is_some_and(|at| self.month(at).is_some()) || self.month(at + 1).is_some();
+        let ends = self.word(at + 1).is_none_or(|word| word.pause != Pause::None || word.is_capital());
+        let year = self.read(at, |word| digits(&word.lower, 4)).filter(|_| self.lower(at).len() == 4);
+        let of_old = year.is_some_and(|year| (1000..2999).contains(&year)) && ends;
+        let alone = self.read(at, day).is_none() && short && month;
+        (alone || of_old && matches!(self.before(at, 1), "in" | "since" | "until" | "during")).then_some(length)
     }
 }

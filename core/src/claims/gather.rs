@@ -1,18 +1,19 @@
 //! What measurements, lists and incidents say about a claim.
 
-use super::bearing::{self, Bearing};
-use super::check::{Findings, Judgement, Why, judge};
+use super::bearing::{self, Bearing, SLACK};
+use super::beyond::Beyond;
+use super::check::{Findings, Judgement, Verdict, Why, judge};
 use super::on_network::{self, OnNetwork, Seen};
 use super::parse::Reading;
 use super::stance::Stance;
-use super::subjects::Topic;
+use super::subjects::{SOCIAL, SOCIAL_MEDIA, Topic};
 use super::when::{Span, When};
 use crate::country::{Detect, Detection, Heard, History, HistoryDay, State, Subject};
 use crate::incidents::{self, Filter, INTERNET, Incident, Select};
 use crate::runtime::{self, Runtime};
-use crate::starter::{Country, Platform};
+use crate::starter::Country;
 use crate::time::DAY;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, Result, Timestamp, order};
 
 /// Days of a period that are looked at one by one, its last ones; of a longer one the rest is left to the incidents.
 const MOST_DAYS: u32 = 400;
@@ -21,6 +22,8 @@ const MOST_DAYS: u32 = 400;
 const AFTERWARDS: i64 = 4 * DAY;
 /// ... and incidents so long before it: what is over may have ended some days ago. Our choice.
 const JUST_ENDED: i64 = 7 * DAY;
+/// An end that lies no further behind the time that is looked at contradicts nothing. Our choice.
+const SOON: i64 = 3 * DAY;
 /// Most incidents that an answer lists.
 pub const MOST_INCIDENTS: u32 = 10;
 
@@ -41,6 +44,8 @@ pub struct Found {
     /// Where nothing is known of the period: the newest incident before it.
     pub earlier: Option<Incident>,
     pub decided_days: u32,
+    /// What the claim says beyond what the data tell.
+    pub beyond: Option<Beyond>,
     pub judgement: Judgement,
 }
 
@@ -117,6 +122,7 @@ pub async fn find(
     }
     if found.is_empty() {
         let measured = match topic {
+            Topic::Subject(subject) if subject.roles.is_empty() => (Findings::default(), None),
             Topic::Subject(subject) => measured(rt, country.code, subject, (reading, stance), period).await?,
             Topic::Internet => (connectivity(rt, country.code, period).await?, None),
         };
@@ -146,15 +152,20 @@ impl Claimed<'_> {
     ) -> Result<Found> {
         let (country, period) = (self.country.code, self.period);
         let named = |incident: &Incident| network.as_ref().is_none_or(|network| network.is_of(incident, period));
-        let bearing = bearing::of(&incidents, country, (self.reading, self.stance), period, named);
-        weigh_incidents(&mut findings, &incidents, &bearing, period);
+        let mut bearing = bearing::of(&incidents, country, (self.reading, self.stance), period, named);
+        weigh_incidents(&mut findings, &incidents, &bearing, (self.reading.when, period));
         if network.is_some() {
             // Incidents of other networks tell nothing of this one.
             findings.elsewhere_only |= findings.elsewhere && findings.state == State::Unknown;
             findings.elsewhere = false;
+            self.weigh_national(&mut findings, &incidents, &mut bearing);
         }
         findings.outdated = self.is_outdated(rt, &findings, detection.as_ref()).await?;
-        let judgement = judge(self.stance, &findings);
+        let beyond = self.beyond(&incidents, &bearing);
+        let mut judgement = judge(self.stance, &findings);
+        if beyond.is_some() && judgement.verdict == Verdict::Confirmed {
+            judgement.verdict = Verdict::Likely;
+        }
         let earlier = match judgement.why {
             Why::Nothing => {
                 let before = Period { since: None, to: period.from, ..period };
@@ -173,8 +184,33 @@ impl Claimed<'_> {
             bearing,
             earlier,
             decided_days: findings.decided_days,
+            beyond: beyond.filter(|_| judgement.verdict == Verdict::Likely),
             judgement,
         })
+    }
+
+    /// What the claim says and nothing that was found bears out.
+    fn beyond(&self, incidents: &[Incident], bearing: &Bearing) -> Option<Beyond> {
+        let began =
+            |when: When| bearing.surest.and_then(|at| incidents.get(at)).is_some_and(|i| bearing::begins(i, when));
+        match self.reading.beyond? {
+            Beyond::Beginning if self.reading.when.is_some_and(began) => None,
+            beyond => Some(beyond),
+        }
+    }
+
+    /// A shutdown of the whole country, whose source names no networks, supports a claim about one of them.
+    fn weigh_national(&self, findings: &mut Findings, incidents: &[Incident], bearing: &mut Bearing) {
+        if bearing.surest.is_some() || bearing.suspected.is_some() || findings.state != State::Unknown {
+            return;
+        }
+        let claim = (self.reading, self.stance);
+        let national = bearing::of(incidents, self.country.code, claim, self.period, bearing::is_of_all_networks);
+        if let Some(at) = national.surest {
+            bearing.suspected = Some(at);
+            bearing.fitting.push(at);
+            findings.suspected = incidents.get(at).map(Incident::confidence);
+        }
     }
 
     /// Whether the claim says how it is now, and nothing is measured that is as new as a present verdict needs.
@@ -197,7 +233,12 @@ impl Claimed<'_> {
 }
 
 /// Adds what incidents say.
-fn weigh_incidents(findings: &mut Findings, incidents: &[Incident], bearing: &Bearing, period: Period) {
+fn weigh_incidents(
+    findings: &mut Findings,
+    incidents: &[Incident],
+    bearing: &Bearing,
+    (when, period): (Option<When>, Period),
+) {
     let confidence = |at: Option<usize>| at.and_then(|at| incidents.get(at)).map(Incident::confidence);
     findings.incident = confidence(bearing.surest);
     findings.suspected = confidence(bearing.suspected);
@@ -207,20 +248,47 @@ fn weigh_incidents(findings: &mut Findings, incidents: &[Incident], bearing: &Be
     if bearing.surest.is_some() {
         findings.covers = bearing.covers;
     }
-    let mut fitting = bearing.fitting.iter().filter_map(|at| incidents.get(*at));
+    let fitting = || bearing.fitting.iter().filter_map(|at| incidents.get(*at));
     // Who knows only when it was last said to go on does not know that it ended.
     let ended = |incident: &Incident| !incident.is_end_unknown() && incident.end().is_some_and(|end| end <= period.at);
-    findings.over = (findings.incident.is_some() && fitting.all(ended)) || findings.over;
+    let ended_by = |at: Timestamp| move |incident: &Incident| incident.end().is_some_and(|end| end <= at);
+    findings.over = (findings.incident.is_some() && fitting().all(ended)) || findings.over;
+    findings.soon_over = findings.incident.is_some() && fitting().all(ended_by(period.at.plus(SOON)));
+    findings.goes_on = !fitting().all(ended_by(period.at.plus(-JUST_ENDED)));
+    let claimed = when.filter(|when| when.span == Span::During).map(|when| when.end().plus(SLACK));
+    findings.late = claimed.is_some_and(|by| fitting().any(|incident| incident.end().is_some_and(|end| end > by)));
 }
 
-/// Incidents know a host of a platform by the platform's name as well (ruling intelligence 30).
+/// Incidents know a host of a platform by the platform's name as well (ruling intelligence 30), and a site by its
+/// domain or its name.
 async fn incidents_of(rt: &dyn Runtime, country: &str, topic: &Topic, period: Period) -> Result<Vec<Incident>> {
-    let platform = Platform::by_domain(topic.name()).map(|platform| platform.slug);
+    if topic.name() == SOCIAL_MEDIA {
+        return social(rt, country, period).await;
+    }
+    named(rt, country, topic.names(), period).await
+}
+
+/// Those of social media as a whole, and those of two platforms or more.
+async fn social(rt: &dyn Runtime, country: &str, period: Period) -> Result<Vec<Incident>> {
+    let names = [SOCIAL_MEDIA, "social_media", "social media services"].into_iter().chain(SOCIAL).map(str::to_owned);
+    let mut found = named(rt, country, names.collect(), period).await?;
+    found.retain(|incident| {
+        let draft = &incident.draft;
+        let names = || draft.services.iter().chain([&draft.subject]);
+        let platforms = SOCIAL.iter().filter(|platform| names().any(|name| name == *platform)).count();
+        platforms > 1 || names().any(|name| name.starts_with("social"))
+    });
+    order::sort_by_key(&mut found, |incident| std::cmp::Reverse(incident.start()));
+    Ok(found)
+}
+
+/// Incidents of a subject by all its names, each once.
+async fn named(rt: &dyn Runtime, country: &str, names: Vec<String>, period: Period) -> Result<Vec<Incident>> {
     let mut found: Vec<Incident> = Vec::new();
-    for name in std::iter::once(topic.name()).chain(platform.filter(|slug| *slug != topic.name())) {
+    for name in names {
         let filter = Filter {
             country: Some(country.to_owned()),
-            subject: Some(name.to_owned()),
+            subject: Some(name),
             since: period.since,
             until: Some(period.to),
             ..Filter::default()

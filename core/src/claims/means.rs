@@ -3,7 +3,7 @@
 use super::words::Word;
 
 /// Ways around.
-const MEANS: [&str; 13] = [
+pub const MEANS: [&str; 13] = [
     "vpn",
     "vpns",
     "proxy",

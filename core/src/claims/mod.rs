@@ -7,15 +7,19 @@
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `dates` | dates as they are written |
 //! | `relative` | times counted from today |
-//! | `when` | the days and spans of days that a sentence means |
+//! | `times` | dates and times where a sentence names them, and how the words around mean them |
+//! | `when` | the days and spans of days that a clause means |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
 //! | `means` | what is reached only by a way around a block |
 //! | `networks` | the network that a sentence names, by number or by name |
 //! | `senses` | the words that say so |
+//! | `objects` | what is blocked and is no service |
 //! | `clauses` | where a sentence says several things |
+//! | `complete` | what a clause leaves to the others |
 //! | `parse` | all of it together |
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
+//! | `beyond` | what a claim says beyond what is checked |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `check` | the verdict |
@@ -24,12 +28,15 @@
 
 mod aside;
 mod bearing;
+mod beyond;
 mod check;
 mod clauses;
+mod complete;
 mod dates;
 mod gather;
 mod means;
 mod networks;
+mod objects;
 mod on_network;
 mod parse;
 mod places;
@@ -39,6 +46,11 @@ mod route;
 mod senses;
 mod stance;
 mod subjects;
+#[cfg(test)]
+mod tests;
+mod times;
+#[cfg(test)]
+mod verdicts;
 mod when;
 mod words;
 

@@ -119,6 +119,25 @@ fn operators() -> &'static Phrases<Option<&'static str>> {
     })
 }
 
+/// The country of a network by the name that a table gives it, when that names one or belongs to an operator of one.
+pub fn home(name: &str) -> Option<&'static Country> {
+    let one = |mut codes: Vec<&'static str>| {
+        codes.sort_unstable();
+        codes.dedup();
+        if let [code] = codes.as_slice() { Country::by_code(code) } else { None }
+    };
+    let places = super::places::mentions(&split(name)).iter().map(|mention| mention.code).collect();
+    let known = tokens(name);
+    // "Safaricom Ethiopia" is another than Safaricom.
+    let same = |operator: &str| {
+        let operator = tokens(operator);
+        let told = operator.iter().any(|token| is_distinct(token));
+        told && operator.iter().filter(|token| !GENERIC.contains(&token.as_str())).all(|token| known.contains(token))
+    };
+    let named = |[operator, code]: [&'static str; 2]| Some(code).filter(|code| !code.is_empty() && same(operator));
+    one(places).or_else(|| one(starter::rows::<2>(OPERATORS).filter_map(named).collect()))
+}
+
 /// Operators whose names are other words as well.
 const ORDINARY: [&str; 12] =
     ["orange", "claro", "jazz", "vivo", "inter", "roshan", "robi", "moov", "tigo", "mts", "unifi", "mpt"];
@@ -167,7 +186,8 @@ const SAYS: [&str; 10] =
 pub fn named(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Network> {
     let mut found: Vec<(usize, usize, Network)> = numbers(words);
     for (at, length, country) in operators().all(words) {
-        let Some(word) = words.get(at).filter(|word| word.is_capital() && !says(words, at + length)) else { continue };
+        let meant = |word: &&Word<'_>| word.is_capital() && !says(words, at + length) && !is_excepted(words, at);
+        let Some(word) = words.get(at).filter(meant) else { continue };
         if !ORDINARY.contains(&word.lower.as_str()) || length > 1 || has_context(words, at, at + length) {
             found.push((at, length, Network { asn: None, name: Some(text(words, at, length)), country }));
         }
@@ -191,6 +211,17 @@ fn numbers(words: &[Word<'_>]) -> Vec<(usize, usize, Network)> {
         Some((at, length, Network { asn: Some(asn), name: None, country: None }))
     };
     words.iter().enumerate().filter_map(one).collect()
+}
+
+/// "Every provider except Liquid", "all networks other than Liquid".
+fn is_excepted(words: &[Word<'_>], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
+    match before(1) {
+        "except" | "excluding" | "besides" | "save" => true,
+        "for" | "from" | "than" => matches!(before(2), "except" | "apart" | "aside" | "other"),
+        "but" => (2..=4).any(|back| matches!(before(back), "all" | "every" | "each")),
+        _ => false,
+    }
 }
 
 fn text(words: &[Word<'_>], at: usize, length: usize) -> String {
@@ -297,7 +328,8 @@ fn stated(
     let mut found = Vec::new();
     for at in 1..words.len() {
         let isp = matches!(lower(at - 1), "isp" | "operator" | "provider" | "carrier");
-        let state = at >= 2 && is_state(lower(at - 2));
+        // "... but not on Jamii" leaves its verb to another clause.
+        let state = at >= 2 && (is_state(lower(at - 2)) || lower(at - 2) == "not");
         let on = lower(at - 1) == "on" && !words.get(at - 1).is_some_and(Word::is_capital) && state;
         let begins = words.get(at).is_some_and(|word| word.pause == Pause::None);
         if !(isp || on) || !begins || !free(at) || NO_NETWORKS.contains(&lower(at)) {
@@ -348,7 +380,12 @@ pub fn candidates(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Stri
         before.is_some_and(|word| matches!(word.lower.as_str(), "use" | "uses" | "used" | "using" | "to"))
     };
     let free = |(at, word): &(usize, &Word<'_>)| {
-        word.is_capital() && !taken(*at) && !word.aside && !used(*at) && !says(words, at + 1)
+        word.is_capital()
+            && !taken(*at)
+            && !word.aside
+            && !used(*at)
+            && !says(words, at + 1)
+            && !is_excepted(words, *at)
     };
     words.iter().enumerate().filter(free).map(|(_, word)| word.lower.clone()).filter(|word| is_distinct(word)).collect()
 }
@@ -372,6 +409,7 @@ mod tests {
             ("Safaricom blocks it", vec!["Safaricom"]),
             ("customers of MTN Irancell cannot open it", vec!["MTN Irancell"]),
             ("it is blocked on Jamii in Kenya", vec!["Jamii"]),
+            ("but not on Liquid in Kenya", vec!["Liquid"]),
             ("the ISP Jamii has blocked it", vec!["Jamii"]),
             ("it works on Orange", vec!["Orange"]),
             ("Orange is blocking it in Guinea", vec!["Orange"]),
@@ -391,6 +429,8 @@ mod tests {
             "it was blocked on November 8",
             "Safaricom says that it is blocked in Kenya",
             "the ban on Signal in Russia",
+            "every provider except Safaricom blocked it",
+            "it works on all networks other than Airtel",
             "an orange is down",
             "blocked as of 2023",
             "it is blocked on Khamenei orders",
@@ -416,6 +456,10 @@ mod tests {
         assert!(!network("Safaricom").is(1, None));
         let numbered = Network { asn: Some(33_771), ..network("Safaricom") };
         assert!(numbered.is(33_771, None) && !numbered.is(37_061, Some("SAFARICOM-LIMITED")));
+        let home = |name| home(name).map(|country| country.code);
+        assert_eq!(home("SAFARICOM-LIMITED"), Some("KE"));
+        assert_eq!(home("Airtel Networks Kenya Limited"), Some("KE"));
+        assert_eq!(home("EXAMPLE-NET"), None);
         assert_eq!(called("Kenya JAMII-TELECOM").as_deref(), Some("jamii"));
     }
 }

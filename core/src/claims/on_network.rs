@@ -89,7 +89,8 @@ pub async fn survey(
     period: Period,
 ) -> Result<Vec<Seen>> {
     let Topic::Subject(subject) = topic else { return Ok(Vec::new()) };
-    if reading.networks.is_empty() && reading.candidates.is_empty() {
+    let unmeasured = subject.roles.is_empty();
+    if unmeasured || reading.networks.is_empty() && reading.candidates.is_empty() {
         return Ok(Vec::new());
     }
     let mut seen = Vec::new();

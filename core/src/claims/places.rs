@@ -1,6 +1,6 @@
 //! The country that a claim is about.
 
-use super::words::{Lazy, Phrases, Word};
+use super::words::{Lazy, Pause, Phrases, Word, flag};
 use crate::starter::{self, Country};
 
 const TEXT: &str = include_str!("places.tsv");
@@ -154,6 +154,7 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
     let mut found: Vec<Mention> = names()
         .all(words)
         .into_iter()
+        .filter(|(at, length, _)| *length > 1 || !is_person(words, *at))
         .filter(|(at, length, _)| {
             *length > 1
                 || words.get(*at).is_some_and(|word| word.is_capital() || !NEED_CAPITAL.contains(&word.lower.as_str()))
@@ -169,6 +170,85 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
     }
     found
 }
+
+/// Names of places that people bear.
+const GIVEN: [&str; 14] = [
+    "chad", "jordan", "georgia", "israel", "india", "kenya", "cuba", "paris", "sydney", "ireland", "holland", "milan",
+    "florence", "santiago",
+];
+/// Words before somebody's name.
+const WHO: [&str; 15] = [
+    "friend",
+    "brother",
+    "sister",
+    "cousin",
+    "uncle",
+    "husband",
+    "boyfriend",
+    "boss",
+    "colleague",
+    "mr",
+    "mrs",
+    "ms",
+    "singer",
+    "actor",
+    "footballer",
+];
+/// Names of what a state has, which follow its name with a capital as a surname does.
+const OF_A_STATE: [&str; 22] = [
+    "government",
+    "authorities",
+    "police",
+    "parliament",
+    "court",
+    "president",
+    "king",
+    "army",
+    "airways",
+    "telecom",
+    "telecoms",
+    "times",
+    "post",
+    "today",
+    "regulator",
+    "ministry",
+    "isps",
+    "internet",
+    "news",
+    "islamists",
+    "senate",
+    "mobile",
+];
+
+/// Whether the name of a place at `at` is that of a person: "Jordan Henderson", "my friend Chad".
+pub fn is_person(words: &[Word<'_>], at: usize) -> bool {
+    let Some(word) = words.get(at).filter(|word| word.is_capital() && GIVEN.contains(&word.lower.as_str())) else {
+        return false;
+    };
+    let before = |list: &[&str]| {
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        before.is_some_and(|before| list.contains(&before.lower.as_str())) && word.pause == Pause::None
+    };
+    if before(&WHO) {
+        return true;
+    }
+    // "Jordan Henderson was", and no headline of capitals: "Jordan Blocks TikTok".
+    let surname = words.get(at + 1).is_some_and(|next| {
+        let plain = next.pause == Pause::None && !next.joined && next.is_capital();
+        plain && next.text.chars().skip(1).all(char::is_lowercase) && !OF_A_STATE.contains(&next.lower.as_str())
+    });
+    let acts = words
+        .get(at + 2)
+        .is_some_and(|next| next.pause == Pause::None && VERBS_OF_PEOPLE.contains(&next.lower.as_str()));
+    surname
+        && acts
+        && !before(&BEFORE_A_PLACE)
+        && super::senses::meanings(words.get(at + 1..at + 2).unwrap_or_default()).is_empty()
+}
+
+/// Verbs behind the name of somebody who is blocked, or blocks.
+const VERBS_OF_PEOPLE: [&str; 12] =
+    ["is", "was", "has", "had", "got", "gets", "blocked", "banned", "said", "says", "cannot", "can't"];
 
 fn aside(words: &[Word<'_>], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
@@ -188,7 +268,11 @@ fn codes(words: &[Word<'_>], located: &dyn Fn(usize) -> bool) -> Vec<Mention> {
         let capitals = word.text.len() == 2 && word.text.bytes().all(|byte| byte.is_ascii_uppercase());
         let plausible =
             located(at) || !matches!(word.text, "TV" | "IP" | "AI" | "PM" | "AM" | "ID" | "IT" | "VK" | "DW");
-        let country = (capitals && plausible && !shouting).then(|| Country::by_code(word.text))??;
+        let written = capitals && plausible && !shouting;
+        let country = match flag(word.text) {
+            Some(code) => Country::by_code(&code)?,
+            None => written.then(|| Country::by_code(word.text))??,
+        };
         Some(Mention {
             code: country.code,
             at,
@@ -263,6 +347,8 @@ mod tests {
             ("in the United Arab Emirates", "AE"),
             ("blocked in the US", "US"),
             ("X is down in BR", "BR"),
+            ("X is down in 🇧🇷!", "BR"),
+            ("🇰🇪: X is down", "KE"),
             ("a Burmese court", "MM"),
             ("people across northern Ethiopia", "ET"),
             ("Côte d'Ivoire blocked it", "CI"),
@@ -282,6 +368,14 @@ mod tests {
             ("in Lhasa", "CN"),
         ] {
             assert_eq!(code(text), Some(expected), "{text}");
+        }
+        for text in ["Jordan Henderson was blocked", "my friend Chad was blocked", "Paris Hilton got blocked"] {
+            assert_eq!(code(text), None, "{text}");
+        }
+        for text in
+            ["Jordan Blocks TikTok", "Jordan Government was hacked", "Chad was offline", "In Chad Facebook was cut"]
+        {
+            assert!(code(text).is_some(), "{text}");
         }
         for text in ["they blocked us", "", "polish your shoes", "my TV is off", "Romanticism"] {
             assert_eq!(code(text), None, "{text}");

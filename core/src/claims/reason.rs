@@ -1,6 +1,7 @@
 //! Why a claim got its verdict, in one sentence for people.
 
-use super::check::Why;
+use super::bearing;
+use super::check::{Verdict, Why};
 use super::gather::{self, Found};
 use super::parse::Claim;
 use super::stance::Kind;
@@ -15,24 +16,59 @@ pub fn missing(claim: &Claim) -> String {
     } else if claim.topics.is_empty() {
         "The claim names no service, site or network that we recognise"
     } else {
-        "The claim does not say that anything is blocked, slowed, cut off or reachable"
+        "The claim does not say that a service or the internet is blocked, slowed, cut off or reachable"
     };
     // Words of another language are none that we know.
     let language = if claim.stance.is_none() { "; claims are read in English" } else { "" };
     format!("{lacks}{language}.")
 }
 
+/// Why a claim got the verdict of one of its parts, and what is known of the others when that one is undecided.
+pub fn overall(deciding: &Found, all: &[Found], now: Timestamp) -> String {
+    let said = reason(deciding, now);
+    if deciding.judgement.verdict < Verdict::InsufficientData {
+        return said;
+    }
+    let mut known: Vec<String> = Vec::new();
+    for found in all.iter().filter(|found| found.judgement.verdict < Verdict::Unconfirmed) {
+        let (name, when) = (gather::label(&found.topic), dated(found, now));
+        let negated = if found.stance.negated { "not interfered with" } else { found.stance.kind.done() };
+        let verdict = found.judgement.verdict.as_str();
+        let part = format!("that {name} was {negated} in {}{when} is {verdict}", found.country.name);
+        if !known.contains(&part) && known.len() < MOST_KNOWN {
+            known.push(part);
+        }
+    }
+    if known.is_empty() { said } else { and(&said, &known.join(", ")) }
+}
+
+/// Other parts that a reason tells of.
+const MOST_KNOWN: usize = 3;
+
+/// The days of a part, as they end a sentence.
+fn dated(found: &Found, now: Timestamp) -> String {
+    match found.when {
+        Some(when) if when.is_one_day() => format!(" on {}", plain_date(when.start())),
+        Some(when) => format!(" between {} and {}", plain_date(when.start()), plain_date(when.end().plus(-1).min(now))),
+        None => String::new(),
+    }
+}
+
 /// Why one part of a claim got its verdict.
 pub fn reason(found: &Found, now: Timestamp) -> String {
+    let said = decided(found, now);
+    match found.beyond {
+        Some(beyond) => and(&said, &format!("the claim also says {}, which the data do not tell", beyond.as_str())),
+        None => said,
+    }
+}
+
+fn decided(found: &Found, now: Timestamp) -> String {
     let name = gather::label(&found.topic);
     // "Kenya on AS33771 (Safaricom)"
     let place = found.network.as_ref().map(|on| format!("{} on {}", found.country.name, on.label()));
     let country = place.as_deref().unwrap_or(found.country.name);
-    let when = match found.when {
-        Some(when) if when.is_one_day() => format!(" on {}", plain_date(when.start())),
-        Some(when) => format!(" between {} and {}", plain_date(when.start()), plain_date(when.end().plus(-1).min(now))),
-        None => String::new(),
-    };
+    let when = dated(found, now);
     let detection = found.detection.as_ref().map(|(_, detection)| detection);
     let measured = || match found.network.as_ref().and_then(|on| on.answer.as_ref()) {
         Some(answer) => Some(on_network(&name, country, answer)),
@@ -43,6 +79,9 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
             Some(on) => and(&deciding(found), &format!("{} is among its networks", on.label())),
             None => deciding(found),
         },
+        Why::Suspected if found.network.is_some() && is_national(found) => {
+            and(&deciding(found), "its source names no networks")
+        }
         Why::Suspected => deciding(found),
         Why::Unordered => and(&deciding(found), "nobody is known to have ordered it"),
         Why::Shorter => and(&deciding(found), "the claim is of another time or a longer one"),
@@ -157,6 +196,11 @@ fn deciding(found: &Found) -> String {
         });
     let said = incidents::sentence(incident);
     if named { said } else { format!("{} is part of an incident: {said}", gather::label(&found.topic)) }
+}
+
+/// Whether the incident that supports a claim about a network is of the whole country.
+fn is_national(found: &Found) -> bool {
+    found.bearing.suspected.and_then(|at| found.incidents.get(at)).is_some_and(bearing::is_of_all_networks)
 }
 
 /// A sentence with something added.

@@ -17,7 +17,7 @@ pub fn weekday(word: &Word<'_>) -> Option<i64> {
 }
 
 /// Small numbers in words, for "two weeks ago", with how many words they are. Vague ones are what most people mean.
-fn quantity(reader: &Reader<'_>, at: usize) -> Option<(usize, i64)> {
+pub fn quantity(reader: &Reader<'_>, at: usize) -> Option<(usize, i64)> {
     const WORDS: [&str; 13] =
         ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
     let few = |at: usize| match reader.lower(at) {
@@ -35,7 +35,7 @@ fn quantity(reader: &Reader<'_>, at: usize) -> Option<(usize, i64)> {
 }
 
 /// Days of a unit of time.
-fn unit(word: &str) -> Option<i64> {
+pub fn unit(word: &str) -> Option<i64> {
     Some(match word.trim_end_matches('s') {
         "day" => 1,
         "week" => 7,

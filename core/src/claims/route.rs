@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::check::{Judgement, Verdict, together};
 use super::clauses::Mood;
 use super::gather::{self, Found};
-use super::networks::Network;
+use super::networks::{Network, home};
 use super::parse::{Claim, Reading, parse};
-use super::reason::{missing, reason};
+use super::reason::{missing, overall as overall_reason, reason};
 use crate::country::Detection;
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, EvidenceOf, Incident, IncidentBody};
-use crate::reference::{self, ListedPlatforms};
+use crate::reference::{self, ListedPlatforms, Names};
 use crate::{Error, Result, Timestamp, licence, runtime};
 
 /// Most characters of a claim. Our choice: a long paragraph.
@@ -230,7 +230,8 @@ async fn verify(cx: Cx) -> Result<Response> {
     let asked = [request.explain, request.require_evidence].into_iter().flatten().any(|Flag(flag)| flag);
     let explain = asked | cx.flag("explain")?.unwrap_or(false) | cx.flag("require_evidence")?.unwrap_or(false);
     let listed = runtime::query(&*cx.rt, reference::actor().name, &ListedPlatforms).await?;
-    let claim = parse(text, cx.now(), &listed);
+    let mut claim = parse(text, cx.now(), &listed);
+    locate(&cx, &mut claim).await?;
     let checked = check(&cx, &claim).await?;
     let (found, unchecked) = (&checked.found, checked.unchecked);
     let parts: Vec<Judgement> = found.iter().map(|found| found.judgement).collect();
@@ -248,7 +249,7 @@ async fn verify(cx: Cx) -> Result<Response> {
         confidence: overall.map_or(0.0, |found| crate::country::round(found.judgement.confidence)),
         contradicted: overall.is_some_and(|found| found.judgement.contradicted),
         reason: match (overall, unchecked) {
-            (Some(found), _) => reason(found, cx.now()),
+            (Some(deciding), _) => overall_reason(deciding, found, cx.now()),
             (None, Some(unchecked)) => unchecked.to_owned(),
             (None, None) => missing(&claim),
         },
@@ -275,6 +276,25 @@ async fn verify(cx: Cx) -> Result<Response> {
     })
 }
 
+/// A claim that names a network by its number, and no country, is of the country of that network.
+async fn locate(cx: &Cx, claim: &mut Claim) -> Result<()> {
+    if claim.country.is_some() {
+        return Ok(());
+    }
+    let networks: Vec<u32> =
+        claim.readings.iter().flat_map(|reading| &reading.networks).filter_map(|network| network.asn).collect();
+    if networks.is_empty() {
+        return Ok(());
+    }
+    let names = runtime::query(&*cx.rt, reference::actor().name, &Names { networks }).await?;
+    for reading in claim.readings.iter_mut().filter(|reading| reading.countries.is_empty()) {
+        let of = |asn: u32| names.iter().find(|(known, _)| *known == asn).and_then(|(_, entry)| home(&entry.name));
+        reading.countries = reading.networks.iter().filter_map(|network| of(network.asn?)).take(1).collect();
+        claim.country = claim.country.or(reading.countries.first().copied());
+    }
+    Ok(())
+}
+
 /// What was checked of a claim, and why not all of it.
 struct Checked {
     found: Vec<Found>,
@@ -295,6 +315,7 @@ async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
     for reading in readings {
         let ahead = reading.when.is_some_and(|when| when.start() > cx.now());
         let why = match reading.mood {
+            _ if reading.unread => Some("The claim names a date that does not exist or cannot be read."),
             Mood::Fact if ahead => Some("The claim speaks of a time that lies ahead."),
             Mood::Fact => None,
             Mood::Ahead => Some("The claim is about what may or will be, and not about what is or was."),

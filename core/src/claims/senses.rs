@@ -116,6 +116,9 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "are off",
             "intermittently off",
             "internet off",
+            "still off",
+            "remain off",
+            "stay off",
         ],
     ),
     (Sense::Forbids, &["bar", "forbid", "forbidden", "forbade", "prohibit", "ban"]),
@@ -146,6 +149,17 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "were refused",
             "been refused",
             "debunk",
+            "doubt that",
+            "doubt whether",
+            "not true",
+            "isn't true",
+            "wasn't true",
+            "incorrect",
+            "is wrong",
+            "was wrong",
+            "are wrong",
+            "is a lie",
+            "was a lie",
             "refute",
             "lose",
             "lost",
@@ -156,7 +170,7 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "prevent",
         ],
     ),
-    (Sense::Ceases, &["stop", "cease", "quit", "no longer"]),
+    (Sense::Ceases, &["stop", "cease", "quit", "halt", "no longer"]),
     (Sense::AnyMore, &["any more", "anymore", "any longer"]),
     (Sense::Bad(Kind::Throttling), &["throttle", "slow", "slower", "slowly", "slowdown", "degrade", "crawl"]),
     (
@@ -233,6 +247,8 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "lift",
             "is back",
             "are back",
+            "was back",
+            "were back",
             "come back",
             "came back",
             "back on",
@@ -331,6 +347,8 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "none",
             "neither",
             "fail to",
+            "rather than",
+            "instead of",
         ],
     ),
     (
@@ -355,6 +373,29 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "uses a vpn",
             "use a vpn",
             "not only",
+            "not just",
+            "not merely",
+            "not simply",
+            "not solely",
+            "nothing but",
+            "didn't just",
+            "didn't only",
+            "didn't merely",
+            "didn't simply",
+            "doesn't just",
+            "doesn't only",
+            "doesn't merely",
+            "nothing less than",
+            "no one disputes",
+            "nobody disputes",
+            "no one denies",
+            "nobody denies",
+            "no one doubts",
+            "nobody doubts",
+            "cannot be denied",
+            "not all",
+            "not every",
+            "not each",
             "no doubt",
             "whether or not",
             "no wonder",
@@ -450,14 +491,23 @@ pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
     while let Some(word) = stems.get(at) {
         let (length, sense) = match senses().at(&stems, at) {
             Some((length, sense)) => (length, Some(sense)),
-            None => (1, particle(&stems, at).or_else(|| prefixed(word))),
+            None => (1, particle(&stems, at).or_else(|| prefixed(word)).or_else(|| missed(&stems, at))),
         };
         // "No, it is not blocked" answers a question, and negates once.
         let answers = at == 0 && word.lower == "no" && stems.get(1).is_some_and(|next| next.pause != Pause::None);
-        found.extend(sense.filter(|_| !answers).map(|sense| (at, sense)));
+        // "Fined" is not "fine".
+        let fined = words.get(at).is_some_and(|word| matches!(word.lower.as_str(), "fined" | "fines" | "fining"));
+        found.extend(sense.filter(|_| !answers && !fined).map(|sense| (at, sense)));
         at += length;
     }
     found
+}
+
+/// "Almost blocked" is not blocked.
+fn missed(stems: &[Word<'_>], at: usize) -> Option<Sense> {
+    let nearly = stems.get(at).is_some_and(|word| matches!(word.lower.as_str(), "almost" | "nearly"));
+    let next = senses().at(stems, at + 1).map(|(_, sense)| sense).or_else(|| particle(stems, at + 1));
+    (nearly && matches!(next, Some(Sense::Bad(_) | Sense::Forbids | Sense::Suspends))).then_some(Sense::Not)
 }
 
 /// "shut TikTok down", "switch mobile data off", "turn the internet on".
@@ -509,11 +559,16 @@ fn prefixed(stem: &Word<'_>) -> Option<Sense> {
 
 /// Whether a sentence names a measure, as in "the ban" and unlike "to ban".
 pub fn names_a_measure(words: &[Word<'_>]) -> bool {
+    measure(words).is_some()
+}
+
+/// Where it first names one.
+pub fn measure(words: &[Word<'_>]) -> Option<usize> {
     let verb = |at: usize| {
         let before = at.checked_sub(1).and_then(|at| words.get(at));
         before.is_some_and(|word| BEFORE_A_VERB.contains(&word.lower.as_str()))
     };
-    words.iter().enumerate().any(|(at, word)| MEASURES.contains(&word.lower.as_str()) && !verb(at))
+    words.iter().enumerate().position(|(at, word)| MEASURES.contains(&word.lower.as_str()) && !verb(at))
 }
 
 #[cfg(test)]

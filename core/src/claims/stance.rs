@@ -20,6 +20,15 @@ impl Kind {
             Kind::Shutdown => "shutdown",
         }
     }
+
+    /// What was done to a service.
+    pub const fn done(self) -> &'static str {
+        match self {
+            Kind::Block => "blocked",
+            Kind::Throttling => "throttled",
+            Kind::Shutdown => "shut down",
+        }
+    }
 }
 
 /// What a claim states.
@@ -93,6 +102,11 @@ fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
                 Some((to, _)) if (*at + 1..*to).any(|at| matches!(lower(at), "from" | "to")) => Sense::Denies,
                 _ => Sense::Bad(Kind::Block),
             }),
+            // "Blocked the ban", "blocked the government from banning it".
+            Sense::Bad(Kind::Block) if stem(lower(*at)) == "block" => Some(match bad_next {
+                Some((to, _)) if undoes(words, *at, *to) => Sense::Denies,
+                _ => *sense,
+            }),
             Sense::Restores => match bad_next {
                 Some((to, _)) if (*at + 1..*to).all(|at| DETERMINERS.contains(&lower(at))) => None,
                 _ if measure_before(words, *at) => None,
@@ -103,6 +117,31 @@ fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
         senses.extend(resolved.map(|sense| (*at, sense)));
     }
     senses
+}
+
+/// Whether a verb of blocking is said of a measure, and not of a service.
+fn undoes(words: &[Word<'_>], verb: usize, measure: usize) -> bool {
+    const BEFORE: [&str; 14] = [
+        "the",
+        "a",
+        "an",
+        "its",
+        "this",
+        "that",
+        "proposed",
+        "planned",
+        "new",
+        "government",
+        "order",
+        "law",
+        "bill",
+        "to",
+    ];
+    let between = words.get(verb + 1..measure).unwrap_or_default();
+    let doing = words.get(measure).is_some_and(|word| word.lower.ends_with("ing"));
+    let from = doing && between.iter().any(|word| word.lower == "from");
+    let article = !between.is_empty() && between.iter().all(|word| BEFORE.contains(&word.lower.as_str()));
+    from || article && names_a_measure(words.get(measure..=measure).unwrap_or_default())
 }
 
 /// Words between "restored" and the measure that is meant.
@@ -141,7 +180,9 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
                 let mut works = between.filter(|(place, sense)| *sense == Sense::Good && !noun(*place));
                 let told = *negation == Sense::Denies && !REFUSALS.contains(&lower(*at));
                 let reason = (*at..target).any(|at| REASONS.contains(&lower(at)));
-                !reason && (told || !is_bad(sense) || works.next().is_none())
+                // "Instead of blocking it they slowed it": the next alone.
+                let nearest = between_bad(senses, *at, target) && matches!(lower(*at), "instead" | "rather");
+                !reason && !nearest && (told || !is_bad(sense) || works.next().is_none())
             }
             // Behind everything: "reports that it is blocked are false", "access was lost".
             Sense::Denies | Sense::Ceases => last.is_some_and(|last| *at > last),
@@ -161,12 +202,12 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
         said.iter().filter(|(_, sense, _)| wanted(*sense)).map(|(.., negated)| *negated).collect()
     };
     let (over, bad, good) = (of(&|sense| sense == Sense::Over), of(&is_bad), of(&|sense| sense == Sense::Good));
-    let stance = |negated: bool, over: bool| Stance {
+    let stance = |negated: bool, is_over: bool| Stance {
         kind: kind(&said, internet, negated),
         negated,
-        over: over && negated,
+        over: is_over && negated,
         deliberate: senses.iter().any(|(_, sense)| matches!(sense, Sense::Bad(_))),
-        never: words.iter().any(|word| matches!(word.lower.as_str(), "never" | "ever")),
+        never: is_of_all_times(words, negated || over.is_empty()),
         any_kind: bad_places(senses).all(|at| ANY_KIND.contains(&stem(lower(at)).as_str())),
     };
     let ceased = has(Sense::Ceases) || has(Sense::AnyMore);
@@ -192,6 +233,20 @@ const REFUSALS: [&str; 10] =
 /// Words, without their endings, for interference of any kind.
 const ANY_KIND: [&str; 8] =
     ["restrict", "restriction", "limit", "disrupt", "disruption", "interrupt", "interruption", "interfer"];
+
+/// "Never", "ever"; but "never lifted" is said of now, and so is "ever since".
+fn is_of_all_times(words: &[Word<'_>], begun: bool) -> bool {
+    words.iter().enumerate().any(|(at, word)| match word.lower.as_str() {
+        "never" => begun,
+        "ever" => words.get(at + 1).is_none_or(|next| next.lower != "since"),
+        _ => false,
+    })
+}
+
+/// Whether something bad is said between two places.
+fn between_bad(senses: &[(usize, Sense)], from: usize, to: usize) -> bool {
+    bad_places(senses).any(|at| from < at && at < to)
+}
 
 /// Where something bad is said.
 fn bad_places(senses: &[(usize, Sense)]) -> impl Iterator<Item = usize> {
@@ -262,6 +317,10 @@ mod tests {
             ("they did not suspend Telegram or block it", (Kind::Block, true, false)),
             ("they switched the internet off", (Kind::Shutdown, false, false)),
             ("they turned the internet back on", (Kind::Shutdown, true, true)),
+            ("the court blocked the ban on Telegram", (Kind::Block, true, false)),
+            ("a judge blocked them from banning Telegram", (Kind::Block, true, false)),
+            ("instead of blocking Telegram they throttled it", (Kind::Throttling, false, false)),
+            ("they throttled rather than blocked Telegram", (Kind::Throttling, false, false)),
             ("they kept the internet on", (Kind::Shutdown, true, false)),
         ] {
             assert_eq!(stance(text), Some(expected), "{text}");

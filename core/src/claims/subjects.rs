@@ -26,6 +26,23 @@ impl Topic {
             Topic::Internet => INTERNET,
         }
     }
+
+    /// All names that incidents may have for it: its own first.
+    pub fn names(&self) -> Vec<String> {
+        let own = self.name();
+        let plain = |name: &str| name.to_lowercase().replace(' ', "_");
+        let platform = Platform::by_domain(own).map(|platform| platform.slug.to_owned());
+        let domain = brand(&reference::label(own)).map(str::to_owned);
+        // Only sites have names in the table of brands alone.
+        let called = starter::rows::<2>(BRANDS).filter(|[_, domain]| *domain == own).map(|[name, _]| plain(name));
+        let mut names = vec![own.to_owned()];
+        for name in platform.into_iter().chain(domain).chain(called) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
 }
 
 fn brands() -> &'static Phrases<&'static str> {
@@ -120,6 +137,35 @@ fn connectivity() -> &'static Phrases<bool> {
     })
 }
 
+/// Social media as a whole, as incidents call them.
+pub const SOCIAL_MEDIA: &str = "social media";
+/// Platforms of which two make social media.
+pub const SOCIAL: [&str; 9] = [
+    "facebook",
+    "instagram",
+    "twitter",
+    "tiktok",
+    "youtube",
+    "whatsapp",
+    "telegram",
+    "snapchat.com",
+    "facebook_messenger",
+];
+
+/// Whether words say something of social media as a whole, and not of what is said there.
+fn names_social_media(words: &[Word<'_>]) -> bool {
+    const THERE: [&str; 4] = ["on", "via", "over", "in"];
+    const WHO: [&str; 12] = [
+        "users", "user", "posts", "post", "accounts", "account", "reports", "rumours", "rumors", "messages", "claims",
+        "company",
+    ];
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    (0..words.len()).any(|at| {
+        let social = lower(at) == "social" && matches!(lower(at + 1), "media" | "network" | "networks" | "platforms");
+        social && !WHO.contains(&lower(at + 2)) && !at.checked_sub(1).is_some_and(|at| THERE.contains(&lower(at)))
+    })
+}
+
 /// Whether words name connectivity as a whole, and no trouble with one service.
 pub fn names_connectivity(words: &[Word<'_>]) -> bool {
     const OF_ONE_TOO: [&str; 6] = ["online", "offline", "outage", "shutdown", "blackout", "networks"];
@@ -205,8 +251,19 @@ pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> 
             found.push(named.topic);
         }
     }
-    if found.is_empty() && connectivity().all(words).into_iter().any(|(.., about)| about) {
-        return vec![Topic::Internet];
+    if !found.is_empty() {
+        return found;
+    }
+    // "Social networks" are none that carry the internet.
+    let about = |(at, _, about): (usize, usize, bool)| {
+        about && at.checked_sub(1).and_then(|at| words.get(at)).is_none_or(|word| word.lower != "social")
+    };
+    if connectivity().all(words).into_iter().any(about) {
+        found.push(Topic::Internet);
+    }
+    if names_social_media(words) {
+        let subject = Subject { name: SOCIAL_MEDIA.to_owned(), service: true, roles: Vec::new() };
+        found.push(Topic::Subject(subject));
     }
     found
 }
@@ -295,6 +352,12 @@ mod tests {
             ("the medium is blocked", vec![]),
             ("xn--e1afmkfd.xn--p1ai is blocked", vec!["xn--e1afmkfd.xn--p1ai"]),
             ("phone lines were cut", vec!["internet"]),
+            ("they blocked social media", vec!["social media"]),
+            ("social networks were cut", vec!["social media"]),
+            ("social media and the internet were cut", vec!["internet", "social media"]),
+            ("social media such as Facebook were cut", vec!["facebook"]),
+            ("people say on social media that it is cut", vec![]),
+            ("social media users say so", vec![]),
             ("a town is cut off from the world", vec!["internet"]),
         ] {
             assert_eq!(names(text), expected, "{text}");
@@ -322,6 +385,18 @@ mod tests {
             panic!()
         };
         assert_eq!(subject.roles, [role("hub.example")]);
+    }
+
+    /// Incidents may call a site by its name, and a claim by its domain.
+    #[test]
+    fn a_site_goes_by_its_domain_and_by_its_names() {
+        let names = |text: &str| topics(&split(text), &Listed::new(&[]), |_| false).pop().unwrap().names();
+        assert_eq!(names("grindr.com is blocked"), ["grindr.com", "grindr"]);
+        assert_eq!(names("Discord is blocked"), ["discord.com", "discord"]);
+        assert!(names("VKontakte is blocked").contains(&"vkontakte".to_owned()));
+        assert_eq!(names("Telegram is blocked"), ["telegram"]);
+        let slug = Topic::Subject(Subject { name: "discord".to_owned(), service: true, roles: Vec::new() });
+        assert_eq!(slug.names(), ["discord", "discord.com"]);
     }
 
     #[test]

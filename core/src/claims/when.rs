@@ -1,8 +1,9 @@
 //! The time that a claim speaks of: days and spans of days, in UTC.
 
-use super::dates::{self, BETWEEN, Reader, Written};
-use super::relative::{relative, weekday};
-use super::words::Word;
+use super::dates::{self, Reader};
+use super::relative::weekday;
+use super::times::Times;
+use super::words::{Pause, Word};
 use crate::Timestamp;
 use crate::time::{DAY, Date};
 
@@ -34,22 +35,29 @@ pub struct When {
     pub first: Date,
     pub last: Date,
     pub span: Span,
+    /// Days of the date that was named: 30 of "until June".
+    pub named: i64,
 }
 
 /// Days that a span without a beginning reaches back. Our choice: a year.
 pub const OPEN: i64 = 365;
 
 impl When {
-    pub const fn new(first: Date, last: Date) -> When {
-        When { first, last, span: Span::During }
+    pub fn new(first: Date, last: Date) -> When {
+        When { first, last, span: Span::During, named: last.days() - first.days() + 1 }
     }
 
-    pub const fn day(day: Date) -> When {
+    pub fn day(day: Date) -> When {
         When::new(day, day)
     }
 
     pub fn is_one_day(self) -> bool {
         self.first == self.last
+    }
+
+    /// Whether other days are some of these and not all.
+    fn holds(self, other: When) -> bool {
+        self.first <= other.first && other.last <= self.last && (self.first, self.last) != (other.first, other.last)
     }
 
     /// Whether it is a time through which something goes on.
@@ -71,222 +79,118 @@ fn midnight(date: Date) -> Timestamp {
     Timestamp(date.days().saturating_mul(DAY))
 }
 
-/// The days that a sentence speaks of, as seen from `now`; `None` when it names none, or one that does not exist.
-pub fn when(words: &[Word<'_>], now: Timestamp) -> Option<When> {
+/// The times that a clause speaks of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spoken {
+    /// More than one where it lists them: "in 2022 and again in 2023".
+    pub days: Vec<When>,
+    /// It names a date that the calendar does not have, or that cannot be read.
+    pub unread: bool,
+}
+
+/// A time where a sentence names it.
+struct Named {
+    at: usize,
+    to: usize,
+    /// `None` stands for one that cannot be.
+    days: Vec<Option<When>>,
+    opens: bool,
+    weekday: bool,
+}
+
+/// "Gabon had no internet": what follows "had" where it is no auxiliary.
+const HAVING: [&str; 10] = ["no", "a", "an", "the", "its", "their", "internet", "limited", "only", "little"];
+
+/// Words between times that are listed.
+const LISTING: [&str; 15] = [
+    "and", "again", "in", "on", "from", "since", "during", "also", "as", "well", "once", "more", "then", "later", "the",
+];
+
+/// The days that a clause speaks of, as seen from `now`; a date without a year may be of the `year` that the rest of the
+/// sentence names.
+pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
     let is_lower = |word: &Word<'_>| word.text.chars().any(char::is_lowercase);
     let ahead = words.iter().any(|word| matches!(word.lower.as_str(), "will" | "shall" | "plans" | "going"));
     let reader = Reader { words, shouting: !words.iter().any(is_lower) };
-    let times = Times { reader, today: Date::from_days(now.day()), ahead };
-    let mut found: Vec<(Option<When>, bool)> = Vec::new();
+    let times = Times { reader, today: Date::from_days(now.day()), ahead, year };
+    let mut found: Vec<Named> = Vec::new();
     let (mut at, mut from, mut background) = (0, 0, None);
     while at < words.len() {
-        let Some((length, days)) = times.at(at) else {
+        let Some((length, days)) = times.at(at).or_else(|| Some((reader.unreadable(at)?, vec![None]))) else {
             at += 1;
             continue;
         };
         let opens = times.lead(at).1 == "from";
-        let when = days.and_then(|days| times.seen_from_around(at, length, days));
+        let days = days.into_iter().map(|days| days.and_then(|days| times.seen_from_around(at, length, days)));
+        let weekday = reader.word(at).and_then(weekday).is_some();
+        let named = Named { at, to: at + length, days: days.collect(), opens, weekday };
         // "Telegram, which had been blocked since 2018, was unblocked on 18 June 2020": what had been is background, and
         // "now" says less than a date.
         if reader.is(at, &["now", "currently"])
-            || words.get(from..at).unwrap_or_default().iter().any(|word| word.lower == "had" || word.lower == "which")
+            || (from..at).any(|at| reader.is(at, &["which"]) || reader.is(at, &["had"]) && !reader.is(at + 1, &HAVING))
         {
-            background = background.or(Some((when, opens)));
+            background = background.or(Some(named));
         } else {
-            found.push((when, opens));
+            found.push(named);
         }
         at += length;
         from = at;
     }
-    let (first, opens) = found.first().copied().or(background)?;
-    let first = first?;
-    // "From 8 November Kenya blocked it, until 24 November."
-    match found.get(1).and_then(|(end, _)| *end) {
-        Some(end) if opens && end.span == Span::Until && first.first <= end.last => {
-            Some(When { first: first.first, last: end.last, span: Span::Range })
-        }
-        _ => Some(first),
+    if found.is_empty() {
+        found.extend(background);
     }
+    // "The Easter Sunday attacks in April 2019": a date says more than a day of the week.
+    if found.iter().any(|named| !named.weekday) {
+        found.retain(|named| !named.weekday);
+    }
+    chosen(words, &found)
 }
 
-/// A date, or days that are counted from today.
-#[derive(Clone, Copy)]
-enum Time {
-    Date(Written),
-    Days(When),
+/// The times that are claimed, of those that a clause names: the first, and those that are listed with it.
+fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
+    let unread = found.iter().flat_map(|named| &named.days).any(Option::is_none);
+    let Some(first) = found.first() else { return Spoken::default() };
+    let mut days = first.days.clone();
+    let mut to = first.to;
+    for next in found.iter().skip(1) {
+        let between = words.get(to..next.at).unwrap_or_default();
+        let pause = words.get(next.at).is_some_and(|word| word.pause == Pause::Comma);
+        let listed = between.iter().all(|word| LISTING.contains(&word.lower.as_str()))
+            && (pause
+                || between.iter().any(|word| word.lower == "and" || word.lower == "again" || word.lower == "well"));
+        if !listed {
+            break;
+        }
+        days.extend(&next.days);
+        to = next.to;
+    }
+    let mut days: Vec<When> = days.into_iter().flatten().collect();
+    let next = found.get(1).and_then(|named| named.days.first().copied().flatten());
+    if let ([first], Some(next)) = (days.as_mut_slice(), next) {
+        // "From 8 November Kenya blocked it, until 24 November."
+        if first.span == Span::During && first.holds(next) {
+            // "In 2021 it was cut, on 13 January."
+            *first = next;
+        } else if found.first().is_some_and(|named| named.opens) && next.span == Span::Until && first.first <= next.last
+        {
+            *first = When { span: Span::Range, ..When::new(first.first, next.last) };
+        }
+    }
+    // "In 2023 and in November 2023" says no more than the month does.
+    let all = days.clone();
+    days.retain(|when| !(when.span == Span::During && all.iter().any(|other| when.holds(*other))));
+    days.dedup();
+    if unread {
+        days.clear();
+    }
+    Spoken { days, unread }
 }
 
-struct Times<'a> {
-    reader: Reader<'a>,
-    today: Date,
-    /// The sentence speaks of what is to come.
-    ahead: bool,
-}
-
-/// Words between a time and what says how it is meant.
-const FILLERS: [&str; 18] = [
-    "at",
-    "least",
-    "the",
-    "about",
-    "around",
-    "approximately",
-    "roughly",
-    "night",
-    "morning",
-    "evening",
-    "afternoon",
-    "hours",
-    "of",
-    "year",
-    "month",
-    "late",
-    "early",
-    "earlier",
-];
-
-impl<'a> Times<'a> {
-    /// The time that is named at a place, a range too, and its number of words; without days when the calendar has none.
-    fn at(&self, at: usize) -> Option<(usize, Option<When>)> {
-        let reader = self.reader;
-        let between = matches!(self.lead(at).1, "between" | "from");
-        let ends =
-            |from: usize, to: usize| (from..to).any(|at| reader.is(at, BETWEEN) && !reader.is(at, &["and", "or"]));
-        let spanned = |when: When, range: bool| if range { When { span: Span::Range, ..when } } else { when };
-        if let Some((length, first, last)) = reader.days_of_a_month(at) {
-            let range = between || ends(at, at + length) || (at + 1..at + length).any(|at| reader.joined(at));
-            return Some((length, self.dates(first, last).map(|when| spanned(when, range))));
-        }
-        let (mut length, first) = self.single(at)?;
-        if reader.divided(at) && !matches!(first, Time::Date(date) if date.is_day()) {
-            return Some((length, None));
-        }
-        let (mut last, mut pending, mut dash) = (None, 0, false);
-        loop {
-            let next = at + length + pending;
-            let word = reader.is(next, BETWEEN);
-            let mut from = next + usize::from(word);
-            from += usize::from(word && reader.is(from, &["on", "in"]));
-            from += usize::from(word && reader.is(from, &["the"]));
-            let Some((more, time)) = self.single(from) else { break };
-            if word || reader.joined(next) {
-                dash |= reader.joined(next);
-                (last, length, pending) = (Some(time), from + more - at, 0);
-            } else if matches!((first, time), (Time::Date(a), Time::Date(b)) if a.is_like(b)) {
-                // "in May, June and July": those in the middle have nothing in between.
-                pending = from + more - at - length;
-            } else {
-                break;
-            }
-        }
-        let Some(last) = last else { return Some((length, self.resolve(first))) };
-        let range = between || dash || ends(at, at + length);
-        Some((length, self.range(first, last).map(|when| spanned(when, range))))
-    }
-
-    fn single(&self, at: usize) -> Option<(usize, Time)> {
-        let date = self.reader.written(at).map(|(length, date)| (length, Time::Date(date)));
-        date.or_else(|| {
-            let (length, days) = relative(&self.reader, at, self.today, self.ahead)?;
-            Some((length, Time::Days(days)))
-        })
-    }
-
-    fn resolve(&self, time: Time) -> Option<When> {
-        match time {
-            Time::Date(written) => written.resolve(self.today, self.ahead),
-            Time::Days(when) => Some(when),
-        }
-    }
-
-    fn range(&self, first: Time, last: Time) -> Option<When> {
-        if let (Time::Date(first), Time::Date(last)) = (first, last) {
-            return self.dates(first, last);
-        }
-        let (from, to) = (self.resolve(first)?, self.resolve(last)?);
-        // "From Monday to Wednesday", said on a Tuesday.
-        let from = if from.is_one_day() && from.first > to.last { When::day(from.first.plus(-7)) } else { from };
-        (from.first <= to.last).then(|| When::new(from.first, to.last))
-    }
-
-    /// From a date to a date; a year that one end lacks is the other's, or the one next to it where the year turns.
-    fn dates(&self, first: Written, last: Written) -> Option<When> {
-        let (from, to) = match (first.year, last.year) {
-            (Some(year), None) => {
-                let from = first.in_year(year)?;
-                let to = last.in_year(year)?;
-                (from, if to.last < from.first { last.in_year(year + 1)? } else { to })
-            }
-            (None, _) => {
-                let to = last.resolve(self.today, self.ahead)?;
-                let from = first.in_year(to.first.year)?;
-                (if to.last < from.first { first.in_year(to.first.year - 1)? } else { from }, to)
-            }
-            _ => (first.resolve(self.today, false)?, last.resolve(self.today, false)?),
-        };
-        (from.first <= to.last).then(|| When::new(from.first, to.last))
-    }
-
-    /// Where the word stands that says how the time at a place is meant, and the word.
-    fn lead(&self, at: usize) -> (usize, &'a str) {
-        let filler = |at: usize| {
-            let weekday = self.reader.word(at).and_then(weekday).is_some();
-            weekday || self.reader.is(at, &FILLERS)
-        };
-        let lead = (1..=7).find_map(|back| at.checked_sub(back).filter(|at| !filler(*at)));
-        lead.map_or((at, ""), |lead| (lead, self.reader.lower(lead)))
-    }
-
-    /// The days as the words around them mean them.
-    fn seen_from_around(&self, at: usize, length: usize, found: When) -> Option<When> {
-        let reader = self.reader;
-        let (lead, word) = self.lead(at);
-        let (before, after) = (reader.before(lead, 1), at + length);
-        // "After the 2021 coup" tells when the coup was.
-        let bare = reader.word(at).and_then(dates::year).is_some() || reader.month(at).is_some();
-        let event = reader.before(at, 1) == "the" && bare && !found.is_one_day();
-        const STARTING: [&str; 4] = ["starting", "beginning", "effective", "commencing"];
-        let onwards = reader.is(after, &["onward", "onwards", "forward"]);
-        let span = match word {
-            "since" => Span::Since,
-            _ if onwards || STARTING.contains(&word) => Span::Since,
-            "on" | "in" | "from" if STARTING.contains(&before) => Span::Since,
-            "for" if reader.is(at, &["last", "past"]) => Span::Since,
-            "throughout" | "whole" | "entire" => Span::Throughout,
-            "all" if lead + 1 < at => Span::Throughout,
-            "through" if before == "all" => Span::Throughout,
-            _ if event => return Some(found),
-            "after" | "following" => Span::After,
-            "before" | "ahead" => Span::Before,
-            "to" if before == "prior" => Span::Before,
-            "until" | "till" | "til" | "through" => Span::Until,
-            "to" if before == "up" => Span::Until,
-            "by" => Span::By,
-            "than" => match (before, reader.before(lead, 2)) {
-                ("later", "no" | "not") => Span::By,
-                ("later", _) => Span::After,
-                ("earlier", _) => Span::Before,
-                _ => return Some(found),
-            },
-            _ => return Some(found),
-        };
-        Some(self.spanned(found, span))
-    }
-
-    fn spanned(&self, found: When, span: Span) -> When {
-        let today = self.today;
-        let (first, last) = match span {
-            Span::Since => (found.first, today.max(found.last)),
-            Span::After => (found.last.plus(1), today.max(found.last.plus(1))),
-            Span::Before | Span::Until | Span::By => {
-                let last = if span == Span::Before { found.first.plus(-1) } else { found.last };
-                let first = if self.ahead && last > today { today.plus(1) } else { last.min(today).plus(-OPEN) };
-                (first, last)
-            }
-            Span::During | Span::Throughout | Span::Range => (found.first, found.last),
-        };
-        When { first, last, span }
-    }
+/// The year that a sentence names, when all its dates are of one.
+pub fn only_year(words: &[Word<'_>]) -> Option<i64> {
+    let mut years = words.iter().filter_map(dates::year);
+    let first = years.next()?;
+    years.all(|year| year == first).then_some(first)
 }
 
 #[cfg(test)]
@@ -297,7 +201,7 @@ mod tests {
     /// As of Friday 20 November 2026.
     fn read(text: &str) -> Option<String> {
         let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
-        when(&split(text), now).map(|when| format!("{}/{}", when.first, when.last))
+        when(&split(text), now, None).days.first().map(|when| format!("{}/{}", when.first, when.last))
     }
 
     #[test]
@@ -396,10 +300,20 @@ mod tests {
             ("on 08.11.2023", "2023-11-08", "2023-11-08", During),
             ("on 20230604", "2023-06-04", "2023-06-04", During),
             ("in 11/2023", "2023-11-01", "2023-11-30", During),
-            ("Nov 8 and Nov 24 of 2023", "2023-11-08", "2023-11-24", During),
             ("on Nov 15 '23", "2023-11-15", "2023-11-15", During),
-            ("on 8, 9 and 10 November 2023", "2023-11-08", "2023-11-10", During),
-            ("in May, June and July 2022", "2022-05-01", "2022-07-31", During),
+            ("two days before polling on January 14th, 2021", "2021-01-12", "2021-01-12", During),
+            ("a day after the vote of 14 January 2021", "2021-01-15", "2021-01-15", During),
+            ("three days before 14 January 2021", "2021-01-11", "2021-01-11", During),
+            ("for six weeks from 5 June 2021", "2021-06-05", "2021-07-17", Range),
+            ("for three days after the vote of August 9, 2020", "2020-08-09", "2020-08-12", Range),
+            ("from 14 January 2021 for five days", "2021-01-14", "2021-01-19", Range),
+            ("for five days starting 13 January 2021", "2021-01-13", "2021-01-18", Range),
+            ("in May, June or July 2022", "2022-05-01", "2022-07-31", During),
+            ("25 Oct 2021 – 18 Nov 2021", "2021-10-25", "2021-11-18", Range),
+            ("25 Oct 2021 -- 18 Nov 2021", "2021-10-25", "2021-11-18", Range),
+            ("25 Oct 2021-18 Nov 2021", "2021-10-25", "2021-11-18", Range),
+            ("after the Easter Sunday attacks in April 2019", "2019-04-01", "2019-04-30", During),
+            ("in 2021 it was cut, on 13 January 2021", "2021-01-13", "2021-01-13", During),
             ("on the twenty-first of May 2022", "2022-05-21", "2022-05-21", During),
             ("in may 2022", "2022-05-01", "2022-05-31", During),
             ("since march 8, 2022", "2022-03-08", "2026-11-24", Since),
@@ -417,18 +331,63 @@ mod tests {
             ("on Wednesday, 15 November 2023", "2023-11-15", "2023-11-15", During),
             ("from 8 May 2022 it was blocked, until 9 June 2022", "2022-05-08", "2022-06-09", Range),
         ] {
-            let found = when(&split(text), now).map(|when| (when.first.to_string(), when.last.to_string(), when.span));
+            let found = when(&split(text), now, None)
+                .days
+                .first()
+                .map(|when| (when.first.to_string(), when.last.to_string(), when.span));
             assert_eq!(found, Some((first.to_owned(), last.to_owned(), span)), "{text}");
         }
+        for text in ["Mon State", "24/7", "9/11", "under law 50/2021", "12 November reports of 40 networks"] {
+            assert!(!when(&split(text), now, None).unread, "{text}");
+        }
+    }
+
+    /// A date that cannot be is told from none: without it a claim would be one of all times.
+    #[test]
+    fn dates_that_do_not_exist_or_cannot_be_read_are_told_from_none() {
+        let now = Timestamp::parse("2026-11-24T09:00:00Z").unwrap();
         for text in [
             "on 30 February 2023",
+            "on February 30",
             "in the third term of 2023",
             "in the last three days of May 2023",
-            "Mon State",
             "on 13/13/2023",
             "on 29 February 2023",
+            "in 2023/24",
+            "on 31.02.2023",
+            "on 32 November 2023",
+            "in November 45, 2023",
+            "on 2023-02-31",
+            "from 15 to 6 November 2023",
+            "in 1850",
         ] {
-            assert_eq!(when(&split(text), now), None, "{text}");
+            assert_eq!(when(&split(text), now, None), Spoken { days: Vec::new(), unread: true }, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_date_of_a_list_is_one_of_its_own() {
+        let now = Timestamp::parse("2026-11-24T09:00:00Z").unwrap();
+        for (text, expected) in [
+            ("in 2023 and again in 2022", "2023-01-01/2023-12-31 2022-01-01/2022-12-31"),
+            ("in November 2022 and November 2023", "2022-11-01/2022-11-30 2023-11-01/2023-11-30"),
+            ("on 6 and 15 November 2023", "2023-11-06/2023-11-06 2023-11-15/2023-11-15"),
+            ("on 15 and 6 November 2023", "2023-11-15/2023-11-15 2023-11-06/2023-11-06"),
+            ("in August 2024 and in August 2023", "2024-08-01/2024-08-31 2023-08-01/2023-08-31"),
+            ("on 8, 9 and 10 November 2023", "2023-11-08/2023-11-08 2023-11-09/2023-11-09 2023-11-10/2023-11-10"),
+            ("Nov 8 and Nov 24 of 2023", "2023-11-08/2023-11-08 2023-11-24/2023-11-24"),
+            ("in May, June and July 2022", "2022-05-01/2022-05-31 2022-06-01/2022-06-30 2022-07-01/2022-07-31"),
+            ("on 28 December and 3 January 2023", "2022-12-28/2022-12-28 2023-01-03/2023-01-03"),
+            ("in November 2022 and December", "2022-11-01/2022-11-30 2022-12-01/2022-12-31"),
+            ("in 2023 and in November 2023", "2023-11-01/2023-11-30"),
+            ("between November 2022 and November 2023", "2022-11-01/2023-11-30"),
+            ("Gabon had no internet on 6 May 2023 and on 8 May 2023", "2023-05-06/2023-05-06 2023-05-08/2023-05-08"),
+            ("from 2018 to 2020 and in 2022", "2018-01-01/2020-12-31 2022-01-01/2022-12-31"),
+            ("yesterday and today", "2026-11-23/2026-11-23 2026-11-24/2026-11-24"),
+        ] {
+            let found: Vec<String> =
+                when(&split(text), now, None).days.iter().map(|when| format!("{}/{}", when.first, when.last)).collect();
+            assert_eq!(found.join(" "), expected, "{text}");
         }
     }
 }

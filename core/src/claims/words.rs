@@ -58,7 +58,21 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
             full_stop = whole.ends_with('.') && raw.len() > ABBREVIATED && !raw.contains('.');
         }
     };
+    let mut flag = false;
     for (at, letter) in text.char_indices() {
+        // A flag is a word of two letters of its own, with nothing between it and others.
+        let first_of_flag = is_flag_letter(letter) && !flag;
+        if (first_of_flag || flag && !is_flag_letter(letter))
+            && let Some(from) = start.take()
+        {
+            push(from, at, joined, pause);
+            (joined, pause) = (false, Pause::None);
+        }
+        flag = is_flag_letter(letter);
+        if flag {
+            start.get_or_insert(at);
+            continue;
+        }
         if letter.is_alphanumeric() || matches!(letter, '.' | '\'' | '’') {
             start.get_or_insert(at);
             continue;
@@ -85,6 +99,18 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
         push(from, text.len(), joined, pause);
     }
     words
+}
+
+/// A letter of which two make the flag of a country.
+fn is_flag_letter(letter: char) -> bool {
+    ('\u{1F1E6}'..='\u{1F1FF}').contains(&letter)
+}
+
+/// The code of the country whose flag a word is; of several flags the first.
+pub fn flag(text: &str) -> Option<String> {
+    let letter = |letter: char| is_flag_letter(letter).then(|| u32::from(letter) - 0x1F1E6 + u32::from('A'));
+    let code: String = text.chars().take(2).filter_map(letter).filter_map(char::from_u32).collect();
+    (code.len() == 2).then_some(code)
 }
 
 /// "'23": the apostrophe says that it is a year.

@@ -1,0 +1,89 @@
+//! What a clause leaves to the others: it is about the same place, service and time.
+
+use super::clauses::{Link, Mood};
+use super::parse::Reading;
+use super::stance::Stance;
+use super::when::When;
+
+/// A reading that may lack what other clauses say.
+#[derive(Clone)]
+pub struct Draft {
+    pub link: Link,
+    pub reading: Reading,
+    /// Of a list each makes a reading.
+    pub days: Vec<When>,
+    /// It goes on with how it is now.
+    pub now: bool,
+    /// It leaves its verb, and so the time, to another clause.
+    pub depends: bool,
+}
+
+impl Draft {
+    /// Takes what it does not say itself from the nearest clause that does, those before it first.
+    fn complete(&mut self, given: &[Draft], at: usize, now: bool) {
+        let nearest = |has: &dyn Fn(&Draft) -> bool| {
+            let before = given.get(..at).unwrap_or_default().iter().rev();
+            before.chain(given.get(at + 1..).unwrap_or_default()).find(|draft| has(draft))
+        };
+        let reading = &mut self.reading;
+        if reading.countries.is_empty()
+            && let Some(other) = nearest(&|other| !other.reading.countries.is_empty())
+        {
+            (reading.countries, reading.areas) = (other.reading.countries.clone(), other.reading.areas.clone());
+        }
+        let bare = given.get(at).is_some_and(|own| own.reading.countries.is_empty() && own.reading.topics.is_empty());
+        let about = nearest(&|other| !other.reading.topics.is_empty());
+        // What goes on about the same thing is said of the same networks.
+        if bare
+            && reading.networks.is_empty()
+            && let Some(other) = about
+        {
+            reading.networks = other.reading.networks.clone();
+        }
+        if reading.topics.is_empty()
+            && let Some(other) = about
+        {
+            reading.topics = other.reading.topics.clone();
+        }
+        // "It was blocked in 2024 and is accessible" speaks of now.
+        if self.days.is_empty()
+            && (self.depends || !(now || self.now))
+            && let Some(other) = nearest(&|other| !other.days.is_empty())
+        {
+            self.days = other.days.clone();
+        }
+        let main = nearest(&|other| other.reading.stance.is_some()).and_then(|other| other.reading.stance);
+        if self.link == Link::Unlike
+            && let Some(main) = main
+        {
+            reading.stance = Some(Stance { negated: !main.negated, over: false, ..main });
+            reading.mood = Mood::Fact;
+        }
+        reading.complete_by_network();
+    }
+
+    /// One reading for each of its days.
+    fn readings(self) -> impl Iterator<Item = Reading> {
+        let Draft { reading, days, .. } = self;
+        let times: Vec<Option<When>> = if days.is_empty() { vec![None] } else { days.into_iter().map(Some).collect() };
+        times.into_iter().map(move |when| Reading { when, ..reading.clone() })
+    }
+}
+
+/// What a clause does not say itself it takes from the one before, or from the next.
+/// `now` tells that one of them speaks of the present.
+pub fn complete(mut drafts: Vec<Draft>, now: bool) -> Vec<Reading> {
+    let given = drafts.clone();
+    for (at, draft) in drafts.iter_mut().enumerate() {
+        draft.complete(&given, at, now);
+    }
+    // What is unlike comes after what is claimed.
+    let (unlike, claimed): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(|draft| draft.link == Link::Unlike);
+    let mut all: Vec<Reading> = Vec::new();
+    for reading in claimed.into_iter().chain(unlike).flat_map(Draft::readings) {
+        if !all.contains(&reading) {
+            all.push(reading);
+        }
+    }
+    all
+}

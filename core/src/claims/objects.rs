@@ -1,0 +1,224 @@
+//! What is blocked, where it is nothing that we check: a road, a bill, a person.
+
+use super::senses::{Sense, meanings, stem};
+use super::words::{Pause, Word};
+
+/// Verbs, without their endings, whose object may be anything.
+const VERBS: [&str; 9] = ["block", "ban", "bar", "restrict", "suspend", "prohibit", "outlaw", "censor", "limit"];
+/// Things and people that are no part of the internet.
+const THINGS: [&str; 84] = [
+    "me",
+    "him",
+    "myself",
+    "you",
+    "bill",
+    "bills",
+    "law",
+    "laws",
+    "road",
+    "roads",
+    "street",
+    "streets",
+    "highway",
+    "highways",
+    "bridge",
+    "bridges",
+    "border",
+    "borders",
+    "port",
+    "ports",
+    "resolution",
+    "resolutions",
+    "deal",
+    "deals",
+    "export",
+    "exports",
+    "exporting",
+    "import",
+    "imports",
+    "importing",
+    "vote",
+    "votes",
+    "motion",
+    "amendment",
+    "merger",
+    "takeover",
+    "sale",
+    "sales",
+    "aid",
+    "convoy",
+    "convoys",
+    "ship",
+    "ships",
+    "protest",
+    "protests",
+    "protesters",
+    "march",
+    "rally",
+    "rallies",
+    "appointment",
+    "extradition",
+    "funds",
+    "funding",
+    "loan",
+    "loans",
+    "asset",
+    "assets",
+    "payment",
+    "payments",
+    "transfer",
+    "transfers",
+    "visa",
+    "visas",
+    "flight",
+    "flights",
+    "petition",
+    "proposal",
+    "plan",
+    "plans",
+    "investigation",
+    "inquiry",
+    "nomination",
+    "trade",
+    "goods",
+    "grain",
+    "fuel",
+    "weapons",
+    "sanctions",
+    "statement",
+    "video",
+    "entrance",
+    "lawsuit",
+    "rice",
+    "reform",
+];
+/// What a service blocks by itself.
+const OWN: [&str; 17] = [
+    "user",
+    "users",
+    "channel",
+    "channels",
+    "news",
+    "content",
+    "post",
+    "posts",
+    "video",
+    "videos",
+    "developer",
+    "developers",
+    "moderators",
+    "page",
+    "pages",
+    "groups",
+    "bots",
+];
+/// Words that end what a verb takes as its object.
+const BEHIND: [&str; 21] = [
+    "in", "on", "from", "during", "over", "by", "after", "before", "at", "with", "for", "to", "since", "until", "that",
+    "which", "who", "via", "through", "because", "amid",
+];
+/// Most words of an object.
+const LONGEST: usize = 5;
+
+/// Whether everything that a clause says to be blocked is something else than a service; `service` tells of the words
+/// that name one.
+pub fn are_others(words: &[Word<'_>], service: impl Fn(usize) -> bool) -> bool {
+    let is_verb = |at: usize| words.get(at).is_some_and(|word| VERBS.contains(&stem(&word.lower).as_str()));
+    let bad = meanings(words)
+        .into_iter()
+        .filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_) | Sense::Forbids | Sense::Suspends));
+    let mut bad = bad.map(|(at, _)| at).peekable();
+    bad.peek().is_some() && bad.all(|at| is_verb(at) && is_other(words, at, &service))
+}
+
+fn is_other(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let is = |at: usize, list: &[&str]| list.contains(&lower(at));
+    let helped = (1..=2).any(|back| {
+        verb.checked_sub(back)
+            .is_some_and(|at| is(at, &["is", "are", "was", "were", "been", "be", "being", "got", "gets"]))
+    });
+    if helped {
+        return is_other_subject(words, verb, service);
+    }
+    // "The blocking of roads"
+    let first = verb + 1 + usize::from(is(verb + 1, &["of", "on"]));
+    let ends = |at: usize| {
+        words.get(at).is_none_or(|word| word.pause != Pause::None) || is(at, &BEHIND) || at >= first + LONGEST
+    };
+    let object = first..(first..).find(|at| ends(*at)).unwrap_or(first);
+    let by_itself = verb.checked_sub(1).is_some_and(service);
+    // "Exports of phones": what stands behind "of" is no object.
+    let head = object.clone().find(|at| lower(*at) == "of" && (object.start..*at).any(|at| is(at, &THINGS)));
+    let object = object.start..head.unwrap_or(object.end);
+    let thing = object.clone().any(|at| is(at, &THINGS) || by_itself && is(at, &OWN));
+    // "Blocked him from using it" is about what he uses.
+    let kept_from = is(object.end, &["from"]) && (object.end + 1..words.len()).any(service);
+    thing && !kept_from && !object.clone().any(service)
+}
+
+/// "Roads were blocked", and people: "I was blocked on Twitter".
+fn is_other_subject(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) -> bool {
+    let from = (0..verb).rev().find(|at| words.get(*at).is_none_or(|word| word.pause != Pause::None)).unwrap_or(0);
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let on_one = is(verb + 1, &["on", "by", "from"]) && service(verb + 2);
+    let person = on_one && (from..verb).any(|at| is(at, &["i", "he", "she"]) || super::places::is_person(words, at));
+    let mut before = from..verb;
+    let thing = before.clone().any(|at| is(at, &THINGS));
+    (thing || person) && !before.any(service)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::subjects::{Listed, named};
+    use super::super::words::split;
+    use super::*;
+
+    fn others(text: &str) -> bool {
+        let words = split(text);
+        let named = named(&words, &Listed::new(&[]), |_| false);
+        are_others(&words, |at| named.iter().any(|named| (named.at..named.at + named.length).contains(&at)))
+    }
+
+    #[test]
+    fn what_is_blocked_and_is_no_service_is_told() {
+        for text in [
+            "Chad blocked me on WhatsApp",
+            "Iran blocked the UN resolution in 2019",
+            "Sri Lanka blocked a debt deal in April 2019",
+            "Brazilian police blocked roads during a Telegram-organised protest",
+            "Brazil's Supreme Court blocked a bill on Telegram",
+            "Russia blocked grain exports",
+            "roads were blocked in Kenya after Telegram posts",
+            "The road to Tehran is blocked",
+            "I was blocked on Twitter in Kenya",
+            "Jordan Henderson was blocked on Facebook",
+            "My friend Chad was blocked on Twitter",
+            "Telegram blocks Hamas channels in Germany",
+            "Facebook blocked news in Canada",
+            "the blocking of roads, Telegram said",
+            "Ghana banned imports of rice",
+            "Kenya blocked exports of Telegram phones",
+        ] {
+            assert!(others(text), "{text}");
+        }
+        for text in [
+            "Kenya blocked Telegram",
+            "Iran blocked roads and Telegram",
+            "Iran blocked the internet in 2019",
+            "Russia blocked several sites",
+            "China bans users from Facebook",
+            "Iran blocked us from using Telegram",
+            "Egypt barred him from using Signal",
+            "Telegram was blocked on Safaricom",
+            "Kenyans were blocked from Telegram",
+            "Facebook blocked in Myanmar",
+            "Telegram was blocked after the protests",
+            "The court suspended X and blocked payments to it",
+            "a video shows that Telegram is blocked",
+            "protesters blocked roads after the internet was slow",
+        ] {
+            assert!(!others(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Verdicts on claims, from incidents in a deployment in memory.
+
+use futures_util::FutureExt;
+
+use super::check::{Judgement, together};
+use super::parse::parse;
+use super::{gather, reason};
+use crate::Timestamp;
+use crate::incidents::{Draft, IncidentType, Record, Report, Severity, Status, actor};
+use crate::runtime::call;
+use crate::testing::{START, TestRuntime};
+
+/// An incident of national scope, from one day to another.
+fn incident(subject: &str, start: &str, end: &str) -> Draft {
+    Draft {
+        subject: subject.into(),
+        kind: IncidentType::Censorship,
+        severity: Severity::High,
+        status: Status::Resolved,
+        confidence: 0.9,
+        start: Timestamp::parse(start).unwrap(),
+        end: Timestamp::parse(end),
+        services: vec![subject.into()],
+        domains: Vec::new(),
+        networks: Vec::new(),
+        networks_tested: 0,
+        weight: 1.0,
+        methods: Vec::new(),
+        areas: Vec::new(),
+        occasion: None,
+        pattern: None,
+        schedule: None,
+        sources: vec!["curated".into()],
+        measurements: 0,
+        anomaly_rate: 0.0,
+        evidence: Vec::new(),
+        evidence_ids: Vec::new(),
+        evidence_total: 0,
+        licence: "CC-BY-4.0".into(),
+        end_unknown: false,
+        declared: None,
+        resolved: None,
+    }
+}
+
+fn report(runtime: &TestRuntime, country: &str, drafts: Vec<Draft>) {
+    let seen = |(event, draft): (u64, Draft)| Report { event, draft: Some(draft), merged_into: None };
+    let record = Record { country: country.into(), reports: (1..).zip(drafts).map(seen).collect() };
+    call(runtime, &actor().name, &record).now_or_never().unwrap().unwrap();
+}
+
+/// What is known: a few incidents of several countries.
+fn known() -> std::sync::Arc<TestRuntime> {
+    let runtime = TestRuntime::start(&[]);
+    let several = |names: [&str; 2], draft: Draft| Draft { services: names.map(str::to_owned).to_vec(), ..draft };
+    let uganda = [
+        incident("internet", "2021-01-13", "2021-01-18"),
+        several(["facebook", "twitter"], incident("facebook", "2021-01-12", "2021-02-10")),
+    ];
+    report(&runtime, "UG", uganda.to_vec());
+    report(&runtime, "NG", vec![incident("twitter", "2021-06-05", "2022-01-13")]);
+    report(&runtime, "BR", vec![incident("twitter", "2024-08-31", "2024-10-08")]);
+    report(&runtime, "KE", vec![incident("telegram", "2023-11-08", "2023-11-24")]);
+    report(&runtime, "UA", vec![incident("vkontakte", "2017-05-16", "2017-08-01")]);
+    let old = Draft { end_unknown: true, status: Status::Active, ..incident("tiktok", "2022-12-16", "2024-02-01") };
+    report(&runtime, "JO", vec![old]);
+    let delhi =
+        Draft { areas: vec!["National Capital Territory".into()], ..incident("internet", "2021-01-26", "2021-01-27") };
+    report(&runtime, "IN", vec![delhi]);
+    runtime
+}
+
+/// The verdict on a claim, whether it is contradicted, and why.
+fn verdict(runtime: &TestRuntime, claim: &str) -> (String, String) {
+    let mut found = Vec::new();
+    for reading in &parse(claim, START, &[]).readings {
+        assert!(!reading.unread, "{claim}");
+        let Some(stance) = reading.stance else { continue };
+        for (country, topic) in reading.countries.iter().flat_map(|c| reading.topics.iter().map(move |t| (*c, t))) {
+            let one = gather::find(runtime, country, topic, (reading, stance), START).now_or_never().unwrap();
+            found.extend(one.unwrap());
+        }
+    }
+    let parts: Vec<Judgement> = found.iter().map(|found| found.judgement).collect();
+    let deciding = together(&parts).unwrap_or_else(|| panic!("nothing to check: {claim}"));
+    let contradicted = if parts[deciding].contradicted { " contradicted" } else { "" };
+    let said = reason::overall(&found[deciding], &found, START);
+    (format!("{}{contradicted}", parts[deciding].verdict.as_str()), said)
+}
+
+#[test]
+fn claims_get_the_verdicts_that_a_careful_reader_would_give() {
+    let runtime = known();
+    let mut wrong = Vec::new();
+    for (claim, expected) in [
+        // A territory is no nation.
+        ("Mumbai had no internet on 26 January 2021", "unconfirmed"),
+        ("There was a nationwide internet shutdown in India on 26 January 2021", "unconfirmed"),
+        // What is set against something.
+        ("Telegram was blocked in Kenya on 6 November 2023 but not on 15 November 2023", "unconfirmed contradicted"),
+        ("Nigeria, not Ghana, banned Twitter in June 2021", "no_data"),
+        // What is still so must be so now.
+        ("Brazil blocked X in 2024 and has never lifted the ban", "no_data"),
+        ("Telegram was blocked in Kenya in November 2023 and remains blocked", "no_data"),
+        // Each date of a list.
+        ("Kenya blocked Telegram in 2023 and again in 2022", "no_data"),
+        ("Telegram was blocked in Kenya on 9 and 15 November 2023", "confirmed"),
+        // Beginnings and ends.
+        ("The ban on X in Brazil began on 31 August 2024 and ended on 8 October 2024", "confirmed"),
+        ("The ban on X in Brazil began on 20 September 2024", "likely"),
+        ("Twitter was first blocked in Nigeria in October 2021", "likely"),
+        ("Nigeria's Twitter ban lasted until January 2022", "confirmed"),
+        ("Twitter was blocked in Nigeria until June 2021", "likely"),
+        ("The internet came back in Uganda on 18 January 2021", "confirmed"),
+        ("The internet came back in Uganda on 14 January 2021", "likely"),
+        ("By 20 January 2021 the internet was back in Uganda", "confirmed"),
+        ("Nigeria lifted its Twitter ban on 8 January 2022", "likely"),
+        ("Nigeria lifted its Twitter ban on 6 January 2022", "unconfirmed"),
+        ("Uganda did not cut the internet until 13 January 2021", "confirmed"),
+        ("Nigeria did not ban Twitter until 2021", "confirmed"),
+        ("Uganda restored the internet on 18 January 2021 rather than on 16 January 2021", "confirmed"),
+        ("Nigeria lifted its Twitter ban on 13 December 2021", "unconfirmed contradicted"),
+        // An old incident without an end.
+        ("TikTok is no longer blocked in Jordan", "insufficient_data"),
+        ("TikTok is blocked in Jordan", "no_data"),
+        // What the data do not tell.
+        ("Telegram was blocked by all Kenyan ISPs in November 2023", "likely"),
+        ("Telegram was blocked at night in Kenya in November 2023", "likely"),
+        ("Uganda cut the internet for an entire month in January 2021", "likely"),
+        ("Uganda's internet was cut for five weeks from 13 January 2021", "likely"),
+        ("Uganda's internet was cut for five days from 13 January 2021", "confirmed"),
+        // Social media, names of sites, and operators of a country that was cut off.
+        ("Uganda blocked social media in January 2021", "confirmed"),
+        ("Kenya blocked social media in November 2023", "no_data"),
+        ("Ukraine blocked vk.com in May 2017", "confirmed"),
+        ("Uganda restored the internet but not social media in January 2021", "confirmed"),
+        ("Uganda did not block social media in January 2021", "unconfirmed contradicted"),
+        ("Uganda blocked Facebook on 12 January and cut the internet on 13 January 2021", "confirmed"),
+        ("Nobody disputes that Nigeria banned Twitter in June 2021", "confirmed"),
+        ("I doubt that Nigeria banned Twitter in June 2021", "unconfirmed contradicted"),
+        ("Twitter was blocked in Nigeria in June 2021, not in June 2020", "no_data"),
+        ("MTN cut the internet in Uganda on 14 January 2021", "likely"),
+    ] {
+        let (found, said) = verdict(&runtime, claim);
+        if found != expected {
+            wrong.push(format!("{claim}: {found} and not {expected}: {said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// An undecided part does not hide what is known of the others; a detail that is not checked is named.
+#[test]
+fn reasons_tell_what_is_known_and_what_is_not_checked() {
+    let runtime = known();
+    for (claim, says) in [
+        (
+            "Kenya blocked Telegram and Signal on 15 November 2023",
+            "that Telegram was blocked in Kenya on 15 Nov 2023 is confirmed",
+        ),
+        ("Kenya blocked Telegram in 2023 and again in 2022", "Telegram was blocked in Kenya between 1 Jan 2023"),
+        ("Telegram, not WhatsApp, was blocked in Kenya on 15 November 2023", "that Telegram was blocked in Kenya"),
+        ("Telegram was blocked at night in Kenya in November 2023", "which the data do not tell"),
+        ("MTN cut the internet in Uganda on 14 January 2021", "names no networks"),
+    ] {
+        let (_, said) = verdict(&runtime, claim);
+        assert!(said.contains(says), "{claim}: {said}");
+    }
+}
