@@ -81,6 +81,8 @@ pub struct Findings {
     pub late: bool,
     /// It went on beyond the time that is looked at, and for no more than a few days.
     pub soon_over: bool,
+    /// The claim says that it goes on since then, and its end is on record.
+    pub lapsed: bool,
     /// An incident is known that goes on, or was lately said to.
     pub goes_on: bool,
 }
@@ -110,6 +112,7 @@ const NOTHING: Findings = Findings {
     over: false,
     late: false,
     soon_over: false,
+    lapsed: false,
     goes_on: false,
 };
 
@@ -198,7 +201,7 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
         (false, Some((verdict, confidence, why))) => answer(verdict, confidence, false, why),
         // Over means that it had been there, and is not any more.
         (true, _) if stance.over && findings.over && findings.state != State::Blocked => {
-            let verdict = if findings.late { Verdict::Likely } else { Verdict::Confirmed };
+            let verdict = if findings.late { Verdict::Unconfirmed } else { Verdict::Confirmed };
             answer(verdict, findings.incident.unwrap_or(findings.confidence), false, Why::Ended)
         }
         // It was, and a list that no measurement bears out says that it still is.
@@ -237,6 +240,7 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
     let other_kind = |confidence: f64| Some((Verdict::Unconfirmed, confidence.min(UNMEASURED), Why::OtherKind));
     if let Some(confidence) = findings.incident {
         return match (findings.unordered && stance.deliberate, findings.covers) {
+            (_, false) if findings.lapsed => Some((Verdict::Unconfirmed, confidence, Why::Ended)),
             (true, _) => likely(confidence, Why::Unordered),
             (false, false) => likely(confidence, Why::Shorter),
             (false, true) => Some((Verdict::Confirmed, confidence, Why::Incident)),
@@ -354,7 +358,7 @@ mod tests {
     fn an_end_some_days_after_the_claimed_one_is_likely_and_no_contradiction() {
         let over = Stance { over: true, ..claim(Kind::Shutdown, true) };
         let late = Findings { incident: Some(0.85), over: true, late: true, ..NOTHING };
-        assert_eq!(verdict(over, &late), (Verdict::Likely, false));
+        assert_eq!(verdict(over, &late), (Verdict::Unconfirmed, false));
         let later = Findings { incident: Some(0.85), soon_over: true, ..NOTHING };
         assert_eq!(verdict(over, &later), (Verdict::Unconfirmed, false));
     }

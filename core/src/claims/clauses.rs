@@ -252,6 +252,7 @@ pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
     let account = words.iter().enumerate().any(|(at, word)| {
         matches!(word.lower.as_str(), "account" | "accounts" | "profile" | "profiles" | "tweet" | "tweets")
             && !is_where_it_was_said(words, at)
+            && !words.iter().take(at).any(|word| WHY.contains(&word.lower.as_str()))
     });
     match (ahead, account && bad && !good) {
         (true, _) => Mood::Ahead,
@@ -259,6 +260,9 @@ pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
         (false, false) => Mood::Fact,
     }
 }
+
+/// What follows says why something was blocked: "after it deleted a tweet".
+const WHY: [&str; 6] = ["after", "because", "following", "over", "since", "when"];
 
 /// "In a tweet", "on account of".
 fn is_where_it_was_said(words: &[Word<'_>], at: usize) -> bool {

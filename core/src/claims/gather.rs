@@ -254,6 +254,7 @@ fn weigh_incidents(
     let ended_by = |at: Timestamp| move |incident: &Incident| incident.end().is_some_and(|end| end <= at);
     findings.over = (findings.incident.is_some() && fitting().all(ended)) || findings.over;
     findings.soon_over = findings.incident.is_some() && fitting().all(ended_by(period.at.plus(SOON)));
+    findings.lapsed = findings.over && when.is_some_and(|when| when.span == Span::Since);
     findings.goes_on = !fitting().all(ended_by(period.at.plus(-JUST_ENDED)));
     let claimed = when.filter(|when| when.span == Span::During).map(|when| when.end().plus(SLACK));
     findings.late = claimed.is_some_and(|by| fitting().any(|incident| incident.end().is_some_and(|end| end > by)));

@@ -214,7 +214,7 @@ fn numbers(words: &[Word<'_>]) -> Vec<(usize, usize, Network)> {
 }
 
 /// "Every provider except Liquid", "all networks other than Liquid".
-fn is_excepted(words: &[Word<'_>], at: usize) -> bool {
+pub fn is_excepted(words: &[Word<'_>], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
     match before(1) {
         "except" | "excluding" | "besides" | "save" => true,

@@ -4,9 +4,10 @@ use super::senses::{Sense, meanings, stem};
 use super::words::{Pause, Word};
 
 /// Verbs, without their endings, whose object may be anything.
-const VERBS: [&str; 9] = ["block", "ban", "bar", "restrict", "suspend", "prohibit", "outlaw", "censor", "limit"];
+const VERBS: [&str; 10] =
+    ["block", "ban", "bar", "cut", "restrict", "suspend", "prohibit", "outlaw", "censor", "limit"];
 /// Things and people that are no part of the internet.
-const THINGS: [&str; 84] = [
+const THINGS: [&str; 97] = [
     "me",
     "him",
     "myself",
@@ -91,9 +92,27 @@ const THINGS: [&str; 84] = [
     "lawsuit",
     "rice",
     "reform",
+    "rate",
+    "rates",
+    "tax",
+    "taxes",
+    "subsidy",
+    "subsidies",
+    "spending",
+    "budget",
+    "wages",
+    "salaries",
+    "jobs",
+    "ties",
+    "relations",
 ];
+/// What is cut or blocked where the internet is.
+const INTERNET: [&str; 7] = ["internet", "connectivity", "access", "mobile", "data", "web", "networks"];
+/// Many people: what they are blocked from is blocked.
+const MANY: [&str; 10] =
+    ["public", "everyone", "everybody", "nation", "country", "people", "population", "access", "site", "app"];
 /// What a service blocks by itself.
-const OWN: [&str; 17] = [
+const OWN: [&str; 23] = [
     "user",
     "users",
     "channel",
@@ -111,6 +130,12 @@ const OWN: [&str; 17] = [
     "pages",
     "groups",
     "bots",
+    "president",
+    "minister",
+    "supporters",
+    "opposition",
+    "politicians",
+    "journalists",
 ];
 /// Words that end what a verb takes as its object.
 const BEHIND: [&str; 21] = [
@@ -152,9 +177,12 @@ fn is_other(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) ->
     let head = object.clone().find(|at| lower(*at) == "of" && (object.start..*at).any(|at| is(at, &THINGS)));
     let object = object.start..head.unwrap_or(object.end);
     let thing = object.clone().any(|at| is(at, &THINGS) || by_itself && is(at, &OWN));
+    // "Blocked Maria on WhatsApp": her, and not the service.
+    let on_it = is(object.end, &["on"]) && service(object.end + 1) && !object.is_empty();
+    let online = object.clone().any(|at| is(at, &INTERNET));
     // "Blocked him from using it" is about what he uses.
     let kept_from = is(object.end, &["from"]) && (object.end + 1..words.len()).any(service);
-    thing && !kept_from && !object.clone().any(service)
+    (thing || on_it) && !online && !kept_from && !object.clone().any(service)
 }
 
 /// "Roads were blocked", and people: "I was blocked on Twitter".
@@ -162,7 +190,11 @@ fn is_other_subject(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> 
     let from = (0..verb).rev().find(|at| words.get(*at).is_none_or(|word| word.pause != Pause::None)).unwrap_or(0);
     let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
     let on_one = is(verb + 1, &["on", "by", "from"]) && service(verb + 2);
-    let person = on_one && (from..verb).any(|at| is(at, &["i", "he", "she"]) || super::places::is_person(words, at));
+    // "Trump was banned from Twitter", unlike "Kenyans were": one, and not many.
+    let one = verb.checked_sub(1).is_some_and(|at| is(at, &["was", "is", "got", "gets"]))
+        && !(from..verb).any(|at| is(at, &MANY));
+    let person =
+        on_one && (one || (from..verb).any(|at| is(at, &["i", "he", "she"]) || super::places::is_person(words, at)));
     let mut before = from..verb;
     let thing = before.clone().any(|at| is(at, &THINGS));
     (thing || person) && !before.any(service)
@@ -194,6 +226,14 @@ mod tests {
             "I was blocked on Twitter in Kenya",
             "Jordan Henderson was blocked on Facebook",
             "My friend Chad was blocked on Twitter",
+            "Chad blocked Maria on WhatsApp in 2018",
+            "Uganda blocked Bobi Wine on Facebook",
+            "Trump was banned from Twitter in Nigeria",
+            "Jordan got banned on TikTok",
+            "Nigeria was banned by Twitter",
+            "Twitter banned Nigeria's president",
+            "Ethiopia cut aid on 1 July 2020, internet reports say",
+            "Ethiopia cut the interest rate, internet users noted",
             "Telegram blocks Hamas channels in Germany",
             "Facebook blocked news in Canada",
             "the blocking of roads, Telegram said",
@@ -212,6 +252,9 @@ mod tests {
             "Egypt barred him from using Signal",
             "Telegram was blocked on Safaricom",
             "Kenyans were blocked from Telegram",
+            "the public was blocked from Telegram",
+            "Uganda cut the internet in January 2021",
+            "Uganda cut mobile data and fuel subsidies",
             "Facebook blocked in Myanmar",
             "Telegram was blocked after the protests",
             "The court suspended X and blocked payments to it",

@@ -219,8 +219,13 @@ impl Part<'_> {
         let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
         (0..self.words.len()).any(|at| match lower(at) {
             "is" | "are" | "has" | "have" => lower(at + 1) == "still",
-            "still" => matches!(lower(at + 1), "is" | "are" | "remains"),
+            "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
             "remains" | "remain" => true,
+            // "and never restored it", "and still does"
+            "never" => matches!(lower(at + 1), "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended"),
+            // "up to now", "to this day"
+            "to" => lower(at + 1) == "date" || matches!((lower(at + 1), lower(at + 2)), ("this", "day")),
+            "now" => at.checked_sub(1).is_some_and(|before| matches!(lower(before), "to" | "until" | "till")),
             _ => false,
         })
     }
@@ -256,7 +261,14 @@ impl<'a> Sentence<'a> {
                 countries.push(country);
             }
         }
-        let taken = |at: usize| is_taken(&mentions, at);
+        let place = |at: usize| is_taken(&mentions, at);
+        // "All social media except WhatsApp": nothing is said of that one.
+        let excepted: Vec<Range<usize>> = named(&words, self.listed, place)
+            .iter()
+            .filter(|named| networks::is_excepted(&words, named.at))
+            .map(|named| named.at..named.at + named.length)
+            .collect();
+        let taken = |at: usize| place(at) || excepted.iter().any(|range| range.contains(&at));
         let services = named(&words, self.listed, taken);
         let service = |at: usize| services.iter().any(|named| (named.at..named.at + named.length).contains(&at));
         let mut topics = topics(&words, self.listed, taken);
@@ -497,7 +509,9 @@ impl<'a> Sentence<'a> {
 const PRESENT: [&str; 12] =
     ["is", "are", "isn't", "aren't", "now", "again", "longer", "anymore", "currently", "remains", "today", "works"];
 /// Verbs of the present that go on about the same thing, and words before them.
-const OF_NOW: [&str; 14] = [
+const OF_NOW: [&str; 16] = [
+    "does",
+    "do",
     "is",
     "are",
     "isn't",

@@ -5,6 +5,7 @@ use super::check::{Verdict, Why};
 use super::gather::{self, Found};
 use super::parse::Claim;
 use super::stance::Kind;
+use super::when::Span;
 use crate::Timestamp;
 use crate::country::{Detection, NetworkAnswer, State, plain_date, sentence};
 use crate::incidents;
@@ -97,7 +98,7 @@ fn decided(found: &Found, now: Timestamp) -> String {
         Why::Before => {
             format!("{name} was seen blocked in {country} shortly before; no measurement shows it blocked{when}.")
         }
-        Why::Ended if found.when.is_some() => {
+        Why::Ended if found.when.is_some_and(|when| when.span != Span::Since) => {
             format!("{name} was blocked in {country} before, and not any more{when} or within days after it.")
         }
         Why::Ended => format!("{name} was blocked in {country} before, and is not any more."),

@@ -184,6 +184,8 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
                 let nearest = between_bad(senses, *at, target) && matches!(lower(*at), "instead" | "rather");
                 !reason && !nearest && (told || !is_bad(sense) || works.next().is_none())
             }
+            // "It blocked neither of them": right behind what it negates.
+            Sense::Not => lower(*at) == "neither" && is_bad(sense) && (target + 1..target + 3).contains(at),
             // Behind everything: "reports that it is blocked are false", "access was lost".
             Sense::Denies | Sense::Ceases => last.is_some_and(|last| *at > last),
             _ => false,

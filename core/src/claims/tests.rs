@@ -56,6 +56,8 @@ fn each_clause_is_read_for_itself() {
         ("While Egypt blocks Medium, Tunisia does not", vec!["EG medium", "not TN medium"]),
         ("Medium and Signal don't open in Egypt, but Reddit does", vec!["EG medium+signal", "not EG reddit"]),
         ("Neither Ghana nor Togo blocks TikTok", vec!["not GH+TG tiktok"]),
+        ("Egypt blocked neither Medium nor Signal", vec!["not EG medium+signal"]),
+        ("All apps but Signal were blocked in Egypt", vec!["EG "]),
         ("Despite the order, Signal still works in Egypt", vec!["not EG signal"]),
         ("Signal still works in Egypt although it is banned", vec!["not EG signal"]),
         ("Reddit, which was banned in 2019, was unblocked in Indonesia", vec!["not ID reddit"]),
