@@ -33,7 +33,7 @@ pub const ACTOR: &str = "main";
 /// Listings that one search looks at, at most (ruling ledger 15).
 pub const CANDIDATES: usize = 10_000;
 /// Of those the ones whose texts it reads, at most.
-const READ: usize = 2_000;
+const READ: usize = 1_000;
 /// Offers of one slug that are compared with a text one by one.
 const FEW: usize = 600;
 
