@@ -247,7 +247,7 @@ fn a_claim_of_a_span_needs_interference_of_the_whole_span(suite: &Suite) {
         ("Facebook was blocked in Bolivia in February 2021", "confirmed", false),
         ("Facebook was blocked in Bolivia from 4 February to 4 March 2021", "confirmed", false),
         ("Facebook was blocked in Bolivia from 1 January 2021 to 31 December 2021", "likely", false),
-        ("Facebook has been blocked in Bolivia since 4 February 2021", "likely", false),
+        ("Facebook has been blocked in Bolivia since 4 February 2021", "unconfirmed", false),
         ("Signal has been blocked in Bolivia since 4 February 2021", "confirmed", false),
         ("Signal has been blocked in Bolivia since February 2021", "confirmed", false),
         ("Signal has been blocked in Bolivia since 4 February 2019", "likely", false),

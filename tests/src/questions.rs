@@ -98,6 +98,8 @@ pub const QUESTIONS: &[Question] = &[
     get("GET /data/methodology", ""),
     get("GET /data/sources", ""),
     get("GET /data/country/{code}", "/data/country/{country}"),
+    get("GET /data/country/{code}/history", "/data/country/{country}/history?days=60"),
+    get("GET /data/country/{code}/history", "/data/country/{country}/history?format=csv"),
     get("GET /data/country/{code}/isps", "/data/country/{country}/isps"),
     get("GET /data/country/{code}/isps", "/data/country/{country}/isps?format=csv"),
     get("GET /data/domain/{domain}", "/data/domain/{site}"),

@@ -11,6 +11,7 @@ use crate::country::routes::input;
 use crate::country::strictest;
 use crate::http::{Cx, Response};
 use crate::incidents::{self, Filter, Incident, Select};
+use crate::starter::Country;
 use crate::time::DAY;
 use crate::{Result, Timestamp, runtime};
 
@@ -59,6 +60,12 @@ fn share(score: u32) -> f64 {
 pub async fn history(cx: Cx) -> Result<Response> {
     let country = input::path_country(&cx, "code")?;
     let days = cx.count("days", DEFAULT_DAYS, KEPT)?;
+    // As a table it is made of the same page.
+    let json = cx.kept_as(&format!("{}?days={days}", cx.request.path), page(&cx, country, days)).await?;
+    tabular::send(&cx, &TABLE, country.code, json)
+}
+
+async fn page(cx: &Cx, country: &'static Country, days: u32) -> Result<Response> {
     let Looked { summary, days: scores, trend_delta } = runtime::query(&*cx.rt, country.code, &Look).await?;
     let now = cx.now();
     let midnight = Timestamp(now.day() * DAY);
@@ -83,7 +90,7 @@ pub async fn history(cx: Cx) -> Result<Response> {
         country_name: country.name.to_owned(),
         period: format!("{days} days"),
         days,
-        generated: tabular::generated(&cx, None).to_string(),
+        generated: tabular::generated(cx, None).to_string(),
         score: summary.index.score.map(share),
         reason: summary.index.reason.clone(),
         trend: level::trend(trend_delta),
@@ -91,5 +98,5 @@ pub async fn history(cx: Cx) -> Result<Response> {
         timeline: timeline.collect(),
         license: strictest(&summary.sources),
     };
-    tabular::send(&cx, &TABLE, country.code, Response::json(&body)?)
+    Response::json(&body)
 }
