@@ -12,7 +12,7 @@ use crate::kv::{Row, StoreError};
 use crate::reference::Tracked;
 use crate::starter::categories::Focus;
 use crate::verdict::Technique;
-use crate::world::{CountrySummary, NetworkSummary, SourceSummary, TargetSummary};
+use crate::world::{CountrySummary, NetworkSummary, SourceSummary, TargetSummary, block_rate};
 
 /// Most blocked domains that a country or a network lists; all are counted.
 const MOST_BLOCKS: usize = 3_000;
@@ -296,9 +296,7 @@ fn rate_over(roles: &[&TargetSummary]) -> f64 {
             *known = network;
         }
     }
-    let votes: u32 = networks.values().map(|network| network.measurements).sum();
-    let blocked: f64 = networks.values().map(|network| network.block_rate * f64::from(network.measurements)).sum();
-    if votes == 0 { 0.0 } else { blocked / f64::from(votes) }
+    block_rate(networks.into_values()).unwrap_or(0.0)
 }
 
 fn tool(row: &TargetSummary) -> Option<ToolFacts> {
@@ -321,10 +319,7 @@ fn tool(row: &TargetSummary) -> Option<ToolFacts> {
 /// Blocked votes of all votes on the networks with a verdict; `None` without any. A vote or two on each of many networks
 /// decides nothing (rulings intelligence 1 and 12), and no rate may say that it does.
 fn decided_rate(row: &TargetSummary) -> Option<f64> {
-    let decided = || row.networks.iter().filter(|network| network.state != State::Unknown);
-    let votes: u32 = decided().map(|network| network.measurements).sum();
-    let blocked: f64 = decided().map(|network| network.block_rate * f64::from(network.measurements)).sum();
-    (votes > 0).then(|| round(blocked / f64::from(votes)))
+    block_rate(row.networks.iter().filter(|network| network.state != State::Unknown)).map(round)
 }
 
 /// The networks of a country (ruling intelligence 32: those its probes were on), by number, with the first day of each.

@@ -221,7 +221,7 @@ impl Operation for Submit {
         };
         let claimant = self.claimant.unwrap_or_default();
         let answer = match taken {
-            true => refused(&mut books, &submission, &envelope, Reason::IdempotencyConflict, None)?,
+            true => refuse(&mut books, &submission, &envelope, Reason::IdempotencyConflict, None)?,
             false => decide(&mut books, &submission, &envelope, &claimant)?,
         };
         if !taken {
@@ -265,11 +265,12 @@ fn decide(books: &mut Books<'_>, by: &Submission<'_>, envelope: &Envelope, claim
     };
     match result {
         Ok(done) => Ok(Answer::Done(done)),
-        Err(refusal) => refused(books, by, envelope, refusal.reason()?, item),
+        Err(refusal) => refuse(books, by, envelope, refusal.reason()?, item),
     }
 }
 
-fn refused(
+/// Counts a refusal, keeps the row of what asks for one, and takes the nonce.
+fn refuse(
     books: &mut Books<'_>,
     by: &Submission<'_>,
     envelope: &Envelope,
@@ -277,40 +278,35 @@ fn refused(
     item: Option<u16>,
 ) -> Result<Answer> {
     metrics::count(books, reason)?;
-    let row = refuse(books, by, envelope, reason, item)?;
+    let mut row = None;
+    match &envelope.content {
+        _ if reason.is_temporary() => {}
+        Content::Transfer(transfer) if reason != Reason::NonceSeen => row = pay::failed(books, by, transfer, reason)?,
+        Content::Batch(batch) => batch::failed(books, by, batch, reason, item)?,
+        content if reason != Reason::NonceSeen => burn(books, by, content)?,
+        _ => {}
+    }
     Ok(Answer::Refused(reason, Kept { row, item }))
 }
 
-/// Takes the nonce of a refused envelope; the id of the row that was kept of it.
-fn refuse(
-    books: &mut Books<'_>,
-    by: &Submission<'_>,
-    envelope: &Envelope,
-    reason: Reason,
-    item: Option<u16>,
-) -> Result<Option<Id>> {
-    if reason.is_temporary() {
-        return Ok(None);
-    }
-    let (space, nonce) = match &envelope.content {
-        Content::Transfer(transfer) if reason != Reason::NonceSeen => return pay::failed(books, by, transfer, reason),
-        Content::Batch(batch) => {
-            batch::failed(books, by, batch, reason, item)?;
-            return Ok(None);
-        }
+/// Takes the nonce of what keeps no row when it is refused.
+fn burn(books: &mut Books<'_>, by: &Submission<'_>, content: &Content) -> Result<()> {
+    let (space, nonce) = match content {
         Content::Open(open) => (Space::Escrow, &open.nonce),
         Content::List(list) => (Space::Listing, &list.nonce),
         Content::Hire(hire) => (Space::Hire, &hire.nonce),
         Content::Claim(claim) => (Space::Claim, &claim.nonce),
         Content::Faucet(faucet) => (Space::Faucet, &faucet.nonce),
-        // What these do is guarded by the state they change (ruling ledger 32).
-        Content::Transfer(_) | Content::Close(_) | Content::Acceptance(_) | Content::Read(_) => return Ok(None),
+        // Transfers and batches keep rows; what the others do is guarded by the state they change (ruling ledger 32).
+        Content::Transfer(_) | Content::Batch(_) | Content::Close(_) | Content::Acceptance(_) | Content::Read(_) => {
+            return Ok(());
+        }
     };
     let id = id(space, by.signer, nonce);
-    if reason != Reason::NonceSeen && !books.is_burnt(&id)? {
-        books.burn(&id, by.burnt_until())?;
+    match books.is_burnt(&id)? {
+        true => Ok(()),
+        false => books.burn(&id, by.burnt_until()),
     }
-    Ok(None)
 }
 
 /// The name of a DID of ours that is to sign.

@@ -180,12 +180,20 @@ impl TargetSummary {
         self.networks.iter().enumerate().map(|(at, network)| (network, self.details.get(at)))
     }
 
-    /// Blocked votes of all votes.
+    /// Blocked votes of all votes; 0 without any.
     pub fn block_rate(&self) -> f64 {
-        let votes: u32 = self.networks.iter().map(|network| network.measurements).sum();
-        let blocked: f64 = self.networks.iter().map(|n| n.block_rate * f64::from(n.measurements)).sum();
-        if votes == 0 { 0.0 } else { blocked / f64::from(votes) }
+        block_rate(&self.networks).unwrap_or(0.0)
     }
+}
+
+/// Blocked votes of all votes on some networks; `None` without a vote.
+pub fn block_rate<'a>(networks: impl IntoIterator<Item = &'a NetworkSummary>) -> Option<f64> {
+    let (mut votes, mut blocked) = (0.0, 0.0);
+    for network in networks {
+        votes += f64::from(network.measurements);
+        blocked += network.block_rate * f64::from(network.measurements);
+    }
+    (votes > 0.0).then(|| blocked / votes)
 }
 
 /// What a source gave a country.
