@@ -102,6 +102,12 @@ fn evidence_of_merged_incidents_stands_with_the_whole(suite: &Suite) {
     let evidence = client.get(&format!("/data/incidents/{}/evidence", readable(&part))).expect(200);
     assert_eq!((&evidence["readableId"], &evidence["count"]), (&whole["readableId"], &json!(2)));
     assert_eq!(evidence["evidence"].as_array().unwrap().len(), 2);
+    let shown = client.get(&format!("/data/incidents/{}", readable(&whole))).expect(200);
+    for (member, of) in [("affectedServices", &part), ("affectedAsns", &part), ("affectedDomains", &whole)] {
+        let (all, of) = (shown[member].as_array().unwrap(), of[member].as_array().unwrap());
+        assert!(!of.is_empty() && of.iter().all(|one| all.contains(one)), "{member}: {shown}");
+    }
+    assert_eq!(shown["startTime"], whole["startTime"].as_str().min(part["startTime"].as_str()).unwrap());
 }
 
 fn reports_come_in_three_formats_whatever_is_accepted(suite: &Suite) {

@@ -93,7 +93,7 @@ impl Operation for DropSource {
             refresh::soon(turn)?;
         }
         if let Some(source) = Source::from_code(self.source) {
-            let forget = incidents::Forget { country, source: source.id().to_owned(), after: None };
+            let forget = incidents::Forget { country, source: source.id().to_owned(), after: None, found: false };
             turn.send(incidents::actor().name, &forget)?;
         }
         let task = Task::DropSource(self.source);

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::joined::join;
 use super::model::{Action, Change, Draft, Incident, ReadableId};
 use super::query::evidence_of;
 use super::record::{SOURCE_GONE, save};
@@ -25,6 +26,9 @@ pub struct Forget {
     pub source: String,
     /// Year, sequence and version to go on after.
     pub after: Option<(u32, u32, u32)>,
+    /// Whether this pass removed anything. Another pass follows then: what rested on the source through its parts was made
+    /// anew when they were.
+    pub found: bool,
 }
 
 impl Operation for Forget {
@@ -40,7 +44,7 @@ impl Operation for Forget {
         }
         let rows = VERSIONS.scan(turn, &range, Direction::Ascending, VERSIONS_AT_ONCE)?;
         let full = rows.len() == VERSIONS_AT_ONCE;
-        let (mut changes, mut last) = (0, None);
+        let (mut changes, mut last, mut found) = (0, None, self.found);
         for ((_, year, sequence, version), row) in rows {
             if changes >= MAX_CHANGES {
                 break;
@@ -49,6 +53,7 @@ impl Operation for Forget {
             if !row.draft.sources.contains(&self.source) {
                 continue;
             }
+            found = true;
             VERSIONS.delete(turn, &(country(), year, sequence, version));
             changes += 1;
             let current = INCIDENTS.get(turn, &key(&row.id))?.filter(|current| current.version == version);
@@ -58,11 +63,14 @@ impl Operation for Forget {
             }
             changes += self.evidence(turn, &row)?;
         }
-        let stopped = changes >= MAX_CHANGES;
-        if !full && !stopped {
+        let ended = !full && changes < MAX_CHANGES;
+        if ended && !found {
             return Ok(());
         }
-        let next = Forget { after: last, ..self.clone() };
+        let next = match ended {
+            true => Forget { after: None, found: false, ..self.clone() },
+            false => Forget { after: last, found, ..self.clone() },
+        };
         let now = turn.now;
         turn.schedule(&format!("forget {} {}", self.country, self.source), now, &next)
     }
@@ -93,7 +101,21 @@ impl Forget {
     /// measured waits, withdrawn and empty, for its country to report what is left of it.
     fn without(&self, turn: &mut Turn<'_>, before: Incident) -> Result<()> {
         let mut next = before.clone();
-        let draft = &mut next.draft;
+        if next.own().sources.contains(&self.source) {
+            self.clean(turn, &mut next)?;
+        }
+        join(&turn.view(), &mut next)?;
+        if next == before {
+            // Parts of it rest on the source still, and it is made anew with each.
+            return Ok(());
+        }
+        next.change = Change { reason: Some(SOURCE_GONE.to_owned()), ..Change::measured(Action::Amended) };
+        save(turn, Some(before), next).map(|_| ())
+    }
+
+    fn clean(&self, turn: &Turn<'_>, next: &mut Incident) -> Result<()> {
+        let measured = next.measured;
+        let draft = next.own_mut();
         // Rows that went with an earlier version are not found any more.
         let mut kept = evidence_of(&turn.view(), &draft.evidence_ids)?;
         kept.retain(|row| row.source != self.source);
@@ -102,13 +124,12 @@ impl Forget {
         draft.evidence_ids = kept.iter().map(|row| row.id.clone()).collect();
         draft.evidence_total = draft.evidence_total.saturating_sub(gone);
         draft.licence = licence::effective(kept.iter().map(|row| row.licence.as_str()));
-        if before.measured {
+        if measured {
             empty(draft);
             next.retracted = Some(SOURCE_GONE.to_owned());
             next.merged_into = None;
         }
-        next.change = Change { reason: Some(SOURCE_GONE.to_owned()), ..Change::measured(Action::Amended) };
-        save(turn, Some(before), next).map(|_| ())
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `tables` | what is stored |
 //! | `record` | a country reports; ids, versions, order of changes |
 //! | `operate`, `disputes` | what operators do, and what readers ask them to do |
+//! | `joined` | what operators made one of several |
 //! | `forget` | removing a source |
 //! | `shown` | all of them in memory, for filters |
 //! | `written` | each as answers have it |
@@ -29,6 +30,7 @@ mod disputes;
 mod documents;
 mod feeds;
 mod forget;
+mod joined;
 mod model;
 mod operate;
 mod query;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::Timestamp;
 use crate::crypto::encoding::encode_hex;
-use crate::kv::Row;
+use crate::kv::{Row, StoreError, appended};
 
 /// Most evidence rows that one incident keeps; `evidence_total` counts all.
 pub const MAX_EVIDENCE: usize = 50;
@@ -317,6 +317,7 @@ pub struct Incident {
     pub created: Timestamp,
     /// Strictly increasing over all incidents: the cursor of the delta (ruling intelligence 16).
     pub updated: Timestamp,
+    /// What is known of it, with what its parts show.
     pub draft: Draft,
     pub overrides: Overrides,
     /// The incident that, by the data, this one became a part of. [`Incident::merged_into`] has the operator's word too.
@@ -329,10 +330,28 @@ pub struct Incident {
     pub parts: Vec<ReadableId>,
     /// What made this version.
     pub change: Change,
+    /// What is known of it without its parts; `None` where it has none and `draft` is that.
+    pub alone: Option<Box<Draft>>,
 }
-impl Row for Incident {}
+impl Row for Incident {
+    const VERSION: u8 = 2;
+
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0])
+    }
+}
 
 impl Incident {
+    /// What is known of it alone; `draft` has what its parts show too.
+    pub fn own(&self) -> &Draft {
+        self.alone.as_deref().unwrap_or(&self.draft)
+    }
+
+    /// The same to change; [`super::joined::join`] has to follow.
+    pub fn own_mut(&mut self) -> &mut Draft {
+        self.alone.as_deref_mut().unwrap_or(&mut self.draft)
+    }
+
     pub fn kind(&self) -> IncidentType {
         self.overrides.kind.unwrap_or(self.draft.kind)
     }

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::joined::rejoin;
 use super::model::{Action, Change, Draft, Incident, Overrides, ReadableId};
 use super::query::{follow, resolve};
 use super::record::{open, save};
@@ -135,8 +136,13 @@ impl Operation for Operate {
         next.change = Change { action, by: Some(self.by), reason: Some(self.reason) };
         let (before, after) = (incident.overrides.merged_into.clone(), next.overrides.merged_into.clone());
         if before != after {
-            part(turn, before, &incident.id, &next.change, false)?;
-            part(turn, after, &incident.id, &next.change, true)?;
+            let id = &incident.id;
+            if let Some(whole) = before {
+                rejoin(turn, &whole, &next.change, |parts| parts.retain(|part| part != id))?;
+            }
+            if let Some(whole) = after {
+                rejoin(turn, &whole, &next.change, |parts| parts.push(id.clone()))?;
+            }
         }
         save(turn, Some(incident), next)
     }
@@ -194,18 +200,6 @@ fn target(view: &View<'_>, incident: &Incident, into: &str) -> Result<ReadableId
         return Err(Error::conflict("The incident to merge it into was withdrawn."));
     }
     Ok(end.id)
-}
-
-/// Notes at the whole that it has, or has no more, this part.
-fn part(turn: &mut Turn<'_>, whole: Option<ReadableId>, part: &ReadableId, change: &Change, add: bool) -> Result<()> {
-    let Some(before) = whole.map(|id| INCIDENTS.get(turn, &key(&id))).transpose()?.flatten() else { return Ok(()) };
-    let mut next = before.clone();
-    next.parts.retain(|known| known != part);
-    if add {
-        next.parts.push(part.clone());
-    }
-    next.change = change.clone();
-    save(turn, Some(before), next).map(|_| ())
 }
 
 /// Versions of an incident, newest first, at most 200.

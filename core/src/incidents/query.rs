@@ -28,11 +28,10 @@ impl Query for Find {
 
     fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
         let Some(id) = resolve(view, &self.id)? else { return Ok(None) };
-        let found = match self.follow {
-            true => follow(view, id)?,
-            false => INCIDENTS.get(view, &key(&id))?,
-        };
-        found.map(|incident| whole(view, incident)).transpose()
+        match self.follow {
+            true => follow(view, id),
+            false => Ok(INCIDENTS.get(view, &key(&id))?),
+        }
     }
 }
 
@@ -47,25 +46,6 @@ pub(super) fn follow(view: &View<'_>, id: ReadableId) -> Result<Option<Incident>
         }
     }
     Ok(found)
-}
-
-/// Most incidents that were merged into one whose evidence is shown with it.
-pub(super) const MAX_PARTS: usize = 8;
-
-/// All evidence that there is of an incident and of those that operators made parts of it.
-pub(super) fn evidence_total(view: &View<'_>, incident: &Incident) -> Result<u64> {
-    let mut total = incident.draft.evidence_total;
-    for part in incident.parts.iter().take(MAX_PARTS) {
-        let part = INCIDENTS.get(view, &key(part))?;
-        total = total.saturating_add(part.map_or(0, |part| part.draft.evidence_total));
-    }
-    Ok(total)
-}
-
-/// An incident as answers show it: its evidence counts with that of its parts.
-fn whole(view: &View<'_>, mut incident: Incident) -> Result<Incident> {
-    incident.draft.evidence_total = evidence_total(view, &incident)?;
-    Ok(incident)
 }
 
 /// The id that a text means.
@@ -90,8 +70,7 @@ impl Query for VersionOf {
 
     fn run(self, view: &View<'_>) -> Result<Option<Incident>> {
         let (country, year, sequence) = key(&self.id);
-        let found = VERSIONS.get(view, &(country, year, sequence, self.version))?;
-        found.map(|incident| whole(view, incident)).transpose()
+        Ok(VERSIONS.get(view, &(country, year, sequence, self.version))?)
     }
 }
 
@@ -102,7 +81,7 @@ pub(super) fn shown(view: &View<'_>, most: usize) -> Result<Vec<Incident>> {
         found.extend(INCIDENTS.get(view, &key)?);
         Ok(found.len() < most)
     })?;
-    found.into_iter().map(|incident| whole(view, incident)).collect()
+    Ok(found)
 }
 
 /// Visits the shown incidents, newest beginning first, until `visit` answers `false`.
@@ -278,8 +257,7 @@ impl Query for Select {
         let (page, total, changed) = self.keys(view)?;
         let mut incidents = Vec::with_capacity(page.len());
         for key in page {
-            let found = INCIDENTS.get(view, &key)?;
-            incidents.extend(found.map(|incident| whole(view, incident)).transpose()?);
+            incidents.extend(INCIDENTS.get(view, &key)?);
         }
         Ok(Selected { incidents, total, changed })
     }
@@ -439,8 +417,7 @@ impl Query for Page {
         let next = rows.last().filter(|_| rows.len() == self.limit as usize).map(|(key, _)| key.clone());
         let holds =
             |incident: &Incident| incident.is_shown() && self.filter.holds(incident.start(), &Line::new(incident, &[]));
-        let found = rows.into_iter().map(|(_, incident)| incident).filter(holds);
-        let incidents = found.map(|incident| whole(view, incident)).collect::<Result<_>>()?;
+        let incidents = rows.into_iter().map(|(_, incident)| incident).filter(holds).collect();
         Ok(PageOf { incidents, next, changed: CLOCK.get(view, &())?.map(|Clock(at)| at) })
     }
 }

@@ -3,18 +3,22 @@
 use serde::{Deserialize, Serialize};
 
 use super::documents;
+use super::joined::{join, rejoin};
 use super::model::{
     Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, Severity, Status, hash_id,
 };
 use super::query::{evidence_of, follow};
 use super::tables::{
-    BY_COUNTRY, BY_EVENT, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdRow, Line,
-    SEQUENCES, Sequence, VERSIONS, key,
+    BY_COUNTRY, BY_EVENT, BY_HAND, BY_HASH, BY_START, BY_UPDATED, CLOCK, Clock, EVIDENCE, Evidence, INCIDENTS, IdRow,
+    Line, SEQUENCES, Sequence, VERSIONS, key,
 };
 use super::text::{INTERNET, title};
 use super::written;
-use crate::actor::{Kind, Operation, Turn};
+use crate::actor::{Kind, Operation, Turn, View};
+use crate::change::constants::MERGE_GAP;
 use crate::country::{Active, SetActive};
+use crate::kv::Direction;
+use crate::time::HOUR;
 use crate::world::Outage;
 use crate::{Error, Result, Timestamp, alert};
 
@@ -70,8 +74,39 @@ impl Operation for Record {
 }
 
 fn create(turn: &mut Turn<'_>, country: &str, event: u64, draft: Draft) -> Result<()> {
-    let id = open(turn, country, draft, Overrides::default(), Change::measured(Action::Created))?.id;
-    Ok(BY_EVENT.put(turn, &(country.to_owned(), event), &IdRow(id))?)
+    let known = written_before(&turn.view(), country, &draft)?;
+    let overrides = Overrides { merged_into: known.clone(), ..Overrides::default() };
+    let id = open(turn, country, draft, overrides, Change::measured(Action::Created))?.id;
+    BY_EVENT.put(turn, &(country.to_owned(), event), &IdRow(id.clone()))?;
+    if let Some(whole) = known {
+        let change = Change { reason: Some(SHOWN_TOO.to_owned()), ..Change::measured(Action::Amended) };
+        rejoin(turn, &whole, &change, |parts| parts.push(id))?;
+    }
+    Ok(())
+}
+
+/// What lies nearer is one event (ruling intelligence 3), in microseconds.
+const NEAR: i64 = MERGE_GAP * HOUR;
+
+/// The reason given when data show what an operator wrote before.
+const SHOWN_TOO: &str = "The data show it too.";
+
+/// The incident that an operator wrote of the same thing and time: what data show of it later is a part of that one, and no
+/// second incident.
+fn written_before(view: &View<'_>, country: &str, draft: &Draft) -> Result<Option<ReadableId>> {
+    let near = |start: Timestamp, end: Option<Timestamp>| {
+        start.plus(-NEAR) <= draft.end.unwrap_or(Timestamp::MAX)
+            && draft.start.plus(-NEAR) <= end.unwrap_or(Timestamp::MAX)
+    };
+    let rows = BY_HAND.scan(view, &BY_HAND.prefix(&(country.to_owned(),)), Direction::Ascending, usize::MAX)?;
+    for (key, ()) in rows {
+        let known = INCIDENTS.get(view, &key)?.filter(Incident::is_shown);
+        let same = |known: &Incident| known.draft.subject == draft.subject && near(known.start(), known.end());
+        if let Some(known) = known.filter(same) {
+            return Ok(Some(known.id));
+        }
+    }
+    Ok(None)
 }
 
 /// Gives a new incident its ids and keeps its first version.
@@ -86,6 +121,9 @@ pub(super) fn open(
     let now = turn.now;
     let hash = hash_id(&id);
     BY_HASH.put(turn, &(hash.clone(),), &IdRow(id.clone()))?;
+    if change.by.is_some() {
+        BY_HAND.put(turn, &key(&id), &())?;
+    }
     let incident = Incident {
         id,
         hash,
@@ -99,6 +137,7 @@ pub(super) fn open(
         measured: change.by.is_none(),
         parts: Vec::new(),
         change,
+        alone: None,
     };
     save(turn, None, incident)
 }
@@ -113,10 +152,11 @@ fn next_id(turn: &mut Turn<'_>, country: &str, start: Timestamp) -> Result<Reada
     Ok(ReadableId { country: country.to_owned(), year, sequence })
 }
 
-fn amend(turn: &mut Turn<'_>, incident: Incident, draft: Draft) -> Result<()> {
+fn amend(turn: &mut Turn<'_>, incident: Incident, mut draft: Draft) -> Result<()> {
     let mut next = incident.clone();
-    next.draft = draft;
-    keep_evidence(turn, &next.id, &mut next.draft)?;
+    keep_evidence(turn, &next.id, &mut draft)?;
+    *next.own_mut() = draft;
+    join(&turn.view(), &mut next)?;
     // The data's own earlier silence; an operator's word is among the overrides and stands.
     next.merged_into = None;
     next.retracted = None;
@@ -190,6 +230,9 @@ pub(super) fn save(turn: &mut Turn<'_>, before: Option<Incident>, mut incident: 
     VERSIONS.put(turn, &(country, year, sequence, incident.version), &incident)?;
     replace(turn, before.as_ref(), &incident)?;
     alert::news::tell(turn, before.as_ref(), &incident)?;
+    if let Some(whole) = &incident.overrides.merged_into {
+        rejoin(turn, whole, &Change::measured(Action::Amended), |_| {})?;
+    }
     for (what, at) in [("start", Some(incident.start())), ("end", incident.end())] {
         if let Some(at) = at.filter(|at| *at > incident.updated) {
             turn.schedule(&format!("{what} {}", incident.id), at, &Ended { id: incident.id.clone() })?;
@@ -239,12 +282,6 @@ pub(super) fn replace(turn: &mut Turn<'_>, before: Option<&Incident>, incident: 
     }
     INCIDENTS.put(turn, &key(&incident.id), incident)?;
     written::keep(turn, incident)?;
-    if let Some(whole) = &incident.overrides.merged_into {
-        // Its evidence counts there too.
-        if let Some(whole) = INCIDENTS.get(turn, &key(whole))? {
-            written::keep(turn, &whole)?;
-        }
-    }
     let active = active(incident);
     if before.and_then(self::active) != active {
         turn.send(incident.id.country.clone(), &SetActive { id: incident.id.clone(), active })?;

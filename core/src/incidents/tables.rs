@@ -14,6 +14,8 @@ pub const INCIDENTS: Table<IdKey, Incident> = Table::new(16);
 /// Every version that ever was, for citations (ruling intelligence 39).
 pub const VERSIONS: Table<(String, u32, u32, u32), Incident> = Table::new(17);
 pub const BY_HASH: Table<(String,), IdRow> = Table::new(18);
+/// Those that operators wrote.
+pub const BY_HAND: Table<IdKey, ()> = Table::new(32);
 /// By the number that its country knows it under.
 pub const BY_EVENT: Table<(String, u64), IdRow> = Table::new(19);
 /// The order of changes: one row per incident, at its newest.

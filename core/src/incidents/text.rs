@@ -72,7 +72,10 @@ fn name(incident: &Incident, internet: &str) -> (String, bool) {
     }
     // Where nothing was measured, the domains are what reports name; without a service, they are what it is about.
     let sites = draft.services.is_empty();
-    let domains = draft.domains.iter().filter(|_| sites || (incident.measured && draft.declared.is_none()));
+    let told = sites || (incident.measured && draft.declared.is_none());
+    // What operators made one of several is about sites that belong to none of its services, too.
+    let besides = |domain: &str| incident.alone.is_some() && Platform::by_domain(domain).is_none();
+    let domains = draft.domains.iter().filter(|domain| told || besides(domain));
     let others = draft.services.iter().chain(domains).filter(|service| **service != draft.subject);
     let mut names: Vec<String> = std::iter::once(&draft.subject).chain(others).map(|subject| label(subject)).collect();
     if names.len() > MOST_NAMED {

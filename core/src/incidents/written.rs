@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::body::IncidentBody;
 use super::model::{Incident, ReadableId};
-use super::query::evidence_total;
 use super::tables::{INCIDENTS, IdKey, key};
 use crate::actor::{Turn, View};
 use crate::kv::{Row, Table, beginning};
@@ -62,12 +61,11 @@ fn manner(settings: &Settings) -> String {
 }
 
 impl Written {
-    fn new(view: &View<'_>, incident: &Incident) -> Result<Written> {
-        let evidence_count = evidence_total(view, incident)?;
-        let body = IncidentBody { evidence_count, ..IncidentBody::new(incident, view.settings) };
+    fn new(settings: &Settings, incident: &Incident) -> Result<Written> {
+        let body = IncidentBody::new(incident, settings);
         let json = serde_json::to_string(&body).map_err(Error::internal)?;
         Ok(Written {
-            head: Head { by: manner(view.settings), licence: body.license, json },
+            head: Head { by: manner(settings), licence: body.license, json },
             id: incident.id.clone(),
             created: incident.created,
             updated: incident.updated,
@@ -150,7 +148,7 @@ impl<'a> Seen<'a> {
 
 /// Keeps an incident as it is written now.
 pub(super) fn keep(turn: &mut Turn<'_>, incident: &Incident) -> Result<()> {
-    let written = Written::new(&turn.view(), incident)?;
+    let written = Written::new(turn.settings, incident)?;
     Ok(WRITTEN.put(turn, &key(&incident.id), &written)?)
 }
 
@@ -163,7 +161,7 @@ pub(super) fn read(view: &View<'_>, keys: impl IntoIterator<Item = IdKey>) -> Re
             Some(written) if written.head.by == by => found.push(written),
             _ => {
                 let incident = INCIDENTS.get(view, &key)?;
-                found.extend(incident.map(|incident| Written::new(view, &incident)).transpose()?);
+                found.extend(incident.map(|incident| Written::new(view.settings, &incident)).transpose()?);
             }
         }
     }
@@ -180,7 +178,7 @@ pub(super) fn show(view: &View<'_>, key: &IdKey, visit: impl FnOnce(Seen<'_>) ->
             visit(Seen { json: head.json, licence: head.licence, shown, summary, description })
         }
         None => match INCIDENTS.get(view, key)? {
-            Some(incident) => visit(Written::new(view, &incident)?.seen()),
+            Some(incident) => visit(Written::new(view.settings, &incident)?.seen()),
             None => Ok(()),
         },
     }
@@ -229,7 +227,7 @@ pub(super) fn join(view: &View<'_>, keys: impl ExactSizeIterator<Item = IdKey>) 
             }
             None => {
                 let Some(incident) = INCIDENTS.get(view, &key)? else { continue };
-                let Head { json, licence, .. } = Written::new(view, &incident)?.head;
+                let Head { json, licence, .. } = Written::new(view.settings, &incident)?.head;
                 joined.add(&[json.as_bytes()], &licence);
             }
         }

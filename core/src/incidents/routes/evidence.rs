@@ -10,7 +10,7 @@ use crate::analytics::tabular::{Tabular, as_csv, wants_csv};
 use crate::http::{Cx, Response};
 use crate::incidents::actor;
 use crate::incidents::model::EvidenceRow;
-use crate::incidents::query::{EvidenceById, EvidenceOf, Find, MAX_PARTS};
+use crate::incidents::query::{EvidenceById, EvidenceOf};
 use crate::{Error, Result, licence, runtime};
 
 /// One piece of evidence.
@@ -78,7 +78,7 @@ pub struct EvidenceList {
     pub incident_id_camel: String,
     #[serde(rename = "readableId")]
     pub readable_id: String,
-    /// All there is; the rows are at most 50 of the incident and of each one merged into it.
+    /// All there is; the rows are at most 50 of the incident and of each of eight merged into it.
     pub count: u64,
     #[serde(rename = "evidenceCount")]
     pub count_camel: u64,
@@ -111,17 +111,8 @@ const TABLE: Tabular = Tabular {
 
 pub async fn list(cx: Cx) -> Result<Response> {
     let (incident, max_age) = asked(&cx).await?;
-    let mut ids = incident.draft.evidence_ids.clone();
-    let mut sources: BTreeSet<String> = incident.draft.sources.iter().cloned().collect();
-    for part in incident.parts.iter().take(MAX_PARTS) {
-        let find = Find { id: part.to_string(), follow: false };
-        if let Some(part) = runtime::query(&*cx.rt, actor().name, &find).await? {
-            ids.extend(part.draft.evidence_ids);
-            sources.extend(part.draft.sources);
-        }
-    }
-    let mut seen = BTreeSet::new();
-    ids.retain(|id| seen.insert(id.clone()));
+    let sources = &incident.draft.sources;
+    let ids = incident.draft.evidence_ids.clone();
     let mut rows = runtime::query(&*cx.rt, actor().name, &EvidenceOf { ids }).await?;
     rows.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));
     let sampled: BTreeSet<&str> = rows.iter().map(|row| row.source.as_str()).collect();
@@ -131,7 +122,7 @@ pub async fn list(cx: Cx) -> Result<Response> {
         independent_sources: sources.len(),
         sampled_sources: sampled.len(),
         agreement: crate::country::round(agreement),
-        sources: sources.into_iter().collect(),
+        sources: sources.clone(),
     };
     let license =
         licence::effective(rows.iter().map(|row| row.licence.as_str()).chain([incident.draft.licence.as_str()]));

@@ -1,5 +1,7 @@
 //! Recording, in a deployment in memory.
 
+mod merging;
+
 use futures_util::FutureExt;
 
 use super::*;
@@ -203,7 +205,7 @@ fn an_operators_word_stands_against_later_data_until_it_is_taken_back() {
     report(&runtime, vec![seen(1, later(90)), seen(2, later(50)), seen(3, later(10))]);
     let first = find(&runtime, "KE-2025-0001").unwrap();
     assert_eq!(
-        (first.severity(), first.draft.severity, first.draft.measurements),
+        (first.severity(), first.draft.severity, first.own().measurements),
         (Severity::Critical, Severity::Low, 99)
     );
     assert!(find(&runtime, "KE-2025-0002").unwrap().retracted().is_some(), "data do not bring back what was withdrawn");
@@ -213,16 +215,6 @@ fn an_operators_word_stands_against_later_data_until_it_is_taken_back() {
     operate(&runtime, "KE-2025-0003", Deed::Restore(vec![Field::Merge]));
     assert_eq!(find(&runtime, "KE-2025-0001").unwrap().severity(), Severity::Low);
     assert!(find(&runtime, "KE-2025-0002").unwrap().is_shown() && find(&runtime, "KE-2025-0003").unwrap().is_shown());
-}
-
-#[test]
-fn data_and_operators_that_merge_both_ways_leave_no_circle() {
-    let runtime = TestRuntime::start(&[]);
-    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
-    operate(&runtime, "KE-2025-0001", operate::Deed::Merge("KE-2025-0002".into()));
-    report(&runtime, vec![Report { event: 2, draft: None, merged_into: Some(1) }]);
-    assert!(find(&runtime, "KE-2025-0002").unwrap().retracted().is_some(), "withdrawn, not merged into its own part");
-    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 2);
 }
 
 /// Ruling intelligence 35: a source is removed exactly.
@@ -235,7 +227,7 @@ fn ruling_intelligence_35_a_removed_source_leaves_nothing_of_what_was_measured()
     for n in 0..100 {
         report(&runtime, vec![seen(1, Draft { measurements: n, ..draft(90) })]);
     }
-    let forget = Forget { country: "KE".into(), source: "ooni".into(), after: None };
+    let forget = Forget { country: "KE".into(), source: "ooni".into(), after: None, found: false };
     call(&*runtime, &actor().name, &forget).now_or_never().unwrap().unwrap();
     let gone = find(&runtime, "KE-2025-0001").unwrap();
     assert!(gone.retracted().is_some() && gone.draft.sources.is_empty() && gone.draft.measurements == 0, "{gone:?}");
@@ -420,24 +412,6 @@ fn answers_that_are_joined_from_texts_say_what_the_incidents_are() {
     assert!(String::from_utf8(listing(&moved).json).unwrap().contains("https://two.example/"));
     report(&moved, vec![seen(2, draft(51))]);
     held(&moved);
-}
-
-/// What operators made parts of an incident counts as its evidence, also when a part grows later, and in every form.
-#[test]
-fn evidence_of_merged_incidents_counts_with_the_whole() {
-    let runtime = TestRuntime::start(&[]);
-    report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
-    operate(&runtime, "KE-2025-0002", operate::Deed::Merge("KE-2025-0001".into()));
-    let counts = |runtime: &TestRuntime| {
-        let listed = String::from_utf8(listing(runtime).json).unwrap();
-        let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-        (find(runtime, "KE-2025-0001").unwrap().draft.evidence_total, listed["evidenceCount"].as_u64().unwrap())
-    };
-    assert_eq!(counts(&runtime), (4, 4));
-    report(&runtime, vec![seen(2, Draft { evidence_total: 7, ..draft(50) })]);
-    assert_eq!(counts(&runtime), (9, 9));
-    operate(&runtime, "KE-2025-0002", operate::Deed::Restore(Vec::new()));
-    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().draft.evidence_total, 2);
 }
 
 /// A piece of evidence names the incidents that rest on it now, not those that once did.
