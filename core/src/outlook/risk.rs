@@ -85,7 +85,7 @@ pub fn estimate(known: &Known, days: u32) -> Risk {
         name: "base_rate",
         weight: round((own / everywhere).ln()),
         description: format!(
-            "{} incidents began here in the last 365 days, {} in all {} measured countries.",
+            "Incidents that began in the last 365 days: {} here, {} in all measured countries ({}).",
             known.incidents, known.incidents_everywhere, known.countries
         ),
     }];

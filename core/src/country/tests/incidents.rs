@@ -536,32 +536,3 @@ fn stray_failures_on_clean_networks_are_no_incident() {
     }
     assert_eq!(incidents(&server(&[text]), "IT"), []);
 }
-
-/// What looking for changes costs; only meaningful with optimisation:
-/// `cargo test --release -p heliograph-core -- --ignored --nocapture cost_of_changes`.
-#[test]
-#[ignore = "a measurement, not a check of behaviour"]
-#[allow(clippy::disallowed_methods)]
-fn cost_of_changes() {
-    let server = Server(crate::testing::TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
-    let timed = |what: &str, seconds: u64| {
-        let start = std::time::Instant::now();
-        server.0.advance(std::time::Duration::from_secs(seconds));
-        println!("{what}: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
-    };
-    let start = std::time::Instant::now();
-    for target in 0..200 {
-        let host = format!("site{target}.example");
-        let networks = (1..=8).map(|asn| rows("IT", asn, &host, "2025-11-01", 0..240, target % 10 == 0 && asn < 4));
-        add(&server, &networks.collect::<Vec<_>>());
-    }
-    println!("import of 384,000 rows: {:.1} s", start.elapsed().as_secs_f64());
-    timed("all verdicts, all changes", 120);
-    timed("idle", 600);
-    println!("{} incidents", incidents(&server, "IT").len());
-    for (what, host) in [("a row of a quiet target", "site1.example"), ("a row of a blocked target", "site10.example")]
-    {
-        add(&server, &[rows("IT", 1, host, "2025-11-08", 250..251, false)]);
-        timed(what, 61);
-    }
-}

@@ -117,37 +117,3 @@ fn pages(server: &Server) {
     let text = check["explanation"].to_string();
     assert!(text.contains("http.timeout.pool") && text.contains("explorer.ooni.org"), "{text}");
 }
-
-/// Import with storage in memory, and answers; only meaningful with optimisation:
-/// `cargo test --release -p heliograph-core -- --ignored --nocapture throughput_of_import`.
-#[test]
-#[ignore = "a measurement, not a check of behaviour"]
-#[allow(clippy::disallowed_methods)]
-fn throughput_of_import_and_detect() {
-    let Some(telegram) = shared("ooni/observations_KE_2023_telegram.csv.gz") else { return };
-    for chunk in [1 << 20, 4 << 20, 16 << 20] {
-        let server = Server::start();
-        let start = std::time::Instant::now();
-        let mut data = telegram.as_slice();
-        let mut nothing = |_: &Summary| {};
-        let work = crate::import::import(
-            &*server.0,
-            ImportKind::OoniObservations,
-            Options::default(),
-            &mut data,
-            chunk,
-            &mut nothing,
-        );
-        let summary = futures_util::FutureExt::now_or_never(work).unwrap().unwrap();
-        let rate = summary.counts.lines() as f64 / start.elapsed().as_secs_f64();
-        println!("{} MiB pieces: {rate:.0} rows/s", chunk >> 20);
-        server.settle();
-        for target in ["telegram/pool", "telegram", "example.org"] {
-            let start = std::time::Instant::now();
-            for _ in 0..200 {
-                server.detect("KE", target, Some("2023-11-23T12:00:00Z"));
-            }
-            println!("detect {target}: {:.3} ms", start.elapsed().as_secs_f64() * 5.0);
-        }
-    }
-}

@@ -178,20 +178,3 @@ fn a_header_without_the_needed_columns_is_named() {
     let error = ooni_observations::import(&mut &b"a,b\n1,2\n"[..], LIMIT, &Fingerprints::default(), &mut |_| ());
     assert!(matches!(error, Err(ImportError::MissingColumns(names)) if names.contains(&"probe_cc")));
 }
-
-/// Throughput of parse and judge; only meaningful with optimisation: `cargo test --release -- --ignored throughput`.
-#[test]
-#[ignore = "a measurement, not a check of behaviour"]
-fn throughput_of_observation_rows() {
-    let Some(bytes) = sample("ooni/observations_KE_2023_telegram.csv.gz") else { return };
-    let mut plain = Vec::new();
-    std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(&*bytes), &mut plain).unwrap();
-    #[allow(clippy::disallowed_methods)]
-    let start = std::time::Instant::now();
-    let mut n = 0_u64;
-    ooni_observations::import(&mut &*plain, LIMIT, &Fingerprints::default(), &mut |p| {
-        n += u64::from(p.contributions[0].outcome.evaluate().rule.code() > 0);
-    })
-    .unwrap();
-    println!("{:.0} rows/s", n as f64 / start.elapsed().as_secs_f64());
-}
