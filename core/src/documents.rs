@@ -30,7 +30,7 @@ pub struct Document {
     pub content_type: String,
     /// Shared, so that serving it copies nothing.
     pub body: Bytes,
-    /// Strong validator in quotes, from the body.
+    /// Validator in quotes, from the body; weak for JSON that says when it was made.
     pub etag: String,
     pub generated: Timestamp,
     /// Counts publications of this key; also a member of JSON bodies.
@@ -217,7 +217,10 @@ fn render(view: &View<'_>, key: &str, generation: u64) -> Result<Document> {
     if rendered.content_type == JSON {
         say_generation(&mut rendered.body, generation);
     }
-    let etag = etag(&rendered.body);
+    let etag = match rendered.content_type {
+        JSON => json_etag(&rendered.body),
+        _ => etag(&rendered.body),
+    };
     Ok(Document {
         key: key.to_owned(),
         content_type: rendered.content_type.to_owned(),
@@ -241,7 +244,37 @@ fn say_generation(body: &mut Vec<u8>, generation: u64) {
 
 /// Strong validator of a body, in quotes.
 pub fn etag(body: &[u8]) -> String {
-    let digest = Sha256::digest(body);
+    in_quotes(&Sha256::digest(body))
+}
+
+/// Members that say when a JSON body was made, and nothing of what is in it.
+const MADE: [&str; 5] =
+    ["\"generated\":\"", "\"generated_at\":\"", "\"generatedAt\":\"", "\"generated_at_utc\":\"", "\"generation\":"];
+/// What all of them begin with.
+const MAKING: &[u8] = b"\"generat";
+
+/// Validator of a JSON body, in quotes: the same for bodies that say the same and were made at different times, therefore
+/// weak (RFC 9110 section 8.8.1). One measurement more must not make every reader fetch what did not change. Quotation
+/// marks inside of texts are escaped, so none of these members is found there.
+pub fn json_etag(body: &[u8]) -> String {
+    let mut kept = Sha256::new();
+    let mut from = 0;
+    for at in memchr::memmem::find_iter(body, MAKING) {
+        let rest = body.get(at..).unwrap_or_default();
+        let Some(name) = MADE.iter().find(|name| rest.starts_with(name.as_bytes())) else { continue };
+        let value = rest.get(name.len()..).unwrap_or_default();
+        let length = memchr::memchr3(b'"', b',', b'}', value).unwrap_or(value.len());
+        kept.update(body.get(from..at).unwrap_or_default());
+        from = at + name.len() + length;
+    }
+    if from == 0 {
+        return etag(body);
+    }
+    kept.update(body.get(from..).unwrap_or_default());
+    format!("W/{}", in_quotes(&kept.finalize()))
+}
+
+fn in_quotes(digest: &[u8]) -> String {
     format!("\"{}\"", crate::crypto::encoding::encode_hex(digest.get(..16).unwrap_or_default()))
 }
 
@@ -357,6 +390,25 @@ mod tests {
     }
 
     /// Ruling foundation-relay 20: a reader sees a new generation within the time that is promised.
+    #[test]
+    fn the_time_of_making_alone_makes_no_other_tag() {
+        let tag = |body: &str| json_etag(body.as_bytes());
+        let body = r#"{"generated_at":"2026-01-01T00:00:00Z","n":1,"generation":7}"#;
+        assert!(tag(body).starts_with("W/\""));
+        assert_eq!(tag(body), tag(r#"{"generated_at":"2026-01-02T00:00:00Z","n":1,"generation":12}"#));
+        assert_ne!(tag(body), tag(r#"{"generated_at":"2026-01-01T00:00:00Z","n":2,"generation":7}"#));
+        assert_ne!(tag(body), tag(r#"{"generated_at":"2026-01-01T00:00:00Z","n":1,"generation":7,"m":1}"#));
+        // Neither a text that quotes one nor a member of nearly that name is left out.
+        for (a, b) in [
+            (r#"{"t":"\"generated\":\"1\""}"#, r#"{"t":"\"generated\":\"2\""}"#),
+            (r#"{"generators":"1"}"#, r#"{"generators":"2"}"#),
+        ] {
+            assert_ne!(tag(a), tag(b));
+            assert_eq!(tag(a), etag(a.as_bytes()));
+        }
+        assert_eq!(tag(r#"{"generated":"1"#), tag(r#"{"generated":"22"#), "cut off");
+    }
+
     #[test]
     fn ruling_foundation_relay_20_a_copy_is_kept_for_one_interval_and_no_longer() {
         let mut recent = Recent::default();

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn site(domain: &str, blocked: bool, category: &str) -> Site {
-        Site { domain: domain.to_owned(), blocked, category: Some(category.to_owned()) }
+        Site { domain: domain.to_owned(), blocked, often: true, category: Some(category.to_owned()) }
     }
 
     /// 30 countries that all block the same gambling sites; two of them share ten news sites that no other blocks.

@@ -32,6 +32,8 @@ pub fn tool_of(series: &str) -> Option<&'static str> {
 pub struct Site {
     pub domain: String,
     pub blocked: bool,
+    /// Measured often enough to be compared between countries (methods 4.2).
+    pub often: bool,
     /// Added by the world.
     pub category: Option<String>,
 }
@@ -86,12 +88,19 @@ pub struct ToolFacts {
     /// `tool/role`
     pub key: String,
     pub measurements: u32,
-    /// Blocked votes of all votes; `None` when no measurement says anything.
-    pub rate: Option<f64>,
+    /// Those of them on networks with a verdict, and the part of these that is blocked. A vote or two on each of many
+    /// networks decides nothing (rulings intelligence 1 and 12), and no count may say that it does.
+    pub decided: u32,
+    pub blocked: u32,
+    /// Votes on these networks, and those that say blocked.
+    pub votes: u32,
+    pub blocked_votes: u32,
     pub networks: u32,
     /// Block types, as in the interface.
     pub block_types: Vec<String>,
     pub last_checked: Timestamp,
+    /// The hours of the last day before the telling with measurements, and how many; added by the country.
+    pub hours: Vec<(i64, u32)>,
 }
 
 /// A country in the rankings.
@@ -118,16 +127,9 @@ pub struct Facts {
     /// Added by the world: decided domains by category, and those with any.
     pub categories: Vec<CategoryCount>,
     pub tagged: u32,
-    /// Beside `tools`: the hours of the last day before the telling with measurements, and how many. None in rows of
-    /// version 1. Stays the last member.
-    pub tool_hours: Vec<Vec<(i64, u32)>>,
 }
 impl Row for Facts {
-    const VERSION: u8 = 2;
-
-    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        crate::kv::appended(version, 1, bytes, &[0])
-    }
+    const VERSION: u8 = 3;
 }
 
 impl Facts {
@@ -192,9 +194,10 @@ pub fn facts(rows: &[TargetSummary], summary: &CountrySummary, listed: &[Tracked
     let domains = || rows.iter().filter(is_domain);
     let decided = || domains().filter(|row| row.is_decided());
     let mut blocks: Vec<Block> = domains().filter(|row| row.is_measured_block()).map(block).collect();
-    let sites = decided().filter(|row| row.evidence >= CO_BLOCKING_SESSIONS).map(|row| Site {
+    let sites = decided().map(|row| Site {
         domain: row.target.clone(),
         blocked: row.is_measured_block(),
+        often: row.evidence >= CO_BLOCKING_SESSIONS,
         category: None,
     });
     let sites = sites.collect();
@@ -218,7 +221,6 @@ pub fn facts(rows: &[TargetSummary], summary: &CountrySummary, listed: &[Tracked
         tools: rows.iter().filter_map(tool).collect(),
         categories: Vec::new(),
         tagged: 0,
-        tool_hours: Vec::new(),
     };
     (facts, sites)
 }
@@ -240,8 +242,8 @@ fn block(row: &TargetSummary) -> Block {
 fn stability(rows: &[TargetSummary]) -> Option<f64> {
     let (mut sum, mut weight) = (0.0, 0.0);
     for network in rows.iter().flat_map(|row| &row.networks).filter(|network| network.state != State::Unknown) {
-        let votes = f64::from(network.measurements);
-        sum += votes * (1.0 - 4.0 * network.block_rate * (1.0 - network.block_rate));
+        let (votes, rate) = (f64::from(network.votes), network.block_rate());
+        sum += votes * (1.0 - 4.0 * rate * (1.0 - rate));
         weight += votes;
     }
     (weight > 0.0).then(|| round(sum / weight))
@@ -286,9 +288,8 @@ fn platform_facts(platform: &Tracked, rows: &[TargetSummary]) -> Option<Platform
 /// Blocked votes of all votes, each network once: of several roles the one that says most, as in the answer about the
 /// platform.
 fn rate_over(roles: &[&TargetSummary]) -> f64 {
-    let rank = |network: &NetworkSummary| {
-        (network.state == State::Blocked, network.state == State::Accessible, network.measurements)
-    };
+    let rank =
+        |network: &NetworkSummary| (network.state == State::Blocked, network.state == State::Accessible, network.votes);
     let mut networks: BTreeMap<u32, &NetworkSummary> = BTreeMap::new();
     for network in roles.iter().flat_map(|row| &row.networks).filter(|network| network.asn != 0) {
         let known = networks.entry(network.asn).or_insert(network);
@@ -300,10 +301,16 @@ fn rate_over(roles: &[&TargetSummary]) -> f64 {
 }
 
 fn tool(row: &TargetSummary) -> Option<ToolFacts> {
-    tool_of(&row.target).filter(|_| row.evidence > 0).map(|_| ToolFacts {
+    tool_of(&row.target).filter(|_| row.evidence > 0)?;
+    let decided: Vec<&NetworkSummary> = row.networks.iter().filter(|network| network.state != State::Unknown).collect();
+    let sum = |of: &dyn Fn(&NetworkSummary) -> u32| decided.iter().map(|network| of(network)).sum();
+    Some(ToolFacts {
         key: row.target.clone(),
         measurements: row.evidence,
-        rate: decided_rate(row),
+        decided: sum(&|network| network.measurements),
+        blocked: sum(&|network| network.blocked_part(network.measurements)),
+        votes: sum(&|network| network.votes),
+        blocked_votes: sum(&|network| network.blocked),
         networks: count(row.networks.len()),
         block_types: row
             .technique
@@ -313,46 +320,40 @@ fn tool(row: &TargetSummary) -> Option<ToolFacts> {
             .into_iter()
             .collect(),
         last_checked: row.last_checked,
+        hours: Vec::new(),
     })
-}
-
-/// Blocked votes of all votes on the networks with a verdict; `None` without any. A vote or two on each of many networks
-/// decides nothing (rulings intelligence 1 and 12), and no rate may say that it does.
-fn decided_rate(row: &TargetSummary) -> Option<f64> {
-    block_rate(row.networks.iter().filter(|network| network.state != State::Unknown)).map(round)
 }
 
 /// The networks of a country (ruling intelligence 32: those its probes were on), by number, with the first day of each.
 pub fn isps(rows: &[TargetSummary], first_days: &BTreeMap<u32, u32>) -> Vec<Isp> {
-    let mut found: BTreeMap<u32, (Isp, f64, f64)> = BTreeMap::new();
+    let mut found: BTreeMap<u32, (Isp, Vec<&NetworkSummary>)> = BTreeMap::new();
     for row in rows {
         for (network, detail) in row.detailed() {
-            let (isp, votes, blocked) = found.entry(network.asn).or_default();
+            let (isp, seen) = found.entry(network.asn).or_default();
             isp.asn = network.asn;
             isp.first_day = first_days.get(&network.asn).copied();
             isp.name = isp.name.take().or_else(|| network.name.clone());
             isp.measurements += network.counted;
             isp.targets += 1;
             isp.last_checked = isp.last_checked.max(detail.map_or(row.last_checked, |detail| detail.last_checked));
-            *votes += f64::from(network.measurements);
-            *blocked += network.block_rate * f64::from(network.measurements);
+            seen.push(network);
             if network.state == State::Blocked {
                 let technique = detail.and_then(|detail| detail.technique.as_deref());
                 isp.blocks.push(IspBlock {
                     domain: row.target.clone(),
                     category: None,
-                    rate: network.block_rate,
+                    rate: network.block_rate(),
                     measurements: network.measurements,
                     method: technique.and_then(Technique::from_dotted).map(|found| found.method().to_owned()),
                 });
             }
         }
     }
-    found.into_values().map(|(isp, votes, blocked)| finish(isp, votes, blocked)).collect()
+    found.into_values().map(|(isp, seen)| finish(isp, &seen)).collect()
 }
 
-fn finish(mut isp: Isp, votes: f64, blocked: f64) -> Isp {
-    isp.rate = if votes > 0.0 { round(blocked / votes) } else { 0.0 };
+fn finish(mut isp: Isp, seen: &[&NetworkSummary]) -> Isp {
+    isp.rate = block_rate(seen.iter().copied()).map_or(0.0, round);
     let mut methods: BTreeMap<String, u32> = BTreeMap::new();
     for method in isp.blocks.iter().filter_map(|block| block.method.clone()) {
         *methods.entry(method).or_default() += 1;

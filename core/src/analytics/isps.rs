@@ -169,7 +169,7 @@ pub struct IspIndex {
 }
 
 /// The networks of a country, worst first; when it was measured last, and how often inside the age limit.
-pub fn index(country: &str, mut isps: Vec<Isp>, newest: Option<Timestamp>, recent: u64) -> IspIndex {
+pub fn index(country: &str, mut isps: Vec<Isp>, (newest, recent): (Option<Timestamp>, u64), at: Timestamp) -> IspIndex {
     isps.sort_by(order);
     IspIndex {
         country: country.to_owned(),
@@ -178,7 +178,7 @@ pub fn index(country: &str, mut isps: Vec<Isp>, newest: Option<Timestamp>, recen
         available: !isps.is_empty(),
         reason: isps.is_empty().then_some(NOTHING),
         last_checked: newest.map(|newest| newest.to_string()),
-        stale_since: world::stale_since(newest, recent).map(|since| since.to_string()),
+        stale_since: world::stale_since(newest, recent, at).map(|since| since.to_string()),
         isps: (1..).zip(&isps).map(|(rank, isp)| row(rank, Some(country), isp)).collect(),
     }
 }
@@ -332,7 +332,7 @@ pub struct Comparison {
     isps: Vec<IspProfile>,
     /// Those of them that nothing is measured on.
     missing: Vec<String>,
-    /// Domains that all of the others block.
+    /// Domains that all of the others block; none where fewer than two are measured.
     shared_blocked_domains: Vec<String>,
 }
 
@@ -342,7 +342,8 @@ pub fn compare(asns: &[u32], places: &[Placed]) -> Comparison {
     let of = |asn: u32| places.iter().filter(move |placed| placed.isp.asn == asn).collect::<Vec<&Placed>>();
     let found: Vec<u32> = asns.iter().copied().filter(|asn| !of(*asn).is_empty()).collect();
     let mut shared: Option<BTreeSet<String>> = None;
-    for asn in &found {
+    // One network alone shares nothing.
+    for asn in found.iter().filter(|_| found.len() > 1) {
         let blocked: BTreeSet<String> =
             of(*asn).iter().flat_map(|placed| &placed.isp.blocks).map(|block| block.domain.clone()).collect();
         shared = Some(shared.map_or(blocked.clone(), |before| &before & &blocked));

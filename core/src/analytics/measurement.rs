@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::coblocking::{self, Pair};
 use super::constants as c;
 use super::facts::{Block, Facts, focus_shares};
-use super::reports::{Asked, CO_BLOCKING, Table, World, snake};
+use super::reports::{Asked, CO_BLOCKING, Table, World, chosen, snake};
 use super::tabular::Tabular;
 use crate::country::round;
 use crate::documents::Rendered;
@@ -27,11 +27,6 @@ pub const TESTED_ONLY: &str = "Counts are of the tested sites, not of the web, a
 
 pub fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { round(part / whole) } else { 0.0 }
-}
-
-/// The facts of one country, or of all.
-pub fn chosen<'a>(asked: &Asked<'_>, world: &'a World) -> Vec<&'a Facts> {
-    world.facts.iter().filter(|facts| asked.parameter.is_none_or(|code| code == facts.country)).collect()
 }
 
 pub fn freshness(facts: &Facts, at: Timestamp) -> &'static str {

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::constants as c;
 use super::facts::Facts;
-use super::measurement::{chosen, freshness, share};
-use super::reports::{Asked, Table, World, snake};
+use super::measurement::{freshness, share};
+use super::reports::{Asked, Table, World, chosen, snake};
 use crate::country::round;
 use crate::documents::Rendered;
 use crate::{Result, Timestamp, world};

@@ -95,7 +95,12 @@ pub struct World {
 
 impl World {
     pub fn stamp(&self) -> Stamp {
-        let sources = self.facts.iter().flat_map(|facts| facts.sources.clone()).collect();
+        self.stamp_of(&self.facts.iter().collect::<Vec<_>>())
+    }
+
+    /// Of an answer that is about these countries alone.
+    pub fn stamp_of(&self, facts: &[&Facts]) -> Stamp {
+        let sources = facts.iter().flat_map(|facts| facts.sources.clone()).collect();
         Stamp::new(sources, self.generated, self.as_of)
     }
 }
@@ -141,6 +146,15 @@ pub fn make(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     }
 }
 
+/// Reports whose parameter is a country.
+const ABOUT_COUNTRIES: [&str; 3] = ["intent-profile", "network-depth", "techniques"];
+
+/// The facts of the country that a report is about, or of all.
+pub fn chosen<'a>(asked: &Asked<'_>, world: &'a World) -> Vec<&'a Facts> {
+    let country = asked.parameter.filter(|_| ABOUT_COUNTRIES.contains(&asked.name));
+    world.facts.iter().filter(|facts| country.is_none_or(|code| code == facts.country)).collect()
+}
+
 /// The list of a body that a CSV holds, and its columns.
 pub struct Table {
     pub list: &'static str,
@@ -156,9 +170,9 @@ pub struct Answer<T> {
     confirmation_rule: String,
     /// How these numbers must not be read, and which time they are about.
     caveat: String,
-    /// Countries with measurements inside the window.
+    /// Countries with measurements inside the window, of those that the answer is about.
     countries_measured: usize,
-    /// Measurements inside the window, each once.
+    /// Measurements inside the window, each once; of these countries.
     measurements: u64,
     /// False when nothing is measured inside the window.
     available: bool,
@@ -215,7 +229,7 @@ pub fn snake<T: Serialize>(
     table: &Table,
     body: T,
 ) -> Result<Rendered> {
-    let stamp = world.stamp();
+    let stamp = world.stamp_of(&chosen(asked, world));
     match asked.csv {
         true => tabulate(asked, table, &stamp.license, serde_json::to_value(&body)),
         false => joined(around_snake(asked, world, stamp, caveat), Rendered::json(&body)),
@@ -225,14 +239,15 @@ pub fn snake<T: Serialize>(
 /// Apart from the body, so that it is compiled once and not for every body.
 fn around_snake(asked: &Asked<'_>, world: &World, stamp: Stamp, caveat: &'static str) -> Result<Rendered> {
     let Stamp { license, source_licenses, generated, as_of } = stamp;
-    let measurements = world.facts.iter().map(|facts| facts.recent).sum();
+    let facts = chosen(asked, world);
+    let measurements = facts.iter().map(|facts| facts.recent).sum();
     Rendered::json(&Answer {
         schema: format!("heliograph.measurement.{}/1", asked.name),
         generated_at: generated.to_string(),
         window_days: WINDOW_DAYS,
         confirmation_rule: format!("{CONFIRMED_NETWORKS} networks"),
         caveat: self::caveat(caveat),
-        countries_measured: world.facts.iter().filter(|facts| facts.recent > 0).count(),
+        countries_measured: facts.iter().filter(|facts| facts.recent > 0).count(),
         measurements,
         available: measurements > 0,
         reason: (measurements == 0).then_some(NOTHING),

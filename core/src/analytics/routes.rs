@@ -273,7 +273,8 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
     cx.required("country")?;
     let country = country(&cx, "country")?.ok_or_else(|| Error::internal("a required country is there"))?;
     let asked = Asked { name: "isps", parameter: Some(country.code), csv: wants_csv(&cx)? };
-    let (facts, isps) = match cx.time("as_of")? {
+    let at = cx.time("as_of")?;
+    let (facts, isps) = match at {
         None => {
             let query = IspsOf { country: country.code.to_owned() };
             runtime::query(&*cx.rt, world::actor().name, &query).await?
@@ -284,7 +285,8 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
         },
     };
     let Facts { sources, newest, recent, .. } = facts.unwrap_or_default();
-    networks(&cx, &asked, sources, &isps::TABLE, isps::index(country.code, isps, newest, recent))
+    let body = isps::index(country.code, isps, (newest, recent), at.unwrap_or(cx.now()));
+    networks(&cx, &asked, sources, &isps::TABLE, body)
 }
 
 /// Networks of these numbers, wherever they were measured.

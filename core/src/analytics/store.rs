@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::constants::PAIRS_PER_SECOND;
-use super::facts::{Facts, Isp, Site, ToolFacts, categorise, facts, isps};
+use super::facts::{Facts, Isp, Site, categorise, facts, isps};
 use super::isps::{composite, is_ranked, order};
 use super::reports;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
@@ -39,7 +39,9 @@ pub const ENTRIES: &[Entry] = &[
 /// The decided domains of a country.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sites(pub Vec<Site>);
-impl Row for Sites {}
+impl Row for Sites {
+    const VERSION: u8 = 2;
+}
 
 // Of the world actor.
 const FACTS: Table<(String,), Facts> = Table::new(30);
@@ -73,7 +75,7 @@ const GLOBAL: &str = "global";
 /// Tells the world what is new about this country.
 pub fn tell(turn: &mut Turn<'_>, rows: &[TargetSummary], summary: &CountrySummary) -> Result<()> {
     let (mut facts, sites) = facts(rows, summary, &listed(turn)?);
-    facts.tool_hours = tool_hours(turn, &facts, turn.now)?;
+    add_tool_hours(turn, &mut facts, turn.now)?;
     let country = turn.actor().name.clone();
     let hash = hash(&(&facts, &sites))?;
     if FACTS_TOLD.get(turn, &())?.as_ref() != Some(&hash) {
@@ -103,14 +105,13 @@ pub fn tell(turn: &mut Turn<'_>, rows: &[TargetSummary], summary: &CountrySummar
     Ok(())
 }
 
-/// When the tools were tested in the last day before a time.
-fn tool_hours(view: &impl Read, facts: &Facts, at: Timestamp) -> Result<Vec<Vec<(i64, u32)>>> {
+/// Adds when the tools were tested in the last day before a time.
+fn add_tool_hours(view: &impl Read, facts: &mut Facts, at: Timestamp) -> Result<()> {
     let day = at.plus(-DAY);
-    let hours = |tool: &ToolFacts| match tool.last_checked >= day {
-        true => hours(view, &tool.key, day, at),
-        false => Ok(Vec::new()),
-    };
-    facts.tools.iter().map(hours).collect()
+    for tool in facts.tools.iter_mut().filter(|tool| tool.last_checked >= day) {
+        tool.hours = hours(view, &tool.key, day, at)?;
+    }
+    Ok(())
 }
 
 /// Tells the world that nothing is measured here any more.
@@ -413,10 +414,11 @@ pub fn facts_of<'a>(view: &View<'_>, countries: impl Iterator<Item = &'a String>
     found.filter_map(Result::transpose).collect()
 }
 
-/// The decided domains of all countries.
+/// The decided domains of all countries that are measured often enough to be compared.
 pub fn all_sites(view: &View<'_>) -> Result<Vec<(String, Vec<Site>)>> {
     let rows = SITES.scan(view, &SITES.range(), Direction::Ascending, usize::MAX)?;
-    Ok(rows.into_iter().map(|((country,), sites)| (country, sites.0)).collect())
+    let often = |sites: Sites| sites.0.into_iter().filter(|site| site.often).collect();
+    Ok(rows.into_iter().map(|((country,), sites)| (country, often(sites))).collect())
 }
 
 /// What a country knows about itself at a time or now, without categories.
@@ -433,7 +435,7 @@ impl Query for FactsAt {
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let (rows, summary) = verdicts_and_summary(view, self.at)?;
         let (mut facts, sites) = facts(&rows, &summary, &listed(view)?);
-        facts.tool_hours = tool_hours(view, &facts, self.at.unwrap_or(view.now))?;
+        add_tool_hours(view, &mut facts, self.at.unwrap_or(view.now))?;
         Ok((facts, sites, isps(&rows, &first_days(view, self.at)?)))
     }
 }

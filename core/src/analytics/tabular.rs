@@ -32,7 +32,7 @@ pub fn wants_csv(cx: &Cx) -> Result<bool> {
     }
 }
 
-/// The begin of the current period: equal answers of one period keep their tag. About the past it is now.
+/// The begin of the current period, so that answers of one period are the same. About the past it is now.
 pub fn generated(cx: &Cx, at: Option<Timestamp>) -> Timestamp {
     let now = cx.now();
     if at.is_some() { now } else { Timestamp(now.0 - now.0.rem_euclid(i64::from(MAX_AGE) * SECOND)) }

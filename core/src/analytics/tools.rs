@@ -77,7 +77,7 @@ struct ProviderRow {
     blocked: u64,
     /// Probes on networks without a verdict: the rate says nothing of them.
     undecided: u64,
-    /// Of the decided ones.
+    /// Clear votes of all votes on networks with a verdict: a probe that measures more often has no greater say.
     accessibility_rate: f64,
     targets: Vec<TargetRow>,
 }
@@ -110,9 +110,9 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     for facts in world.facts.iter().filter(|facts| country.is_empty() || facts.country == country) {
         let wanted = |tool: &ToolFacts| provider.is_empty() || tool_of(&tool.key) == Some(provider);
         let tools = || facts.tools.iter().filter(|tool| wanted(tool));
-        let hours =
-            facts.tools.iter().zip(&facts.tool_hours).filter(|(tool, _)| wanted(tool)).flat_map(|(_, hours)| hours);
-        let last_day = hours.filter(|(hour, _)| hour * HOUR >= world.at.0 - DAY && hour * HOUR <= world.at.0);
+        let last_day = tools()
+            .flat_map(|tool| &tool.hours)
+            .filter(|(hour, _)| hour * HOUR >= world.at.0 - DAY && hour * HOUR <= world.at.0);
         stats.total_probes += last_day.map(|(_, n)| u64::from(*n)).sum::<u64>();
         stats.probe_nodes += tools().map(|tool| u64::from(tool.networks)).max().unwrap_or(0);
         tools().for_each(|tool| by_key.entry(&tool.key).or_default().push((&facts.country, tool)));
@@ -120,7 +120,7 @@ pub fn accessibility(asked: &Asked<'_>, world: &World) -> Result<Rendered> {
     stats.targets_tested = by_key.len();
     stats.window_probes = by_key.values().flatten().map(|(_, tool)| u64::from(tool.measurements)).sum();
     // A rate is a number in every answer, so what no network has a verdict about has no row: 0 would say it is blocked.
-    by_key.retain(|_, facts| facts.iter().any(|(_, tool)| tool.rate.is_some()));
+    by_key.retain(|_, facts| facts.iter().any(|(_, tool)| tool.votes > 0));
     stats.targets_undecided = stats.targets_tested - by_key.len();
     let mut by_provider: Vec<ProviderRow> = Vec::new();
     for tool in TOOLS {
@@ -170,35 +170,31 @@ fn provider_row(provider: &'static str, rows: &[(&&str, &Vec<(&str, &ToolFacts)>
         accessibility_rate: 0.0,
         targets: Vec::new(),
     };
+    let (mut votes, mut blocked_votes) = (0, 0);
     for (key, facts) in rows {
-        let (mut all, mut said, mut blocked) = (0_u64, 0.0, 0.0);
-        let mut types = BTreeSet::new();
-        for (_, tool) in *facts {
-            all += u64::from(tool.measurements);
-            types.extend(tool.block_types.iter().cloned());
-            if let Some(rate) = tool.rate {
-                said += f64::from(tool.measurements);
-                blocked += rate * f64::from(tool.measurements);
-            }
-        }
-        let share = if said > 0.0 { blocked / said } else { 0.0 };
+        let sum = |of: fn(&ToolFacts) -> u32| facts.iter().map(|(_, tool)| u64::from(of(tool))).sum::<u64>();
+        let types: BTreeSet<String> = facts.iter().flat_map(|(_, tool)| tool.block_types.iter().cloned()).collect();
+        let (all, decided, blocked) =
+            (sum(|tool| tool.measurements), sum(|tool| tool.decided), sum(|tool| tool.blocked));
+        let (target_votes, target_blocked) = (sum(|tool| tool.votes), sum(|tool| tool.blocked_votes));
         row.total_probes += all;
-        // Parts of counts that fit.
-        row.blocked += blocked.round() as u64;
-        row.accessible += (said - blocked).round() as u64;
+        row.blocked += blocked;
+        row.accessible += decided.saturating_sub(blocked);
+        row.undecided += all.saturating_sub(decided);
+        votes += target_votes;
+        blocked_votes += target_blocked;
+        let share = target_blocked as f64 / target_votes.max(1) as f64;
         row.targets.push(TargetRow {
             host: (**key).to_owned(),
             location: "many",
-            accessible_rate: if said > 0.0 { round(1.0 - share) } else { 0.0 },
+            accessible_rate: round(1.0 - share),
             blocked_rate: round(share),
             block_types: types.into_iter().collect(),
             measurements: all,
             countries: facts.iter().map(|(country, _)| (*country).to_owned()).collect(),
         });
     }
-    let said = row.accessible + row.blocked;
-    row.undecided = row.total_probes.saturating_sub(said);
-    row.accessibility_rate = if said > 0 { round(row.accessible as f64 / said as f64) } else { 0.0 };
+    row.accessibility_rate = round(1.0 - blocked_votes as f64 / votes.max(1) as f64);
     row
 }
 
@@ -214,20 +210,22 @@ mod tests {
         ToolFacts {
             key: key.to_owned(),
             measurements,
-            rate,
+            decided: if rate.is_some() { measurements } else { 0 },
+            blocked: (rate.unwrap_or(0.0) * f64::from(measurements)) as u32,
+            votes: if rate.is_some() { measurements } else { 0 },
+            blocked_votes: (rate.unwrap_or(0.0) * f64::from(measurements)) as u32,
             networks: 2,
             block_types: types.iter().map(|name| (*name).to_owned()).collect(),
             last_checked: Timestamp(0),
+            // Three measurements in the hour before, and four two days ago.
+            hours: vec![(-48, 4), (-1, 3)],
         }
     }
 
     fn answer(parameter: Option<&str>) -> Value {
-        // Of each tool three measurements in the hour before, and four two days ago.
-        let hours = |tools: &[ToolFacts]| tools.iter().map(|_| vec![(-48, 4), (-1, 3)]).collect();
         let facts = |country: &str, tools: Vec<ToolFacts>| Facts {
             country: country.to_owned(),
             recent: 1,
-            tool_hours: hours(&tools),
             tools,
             ..Facts::default()
         };

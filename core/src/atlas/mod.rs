@@ -98,6 +98,7 @@ impl WeekRisks {
             return self.learned.get(country).copied();
         };
         let known = outlook::Known {
+            about: None,
             incidents: incidents.get(country).map_or(0, |(began, _)| *began),
             incidents_everywhere: *everywhere,
             countries: *countries,

@@ -355,9 +355,9 @@ mod tests {
         let network = |(asn, state): &(u32, State)| NetworkSummary {
             asn: *asn,
             name: None,
-            block_rate: 0.0,
             measurements: 10,
             counted: 10,
+            votes: 10,
             blocked: 0,
             state: *state,
         };

@@ -209,9 +209,9 @@ pub(super) fn target_summary(detection: Detection) -> TargetSummary {
             .map(|network| NetworkSummary {
                 asn: network.asn,
                 name: network.name,
-                block_rate: network.block_rate,
                 measurements: network.measurements,
                 counted: network.counted,
+                votes: network.votes,
                 blocked: network.blocked_votes,
                 state: network.state,
             })

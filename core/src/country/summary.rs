@@ -18,7 +18,7 @@ use crate::reference::Tracked;
 use crate::time::{DAY, HOUR};
 use crate::verdict::window::Ageing;
 use crate::world::index::{self, Inputs};
-use crate::world::{CountrySummary, SourceSummary, TargetSummary};
+use crate::world::{CountrySummary, SourceSummary, TargetSummary, block_rate};
 use crate::{Result, Timestamp, licence};
 
 /// The latest verdict of every target.
@@ -51,15 +51,11 @@ pub fn at(view: &View<'_>, at: Timestamp) -> Result<Vec<TargetSummary>> {
 pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result<CountrySummary> {
     let catalogue = CATALOGUE.get(view, &())?.unwrap_or_default();
     let mut networks = BTreeSet::new();
-    let (mut week, mut recent, mut votes, mut blocked_votes) = (0u64, 0u64, 0.0, 0.0);
+    let (mut week, mut recent) = (0u64, 0u64);
     for row in rows {
         week += u64::from(row.of_week);
         recent += u64::from(row.counted);
-        for network in &row.networks {
-            networks.insert(network.asn);
-            votes += f64::from(network.measurements);
-            blocked_votes += network.block_rate * f64::from(network.measurements);
-        }
+        networks.extend(row.networks.iter().map(|network| network.asn));
     }
     let blocks: Vec<&TargetSummary> = rows.iter().filter(|row| row.is_measured_block()).collect();
     let domains = || rows.iter().filter(|row| !is_role(&row.target));
@@ -106,7 +102,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         domains: count(domains().filter(|row| row.evidence > 0).count()),
         domains_blocked: count(blocked.len()),
         domains_accessible: count(domains().filter(|row| row.is_decided() && row.state == State::Accessible).count()),
-        anomaly_rate: if votes > 0.0 { answer::round(blocked_votes / votes) } else { 0.0 },
+        anomaly_rate: block_rate(rows.iter().flat_map(|row| &row.networks)).map_or(0.0, answer::round),
         confirmed_rate: confirmed_rate(rows),
         blocked,
         services: services(&blocks, &catalogue.platforms),

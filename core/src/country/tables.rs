@@ -266,7 +266,7 @@ pub struct VerdictRow {
     pub summary: crate::world::TargetSummary,
 }
 impl Row for VerdictRow {
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 5;
 }
 
 impl VerdictRow {

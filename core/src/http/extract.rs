@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
@@ -213,10 +214,13 @@ impl Cx {
         Some([name.as_bytes(), &period.to_be_bytes()].concat())
     }
 
-    /// An answer made for this request, with a tag of its own body.
+    /// An answer made for this request, with a tag of its own body; of JSON without the time of making.
     pub fn tagged(&self, response: Response, max_age: u32) -> Result<Response> {
         let Body::Bytes(body) = &response.body else { return Err(Error::internal("a stream has no tag of its own")) };
-        let etag = documents::etag(body);
+        let etag = match response.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json") {
+            true => documents::json_etag(body),
+            false => documents::etag(body),
+        };
         Ok(document::revalidated(&self.request, response, &etag, max_age))
     }
 

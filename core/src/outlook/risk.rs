@@ -42,8 +42,10 @@ const SCORED: f64 = 0.3;
 const MEASURED: f64 = 0.1;
 
 /// What an estimate rests on.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Known {
+    /// The target, when one is asked for.
+    pub about: Option<String>,
     /// Incidents that began here in the window, about the target when one is asked for.
     pub incidents: u64,
     /// The same in all countries.
@@ -85,8 +87,11 @@ pub fn estimate(known: &Known, days: u32) -> Risk {
         name: "base_rate",
         weight: round((own / everywhere).ln()),
         description: format!(
-            "Incidents that began in the last 365 days: {} here, {} in all measured countries ({}).",
-            known.incidents, known.incidents_everywhere, known.countries
+            "Incidents{} that began in the last 365 days: {} here, {} in all measured countries ({}).",
+            known.about.as_ref().map(|about| format!(" about {about}")).unwrap_or_default(),
+            known.incidents,
+            known.incidents_everywhere,
+            known.countries
         ),
     }];
     if let Some(trend) = known.trend {
@@ -127,8 +132,15 @@ pub fn cumulative(daily: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    const KNOWN: Known =
-        Known { incidents: 0, incidents_everywhere: 100, countries: 100, trend: None, measured: true, scored: true };
+    const KNOWN: Known = Known {
+        about: None,
+        incidents: 0,
+        incidents_everywhere: 100,
+        countries: 100,
+        trend: None,
+        measured: true,
+        scored: true,
+    };
 
     /// By hand: all countries 100.5 / 36,500 = 0.0027534 a day; own (0 + 0.0027534 x 182.5) / 547.5 = 0.00091781;
     /// with 10 incidents (10 + 0.5025) / 547.5 = 0.0191826, whose hazard is 0.0189998.

@@ -240,6 +240,7 @@ async fn estimate(
     let known = Known {
         incidents: begun(cx, Some(country), subject.as_deref()).await?,
         incidents_everywhere: begun(cx, None, subject.as_deref()).await?,
+        about: subject,
         countries: runtime::query(&*cx.rt, world::actor().name, &Scores).await?.len() as u64,
         trend,
         measured: looked.summary.recent > 0,

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{ActorId, Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::country::State;
 use crate::kv::{Direction, Row, Table};
-use crate::verdict::constants::AGE_LIMIT;
+use crate::verdict::constants::{AGE_LIMIT, AGE_LIMIT_MESSAGING};
 use crate::{Result, Timestamp, analytics, forecast, outlook};
 
 pub const ENTRIES: &[Entry] = &[
@@ -84,14 +84,28 @@ pub fn actor() -> ActorId {
 pub struct NetworkSummary {
     pub asn: u32,
     pub name: Option<String>,
-    #[serde(with = "crate::kv::float")]
-    pub block_rate: f64,
     pub measurements: u32,
     /// Those of them that are counted at this target, and at no other.
     pub counted: u32,
-    /// Of the network's window.
+    /// Votes in the network's window, and those that say blocked: however often one probe measured in an hour, it is one
+    /// vote (ruling intelligence 13).
+    pub votes: u32,
     pub blocked: u32,
     pub state: State,
+}
+
+impl NetworkSummary {
+    /// Blocked votes of all votes, 0 to 1; 0 without any.
+    pub fn block_rate(&self) -> f64 {
+        block_rate([self]).map_or(0.0, crate::country::round)
+    }
+
+    /// How many of so many of its measurements are behind blocked votes, in proportion to the votes.
+    pub fn blocked_part(&self, measurements: u32) -> u32 {
+        let part = u64::from(measurements) * u64::from(self.blocked);
+        let (votes, half) = (u64::from(self.votes), u64::from(self.votes) / 2);
+        (part + half).checked_div(votes).and_then(|part| u32::try_from(part).ok()).unwrap_or(0)
+    }
 }
 
 /// What a summary says of a network beside [`NetworkSummary`].
@@ -188,12 +202,12 @@ impl TargetSummary {
 
 /// Blocked votes of all votes on some networks; `None` without a vote.
 pub fn block_rate<'a>(networks: impl IntoIterator<Item = &'a NetworkSummary>) -> Option<f64> {
-    let (mut votes, mut blocked) = (0.0, 0.0);
+    let (mut votes, mut blocked) = (0_u64, 0_u64);
     for network in networks {
-        votes += f64::from(network.measurements);
-        blocked += network.block_rate * f64::from(network.measurements);
+        votes += u64::from(network.votes);
+        blocked += u64::from(network.blocked);
     }
-    (votes > 0.0).then(|| blocked / votes)
+    (votes > 0).then(|| blocked as f64 / votes as f64)
 }
 
 /// What a source gave a country.
@@ -220,7 +234,7 @@ pub struct CountrySummary {
     pub domains: u32,
     pub domains_blocked: u32,
     pub domains_accessible: u32,
-    /// Share of measurements in the window that vote blocked.
+    /// Blocked votes of all votes in the window.
     pub anomaly_rate: f64,
     /// Share of the decided targets that are blocked with a method that only interference shows (a block page, an
     /// injected answer, a forged certificate).
@@ -237,13 +251,15 @@ impl Row for CountrySummary {}
 impl CountrySummary {
     /// When the newest measurement became too old to count; `None` while any counts (ruling intelligence 11).
     pub fn stale_since(&self) -> Option<Timestamp> {
-        stale_since(self.newest, self.recent)
+        stale_since(self.newest, self.recent, self.at)
     }
 }
 
-/// The same of what was measured last then, and so often inside the age limit.
-pub(crate) fn stale_since(newest: Option<Timestamp>, recent: u64) -> Option<Timestamp> {
-    newest.filter(|_| recent == 0).map(|newest| newest.plus(AGE_LIMIT))
+/// The same of what was measured last then, and so often inside the age limit, as of `at`. What has just come in and is in no
+/// verdict yet is not too old.
+pub(crate) fn stale_since(newest: Option<Timestamp>, recent: u64, at: Timestamp) -> Option<Timestamp> {
+    let newest = newest.filter(|_| recent == 0)?;
+    [AGE_LIMIT, AGE_LIMIT_MESSAGING].map(|limit| newest.plus(limit)).into_iter().find(|since| *since <= at)
 }
 
 /// By (series, country).

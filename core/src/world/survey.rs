@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{LISTED, TARGETS, TargetSummary};
 use crate::actor::{Kind, Query, View};
 use crate::country::{Source, State};
-use crate::kv::{Direction, Row, StoreError};
+use crate::kv::{Direction, Row};
 use crate::{Result, Timestamp};
 
 /// What the world keeps of the latest summary of a series in a country. The country itself keeps the whole.
@@ -36,13 +36,6 @@ impl From<&TargetSummary> for Latest {
 
 impl Row for Latest {
     const VERSION: u8 = 5;
-
-    /// Until version 4 the world kept whole summaries.
-    fn upgrade(version: u8, bytes: &[u8]) -> Result<Latest, StoreError> {
-        let whole = postcard::from_bytes::<TargetSummary>(bytes).ok().filter(|_| version == 4);
-        let unreadable = || StoreError::Corrupt(format!("a summary of version {version} cannot be read"));
-        Ok(Latest::from(&whole.ok_or_else(unreadable)?))
-    }
 }
 
 /// What the latest summary says of a series in a country.
@@ -105,9 +98,9 @@ mod tests {
         let network = |asn: u32, state| NetworkSummary {
             asn,
             name: Some("One".to_owned()),
-            block_rate: 0.3,
             measurements: 4,
             counted: 300,
+            votes: 4,
             blocked: 2,
             state,
         };
@@ -149,13 +142,5 @@ mod tests {
         let stored = encode_row(&latest()).unwrap();
         assert!(stored.len() <= 16, "{} bytes", stored.len());
         assert_eq!(decode_row::<Latest>(&stored).unwrap(), latest());
-    }
-
-    #[test]
-    fn a_whole_summary_of_an_earlier_program_is_read_as_a_short_row() {
-        let whole = |version: u8| [vec![version], postcard::to_allocvec(&summary()).unwrap()].concat();
-        assert_eq!(decode_row::<Latest>(&whole(4)).unwrap(), latest());
-        assert!(decode_row::<Latest>(&whole(3)).is_err());
-        assert!(decode_row::<Latest>(&whole(4)[..9]).is_err());
     }
 }

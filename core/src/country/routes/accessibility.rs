@@ -287,6 +287,7 @@ pub struct ServiceBody {
     label: String,
     domains: Vec<String>,
     roles: Vec<String>,
+    /// Those that measurements or lists say something of.
     countries_checked: usize,
     countries_blocking: usize,
     countries_accessible: usize,

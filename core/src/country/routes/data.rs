@@ -16,7 +16,7 @@ use crate::country::{Summary, Verdicts, round};
 use crate::http::{Cx, Response};
 use crate::reference::{self, Interested};
 use crate::starter::Country;
-use crate::world::{self, Countries, CountrySummary, TargetSummary};
+use crate::world::{self, Countries, CountrySummary, NetworkSummary, TargetSummary, block_rate};
 use crate::{Result, Timestamp, country, order, runtime};
 
 /// Countries that are or were measured: what the world has heard of, and what it will hear of within the publish
@@ -178,8 +178,8 @@ fn threat_level(rate: f64) -> &'static str {
     }
 }
 
-/// A network's name, its measurements, and its domains with whether each is blocked there.
-type Found = (Option<String>, u32, Vec<(BlockedDomain, bool)>);
+/// A network's name, and what is known of each domain there.
+type Found<'a> = (Option<String>, Vec<(&'a str, &'a NetworkSummary)>);
 
 /// Blocked domains named per network.
 const TOP: usize = 10;
@@ -213,19 +213,12 @@ pub(in crate::country) fn isps_body(
     now: Timestamp,
     at: Option<Timestamp>,
 ) -> IspsBody {
-    let mut networks: BTreeMap<u32, Found> = BTreeMap::new();
+    let mut networks: BTreeMap<u32, Found<'_>> = BTreeMap::new();
     for row in rows {
         for network in &row.networks {
             let entry = networks.entry(network.asn).or_default();
             entry.0 = entry.0.take().or_else(|| network.name.clone());
-            let domain = BlockedDomain {
-                domain: row.target.clone(),
-                block_rate: network.block_rate,
-                measurements: network.measurements,
-            };
-            // Each measurement once, whatever it says of how many domains.
-            entry.1 += network.counted;
-            entry.2.push((domain, network.state == country::State::Blocked));
+            entry.1.push((&row.target, network));
         }
     }
     let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, found)| isp(asn, found)).collect();
@@ -260,14 +253,18 @@ pub(in crate::country) fn isps_body(
     }
 }
 
-fn isp(asn: u32, (name, measurements, domains): Found) -> IspRow {
-    let all: u32 = domains.iter().map(|(domain, _)| domain.measurements).sum();
-    let blocked: f64 = domains.iter().map(|(domain, _)| domain.block_rate * f64::from(domain.measurements)).sum();
-    let rate = if all == 0 { 0.0 } else { blocked / f64::from(all) };
+fn isp(asn: u32, (name, domains): Found<'_>) -> IspRow {
+    let rate = block_rate(domains.iter().map(|(_, network)| *network)).unwrap_or(0.0);
+    let is_named =
+        |target: &str, network: &NetworkSummary| network.state == country::State::Blocked && !country::is_role(target);
     let mut top: Vec<BlockedDomain> = domains
-        .into_iter()
-        .filter(|(of, blocked)| *blocked && !country::is_role(&of.domain))
-        .map(|(of, _)| of)
+        .iter()
+        .filter(|(target, network)| is_named(target, network))
+        .map(|(target, network)| BlockedDomain {
+            domain: (*target).to_owned(),
+            block_rate: network.block_rate(),
+            measurements: network.measurements,
+        })
         .collect();
     order::sort_by(&mut top, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     top.truncate(TOP);
@@ -276,9 +273,9 @@ fn isp(asn: u32, (name, measurements, domains): Found) -> IspRow {
         name: name.unwrap_or_else(|| format!("AS{asn}")),
         threat_level: threat_level(rate),
         block_rate: round(rate),
-        measurements,
-        // A share of a count of 32 bits fits into one.
-        blocked_count: (rate * f64::from(measurements)).round() as u32,
+        // Each measurement once, whatever it says of how many domains.
+        measurements: domains.iter().map(|(_, network)| network.counted).sum(),
+        blocked_count: domains.iter().map(|(_, network)| network.blocked_part(network.counted)).sum(),
         top_blocked_domains: top,
     }
 }

@@ -94,3 +94,84 @@ fn spec_intelligence_3_8_total_blocking_isps_counts_networks_of_every_country() 
         assert_eq!(page["blocked_in"][0]["isps"].as_array().unwrap().len(), 1, "{page}");
     }
 }
+
+/// Ruling intelligence 13: a vote is one per network, target and hour, so that one probe that measures all the time decides
+/// no rate; and what rankings say of one country is what the country says.
+#[test]
+fn ruling_intelligence_13_a_probe_that_measures_all_the_time_has_no_greater_say() {
+    let server = Server::start();
+    let clear = ["one.example", "two.example"].map(|host| rows("IT", 1, host, RECENT, 0..5, false)).concat();
+    // Fifty measurements in each of two hours.
+    let chatty = rows("IT", 1, "three.example", RECENT, 0..2, true);
+    let again = (0..50).map(|n| chatty.replace("IT1three", &format!("IT1x{n}three"))).collect::<String>();
+    import(&server, format!("{HEADER}{clear}{again}").as_bytes());
+    assert_eq!(server.detect("IT", "three.example", None)["evidenceCount"], 100);
+    let isp = server.ok("/v1/isp/index?country=IT")["isps"][0].clone();
+    assert_eq!((&isp["blockRate"], &isp["measurements"]), (&0.1667.into(), &110.into()), "2 of 12 votes: {isp}");
+    let page = server.ok("/data/country/IT/isps")["isps"][0].clone();
+    assert_eq!((&page["block_rate"], &page["threat_level"]), (&0.1667.into(), &"low".into()), "{page}");
+    assert_eq!(page["blocked_count"], 100, "measurements behind blocked votes: {page}");
+    assert_eq!(server.ok("/data/country/IT")["ooni"]["anomalyRate"], 0.1667);
+    let quality = server.ok("/v1/measurement/quality");
+    assert!(quality.to_string().contains("stability"), "{quality}");
+}
+
+/// Sites of a topic are all that have a verdict, however seldom they were measured.
+#[test]
+fn a_site_that_is_blocked_at_its_second_measurement_counts_in_its_topic() {
+    let server = Server::start();
+    let clear = ["bbc.com", "dw.com", "rfa.org"].map(|host| rows("IT", 1, host, RECENT, 0..6, false)).concat();
+    let blocked = rows("IT", 1, "nytimes.com", RECENT, 0..2, true);
+    import(&server, format!("{HEADER}{clear}{blocked}").as_bytes());
+    let topics = server.ok("/v1/topic-censorship-index?topic=news");
+    let row = &topics["countries"][0];
+    assert_eq!((&row["samples"], &row["blockRate"]), (&4.into(), &0.25.into()), "{topics}");
+    assert_eq!(topics["metadata"]["untaggedSites"], 0, "{topics}");
+}
+
+/// What one network alone blocks is shared with nobody.
+#[test]
+fn networks_side_by_side_share_nothing_with_one_that_was_never_measured() {
+    let server = Server::start();
+    import(&server, format!("{HEADER}{}", rows("IT", 1, "one.example", RECENT, 0..8, true)).as_bytes());
+    let compared = server.ok("/v1/isp/compare?asns=AS1,AS2");
+    assert_eq!((&compared["count"], &compared["missing"]), (&1.into(), &serde_json::json!(["AS2"])), "{compared}");
+    assert_eq!(compared["sharedBlockedDomains"], serde_json::json!([]), "{compared}");
+}
+
+/// An answer about one country says how much was measured in that one: an import elsewhere changes nothing of it.
+#[test]
+fn answers_about_one_country_count_that_country_alone_and_keep_their_tag() {
+    let server = Server::start();
+    import(&server, format!("{HEADER}{}", rows("IT", 1, "one.example", RECENT, 0..8, true)).as_bytes());
+    let paths =
+        ["intent-profile", "network-depth", "techniques"].map(|name| format!("/v1/measurement/{name}?country=IT"));
+    let tags = || {
+        let tag = |path: &String| {
+            let response = server.request(http::Method::GET, path, &[], b"");
+            response.headers.get(http::header::ETAG).unwrap().to_str().unwrap().to_owned()
+        };
+        paths.iter().map(tag).collect::<Vec<_>>()
+    };
+    let before = tags();
+    assert!(before.iter().all(|tag| tag.starts_with("W/")), "{before:?}");
+    server.0.advance(std::time::Duration::from_secs(120));
+    assert_eq!(tags(), before, "time alone changes no tag");
+    import(&server, format!("{HEADER}{}", rows("FR", 1, "one.example", RECENT, 0..8, false)).as_bytes());
+    assert_eq!(tags(), before);
+    for path in &paths {
+        let body = server.ok(path);
+        assert_eq!((&body["countries_measured"], &body["measurements"]), (&1.into(), &8.into()), "{path}: {body}");
+    }
+}
+
+/// Ruling intelligence 11: what has just come in is not too old.
+#[test]
+fn ruling_intelligence_11_what_has_just_come_in_is_not_stale() {
+    let server = Server::start();
+    let text = format!("{HEADER}{}", rows("IT", 1, "one.example", RECENT, 0..8, true));
+    server.import(ImportKind::OoniObservations, Options::default(), text.as_bytes());
+    for path in ["/data/country/IT", "/v1/censorship-index/IT", "/data/country/IT/isps", "/v1/isp/index?country=IT"] {
+        assert!(server.ok(path).get("staleSince").is_none(), "{path}: {}", server.ok(path));
+    }
+}
