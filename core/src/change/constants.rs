@@ -78,6 +78,14 @@ constants! {
     SILENCE_RETURN: f64 = 0.25;
     /// ... at most so many days: then nobody measures any more.
     SILENCE_DAYS: i64 = 60;
+    /// Failures of a service without a control are counted in spans of so many hours, to tell an outage of the service from
+    /// a block.
+    OUTAGE_HOURS: i64 = 6;
+    /// A service is out of order in a span when, in the median of the other countries where it works else, this share of
+    /// measurements fails (the countries are as many as ruling intelligence 22 asks for a rate) ...
+    OUTAGE_SHARE: f64 = 0.50;
+    /// ... and in the span before and after, this share: an outage begins and ends inside of a span.
+    OUTAGE_EDGE_SHARE: f64 = 0.10;
     /// A source is normal elsewhere when of so many other countries ...
     ELSEWHERE_COUNTRIES: u32 = 3;
     /// ... at most this share has less than half of its own average.

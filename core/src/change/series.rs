@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::constants::BLOCK_DAYS;
+use super::constants::{BLOCK_DAYS, OUTAGE_HOURS};
 use super::cusum::{Cusum, Episode, HourCell};
 use crate::Timestamp;
 use crate::kv::Row;
@@ -168,15 +168,37 @@ mod counted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     pub spans: Vec<Span>,
-    /// Measurements that failed, and those that say anything, with or without a control; counted for targets whose tests
-    /// have none.
-    pub failed: u32,
-    pub said: u32,
+    /// Failures by span of hours; counted for targets whose tests have no control.
+    pub spells: Vec<Spell>,
     /// Share of failures in other countries at the same time, percent (ruling intelligence 22).
     pub elsewhere: u8,
 }
 impl Row for Block {
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
+}
+
+/// Measurements in a span of [`OUTAGE_HOURS`] of a block, with or without a control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spell {
+    /// Which span of the block.
+    pub place: u8,
+    /// Those that failed, and those that say anything.
+    pub failed: u32,
+    pub said: u32,
+}
+
+/// The span of a block that an hour since the epoch is in.
+pub fn place_of(hour: i64) -> u8 {
+    let inside = hour.rem_euclid(i64::from(BLOCK_DAYS) * 24);
+    // A block has 120.
+    (inside / OUTAGE_HOURS) as u8
+}
+
+/// Failures and measurements of all spans together.
+pub fn total(spells: &[Spell]) -> (u32, u32) {
+    spells
+        .iter()
+        .fold((0, 0), |(failed, said), spell| (failed.saturating_add(spell.failed), said.saturating_add(spell.said)))
 }
 
 impl Block {

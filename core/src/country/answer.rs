@@ -359,7 +359,7 @@ fn combine(essential: &[&Judged]) -> CountryVerdict {
 
 fn blocked_networks<'a>(essential: &'a [&'a Judged]) -> impl Iterator<Item = &'a Network> {
     let networks = essential.iter().flat_map(|judged| &judged.networks);
-    networks.filter(|network| network.asn != 0 && network.verdict.status == Status::Blocked)
+    networks.filter(|network| (network.asn != 0 || network.remote) && network.verdict.status == Status::Blocked)
 }
 
 fn sum(judged: &[(bool, Judged)], of: fn(&Judged) -> u32) -> u32 {

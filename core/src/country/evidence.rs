@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Source;
+use super::changes::outages;
 use super::distinct::Distinct;
 use super::instrument::{self, InstrumentFault};
 use super::packed;
@@ -443,6 +444,7 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
     // One day more than the limit: a peer may be that much older than the vote it controls.
     let mut all = read_of(view, key, from.plus(-DAY), at, &surroundings.rolled)?;
     let instrument = instrument::mask(&mut all);
+    outages::mask(view, key, &mut all)?;
     let peers = peers(view, key, &all, at)?;
     let newest = newest(view, key, at, &all)?;
     let aged = all.iter().map(|seen| seen.session.hour).filter(|hour| hour * HOUR < from.0).max();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::changes::outages;
 use super::evidence::{Failing, Surroundings, is_remote, peers, read_of};
 use super::instrument;
 use super::subject::is_messaging;
@@ -62,6 +63,7 @@ impl Timeline {
         let at = surroundings.at;
         let mut all = read_of(view, key, from, at, &surroundings.rolled)?;
         instrument::mask(&mut all);
+        outages::mask(view, key, &mut all)?;
         let peers = peers(view, key, &all, at)?;
         let mut by_network: BTreeMap<u32, Vec<Session>> = BTreeMap::new();
         let mut days: BTreeMap<u32, DayOf> = BTreeMap::new();

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::joined::rejoin;
-use super::model::{Action, Change, Draft, Incident, Overrides, ReadableId};
+use super::model::{Action, Change, Draft, Incident, ONGOING, Overrides, ReadableId, Status};
 use super::query::{follow, resolve};
 use super::record::{open, save};
 use super::tables::{INCIDENTS, VERSIONS, key};
@@ -105,9 +105,18 @@ impl Operation for Operate {
             return Err(Error::conflict(format!("The incident is at version {} by now.", incident.version)));
         }
         let mut next = incident.clone();
+        if let (Deed::Amend(_) | Deed::Retract, Some(whole)) = (&self.deed, incident.merged_into()) {
+            return Err(Error::conflict(format!(
+                "It is a part of {whole}, which readers are led to; part them first."
+            )));
+        }
         let action = match self.deed {
             Deed::Amend(patch) => {
                 amend(&mut next.overrides, *patch);
+                let overrides = &next.overrides;
+                if (overrides.status, overrides.end) == (Some(Status::Resolved), Some(ONGOING)) {
+                    return Err(Error::bad_request("`status` says that it is over, and `end` that it goes on."));
+                }
                 Action::Amended
             }
             Deed::Restore(fields) => {

@@ -38,9 +38,10 @@ const THROTTLING: &str = "throttling";
 fn deed(incident: &Incident) -> &'static str {
     let throttled = incident.draft.methods.first().is_some_and(|method| method == THROTTLING);
     match (incident.draft.subject == INTERNET, incident.kind()) {
-        (true, IncidentType::Censorship) if throttled => "throttled",
-        (true, IncidentType::Censorship) => "shut down",
-        (true, _) => "disrupted",
+        (true, IncidentType::Disruption) => "disrupted",
+        (true, _) if throttled => "throttled",
+        // Somebody says that it was ordered; whoever else saw it confirms that much.
+        (true, _) => "shut down",
         (false, _) if throttled => "throttled",
         (false, IncidentType::Disruption) => "unreachable",
         (false, _) => "blocked",
@@ -168,7 +169,7 @@ pub fn not_known(incident: &Incident) -> Vec<String> {
             unknown.push(sentence.to_owned());
         }
     };
-    say(incident.kind() != IncidentType::Censorship, "Whether anybody ordered the loss of connectivity is not known.");
+    say(incident.kind() == IncidentType::Disruption, "Whether anybody ordered the loss of connectivity is not known.");
     say(draft.occasion.is_none(), "Who ordered it and for what reason is not known from the data.");
     let ahead = incident.is_ahead();
     say(ahead, "It was announced and had not begun; whether it will happen is not known.");

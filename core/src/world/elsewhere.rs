@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
-use crate::change::constants::{PROFILE_DAYS, SILENCE_EXPECTED};
+use crate::change::constants::{OUTAGE_EDGE_SHARE, OUTAGE_SHARE, PROFILE_DAYS, SILENCE_EXPECTED};
+use crate::change::series::{Spell, total};
 use crate::country::{SetElsewhere, SetFailing};
 use crate::kv::{Direction, Row, Table};
 use crate::time::SECOND;
@@ -250,20 +251,30 @@ fn elsewhere(view: &View<'_>, country: &str, source: u8, (start, end): (i64, i64
 }
 
 /// Failures of a target in a country and block of days.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Failing {
-    failed: u32,
-    said: u32,
-    /// What the country was last told of the others, percent.
-    told: u8,
+    spells: Vec<Spell>,
+    /// What the country was last told of the others.
+    told: Told,
 }
-impl Row for Failing {}
+impl Row for Failing {
+    const VERSION: u8 = 2;
+}
 
-/// A country reports failures of targets without a control: (target, block, failed and all that say anything).
+/// What a country is told of a target in the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    /// Share of failures, percent.
+    percent: u8,
+    /// Spans in which it was out of order, one bit each.
+    outages: u128,
+}
+
+/// A country reports failures of targets without a control, by target, block and span of hours.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FailingBlocks {
     pub country: String,
-    pub blocks: Vec<(String, u32, (u32, u32))>,
+    pub blocks: Vec<(String, u32, Vec<Spell>)>,
 }
 
 impl Operation for FailingBlocks {
@@ -272,13 +283,13 @@ impl Operation for FailingBlocks {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        for (target, block, (failed, said)) in self.blocks {
+        for (target, block, spells) in self.blocks {
             let key = (target.clone(), block, self.country.clone());
-            match said {
-                0 => FAILING.delete(turn, &key),
-                _ => {
-                    let told = FAILING.get(turn, &key)?.map_or(0, |row| row.told);
-                    FAILING.put(turn, &key, &Failing { failed, said, told })?;
+            match spells.is_empty() {
+                true => FAILING.delete(turn, &key),
+                false => {
+                    let told = FAILING.get(turn, &key)?.map(|row| row.told).unwrap_or_default();
+                    FAILING.put(turn, &key, &Failing { spells, told })?;
                 }
             }
             TO_TELL.put(turn, &(target, block), &())?;
@@ -306,11 +317,12 @@ impl Operation for TellFailing {
             TO_TELL.delete(turn, &(target.clone(), *block));
             let rows = FAILING.scan(turn, &FAILING.prefix(&(target.clone(), *block)), Direction::Ascending, 300)?;
             for ((.., country), row) in &rows {
-                let percent = elsewhere_failing(country, &rows);
-                if percent != row.told {
+                let told = Told { percent: elsewhere_failing(country, &rows), outages: outages(country, &rows) };
+                if told != row.told {
                     let key = (target.clone(), *block, country.clone());
-                    FAILING.put(turn, &key, &Failing { told: percent, ..*row })?;
-                    turn.send(country.clone(), &SetFailing { rates: vec![(target.clone(), *block, percent)] })?;
+                    FAILING.put(turn, &key, &Failing { told, ..row.clone() })?;
+                    let rates = vec![(target.clone(), *block, told.percent, told.outages)];
+                    turn.send(country.clone(), &SetFailing { rates })?;
                 }
             }
         }
@@ -325,11 +337,73 @@ impl Operation for TellFailing {
 /// The median rate of failures in the other countries with enough measurements, in steps of five percent, so that a
 /// measurement more rarely changes it; 0 when they are too few.
 fn elsewhere_failing(country: &str, rows: &[((String, u32, String), Failing)]) -> u8 {
-    let others = rows.iter().filter(|((.., other), row)| other != country && row.said as usize >= ACCESSIBLE_VOTES);
-    let rates: Vec<f64> = others.map(|(_, row)| f64::from(row.failed) / f64::from(row.said)).collect();
+    let others = rows.iter().filter(|((.., other), _)| other != country).map(|(_, row)| total(&row.spells));
+    let rates: Vec<f64> = others.filter_map(share).collect();
     if rates.len() < DOWN_RATE_COUNTRIES {
         return 0;
     }
     let steps = (down_rate(&rates) * 20.0).round().clamp(0.0, 20.0);
     5 * steps as u8
+}
+
+/// The share of failures among measurements, of which there are enough to say so.
+fn share((failed, said): (u32, u32)) -> Option<f64> {
+    (said as usize >= ACCESSIBLE_VOTES).then(|| f64::from(failed) / f64::from(said))
+}
+
+/// Spans in which the target was out of order, one bit each: of the other countries where it works in the rest of the block
+/// the median failed. Where it is blocked all the time says nothing of an outage, however many countries block it.
+fn outages(country: &str, rows: &[((String, u32, String), Failing)]) -> u128 {
+    let others = || rows.iter().filter(|((.., other), _)| other != country).map(|(_, row)| row.spells.as_slice());
+    let mut rates: BTreeMap<u8, Vec<f64>> = BTreeMap::new();
+    for spells in others() {
+        let (failed, said) = total(spells);
+        for spell in spells {
+            let rest = share((failed - spell.failed, said - spell.said));
+            if rest.is_some_and(|rest| rest < OUTAGE_SHARE) {
+                rates.entry(spell.place).or_default().extend(share((spell.failed, spell.said)));
+            }
+        }
+    }
+    rates.retain(|_, rates| rates.len() >= DOWN_RATE_COUNTRIES);
+    let medians: BTreeMap<u8, f64> = rates.iter().map(|(place, rates)| (*place, down_rate(rates))).collect();
+    let fails = |place: Option<u8>, least: f64| {
+        place.and_then(|place| medians.get(&place)).is_some_and(|median| *median >= least)
+    };
+    let is_out = |place: u8| {
+        let beside = [place.checked_sub(1), place.checked_add(1)];
+        fails(Some(place), OUTAGE_SHARE)
+            || fails(Some(place), OUTAGE_EDGE_SHARE) && beside.into_iter().any(|place| fails(place, OUTAGE_SHARE))
+    };
+    medians.keys().filter(|place| is_out(**place)).fold(0, |spans, place| spans | 1 << *place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Six countries with ten measurements in each of 20 spans, of which those in `out` fail in the first `failing`.
+    fn rows(failing: usize, out: &[(u8, u32)]) -> Vec<((String, u32, String), Failing)> {
+        let spell = |country: usize, place: u8| {
+            let failed = out.iter().find(|(of, _)| *of == place && country < failing).map_or(0, |(_, failed)| *failed);
+            Spell { place, failed, said: 10 }
+        };
+        let row = |country: usize| {
+            let spells = (0..20).map(|place| spell(country, place)).collect();
+            (("whatsapp/registration".to_owned(), 7, format!("C{country}")), Failing { spells, ..Failing::default() })
+        };
+        (0..6).map(row).collect()
+    }
+
+    #[test]
+    fn a_service_is_out_of_order_where_most_countries_fail_at_once_and_at_the_edges_of_that() {
+        let spans = |failing, out: &[(u8, u32)]| outages("C0", &rows(failing, out));
+        let day = [(3, 2), (4, 10), (5, 9), (6, 3), (8, 3)];
+        assert_eq!(spans(6, &day), 0b111_1000, "the last one lies apart");
+        assert_eq!(spans(3, &day), 0, "two of five others are no median");
+        assert_eq!(outages("C0", &rows(6, &day)[..5]), 0, "four others are too few");
+        // Blocked everywhere, all the time: no outage.
+        let always: Vec<(u8, u32)> = (0..20).map(|place| (place, 10)).collect();
+        assert_eq!(spans(6, &always), 0);
+    }
 }

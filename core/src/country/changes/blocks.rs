@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::super::evidence::{self, Surroundings};
 use super::super::fold::needs_peers;
 use super::super::tables::{ENTRIES, ROLLED};
-use super::super::{instrument, packed};
-use super::tables::{BLOCKS, Broken, CONTROL, Days};
-use super::{Spread, spread_timer};
+use super::super::{days, instrument, packed, refresh};
+use super::tables::{BLOCKS, Broken, CONTROL, Days, OUTAGES, Outages};
+use super::{Spread, outages, spread_timer};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::anomaly::{self, Tally};
 use crate::change::constants::BLOCK_DAYS;
-use crate::change::series::{Block, advance, block_of, bounds};
+use crate::change::series::{Block, Spell, advance, block_of, bounds};
 use crate::kv::Direction;
 use crate::time::DAY;
 use crate::verdict::Vote;
@@ -37,7 +37,7 @@ pub fn recompute(
     target: &str,
     days: Days,
     room: &mut usize,
-    told: &mut Vec<(String, u32, (u32, u32))>,
+    told: &mut Vec<(String, u32, Vec<Spell>)>,
 ) -> Result<Option<Days>> {
     let last = block_of(days.last.saturating_add(1));
     let mut block = block_of(days.first.saturating_sub(1));
@@ -55,9 +55,9 @@ pub fn recompute(
         let mut tally = Tally::default();
         let now = compute(turn, target, block, &before.unwrap_or_default(), elsewhere, (room, &mut tally))?;
         anomaly::counted(turn, target, block, tally)?;
-        let counts = |block: Option<&Block>| block.map_or((0, 0), |block| (block.failed, block.said));
-        if counts(known.as_ref()) != counts(now.as_ref()) {
-            told.push((target.to_owned(), block, counts(now.as_ref())));
+        let spells = |block: &Option<Block>| block.as_ref().map(|block| block.spells.clone()).unwrap_or_default();
+        if spells(&known) != spells(&now) {
+            told.push((target.to_owned(), block, spells(&now)));
         }
         match &now {
             Some(now) if known.as_ref() != Some(now) => BLOCKS.put(turn, &key, now)?,
@@ -113,6 +113,8 @@ fn compute(
     own.retain(|seen| inside(seen.session.hour));
     // By block, so that a later look at it finds the same faults.
     instrument::mask(&mut own);
+    let spells = if needs_peers(target) { outages::spells(&own) } else { Vec::new() };
+    outages::mask(turn, target, &mut own)?;
     let Broken(broken) = control(turn, block)?;
     let mut networks: BTreeMap<u32, (Vec<Session>, BTreeSet<u8>)> = BTreeMap::new();
     for seen in &own {
@@ -136,24 +138,14 @@ fn compute(
     });
     let spans = spans.filter(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
     let spans = spans.collect();
-    let (failed, said) = if needs_peers(target) { counts(&own) } else { (0, 0) };
-    Ok(Some(Block { spans, failed, said, elsewhere }))
-}
-
-/// Measurements that failed, and those that say anything.
-fn counts(seen: &[evidence::Seen]) -> (u32, u32) {
-    seen.iter().fold((0, 0), |(failed, said), seen| match seen.session.evaluated.vote {
-        Vote::Blocked | Vote::NeedsControl | Vote::Down => (failed + 1, said + 1),
-        Vote::Clear => (failed, said + 1),
-        Vote::Masked => (failed, said),
-    })
+    Ok(Some(Block { spans, spells, elsewhere }))
 }
 
 /// How often targets without controls failed in other countries, by block, from the world.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SetFailing {
-    /// (target, block, percent)
-    pub rates: Vec<(String, u32, u8)>,
+    /// (target, block, percent, spans in which it was out of order)
+    pub rates: Vec<(String, u32, u8, u128)>,
 }
 
 impl Operation for SetFailing {
@@ -162,10 +154,23 @@ impl Operation for SetFailing {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        for (target, block, percent) in self.rates {
+        for (target, block, percent, spans) in self.rates {
             let key = (target.clone(), block);
-            let Some(row) = BLOCKS.get(turn, &key)?.filter(|row| row.elsewhere != percent) else { continue };
+            let Some(row) = BLOCKS.get(turn, &key)? else { continue };
+            let known = OUTAGES.get(turn, &key)?.unwrap_or_default();
+            if (row.elsewhere, known) == (percent, Outages(spans)) {
+                continue;
+            }
             BLOCKS.put(turn, &key, &Block { elsewhere: percent, ..row })?;
+            if known != Outages(spans) {
+                match spans {
+                    0 => OUTAGES.delete(turn, &key),
+                    _ => OUTAGES.put(turn, &key, &Outages(spans))?,
+                }
+                // Its verdicts, and those of the days since.
+                days::queue(turn, &target, block.saturating_mul(BLOCK_DAYS))?;
+                refresh::soon(turn)?;
+            }
             // The day in the middle: the blocks before and after stay as they are.
             let day = block.saturating_mul(BLOCK_DAYS).saturating_add(BLOCK_DAYS / 2);
             super::measured(turn, &target, (day, day))?;

@@ -28,13 +28,25 @@ use crate::{Result, Timestamp, licence};
 
 /// Probability given to a report that its source does not grade. Our choice.
 const REPORT_PROBABILITY: f64 = 0.9;
-/// How long "it goes on" stands, in microseconds: the slowest table comes once a year, some weeks late. Our choice.
+/// How long "it goes on" stands, in microseconds: the slowest table comes once a year, some weeks late; what machines watch
+/// is told anew within hours. Our choice.
 const REPORT_STANDS: i64 = 400 * DAY;
+const WATCH_STANDS: i64 = 7 * DAY;
+
+fn stands(event: &Event) -> i64 {
+    match event.source {
+        Source::Ioda | Source::Radar => WATCH_STANDS,
+        _ => REPORT_STANDS,
+    }
+}
 /// Smallest share of the blocked votes by which a method is named. Our choice: a network that drops connections now and
 /// then has other failures too.
 const METHOD_SHARE: f64 = 0.05;
 /// Platforms whose block is high (ruling intelligence 30): messaging, social networks, news.
 const NOT_MEDIA: [&str; 2] = ["tor", "wikipedia"];
+
+/// The kind of evidence that measurements are.
+pub const MEASUREMENT: &str = "measurement";
 
 fn at_hour(hour: i64) -> Timestamp {
     Timestamp(hour.saturating_mul(HOUR))
@@ -62,7 +74,7 @@ pub fn over_by_itself(one: &Combined<'_>, now: Timestamp) -> Option<Timestamp> {
     let measured =
         one.measured.iter().filter(|measured| !is_over(measured, now)).map(|measured| stands_until(measured));
     let open = one.events.iter().filter(|event| one.measured.is_empty() && ended(event, now).is_none());
-    let heard = open.filter_map(|event| event.heard).map(|heard| heard.plus(REPORT_STANDS));
+    let heard = open.filter_map(|event| Some(event.heard?.plus(stands(event))));
     measured.chain(heard).min().map(|last| last.plus(1))
 }
 
@@ -261,7 +273,7 @@ pub fn ended(event: &Event, now: Timestamp) -> Option<(Timestamp, bool)> {
     match (event.end, event.heard) {
         // The end of a day belongs to that day.
         (Some(end), _) => Some((if event.days_only { end.plus(-SECOND) } else { end }, false)),
-        (None, Some(heard)) if now.since(heard) <= REPORT_STANDS => None,
+        (None, Some(heard)) if now.since(heard) <= stands(event) => None,
         (None, heard) => Some((heard.unwrap_or(event.start), true)),
     }
 }
@@ -342,7 +354,9 @@ fn networks(view: &View<'_>, one: &Combined<'_>) -> Result<Vec<AffectedNetwork>>
         network.votes = network.votes.saturating_add(part.votes);
     }
     let silent = one.silences.iter().flat_map(|silence| &silence.networks);
-    for asn in silent.chain(one.events.iter().filter(|_| one.measured.is_empty()).flat_map(|event| &event.asns)) {
+    // Of what others say of the whole country, the networks that one of them names are not all.
+    let named = one.events.iter().filter(|_| one.measured.is_empty() && !is_national(one));
+    for asn in silent.chain(named.flat_map(|event| &event.asns)) {
         let nothing = AffectedNetwork { asn: *asn, name: None, first: None, last: None, blocked: 0, votes: 0 };
         networks.entry(*asn).or_insert(nothing);
     }
@@ -467,7 +481,7 @@ fn witnesses(view: &View<'_>, target: &str, network: &Affected, room: usize) -> 
             rows.push(EvidenceRow {
                 id: EvidenceRow::id_of(source.id(), &reference, target),
                 source: source.id().to_owned(),
-                kind: "measurement".to_owned(),
+                kind: MEASUREMENT.to_owned(),
                 signal_type: Some(signal.to_owned()),
                 observed_at: time_of(&reference).unwrap_or(Timestamp(i64::from(day) * DAY)),
                 source_ref: reference,

@@ -13,6 +13,7 @@
 
 mod blocks;
 mod draft;
+pub(super) mod outages;
 mod reports;
 mod silences;
 mod tables;

@@ -16,6 +16,8 @@ use crate::world::Elsewhere;
 pub const DIRTY: Table<(String,), Days> = Table::new(40);
 /// A target in blocks of 30 days.
 pub const BLOCKS: Table<(String, u32), Block> = Table::new(41);
+/// Spans of a block in which a target failed in most other countries too: one bit each, the first the lowest.
+pub const OUTAGES: Table<(String, u32), Outages> = Table::new(56);
 /// Networks that decide nothing in a block (ruling intelligence 22).
 pub const CONTROL: Table<(u32,), Broken> = Table::new(42);
 /// Subjects whose series changed.
@@ -32,6 +34,10 @@ pub struct Days {
     pub last: u32,
 }
 impl Row for Days {}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outages(pub u128);
+impl Row for Outages {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Broken(pub Vec<u32>);
