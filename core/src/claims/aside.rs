@@ -1,6 +1,7 @@
 //! Services that a sentence names and claims nothing of: who reports a block, where it was read, and what people get around
 //! it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
 
+use super::means::USING;
 use super::subjects::{Named, names_connectivity};
 use super::words::{Pause, Word};
 
@@ -160,34 +161,7 @@ const TOOLS: [&str; 8] = [
     "expressvpn.com",
     "starlink.com",
 ];
-/// Words before a tool that is used.
-const USES: [&str; 24] = [
-    "use",
-    "uses",
-    "used",
-    "using",
-    "via",
-    "through",
-    "with",
-    "over",
-    "download",
-    "downloads",
-    "downloaded",
-    "downloading",
-    "install",
-    "installed",
-    "installing",
-    "turned",
-    "turn",
-    "turning",
-    "switched",
-    "switch",
-    "rely",
-    "relied",
-    "resorted",
-    "adopted",
-];
-/// Words between those and the tool.
+/// Words between one of [`USING`] and the tool.
 const USES_BETWEEN: [&str; 16] = [
     "to", "on", "the", "a", "an", "tools", "like", "such", "as", "apps", "vpn", "vpns", "and", "or", "proxies", "both",
 ];
@@ -377,7 +351,7 @@ fn is_read_with(words: &[Word<'_>], from: usize) -> bool {
 fn is_used(words: &[Word<'_>], from: usize) -> bool {
     let before = words.get(..from).unwrap_or_default().iter().rev();
     let mut before = before.skip_while(|word| USES_BETWEEN.contains(&word.lower.as_str()));
-    let using = before.next().is_some_and(|word| USES.contains(&word.lower.as_str()));
+    let using = before.next().is_some_and(|word| USING.contains(&word.lower.as_str()));
     // "Together with Tor" is no use of it.
     using && !before.next().is_some_and(|word| matches!(word.lower.as_str(), "along" | "together"))
 }

@@ -1,7 +1,7 @@
 //! What is blocked, where it is nothing that we check: a road, a bill, a person.
 
-use super::senses::{Sense, meanings, stem};
-use super::words::{Pause, Word};
+use super::senses::{Sense, meanings};
+use super::words::{Pause, Word, stem};
 
 /// Verbs, without their endings, whose object may be anything.
 const VERBS: [&str; 10] =

@@ -1,7 +1,7 @@
 //! The words that say that something is blocked, slowed, cut off or reachable.
 
 use super::stance::Kind;
-use super::words::{Lazy, Pause, Phrases, Word};
+use super::words::{Lazy, Pause, Phrases, Word, stem};
 
 /// The meaning of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -469,28 +469,6 @@ fn senses() -> &'static Phrases<Sense> {
     })
 }
 
-/// A verb or name without its ending: ban, bans, banned and banning are one. Not a linguist's stem, but the same for
-/// sentences and phrases.
-pub fn stem(word: &str) -> String {
-    let long = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() > 1);
-    let mut base = if let Some(rest) = long("ies").or_else(|| long("ied")) {
-        format!("{rest}y")
-    } else if let Some(rest) = long("ing").or_else(|| long("ed")) {
-        let mut ends = rest.chars().rev();
-        let doubled = ends.next().zip(ends.next()).is_some_and(|(a, b)| a == b && !matches!(a, 'l' | 's' | 'z'));
-        rest.get(..rest.len() - usize::from(doubled)).unwrap_or(rest).to_owned()
-    } else if let Some(rest) = long("es").filter(|rest| ["s", "x", "z", "ch", "sh"].iter().any(|e| rest.ends_with(e))) {
-        rest.to_owned()
-    } else {
-        long("s").filter(|rest| !rest.ends_with(['s', 'u', 'i'])).unwrap_or(word).to_owned()
-    };
-    if base.len() > 3 && base.ends_with('e') {
-        base.pop();
-    }
-    // "used" is not "us".
-    if base.len() < 3 && base.len() < word.len() { format!("{base}e") } else { base }
-}
-
 /// What each word or phrase of a sentence says, with its place, in order.
 pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
     let stems: Vec<Word<'_>> = words.iter().map(|word| Word { lower: stem(&word.lower), ..word.clone() }).collect();
@@ -576,29 +554,4 @@ pub fn measure(words: &[Word<'_>]) -> Option<usize> {
         before.is_some_and(|word| BEFORE_A_VERB.contains(&word.lower.as_str()))
     };
     words.iter().enumerate().position(|(at, word)| MEASURES.contains(&word.lower.as_str()) && !verb(at))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn forms_of_a_word_have_one_stem_and_other_words_keep_theirs() {
-        for (forms, expected) in [
-            ("ban bans banned banning", "ban"),
-            ("throttle throttles throttled throttling", "throttl"),
-            ("deny denies denied denying", "deny"),
-            ("switch switches switched switching", "switch"),
-            ("use uses used using", "use"),
-            ("pull pulls pulled pulling", "pull"),
-            ("access", "access"),
-            ("us", "us"),
-            ("is", "is"),
-            ("virus", "virus"),
-        ] {
-            for form in forms.split(' ') {
-                assert_eq!(stem(form), expected, "{form}");
-            }
-        }
-    }
 }

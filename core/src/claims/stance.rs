@@ -1,8 +1,8 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
 use super::means;
-use super::senses::{Sense, meanings, names_a_measure, stem};
-use super::words::Word;
+use super::senses::{Sense, meanings, names_a_measure};
+use super::words::{Word, stem};
 
 /// Kind of interference that a claim speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

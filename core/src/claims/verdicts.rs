@@ -6,40 +6,20 @@ use super::check::{Judgement, together};
 use super::parse::parse;
 use super::{gather, reason};
 use crate::Timestamp;
-use crate::incidents::{Draft, IncidentType, Record, Report, Severity, Status, actor};
+use crate::incidents::{Draft, Record, Report, Status, actor};
 use crate::runtime::call;
-use crate::testing::{START, TestRuntime};
+use crate::testing::{self, START, TestRuntime};
 
 /// An incident of national scope, from one day to another.
 fn incident(subject: &str, start: &str, end: &str) -> Draft {
     Draft {
-        subject: subject.into(),
-        kind: IncidentType::Censorship,
-        severity: Severity::High,
         status: Status::Resolved,
         confidence: 0.9,
-        start: Timestamp::parse(start).unwrap(),
         end: Timestamp::parse(end),
-        services: vec![subject.into()],
-        domains: Vec::new(),
-        networks: Vec::new(),
-        networks_tested: 0,
-        weight: 1.0,
         methods: Vec::new(),
-        areas: Vec::new(),
-        occasion: None,
-        pattern: None,
-        schedule: None,
         sources: vec!["curated".into()],
         measurements: 0,
-        anomaly_rate: 0.0,
-        evidence: Vec::new(),
-        evidence_ids: Vec::new(),
-        evidence_total: 0,
-        licence: "CC-BY-4.0".into(),
-        end_unknown: false,
-        declared: None,
-        resolved: None,
+        ..testing::incident(subject, Timestamp::parse(start).unwrap())
     }
 }
 

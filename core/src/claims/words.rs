@@ -134,6 +134,28 @@ pub fn is_top_level(label: &str) -> bool {
     ascii_form || (label.len() >= 2 && label.chars().all(char::is_alphabetic))
 }
 
+/// A verb or name without its ending: ban, bans, banned and banning are one. Not a linguist's stem, but the same for
+/// sentences and phrases.
+pub fn stem(word: &str) -> String {
+    let long = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() > 1);
+    let mut base = if let Some(rest) = long("ies").or_else(|| long("ied")) {
+        format!("{rest}y")
+    } else if let Some(rest) = long("ing").or_else(|| long("ed")) {
+        let mut ends = rest.chars().rev();
+        let doubled = ends.next().zip(ends.next()).is_some_and(|(a, b)| a == b && !matches!(a, 'l' | 's' | 'z'));
+        rest.get(..rest.len() - usize::from(doubled)).unwrap_or(rest).to_owned()
+    } else if let Some(rest) = long("es").filter(|rest| ["s", "x", "z", "ch", "sh"].iter().any(|e| rest.ends_with(e))) {
+        rest.to_owned()
+    } else {
+        long("s").filter(|rest| !rest.ends_with(['s', 'u', 'i'])).unwrap_or(word).to_owned()
+    };
+    if base.len() > 3 && base.ends_with('e') {
+        base.pop();
+    }
+    // "used" is not "us".
+    if base.len() < 3 && base.len() < word.len() { format!("{base}e") } else { base }
+}
+
 /// A list of phrases, each with a meaning, found in sentences: of several that begin at a word the longest wins.
 pub struct Phrases<T> {
     /// Sorted by first word, longest first.
@@ -209,5 +231,25 @@ mod tests {
         assert_eq!(pauses("on Nov. 8, 2023"), [Pause::None, Pause::None, Pause::None, Pause::Comma]);
         assert_eq!(pauses("in Iran. Not so; no")[2..], [Pause::Stop, Pause::None, Pause::Stop]);
         assert!(split("").is_empty() && split("… — !").is_empty());
+    }
+
+    #[test]
+    fn forms_of_a_word_have_one_stem_and_other_words_keep_theirs() {
+        for (forms, expected) in [
+            ("ban bans banned banning", "ban"),
+            ("throttle throttles throttled throttling", "throttl"),
+            ("deny denies denied denying", "deny"),
+            ("switch switches switched switching", "switch"),
+            ("use uses used using", "use"),
+            ("pull pulls pulled pulling", "pull"),
+            ("access", "access"),
+            ("us", "us"),
+            ("is", "is"),
+            ("virus", "virus"),
+        ] {
+            for form in forms.split(' ') {
+                assert_eq!(stem(form), expected, "{form}");
+            }
+        }
     }
 }
