@@ -6,7 +6,7 @@ use super::subjects::{Named, names_connectivity};
 use super::words::{Pause, Word};
 
 /// Verbs of reporting.
-const REPORTS: [&str; 52] = [
+pub const REPORTS: [&str; 52] = [
     "report",
     "reports",
     "reported",

@@ -1,22 +1,22 @@
 //! What a claim says beyond what is checked: on how many networks it was so, at what hours, for how long.
 
-use super::relative::{quantity, unit};
+use super::length::{Length, duration};
 use super::stance::Stance;
 use super::when::{Span, When};
 use super::words::Word;
 use super::{dates::Reader, means};
 
 /// A detail that incidents and verdicts of days do not tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Beyond {
-    /// "All Kenyan ISPs", "every provider except Liquid".
-    HowMany,
+    /// "All Kenyan ISPs", "every provider except Liquid": verdicts of networks may tell it.
+    HowMany(Share),
     /// "Only on Safaricom".
     Only,
     /// "At night", "on weekends", "around the clock".
     Hours,
-    /// "For an entire month".
-    HowLong,
+    /// "For an entire month": incidents with a beginning and an end may tell it.
+    HowLong(Length),
     /// "Began on", "was first blocked in": incidents tell it.
     Beginning,
 }
@@ -25,10 +25,10 @@ impl Beyond {
     /// As the end of "the data do not tell".
     pub const fn as_str(self) -> &'static str {
         match self {
-            Beyond::HowMany => "on how many networks",
+            Beyond::HowMany(_) => "on how many networks",
             Beyond::Only => "that it was nowhere else",
             Beyond::Hours => "at what hours or on what days of the week",
-            Beyond::HowLong => "for how long",
+            Beyond::HowLong(_) => "for how long",
             Beyond::Beginning => "that it began then",
         }
     }
@@ -54,8 +54,64 @@ const PROVIDERS: [&str; 18] = [
     "platforms",
     "regions",
 ];
-const HOW_MANY: [&str; 12] =
-    ["all", "every", "each", "most", "some", "few", "several", "half", "majority", "both", "multiple", "many"];
+/// Of how many networks it is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    All,
+    Most,
+    Some,
+    One,
+    /// Another share, or all but some.
+    Other,
+}
+
+const HOW_MANY: [(&str, Share); 14] = [
+    ("all", Share::All),
+    ("every", Share::All),
+    ("each", Share::All),
+    ("most", Share::Most),
+    ("majority", Share::Most),
+    ("some", Share::Some),
+    ("several", Share::Some),
+    ("multiple", Share::Some),
+    ("single", Share::One),
+    ("one", Share::One),
+    ("few", Share::Other),
+    ("half", Share::Other),
+    ("both", Share::Other),
+    ("many", Share::Other),
+];
+/// What verdicts of networks count.
+const NETWORKS: [&str; 13] = [
+    "isp",
+    "isps",
+    "operator",
+    "operators",
+    "provider",
+    "providers",
+    "network",
+    "networks",
+    "carrier",
+    "carriers",
+    "telecoms",
+    "telcos",
+    "telco",
+];
+/// Networks that must be decided before they speak for all. Our choice.
+const ENOUGH: usize = 3;
+
+impl Share {
+    /// Whether it is so of networks of which so many are decided and so many of those blocked.
+    pub const fn holds(self, blocked: usize, decided: usize) -> bool {
+        match self {
+            Share::All => decided >= ENOUGH && blocked == decided,
+            Share::Most => decided >= ENOUGH && blocked * 2 > decided,
+            Share::Some => blocked >= 2,
+            Share::One => decided >= ENOUGH && blocked == 1,
+            Share::Other => false,
+        }
+    }
+}
 const HOURS: [&str; 17] = [
     "weekend",
     "weekends",
@@ -89,9 +145,8 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     let owned: Vec<Word<'_>> = words.iter().map(|word| (*word).clone()).collect();
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let any = |wanted: &dyn Fn(usize) -> bool| (0..words.len()).any(wanted);
-    let provider = |at: usize| HOW_MANY.contains(&lower(at)) && (1..=4).any(|on| PROVIDERS.contains(&lower(at + on)));
-    if any(&provider) {
-        return Some(Beyond::HowMany);
+    if let Some(share) = (0..words.len()).find_map(|at| share(&owned, at)) {
+        return Some(Beyond::HowMany(share));
     }
     if any(&|at| is_exclusive(&lower, at)) {
         return Some(Beyond::Only);
@@ -103,12 +158,13 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
             || matches!(lower(at), "every" | "each") && (SPANS.contains(&lower(at + 1)) || is_month(&owned, at + 1))
             || matches!(lower(at), "around" | "round") && (lower(at + 1), lower(at + 2)) == ("the", "clock")
             || (lower(at), lower(at + 1)) == ("24", "7")
+            || is_clock(&owned, at)
     };
     if any(&hours) {
         return Some(Beyond::Hours);
     }
-    if !spanned && any(&|at| is_duration(&owned, at)) {
-        return Some(Beyond::HowLong);
+    if let Some(length) = (0..owned.len()).find_map(|at| duration(&owned, at)).filter(|_| !spanned) {
+        return Some(Beyond::HowLong(length));
     }
     let begins = |at: usize| {
         matches!(lower(at), "began" | "begun" | "started")
@@ -122,33 +178,51 @@ fn is_month(words: &[Word<'_>], at: usize) -> bool {
     Reader { words, shouting: false }.month(at).is_some()
 }
 
+/// "All Kenyan ISPs", "on a single network".
+fn share(words: &[Word<'_>], at: usize) -> Option<Share> {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let (_, share) = HOW_MANY.iter().find(|(word, _)| *word == lower(at))?;
+    let one = *share == Share::One;
+    // "One network" is one, "one of the networks" too, and "one activist's network" is none.
+    let reach = if one && lower(at + 1) != "of" { 1 } else { 4 };
+    let of = (1..=reach).find(|on| PROVIDERS.contains(&lower(at + on)))?;
+    let counted = NETWORKS.contains(&lower(at + of));
+    let excepted =
+        words.iter().any(|word| matches!(word.lower.as_str(), "except" | "but" | "excluding" | "save" | "apart"));
+    (!one || counted).then_some(if counted && !excepted { *share } else { Share::Other })
+}
+
+/// "At 18:00", "6pm", "3 a.m.": a time of the day.
+fn is_clock(words: &[Word<'_>], at: usize) -> bool {
+    let word = |at: usize| words.get(at);
+    let lower = |at: usize| word(at).map_or("", |word| word.lower.as_str());
+    let figure = |text: &str, most: u32| text.len() <= 2 && text.parse::<u32>().is_ok_and(|figure| figure <= most);
+    let hour = |text: &str| figure(text, 24);
+    let parts =
+        |text: &str, by: char| text.split_once(by).is_some_and(|(h, m)| hour(h) && m.len() == 2 && figure(m, 59));
+    let minutes = word(at + 1).is_some_and(|next| next.pause == super::words::Pause::Colon && next.text.len() == 2);
+    let half = ["am", "pm", "h"].iter().any(|end| lower(at).strip_suffix(end).is_some_and(hour));
+    let before = at.checked_sub(1).map_or("", lower);
+    half || parts(lower(at), 'h')
+        || before == "at" && parts(lower(at), '.')
+        || hour(lower(at)) && minutes && figure(lower(at + 1), 59)
+        || hour(lower(at)) && matches!(lower(at + 1), "am" | "pm" | "a.m" | "p.m" | "o'clock")
+}
+
 /// "Only on Safaricom", and neither "not only" nor "only with a VPN".
 fn is_exclusive<'a>(lower: &impl Fn(usize) -> &'a str, at: usize) -> bool {
     let before = at.checked_sub(1).map_or("", lower);
     let only = matches!(lower(at), "only" | "solely" | "exclusively") && !matches!(before, "not" | "the" | "didn't");
-    let way = (1..=3).any(|on| means::MEANS.contains(&lower(at + on)));
-    only && !way
+    let way = (1..=5).any(|on| means::MEANS.contains(&lower(at + on)));
+    let nothing_but = lower(at) == "nothing" && matches!(lower(at + 1), "but" | "except");
+    // "The only app that is blocked"
+    let the_only = lower(at) == "only" && before == "the" && THE_ONLY.contains(&lower(at + 1));
+    (only || nothing_but || the_only) && !way
 }
 
-/// "For six months", "an entire week", "a 10-day shutdown".
-fn is_duration(words: &[Word<'_>], at: usize) -> bool {
-    let reader = Reader { words, shouting: false };
-    let of_time = |at: usize| {
-        let word = reader.lower(at);
-        unit(word).is_some() || matches!(word, "hour" | "hours" | "minute" | "minutes")
-    };
-    if reader.is(at, &["entire", "whole", "full"]) {
-        return of_time(at + 1);
-    }
-    if reader.is(at, &["for", "lasted", "lasting"]) {
-        const ABOUT: [&str; 9] = ["about", "almost", "nearly", "over", "more", "than", "at", "least", "around"];
-        let from = (at + 1..).find(|at| !reader.is(*at, &ABOUT)).unwrap_or(at);
-        let counted = quantity(&reader, from).is_some_and(|(length, _)| of_time(from + length));
-        return counted || reader.is(from, &["days", "weeks", "months", "years", "hours", "minutes"]);
-    }
-    // "a 10-day shutdown"
-    reader.joined(at + 1) && of_time(at + 1) && quantity(&reader, at).is_some()
-}
+/// What there may be only one of.
+const THE_ONLY: [&str; 10] =
+    ["app", "service", "site", "website", "platform", "messenger", "network", "country", "one", "isp"];
 
 #[cfg(test)]
 mod tests {
@@ -168,9 +242,16 @@ mod tests {
     #[test]
     fn details_that_are_not_checked_are_found() {
         for (text, expected) in [
-            ("blocked by all Kenyan ISPs", Beyond::HowMany),
-            ("every provider except Liquid blocked it", Beyond::HowMany),
-            ("most networks in Kenya blocked it", Beyond::HowMany),
+            ("blocked by all Kenyan ISPs", Beyond::HowMany(Share::All)),
+            ("every provider except Liquid blocked it", Beyond::HowMany(Share::Other)),
+            ("most networks in Kenya blocked it", Beyond::HowMany(Share::Most)),
+            ("it was blocked on one network", Beyond::HowMany(Share::One)),
+            ("all regions were cut off", Beyond::HowMany(Share::Other)),
+            ("nothing but Signal is blocked", Beyond::Only),
+            ("the only app that is blocked is Signal", Beyond::Only),
+            ("it was blocked at 18:00 on 5 May 2023", Beyond::Hours),
+            ("it was blocked at 6pm on 5 May 2023", Beyond::Hours),
+            ("it was blocked at 6 p.m. on 5 May 2023", Beyond::Hours),
             ("it was only blocked on Safaricom", Beyond::Only),
             ("it was blocked exclusively in Nairobi", Beyond::Only),
             ("it was blocked on weekends", Beyond::Hours),
@@ -178,10 +259,8 @@ mod tests {
             ("it was blocked around the clock in May 2023", Beyond::Hours),
             ("it was blocked every day in May 2023", Beyond::Hours),
             ("it was blocked in Kenya each November", Beyond::Hours),
-            ("it was cut for an entire month in May 2023", Beyond::HowLong),
-            ("it was cut for two weeks in May 2023", Beyond::HowLong),
-            ("it was cut for nearly 5 days in May 2023", Beyond::HowLong),
-            ("a 10-day shutdown", Beyond::HowLong),
+            ("it was cut for two weeks in May 2023", Beyond::HowLong(Length { least: 10.5, most: 17.5 })),
+            ("a 10-day shutdown", Beyond::HowLong(Length { least: 7.5, most: 12.5 })),
             ("it was first blocked in May 2023", Beyond::Beginning),
             ("it began to be blocked on 5 May 2023", Beyond::Beginning),
         ] {
@@ -195,6 +274,11 @@ mod tests {
             "it was blocked for 3 days from 5 to 8 May 2023",
             "it was blocked for exams in May 2023",
             "it was blocked on two networks",
+            "Telegram only works with a VPN",
+            "you can only use it through a VPN",
+            "the only way is Tor",
+            "40 networks: 30 of them in Kenya",
+            "one activist's network",
         ] {
             assert_eq!(said(text), None, "{text}");
         }

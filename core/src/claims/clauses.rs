@@ -134,18 +134,30 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "and" => Some((1, Link::And)),
         _ => match word.pause {
             Pause::Stop => Some((0, Link::But)),
+            // "And, a day later, the internet" is one piece.
+            Pause::Comma if (1..=6).any(|back| is_set_apart(words, at, back)) => None,
             Pause::Comma | Pause::Colon => Some((0, Link::And)),
             Pause::None => None,
         },
     }
 }
 
+/// Whether so many words before a comma an "and" stands with a comma behind it.
+fn is_set_apart(words: &[Word<'_>], at: usize, back: usize) -> bool {
+    let and = at.checked_sub(back).filter(|and| words.get(*and).is_some_and(|word| word.lower == "and"));
+    and.is_some_and(|and| {
+        let between = |range: Range<usize>| words.get(range).unwrap_or_default().iter();
+        words.get(and + 1).is_some_and(|word| word.pause == Pause::Comma)
+            && between(and + 2..at).all(|word| word.pause == Pause::None && word.lower != "and")
+    })
+}
+
 /// Words of a clause that leaves its verb to another one: "but Russia does", "not in Sweden", "WhatsApp is".
-const ELLIPTIC: [&str; 52] = [
+const ELLIPTIC: [&str; 55] = [
     "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "isn't", "aren't", "wasn't", "weren't",
     "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no", "longer", "any", "more", "so", "it",
     "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither", "nor", "either", "or", "only", "still",
-    "of", "for", "there", "this", "since", "until", "remains", "remain", "today", "now",
+    "of", "for", "there", "this", "since", "until", "remains", "remain", "today", "now", "just", "merely", "simply",
 ];
 const NEGATIONS: [&str; 14] = [
     "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",

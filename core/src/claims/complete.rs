@@ -1,9 +1,10 @@
 //! What a clause leaves to the others: it is about the same place, service and time.
 
 use super::clauses::{Link, Mood};
+use super::later::Later;
 use super::parse::Reading;
 use super::stance::Stance;
-use super::when::When;
+use super::when::{Unread, When};
 
 /// A reading that may lack what other clauses say.
 #[derive(Clone)]
@@ -12,6 +13,8 @@ pub struct Draft {
     pub reading: Reading,
     /// Of a list each makes a reading.
     pub days: Vec<When>,
+    /// Where it names none: how long it was after those of the clause before.
+    pub later: Option<Later>,
     /// It goes on with how it is now.
     pub now: bool,
     /// It leaves its verb, and so the time, to another clause.
@@ -52,6 +55,13 @@ impl Draft {
         {
             self.days = other.days.clone();
         }
+        // "Was not blocked, only slowed": both of what was.
+        if self.depends
+            && self.days.is_empty()
+            && let Some(before) = at.checked_sub(1).and_then(|at| given.get(at))
+        {
+            reading.past |= before.reading.past && !reading.present;
+        }
         let main = nearest(&|other| other.reading.stance.is_some()).and_then(|other| other.reading.stance);
         if self.link == Link::Unlike
             && let Some(main) = main
@@ -70,9 +80,24 @@ impl Draft {
     }
 }
 
+/// Days that are counted from those of the clause before.
+fn count_on(drafts: &mut [Draft]) {
+    let mut last: Option<When> = None;
+    for draft in drafts.iter_mut() {
+        if let Some(later) = draft.later.filter(|_| draft.days.is_empty()) {
+            let days = last.and_then(|base| later.behind(base));
+            let missing = days.is_none() && later.counted;
+            draft.reading.unread = draft.reading.unread.or(missing.then_some(Unread::NoSuchDate));
+            draft.days.extend(days);
+        }
+        last = draft.days.last().copied().or(last);
+    }
+}
+
 /// What a clause does not say itself it takes from the one before, or from the next.
 /// `now` tells that one of them speaks of the present.
 pub fn complete(mut drafts: Vec<Draft>, now: bool) -> Vec<Reading> {
+    count_on(&mut drafts);
     let given = drafts.clone();
     for (at, draft) in drafts.iter_mut().enumerate() {
         draft.complete(&given, at, now);

@@ -1,5 +1,6 @@
 //! Dates as people write them: days, months, years and named parts of those, of which the year may be missing.
 
+use super::months;
 use super::when::When;
 use super::words::{Pause, Word};
 use crate::time::Date;
@@ -156,33 +157,6 @@ const UNITS: [&str; 13] = [
     "days",
 ];
 
-const MONTHS: [(&str, i64); 24] = [
-    ("january", 1),
-    ("jan", 1),
-    ("february", 2),
-    ("feb", 2),
-    ("march", 3),
-    ("mar", 3),
-    ("april", 4),
-    ("apr", 4),
-    ("may", 5),
-    ("june", 6),
-    ("jun", 6),
-    ("july", 7),
-    ("jul", 7),
-    ("august", 8),
-    ("aug", 8),
-    ("september", 9),
-    ("sep", 9),
-    ("sept", 9),
-    ("october", 10),
-    ("oct", 10),
-    ("november", 11),
-    ("nov", 11),
-    ("december", 12),
-    ("dec", 12),
-];
-
 const ORDINALS: [&str; 20] = [
     "first",
     "second",
@@ -328,10 +302,25 @@ impl<'a> Reader<'a> {
     /// lower case only where the words around leave nothing else.
     pub fn month(&self, at: usize) -> Option<i64> {
         let word = self.word(at)?;
-        let (_, month) = MONTHS.iter().find(|(name, _)| *name == word.lower)?;
+        let Some(month) = months::named(&word.lower) else { return self.misspelt_month(at) };
         let doubtful = matches!(word.lower.as_str(), "may" | "march" | "mar" | "jan" | "dec");
         let capital = word.is_capital() && at > 0 && !self.shouting;
-        (!doubtful || capital || self.is_surely_a_month(at)).then_some(*month)
+        (!doubtful || capital || self.is_surely_a_month(at)).then_some(month)
+    }
+
+    /// "13 Janury 2021": beside a day or a year the name of a month may have a slip.
+    fn misspelt_month(&self, at: usize) -> Option<i64> {
+        let back = if self.before(at, 1) == "of" { 2 } else { 1 };
+        let day_before = at.checked_sub(back).is_some_and(|at| self.read(at, day).is_some());
+        let figure = |word: &Word<'_>| year(word).or_else(|| day(word));
+        (day_before || self.read(at + 1, figure).is_some()).then(|| months::misspelt(self.lower(at)))?
+    }
+
+    /// "January 20211": a year with a figure too many.
+    pub fn is_overlong_year(&self, at: usize) -> bool {
+        let text = self.lower(at);
+        let long = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+        long && (text.starts_with("19") || text.starts_with("20"))
     }
 
     fn is_surely_a_month(&self, at: usize) -> bool {
@@ -394,6 +383,9 @@ impl<'a> Reader<'a> {
         let joined = |at: usize| self.word(at).filter(|word| word.joined);
         let second = joined(at + 1)?;
         if let Some(year) = self.read(at, year) {
+            if let Some(both) = self.season_of_years(at, year, second) {
+                return Some((2, both));
+            }
             // The time may follow the day: 2023-11-08T12.
             let third = joined(at + 2).and_then(|word| digits(word.lower.split('t').next()?, 2));
             return Some((if third.is_some() { 3 } else { 2 }, numbers(year, number(second)?, third)?));
@@ -405,6 +397,13 @@ impl<'a> Reader<'a> {
         let third = joined(at + 2)?;
         let short = |word: &Word<'_>| digits(&word.lower, 2).filter(|short| (10..=40).contains(short)).map(century);
         Some((3, day_and_month(first, digits(&second.lower, 2)?, year(third).or_else(|| short(third))?)?))
+    }
+
+    /// "2023/24": two years, unless the second figure is a month.
+    fn season_of_years(&self, at: usize, first: i64, second: &Word<'_>) -> Option<Written> {
+        let next = digits(&second.lower, 2).filter(|next| *next == (first + 1) % 100 && !(1..=12).contains(next));
+        let alone = !self.joined(at) && !self.joined(at + 2) && !NUMBERED.contains(&self.before(at, 1));
+        next.filter(|_| alone).map(|_| Written { year: Some(first), part: Part::Years(2) })
     }
 
     /// A day as a figure or in words, with its number of words: `8`, `8th`, `eighth`, `twenty-first`. One in words counts
@@ -564,9 +563,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many words at a place are figures that look like a date and are none: `2023/24`, `13/13/2023`, `32 November`,
+    /// How many words at a place are figures that look like a date and are none: `2023/25`, `13/13/2023`, `32 November`,
     /// `1850` after "in".
     pub fn unreadable(&self, at: usize) -> Option<usize> {
+        const BEFORE: [&str; 4] = ["in", "since", "until", "during"];
+        if self.is_overlong_year(at) && self.is(at.wrapping_sub(1), &BEFORE) {
+            return Some(1);
+        }
         let figure = |at: usize| self.read(at, number);
         figure(at).filter(|_| at == 0 || !self.joined(at))?;
         let rest = (at + 1..).take_while(|at| self.joined(*at) && figure(*at).is_some()).count();
@@ -581,6 +584,6 @@ impl<'a> Reader<'a> {
         let year = self.read(at, |word| digits(&word.lower, 4)).filter(|_| self.lower(at).len() == 4);
         let of_old = year.is_some_and(|year| (1000..2999).contains(&year)) && ends;
         let alone = self.read(at, day).is_none() && short && month;
-        (alone || of_old && matches!(self.before(at, 1), "in" | "since" | "until" | "during")).then_some(length)
+        (alone || of_old && BEFORE.contains(&self.before(at, 1))).then_some(length)
     }
 }

@@ -6,7 +6,10 @@
 //! | `places` | the country: names, adjectives, inhabitants, cities |
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `dates` | dates as they are written |
+//! | `months` | months by name |
 //! | `relative` | times counted from today |
+//! | `length` | how long it was so |
+//! | `later` | times counted from those of the clause before |
 //! | `times` | dates and times where a sentence names them, and how the words around mean them |
 //! | `when` | the days and spans of days that a clause means |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
@@ -22,6 +25,7 @@
 //! | `beyond` | what a claim says beyond what is checked |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
+//! | `platforms` | what measurements of platforms say of social media |
 //! | `check` | the verdict |
 //! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
@@ -34,12 +38,16 @@ mod clauses;
 mod complete;
 mod dates;
 mod gather;
+mod later;
+mod length;
 mod means;
+mod months;
 mod networks;
 mod objects;
 mod on_network;
 mod parse;
 mod places;
+mod platforms;
 mod reason;
 mod relative;
 mod route;

@@ -166,6 +166,11 @@ fn is_other(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) ->
     if helped {
         return is_other_subject(words, verb, service);
     }
+    // "Has me blocked on WhatsApp"
+    if verb.checked_sub(1).is_some_and(|at| is(at, &["me", "him", "her"])) && is(verb + 1, &["on"]) && service(verb + 2)
+    {
+        return true;
+    }
     // "The blocking of roads"
     let first = verb + 1 + usize::from(is(verb + 1, &["of", "on"]));
     let ends = |at: usize| {
@@ -193,12 +198,51 @@ fn is_other_subject(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> 
     // "Trump was banned from Twitter", unlike "Kenyans were": one, and not many.
     let one = verb.checked_sub(1).is_some_and(|at| is(at, &["was", "is", "got", "gets"]))
         && !(from..verb).any(|at| is(at, &MANY));
-    let person =
-        on_one && (one || (from..verb).any(|at| is(at, &["i", "he", "she"]) || super::places::is_person(words, at)));
+    let who = |at: usize| is(at, &SOMEBODY) || super::places::is_person(words, at);
+    let person = on_one && (one || (from..verb).any(who)) || is_by_somebody(words, verb, service);
     let mut before = from..verb;
     let thing = before.clone().any(|at| is(at, &THINGS));
     (thing || person) && !before.any(service)
 }
+
+/// "Blocked by his ex on WhatsApp", "by Mary on X": by a person, and on a service.
+fn is_by_somebody(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) -> bool {
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let by = verb + 1 + usize::from(is(verb + 1, &["on"]) && service(verb + 2)) * 2;
+    let on = (by + 2..by + LONGEST).find(|at| is(*at, &["on"]) && service(at + 1));
+    let end = match on {
+        Some(on) => on,
+        None if by > verb + 1 => by + 3,
+        None => return false,
+    };
+    is(by, &["by"]) && (by + 1..end).any(|at| is(at, &THEIRS) || is(at, &PEOPLE))
+}
+
+/// Words for one who may be blocked by others, and for others of theirs who do it.
+const SOMEBODY: [&str; 7] = ["i", "he", "she", "i've", "he's", "she's", "i'm"];
+const THEIRS: [&str; 6] = ["his", "her", "my", "your", "our", "their"];
+const PEOPLE: [&str; 20] = [
+    "ex",
+    "friend",
+    "friends",
+    "guy",
+    "girl",
+    "man",
+    "woman",
+    "girlfriend",
+    "boyfriend",
+    "wife",
+    "husband",
+    "mother",
+    "father",
+    "brother",
+    "sister",
+    "boss",
+    "neighbour",
+    "neighbor",
+    "somebody",
+    "someone",
+];
 
 #[cfg(test)]
 mod tests {
@@ -239,6 +283,11 @@ mod tests {
             "the blocking of roads, Telegram said",
             "Ghana banned imports of rice",
             "Kenya blocked exports of Telegram phones",
+            "John was blocked by his ex on WhatsApp",
+            "Mary was blocked on WhatsApp by a friend from Kenya",
+            "I've been blocked by my boss on Telegram in Kenya",
+            "Elon blocked me on X in Kenya",
+            "my girlfriend in Kenya has me blocked on WhatsApp",
         ] {
             assert!(others(text), "{text}");
         }
@@ -260,6 +309,9 @@ mod tests {
             "The court suspended X and blocked payments to it",
             "a video shows that Telegram is blocked",
             "protesters blocked roads after the internet was slow",
+            "WhatsApp was blocked by their government",
+            "calls were blocked by Etisalat on WhatsApp",
+            "Telegram is blocked by my provider on mobile data",
         ] {
             assert!(!others(text), "{text}");
         }

@@ -6,13 +6,14 @@ use super::aside;
 use super::beyond::{Beyond, beyond};
 use super::clauses::{self, Link, Mood, Piece, mood};
 use super::complete::{Draft, complete};
+use super::later::Later;
 use super::networks::{self, Network};
 use super::objects;
 use super::places::{self, Area, Mention};
 use super::senses;
-use super::stance::{self, Stance};
-use super::subjects::{Listed, Topic, named, topics};
-use super::when::{Span, When, only_year, when};
+use super::stance::{self, Kind, Stance};
+use super::subjects::{self, Listed, Topic, named, topics};
+use super::when::{Span, Unread, When, only_year, when};
 use super::words::{Word, split};
 use crate::Timestamp;
 use crate::reference::Tracked;
@@ -44,8 +45,8 @@ pub struct Reading {
     pub nationwide: bool,
     pub topics: Vec<Topic>,
     pub when: Option<When>,
-    /// It names a date that the calendar does not have, or that cannot be read.
-    pub unread: bool,
+    /// Why a date that it names cannot be.
+    pub unread: Option<Unread>,
     pub stance: Option<Stance>,
     pub mood: Mood,
     /// It speaks of the past without saying when.
@@ -138,7 +139,8 @@ struct Part<'a> {
     candidates: Vec<String>,
     /// Of a list each.
     days: Vec<When>,
-    unread: bool,
+    later: Option<Later>,
+    unread: Option<Unread>,
     /// It leaves its verb to another clause; whether it negates that.
     elliptic: Option<bool>,
     /// It has names and dates, and no more.
@@ -150,9 +152,14 @@ impl Part<'_> {
         self.said.is_some_and(|said| said.has_verb())
     }
 
+    /// Whether it says when it was so.
+    fn is_timed(&self) -> bool {
+        !self.days.is_empty() || self.later.is_some()
+    }
+
     /// Whether both name a time, a place or a service of their own.
     fn shares(&self, other: &Part<'_>) -> bool {
-        !self.days.is_empty() && !other.days.is_empty()
+        self.is_timed() && other.is_timed()
             || !self.countries.is_empty() && !other.countries.is_empty()
             || !self.topics.is_empty() && !other.topics.is_empty()
             || !self.networks.is_empty() && !other.networks.is_empty()
@@ -170,12 +177,34 @@ impl Part<'_> {
                 Some(true)
             }
             None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
-            // "blocked Facebook on 4 February and Twitter on 5 February".
-            None if link == Link::And && self.names_alone && self.names_a_subject() && !self.days.is_empty() => {
+            None if self.is_what_remains(link) => Some(false),
+            // "blocked Facebook on 4 February and Twitter on 5 February", "then Twitter on 5 February".
+            None if matches!(link, Link::And | Link::But)
+                && self.names_alone
+                && self.names_a_subject()
+                && self.is_timed() =>
+            {
                 Some(false)
             }
             None => None,
         }
+    }
+
+    /// Whether it is only a name, which a denial before it leaves out: "did not block WhatsApp, only Telegram", "but
+    /// Telegram".
+    fn is_what_remains(&self, link: Link) -> bool {
+        let first = self.words.first().map_or("", |word| word.lower.as_str());
+        let but = link == Link::But && self.elliptic.is_none() && !matches!(first, "in" | "also");
+        (self.begins_with_only() || but) && self.names_alone && self.names_a_subject()
+    }
+
+    fn begins_with_only(&self) -> bool {
+        self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "only" | "just" | "merely" | "simply"))
+    }
+
+    /// Whether it denies that something is blocked.
+    fn denies(&self) -> bool {
+        self.said.is_some_and(|said| said.bad && said.stance.negated && !said.bare.negated)
     }
 
     /// Whether what it names is all that it says: "but not on 6 May", and unlike "but not the phones in May".
@@ -188,6 +217,20 @@ impl Part<'_> {
         self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "it" | "they"))
     }
 
+    /// The kind of what it leaves to another clause, said of its own topics.
+    fn kind_of(&self, kind: Kind) -> Kind {
+        match kind {
+            Kind::Block | Kind::Shutdown if !self.topics.is_empty() => {
+                if about_internet(&self.topics) {
+                    Kind::Shutdown
+                } else {
+                    Kind::Block
+                }
+            }
+            kind => kind,
+        }
+    }
+
     fn says_as(&self, other: &Part<'_>) -> bool {
         let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
         said(self) == said(other)
@@ -195,12 +238,12 @@ impl Part<'_> {
 
     /// Whether it names a time, a place, a service or a network of its own.
     fn names(&self) -> bool {
-        !self.days.is_empty() || self.names_a_subject()
+        self.is_timed() || self.names_a_subject()
     }
 
     /// Whether both say of something of their own when it was so.
     fn dates_like(&self, before: &Part<'_>) -> bool {
-        !before.days.is_empty() && (self.countries.is_empty() || !before.countries.is_empty())
+        before.is_timed() && (self.countries.is_empty() || !before.countries.is_empty())
     }
 
     fn names_a_subject(&self) -> bool {
@@ -232,7 +275,7 @@ impl Part<'_> {
 
     /// Whether it speaks of what was.
     fn is_dated(&self) -> bool {
-        !self.days.is_empty() || self.has_word(&["was", "were", "had"])
+        self.is_timed() || self.has_word(&["was", "were", "had"])
     }
 
     fn has_word(&self, list: &[&str]) -> bool {
@@ -280,13 +323,14 @@ impl<'a> Sentence<'a> {
         let internet = if topics.is_empty() { self.internet } else { about_internet(&topics) };
         let dated = |word: &Word<'_>| word.text.starts_with(|letter: char| letter.is_ascii_digit());
         let known = |at: usize| {
-            let name = |word: &Word<'_>| word.is_capital() || dated(word) || word.lower == "internet";
-            taken(at) || service(at) || words.get(at).is_some_and(name)
+            let name = |word: &Word<'_>| word.is_capital() || dated(word);
+            taken(at) || service(at) || subjects::is_general(&words, at) || words.get(at).is_some_and(name)
         };
         let areas = countries
             .iter()
             .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
         let spoken = when(&words, self.now, self.year);
+        let counted = |at: usize| spoken.later.as_ref().is_some_and(|(range, _)| range.contains(&at));
         Part {
             said: stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service)),
             networks: networks::named(&words, |at| taken(at) || service(at)),
@@ -295,12 +339,13 @@ impl<'a> Sentence<'a> {
             countries,
             topics,
             days: spoken.days,
+            later: spoken.later.as_ref().map(|(_, later)| *later),
             unread: spoken.unread,
             elliptic: clauses::elliptic(&words, known),
             names_alone: words
                 .iter()
                 .enumerate()
-                .all(|(at, word)| known(at) || clauses::is_elliptic(word) || word.lower == "and"),
+                .all(|(at, word)| known(at) || counted(at) || clauses::is_elliptic(word) || word.lower == "and"),
             words,
         }
     }
@@ -373,6 +418,11 @@ impl<'a> Sentence<'a> {
         let part = self.part(std::slice::from_ref(&piece.range));
         let leaves_verb = part.leaves_verb(piece.link).is_some();
         match piece.link {
+            Link::And | Link::But if part.is_what_remains(piece.link) && !part.is_timed() => before.denies(),
+            // "Cut Facebook on 4 May, then Twitter on 5 May", and not "all but Twitter on 5 May".
+            Link::But if part.is_what_remains(piece.link) => before.has_verb() && before.is_timed(),
+            // "It was not blocked, only slowed."
+            Link::And | Link::But if part.begins_with_only() && part.has_verb() && before.denies() => true,
             Link::Unlike => before.has_verb() && !part.countries.is_empty(),
             Link::Despite | Link::Contrast => true,
             Link::But => before.has_verb() && (part.has_verb() || leaves_verb),
@@ -408,9 +458,9 @@ impl<'a> Sentence<'a> {
             if let (Some(negates), Some(repeated)) = (part.leaves_verb(*link), last) {
                 let negated = repeated.bare.negated != negates;
                 let over = negated && part.has_word(&["longer", "anymore", "more"]);
-                let stance = Stance { negated, over, ..repeated.bare };
+                let stance = Stance { negated, over, kind: part.kind_of(repeated.bare.kind), ..repeated.bare };
                 // "threatened to block it, but did not"; "Blocked? Not any longer." Unlike "was blocked in May and still is".
-                let own = part.names_a_subject() || !part.days.is_empty() || part.is_of_now();
+                let own = part.names_a_subject() || part.is_timed() || part.is_of_now();
                 let answers = |draft: &Draft| {
                     let other = draft.reading.mood == Mood::Fact && !draft.days.is_empty() && own;
                     !other && !part.names_a_subject()
@@ -429,7 +479,7 @@ impl<'a> Sentence<'a> {
             readings.push(draft.clone());
             if dated {
                 let reading = Reading { past: false, present: true, ..draft.reading.clone() };
-                readings.push(Draft { reading, days: Vec::new(), now: true, ..draft });
+                readings.push(Draft { reading, days: Vec::new(), later: None, now: true, ..draft });
             }
         }
         let now = parts.iter().any(|(_, part)| part.has_word(&["is", "are", "remains", "now", "still"]));
@@ -475,7 +525,7 @@ impl<'a> Sentence<'a> {
         }
         let now = part.is_of_now();
         let depends = link == Link::Unlike || part.leaves_verb(link).is_some() && !now;
-        Draft { link, reading: self.reading(part, stance), days, now, depends }
+        Draft { link, reading: self.reading(part, stance), days, later: part.later, now, depends }
     }
 
     fn reading(&self, part: &Part<'_>, stance: Option<Stance>) -> Reading {
@@ -500,7 +550,7 @@ impl<'a> Sentence<'a> {
             present: part.has_word(&PRESENT) || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
             networks: part.networks.clone(),
             candidates: part.candidates.clone(),
-            beyond: stance.and_then(|stance| beyond(&part.words, &part.days, stance)),
+            beyond: stance.filter(|_| part.has_verb()).and_then(|stance| beyond(&part.words, &part.days, stance)),
         }
     }
 }

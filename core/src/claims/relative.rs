@@ -1,6 +1,7 @@
 //! Times that are counted from today: "last Tuesday", "three weeks ago", "next month".
 
 use super::dates::{Part, Reader, Written, YEARS, number};
+use super::later::later;
 use super::when::When;
 use super::words::Word;
 use crate::time::Date;
@@ -46,7 +47,7 @@ pub fn unit(word: &str) -> Option<i64> {
 }
 
 /// The calendar week, month or year that lies so many before or after the one of a day.
-fn period(today: Date, unit: &str, away: i64) -> Option<When> {
+pub fn period(today: Date, unit: &str, away: i64) -> Option<When> {
     Some(match unit.trim_end_matches('s') {
         "day" => When::day(today.plus(away)),
         "week" => {
@@ -72,6 +73,8 @@ pub fn relative(reader: &Reader<'_>, at: usize, today: Date, ahead: bool) -> Opt
     let day = |length: usize, away: i64| Some((length, When::day(today.plus(away))));
     let part_of_day = usize::from(reader.is(at + 1, &["morning", "afternoon", "evening", "night"]));
     match reader.lower(at) {
+        // "The next day" is none of today's.
+        "next" | "following" if later(reader, at).is_some() => None,
         "today" | "tonight" | "currently" | "now" => day(1, 0),
         "yesterday" => day(1 + part_of_day, -1),
         "tomorrow" => day(1 + part_of_day, 1),

@@ -162,8 +162,43 @@ fn names_social_media(words: &[Word<'_>]) -> bool {
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     (0..words.len()).any(|at| {
         let social = lower(at) == "social" && matches!(lower(at + 1), "media" | "network" | "networks" | "platforms");
-        social && !WHO.contains(&lower(at + 2)) && !at.checked_sub(1).is_some_and(|at| THERE.contains(&lower(at)))
+        let there = at.checked_sub(1).is_some_and(|at| THERE.contains(&lower(at)));
+        social && !there && (!WHO.contains(&lower(at + 2)) || are_cut_off(words, at + 2))
     })
+}
+
+/// Whether a word is part of what names connectivity or social media as a noun: "mobile data".
+pub fn is_general(words: &[Word<'_>], at: usize) -> bool {
+    const SECOND: [&str; 6] = ["media", "data", "networks", "platforms", "internet", "broadband"];
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let first = |at: usize| is(at, &["social", "mobile"]) && is(at + 1, &SECOND);
+    is(at, &["internet", "broadband"]) || first(at) || at.checked_sub(1).is_some_and(first)
+}
+
+/// "Social media users were cut off": of those who use it the same is said as of it.
+fn are_cut_off(words: &[Word<'_>], users: usize) -> bool {
+    const CUT: [&str; 14] = [
+        "cut",
+        "lost",
+        "cannot",
+        "can't",
+        "couldn't",
+        "unable",
+        "blocked",
+        "barred",
+        "banned",
+        "locked",
+        "restricted",
+        "disconnected",
+        "throttled",
+        "unblocked",
+    ];
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let says = |at: usize| words.get(at).is_some_and(|word| super::aside::REPORTS.contains(&word.lower.as_str()));
+    let mut behind = users + 1..users + 6;
+    is(users, &["users", "user"])
+        && !connectivity().all(words).iter().any(|(.., about)| *about)
+        && behind.find(|at| is(*at, &CUT) || says(*at)).is_some_and(|at| is(at, &CUT))
 }
 
 /// Whether words name connectivity as a whole, and no trouble with one service.
@@ -358,6 +393,10 @@ mod tests {
             ("social media such as Facebook were cut", vec!["facebook"]),
             ("people say on social media that it is cut", vec![]),
             ("social media users say so", vec![]),
+            ("social media users were cut off", vec!["social media"]),
+            ("social media users in Uganda cannot post", vec!["social media"]),
+            ("social media users report that many were blocked", vec![]),
+            ("social media users were arrested", vec![]),
             ("a town is cut off from the world", vec!["internet"]),
         ] {
             assert_eq!(names(text), expected, "{text}");
