@@ -1,6 +1,7 @@
 //! What a claim says beyond what is checked: on how many networks it was so, at what hours, for how long.
 
 use super::length::{Length, duration};
+use super::relative::quantity;
 use super::stance::Stance;
 use super::when::{Span, When};
 use super::words::Word;
@@ -13,10 +14,20 @@ pub enum Beyond {
     HowMany(Share),
     /// "Only on Safaricom".
     Only,
+    /// "Twice", "three times".
+    HowOften,
     /// "At night", "on weekends", "around the clock".
     Hours,
     /// "For an entire month": incidents with a beginning and an end may tell it.
     HowLong(Length),
+    /// "Calls on WhatsApp".
+    Feature,
+    /// "The first country to do so".
+    Rank,
+    /// "A cable cut", "not censorship".
+    Cause,
+    /// "Partly restored".
+    Partly,
     /// "Began on", "was first blocked in": incidents tell it.
     Beginning,
 }
@@ -25,10 +36,15 @@ impl Beyond {
     /// As the end of "the data do not tell".
     pub const fn as_str(self) -> &'static str {
         match self {
-            Beyond::HowMany(_) => "on how many networks",
+            Beyond::HowMany(_) => "on how many networks or services",
             Beyond::Only => "that it was nowhere else",
+            Beyond::HowOften => "how often",
             Beyond::Hours => "at what hours or on what days of the week",
             Beyond::HowLong(_) => "for how long",
+            Beyond::Feature => "what of the service",
+            Beyond::Rank => "which one it was of several",
+            Beyond::Cause => "what caused it",
+            Beyond::Partly => "how much of it",
             Beyond::Beginning => "that it began then",
         }
     }
@@ -144,12 +160,20 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     let words: Vec<&Word<'_>> = words.iter().filter(|word| !word.aside).collect();
     let owned: Vec<Word<'_>> = words.iter().map(|word| (*word).clone()).collect();
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let reader = Reader { words: &owned, shouting: false };
     let any = |wanted: &dyn Fn(usize) -> bool| (0..words.len()).any(wanted);
     if let Some(share) = (0..words.len()).find_map(|at| share(&owned, at)) {
         return Some(Beyond::HowMany(share));
     }
     if any(&|at| is_exclusive(&lower, at)) {
         return Some(Beyond::Only);
+    }
+    let nth = |at: usize| matches!(lower(at), "second" | "third" | "fourth" | "fifth" | "umpteenth");
+    let times = |at: usize| {
+        lower(at) == "times" && quantity(&reader, at.wrapping_sub(1)).is_some() || nth(at) && lower(at + 1) == "time"
+    };
+    if any(&|at| matches!(lower(at), "twice" | "thrice") || times(at)) {
+        return Some(Beyond::HowOften);
     }
     let plain = |at: usize| words.get(at).is_some_and(|word| !word.is_capital());
     let hours = |at: usize| {
@@ -166,6 +190,29 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     if let Some(length) = (0..owned.len()).find_map(|at| duration(&owned, at)).filter(|_| !spanned) {
         return Some(Beyond::HowLong(length));
     }
+    let cause = |at: usize| {
+        let next = matches!(lower(at + 1), "cut" | "cuts" | "fault" | "damage");
+        matches!(lower(at), "technical" | "glitch" | "maintenance" | "accident" | "accidental" | "accidentally")
+            || matches!(lower(at), "cable" | "fibre" | "fiber") && next
+            || matches!(lower(at), "not" | "wasn't" | "isn't" | "no")
+                && matches!(lower(at + 1), "censorship" | "deliberate")
+    };
+    let rank = |at: usize| {
+        (nth(at) || matches!(lower(at), "first" | "last" | "latest"))
+            && matches!(lower(at + 1), "country" | "nation" | "government" | "state" | "democracy")
+    };
+    if any(&|at| matches!(lower(at), "calls" | "calling" | "voip") && !matches!(lower(at + 1), "on" | "for" | "it")) {
+        return Some(Beyond::Feature);
+    }
+    if any(&rank) {
+        return Some(Beyond::Rank);
+    }
+    if any(&cause) {
+        return Some(Beyond::Cause);
+    }
+    if any(&|at| matches!(lower(at), "partly" | "partially")) {
+        return Some(Beyond::Partly);
+    }
     let begins = |at: usize| {
         matches!(lower(at), "began" | "begun" | "started")
             || lower(at) == "first" && matches!(lower(at + 1), "blocked" | "banned" | "cut" | "restricted" | "time")
@@ -181,10 +228,16 @@ fn is_month(words: &[Word<'_>], at: usize) -> bool {
 /// "All Kenyan ISPs", "on a single network".
 fn share(words: &[Word<'_>], at: usize) -> Option<Share> {
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let reader = Reader { words, shouting: false };
+    // "Two of four operators"
+    if lower(at + 1) == "of" && quantity(&reader, at).is_some() && (2..=5).any(|on| NETWORKS.contains(&lower(at + on)))
+    {
+        return Some(if lower(at) == "one" { Share::One } else { Share::Other });
+    }
     let (_, share) = HOW_MANY.iter().find(|(word, _)| *word == lower(at))?;
     let one = *share == Share::One;
-    // "One network" is one, "one of the networks" too, and "one activist's network" is none.
-    let reach = if one && lower(at + 1) != "of" { 1 } else { 4 };
+    // "One network" is one, "one Nigerian network" too, and "one activist's network" is none.
+    let reach = if one { 1 + usize::from(words.get(at + 1).is_some_and(Word::is_capital)) } else { 4 };
     let of = (1..=reach).find(|on| PROVIDERS.contains(&lower(at + on)))?;
     let counted = NETWORKS.contains(&lower(at + of));
     let excepted =
@@ -246,6 +299,9 @@ mod tests {
             ("every provider except Liquid blocked it", Beyond::HowMany(Share::Other)),
             ("most networks in Kenya blocked it", Beyond::HowMany(Share::Most)),
             ("it was blocked on one network", Beyond::HowMany(Share::One)),
+            ("one Nigerian telco blocked it", Beyond::HowMany(Share::One)),
+            ("two of four telcos blocked it", Beyond::HowMany(Share::Other)),
+            ("WhatsApp calls were blocked", Beyond::Feature),
             ("all regions were cut off", Beyond::HowMany(Share::Other)),
             ("nothing but Signal is blocked", Beyond::Only),
             ("the only app that is blocked is Signal", Beyond::Only),
@@ -256,6 +312,13 @@ mod tests {
             ("it was blocked exclusively in Nairobi", Beyond::Only),
             ("it was blocked on weekends", Beyond::Hours),
             ("it was blocked at night", Beyond::Hours),
+            ("it was blocked twice in May 2023", Beyond::HowOften),
+            ("the outage was not censorship", Beyond::Cause),
+            ("it was blocked for the second time in May 2023", Beyond::HowOften),
+            ("the first country to block it", Beyond::Rank),
+            ("a cable cut disrupted it", Beyond::Cause),
+            ("it is partially blocked", Beyond::Partly),
+            ("it was blocked three times in May 2023", Beyond::HowOften),
             ("it was blocked around the clock in May 2023", Beyond::Hours),
             ("it was blocked every day in May 2023", Beyond::Hours),
             ("it was blocked in Kenya each November", Beyond::Hours),

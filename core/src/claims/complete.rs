@@ -4,7 +4,7 @@ use super::clauses::{Link, Mood};
 use super::later::Later;
 use super::parse::Reading;
 use super::stance::Stance;
-use super::when::{Unread, When};
+use super::when::{Span, Unread, When};
 
 /// A reading that may lack what other clauses say.
 #[derive(Clone)]
@@ -94,10 +94,28 @@ fn count_on(drafts: &mut [Draft]) {
     }
 }
 
+/// "Down since 13 January, it was restored on 18 January": what went on since then went on until the end that is told.
+fn end_what_is_over(drafts: &mut [Draft]) {
+    let ends: Vec<Option<When>> = drafts
+        .iter()
+        .map(|draft| draft.days.first().copied().filter(|_| draft.reading.stance.is_some_and(|stance| stance.over)))
+        .collect();
+    for (at, draft) in drafts.iter_mut().enumerate() {
+        let next = ends.get(at + 1).copied().flatten();
+        if let ([since], Some(end)) = (draft.days.as_mut_slice(), next)
+            && since.span == Span::Since
+            && since.first <= end.first
+        {
+            *since = When { span: Span::Range, ..When::new(since.first, end.last) };
+        }
+    }
+}
+
 /// What a clause does not say itself it takes from the one before, or from the next.
 /// `now` tells that one of them speaks of the present.
 pub fn complete(mut drafts: Vec<Draft>, now: bool) -> Vec<Reading> {
     count_on(&mut drafts);
+    end_what_is_over(&mut drafts);
     let given = drafts.clone();
     for (at, draft) in drafts.iter_mut().enumerate() {
         draft.complete(&given, at, now);

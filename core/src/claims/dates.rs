@@ -377,7 +377,7 @@ impl<'a> Reader<'a> {
 
     /// `2023-11-08`, `8/11/2023`, `2023/11`, `11/2023`, `08.11.2023`, `20231108`.
     fn numeric(&self, at: usize) -> Read {
-        if let Some(written) = self.read(at, in_one_word) {
+        if let Some(written) = self.read(at, in_one_word).or_else(|| self.in_short(at)) {
             return Some((1, written));
         }
         let joined = |at: usize| self.word(at).filter(|word| word.joined);
@@ -397,6 +397,14 @@ impl<'a> Reader<'a> {
         let third = joined(at + 2)?;
         let short = |word: &Word<'_>| digits(&word.lower, 2).filter(|short| (10..=40).contains(short)).map(century);
         Some((3, day_and_month(first, digits(&second.lower, 2)?, year(third).or_else(|| short(third))?)?))
+    }
+
+    /// "On 5.6.21": without a word before it, it may be a version.
+    fn in_short(&self, at: usize) -> Option<Written> {
+        let parts: Option<Vec<i64>> = self.lower(at).split('.').map(|part| digits(part, 2)).collect();
+        let [day, month, year] = *parts?.as_slice() else { return None };
+        let after = matches!(self.before(at, 1), "on" | "since" | "from" | "until" | "by" | "before" | "after");
+        (after && (10..=40).contains(&year)).then(|| day_and_month(day, month, century(year)))?
     }
 
     /// "2023/24": two years, unless the second figure is a month.

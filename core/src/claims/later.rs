@@ -1,10 +1,10 @@
-//! Days that are counted from those of the clause before: "it was restored five days later", "the next day".
+//! Days that are counted from those of the clause before: "it was restored five days later", "the day before".
 
 use super::dates::Reader;
 use super::relative::{period, quantity, unit};
 use super::when::{Span, When};
 
-/// How long behind other days.
+/// How long behind other days, or before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Later {
     by: By,
@@ -18,6 +18,8 @@ enum By {
     Days(i64, i64),
     /// The calendar's next day, week, month or year.
     Next(&'static str),
+    /// The day before.
+    DayBefore,
 }
 
 /// Days of a distance that people round to months, and to years, may be so many more or fewer. Our choice.
@@ -28,12 +30,17 @@ pub fn later(reader: &Reader<'_>, at: usize) -> Option<(usize, Later)> {
     next(reader, at).or_else(|| counted(reader, at))
 }
 
-/// "The next day", "the following week", "the day after". Without an article "next week" is one of today's.
+/// "The next day", "the following week", "the day after", "the day before". Without an article "next week" is one of today's.
 fn next(reader: &Reader<'_>, at: usize) -> Option<(usize, Later)> {
     let of = |name: &'static str| Some((2, Later { by: By::Next(name), counted: true }));
     let the = reader.before(at, 1) == "the";
     if the && reader.is(at, &["day"]) && reader.is(at + 1, &["after"]) && ends(reader, at + 2) {
         return of("day");
+    }
+    let before = the && reader.is(at, &["day"]) && reader.is(at + 1, &["before", "earlier"]) && ends(reader, at + 2);
+    let previous = the && reader.is(at, &["previous", "preceding"]) && reader.is(at + 1, &["day", "evening", "night"]);
+    if before || previous {
+        return Some((2, Later { by: By::DayBefore, counted: true }));
     }
     if !reader.is(at, &["next", "following"]) {
         return None;
@@ -47,14 +54,18 @@ fn next(reader: &Reader<'_>, at: usize) -> Option<(usize, Later)> {
     }
 }
 
-/// "Five days later", "36 hours after", "after two weeks".
+/// "Five days later", "36 hours after", "after two weeks", "a week earlier".
 fn counted(reader: &Reader<'_>, at: usize) -> Option<(usize, Later)> {
     let after = usize::from(reader.is(at, &["after"]));
     let (length, count) = quantity(reader, at + after)?;
     let name_at = at + after + length;
     let vague = (at..name_at).any(|at| reader.is(at, &["few", "several", "couple"]));
-    let by = distance(count, reader.lower(name_at), vague)?;
     let end = name_at + 1;
+    let ahead = reader.is(end, &["earlier"]) || reader.is(end, &["before"]) && ends(reader, end + 1);
+    let by = distance(if ahead { -count } else { count }, reader.lower(name_at), vague)?;
+    if ahead {
+        return Some((end + 1 - at, Later { by, counted: true }));
+    }
     if after == 1 {
         // "After a 10-day shutdown", "after two weeks of protests" are no distance from other days.
         let bare = !reader.joined(name_at) && !reader.is(end, &["of", "without", "ago", "from"]) && !reader.joined(end);
@@ -72,13 +83,14 @@ fn ends(reader: &Reader<'_>, at: usize) -> bool {
 
 fn distance(count: i64, name: &str, vague: bool) -> Option<By> {
     if matches!(name, "hour" | "hours") {
-        return (count < 1_000).then_some(By::Days(count / 24, (count + 23) / 24));
+        let (least, most) = (count.div_euclid(24), (count + 23).div_euclid(24));
+        return (count.abs() < 1_000).then_some(By::Days(least, most));
     }
-    let days = unit(name)?.checked_mul(count).filter(|days| *days < 4_000)?;
+    let days = unit(name)?.checked_mul(count).filter(|days| days.abs() < 4_000)?;
     let round = match name.trim_end_matches('s') {
         "month" => ROUNDED.0,
         "year" => ROUNDED.1,
-        _ if vague => days / 2,
+        _ if vague => days.abs() / 2,
         _ => 0,
     };
     Some(By::Days(days - round, days + round))
@@ -95,6 +107,7 @@ impl Later {
         match self.by {
             By::Days(least, most) => Some(When::new(first.plus(least), last.plus(most))),
             By::Next(name) => period(last, name, 1),
+            By::DayBefore => Some(When::day(first.plus(-1))),
         }
     }
 }
@@ -126,6 +139,11 @@ mod tests {
             ("lifted the following morning", "2021-01-13/2021-01-13"),
             ("it was back the day after", "2021-01-13/2021-01-13"),
             ("the following month", "2021-02-01/2021-02-28"),
+            ("it had been cut two days before", "2021-01-10/2021-01-10"),
+            ("it was cut a week earlier", "2021-01-05/2021-01-05"),
+            ("it was cut 36 hours earlier", "2021-01-10/2021-01-11"),
+            ("it was cut the day before", "2021-01-11/2021-01-11"),
+            ("it was cut the previous evening", "2021-01-11/2021-01-11"),
             ("restored after 5 days", "2021-01-17/2021-01-17"),
             ("restored five days after", "2021-01-17/2021-01-17"),
         ] {
@@ -137,6 +155,9 @@ mod tests {
             "reconnected after a 10-day shutdown",
             "next week",
             "two days after the vote",
+            "two days before the vote",
+            "earlier this month",
+            "the previous month",
             "the day after tomorrow",
             "three days ago",
         ] {

@@ -45,7 +45,7 @@ fn days(name: &str) -> Option<f64> {
 /// A length that begins at a place.
 pub fn duration(words: &[Word<'_>], at: usize) -> Option<Length> {
     let reader = Reader { words, shouting: false };
-    if reader.is(at, &["entire", "whole", "full"]) {
+    if reader.is(at, &["entire", "whole", "full"]) || reader.is(at, &["all"]) && !reader.lower(at + 1).ends_with('s') {
         return days(reader.lower(at + 1)).map(Length::about);
     }
     if !reader.is(at, &["for", "lasted", "lasting"]) {
@@ -114,6 +114,7 @@ mod tests {
             ("an entire month", 30.0, 5.0),
             ("a 10-day shutdown", 10.0, 3.0),
             ("it lasted about a week", 7.0, 30.0),
+            ("all year", 360.0, 200.0),
         ] {
             let words = split(text);
             let length = (0..words.len()).find_map(|at| duration(&words, at));

@@ -4,10 +4,10 @@ use super::senses::{Sense, meanings};
 use super::words::{Pause, Word, stem};
 
 /// Verbs, without their endings, whose object may be anything.
-const VERBS: [&str; 10] =
-    ["block", "ban", "bar", "cut", "restrict", "suspend", "prohibit", "outlaw", "censor", "limit"];
+const VERBS: [&str; 12] =
+    ["block", "ban", "bar", "cut", "restrict", "suspend", "prohibit", "outlaw", "censor", "limit", "shut", "clos"];
 /// Things and people that are no part of the internet.
-const THINGS: [&str; 97] = [
+const THINGS: [&str; 112] = [
     "me",
     "him",
     "myself",
@@ -105,6 +105,21 @@ const THINGS: [&str; 97] = [
     "jobs",
     "ties",
     "relations",
+    "office",
+    "offices",
+    "school",
+    "schools",
+    "university",
+    "universities",
+    "embassy",
+    "consulate",
+    "airport",
+    "airports",
+    "airspace",
+    "shops",
+    "banks",
+    "factory",
+    "factories",
 ];
 /// What is cut or blocked where the internet is.
 const INTERNET: [&str; 7] = ["internet", "connectivity", "access", "mobile", "data", "web", "networks"];
@@ -152,7 +167,10 @@ pub fn are_others(words: &[Word<'_>], service: impl Fn(usize) -> bool) -> bool {
     let bad = meanings(words)
         .into_iter()
         .filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_) | Sense::Forbids | Sense::Suspends));
-    let mut bad = bad.map(|(at, _)| at).peekable();
+    // "Shut down": one verb.
+    let particle = |at: usize| words.get(at).is_some_and(|word| matches!(word.lower.as_str(), "down" | "off"));
+    let behind = |at: usize| at.checked_sub(1).is_some_and(is_verb);
+    let mut bad = bad.map(|(at, _)| at).filter(|at| !(particle(*at) && behind(*at))).peekable();
     bad.peek().is_some() && bad.all(|at| is_verb(at) && is_other(words, at, &service))
 }
 
@@ -171,13 +189,15 @@ fn is_other(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) ->
     {
         return true;
     }
-    // "The blocking of roads"
-    let first = verb + 1 + usize::from(is(verb + 1, &["of", "on"]));
+    // "The blocking of roads", "shut down its office"
+    let first = verb + 1 + usize::from(is(verb + 1, &["of", "on", "down", "off"]));
     let ends = |at: usize| {
         words.get(at).is_none_or(|word| word.pause != Pause::None) || is(at, &BEHIND) || at >= first + LONGEST
     };
     let object = first..(first..).find(|at| ends(*at)).unwrap_or(first);
-    let by_itself = verb.checked_sub(1).is_some_and(service);
+    // "Telegram blocked channels", "asked Telegram to block channels"
+    let back = if verb > 0 && is(verb - 1, &["to"]) { 2 } else { 1 };
+    let by_itself = verb.checked_sub(back).is_some_and(service);
     // "Exports of phones": what stands behind "of" is no object.
     let head = object.clone().find(|at| lower(*at) == "of" && (object.start..*at).any(|at| is(at, &THINGS)));
     let object = object.start..head.unwrap_or(object.end);
@@ -280,10 +300,13 @@ mod tests {
             "Ethiopia cut the interest rate, internet users noted",
             "Telegram blocks Hamas channels in Germany",
             "Facebook blocked news in Canada",
+            "Kenya asked Telegram to block channels",
             "the blocking of roads, Telegram said",
             "Ghana banned imports of rice",
             "Kenya blocked exports of Telegram phones",
             "John was blocked by his ex on WhatsApp",
+            "X shut down its office in Brazil",
+            "schools were shut down in Kenya, Telegram channels said",
             "Mary was blocked on WhatsApp by a friend from Kenya",
             "I've been blocked by my boss on Telegram in Kenya",
             "Elon blocked me on X in Kenya",
@@ -310,6 +333,8 @@ mod tests {
             "a video shows that Telegram is blocked",
             "protesters blocked roads after the internet was slow",
             "WhatsApp was blocked by their government",
+            "Iran shut schools and the internet",
+            "Mali closed its airspace and cut the internet",
             "calls were blocked by Etisalat on WhatsApp",
             "Telegram is blocked by my provider on mobile data",
         ] {

@@ -246,6 +246,13 @@ impl Part<'_> {
         before.is_timed() && (self.countries.is_empty() || !before.countries.is_empty())
     }
 
+    /// Whether all that it names is unknown.
+    fn names_somebody_else(&self) -> bool {
+        let name = |word: &Word<'_>| word.is_capital() && !clauses::is_elliptic(word);
+        let shouted = self.words.iter().all(Word::is_capital);
+        !self.names() && !shouted && self.words.iter().any(name)
+    }
+
     fn names_a_subject(&self) -> bool {
         !self.countries.is_empty() || !self.topics.is_empty() || !self.networks.is_empty()
     }
@@ -330,6 +337,8 @@ impl<'a> Sentence<'a> {
             .iter()
             .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
         let spoken = when(&words, self.now, self.year);
+        let links =
+            |word: &Word<'_>| matches!(word.lower.as_str(), "and" | "to" | "till" | "between" | "early" | "late");
         let counted = |at: usize| spoken.later.as_ref().is_some_and(|(range, _)| range.contains(&at));
         Part {
             said: stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service)),
@@ -345,7 +354,7 @@ impl<'a> Sentence<'a> {
             names_alone: words
                 .iter()
                 .enumerate()
-                .all(|(at, word)| known(at) || counted(at) || clauses::is_elliptic(word) || word.lower == "and"),
+                .all(|(at, word)| known(at) || counted(at) || clauses::is_elliptic(word) || links(word)),
             words,
         }
     }
@@ -364,6 +373,10 @@ impl<'a> Sentence<'a> {
                 continue;
             }
             let (Some(last), Some((before, link))) = (found.last_mut(), before) else {
+                // "Like Nigeria in 2021, ..."
+                if piece.link == Link::Aside && piece.range.end < self.words.len() {
+                    continue;
+                }
                 found.push(Clause { ranges: vec![piece.range], link: piece.link });
                 continue;
             };
@@ -456,13 +469,17 @@ impl<'a> Sentence<'a> {
             let last =
                 answer.or_else(|| parts.iter().find_map(|(_, part)| part.said.filter(stance::Reading::has_verb)));
             if let (Some(negates), Some(repeated)) = (part.leaves_verb(*link), last) {
+                // "..., but not Telkom": of a name that nobody knows nothing is said.
+                if part.names_somebody_else() {
+                    continue;
+                }
                 let negated = repeated.bare.negated != negates;
                 let over = negated && part.has_word(&["longer", "anymore", "more"]);
                 let stance = Stance { negated, over, kind: part.kind_of(repeated.bare.kind), ..repeated.bare };
                 // "threatened to block it, but did not"; "Blocked? Not any longer." Unlike "was blocked in May and still is".
                 let own = part.names_a_subject() || part.is_timed() || part.is_of_now();
                 let answers = |draft: &Draft| {
-                    let other = draft.reading.mood == Mood::Fact && !draft.days.is_empty() && own;
+                    let other = draft.reading.mood == Mood::Fact && own && (part.is_timed() || !draft.days.is_empty());
                     !other && !part.names_a_subject()
                 };
                 match readings.last_mut().filter(|draft| answers(draft)) {
@@ -495,15 +512,19 @@ impl<'a> Sentence<'a> {
             .collect();
         let others = parts.iter().any(|(link, part)| *link != Link::Despite && part.said.is_some());
         let several = parts.len() > 1;
+        let mobile = parts.first().is_some_and(|(_, part)| part.has_word(&["mobile", "cellular"]));
         let mut place: Vec<&'static Country> = Vec::new();
         parts.retain(|(link, part)| {
             let elsewhere = part.countries.iter().any(|country| !main.contains(&country.code));
             let conceded = *link == Link::Despite && others && (!elsewhere || main.is_empty());
             let around = several && *link == Link::But && part.has_word(&["vpn", "vpns", "proxy", "proxies"]);
-            if conceded || around {
+            // "Mobile internet was cut, but fixed lines worked": of those nothing is known.
+            let fixed =
+                several && mobile && part.has_word(&["fixed", "landlines", "landline", "wifi", "fibre", "fiber"]);
+            if conceded || around || fixed {
                 place.extend(&part.countries);
             }
-            !(conceded || around)
+            !(conceded || around || fixed)
         });
         if main.is_empty()
             && let Some((_, first)) = parts.first_mut()
@@ -522,6 +543,14 @@ impl<'a> Sentence<'a> {
             && until.span == Span::Until
         {
             (*negated, *until) = (false, When::new(until.last.plus(1 - until.named), until.last));
+        }
+        // "It has not been blocked since November" says nothing of November.
+        if stance.is_some_and(|stance| stance.negated && !stance.over)
+            && let [since] = days.as_mut_slice()
+            && since.span == Span::Since
+            && since.first.plus(since.named) < since.last
+        {
+            *since = When { first: since.first.plus(since.named - 1), named: 1, ..*since };
         }
         let now = part.is_of_now();
         let depends = link == Link::Unlike || part.leaves_verb(link).is_some() && !now;
@@ -545,7 +574,7 @@ impl<'a> Sentence<'a> {
             unread: part.unread,
             stance,
             mood,
-            past: part.has_word(&["was", "were", "had", "did"]),
+            past: part.has_word(&["was", "were", "had", "did", "lasted"]),
             // What "has been restored" is over since some time.
             present: part.has_word(&PRESENT) || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
             networks: part.networks.clone(),

@@ -74,7 +74,9 @@ pub fn relative(reader: &Reader<'_>, at: usize, today: Date, ahead: bool) -> Opt
     let part_of_day = usize::from(reader.is(at + 1, &["morning", "afternoon", "evening", "night"]));
     match reader.lower(at) {
         // "The next day" is none of today's.
-        "next" | "following" if later(reader, at).is_some() => None,
+        "next" | "following" | "previous" | "day" if later(reader, at).is_some() => None,
+        // An organisation.
+        "now" if reader.before(at, 1) == "access" && reader.word(at).is_some_and(Word::is_capital) => None,
         "today" | "tonight" | "currently" | "now" => day(1, 0),
         "yesterday" => day(1 + part_of_day, -1),
         "tomorrow" => day(1 + part_of_day, 1),

@@ -89,6 +89,9 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "without access",
             "reset",
             "time out",
+            "intermittent",
+            "patchy",
+            "spotty",
             "timeout",
             "error page",
             "dead",
@@ -149,6 +152,11 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "unfounded",
             "groundless",
             "no truth",
+            "a lie",
+            "reject",
+            "veto",
+            "throw out",
+            "threw out",
             "hasn't taken effect",
             "not taken effect",
             "not take effect",
@@ -259,6 +267,7 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "were back",
             "come back",
             "came back",
+            "been back",
             "back on",
             "back online",
             "back up",
@@ -321,6 +330,10 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "rule out",
             "escape",
             "spare",
+            "exempt",
+            "survive",
+            "ain't",
+            "aint",
             "wouldn't",
             "few can",
             "few could",
@@ -369,7 +382,18 @@ const PHRASES: &[(Sense, &[&str])] = &[
     (
         Sense::Aside,
         &[
+            "access now",
+            "crack down",
+            "clamp down",
+            "back down",
+            "step down",
+            "double down",
             "not sure",
+            "reject an appeal",
+            "reject the appeal",
+            "reject a petition",
+            "reject a challenge",
+            "reject appeals",
             "no reason",
             "no explanation",
             "no warning",
@@ -434,7 +458,7 @@ const PHRASES: &[(Sense, &[&str])] = &[
 ];
 
 /// Measures by name: what ends one ends the interference.
-const MEASURES: [&str; 21] = [
+const MEASURES: [&str; 22] = [
     "block",
     "blockage",
     "ban",
@@ -455,6 +479,7 @@ const MEASURES: [&str; 21] = [
     "filters",
     "order",
     "ruling",
+    "decision",
     "limits",
 ];
 /// Before one of these words, "block" and "ban" are no names.
@@ -488,9 +513,16 @@ pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
         };
         // "No, it is not blocked" answers a question, and negates once.
         let answers = at == 0 && word.lower == "no" && stems.get(1).is_some_and(|next| next.pause != Pause::None);
+        // "Isn't Telegram blocked?" asks whether it is.
+        let inverted = at == 0
+            && matches!(
+                word.lower.as_str(),
+                "isn't" | "wasn't" | "aren't" | "weren't" | "didn't" | "doesn't" | "hasn't"
+            )
+            && words.get(1).is_some_and(|next| next.is_capital() || next.lower == "the");
         // "Fined" is not "fine".
         let fined = words.get(at).is_some_and(|word| matches!(word.lower.as_str(), "fined" | "fines" | "fining"));
-        found.extend(sense.filter(|_| !answers && !fined).map(|sense| (at, sense)));
+        found.extend(sense.filter(|_| !answers && !inverted && !fined).map(|sense| (at, sense)));
         at += length;
     }
     found

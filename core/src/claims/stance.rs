@@ -1,7 +1,7 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
 use super::means;
-use super::senses::{Sense, meanings, names_a_measure};
+use super::senses::{Sense, meanings, measure, names_a_measure};
 use super::words::{Word, stem};
 
 /// Kind of interference that a claim speaks of.
@@ -87,14 +87,15 @@ pub fn read(words: &[Word<'_>], internet: bool) -> Option<Reading> {
 /// The senses of a clause, those decided that depend on what stands beside them.
 fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
     let found = meanings(words);
-    let measure = names_a_measure(words);
+    let has_measure = names_a_measure(words);
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let mut senses = Vec::with_capacity(found.len());
     for (number, (at, sense)) in found.iter().enumerate() {
         let next = found.get(number + 1);
         let bad_next = next.filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_) | Sense::Forbids));
         let resolved = match sense {
-            Sense::Ends | Sense::Suspends if measure => Some(Sense::Over),
+            Sense::Ends if has_measure => Some(Sense::Over),
+            Sense::Suspends if suspends_a_measure(words, *at) => Some(Sense::Over),
             Sense::Suspends => Some(Sense::Bad(Kind::Block)),
             Sense::Ends => None,
             // "barred the government from interfering" against "bars people from using".
@@ -117,6 +118,19 @@ fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
         senses.extend(resolved.map(|sense| (*at, sense)));
     }
     senses
+}
+
+/// "Suspended the ban", "the ban was suspended"; an order to suspend a service is none of it.
+fn suspends_a_measure(words: &[Word<'_>], at: usize) -> bool {
+    const ORDERS: [&str; 4] = ["order", "ruling", "decision", "suspension"];
+    let named = |range: std::ops::Range<usize>| {
+        let part = words.get(range).unwrap_or_default();
+        measure(part).and_then(|found| part.get(found)).map(|word| word.lower.as_str())
+    };
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let passive = (1..=2).any(|back| at.checked_sub(back).is_some_and(|at| is(at, &["was", "were", "been", "is"])));
+    let behind = named(at + 1..(at + 5).min(words.len())).is_some();
+    behind || passive && named(0..at).is_some_and(|measure| !ORDERS.contains(&measure))
 }
 
 /// Whether a verb of blocking is said of a measure, and not of a service.
@@ -187,7 +201,10 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
             // "It blocked neither of them": right behind what it negates.
             Sense::Not => lower(*at) == "neither" && is_bad(sense) && (target + 1..target + 3).contains(at),
             // Behind everything: "reports that it is blocked are false", "access was lost".
-            Sense::Denies | Sense::Ceases => last.is_some_and(|last| *at > last),
+            // ... and not what it was done for: "blocked to stop cheating".
+            Sense::Denies | Sense::Ceases => {
+                last.is_some_and(|last| *at > last) && !at.checked_sub(1).is_some_and(|at| lower(at) == "to")
+            }
             _ => false,
         };
         let mut count = senses.iter().filter(|found| reaches(found)).count();
@@ -220,6 +237,8 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
     } else if !good.is_empty() {
         let fails = good.contains(&true);
         stance(!fails, words.iter().any(|word| word.lower == "again"))
+    } else if senses.iter().any(|(at, _)| SPARES.contains(&stem(lower(*at)).as_str())) {
+        stance(true, false)
     } else if has(Sense::Not) || has(Sense::Denies) || has(Sense::Ceases) {
         // "Russia stopped Telegram": a negation and nothing that says what is wrong.
         stance(false, false)
@@ -227,6 +246,9 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
         return None;
     })
 }
+
+/// Verbs, without their endings, of what is not blocked while other things are.
+const SPARES: [&str; 3] = ["spar", "exempt", "surviv"];
 
 /// [`Sense::Denies`] that speak of what people can do, and not of what is said.
 const REFUSALS: [&str; 10] =

@@ -209,9 +209,15 @@ impl<'a> Times<'a> {
         {
             return Some(ranged(days));
         }
+        // "The day before the election of 14 January", "on the eve of".
+        let day = |from: usize| {
+            let eve = reader.is(from, &["eve"]) && reader.is(from + 1, &["of"]);
+            let day = reader.is(from, &["day"]) && reader.before(from, 1) == "the";
+            (eve || day).then_some((from + 1, 1))
+        };
         let (side, days) = (1..=MOST_COUNTED).find_map(|back| {
             let from = at.checked_sub(back)?;
-            let (side, days) = counted(from)?;
+            let (side, days) = counted(from).or_else(|| day(from))?;
             let near = side < at && (side + 1..=at).all(|at| reader.word(at).is_some_and(|w| w.pause == Pause::None));
             (near && reader.before(from, 1) != "than").then_some((side, days))
         })?;
@@ -219,7 +225,8 @@ impl<'a> Times<'a> {
         let from = reader.is(side, &["from", "starting", "beginning", "after", "following", "since"]);
         match reader.lower(side) {
             _ if for_so_long => (from && found.is_one_day()).then(|| ranged(days)),
-            "before" if found.is_one_day() => Some(When::day(found.first.plus(-days))),
+            "of" if !reader.is(side.wrapping_sub(1), &["eve"]) => None,
+            "before" | "of" if found.is_one_day() => Some(When::day(found.first.plus(-days))),
             "after" if found.is_one_day() => Some(When::day(found.first.plus(days))),
             _ => None,
         }

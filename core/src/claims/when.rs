@@ -175,7 +175,14 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
     if found.iter().any(|named| !named.weekday) {
         found.retain(|named| !named.weekday);
     }
-    Spoken { later: behind, ..chosen(words, &found) }
+    let mut spoken = chosen(words, &found);
+    // "It deleted a tweet on 2 June 2021; three days later it was banned."
+    if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &behind, found.first()) {
+        let stop = words.get(at.start).is_some_and(|word| word.pause == Pause::Stop);
+        let apart = at.start > named.to && (stop || at.start > named.to + 2);
+        *day = later.behind(*day).filter(|_| apart).unwrap_or(*day);
+    }
+    Spoken { later: behind, ..spoken }
 }
 
 /// A date with the figure behind it that was meant to be its year and is none: "14 January 20211".
@@ -336,6 +343,11 @@ mod tests {
             ("on 13 Janury 2021", "2021-01-13", "2021-01-13", During),
             ("on Feburary 14, 2021", "2021-02-14", "2021-02-14", During),
             ("in Septembre 2023", "2023-09-01", "2023-09-30", During),
+            ("on 5.6.21", "2021-06-05", "2021-06-05", During),
+            ("the day before the vote of 14 January 2021", "2021-01-13", "2021-01-13", During),
+            ("on the eve of its 14 January 2021 vote", "2021-01-13", "2021-01-13", During),
+            ("on the evening of 14 January 2021", "2021-01-14", "2021-01-14", During),
+            ("it ended on 2 June 2021; it was cut three days later", "2021-06-05", "2021-06-05", During),
             ("Q3 2022", "2022-07-01", "2022-09-30", During),
             ("H2 of 2022", "2022-07-01", "2022-12-31", During),
             ("in early 2022", "2022-01-01", "2022-04-30", During),

@@ -51,7 +51,10 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
         let raw = ["'s", "’s"].iter().find_map(|ending| raw.strip_suffix(ending)).unwrap_or(raw);
         if !raw.is_empty() {
             // "in Iran. Telegram": an end, which "Nov. 8" and "Dr. Who" have none of.
-            let ended = full_stop && raw.chars().next().is_some_and(char::is_uppercase);
+            // "2. Kenya": a number that counts sentences begins one.
+            let counts =
+                whole.len() < 4 && whole.strip_suffix('.').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+            let ended = full_stop && (counts || raw.chars().next().is_some_and(char::is_uppercase));
             let pause = if ended { Pause::Stop } else { pause };
             let lower = raw.to_lowercase().replace('’', "'");
             words.push(Word { text: raw, lower, joined, pause, aside: false });
