@@ -147,13 +147,14 @@ const HOURS: [&str; 17] = [
     "constantly",
     "permanently",
 ];
+const OFTEN: [&str; 8] = ["twice", "thrice", "often", "rarely", "sometimes", "frequently", "regularly", "occasionally"];
 /// Where "daily" and the like are part of a name they begin with a capital.
 const SPANS: [&str; 8] = ["hour", "hours", "minutes", "day", "week", "month", "year", "night"];
 
 /// The first such detail of a clause that says these days and this stance.
 pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyond> {
     if stance.negated && !stance.over {
-        return None;
+        return (0..words.len()).any(|at| is_of_some(words, at)).then_some(Beyond::Partly);
     }
     let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
@@ -172,7 +173,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     let times = |at: usize| {
         lower(at) == "times" && quantity(&reader, at.wrapping_sub(1)).is_some() || nth(at) && lower(at + 1) == "time"
     };
-    if any(&|at| matches!(lower(at), "twice" | "thrice") || times(at)) {
+    if any(&|at| OFTEN.contains(&lower(at)) || times(at)) {
         return Some(Beyond::HowOften);
     }
     let plain = |at: usize| words.get(at).is_some_and(|word| !word.is_capital());
@@ -198,8 +199,9 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
                 && matches!(lower(at + 1), "censorship" | "deliberate")
     };
     let rank = |at: usize| {
-        (nth(at) || matches!(lower(at), "first" | "last" | "latest"))
-            && matches!(lower(at + 1), "country" | "nation" | "government" | "state" | "democracy")
+        matches!(lower(at), "longest" | "largest" | "biggest" | "worst" | "strictest")
+            || (nth(at) || matches!(lower(at), "first" | "last" | "latest"))
+                && matches!(lower(at + 1), "country" | "nation" | "government" | "state" | "democracy")
     };
     if any(&|at| matches!(lower(at), "calls" | "calling" | "voip") && !matches!(lower(at + 1), "on" | "for" | "it")) {
         return Some(Beyond::Feature);
@@ -224,6 +226,21 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
 fn is_month(words: &[Word<'_>], at: usize) -> bool {
     Reader { words, shouting: false }.month(at).is_some()
 }
+
+/// "Some Kenyans could use it", "it was not completely blocked": no block speaks against it.
+fn is_of_some(words: &[Word<'_>], at: usize) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let people =
+        |at: usize| words.get(at).is_some_and(|word| word.is_capital() || PEOPLE.contains(&word.lower.as_str()));
+    let wholly = matches!(lower(at), "completely" | "fully" | "entirely" | "totally" | "wholly" | "everywhere");
+    let of =
+        words.get(at).is_some_and(|word| word.text.bytes().all(|byte| byte.is_ascii_digit())) && lower(at + 1) == "of";
+    let some = matches!(lower(at), "some" | "few" | "many" | "several" | "certain") && people(at + 1);
+    some || of || wholly || matches!(lower(at), "partly" | "partially")
+}
+
+/// Those who use a service.
+const PEOPLE: [&str; 7] = ["people", "users", "customers", "subscribers", "of", "could", "can"];
 
 /// "All Kenyan ISPs", "on a single network".
 fn share(words: &[Word<'_>], at: usize) -> Option<Share> {

@@ -124,6 +124,7 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "even" if matches!(lower(at + 1), "though" | "if") => Some((2, Link::Despite)),
         "in" if (lower(at + 1), lower(at + 2)) == ("spite", "of") => Some((3, Link::Despite)),
         "although" | "though" | "despite" | "notwithstanding" => Some((1, Link::Despite)),
+        "but" if matches!(before, "nothing" | "nobody" | "none" | "anything") => None,
         "but" | "whereas" | "however" | "while" | "whilst" | "then" => Some((1, Link::But)),
         // "has yet to" is none.
         "yet" if lower(at + 1) != "to" && !matches!(before, "not" | "has" | "have" | "had" | "as") => {
@@ -147,6 +148,8 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
             Pause::Stop => Some((0, Link::But)),
             // "And, a day later, the internet" is one piece.
             Pause::Comma if (1..=6).any(|back| is_set_apart(words, at, back)) => None,
+            // "Kenya: Telegram blocked" is a clause.
+            Pause::Colon if is_heading(words, at) => None,
             Pause::Comma | Pause::Colon => Some((0, Link::And)),
             Pause::None => None,
         },
@@ -162,6 +165,15 @@ fn ends_with_a_comma(words: &[Word<'_>], from: usize) -> bool {
             || matches!(word.lower.as_str(), "in" | "and" | "of" | "the")
     };
     to.is_some_and(|to| words.get(from..to).unwrap_or_default().iter().all(plain))
+}
+
+/// Whether a name alone stands between the end of a sentence, or the beginning of all, and a place.
+fn is_heading(words: &[Word<'_>], at: usize) -> bool {
+    let name = |word: &&Word<'_>| word.is_capital() && !is_elliptic(word);
+    let before = words.get(..at).unwrap_or_default().iter().rev().take_while(name);
+    let to_stop = before.take(3).position(|word| word.pause == Pause::Stop).map(|back| back + 1);
+    let from_start = at <= 3 && words.get(..at).unwrap_or_default().iter().all(|word| name(&word));
+    to_stop.is_some() || from_start
 }
 
 /// Whether so many words before a comma an "and" stands with a comma behind it.

@@ -5,6 +5,7 @@ use super::later::Later;
 use super::parse::Reading;
 use super::stance::Stance;
 use super::when::{Span, Unread, When};
+use crate::time::Date;
 
 /// A reading that may lack what other clauses say.
 #[derive(Clone)]
@@ -19,11 +20,13 @@ pub struct Draft {
     pub now: bool,
     /// It leaves its verb, and so the time, to another clause.
     pub depends: bool,
+    /// What follows is later: "since the shutdown in January".
+    pub since: bool,
 }
 
 impl Draft {
     /// Takes what it does not say itself from the nearest clause that does, those before it first.
-    fn complete(&mut self, given: &[Draft], at: usize, now: bool) {
+    fn complete(&mut self, given: &[Draft], at: usize, (now, today): (bool, Date)) {
         let nearest = |has: &dyn Fn(&Draft) -> bool| {
             let before = given.get(..at).unwrap_or_default().iter().rev();
             before.chain(given.get(at + 1..).unwrap_or_default()).find(|draft| has(draft))
@@ -53,7 +56,12 @@ impl Draft {
             && (self.depends || !(now || self.now))
             && let Some(other) = nearest(&|other| !other.days.is_empty())
         {
-            self.days = other.days.clone();
+            let since =
+                |when: &When| When { span: Span::Since, named: 1, ..When::new(when.last, today.max(when.last)) };
+            self.days = match other.since {
+                true => other.days.iter().map(since).collect(),
+                false => other.days.clone(),
+            };
         }
         // "Was not blocked, only slowed": both of what was.
         if self.depends
@@ -113,12 +121,12 @@ fn end_what_is_over(drafts: &mut [Draft]) {
 
 /// What a clause does not say itself it takes from the one before, or from the next.
 /// `now` tells that one of them speaks of the present.
-pub fn complete(mut drafts: Vec<Draft>, now: bool) -> Vec<Reading> {
+pub fn complete(mut drafts: Vec<Draft>, now: bool, today: Date) -> Vec<Reading> {
     count_on(&mut drafts);
     end_what_is_over(&mut drafts);
     let given = drafts.clone();
     for (at, draft) in drafts.iter_mut().enumerate() {
-        draft.complete(&given, at, now);
+        draft.complete(&given, at, (now, today));
     }
     // What is unlike comes after what is claimed.
     let (unlike, claimed): (Vec<Draft>, Vec<Draft>) = drafts.into_iter().partition(|draft| draft.link == Link::Unlike);

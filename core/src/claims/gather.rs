@@ -183,8 +183,11 @@ impl Claimed<'_> {
         };
         let beyond = self.beyond(&incidents, &bearing, networks);
         let mut judgement = judge(self.stance, &findings);
-        if beyond.is_some() && judgement.verdict == Verdict::Confirmed {
-            judgement.verdict = Verdict::Likely;
+        match (beyond, self.stance.negated && !self.stance.over) {
+            // That some could use it is said neither for a block nor against one.
+            (Some(_), true) => judgement.contradicted = false,
+            (Some(_), false) if judgement.verdict == Verdict::Confirmed => judgement.verdict = Verdict::Likely,
+            _ => {}
         }
         let earlier = match judgement.why {
             Why::Nothing => {

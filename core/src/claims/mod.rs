@@ -16,9 +16,11 @@
 //! | `means` | what is reached only by a way around a block |
 //! | `networks` | the network that a sentence names, by number or by name |
 //! | `senses` | the words that say so |
+//! | `measures` | what is done to a service, by name |
 //! | `objects` | what is blocked and is no service |
 //! | `clauses` | where a sentence says several things |
 //! | `complete` | what a clause leaves to the others |
+//! | `part` | what a part of a sentence says by itself |
 //! | `parse` | all of it together |
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
@@ -41,11 +43,13 @@ mod gather;
 mod later;
 mod length;
 mod means;
+mod measures;
 mod months;
 mod networks;
 mod objects;
 mod on_network;
 mod parse;
+mod part;
 mod places;
 mod platforms;
 mod reason;

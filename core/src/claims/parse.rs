@@ -6,18 +6,19 @@ use super::aside;
 use super::beyond::{Beyond, beyond};
 use super::clauses::{self, Link, Mood, Piece, mood};
 use super::complete::{Draft, complete};
-use super::later::Later;
+use super::measures;
 use super::networks::{self, Network};
 use super::objects;
+use super::part::{Part, about_internet};
 use super::places::{self, Area, Mention};
-use super::senses;
-use super::stance::{self, Kind, Stance};
+use super::stance::{self, Stance};
 use super::subjects::{self, Listed, Topic, named, topics};
 use super::when::{Span, Unread, When, only_year, when};
 use super::words::{Word, split};
 use crate::Timestamp;
 use crate::reference::Tracked;
 use crate::starter::Country;
+use crate::time::Date;
 
 /// What a sentence claims.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,176 +119,10 @@ fn is_taken(mentions: &[Mention], at: usize) -> bool {
     mentions.iter().any(|mention| (mention.at..mention.at + mention.length).contains(&at))
 }
 
-fn about_internet(topics: &[Topic]) -> bool {
-    topics.first().is_none_or(|topic| *topic == Topic::Internet)
-}
-
 /// Words of a clause, which pieces that are said beside may interrupt.
 struct Clause {
     ranges: Vec<Range<usize>>,
     link: Link,
-}
-
-/// A part of a sentence, read by itself.
-struct Part<'a> {
-    words: Vec<Word<'a>>,
-    said: Option<stance::Reading>,
-    countries: Vec<&'static Country>,
-    areas: Vec<(&'static str, Area)>,
-    topics: Vec<Topic>,
-    networks: Vec<Network>,
-    candidates: Vec<String>,
-    /// Of a list each.
-    days: Vec<When>,
-    later: Option<Later>,
-    unread: Option<Unread>,
-    /// It leaves its verb to another clause; whether it negates that.
-    elliptic: Option<bool>,
-    /// It has names and dates, and no more.
-    names_alone: bool,
-}
-
-impl Part<'_> {
-    fn has_verb(&self) -> bool {
-        self.said.is_some_and(|said| said.has_verb())
-    }
-
-    /// Whether it says when it was so.
-    fn is_timed(&self) -> bool {
-        !self.days.is_empty() || self.later.is_some()
-    }
-
-    /// Whether both name a time, a place or a service of their own.
-    fn shares(&self, other: &Part<'_>) -> bool {
-        self.is_timed() && other.is_timed()
-            || !self.countries.is_empty() && !other.countries.is_empty()
-            || !self.topics.is_empty() && !other.topics.is_empty()
-            || !self.networks.is_empty() && !other.networks.is_empty()
-    }
-
-    /// Whether it leaves its verb to another clause, and then whether it negates that.
-    fn leaves_verb(&self, link: Link) -> Option<bool> {
-        let names = self.names();
-        let first = self.words.first().map_or("", |word| word.lower.as_str());
-        match self.elliptic {
-            _ if self.has_verb() => None,
-            Some(negated) => Some(negated),
-            // "... but not in the north of Finland", "..., but also in Sweden".
-            None if link == Link::But && self.has_own(names) && matches!(first, "not" | "nor" | "neither") => {
-                Some(true)
-            }
-            None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
-            None if self.is_what_remains(link) => Some(false),
-            // "blocked Facebook on 4 February and Twitter on 5 February", "then Twitter on 5 February".
-            None if matches!(link, Link::And | Link::But)
-                && self.names_alone
-                && self.names_a_subject()
-                && self.is_timed() =>
-            {
-                Some(false)
-            }
-            None => None,
-        }
-    }
-
-    /// Whether it is only a name, which a denial before it leaves out: "did not block WhatsApp, only Telegram", "but
-    /// Telegram".
-    fn is_what_remains(&self, link: Link) -> bool {
-        let first = self.words.first().map_or("", |word| word.lower.as_str());
-        let but = link == Link::But && self.elliptic.is_none() && !matches!(first, "in" | "also");
-        (self.begins_with_only() || but) && self.names_alone && self.names_a_subject()
-    }
-
-    fn begins_with_only(&self) -> bool {
-        self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "only" | "just" | "merely" | "simply"))
-    }
-
-    /// Whether it denies that something is blocked.
-    fn denies(&self) -> bool {
-        self.said.is_some_and(|said| said.bad && said.stance.negated && !said.bare.negated)
-    }
-
-    /// Whether what it names is all that it says: "but not on 6 May", and unlike "but not the phones in May".
-    fn has_own(&self, names: bool) -> bool {
-        names && (self.names_a_subject() || self.names_alone)
-    }
-
-    /// Whether it begins with what stands for the things named before.
-    fn goes_on(&self) -> bool {
-        self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "it" | "they"))
-    }
-
-    /// The kind of what it leaves to another clause, said of its own topics.
-    fn kind_of(&self, kind: Kind) -> Kind {
-        match kind {
-            Kind::Block | Kind::Shutdown if !self.topics.is_empty() => {
-                if about_internet(&self.topics) {
-                    Kind::Shutdown
-                } else {
-                    Kind::Block
-                }
-            }
-            kind => kind,
-        }
-    }
-
-    fn says_as(&self, other: &Part<'_>) -> bool {
-        let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
-        said(self) == said(other)
-    }
-
-    /// Whether it names a time, a place, a service or a network of its own.
-    fn names(&self) -> bool {
-        self.is_timed() || self.names_a_subject()
-    }
-
-    /// Whether both say of something of their own when it was so.
-    fn dates_like(&self, before: &Part<'_>) -> bool {
-        before.is_timed() && (self.countries.is_empty() || !before.countries.is_empty())
-    }
-
-    /// Whether all that it names is unknown.
-    fn names_somebody_else(&self) -> bool {
-        let name = |word: &Word<'_>| word.is_capital() && !clauses::is_elliptic(word);
-        let shouted = self.words.iter().all(Word::is_capital);
-        !self.names() && !shouted && self.words.iter().any(name)
-    }
-
-    fn names_a_subject(&self) -> bool {
-        !self.countries.is_empty() || !self.topics.is_empty() || !self.networks.is_empty()
-    }
-
-    /// Whether it goes on with how it is now: "and remains blocked", "and it has never lifted the ban".
-    fn is_of_now(&self) -> bool {
-        let mut words = self.words.iter().map(|word| word.lower.as_str());
-        let first = words.find(|word| !BEFORE_THE_VERB.contains(word));
-        first.is_some_and(|word| OF_NOW.contains(&word))
-    }
-
-    /// Whether what it dates is said to go on: "is still", "remains".
-    fn goes_on_now(&self) -> bool {
-        let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
-        (0..self.words.len()).any(|at| match lower(at) {
-            "is" | "are" | "has" | "have" => lower(at + 1) == "still",
-            "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
-            "remains" | "remain" => true,
-            // "and never restored it", "and still does"
-            "never" => matches!(lower(at + 1), "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended"),
-            // "up to now", "to this day"
-            "to" => lower(at + 1) == "date" || matches!((lower(at + 1), lower(at + 2)), ("this", "day")),
-            "now" => at.checked_sub(1).is_some_and(|before| matches!(lower(before), "to" | "until" | "till")),
-            _ => false,
-        })
-    }
-
-    /// Whether it speaks of what was.
-    fn is_dated(&self) -> bool {
-        self.is_timed() || self.has_word(&["was", "were", "had"])
-    }
-
-    fn has_word(&self, list: &[&str]) -> bool {
-        self.words.iter().any(|word| list.contains(&word.lower.as_str()))
-    }
 }
 
 struct Sentence<'a> {
@@ -421,7 +256,7 @@ impl<'a> Sentence<'a> {
         }
         let measure = before.iter().find_map(|range| {
             let words = self.words.get(range.clone()).unwrap_or_default();
-            Some(range.start + senses::measure(words)?)
+            Some(range.start + measures::measure(words)?)
         })?;
         Some(measure..measure + 1)
     }
@@ -436,6 +271,7 @@ impl<'a> Sentence<'a> {
             Link::But if part.is_what_remains(piece.link) => before.has_verb() && before.is_timed(),
             // "It was not blocked, only slowed."
             Link::And | Link::But if part.begins_with_only() && part.has_verb() && before.denies() => true,
+            Link::But if before.is_denial() && part.has_verb() && self.is_but(piece) => true,
             Link::Unlike => before.has_verb() && !part.countries.is_empty(),
             Link::Despite | Link::Contrast => true,
             Link::But => before.has_verb() && (part.has_verb() || leaves_verb),
@@ -447,11 +283,16 @@ impl<'a> Sentence<'a> {
                 Link::Despite => before.has_verb() && (part.has_verb() || leaves_verb) || part.has_verb(),
                 _ if leaves_verb && part.elliptic.is_none() => {
                     let verb = before.has_verb() || before.leaves_verb(link).is_some();
-                    verb && before.shares(&part) && part.dates_like(before)
+                    verb && before.shares(&part) && (part.dates_like(before) || part.is_pair() && before.is_pair())
                 }
                 _ => before.has_verb() && (part.has_verb() && before.shares(&part) || leaves_verb),
             },
         }
+    }
+
+    fn is_but(&self, piece: &Piece) -> bool {
+        let before = piece.range.start.checked_sub(1).and_then(|at| self.words.get(at));
+        before.is_some_and(|word| matches!(word.lower.as_str(), "but" | "yet" | "however"))
     }
 
     fn readings(&self) -> Vec<Reading> {
@@ -500,7 +341,7 @@ impl<'a> Sentence<'a> {
             }
         }
         let now = parts.iter().any(|(_, part)| part.has_word(&["is", "are", "remains", "now", "still"]));
-        complete(readings, now)
+        complete(readings, now, Date::from_days(self.now.day()))
     }
 
     /// Concessions about the same place, and how people get around a block, are no claims of their own.
@@ -513,6 +354,11 @@ impl<'a> Sentence<'a> {
         let others = parts.iter().any(|(link, part)| *link != Link::Despite && part.said.is_some());
         let several = parts.len() > 1;
         let mobile = parts.first().is_some_and(|(_, part)| part.has_word(&["mobile", "cellular"]));
+        // "The government denied it, but it was blocked."
+        let denied = several && parts.get(1).is_some_and(|(link, part)| *link == Link::But && part.has_verb());
+        if denied && parts.first().is_some_and(|(_, part)| part.is_denial()) {
+            parts.remove(0);
+        }
         let mut place: Vec<&'static Country> = Vec::new();
         parts.retain(|(link, part)| {
             let elsewhere = part.countries.iter().any(|country| !main.contains(&country.code));
@@ -554,7 +400,8 @@ impl<'a> Sentence<'a> {
         }
         let now = part.is_of_now();
         let depends = link == Link::Unlike || part.leaves_verb(link).is_some() && !now;
-        Draft { link, reading: self.reading(part, stance), days, later: part.later, now, depends }
+        let since = part.words.first().is_some_and(|word| matches!(word.lower.as_str(), "since" | "after"));
+        Draft { link, reading: self.reading(part, stance), days, later: part.later, now, depends, since }
     }
 
     fn reading(&self, part: &Part<'_>, stance: Option<Stance>) -> Reading {
@@ -587,28 +434,5 @@ impl<'a> Sentence<'a> {
 /// Words of how it is now.
 const PRESENT: [&str; 12] =
     ["is", "are", "isn't", "aren't", "now", "again", "longer", "anymore", "currently", "remains", "today", "works"];
-/// Verbs of the present that go on about the same thing, and words before them.
-const OF_NOW: [&str; 16] = [
-    "does",
-    "do",
-    "is",
-    "are",
-    "isn't",
-    "aren't",
-    "remains",
-    "remain",
-    "stays",
-    "stay",
-    "continues",
-    "has",
-    "have",
-    "hasn't",
-    "haven't",
-    "works",
-];
-const BEFORE_THE_VERB: [&str; 17] = [
-    "it", "they", "no", "not", "longer", "the", "this", "that", "still", "ban", "block", "shutdown", "service", "app",
-    "site", "even", "both",
-];
 const NATIONWIDE: [&str; 4] = ["nationwide", "countrywide", "nation", "national"];
 const WHOLE: [&str; 4] = ["whole", "entire", "across", "throughout"];

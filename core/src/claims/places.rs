@@ -257,6 +257,10 @@ const VERBS_OF_PEOPLE: [&str; 12] =
 fn aside(words: &[Word<'_>], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
     let the = usize::from(before(1) == "the");
+    // "Kenya's neighbour Uganda"
+    if words.get(at + 1).is_some_and(|word| matches!(word.lower.as_str(), "neighbour" | "neighbor")) {
+        return true;
+    }
     match before(1 + the) {
         "unlike" | "except" | "outside" => true,
         "in" => before(2 + the) == "not" && before(3 + the) == "but",

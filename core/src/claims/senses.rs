@@ -144,14 +144,16 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "false",
             "untrue",
             "myth",
-            "rumour",
-            "rumor",
             "fake",
             "hoax",
             "baseless",
             "unfounded",
             "groundless",
             "no truth",
+            "a rumour",
+            "a rumor",
+            "deny rumour",
+            "deny rumor",
             "a lie",
             "reject",
             "veto",
@@ -316,6 +318,7 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "hardly",
             "scarcely",
             "barely",
+            "anything but",
             "yet to",
             "not yet",
             "refuse to",
@@ -388,6 +391,9 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "back down",
             "step down",
             "double down",
+            "true or false",
+            "hear a rumour",
+            "hear a rumor",
             "not sure",
             "reject an appeal",
             "reject the appeal",
@@ -456,35 +462,6 @@ const PHRASES: &[(Sense, &[&str])] = &[
         ],
     ),
 ];
-
-/// Measures by name: what ends one ends the interference.
-const MEASURES: [&str; 22] = [
-    "block",
-    "blockage",
-    "ban",
-    "censorship",
-    "restriction",
-    "restrictions",
-    "suspension",
-    "shutdown",
-    "blackout",
-    "outage",
-    "curfew",
-    "throttling",
-    "slowdown",
-    "blocks",
-    "bans",
-    "blocking",
-    "filtering",
-    "filters",
-    "order",
-    "ruling",
-    "decision",
-    "limits",
-];
-/// Before one of these words, "block" and "ban" are no names.
-const BEFORE_A_VERB: [&str; 12] =
-    ["to", "not", "and", "or", "will", "would", "can", "could", "did", "didn't", "does", "doesn't"];
 
 /// Verbs that say what happens to a line together with "off", "down" or "on", which may stand behind the object.
 const VERBS: [&str; 12] =
@@ -580,18 +557,4 @@ fn prefixed(stem: &Word<'_>) -> Option<Sense> {
         Sense::Bad(_) | Sense::Fails(_) => Some(Sense::Good),
         _ => None,
     }
-}
-
-/// Whether a sentence names a measure, as in "the ban" and unlike "to ban".
-pub fn names_a_measure(words: &[Word<'_>]) -> bool {
-    measure(words).is_some()
-}
-
-/// Where it first names one.
-pub fn measure(words: &[Word<'_>]) -> Option<usize> {
-    let verb = |at: usize| {
-        let before = at.checked_sub(1).and_then(|at| words.get(at));
-        before.is_some_and(|word| BEFORE_A_VERB.contains(&word.lower.as_str()))
-    };
-    words.iter().enumerate().position(|(at, word)| MEASURES.contains(&word.lower.as_str()) && !verb(at))
 }

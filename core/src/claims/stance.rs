@@ -1,7 +1,8 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
 use super::means;
-use super::senses::{Sense, meanings, measure, names_a_measure};
+use super::measures::{measure, names_a_measure};
+use super::senses::{Sense, meanings};
 use super::words::{Word, stem};
 
 /// Kind of interference that a claim speaks of.
@@ -207,7 +208,11 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
             }
             _ => false,
         };
-        let mut count = senses.iter().filter(|found| reaches(found)).count();
+        // "Denied rumours", "a false claim, debunked": who says twice that it is untrue says it once.
+        let untrue =
+            |found: &&(usize, Sense)| found.1 == Sense::Denies && UNTRUE.contains(&stem(lower(found.0)).as_str());
+        let told = senses.iter().filter(|found| reaches(found)).filter(untrue).count();
+        let mut count = senses.iter().filter(|found| reaches(found)).count() - told.saturating_sub(1);
         // "Neither blocked nor throttled" negates each of them once.
         if senses.iter().any(|(at, _)| *at < target && lower(*at) == "neither") && count > 1 {
             count -= senses.iter().filter(|(at, _)| *at < target && lower(*at) == "nor").count();
@@ -246,6 +251,24 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
         return None;
     })
 }
+
+/// Words, without their endings, for what is said and untrue, and for saying so.
+const UNTRUE: [&str; 14] = [
+    "deny",
+    "fals",
+    "untru",
+    "myth",
+    "rumour",
+    "rumor",
+    "fak",
+    "hoax",
+    "baseles",
+    "unfound",
+    "groundles",
+    "debunk",
+    "incorrect",
+    "refut",
+];
 
 /// Verbs, without their endings, of what is not blocked while other things are.
 const SPARES: [&str; 3] = ["spar", "exempt", "surviv"];
