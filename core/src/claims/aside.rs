@@ -2,6 +2,7 @@
 //! it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
 
 use super::means::USING;
+use super::senses::{Sense, meanings};
 use super::subjects::{Named, names_connectivity};
 use super::words::{Pause, Word};
 
@@ -177,7 +178,8 @@ struct Group<'n> {
 /// Marks the names of which nothing is claimed, as long as something else is named that is.
 pub fn mark(words: &mut [Word<'_>], named: &[Named]) {
     let groups = groups(words, named);
-    let mut roles: Vec<Option<Role>> = groups.iter().map(|group| role(words, group)).collect();
+    let why = |group: &Group<'_>| groups.iter().any(|other| is_told_why(words, group, other)).then_some(Role::Cited);
+    let mut roles: Vec<Option<Role>> = groups.iter().map(|group| role(words, group).or_else(|| why(group))).collect();
     let claimed = |roles: &[Option<Role>], from: usize| {
         groups.iter().zip(roles).any(|(group, role)| role.is_none() && group.from >= from)
     };
@@ -259,6 +261,21 @@ fn role(words: &[Word<'_>], group: &Group<'_>) -> Option<Role> {
     let tool = group.named.iter().all(|named| TOOLS.contains(&named.topic.name())) && is_used(words, group.from);
     (staff || tool || is_cited(words, group.from) || is_read_on(words, group) || is_read_with(words, group.from))
         .then_some(Role::Cited)
+}
+
+/// "Signal downloads soared after Telegram was blocked": of the first nothing is said that is a claim of ours.
+fn is_told_why(words: &[Word<'_>], group: &Group<'_>, other: &Group<'_>) -> bool {
+    let why = |at: &usize| {
+        words
+            .get(*at)
+            .is_some_and(|word| matches!(word.lower.as_str(), "after" | "when" | "because" | "since" | "once"))
+    };
+    let Some(why) = (group.to..other.from).rev().take(3).find(why) else { return false };
+    let is =
+        words.get(other.to).is_some_and(|word| matches!(word.lower.as_str(), "is" | "was" | "got" | "went" | "has"));
+    let one = words.get(..other.to).unwrap_or_default().iter().all(|word| word.pause < Pause::Colon);
+    let silent = meanings(words.get(..why).unwrap_or_default()).iter().all(|(_, sense)| *sense == Sense::Aside);
+    is && one && silent
 }
 
 /// "BBC reported that", "Twitter users in Uganda say": the place behind the verb.
@@ -423,6 +440,10 @@ mod tests {
             ("Russia blocks Tor because people use it to read the BBC", vec!["tor"]),
             ("Russia blocked Signal along with Tor", vec!["signal", "tor"]),
             ("nobody can use Tor", vec!["tor"]),
+            ("Signal downloads soared in Kenya after Telegram was blocked", vec!["telegram"]),
+            ("they switched to WhatsApp when Telegram was blocked", vec!["telegram"]),
+            ("WhatsApp was down after Telegram was blocked", vec!["whatsapp", "telegram"]),
+            ("Signal, Telegram and WhatsApp were blocked", vec!["signal", "telegram", "whatsapp"]),
         ] {
             assert_eq!(about(text), expected, "{text}");
         }

@@ -179,7 +179,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     let plain = |at: usize| words.get(at).is_some_and(|word| !word.is_capital());
     let hours = |at: usize| {
         (plain(at) && HOURS.contains(&lower(at)))
-            || matches!((lower(at), lower(at + 1)), ("at", "night" | "nights" | "noon" | "midnight"))
+            || matches!((lower(at), lower(at + 1)), ("at", "night" | "nights" | "noon" | "midnight" | "dawn" | "dusk"))
             || matches!(lower(at), "every" | "each") && (SPANS.contains(&lower(at + 1)) || is_month(&owned, at + 1))
             || matches!(lower(at), "around" | "round") && (lower(at + 1), lower(at + 2)) == ("the", "clock")
             || (lower(at), lower(at + 1)) == ("24", "7")
@@ -287,7 +287,9 @@ fn is_exclusive<'a>(lower: &impl Fn(usize) -> &'a str, at: usize) -> bool {
     let nothing_but = lower(at) == "nothing" && matches!(lower(at + 1), "but" | "except");
     // "The only app that is blocked"
     let the_only = lower(at) == "only" && before == "the" && THE_ONLY.contains(&lower(at + 1));
-    (only || nothing_but || the_only) && !way
+    let alone = lower(at) == "alone" && !matches!(before, "leave" | "left" | "let");
+    let just = at == 0 && lower(at) == "just" && matches!(lower(at + 2), "is" | "was" | "has");
+    (only || nothing_but || the_only || alone || just) && !way
 }
 
 /// What there may be only one of.
@@ -321,6 +323,8 @@ mod tests {
             ("WhatsApp calls were blocked", Beyond::Feature),
             ("all regions were cut off", Beyond::HowMany(Share::Other)),
             ("nothing but Signal is blocked", Beyond::Only),
+            ("Signal alone is blocked", Beyond::Only),
+            ("just Signal was blocked", Beyond::Only),
             ("the only app that is blocked is Signal", Beyond::Only),
             ("it was blocked at 18:00 on 5 May 2023", Beyond::Hours),
             ("it was blocked at 6pm on 5 May 2023", Beyond::Hours),
@@ -359,6 +363,7 @@ mod tests {
             "the only way is Tor",
             "40 networks: 30 of them in Kenya",
             "one activist's network",
+            "they just blocked Signal",
         ] {
             assert_eq!(said(text), None, "{text}");
         }

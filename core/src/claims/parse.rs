@@ -243,7 +243,9 @@ impl<'a> Sentence<'a> {
         let not = part.words.first().is_some_and(|word| word.lower == "not");
         let interrupts = not && part.elliptic == Some(true) && before.is_some_and(|before| !before.has_verb());
         let from = piece.range.start + usize::from(not);
-        let is = piece.link == Link::Contrast || matches!(piece.link, Link::And | Link::But) && interrupts;
+        // "Telegram, unlike WhatsApp, was blocked"
+        let unlike = piece.link == Link::Unlike && before.is_some_and(|before| before.names() && !before.has_verb());
+        let is = piece.link == Link::Contrast || unlike || matches!(piece.link, Link::And | Link::But) && interrupts;
         (is && part.names()).then_some(from..piece.range.end)
     }
 

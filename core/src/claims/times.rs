@@ -135,11 +135,28 @@ impl<'a> Times<'a> {
     }
 
     fn single(&self, at: usize) -> Option<(usize, Time)> {
-        let date = self.reader.written(at).map(|(length, date)| (length, Time::Date(date)));
+        let date = self.reader.written(at).map(|(length, date)| match self.year_beside(at + length) {
+            // "In November of last year"
+            Some((more, year)) if date.year.is_none() => {
+                (length + more, Time::Date(Written { year: Some(year), ..date }))
+            }
+            _ => (length, Time::Date(date)),
+        });
         date.or_else(|| {
             let (length, days) = relative(&self.reader, at, self.today, self.ahead)?;
             Some((length, Time::Days(days)))
         })
+    }
+
+    /// "Of last year", "this year" behind a date: the number of words, and the year.
+    fn year_beside(&self, at: usize) -> Option<(usize, i64)> {
+        let of = usize::from(self.reader.is(at, &["of"]));
+        let back = match self.reader.lower(at + of) {
+            "last" => 1,
+            "this" => 0,
+            _ => return None,
+        };
+        self.reader.is(at + of + 1, &["year"]).then_some((of + 2, self.today.year - back))
     }
 
     fn resolve(&self, time: Time) -> Option<When> {
