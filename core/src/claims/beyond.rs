@@ -203,7 +203,9 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
             || (nth(at) || matches!(lower(at), "first" | "last" | "latest"))
                 && matches!(lower(at + 1), "country" | "nation" | "government" | "state" | "democracy")
     };
-    if any(&|at| matches!(lower(at), "calls" | "calling" | "voip") && !matches!(lower(at + 1), "on" | "for" | "it")) {
+    if any(&|at| {
+        matches!(lower(at), "calls" | "calling" | "voip") && !matches!(lower(at + 1), "on" | "for" | "it" | "to")
+    }) {
         return Some(Beyond::Feature);
     }
     if any(&rank) {
@@ -212,7 +214,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     if any(&cause) {
         return Some(Beyond::Cause);
     }
-    if any(&|at| matches!(lower(at), "partly" | "partially")) {
+    if any(&|at| matches!(lower(at), "partly" | "partially" | "eased" | "eases" | "relaxed" | "relaxes")) {
         return Some(Beyond::Partly);
     }
     let begins = |at: usize| {

@@ -134,6 +134,7 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         // "Like Nigeria in 2021, Brazil blocked it."
         "like" if at == 0 && ends_with_a_comma(words, 1) => Some((1, Link::Aside)),
         "as" if at == 0 && lower(1) == "in" && ends_with_a_comma(words, 1) => Some((1, Link::Aside)),
+        "rather" | "instead" if is_verb_contrasted(words, at) => Some((2, Link::Contrast)),
         "rather" if lower(at + 1) == "than" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
         "instead" if lower(at + 1) == "of" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
         // "Not Kenya but Tanzania"
@@ -154,6 +155,15 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
             Pause::None => None,
         },
     }
+}
+
+/// "Cut the internet rather than block Facebook": each verb with what it is said of.
+fn is_verb_contrasted(words: &[Word<'_>], at: usize) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let named = |at: usize| matches!(lower(at), "internet" | "social") || brand(lower(at)).is_some();
+    let verb = DONE_TO.contains(&stem(lower(at + 2)).as_str());
+    let object = at + 3 + usize::from(lower(at + 3) == "the");
+    matches!(lower(at + 1), "than" | "of") && verb && named(object) && (0..at).any(named)
 }
 
 /// Whether nothing but names and dates stands from a place to the first comma.
@@ -305,6 +315,7 @@ pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
                 "will" | "would" => !(negated && good),
                 "won't" | "wouldn't" => !good,
                 "shall" => true,
+                "must" | "should" => next != "have",
                 "might" | "may" => !word.is_capital() && next != "have" && !is_month(before, next),
                 "could" => next != "have" && !negated && !good,
                 "if" => !ASKING.contains(&before),
@@ -332,7 +343,7 @@ pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
 
 /// "The court ordered them to unblock it", "urged Kenya to lift the ban": what is demanded is not done yet.
 fn is_demanded(words: &[Word<'_>]) -> bool {
-    const DEMANDS: [&str; 22] = [
+    const DEMANDS: [&str; 33] = [
         "order",
         "orders",
         "ordered",
@@ -355,12 +366,40 @@ fn is_demanded(words: &[Word<'_>]) -> bool {
         "wants",
         "want",
         "pressed",
+        "needs",
+        "need",
+        "negotiations",
+        "talks",
+        "efforts",
+        "conditions",
+        "close",
+        "petition",
+        "pressure",
+        "campaign",
+        "ready",
     ];
-    const UNDONE: [&str; 9] =
-        ["unblock", "restore", "lift", "reinstate", "unban", "reopen", "unblocked", "restored", "lifted"];
+    const UNDONE: [&str; 13] = [
+        "unblock",
+        "restore",
+        "lift",
+        "reinstate",
+        "unban",
+        "reopen",
+        "end",
+        "unblocked",
+        "restored",
+        "lifted",
+        "lifting",
+        "unblocking",
+        "restoring",
+    ];
+    const WISHES: [&str; 8] = ["unblock", "restore", "lift", "stop", "end", "unban", "let", "free"];
     let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
-    let undo = |at: usize| is(at, &["to"]) && is(at + 1 + usize::from(is(at + 1, &["be"])), &UNDONE);
-    (0..words.len()).any(|at| is(at, &DEMANDS) && (at + 1..at + 9).any(undo))
+    let undo = |at: usize| is(at, &["to", "for"]) && is(at + 1 + usize::from(is(at + 1, &["be"])), &UNDONE);
+    // "Unblock it now!"
+    let first = usize::from(is(0, &["please", "pls"]));
+    let wished = is(first, &WISHES) && !is(first + 1, &["of", "me", "us"]);
+    wished || (0..words.len()).any(|at| is(at, &DEMANDS) && (at + 1..at + 9).any(undo))
 }
 
 /// What follows says why something was blocked: "after it deleted a tweet".
@@ -452,9 +491,14 @@ mod tests {
         ] {
             assert_eq!(of(text, good), Mood::Fact, "{text}");
         }
-        for text in
-            ["a court ordered Kenya to unblock it", "they urged Mali to lift the ban", "ordered it to be restored"]
-        {
+        for text in [
+            "a court ordered Kenya to unblock it",
+            "they urged Mali to lift the ban",
+            "ordered it to be restored",
+            "you must unblock it",
+            "Please unblock it",
+            "talks to lift the ban",
+        ] {
             assert_eq!(of(text, false), Mood::Ahead, "{text}");
         }
         assert_eq!(of("My account was blocked by a friend", false), Mood::Account);

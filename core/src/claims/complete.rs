@@ -3,6 +3,7 @@
 use super::clauses::{Link, Mood};
 use super::later::Later;
 use super::parse::Reading;
+use super::part::kind_of;
 use super::stance::Stance;
 use super::when::{Span, Unread, When};
 use crate::time::Date;
@@ -74,7 +75,8 @@ impl Draft {
         if self.link == Link::Unlike
             && let Some(main) = main
         {
-            reading.stance = Some(Stance { negated: !main.negated, over: false, ..main });
+            let kind = kind_of(main.kind, &reading.topics);
+            reading.stance = Some(Stance { negated: !main.negated, over: false, kind, ..main });
             reading.mood = Mood::Fact;
         }
         reading.complete_by_network();

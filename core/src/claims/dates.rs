@@ -2,7 +2,7 @@
 
 use super::months;
 use super::when::When;
-use super::words::{Pause, Word};
+use super::words::Word;
 use crate::time::Date;
 
 /// What of a year is meant.
@@ -180,7 +180,7 @@ const ORDINALS: [&str; 20] = [
     "twentieth",
 ];
 
-fn digits(text: &str, most: usize) -> Option<i64> {
+pub fn digits(text: &str, most: usize) -> Option<i64> {
     let plain = (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok())?
 }
@@ -190,7 +190,7 @@ pub fn number(word: &Word<'_>) -> Option<i64> {
     digits(["st", "nd", "rd", "th"].iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text), 4)
 }
 
-fn day(word: &Word<'_>) -> Option<i64> {
+pub fn day(word: &Word<'_>) -> Option<i64> {
     number(word).filter(|day| (1..=31).contains(day))
 }
 
@@ -258,9 +258,6 @@ pub fn season(name: &str) -> Option<(i64, i64)> {
 /// What stands between the two ends of a range, or the last two of a list.
 pub const BETWEEN: &[&str] = &["to", "and", "or", "until", "till", "through", "thru"];
 
-/// What has a number with a year that is no date: "law 50/2021".
-const NUMBERED: [&str; 10] = ["law", "decree", "act", "order", "no", "number", "resolution", "rule", "case", "article"];
-
 /// Reads dates at places of a sentence.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
@@ -294,7 +291,7 @@ impl<'a> Reader<'a> {
         self.word(at).is_some_and(|word| word.joined)
     }
 
-    fn read<T>(&self, at: usize, read: impl Fn(&Word<'_>) -> Option<T>) -> Option<T> {
+    pub fn read<T>(&self, at: usize, read: impl Fn(&Word<'_>) -> Option<T>) -> Option<T> {
         self.word(at).and_then(read)
     }
 
@@ -314,13 +311,6 @@ impl<'a> Reader<'a> {
         let day_before = at.checked_sub(back).is_some_and(|at| self.read(at, day).is_some());
         let figure = |word: &Word<'_>| year(word).or_else(|| day(word));
         (day_before || self.read(at + 1, figure).is_some()).then(|| months::misspelt(self.lower(at)))?
-    }
-
-    /// "January 20211": a year with a figure too many.
-    pub fn is_overlong_year(&self, at: usize) -> bool {
-        let text = self.lower(at);
-        let long = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
-        long && (text.starts_with("19") || text.starts_with("20"))
     }
 
     fn is_surely_a_month(&self, at: usize) -> bool {
@@ -402,15 +392,20 @@ impl<'a> Reader<'a> {
     /// "On 5.6.21": without a word before it, it may be a version.
     fn in_short(&self, at: usize) -> Option<Written> {
         let parts: Option<Vec<i64>> = self.lower(at).split('.').map(|part| digits(part, 2)).collect();
-        let [day, month, year] = *parts?.as_slice() else { return None };
         let after = matches!(self.before(at, 1), "on" | "since" | "from" | "until" | "by" | "before" | "after");
-        (after && (10..=40).contains(&year)).then(|| day_and_month(day, month, century(year)))?
+        let parts = parts.filter(|_| after)?;
+        if let [day, month] = *parts.as_slice() {
+            let fits = (1..=31).contains(&day) && (1..=12).contains(&month);
+            return fits.then_some(Written::day(None, month, day));
+        }
+        let [day, month, year] = *parts.as_slice() else { return None };
+        (10..=40).contains(&year).then(|| day_and_month(day, month, century(year)))?
     }
 
     /// "2023/24": two years, unless the second figure is a month.
     fn season_of_years(&self, at: usize, first: i64, second: &Word<'_>) -> Option<Written> {
         let next = digits(&second.lower, 2).filter(|next| *next == (first + 1) % 100 && !(1..=12).contains(next));
-        let alone = !self.joined(at) && !self.joined(at + 2) && !NUMBERED.contains(&self.before(at, 1));
+        let alone = !self.joined(at) && !self.joined(at + 2) && !self.is_numbered(at);
         next.filter(|_| alone).map(|_| Written { year: Some(first), part: Part::Years(2) })
     }
 
@@ -569,29 +564,5 @@ impl<'a> Reader<'a> {
                 return Some((next, days));
             }
         }
-    }
-
-    /// How many words at a place are figures that look like a date and are none: `2023/25`, `13/13/2023`, `32 November`,
-    /// `1850` after "in".
-    pub fn unreadable(&self, at: usize) -> Option<usize> {
-        const BEFORE: [&str; 4] = ["in", "since", "until", "during"];
-        if self.is_overlong_year(at) && self.is(at.wrapping_sub(1), &BEFORE) {
-            return Some(1);
-        }
-        let figure = |at: usize| self.read(at, number);
-        figure(at).filter(|_| at == 0 || !self.joined(at))?;
-        let rest = (at + 1..).take_while(|at| self.joined(*at) && figure(*at).is_some()).count();
-        let length = rest + 1;
-        if rest > 0 {
-            let numbered = NUMBERED.contains(&self.before(at, 1));
-            return (!numbered && (at..at + length).any(|at| self.read(at, year).is_some())).then_some(length);
-        }
-        let short = self.read(at, |word| digits(&word.lower, 2)).is_some();
-        let month = at.checked_sub(1).is_some_and(|at| self.month(at).is_some()) || self.month(at + 1).is_some();
-        let ends = self.word(at + 1).is_none_or(|word| word.pause != Pause::None || word.is_capital());
-        let year = self.read(at, |word| digits(&word.lower, 4)).filter(|_| self.lower(at).len() == 4);
-        let of_old = year.is_some_and(|year| (1000..2999).contains(&year)) && ends;
-        let alone = self.read(at, day).is_none() && short && month;
-        (alone || of_old && BEFORE.contains(&self.before(at, 1))).then_some(length)
     }
 }

@@ -185,7 +185,7 @@ impl Claimed<'_> {
         let mut judgement = judge(self.stance, &findings);
         match (beyond, self.stance.negated && !self.stance.over) {
             // That some could use it is said neither for a block nor against one.
-            (Some(_), true) => judgement.contradicted = false,
+            (Some(_), true) | (Some(Beyond::Partly), _) if judgement.contradicted => judgement.contradicted = false,
             (Some(_), false) if judgement.verdict == Verdict::Confirmed => judgement.verdict = Verdict::Likely,
             _ => {}
         }

@@ -50,7 +50,13 @@ pub fn duration(words: &[Word<'_>], at: usize) -> Option<Length> {
     }
     if !reader.is(at, &["for", "lasted", "lasting"]) {
         // "a 10-day shutdown"
-        let (_, count) = quantity(&reader, at).filter(|_| reader.joined(at + 1))?;
+        let (length, count) = quantity(&reader, at)?;
+        if reader.is(at + length + 1, &["without", "offline"]) {
+            return number_of(&reader, at);
+        }
+        if !reader.joined(at + 1) {
+            return None;
+        }
         return days(reader.lower(at + 1)).map(|days| Length::about(days * count as f64));
     }
     let filler = |at: usize| [&LESS[..], &MORE, &ABOUT].iter().any(|list| reader.is(at, list)) || is_up_to(&reader, at);
@@ -115,6 +121,7 @@ mod tests {
             ("a 10-day shutdown", 10.0, 3.0),
             ("it lasted about a week", 7.0, 30.0),
             ("all year", 360.0, 200.0),
+            ("five days without internet", 5.0, 20.0),
         ] {
             let words = split(text);
             let length = (0..words.len()).find_map(|at| duration(&words, at));

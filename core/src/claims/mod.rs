@@ -7,6 +7,7 @@
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `dates` | dates as they are written |
 //! | `months` | months by name |
+//! | `unreadable` | figures that look like a date and are none |
 //! | `relative` | times counted from today |
 //! | `length` | how long it was so |
 //! | `later` | times counted from those of the clause before |
@@ -61,6 +62,7 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 mod times;
+mod unreadable;
 #[cfg(test)]
 mod verdicts;
 mod when;

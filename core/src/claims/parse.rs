@@ -428,7 +428,9 @@ impl<'a> Sentence<'a> {
             present: part.has_word(&PRESENT) || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
             networks: part.networks.clone(),
             candidates: part.candidates.clone(),
-            beyond: stance.filter(|_| part.has_verb()).and_then(|stance| beyond(&part.words, &part.days, stance)),
+            beyond: stance
+                .filter(|_| part.has_verb() || !part.begins_with_only())
+                .and_then(|stance| beyond(&part.words, &part.days, stance)),
         }
     }
 }

@@ -101,16 +101,7 @@ impl Part<'_> {
 
     /// The kind of what it leaves to another clause, said of its own topics.
     pub fn kind_of(&self, kind: Kind) -> Kind {
-        match kind {
-            Kind::Block | Kind::Shutdown if !self.topics.is_empty() => {
-                if about_internet(&self.topics) {
-                    Kind::Shutdown
-                } else {
-                    Kind::Block
-                }
-            }
-            kind => kind,
-        }
+        kind_of(kind, &self.topics)
     }
 
     pub fn says_as(&self, other: &Part<'_>) -> bool {
@@ -179,6 +170,16 @@ impl Part<'_> {
 
     pub fn has_word(&self, list: &[&str]) -> bool {
         self.words.iter().any(|word| list.contains(&word.lower.as_str()))
+    }
+}
+
+/// A kind that is said of one thing, as it is of others: a service is blocked, connectivity shut down.
+pub fn kind_of(kind: Kind, topics: &[Topic]) -> Kind {
+    match kind {
+        Kind::Throttling => kind,
+        _ if topics.is_empty() => kind,
+        _ if about_internet(topics) => Kind::Shutdown,
+        _ => Kind::Block,
     }
 }
 

@@ -66,7 +66,7 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
     let surest = found.bearing.surest.and_then(|at| found.incidents.get(at));
     let took = surest.and_then(|incident| bearing::took(incident, now));
     match found.beyond {
-        Some(Beyond::HowLong(_)) if took.is_some() => and(
+        Some(Beyond::HowLong(_)) if took.is_some() && !found.stance.over => and(
             &said,
             &format!(
                 "the claim also says for how long, and what is recorded took {} days",

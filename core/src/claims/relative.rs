@@ -83,6 +83,7 @@ pub fn relative(reader: &Reader<'_>, at: usize, today: Date, ahead: bool) -> Opt
         "day" if reader.is(at + 1, &["before"]) && reader.is(at + 2, &["yesterday"]) => day(3, -2),
         "day" if reader.is(at + 1, &["after"]) && reader.is(at + 2, &["tomorrow"]) => day(3, 2),
         "this" if part_of_day == 1 => day(2, 0),
+        "other" if reader.before(at, 1) == "the" && reader.is(at + 1, &["day"]) => Some((2, around(today, -7))),
         // A night belongs to two days.
         "last" if reader.is(at + 1, &["night"]) => Some((2, When::new(today.plus(-1), today))),
         "this" | "last" | "past" | "previous" | "recent" | "next" | "coming" | "following" => beside(reader, at, today),
@@ -105,6 +106,10 @@ pub fn relative(reader: &Reader<'_>, at: usize, today: Date, ahead: bool) -> Opt
 fn ago(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
     let (length, count) = quantity(reader, at)?;
     let name = reader.lower(at + length);
+    if matches!(name, "hour" | "hours" | "minute" | "minutes") && reader.is(at + length + 1, &["ago"]) {
+        let back = if name.starts_with('h') { (count + 23) / 24 } else { 1 };
+        return Some((length + 2, When::new(today.plus(-back), today))).filter(|(_, when)| is_read(*when));
+    }
     let days = unit(name)?.checked_mul(count)?;
     // "Since 3 days" is how many say "for 3 days".
     if reader.before(at, 1) == "since" && !reader.is(at + length + 1, &["ago", "after", "before"]) {

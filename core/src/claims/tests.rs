@@ -99,6 +99,8 @@ fn each_clause_is_read_for_itself() {
         ("Kenya's neighbour Uganda cut the internet", vec!["UG internet"]),
         ("Signal was blocked in Uganda, and Twitter in Nigeria, in 2021", vec!["UG signal", "NG twitter"]),
         ("The government denied it, but Signal was blocked in Kenya", vec!["KE signal"]),
+        ("Mali cut the internet rather than block Facebook", vec!["ML internet", "not ML facebook"]),
+        ("Mali throttled rather than blocked Facebook", vec!["ML facebook"]),
         ("Telegram, unlike WhatsApp, was blocked in Kenya", vec!["KE telegram", "not KE whatsapp"]),
         ("Like Nigeria in 2021, Brazil blocked X in 2024", vec!["BR twitter"]),
         ("Like WhatsApp, Signal is blocked in Kenya", vec!["KE signal"]),

@@ -142,10 +142,29 @@ impl<'a> Times<'a> {
             }
             _ => (length, Time::Date(date)),
         });
-        date.or_else(|| {
+        date.or_else(|| self.day_alone(at)).or_else(|| {
             let (length, days) = relative(&self.reader, at, self.today, self.ahead)?;
             Some((length, Time::Days(days)))
         })
+    }
+
+    /// "On the 9th", where nothing else names a month: the latest one.
+    fn day_alone(&self, at: usize) -> Option<(usize, Time)> {
+        let reader = self.reader;
+        let word = reader.word(at)?;
+        let ordinal = ["st", "nd", "rd", "th"].iter().any(|end| word.lower.ends_with(end));
+        let day = dates::number(word).filter(|day| ordinal && (1..=31).contains(day))?;
+        let ends = reader.word(at + 1).is_none_or(|next| next.pause != Pause::None || next.lower == "in");
+        let dated = self.year.is_some() || (0..reader.words.len()).any(|at| reader.month(at).is_some());
+        if dated || !ends || reader.before(at, 1) != "the" || reader.before(at, 2) != "on" {
+            return None;
+        }
+        let month = |back: i64| {
+            let months = self.today.year * 12 + self.today.month - 1 - back;
+            Date::new(months.div_euclid(12), months.rem_euclid(12) + 1, day)
+        };
+        let latest = (0..4).filter_map(month).find(|date| *date <= self.today)?;
+        Some((1, Time::Days(When::day(latest))))
     }
 
     /// "Of last year", "this year" behind a date: the number of words, and the year.

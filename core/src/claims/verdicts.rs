@@ -131,6 +131,8 @@ fn claims_get_the_verdicts_that_a_careful_reader_would_give() {
         ("Some Kenyans could use Telegram on 10 November 2023", "unconfirmed"),
         ("Telegram was not completely blocked in Kenya on 10 November 2023", "unconfirmed"),
         ("Uganda's shutdown in January 2021 was the longest in Africa", "likely"),
+        ("Nigeria eased its Twitter ban in August 2021", "unconfirmed"),
+        ("Uganda was without internet for three weeks in January 2021", "likely"),
         ("Telegram was blocked in Kenya twice in November 2023", "likely"),
         ("Uganda's internet, down since 13 January 2021, was restored on 18 January 2021", "confirmed"),
         ("The Twitter ban in Nigeria lasted seven months", "confirmed"),
