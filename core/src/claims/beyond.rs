@@ -4,7 +4,7 @@ use super::length::{Length, duration};
 use super::relative::quantity;
 use super::stance::Stance;
 use super::when::{Span, When};
-use super::words::Word;
+use super::words::{Pause, Word};
 use super::{dates::Reader, means};
 
 /// A detail that incidents and verdicts of days do not tell.
@@ -153,92 +153,91 @@ const SPANS: [&str; 8] = ["hour", "hours", "minutes", "day", "week", "month", "y
 
 /// The first such detail of a clause that says these days and this stance.
 pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyond> {
+    let words: Vec<Word<'_>> = words.iter().filter(|word| !word.aside).cloned().collect();
+    let reader = Reader { words: &words, shouting: false };
+    let any = |wanted: &dyn Fn(&Reader<'_>, usize) -> bool| (0..words.len()).any(|at| wanted(&reader, at));
     if stance.negated && !stance.over {
-        return (0..words.len()).any(|at| is_of_some(words, at)).then_some(Beyond::Partly);
+        return any(&is_of_some).then_some(Beyond::Partly);
     }
     let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
-    let words: Vec<&Word<'_>> = words.iter().filter(|word| !word.aside).collect();
-    let owned: Vec<Word<'_>> = words.iter().map(|word| (*word).clone()).collect();
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    let reader = Reader { words: &owned, shouting: false };
-    let any = |wanted: &dyn Fn(usize) -> bool| (0..words.len()).any(wanted);
-    if let Some(share) = (0..words.len()).find_map(|at| share(&owned, at)) {
+    if let Some(share) = (0..words.len()).find_map(|at| share(&words, at)) {
         return Some(Beyond::HowMany(share));
     }
-    if any(&|at| is_exclusive(&lower, at)) {
+    if any(&is_exclusive) {
         return Some(Beyond::Only);
     }
-    let nth = |at: usize| matches!(lower(at), "second" | "third" | "fourth" | "fifth" | "umpteenth");
-    let times = |at: usize| {
-        lower(at) == "times" && quantity(&reader, at.wrapping_sub(1)).is_some() || nth(at) && lower(at + 1) == "time"
-    };
-    if any(&|at| OFTEN.contains(&lower(at)) || times(at)) {
+    if any(&is_often) {
         return Some(Beyond::HowOften);
     }
-    let plain = |at: usize| words.get(at).is_some_and(|word| !word.is_capital());
-    let hours = |at: usize| {
-        (plain(at) && HOURS.contains(&lower(at)))
-            || matches!((lower(at), lower(at + 1)), ("at", "night" | "nights" | "noon" | "midnight" | "dawn" | "dusk"))
-            || matches!(lower(at), "every" | "each") && (SPANS.contains(&lower(at + 1)) || is_month(&owned, at + 1))
-            || matches!(lower(at), "around" | "round") && (lower(at + 1), lower(at + 2)) == ("the", "clock")
-            || (lower(at), lower(at + 1)) == ("24", "7")
-            || is_clock(&owned, at)
-    };
-    if any(&hours) {
+    if any(&is_at_hours) {
         return Some(Beyond::Hours);
     }
-    if let Some(length) = (0..owned.len()).find_map(|at| duration(&owned, at)).filter(|_| !spanned) {
+    if let Some(length) = (0..words.len()).find_map(|at| duration(&words, at)).filter(|_| !spanned) {
         return Some(Beyond::HowLong(length));
     }
-    let cause = |at: usize| {
-        let next = matches!(lower(at + 1), "cut" | "cuts" | "fault" | "damage");
-        matches!(lower(at), "technical" | "glitch" | "maintenance" | "accident" | "accidental" | "accidentally")
-            || matches!(lower(at), "cable" | "fibre" | "fiber") && next
-            || matches!(lower(at), "not" | "wasn't" | "isn't" | "no")
-                && matches!(lower(at + 1), "censorship" | "deliberate")
-    };
-    let rank = |at: usize| {
-        matches!(lower(at), "longest" | "largest" | "biggest" | "worst" | "strictest")
-            || (nth(at) || matches!(lower(at), "first" | "last" | "latest"))
-                && matches!(lower(at + 1), "country" | "nation" | "government" | "state" | "democracy")
-    };
-    if any(&|at| {
-        matches!(lower(at), "calls" | "calling" | "voip") && !matches!(lower(at + 1), "on" | "for" | "it" | "to")
-    }) {
-        return Some(Beyond::Feature);
-    }
-    if any(&rank) {
-        return Some(Beyond::Rank);
-    }
-    if any(&cause) {
-        return Some(Beyond::Cause);
-    }
-    if any(&|at| matches!(lower(at), "partly" | "partially" | "eased" | "eases" | "relaxed" | "relaxes")) {
-        return Some(Beyond::Partly);
-    }
-    let begins = |at: usize| {
-        matches!(lower(at), "began" | "begun" | "started")
-            || lower(at) == "first" && matches!(lower(at + 1), "blocked" | "banned" | "cut" | "restricted" | "time")
-            || lower(at) == "first" && matches!(lower(at.wrapping_sub(1)), "was" | "were")
-    };
-    (during && !stance.over && any(&begins)).then_some(Beyond::Beginning)
+    let details: [(&dyn Fn(&Reader<'_>, usize) -> bool, Beyond); 4] = [
+        (&is_feature, Beyond::Feature),
+        (&is_rank, Beyond::Rank),
+        (&is_cause, Beyond::Cause),
+        (&|reader, at| reader.is(at, &PARTLY), Beyond::Partly),
+    ];
+    let detail = details.iter().find(|(wanted, _)| any(wanted)).map(|(_, beyond)| *beyond);
+    detail.or_else(|| (during && !stance.over && any(&begins)).then_some(Beyond::Beginning))
 }
 
-fn is_month(words: &[Word<'_>], at: usize) -> bool {
-    Reader { words, shouting: false }.month(at).is_some()
+const PARTLY: [&str; 6] = ["partly", "partially", "eased", "eases", "relaxed", "relaxes"];
+const NTH: [&str; 4] = ["second", "third", "fourth", "fifth"];
+
+/// "Twice", "three times", "for the second time".
+fn is_often(reader: &Reader<'_>, at: usize) -> bool {
+    let times = reader.is(at, &["times"]) && at.checked_sub(1).is_some_and(|at| quantity(reader, at).is_some());
+    reader.is(at, &OFTEN) || times || reader.is(at, &NTH) && reader.is(at + 1, &["time"])
+}
+
+fn is_at_hours(reader: &Reader<'_>, at: usize) -> bool {
+    const POINTS: [&str; 6] = ["night", "nights", "noon", "midnight", "dawn", "dusk"];
+    let next = |list: &[&str]| reader.is(at + 1, list);
+    let plain = reader.word(at).is_some_and(|word| !word.is_capital());
+    plain && reader.is(at, &HOURS)
+        || reader.is(at, &["at"]) && next(&POINTS)
+        || reader.is(at, &["every", "each"]) && (next(&SPANS) || reader.month(at + 1).is_some())
+        || reader.is(at, &["around", "round"]) && next(&["the"]) && reader.is(at + 2, &["clock"])
+        || reader.is(at, &["24"]) && next(&["7"])
+        || is_clock(reader, at)
+}
+
+/// "WhatsApp calls", and no calls for anything.
+fn is_feature(reader: &Reader<'_>, at: usize) -> bool {
+    reader.is(at, &["calls", "calling", "voip"]) && !reader.is(at + 1, &["on", "for", "it", "to"])
+}
+
+fn is_rank(reader: &Reader<'_>, at: usize) -> bool {
+    let of = reader.is(at + 1, &["country", "nation", "government", "state", "democracy"]);
+    reader.is(at, &["longest", "largest", "biggest", "worst", "strictest"])
+        || of && (reader.is(at, &NTH) || reader.is(at, &["first", "last", "latest"]))
+}
+
+fn is_cause(reader: &Reader<'_>, at: usize) -> bool {
+    let next = |list: &[&str]| reader.is(at + 1, list);
+    reader.is(at, &["technical", "glitch", "maintenance", "accident", "accidental", "accidentally"])
+        || reader.is(at, &["cable", "fibre", "fiber"]) && next(&["cut", "cuts", "fault", "damage"])
+        || reader.is(at, &["not", "wasn't", "isn't", "no"]) && next(&["censorship", "deliberate"])
+}
+
+fn begins(reader: &Reader<'_>, at: usize) -> bool {
+    let first = reader.is(at + 1, &["blocked", "banned", "cut", "restricted", "time"]);
+    let was = matches!(reader.before(at, 1), "was" | "were");
+    reader.is(at, &["began", "begun", "started"]) || reader.is(at, &["first"]) && (first || was)
 }
 
 /// "Some Kenyans could use it", "it was not completely blocked": no block speaks against it.
-fn is_of_some(words: &[Word<'_>], at: usize) -> bool {
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    let people =
-        |at: usize| words.get(at).is_some_and(|word| word.is_capital() || PEOPLE.contains(&word.lower.as_str()));
-    let wholly = matches!(lower(at), "completely" | "fully" | "entirely" | "totally" | "wholly" | "everywhere");
-    let of =
-        words.get(at).is_some_and(|word| word.text.bytes().all(|byte| byte.is_ascii_digit())) && lower(at + 1) == "of";
-    let some = matches!(lower(at), "some" | "few" | "many" | "several" | "certain") && people(at + 1);
-    some || of || wholly || matches!(lower(at), "partly" | "partially")
+fn is_of_some(reader: &Reader<'_>, at: usize) -> bool {
+    let people = reader.is(at + 1, &PEOPLE) || reader.word(at + 1).is_some_and(Word::is_capital);
+    let figure = reader.word(at).is_some_and(|word| word.text.bytes().all(|byte| byte.is_ascii_digit()));
+    reader.is(at, &["some", "few", "many", "several", "certain"]) && people
+        || figure && reader.is(at + 1, &["of"])
+        || reader.is(at, &["completely", "fully", "entirely", "totally", "wholly", "everywhere", "partly", "partially"])
 }
 
 /// Those who use a service.
@@ -265,32 +264,30 @@ fn share(words: &[Word<'_>], at: usize) -> Option<Share> {
 }
 
 /// "At 18:00", "6pm", "3 a.m.": a time of the day.
-fn is_clock(words: &[Word<'_>], at: usize) -> bool {
-    let word = |at: usize| words.get(at);
-    let lower = |at: usize| word(at).map_or("", |word| word.lower.as_str());
+fn is_clock(reader: &Reader<'_>, at: usize) -> bool {
+    let lower = |at: usize| reader.lower(at);
     let figure = |text: &str, most: u32| text.len() <= 2 && text.parse::<u32>().is_ok_and(|figure| figure <= most);
     let hour = |text: &str| figure(text, 24);
     let parts =
         |text: &str, by: char| text.split_once(by).is_some_and(|(h, m)| hour(h) && m.len() == 2 && figure(m, 59));
-    let minutes = word(at + 1).is_some_and(|next| next.pause == super::words::Pause::Colon && next.text.len() == 2);
+    let colon = reader.word(at + 1).is_some_and(|next| next.pause == Pause::Colon && next.text.len() == 2);
     let half = ["am", "pm", "h"].iter().any(|end| lower(at).strip_suffix(end).is_some_and(hour));
-    let before = at.checked_sub(1).map_or("", lower);
     half || parts(lower(at), 'h')
-        || before == "at" && parts(lower(at), '.')
-        || hour(lower(at)) && minutes && figure(lower(at + 1), 59)
-        || hour(lower(at)) && matches!(lower(at + 1), "am" | "pm" | "a.m" | "p.m" | "o'clock")
+        || reader.before(at, 1) == "at" && parts(lower(at), '.')
+        || hour(lower(at)) && colon && figure(lower(at + 1), 59)
+        || hour(lower(at)) && reader.is(at + 1, &["am", "pm", "a.m", "p.m", "o'clock"])
 }
 
 /// "Only on Safaricom", and neither "not only" nor "only with a VPN".
-fn is_exclusive<'a>(lower: &impl Fn(usize) -> &'a str, at: usize) -> bool {
-    let before = at.checked_sub(1).map_or("", lower);
-    let only = matches!(lower(at), "only" | "solely" | "exclusively") && !matches!(before, "not" | "the" | "didn't");
-    let way = (1..=5).any(|on| means::MEANS.contains(&lower(at + on)));
-    let nothing_but = lower(at) == "nothing" && matches!(lower(at + 1), "but" | "except");
+fn is_exclusive(reader: &Reader<'_>, at: usize) -> bool {
+    let before = reader.before(at, 1);
+    let only = reader.is(at, &["only", "solely", "exclusively"]) && !matches!(before, "not" | "the" | "didn't");
+    let way = (1..=5).any(|on| reader.is(at + on, &means::MEANS));
+    let nothing_but = reader.is(at, &["nothing"]) && reader.is(at + 1, &["but", "except"]);
     // "The only app that is blocked"
-    let the_only = lower(at) == "only" && before == "the" && THE_ONLY.contains(&lower(at + 1));
-    let alone = lower(at) == "alone" && !matches!(before, "leave" | "left" | "let");
-    let just = at == 0 && lower(at) == "just" && matches!(lower(at + 2), "is" | "was" | "has");
+    let the_only = reader.is(at, &["only"]) && before == "the" && reader.is(at + 1, &THE_ONLY);
+    let alone = reader.is(at, &["alone"]) && !matches!(before, "leave" | "left" | "let");
+    let just = at == 0 && reader.is(at, &["just"]) && reader.is(at + 2, &["is", "was", "has"]);
     (only || nothing_but || the_only || alone || just) && !way
 }
 

@@ -180,48 +180,10 @@ const REASONS: [&str; 9] = ["because", "due", "owing", "after", "following", "de
 
 /// The stance that senses add up to.
 fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Option<Stance> {
-    let is_bad = |sense: Sense| matches!(sense, Sense::Bad(_) | Sense::Fails(_));
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    // "access to it is blocked": what is blocked, and not that it works.
-    let noun =
-        |at: usize| lower(at) == "access" && matches!(lower(at + 1), "to" | "from" | "in" | "is" | "was" | "has");
-    let last =
-        senses.iter().filter(|(_, s)| is_bad(*s) || matches!(s, Sense::Good | Sense::Over)).map(|(at, _)| *at).max();
-    // Whether an odd number of negations reaches a word.
-    let negated = |target: usize, sense: Sense| {
-        let reaches = |(at, negation): &(usize, Sense)| match negation {
-            Sense::Not | Sense::Denies | Sense::Ceases if *at < target => {
-                let between = senses.iter().filter(|(place, _)| (*at + 1..target).contains(place));
-                let mut works = between.filter(|(place, sense)| *sense == Sense::Good && !noun(*place));
-                let told = *negation == Sense::Denies && !REFUSALS.contains(&lower(*at));
-                let reason = (*at..target).any(|at| REASONS.contains(&lower(at)));
-                // "Instead of blocking it they slowed it": the next alone.
-                let nearest = between_bad(senses, *at, target) && matches!(lower(*at), "instead" | "rather");
-                !reason && !nearest && (told || !is_bad(sense) || works.next().is_none())
-            }
-            // "It blocked neither of them": right behind what it negates.
-            Sense::Not => lower(*at) == "neither" && is_bad(sense) && (target + 1..target + 3).contains(at),
-            // Behind everything: "reports that it is blocked are false", "access was lost".
-            // ... and not what it was done for: "blocked to stop cheating".
-            Sense::Denies | Sense::Ceases => {
-                last.is_some_and(|last| *at > last) && !at.checked_sub(1).is_some_and(|at| lower(at) == "to")
-            }
-            _ => false,
-        };
-        // "Denied rumours", "a false claim, debunked": who says twice that it is untrue says it once.
-        let untrue =
-            |found: &&(usize, Sense)| found.1 == Sense::Denies && UNTRUE.contains(&stem(lower(found.0)).as_str());
-        let told = senses.iter().filter(|found| reaches(found)).filter(untrue).count();
-        let mut count = senses.iter().filter(|found| reaches(found)).count() - told.saturating_sub(1);
-        // "Neither blocked nor throttled" negates each of them once.
-        if senses.iter().any(|(at, _)| *at < target && lower(*at) == "neither") && count > 1 {
-            count -= senses.iter().filter(|(at, _)| *at < target && lower(*at) == "nor").count();
-        }
-        count % 2 == 1
-    };
     let has = |wanted: Sense| senses.iter().any(|(_, sense)| *sense == wanted);
     let said: Vec<(usize, Sense, bool)> =
-        senses.iter().map(|(at, sense)| (*at, *sense, negated(*at, *sense))).collect();
+        senses.iter().map(|(at, sense)| (*at, *sense, is_negated(senses, words, (*at, *sense)))).collect();
     let of = |wanted: &dyn Fn(Sense) -> bool| -> Vec<bool> {
         said.iter().filter(|(_, sense, _)| wanted(*sense)).map(|(.., negated)| *negated).collect()
     };
@@ -250,6 +212,48 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
     } else {
         return None;
     })
+}
+
+fn is_bad(sense: Sense) -> bool {
+    matches!(sense, Sense::Bad(_) | Sense::Fails(_))
+}
+
+/// Whether an odd number of negations reaches a word.
+fn is_negated(senses: &[(usize, Sense)], words: &[Word<'_>], (target, sense): (usize, Sense)) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    // "access to it is blocked": what is blocked, and not that it works.
+    let noun =
+        |at: usize| lower(at) == "access" && matches!(lower(at + 1), "to" | "from" | "in" | "is" | "was" | "has");
+    let last =
+        senses.iter().filter(|(_, s)| is_bad(*s) || matches!(s, Sense::Good | Sense::Over)).map(|(at, _)| *at).max();
+    let reaches = |(at, negation): &(usize, Sense)| match negation {
+        Sense::Not | Sense::Denies | Sense::Ceases if *at < target => {
+            let between = senses.iter().filter(|(place, _)| (*at + 1..target).contains(place));
+            let mut works = between.filter(|(place, sense)| *sense == Sense::Good && !noun(*place));
+            let told = *negation == Sense::Denies && !REFUSALS.contains(&lower(*at));
+            let reason = (*at..target).any(|at| REASONS.contains(&lower(at)));
+            // "Instead of blocking it they slowed it": the next alone.
+            let nearest = between_bad(senses, *at, target) && matches!(lower(*at), "instead" | "rather");
+            !reason && !nearest && (told || !is_bad(sense) || works.next().is_none())
+        }
+        // "It blocked neither of them": right behind what it negates.
+        Sense::Not => lower(*at) == "neither" && is_bad(sense) && (target + 1..target + 3).contains(at),
+        // Behind everything: "reports that it is blocked are false", "access was lost".
+        // ... and not what it was done for: "blocked to stop cheating".
+        Sense::Denies | Sense::Ceases => {
+            last.is_some_and(|last| *at > last) && !at.checked_sub(1).is_some_and(|at| lower(at) == "to")
+        }
+        _ => false,
+    };
+    // "Denied rumours", "a false claim, debunked": who says twice that it is untrue says it once.
+    let untrue = |found: &&(usize, Sense)| found.1 == Sense::Denies && UNTRUE.contains(&stem(lower(found.0)).as_str());
+    let told = senses.iter().filter(|found| reaches(found)).filter(untrue).count();
+    let mut count = senses.iter().filter(|found| reaches(found)).count() - told.saturating_sub(1);
+    // "Neither blocked nor throttled" negates each of them once.
+    if senses.iter().any(|(at, _)| *at < target && lower(*at) == "neither") && count > 1 {
+        count -= senses.iter().filter(|(at, _)| *at < target && lower(*at) == "nor").count();
+    }
+    count % 2 == 1
 }
 
 /// Words, without their endings, for what is said and untrue, and for saying so.

@@ -50,11 +50,7 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
         let raw = if is_short_year(whole) { whole } else { whole.trim_matches(['.', '\'', '’']) };
         let raw = ["'s", "’s"].iter().find_map(|ending| raw.strip_suffix(ending)).unwrap_or(raw);
         if !raw.is_empty() {
-            // "in Iran. Telegram": an end, which "Nov. 8" and "Dr. Who" have none of.
-            // "2. Kenya": a number that counts sentences begins one.
-            let counts =
-                whole.len() < 4 && whole.strip_suffix('.').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-            let ended = full_stop && (counts || raw.chars().next().is_some_and(char::is_uppercase));
+            let ended = full_stop && begins_sentence(whole, raw);
             let pause = if ended { Pause::Stop } else { pause };
             let lower = raw.to_lowercase().replace('’', "'");
             words.push(Word { text: raw, lower, joined, pause, aside: false });
@@ -102,6 +98,13 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
         push(from, text.len(), joined, pause);
     }
     words
+}
+
+/// "in Iran. Telegram", "2. Kenya": behind a full stop, which "Nov. 8" and "Dr. Who" have none of.
+fn begins_sentence(whole: &str, raw: &str) -> bool {
+    let figure = whole.strip_suffix('.').filter(|figure| figure.len() < 3);
+    let counts = figure.is_some_and(|figure| figure.bytes().all(|byte| byte.is_ascii_digit()));
+    counts || raw.chars().next().is_some_and(char::is_uppercase)
 }
 
 /// A letter of which two make the flag of a country.
