@@ -151,11 +151,14 @@ const OFTEN: [&str; 8] = ["twice", "thrice", "often", "rarely", "sometimes", "fr
 /// Where "daily" and the like are part of a name they begin with a capital.
 const SPANS: [&str; 8] = ["hour", "hours", "minutes", "day", "week", "month", "year", "night"];
 
+/// Whether words at a place say such a detail.
+type Detail<'d> = &'d dyn Fn(&Reader<'_>, usize) -> bool;
+
 /// The first such detail of a clause that says these days and this stance.
 pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyond> {
     let words: Vec<Word<'_>> = words.iter().filter(|word| !word.aside).cloned().collect();
     let reader = Reader { words: &words, shouting: false };
-    let any = |wanted: &dyn Fn(&Reader<'_>, usize) -> bool| (0..words.len()).any(|at| wanted(&reader, at));
+    let any = |wanted: Detail<'_>| (0..words.len()).any(|at| wanted(&reader, at));
     if stance.negated && !stance.over {
         return any(&is_of_some).then_some(Beyond::Partly);
     }
@@ -176,7 +179,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyon
     if let Some(length) = (0..words.len()).find_map(|at| duration(&words, at)).filter(|_| !spanned) {
         return Some(Beyond::HowLong(length));
     }
-    let details: [(&dyn Fn(&Reader<'_>, usize) -> bool, Beyond); 4] = [
+    let details: [(Detail<'_>, Beyond); 4] = [
         (&is_feature, Beyond::Feature),
         (&is_rank, Beyond::Rank),
         (&is_cause, Beyond::Cause),

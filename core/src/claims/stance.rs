@@ -241,7 +241,7 @@ fn is_negated(senses: &[(usize, Sense)], words: &[Word<'_>], (target, sense): (u
         // Behind everything: "reports that it is blocked are false", "access was lost".
         // ... and not what it was done for: "blocked to stop cheating".
         Sense::Denies | Sense::Ceases => {
-            last.is_some_and(|last| *at > last) && !at.checked_sub(1).is_some_and(|at| lower(at) == "to")
+            last.is_some_and(|last| *at > last) && at.checked_sub(1).is_none_or(|at| lower(at) != "to")
         }
         _ => false,
     };
