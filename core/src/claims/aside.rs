@@ -178,7 +178,11 @@ struct Group<'n> {
 /// Marks the names of which nothing is claimed, as long as something else is named that is.
 pub fn mark(words: &mut [Word<'_>], named: &[Named]) {
     let groups = groups(words, named);
-    let why = |group: &Group<'_>| groups.iter().any(|other| is_told_why(words, group, other)).then_some(Role::Cited);
+    // Only the next name may tell why: a sentence of many must not be read once for each two.
+    let why = |group: &Group<'_>| {
+        let next = groups.iter().find(|other| other.from >= group.to);
+        next.filter(|next| is_told_why(words, group, next)).map(|_| Role::Cited)
+    };
     let mut roles: Vec<Option<Role>> = groups.iter().map(|group| role(words, group).or_else(|| why(group))).collect();
     let claimed = |roles: &[Option<Role>], from: usize| {
         groups.iter().zip(roles).any(|(group, role)| role.is_none() && group.from >= from)

@@ -151,12 +151,15 @@ impl<'a> Times<'a> {
     /// "On the 9th", where nothing else names a month: the latest one.
     fn day_alone(&self, at: usize) -> Option<(usize, Time)> {
         let reader = self.reader;
+        if reader.before(at, 1) != "the" || reader.before(at, 2) != "on" {
+            return None;
+        }
         let word = reader.word(at)?;
         let ordinal = ["st", "nd", "rd", "th"].iter().any(|end| word.lower.ends_with(end));
         let day = dates::number(word).filter(|day| ordinal && (1..=31).contains(day))?;
         let ends = reader.word(at + 1).is_none_or(|next| next.pause != Pause::None || next.lower == "in");
         let dated = self.year.is_some() || (0..reader.words.len()).any(|at| reader.month(at).is_some());
-        if dated || !ends || reader.before(at, 1) != "the" || reader.before(at, 2) != "on" {
+        if dated || !ends {
             return None;
         }
         let month = |back: i64| {
