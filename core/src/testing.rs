@@ -24,6 +24,7 @@ use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::deployment;
 use crate::fetch::{self, Incoming, Outgoing};
 use crate::http::Ready;
+use crate::incidents::{Draft, IncidentType, Severity, Status};
 use crate::kv::{MemoryStore, Store};
 use crate::runtime::{self, Archive, BoxFuture, ByteStream, Environment, Runtime};
 use crate::secrets::Secrets;
@@ -32,6 +33,39 @@ use crate::{Error, Result, Timestamp};
 
 /// 2026-01-01T00:00:00Z
 pub const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
+
+/// An active incident of one subject since a time, as a country reports it; a test changes what it is about.
+pub fn incident(subject: &str, start: Timestamp) -> Draft {
+    Draft {
+        subject: subject.into(),
+        kind: IncidentType::Censorship,
+        severity: Severity::High,
+        status: Status::Active,
+        confidence: 0.8,
+        start,
+        end: None,
+        services: vec![subject.into()],
+        domains: Vec::new(),
+        networks: Vec::new(),
+        networks_tested: 3,
+        weight: 0.4,
+        methods: vec!["dns-poison".into()],
+        areas: Vec::new(),
+        occasion: None,
+        pattern: None,
+        schedule: None,
+        sources: vec!["ooni".into()],
+        measurements: 40,
+        anomaly_rate: 0.5,
+        evidence: Vec::new(),
+        evidence_ids: Vec::new(),
+        evidence_total: 0,
+        licence: "CC-BY-4.0".into(),
+        end_unknown: false,
+        declared: None,
+        resolved: None,
+    }
+}
 
 /// The deployment.
 pub struct TestRuntime {

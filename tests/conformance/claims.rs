@@ -26,6 +26,7 @@ cases![
     a_nationwide_claim_needs_a_national_incident,
     an_end_shows_in_the_days_after_it,
     a_claim_about_a_network_is_judged_on_that_network,
+    a_claim_of_how_many_networks_is_compared_with_those_that_are_decided,
     a_network_is_called_by_the_name_that_the_table_gives_it,
     an_incident_supports_a_claim_about_a_network_that_it_names,
     what_is_over_now_needs_measurements_of_now,
@@ -318,6 +319,17 @@ fn an_end_shows_in_the_days_after_it(suite: &Suite) {
     ] {
         let body = verify(&client, claim);
         assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(false)), "{body}");
+    }
+}
+
+/// Two of four networks reset the site in Finland.
+fn a_claim_of_how_many_networks_is_compared_with_those_that_are_decided(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    for (who, verdict) in [("all ISPs", "likely"), ("several ISPs", "confirmed"), ("only one provider", "likely")] {
+        let body = verify(&client, &format!("{SITE} was blocked by {who} in Finland on 12 March 2024"));
+        check_shape(&body);
+        assert_eq!(body["verdict"], json!(verdict), "{body}");
+        assert!(body["reason"].as_str().unwrap().contains("2 of 4 networks"), "{body}");
     }
 }
 

@@ -16,9 +16,9 @@ use crate::crypto::hash::hmac_sha256;
 use crate::crypto::sealing::{KeyRing, MasterKey};
 use crate::fetch::{Incoming, Outgoing};
 use crate::http::{Body, Request, serve};
-use crate::incidents::{self, AffectedNetwork, Draft, IncidentType, Record, Report, Severity, Status};
+use crate::incidents::{self, AffectedNetwork, Draft, Record, Report, Severity, Status};
 use crate::runtime::{Runtime, call};
-use crate::testing::{START, TestRuntime};
+use crate::testing::{self, START, TestRuntime};
 use crate::time::{DAY, HOUR};
 use crate::{Error, Timestamp};
 
@@ -147,35 +147,8 @@ impl Scene {
 }
 
 fn draft(now: Timestamp) -> Draft {
-    Draft {
-        subject: "telegram".into(),
-        kind: IncidentType::Censorship,
-        severity: Severity::High,
-        status: Status::Active,
-        confidence: 0.8,
-        start: now.plus(-2 * HOUR),
-        end: None,
-        services: vec!["telegram".into()],
-        domains: vec!["telegram.org".into()],
-        networks: vec![network(64_496)],
-        networks_tested: 3,
-        weight: 0.4,
-        methods: vec!["dns-poison".into()],
-        areas: Vec::new(),
-        occasion: None,
-        pattern: None,
-        schedule: None,
-        sources: vec!["ooni".into()],
-        measurements: 40,
-        anomaly_rate: 0.5,
-        evidence: Vec::new(),
-        evidence_ids: Vec::new(),
-        evidence_total: 0,
-        licence: "CC-BY-4.0".into(),
-        end_unknown: false,
-        declared: None,
-        resolved: None,
-    }
+    let domains = vec!["telegram.org".into()];
+    Draft { domains, networks: vec![network(64_496)], ..testing::incident("telegram", now.plus(-2 * HOUR)) }
 }
 
 const fn network(asn: u32) -> AffectedNetwork {

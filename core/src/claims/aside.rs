@@ -1,11 +1,13 @@
 //! Services that a sentence names and claims nothing of: who reports a block, where it was read, and what people get around
 //! it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
 
+use super::means::USING;
+use super::senses::{Sense, meanings};
 use super::subjects::{Named, names_connectivity};
 use super::words::{Pause, Word};
 
 /// Verbs of reporting.
-const REPORTS: [&str; 52] = [
+pub const REPORTS: [&str; 52] = [
     "report",
     "reports",
     "reported",
@@ -160,34 +162,7 @@ const TOOLS: [&str; 8] = [
     "expressvpn.com",
     "starlink.com",
 ];
-/// Words before a tool that is used.
-const USES: [&str; 24] = [
-    "use",
-    "uses",
-    "used",
-    "using",
-    "via",
-    "through",
-    "with",
-    "over",
-    "download",
-    "downloads",
-    "downloaded",
-    "downloading",
-    "install",
-    "installed",
-    "installing",
-    "turned",
-    "turn",
-    "turning",
-    "switched",
-    "switch",
-    "rely",
-    "relied",
-    "resorted",
-    "adopted",
-];
-/// Words between those and the tool.
+/// Words between one of [`USING`] and the tool.
 const USES_BETWEEN: [&str; 16] = [
     "to", "on", "the", "a", "an", "tools", "like", "such", "as", "apps", "vpn", "vpns", "and", "or", "proxies", "both",
 ];
@@ -203,7 +178,12 @@ struct Group<'n> {
 /// Marks the names of which nothing is claimed, as long as something else is named that is.
 pub fn mark(words: &mut [Word<'_>], named: &[Named]) {
     let groups = groups(words, named);
-    let mut roles: Vec<Option<Role>> = groups.iter().map(|group| role(words, group)).collect();
+    // Only the next name may tell why: a sentence of many must not be read once for each two.
+    let why = |group: &Group<'_>| {
+        let next = groups.iter().find(|other| other.from >= group.to);
+        next.filter(|next| is_told_why(words, group, next)).map(|_| Role::Cited)
+    };
+    let mut roles: Vec<Option<Role>> = groups.iter().map(|group| role(words, group).or_else(|| why(group))).collect();
     let claimed = |roles: &[Option<Role>], from: usize| {
         groups.iter().zip(roles).any(|(group, role)| role.is_none() && group.from >= from)
     };
@@ -285,6 +265,21 @@ fn role(words: &[Word<'_>], group: &Group<'_>) -> Option<Role> {
     let tool = group.named.iter().all(|named| TOOLS.contains(&named.topic.name())) && is_used(words, group.from);
     (staff || tool || is_cited(words, group.from) || is_read_on(words, group) || is_read_with(words, group.from))
         .then_some(Role::Cited)
+}
+
+/// "Signal downloads soared after Telegram was blocked": of the first nothing is said that is a claim of ours.
+fn is_told_why(words: &[Word<'_>], group: &Group<'_>, other: &Group<'_>) -> bool {
+    let why = |at: &usize| {
+        words
+            .get(*at)
+            .is_some_and(|word| matches!(word.lower.as_str(), "after" | "when" | "because" | "since" | "once"))
+    };
+    let Some(why) = (group.to..other.from).rev().take(3).find(why) else { return false };
+    let is =
+        words.get(other.to).is_some_and(|word| matches!(word.lower.as_str(), "is" | "was" | "got" | "went" | "has"));
+    let one = words.get(..other.to).unwrap_or_default().iter().all(|word| word.pause < Pause::Colon);
+    let silent = meanings(words.get(..why).unwrap_or_default()).iter().all(|(_, sense)| *sense == Sense::Aside);
+    is && one && silent
 }
 
 /// "BBC reported that", "Twitter users in Uganda say": the place behind the verb.
@@ -377,7 +372,7 @@ fn is_read_with(words: &[Word<'_>], from: usize) -> bool {
 fn is_used(words: &[Word<'_>], from: usize) -> bool {
     let before = words.get(..from).unwrap_or_default().iter().rev();
     let mut before = before.skip_while(|word| USES_BETWEEN.contains(&word.lower.as_str()));
-    let using = before.next().is_some_and(|word| USES.contains(&word.lower.as_str()));
+    let using = before.next().is_some_and(|word| USING.contains(&word.lower.as_str()));
     // "Together with Tor" is no use of it.
     using && !before.next().is_some_and(|word| matches!(word.lower.as_str(), "along" | "together"))
 }
@@ -449,6 +444,10 @@ mod tests {
             ("Russia blocks Tor because people use it to read the BBC", vec!["tor"]),
             ("Russia blocked Signal along with Tor", vec!["signal", "tor"]),
             ("nobody can use Tor", vec!["tor"]),
+            ("Signal downloads soared in Kenya after Telegram was blocked", vec!["telegram"]),
+            ("they switched to WhatsApp when Telegram was blocked", vec!["telegram"]),
+            ("WhatsApp was down after Telegram was blocked", vec!["whatsapp", "telegram"]),
+            ("Signal, Telegram and WhatsApp were blocked", vec!["signal", "telegram", "whatsapp"]),
         ] {
             assert_eq!(about(text), expected, "{text}");
         }

@@ -151,6 +151,13 @@ pub fn begins(incident: &Incident, when: When) -> bool {
     start.plus(2 * SLACK) >= when.start() && start <= when.end().plus(2 * SLACK)
 }
 
+/// Days that an incident took, up to now where it goes on; nobody knows of one that was only said to go on at some time.
+pub fn took(incident: &Incident, now: Timestamp) -> Option<f64> {
+    let until = incident.end().unwrap_or(now).0;
+    // Microseconds of centuries need no more digits than a double has.
+    (!incident.is_end_unknown()).then_some((until - incident.start().0).max(0) as f64 / DAY as f64)
+}
+
 /// Whether an incident is of a whole country and names no networks.
 pub fn is_of_all_networks(incident: &Incident) -> bool {
     let areas = &incident.draft.areas;

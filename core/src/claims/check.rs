@@ -64,6 +64,8 @@ pub struct Findings {
     /// Whether throttling is among the methods that were measured, and whether it is all of them.
     pub throttled: bool,
     pub only_throttled: bool,
+    /// All this is of several services, which are not all that the claim speaks of.
+    pub several: bool,
     /// All this is of the one network that the claim names, and not of the country.
     pub one_network: bool,
     /// ... of which nothing is decided, while something is known of other networks.
@@ -103,6 +105,7 @@ const NOTHING: Findings = Findings {
     elsewhere: false,
     throttled: false,
     only_throttled: false,
+    several: false,
     one_network: false,
     elsewhere_only: false,
     outdated: false,
@@ -248,7 +251,8 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
     }
     if findings.state == State::Blocked && findings.measured && !findings.before {
         let networks = if findings.one_network { 1 } else { CONFIRMING_NETWORKS };
-        let sure = findings.confidence >= CONFIRMING && findings.networks_blocked >= networks;
+        let enough = findings.networks_blocked >= networks && !findings.several;
+        let sure = findings.confidence >= CONFIRMING && enough;
         return match (kind_fits, sure && findings.covers) {
             (false, _) => other_kind(findings.confidence),
             (true, _) if findings.is_sporadic() => Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic)),

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::aside::REPORTS;
 use super::subjects::brand;
-use super::words::{Pause, Word};
+use super::words::{Pause, Word, stem};
 
 /// How a piece of a sentence hangs on what stands before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +59,17 @@ pub fn pieces(words: &[Word<'_>]) -> Vec<Piece> {
             at += 1;
         }
     }
-    if from < words.len() {
+    if from < words.len() && !is_tag(words, from, link) {
         found.push(Piece { range: from..words.len(), link });
     }
     found
+}
+
+/// ", didn't it?": a question that only asks for assent.
+fn is_tag(words: &[Word<'_>], from: usize, link: Link) -> bool {
+    let [verb, who] = words.get(from..).unwrap_or_default() else { return false };
+    let verb = AUXILIARIES.contains(&verb.lower.as_str()) || verb.lower.ends_with("n't");
+    link == Link::And && from > 0 && verb && matches!(who.lower.as_str(), "it" | "they" | "he" | "she" | "there")
 }
 
 /// Whether nothing but names stands from one place to another, and more of them and a date of theirs behind.
@@ -116,12 +124,17 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "even" if matches!(lower(at + 1), "though" | "if") => Some((2, Link::Despite)),
         "in" if (lower(at + 1), lower(at + 2)) == ("spite", "of") => Some((3, Link::Despite)),
         "although" | "though" | "despite" | "notwithstanding" => Some((1, Link::Despite)),
+        "but" if matches!(before, "nothing" | "nobody" | "none" | "anything") => None,
         "but" | "whereas" | "however" | "while" | "whilst" | "then" => Some((1, Link::But)),
         // "has yet to" is none.
         "yet" if lower(at + 1) != "to" && !matches!(before, "not" | "has" | "have" | "had" | "as") => {
             Some((1, Link::But))
         }
         "unlike" => Some((1, Link::Unlike)),
+        // "Like Nigeria in 2021, Brazil blocked it."
+        "like" if at == 0 && ends_with_a_comma(words, 1) => Some((1, Link::Aside)),
+        "as" if at == 0 && lower(1) == "in" && ends_with_a_comma(words, 1) => Some((1, Link::Aside)),
+        "rather" | "instead" if is_verb_contrasted(words, at) => Some((2, Link::Contrast)),
         "rather" if lower(at + 1) == "than" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
         "instead" if lower(at + 1) == "of" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
         // "Not Kenya but Tanzania"
@@ -134,18 +147,61 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "and" => Some((1, Link::And)),
         _ => match word.pause {
             Pause::Stop => Some((0, Link::But)),
+            // "And, a day later, the internet" is one piece.
+            Pause::Comma if (1..=6).any(|back| is_set_apart(words, at, back)) => None,
+            // "Kenya: Telegram blocked" is a clause.
+            Pause::Colon if is_heading(words, at) => None,
             Pause::Comma | Pause::Colon => Some((0, Link::And)),
             Pause::None => None,
         },
     }
 }
 
+/// "Cut the internet rather than block Facebook": each verb with what it is said of.
+fn is_verb_contrasted(words: &[Word<'_>], at: usize) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let named = |at: usize| matches!(lower(at), "internet" | "social") || brand(lower(at)).is_some();
+    let verb = DONE_TO.contains(&stem(lower(at + 2)).as_str());
+    let object = at + 3 + usize::from(lower(at + 3) == "the");
+    matches!(lower(at + 1), "than" | "of") && verb && named(object) && (0..at).any(named)
+}
+
+/// Whether nothing but names and dates stands from a place to the first comma.
+fn ends_with_a_comma(words: &[Word<'_>], from: usize) -> bool {
+    let to = (from + 1..words.len()).find(|at| words.get(*at).is_some_and(|word| word.pause != Pause::None));
+    let plain = |word: &Word<'_>| {
+        word.is_capital()
+            || word.text.starts_with(|letter: char| letter.is_ascii_digit())
+            || matches!(word.lower.as_str(), "in" | "and" | "of" | "the")
+    };
+    to.is_some_and(|to| words.get(from..to).unwrap_or_default().iter().all(plain))
+}
+
+/// Whether a name alone stands between the end of a sentence, or the beginning of all, and a place.
+fn is_heading(words: &[Word<'_>], at: usize) -> bool {
+    let name = |word: &&Word<'_>| word.is_capital() && !is_elliptic(word);
+    let before = words.get(..at).unwrap_or_default().iter().rev().take_while(name);
+    let to_stop = before.take(3).position(|word| word.pause == Pause::Stop).map(|back| back + 1);
+    let from_start = at <= 3 && words.get(..at).unwrap_or_default().iter().all(|word| name(&word));
+    to_stop.is_some() || from_start
+}
+
+/// Whether so many words before a comma an "and" stands with a comma behind it.
+fn is_set_apart(words: &[Word<'_>], at: usize, back: usize) -> bool {
+    let and = at.checked_sub(back).filter(|and| words.get(*and).is_some_and(|word| word.lower == "and"));
+    and.is_some_and(|and| {
+        let between = |range: Range<usize>| words.get(range).unwrap_or_default().iter();
+        words.get(and + 1).is_some_and(|word| word.pause == Pause::Comma)
+            && between(and + 2..at).all(|word| word.pause == Pause::None && word.lower != "and")
+    })
+}
+
 /// Words of a clause that leaves its verb to another one: "but Russia does", "not in Sweden", "WhatsApp is".
-const ELLIPTIC: [&str; 52] = [
+const ELLIPTIC: [&str; 55] = [
     "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "isn't", "aren't", "wasn't", "weren't",
     "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no", "longer", "any", "more", "so", "it",
     "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither", "nor", "either", "or", "only", "still",
-    "of", "for", "there", "this", "since", "until", "remains", "remain", "today", "now",
+    "of", "for", "there", "this", "since", "until", "remains", "remain", "today", "now", "just", "merely", "simply",
 ];
 const NEGATIONS: [&str; 14] = [
     "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
@@ -214,6 +270,24 @@ const INTENDING_TO: [&str; 19] = [
 const CONSIDERING: [&str; 8] =
     ["consider", "considers", "considering", "considered", "mulls", "mulling", "weighs", "weighing"];
 
+/// With what is done to a service: it was tried, and whether it was done is not said.
+const TRYING: [&str; 12] = [
+    "tried",
+    "tries",
+    "try",
+    "trying",
+    "attempted",
+    "attempts",
+    "wanted",
+    "wants",
+    "sought",
+    "seeks",
+    "hoped",
+    "hopes",
+];
+const DONE_TO: [&str; 10] =
+    ["block", "ban", "shut", "cut", "throttl", "restrict", "censor", "unblock", "lift", "restor"];
+
 /// Words before an "if" that asks and supposes nothing.
 const ASKING: [&str; 13] =
     ["as", "even", "see", "ask", "asks", "asked", "check", "know", "knows", "wonder", "unclear", "tell", "say"];
@@ -228,31 +302,37 @@ fn is_month(before: &str, next: &str) -> bool {
 /// blocked.
 pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    let ahead = words.iter().enumerate().any(|(at, word)| {
-        let next = lower(at + 1);
-        let before = at.checked_sub(1).map_or("", lower);
-        let negated = matches!(next, "not" | "never" | "no");
-        match word.lower.as_str() {
-            // "It will not load" is how it is now.
-            "will" | "would" => !(negated && good),
-            "won't" | "wouldn't" => !good,
-            "shall" => true,
-            "might" | "may" => !word.is_capital() && next != "have" && !is_month(before, next),
-            "could" => next != "have" && !negated && !good,
-            "if" => !ASKING.contains(&before),
-            "unless" => bad,
-            lower if INTENDING.contains(&lower) => !words.iter().any(|word| word.lower == "outage"),
-            lower if INTENDING_TO.contains(&lower) => next == "to",
-            lower if CONSIDERING.contains(&lower) => {
-                matches!(next, "a" | "an" | "the" | "whether" | "new") || next.ends_with("ing")
+    let ahead = is_demanded(words)
+        || words.iter().enumerate().any(|(at, word)| {
+            let next = lower(at + 1);
+            let before = at.checked_sub(1).map_or("", lower);
+            let negated = matches!(next, "not" | "never" | "no");
+            let tried =
+                next == "to" && words.get(at + 2).is_some_and(|word| DONE_TO.contains(&stem(&word.lower).as_str()));
+            match word.lower.as_str() {
+                lower if TRYING.contains(&lower) => tried,
+                // "It will not load" is how it is now.
+                "will" | "would" => !(negated && good),
+                "won't" | "wouldn't" => !good,
+                "shall" => true,
+                "must" | "should" => next != "have",
+                "might" | "may" => !word.is_capital() && next != "have" && !is_month(before, next),
+                "could" => next != "have" && !negated && !good,
+                "if" => !ASKING.contains(&before),
+                "unless" => bad,
+                lower if INTENDING.contains(&lower) => !words.iter().any(|word| word.lower == "outage"),
+                lower if INTENDING_TO.contains(&lower) => next == "to",
+                lower if CONSIDERING.contains(&lower) => {
+                    matches!(next, "a" | "an" | "the" | "whether" | "new") || next.ends_with("ing")
+                }
+                _ => false,
             }
-            _ => false,
-        }
-    });
+        });
     let account = words.iter().enumerate().any(|(at, word)| {
-        matches!(word.lower.as_str(), "account" | "accounts" | "profile" | "profiles" | "tweet" | "tweets")
-            && !is_where_it_was_said(words, at)
-            && !words.iter().take(at).any(|word| WHY.contains(&word.lower.as_str()))
+        is_part_of_a_service(words, at)
+            || matches!(word.lower.as_str(), "account" | "accounts" | "profile" | "profiles" | "tweet" | "tweets")
+                && !is_where_it_was_said(words, at)
+                && !words.iter().take(at).any(|word| WHY.contains(&word.lower.as_str()))
     });
     match (ahead, account && bad && !good) {
         (true, _) => Mood::Ahead,
@@ -261,8 +341,77 @@ pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
     }
 }
 
+/// "The court ordered them to unblock it", "urged Kenya to lift the ban": what is demanded is not done yet.
+fn is_demanded(words: &[Word<'_>]) -> bool {
+    const DEMANDS: [&str; 33] = [
+        "order",
+        "orders",
+        "ordered",
+        "told",
+        "tells",
+        "instructed",
+        "directed",
+        "asked",
+        "asks",
+        "urged",
+        "urges",
+        "urge",
+        "called",
+        "calls",
+        "call",
+        "demanded",
+        "demands",
+        "demand",
+        "petitioned",
+        "wants",
+        "want",
+        "pressed",
+        "needs",
+        "need",
+        "negotiations",
+        "talks",
+        "efforts",
+        "conditions",
+        "close",
+        "petition",
+        "pressure",
+        "campaign",
+        "ready",
+    ];
+    const UNDONE: [&str; 13] = [
+        "unblock",
+        "restore",
+        "lift",
+        "reinstate",
+        "unban",
+        "reopen",
+        "end",
+        "unblocked",
+        "restored",
+        "lifted",
+        "lifting",
+        "unblocking",
+        "restoring",
+    ];
+    const WISHES: [&str; 8] = ["unblock", "restore", "lift", "stop", "end", "unban", "let", "free"];
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let undo = |at: usize| is(at, &["to", "for"]) && is(at + 1 + usize::from(is(at + 1, &["be"])), &UNDONE);
+    // "Unblock it now!"
+    let first = usize::from(is(0, &["please", "pls"]));
+    let wished = is(first, &WISHES) && !is(first + 1, &["of", "me", "us"]);
+    wished || (0..words.len()).any(|at| is(at, &DEMANDS) && (at + 1..at + 9).any(undo))
+}
+
 /// What follows says why something was blocked: "after it deleted a tweet".
-const WHY: [&str; 6] = ["after", "because", "following", "over", "since", "when"];
+const WHY: [&str; 9] = ["after", "because", "following", "over", "since", "when", "retaliation", "revenge", "response"];
+
+/// "A Telegram channel was blocked": not the service, unless the channel is who says so.
+fn is_part_of_a_service(words: &[Word<'_>], at: usize) -> bool {
+    const PARTS: [&str; 8] = ["channel", "channels", "group", "groups", "bot", "bots", "page", "pages"];
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let of = at.checked_sub(1).is_some_and(|at| brand(lower(at)).is_some());
+    of && PARTS.contains(&lower(at)) && !(at + 1..at + 6).any(|at| REPORTS.contains(&lower(at)))
+}
 
 /// "In a tweet", "on account of".
 fn is_where_it_was_said(words: &[Word<'_>], at: usize) -> bool {
@@ -297,6 +446,8 @@ mod tests {
             ("Nigeria rather than Ghana banned", vec!["And: Nigeria", "Contrast: Ghana", "And: banned"]),
             ("blocked rather than slowed", vec!["And: blocked rather than slowed"]),
             ("Signal, not Medium and Tor, is", vec!["And: Signal", "And: not Medium and Tor", "And: is"]),
+            ("Like Mali in 2021, Niger cut it", vec!["Aside: Mali in 2021", "And: Niger cut it"]),
+            ("Kenya blocked it, didn't it?", vec!["And: Kenya blocked it"]),
             ("X, which was cut, works", vec!["And: X", "Aside: was cut", "And: works"]),
         ] {
             assert_eq!(cut(text), expected, "{text}");
@@ -321,6 +472,7 @@ mod tests {
             "is considering a ban",
             "may be blocked",
             "would be blocked",
+            "tried to block",
         ] {
             assert_eq!(of(text, false), Mood::Ahead, "{text}");
         }
@@ -335,10 +487,23 @@ mod tests {
             ("will not load", true),
             ("won't open", true),
             ("ordered providers to block", false),
+            ("people who tried to open it got a block page", false),
         ] {
             assert_eq!(of(text, good), Mood::Fact, "{text}");
         }
+        for text in [
+            "a court ordered Kenya to unblock it",
+            "they urged Mali to lift the ban",
+            "ordered it to be restored",
+            "you must unblock it",
+            "Please unblock it",
+            "talks to lift the ban",
+        ] {
+            assert_eq!(of(text, false), Mood::Ahead, "{text}");
+        }
         assert_eq!(of("My account was blocked by a friend", false), Mood::Account);
+        assert_eq!(of("a Telegram channel was blocked", false), Mood::Account);
+        assert_eq!(of("Telegram channels say that it is blocked", false), Mood::Fact);
         assert_eq!(of("blocked on account of the vote", false), Mood::Fact);
     }
 }

@@ -1,7 +1,8 @@
 //! Dates as people write them: days, months, years and named parts of those, of which the year may be missing.
 
+use super::months;
 use super::when::When;
-use super::words::{Pause, Word};
+use super::words::Word;
 use crate::time::Date;
 
 /// What of a year is meant.
@@ -156,33 +157,6 @@ const UNITS: [&str; 13] = [
     "days",
 ];
 
-const MONTHS: [(&str, i64); 24] = [
-    ("january", 1),
-    ("jan", 1),
-    ("february", 2),
-    ("feb", 2),
-    ("march", 3),
-    ("mar", 3),
-    ("april", 4),
-    ("apr", 4),
-    ("may", 5),
-    ("june", 6),
-    ("jun", 6),
-    ("july", 7),
-    ("jul", 7),
-    ("august", 8),
-    ("aug", 8),
-    ("september", 9),
-    ("sep", 9),
-    ("sept", 9),
-    ("october", 10),
-    ("oct", 10),
-    ("november", 11),
-    ("nov", 11),
-    ("december", 12),
-    ("dec", 12),
-];
-
 const ORDINALS: [&str; 20] = [
     "first",
     "second",
@@ -206,7 +180,7 @@ const ORDINALS: [&str; 20] = [
     "twentieth",
 ];
 
-fn digits(text: &str, most: usize) -> Option<i64> {
+pub fn digits(text: &str, most: usize) -> Option<i64> {
     let plain = (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok())?
 }
@@ -216,7 +190,7 @@ pub fn number(word: &Word<'_>) -> Option<i64> {
     digits(["st", "nd", "rd", "th"].iter().find_map(|ending| text.strip_suffix(ending)).unwrap_or(text), 4)
 }
 
-fn day(word: &Word<'_>) -> Option<i64> {
+pub fn day(word: &Word<'_>) -> Option<i64> {
     number(word).filter(|day| (1..=31).contains(day))
 }
 
@@ -284,9 +258,6 @@ pub fn season(name: &str) -> Option<(i64, i64)> {
 /// What stands between the two ends of a range, or the last two of a list.
 pub const BETWEEN: &[&str] = &["to", "and", "or", "until", "till", "through", "thru"];
 
-/// What has a number with a year that is no date: "law 50/2021".
-const NUMBERED: [&str; 10] = ["law", "decree", "act", "order", "no", "number", "resolution", "rule", "case", "article"];
-
 /// Reads dates at places of a sentence.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
@@ -320,7 +291,7 @@ impl<'a> Reader<'a> {
         self.word(at).is_some_and(|word| word.joined)
     }
 
-    fn read<T>(&self, at: usize, read: impl Fn(&Word<'_>) -> Option<T>) -> Option<T> {
+    pub fn read<T>(&self, at: usize, read: impl Fn(&Word<'_>) -> Option<T>) -> Option<T> {
         self.word(at).and_then(read)
     }
 
@@ -328,10 +299,18 @@ impl<'a> Reader<'a> {
     /// lower case only where the words around leave nothing else.
     pub fn month(&self, at: usize) -> Option<i64> {
         let word = self.word(at)?;
-        let (_, month) = MONTHS.iter().find(|(name, _)| *name == word.lower)?;
+        let Some(month) = months::named(&word.lower) else { return self.misspelt_month(at) };
         let doubtful = matches!(word.lower.as_str(), "may" | "march" | "mar" | "jan" | "dec");
         let capital = word.is_capital() && at > 0 && !self.shouting;
-        (!doubtful || capital || self.is_surely_a_month(at)).then_some(*month)
+        (!doubtful || capital || self.is_surely_a_month(at)).then_some(month)
+    }
+
+    /// "13 Janury 2021": beside a day or a year the name of a month may have a slip.
+    fn misspelt_month(&self, at: usize) -> Option<i64> {
+        let back = if self.before(at, 1) == "of" { 2 } else { 1 };
+        let day_before = at.checked_sub(back).is_some_and(|at| self.read(at, day).is_some());
+        let figure = |word: &Word<'_>| year(word).or_else(|| day(word));
+        (day_before || self.read(at + 1, figure).is_some()).then(|| months::misspelt(self.lower(at)))?
     }
 
     fn is_surely_a_month(&self, at: usize) -> bool {
@@ -388,12 +367,15 @@ impl<'a> Reader<'a> {
 
     /// `2023-11-08`, `8/11/2023`, `2023/11`, `11/2023`, `08.11.2023`, `20231108`.
     fn numeric(&self, at: usize) -> Read {
-        if let Some(written) = self.read(at, in_one_word) {
+        if let Some(written) = self.read(at, in_one_word).or_else(|| self.in_short(at)) {
             return Some((1, written));
         }
         let joined = |at: usize| self.word(at).filter(|word| word.joined);
         let second = joined(at + 1)?;
         if let Some(year) = self.read(at, year) {
+            if let Some(both) = self.season_of_years(at, year, second) {
+                return Some((2, both));
+            }
             // The time may follow the day: 2023-11-08T12.
             let third = joined(at + 2).and_then(|word| digits(word.lower.split('t').next()?, 2));
             return Some((if third.is_some() { 3 } else { 2 }, numbers(year, number(second)?, third)?));
@@ -405,6 +387,26 @@ impl<'a> Reader<'a> {
         let third = joined(at + 2)?;
         let short = |word: &Word<'_>| digits(&word.lower, 2).filter(|short| (10..=40).contains(short)).map(century);
         Some((3, day_and_month(first, digits(&second.lower, 2)?, year(third).or_else(|| short(third))?)?))
+    }
+
+    /// "On 5.6.21": without a word before it, it may be a version.
+    fn in_short(&self, at: usize) -> Option<Written> {
+        let parts: Option<Vec<i64>> = self.lower(at).split('.').map(|part| digits(part, 2)).collect();
+        let after = matches!(self.before(at, 1), "on" | "since" | "from" | "until" | "by" | "before" | "after");
+        let parts = parts.filter(|_| after)?;
+        if let [day, month] = *parts.as_slice() {
+            let fits = (1..=31).contains(&day) && (1..=12).contains(&month);
+            return fits.then_some(Written::day(None, month, day));
+        }
+        let [day, month, year] = *parts.as_slice() else { return None };
+        (10..=40).contains(&year).then(|| day_and_month(day, month, century(year)))?
+    }
+
+    /// "2023/24": two years, unless the second figure is a month.
+    fn season_of_years(&self, at: usize, first: i64, second: &Word<'_>) -> Option<Written> {
+        let next = digits(&second.lower, 2).filter(|next| *next == (first + 1) % 100 && !(1..=12).contains(next));
+        let alone = !self.joined(at) && !self.joined(at + 2) && !self.is_numbered(at);
+        next.filter(|_| alone).map(|_| Written { year: Some(first), part: Part::Years(2) })
     }
 
     /// A day as a figure or in words, with its number of words: `8`, `8th`, `eighth`, `twenty-first`. One in words counts
@@ -562,25 +564,5 @@ impl<'a> Reader<'a> {
                 return Some((next, days));
             }
         }
-    }
-
-    /// How many words at a place are figures that look like a date and are none: `2023/24`, `13/13/2023`, `32 November`,
-    /// `1850` after "in".
-    pub fn unreadable(&self, at: usize) -> Option<usize> {
-        let figure = |at: usize| self.read(at, number);
-        figure(at).filter(|_| at == 0 || !self.joined(at))?;
-        let rest = (at + 1..).take_while(|at| self.joined(*at) && figure(*at).is_some()).count();
-        let length = rest + 1;
-        if rest > 0 {
-            let numbered = NUMBERED.contains(&self.before(at, 1));
-            return (!numbered && (at..at + length).any(|at| self.read(at, year).is_some())).then_some(length);
-        }
-        let short = self.read(at, |word| digits(&word.lower, 2)).is_some();
-        let month = at.checked_sub(1).is_some_and(|at| self.month(at).is_some()) || self.month(at + 1).is_some();
-        let ends = self.word(at + 1).is_none_or(|word| word.pause != Pause::None || word.is_capital());
-        let year = self.read(at, |word| digits(&word.lower, 4)).filter(|_| self.lower(at).len() == 4);
-        let of_old = year.is_some_and(|year| (1000..2999).contains(&year)) && ends;
-        let alone = self.read(at, day).is_none() && short && month;
-        (alone || of_old && matches!(self.before(at, 1), "in" | "since" | "until" | "during")).then_some(length)
     }
 }

@@ -5,6 +5,7 @@ use super::beyond::Beyond;
 use super::check::{Findings, Judgement, Verdict, Why, judge};
 use super::on_network::{self, OnNetwork, Seen};
 use super::parse::Reading;
+use super::platforms;
 use super::stance::Stance;
 use super::subjects::{SOCIAL, SOCIAL_MEDIA, Topic};
 use super::when::{Span, When};
@@ -46,6 +47,10 @@ pub struct Found {
     pub decided_days: u32,
     /// What the claim says beyond what the data tell.
     pub beyond: Option<Beyond>,
+    /// Where the claim says on how many networks: of those that are decided.
+    pub networks: Option<Counted>,
+    /// Where the verdict rests on platforms of social media.
+    pub platforms: Option<Counted>,
     pub judgement: Judgement,
 }
 
@@ -56,6 +61,13 @@ impl Found {
         let shown = all.filter(|(at, _)| self.network.is_none() || self.bearing.fitting.contains(at));
         shown.map(|(_, incident)| incident)
     }
+}
+
+/// How many of those that are decided are blocked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    pub blocked: usize,
+    pub decided: usize,
 }
 
 /// The instants between which a claim is checked.
@@ -120,7 +132,11 @@ pub async fn find(
         let (findings, detection) = on_network::findings(&mut network, &seen, (reading, stance), period);
         found.push(claim.judged(rt, incidents.clone(), (findings, detection), Some(network)).await?);
     }
-    if found.is_empty() {
+    if found.is_empty() && topic.name() == SOCIAL_MEDIA && incidents.is_empty() {
+        let (findings, platforms) = platforms::findings(rt, country.code, (reading, stance), period).await?;
+        let judged = claim.judged(rt, incidents, (findings, None), None).await?;
+        found.push(Found { platforms: (platforms.decided > 0).then_some(platforms), ..judged });
+    } else if found.is_empty() {
         let measured = match topic {
             Topic::Subject(subject) if subject.roles.is_empty() => (Findings::default(), None),
             Topic::Subject(subject) => measured(rt, country.code, subject, (reading, stance), period).await?,
@@ -161,10 +177,17 @@ impl Claimed<'_> {
             self.weigh_national(&mut findings, &incidents, &mut bearing);
         }
         findings.outdated = self.is_outdated(rt, &findings, detection.as_ref()).await?;
-        let beyond = self.beyond(&incidents, &bearing);
+        let networks = match (self.reading.beyond, &network) {
+            (Some(Beyond::HowMany(_)), None) => self.counted(rt, detection.as_ref()).await?,
+            _ => None,
+        };
+        let beyond = self.beyond(&incidents, &bearing, networks);
         let mut judgement = judge(self.stance, &findings);
-        if beyond.is_some() && judgement.verdict == Verdict::Confirmed {
-            judgement.verdict = Verdict::Likely;
+        match (beyond, self.stance.negated && !self.stance.over) {
+            // That some could use it is said neither for a block nor against one.
+            (Some(_), true) | (Some(Beyond::Partly), _) if judgement.contradicted => judgement.contradicted = false,
+            (Some(_), false) if judgement.verdict == Verdict::Confirmed => judgement.verdict = Verdict::Likely,
+            _ => {}
         }
         let earlier = match judgement.why {
             Why::Nothing => {
@@ -185,18 +208,36 @@ impl Claimed<'_> {
             earlier,
             decided_days: findings.decided_days,
             beyond: beyond.filter(|_| judgement.verdict == Verdict::Likely),
+            networks,
+            platforms: None,
             judgement,
         })
     }
 
     /// What the claim says and nothing that was found bears out.
-    fn beyond(&self, incidents: &[Incident], bearing: &Bearing) -> Option<Beyond> {
-        let began =
-            |when: When| bearing.surest.and_then(|at| incidents.get(at)).is_some_and(|i| bearing::begins(i, when));
-        match self.reading.beyond? {
-            Beyond::Beginning if self.reading.when.is_some_and(began) => None,
-            beyond => Some(beyond),
-        }
+    fn beyond(&self, incidents: &[Incident], bearing: &Bearing, networks: Option<Counted>) -> Option<Beyond> {
+        let surest = bearing.surest.and_then(|at| incidents.get(at));
+        let began = |when: When| surest.is_some_and(|incident| bearing::begins(incident, when));
+        let beyond = self.reading.beyond?;
+        let told = match beyond {
+            Beyond::Beginning => self.reading.when.is_some_and(began),
+            Beyond::HowLong(length) => {
+                surest.and_then(|incident| bearing::took(incident, self.now)).is_some_and(|days| length.holds(days))
+            }
+            Beyond::HowMany(share) => networks.is_some_and(|networks| share.holds(networks.blocked, networks.decided)),
+            _ => false,
+        };
+        (!told).then_some(beyond)
+    }
+
+    /// The networks that are decided at the time of a verdict.
+    async fn counted(&self, rt: &dyn Runtime, seen: Option<&Seen>) -> Result<Option<Counted>> {
+        let (Topic::Subject(subject), Some((at, _))) = (self.topic, seen) else { return Ok(None) };
+        let networks = detect(rt, self.country.code, subject, *at, false).await?.networks;
+        let count = |wanted: State| networks.iter().filter(|network| network.state == wanted).count();
+        let blocked = count(State::Blocked);
+        let decided = blocked + count(State::Accessible);
+        Ok((decided > 0).then_some(Counted { blocked, decided }))
     }
 
     /// A shutdown of the whole country, whose source names no networks, supports a claim about one of them.
@@ -304,9 +345,9 @@ async fn named(rt: &dyn Runtime, country: &str, names: Vec<String>, period: Peri
     Ok(found)
 }
 
-type Measured = (Findings, Option<Seen>);
+pub type Measured = (Findings, Option<Seen>);
 
-async fn measured(
+pub async fn measured(
     rt: &dyn Runtime,
     country: &str,
     subject: &Subject,

@@ -18,8 +18,8 @@ pub const MEANS: [&str; 13] = [
     "nordvpn",
     "protonvpn",
 ];
-/// Words before one that is used.
-const USING: [&str; 24] = [
+/// Words before a way, or a service that is one, which people use.
+pub const USING: [&str; 32] = [
     "use",
     "uses",
     "used",
@@ -35,14 +35,22 @@ const USING: [&str; 24] = [
     "require",
     "requires",
     "required",
+    "download",
+    "downloads",
+    "downloaded",
+    "downloading",
+    "install",
+    "installed",
+    "installing",
     "turned",
     "turn",
     "turning",
     "switched",
+    "switch",
     "rely",
     "relied",
-    "install",
-    "installed",
+    "resorted",
+    "adopted",
     "behind",
 ];
 /// Words between those and the way.
@@ -84,6 +92,7 @@ mod tests {
             "they turned to VPNs and Tor to read the BBC",
             "VPN users can open it",
             "thanks to it people reach Telegram over Tor",
+            "they downloaded a VPN to open it",
         ] {
             assert!(reached_by(&split(text)), "{text}");
         }

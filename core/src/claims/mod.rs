@@ -6,22 +6,29 @@
 //! | `places` | the country: names, adjectives, inhabitants, cities |
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `dates` | dates as they are written |
+//! | `months` | months by name |
+//! | `unreadable` | figures that look like a date and are none |
 //! | `relative` | times counted from today |
+//! | `length` | how long it was so |
+//! | `later` | times counted from those of the clause before |
 //! | `times` | dates and times where a sentence names them, and how the words around mean them |
 //! | `when` | the days and spans of days that a clause means |
 //! | `stance` | blocked, slowed, cut off, reachable, over |
 //! | `means` | what is reached only by a way around a block |
 //! | `networks` | the network that a sentence names, by number or by name |
 //! | `senses` | the words that say so |
+//! | `measures` | what is done to a service, by name |
 //! | `objects` | what is blocked and is no service |
 //! | `clauses` | where a sentence says several things |
 //! | `complete` | what a clause leaves to the others |
+//! | `part` | what a part of a sentence says by itself |
 //! | `parse` | all of it together |
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
 //! | `beyond` | what a claim says beyond what is checked |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
+//! | `platforms` | what measurements of platforms say of social media |
 //! | `check` | the verdict |
 //! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
@@ -34,12 +41,18 @@ mod clauses;
 mod complete;
 mod dates;
 mod gather;
+mod later;
+mod length;
 mod means;
+mod measures;
+mod months;
 mod networks;
 mod objects;
 mod on_network;
 mod parse;
+mod part;
 mod places;
+mod platforms;
 mod reason;
 mod relative;
 mod route;
@@ -49,6 +62,7 @@ mod subjects;
 #[cfg(test)]
 mod tests;
 mod times;
+mod unreadable;
 #[cfg(test)]
 mod verdicts;
 mod when;

@@ -1,7 +1,6 @@
 //! The network that a claim is about: "blocked on AS30844", "Safaricom blocks Telegram".
 
-use super::senses::stem;
-use super::words::{Lazy, Pause, Phrases, Word, split};
+use super::words::{Lazy, Pause, Phrases, Word, split, stem};
 use crate::order;
 use crate::starter::{self, Country};
 

@@ -1,13 +1,13 @@
 //! What is blocked, where it is nothing that we check: a road, a bill, a person.
 
-use super::senses::{Sense, meanings, stem};
-use super::words::{Pause, Word};
+use super::senses::{Sense, meanings};
+use super::words::{Pause, Word, stem};
 
 /// Verbs, without their endings, whose object may be anything.
-const VERBS: [&str; 10] =
-    ["block", "ban", "bar", "cut", "restrict", "suspend", "prohibit", "outlaw", "censor", "limit"];
+const VERBS: [&str; 12] =
+    ["block", "ban", "bar", "cut", "restrict", "suspend", "prohibit", "outlaw", "censor", "limit", "shut", "clos"];
 /// Things and people that are no part of the internet.
-const THINGS: [&str; 97] = [
+const THINGS: [&str; 112] = [
     "me",
     "him",
     "myself",
@@ -105,6 +105,21 @@ const THINGS: [&str; 97] = [
     "jobs",
     "ties",
     "relations",
+    "office",
+    "offices",
+    "school",
+    "schools",
+    "university",
+    "universities",
+    "embassy",
+    "consulate",
+    "airport",
+    "airports",
+    "airspace",
+    "shops",
+    "banks",
+    "factory",
+    "factories",
 ];
 /// What is cut or blocked where the internet is.
 const INTERNET: [&str; 7] = ["internet", "connectivity", "access", "mobile", "data", "web", "networks"];
@@ -152,7 +167,10 @@ pub fn are_others(words: &[Word<'_>], service: impl Fn(usize) -> bool) -> bool {
     let bad = meanings(words)
         .into_iter()
         .filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_) | Sense::Forbids | Sense::Suspends));
-    let mut bad = bad.map(|(at, _)| at).peekable();
+    // "Shut down": one verb.
+    let particle = |at: usize| words.get(at).is_some_and(|word| matches!(word.lower.as_str(), "down" | "off"));
+    let behind = |at: usize| at.checked_sub(1).is_some_and(is_verb);
+    let mut bad = bad.map(|(at, _)| at).filter(|at| !(particle(*at) && behind(*at))).peekable();
     bad.peek().is_some() && bad.all(|at| is_verb(at) && is_other(words, at, &service))
 }
 
@@ -166,13 +184,20 @@ fn is_other(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) ->
     if helped {
         return is_other_subject(words, verb, service);
     }
-    // "The blocking of roads"
-    let first = verb + 1 + usize::from(is(verb + 1, &["of", "on"]));
+    // "Has me blocked on WhatsApp"
+    if verb.checked_sub(1).is_some_and(|at| is(at, &["me", "him", "her"])) && is(verb + 1, &["on"]) && service(verb + 2)
+    {
+        return true;
+    }
+    // "The blocking of roads", "shut down its office"
+    let first = verb + 1 + usize::from(is(verb + 1, &["of", "on", "down", "off"]));
     let ends = |at: usize| {
         words.get(at).is_none_or(|word| word.pause != Pause::None) || is(at, &BEHIND) || at >= first + LONGEST
     };
     let object = first..(first..).find(|at| ends(*at)).unwrap_or(first);
-    let by_itself = verb.checked_sub(1).is_some_and(service);
+    // "Telegram blocked channels", "asked Telegram to block channels"
+    let back = if verb > 0 && is(verb - 1, &["to"]) { 2 } else { 1 };
+    let by_itself = verb.checked_sub(back).is_some_and(service);
     // "Exports of phones": what stands behind "of" is no object.
     let head = object.clone().find(|at| lower(*at) == "of" && (object.start..*at).any(|at| is(at, &THINGS)));
     let object = object.start..head.unwrap_or(object.end);
@@ -193,12 +218,51 @@ fn is_other_subject(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> 
     // "Trump was banned from Twitter", unlike "Kenyans were": one, and not many.
     let one = verb.checked_sub(1).is_some_and(|at| is(at, &["was", "is", "got", "gets"]))
         && !(from..verb).any(|at| is(at, &MANY));
-    let person =
-        on_one && (one || (from..verb).any(|at| is(at, &["i", "he", "she"]) || super::places::is_person(words, at)));
+    let who = |at: usize| is(at, &SOMEBODY) || super::places::is_person(words, at);
+    let person = on_one && (one || (from..verb).any(who)) || is_by_somebody(words, verb, service);
     let mut before = from..verb;
     let thing = before.clone().any(|at| is(at, &THINGS));
     (thing || person) && !before.any(service)
 }
+
+/// "Blocked by his ex on WhatsApp", "by Mary on X": by a person, and on a service.
+fn is_by_somebody(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) -> bool {
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let by = verb + 1 + usize::from(is(verb + 1, &["on"]) && service(verb + 2)) * 2;
+    let on = (by + 2..by + LONGEST).find(|at| is(*at, &["on"]) && service(at + 1));
+    let end = match on {
+        Some(on) => on,
+        None if by > verb + 1 => by + 3,
+        None => return false,
+    };
+    is(by, &["by"]) && (by + 1..end).any(|at| is(at, &THEIRS) || is(at, &PEOPLE))
+}
+
+/// Words for one who may be blocked by others, and for others of theirs who do it.
+const SOMEBODY: [&str; 7] = ["i", "he", "she", "i've", "he's", "she's", "i'm"];
+const THEIRS: [&str; 6] = ["his", "her", "my", "your", "our", "their"];
+const PEOPLE: [&str; 20] = [
+    "ex",
+    "friend",
+    "friends",
+    "guy",
+    "girl",
+    "man",
+    "woman",
+    "girlfriend",
+    "boyfriend",
+    "wife",
+    "husband",
+    "mother",
+    "father",
+    "brother",
+    "sister",
+    "boss",
+    "neighbour",
+    "neighbor",
+    "somebody",
+    "someone",
+];
 
 #[cfg(test)]
 mod tests {
@@ -236,9 +300,17 @@ mod tests {
             "Ethiopia cut the interest rate, internet users noted",
             "Telegram blocks Hamas channels in Germany",
             "Facebook blocked news in Canada",
+            "Kenya asked Telegram to block channels",
             "the blocking of roads, Telegram said",
             "Ghana banned imports of rice",
             "Kenya blocked exports of Telegram phones",
+            "John was blocked by his ex on WhatsApp",
+            "X shut down its office in Brazil",
+            "schools were shut down in Kenya, Telegram channels said",
+            "Mary was blocked on WhatsApp by a friend from Kenya",
+            "I've been blocked by my boss on Telegram in Kenya",
+            "Elon blocked me on X in Kenya",
+            "my girlfriend in Kenya has me blocked on WhatsApp",
         ] {
             assert!(others(text), "{text}");
         }
@@ -260,6 +332,11 @@ mod tests {
             "The court suspended X and blocked payments to it",
             "a video shows that Telegram is blocked",
             "protesters blocked roads after the internet was slow",
+            "WhatsApp was blocked by their government",
+            "Iran shut schools and the internet",
+            "Mali closed its airspace and cut the internet",
+            "calls were blocked by Etisalat on WhatsApp",
+            "Telegram is blocked by my provider on mobile data",
         ] {
             assert!(!others(text), "{text}");
         }

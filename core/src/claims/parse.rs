@@ -6,17 +6,19 @@ use super::aside;
 use super::beyond::{Beyond, beyond};
 use super::clauses::{self, Link, Mood, Piece, mood};
 use super::complete::{Draft, complete};
+use super::measures;
 use super::networks::{self, Network};
 use super::objects;
+use super::part::{Part, about_internet};
 use super::places::{self, Area, Mention};
-use super::senses;
 use super::stance::{self, Stance};
-use super::subjects::{Listed, Topic, named, topics};
-use super::when::{Span, When, only_year, when};
+use super::subjects::{self, Listed, Topic, named, topics};
+use super::when::{Span, Unread, When, only_year, when};
 use super::words::{Word, split};
 use crate::Timestamp;
 use crate::reference::Tracked;
 use crate::starter::Country;
+use crate::time::Date;
 
 /// What a sentence claims.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +46,8 @@ pub struct Reading {
     pub nationwide: bool,
     pub topics: Vec<Topic>,
     pub when: Option<When>,
-    /// It names a date that the calendar does not have, or that cannot be read.
-    pub unread: bool,
+    /// Why a date that it names cannot be.
+    pub unread: Option<Unread>,
     pub stance: Option<Stance>,
     pub mood: Mood,
     /// It speaks of the past without saying when.
@@ -117,127 +119,10 @@ fn is_taken(mentions: &[Mention], at: usize) -> bool {
     mentions.iter().any(|mention| (mention.at..mention.at + mention.length).contains(&at))
 }
 
-fn about_internet(topics: &[Topic]) -> bool {
-    topics.first().is_none_or(|topic| *topic == Topic::Internet)
-}
-
 /// Words of a clause, which pieces that are said beside may interrupt.
 struct Clause {
     ranges: Vec<Range<usize>>,
     link: Link,
-}
-
-/// A part of a sentence, read by itself.
-struct Part<'a> {
-    words: Vec<Word<'a>>,
-    said: Option<stance::Reading>,
-    countries: Vec<&'static Country>,
-    areas: Vec<(&'static str, Area)>,
-    topics: Vec<Topic>,
-    networks: Vec<Network>,
-    candidates: Vec<String>,
-    /// Of a list each.
-    days: Vec<When>,
-    unread: bool,
-    /// It leaves its verb to another clause; whether it negates that.
-    elliptic: Option<bool>,
-    /// It has names and dates, and no more.
-    names_alone: bool,
-}
-
-impl Part<'_> {
-    fn has_verb(&self) -> bool {
-        self.said.is_some_and(|said| said.has_verb())
-    }
-
-    /// Whether both name a time, a place or a service of their own.
-    fn shares(&self, other: &Part<'_>) -> bool {
-        !self.days.is_empty() && !other.days.is_empty()
-            || !self.countries.is_empty() && !other.countries.is_empty()
-            || !self.topics.is_empty() && !other.topics.is_empty()
-            || !self.networks.is_empty() && !other.networks.is_empty()
-    }
-
-    /// Whether it leaves its verb to another clause, and then whether it negates that.
-    fn leaves_verb(&self, link: Link) -> Option<bool> {
-        let names = self.names();
-        let first = self.words.first().map_or("", |word| word.lower.as_str());
-        match self.elliptic {
-            _ if self.has_verb() => None,
-            Some(negated) => Some(negated),
-            // "... but not in the north of Finland", "..., but also in Sweden".
-            None if link == Link::But && self.has_own(names) && matches!(first, "not" | "nor" | "neither") => {
-                Some(true)
-            }
-            None if link == Link::But && names && self.said.is_none() && matches!(first, "in" | "also") => Some(false),
-            // "blocked Facebook on 4 February and Twitter on 5 February".
-            None if link == Link::And && self.names_alone && self.names_a_subject() && !self.days.is_empty() => {
-                Some(false)
-            }
-            None => None,
-        }
-    }
-
-    /// Whether what it names is all that it says: "but not on 6 May", and unlike "but not the phones in May".
-    fn has_own(&self, names: bool) -> bool {
-        names && (self.names_a_subject() || self.names_alone)
-    }
-
-    /// Whether it begins with what stands for the things named before.
-    fn goes_on(&self) -> bool {
-        self.words.first().is_some_and(|word| matches!(word.lower.as_str(), "it" | "they"))
-    }
-
-    fn says_as(&self, other: &Part<'_>) -> bool {
-        let said = |part: &Part<'_>| part.said.map(|said| (said.stance.kind, said.stance.negated));
-        said(self) == said(other)
-    }
-
-    /// Whether it names a time, a place, a service or a network of its own.
-    fn names(&self) -> bool {
-        !self.days.is_empty() || self.names_a_subject()
-    }
-
-    /// Whether both say of something of their own when it was so.
-    fn dates_like(&self, before: &Part<'_>) -> bool {
-        !before.days.is_empty() && (self.countries.is_empty() || !before.countries.is_empty())
-    }
-
-    fn names_a_subject(&self) -> bool {
-        !self.countries.is_empty() || !self.topics.is_empty() || !self.networks.is_empty()
-    }
-
-    /// Whether it goes on with how it is now: "and remains blocked", "and it has never lifted the ban".
-    fn is_of_now(&self) -> bool {
-        let mut words = self.words.iter().map(|word| word.lower.as_str());
-        let first = words.find(|word| !BEFORE_THE_VERB.contains(word));
-        first.is_some_and(|word| OF_NOW.contains(&word))
-    }
-
-    /// Whether what it dates is said to go on: "is still", "remains".
-    fn goes_on_now(&self) -> bool {
-        let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
-        (0..self.words.len()).any(|at| match lower(at) {
-            "is" | "are" | "has" | "have" => lower(at + 1) == "still",
-            "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
-            "remains" | "remain" => true,
-            // "and never restored it", "and still does"
-            "never" => matches!(lower(at + 1), "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended"),
-            // "up to now", "to this day"
-            "to" => lower(at + 1) == "date" || matches!((lower(at + 1), lower(at + 2)), ("this", "day")),
-            "now" => at.checked_sub(1).is_some_and(|before| matches!(lower(before), "to" | "until" | "till")),
-            _ => false,
-        })
-    }
-
-    /// Whether it speaks of what was.
-    fn is_dated(&self) -> bool {
-        !self.days.is_empty() || self.has_word(&["was", "were", "had"])
-    }
-
-    fn has_word(&self, list: &[&str]) -> bool {
-        self.words.iter().any(|word| list.contains(&word.lower.as_str()))
-    }
 }
 
 struct Sentence<'a> {
@@ -280,13 +165,16 @@ impl<'a> Sentence<'a> {
         let internet = if topics.is_empty() { self.internet } else { about_internet(&topics) };
         let dated = |word: &Word<'_>| word.text.starts_with(|letter: char| letter.is_ascii_digit());
         let known = |at: usize| {
-            let name = |word: &Word<'_>| word.is_capital() || dated(word) || word.lower == "internet";
-            taken(at) || service(at) || words.get(at).is_some_and(name)
+            let name = |word: &Word<'_>| word.is_capital() || dated(word);
+            taken(at) || service(at) || subjects::is_general(&words, at) || words.get(at).is_some_and(name)
         };
         let areas = countries
             .iter()
             .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
         let spoken = when(&words, self.now, self.year);
+        let links =
+            |word: &Word<'_>| matches!(word.lower.as_str(), "and" | "to" | "till" | "between" | "early" | "late");
+        let counted = |at: usize| spoken.later.as_ref().is_some_and(|(range, _)| range.contains(&at));
         Part {
             said: stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service)),
             networks: networks::named(&words, |at| taken(at) || service(at)),
@@ -295,12 +183,13 @@ impl<'a> Sentence<'a> {
             countries,
             topics,
             days: spoken.days,
+            later: spoken.later.as_ref().map(|(_, later)| *later),
             unread: spoken.unread,
             elliptic: clauses::elliptic(&words, known),
             names_alone: words
                 .iter()
                 .enumerate()
-                .all(|(at, word)| known(at) || clauses::is_elliptic(word) || word.lower == "and"),
+                .all(|(at, word)| known(at) || counted(at) || clauses::is_elliptic(word) || links(word)),
             words,
         }
     }
@@ -319,6 +208,10 @@ impl<'a> Sentence<'a> {
                 continue;
             }
             let (Some(last), Some((before, link))) = (found.last_mut(), before) else {
+                // "Like Nigeria in 2021, ..."
+                if piece.link == Link::Aside && piece.range.end < self.words.len() {
+                    continue;
+                }
                 found.push(Clause { ranges: vec![piece.range], link: piece.link });
                 continue;
             };
@@ -350,7 +243,9 @@ impl<'a> Sentence<'a> {
         let not = part.words.first().is_some_and(|word| word.lower == "not");
         let interrupts = not && part.elliptic == Some(true) && before.is_some_and(|before| !before.has_verb());
         let from = piece.range.start + usize::from(not);
-        let is = piece.link == Link::Contrast || matches!(piece.link, Link::And | Link::But) && interrupts;
+        // "Telegram, unlike WhatsApp, was blocked"
+        let unlike = piece.link == Link::Unlike && before.is_some_and(|before| before.names() && !before.has_verb());
+        let is = piece.link == Link::Contrast || unlike || matches!(piece.link, Link::And | Link::But) && interrupts;
         (is && part.names()).then_some(from..piece.range.end)
     }
 
@@ -363,7 +258,7 @@ impl<'a> Sentence<'a> {
         }
         let measure = before.iter().find_map(|range| {
             let words = self.words.get(range.clone()).unwrap_or_default();
-            Some(range.start + senses::measure(words)?)
+            Some(range.start + measures::measure(words)?)
         })?;
         Some(measure..measure + 1)
     }
@@ -373,6 +268,12 @@ impl<'a> Sentence<'a> {
         let part = self.part(std::slice::from_ref(&piece.range));
         let leaves_verb = part.leaves_verb(piece.link).is_some();
         match piece.link {
+            Link::And | Link::But if part.is_what_remains(piece.link) && !part.is_timed() => before.denies(),
+            // "Cut Facebook on 4 May, then Twitter on 5 May", and not "all but Twitter on 5 May".
+            Link::But if part.is_what_remains(piece.link) => before.has_verb() && before.is_timed(),
+            // "It was not blocked, only slowed."
+            Link::And | Link::But if part.begins_with_only() && part.has_verb() && before.denies() => true,
+            Link::But if before.is_denial() && part.has_verb() && self.is_but(piece) => true,
             Link::Unlike => before.has_verb() && !part.countries.is_empty(),
             Link::Despite | Link::Contrast => true,
             Link::But => before.has_verb() && (part.has_verb() || leaves_verb),
@@ -384,11 +285,16 @@ impl<'a> Sentence<'a> {
                 Link::Despite => before.has_verb() && (part.has_verb() || leaves_verb) || part.has_verb(),
                 _ if leaves_verb && part.elliptic.is_none() => {
                     let verb = before.has_verb() || before.leaves_verb(link).is_some();
-                    verb && before.shares(&part) && part.dates_like(before)
+                    verb && before.shares(&part) && (part.dates_like(before) || part.is_pair() && before.is_pair())
                 }
                 _ => before.has_verb() && (part.has_verb() && before.shares(&part) || leaves_verb),
             },
         }
+    }
+
+    fn is_but(&self, piece: &Piece) -> bool {
+        let before = piece.range.start.checked_sub(1).and_then(|at| self.words.get(at));
+        before.is_some_and(|word| matches!(word.lower.as_str(), "but" | "yet" | "however"))
     }
 
     fn readings(&self) -> Vec<Reading> {
@@ -406,13 +312,17 @@ impl<'a> Sentence<'a> {
             let last =
                 answer.or_else(|| parts.iter().find_map(|(_, part)| part.said.filter(stance::Reading::has_verb)));
             if let (Some(negates), Some(repeated)) = (part.leaves_verb(*link), last) {
+                // "..., but not Telkom": of a name that nobody knows nothing is said.
+                if part.names_somebody_else() {
+                    continue;
+                }
                 let negated = repeated.bare.negated != negates;
                 let over = negated && part.has_word(&["longer", "anymore", "more"]);
-                let stance = Stance { negated, over, ..repeated.bare };
+                let stance = Stance { negated, over, kind: part.kind_of(repeated.bare.kind), ..repeated.bare };
                 // "threatened to block it, but did not"; "Blocked? Not any longer." Unlike "was blocked in May and still is".
-                let own = part.names_a_subject() || !part.days.is_empty() || part.is_of_now();
+                let own = part.names_a_subject() || part.is_timed() || part.is_of_now();
                 let answers = |draft: &Draft| {
-                    let other = draft.reading.mood == Mood::Fact && !draft.days.is_empty() && own;
+                    let other = draft.reading.mood == Mood::Fact && own && (part.is_timed() || !draft.days.is_empty());
                     !other && !part.names_a_subject()
                 };
                 match readings.last_mut().filter(|draft| answers(draft)) {
@@ -429,11 +339,11 @@ impl<'a> Sentence<'a> {
             readings.push(draft.clone());
             if dated {
                 let reading = Reading { past: false, present: true, ..draft.reading.clone() };
-                readings.push(Draft { reading, days: Vec::new(), now: true, ..draft });
+                readings.push(Draft { reading, days: Vec::new(), later: None, now: true, ..draft });
             }
         }
         let now = parts.iter().any(|(_, part)| part.has_word(&["is", "are", "remains", "now", "still"]));
-        complete(readings, now)
+        complete(readings, now, Date::from_days(self.now.day()))
     }
 
     /// Concessions about the same place, and how people get around a block, are no claims of their own.
@@ -445,15 +355,24 @@ impl<'a> Sentence<'a> {
             .collect();
         let others = parts.iter().any(|(link, part)| *link != Link::Despite && part.said.is_some());
         let several = parts.len() > 1;
+        let mobile = parts.first().is_some_and(|(_, part)| part.has_word(&["mobile", "cellular"]));
+        // "The government denied it, but it was blocked."
+        let denied = several && parts.get(1).is_some_and(|(link, part)| *link == Link::But && part.has_verb());
+        if denied && parts.first().is_some_and(|(_, part)| part.is_denial()) {
+            parts.remove(0);
+        }
         let mut place: Vec<&'static Country> = Vec::new();
         parts.retain(|(link, part)| {
             let elsewhere = part.countries.iter().any(|country| !main.contains(&country.code));
             let conceded = *link == Link::Despite && others && (!elsewhere || main.is_empty());
             let around = several && *link == Link::But && part.has_word(&["vpn", "vpns", "proxy", "proxies"]);
-            if conceded || around {
+            // "Mobile internet was cut, but fixed lines worked": of those nothing is known.
+            let fixed =
+                several && mobile && part.has_word(&["fixed", "landlines", "landline", "wifi", "fibre", "fiber"]);
+            if conceded || around || fixed {
                 place.extend(&part.countries);
             }
-            !(conceded || around)
+            !(conceded || around || fixed)
         });
         if main.is_empty()
             && let Some((_, first)) = parts.first_mut()
@@ -473,9 +392,18 @@ impl<'a> Sentence<'a> {
         {
             (*negated, *until) = (false, When::new(until.last.plus(1 - until.named), until.last));
         }
+        // "It has not been blocked since November" says nothing of November.
+        if stance.is_some_and(|stance| stance.negated && !stance.over)
+            && let [since] = days.as_mut_slice()
+            && since.span == Span::Since
+            && since.first.plus(since.named) < since.last
+        {
+            *since = When { first: since.first.plus(since.named - 1), named: 1, ..*since };
+        }
         let now = part.is_of_now();
         let depends = link == Link::Unlike || part.leaves_verb(link).is_some() && !now;
-        Draft { link, reading: self.reading(part, stance), days, now, depends }
+        let since = part.words.first().is_some_and(|word| matches!(word.lower.as_str(), "since" | "after"));
+        Draft { link, reading: self.reading(part, stance), days, later: part.later, now, depends, since }
     }
 
     fn reading(&self, part: &Part<'_>, stance: Option<Stance>) -> Reading {
@@ -495,12 +423,14 @@ impl<'a> Sentence<'a> {
             unread: part.unread,
             stance,
             mood,
-            past: part.has_word(&["was", "were", "had", "did"]),
+            past: part.has_word(&["was", "were", "had", "did", "lasted"]),
             // What "has been restored" is over since some time.
             present: part.has_word(&PRESENT) || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
             networks: part.networks.clone(),
             candidates: part.candidates.clone(),
-            beyond: stance.and_then(|stance| beyond(&part.words, &part.days, stance)),
+            beyond: stance
+                .filter(|_| part.has_verb() || !part.begins_with_only())
+                .and_then(|stance| beyond(&part.words, &part.days, stance)),
         }
     }
 }
@@ -508,28 +438,5 @@ impl<'a> Sentence<'a> {
 /// Words of how it is now.
 const PRESENT: [&str; 12] =
     ["is", "are", "isn't", "aren't", "now", "again", "longer", "anymore", "currently", "remains", "today", "works"];
-/// Verbs of the present that go on about the same thing, and words before them.
-const OF_NOW: [&str; 16] = [
-    "does",
-    "do",
-    "is",
-    "are",
-    "isn't",
-    "aren't",
-    "remains",
-    "remain",
-    "stays",
-    "stay",
-    "continues",
-    "has",
-    "have",
-    "hasn't",
-    "haven't",
-    "works",
-];
-const BEFORE_THE_VERB: [&str; 17] = [
-    "it", "they", "no", "not", "longer", "the", "this", "that", "still", "ban", "block", "shutdown", "service", "app",
-    "site", "even", "both",
-];
 const NATIONWIDE: [&str; 4] = ["nationwide", "countrywide", "nation", "national"];
 const WHOLE: [&str; 4] = ["whole", "entire", "across", "throughout"];

@@ -4,6 +4,7 @@ use super::words::{Lazy, Pause, Phrases, Word, flag};
 use crate::starter::{self, Country};
 
 const TEXT: &str = include_str!("places.tsv");
+const FOREIGN: &str = include_str!("foreign.tsv");
 
 /// How a country was named: nearer to the statement first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,6 +109,9 @@ fn names() -> &'static Phrases<Meaning> {
     static NAMES: Lazy<Meaning> = Lazy::new();
     NAMES.get_or_init(|| {
         let mut phrases = Vec::new();
+        for [code, names] in starter::rows::<2>(FOREIGN) {
+            phrases.extend(names.split('|').map(|name| (name.to_owned(), Meaning::country(code, How::Name))));
+        }
         for country in Country::all() {
             phrases.extend(country.names().map(|name| (name.to_owned(), Meaning::country(country.code, How::Name))));
         }
@@ -253,6 +257,10 @@ const VERBS_OF_PEOPLE: [&str; 12] =
 fn aside(words: &[Word<'_>], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
     let the = usize::from(before(1) == "the");
+    // "Kenya's neighbour Uganda"
+    if words.get(at + 1).is_some_and(|word| matches!(word.lower.as_str(), "neighbour" | "neighbor")) {
+        return true;
+    }
     match before(1 + the) {
         "unlike" | "except" | "outside" => true,
         "in" => before(2 + the) == "not" && before(3 + the) == "but",

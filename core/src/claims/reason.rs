@@ -1,8 +1,9 @@
 //! Why a claim got its verdict, in one sentence for people.
 
 use super::bearing;
+use super::beyond::Beyond;
 use super::check::{Verdict, Why};
-use super::gather::{self, Found};
+use super::gather::{self, Counted, Found};
 use super::parse::Claim;
 use super::stance::Kind;
 use super::when::Span;
@@ -58,7 +59,20 @@ fn dated(found: &Found, now: Timestamp) -> String {
 /// Why one part of a claim got its verdict.
 pub fn reason(found: &Found, now: Timestamp) -> String {
     let said = decided(found, now);
+    if let Some(Counted { blocked, decided }) = found.networks {
+        let networks = if decided == 1 { "network" } else { "networks" };
+        return and(&said, &format!("{blocked} of {decided} {networks} with enough measurements block it"));
+    }
+    let surest = found.bearing.surest.and_then(|at| found.incidents.get(at));
+    let took = surest.and_then(|incident| bearing::took(incident, now));
     match found.beyond {
+        Some(Beyond::HowLong(_)) if took.is_some() && !found.stance.over => and(
+            &said,
+            &format!(
+                "the claim also says for how long, and what is recorded took {} days",
+                took.unwrap_or(0.0).round()
+            ),
+        ),
         Some(beyond) => and(&said, &format!("the claim also says {}, which the data do not tell", beyond.as_str())),
         None => said,
     }
@@ -76,6 +90,12 @@ fn decided(found: &Found, now: Timestamp) -> String {
         None => detection.filter(|found| found.state != State::Unknown).map(|found| sentence(found, country)),
     };
     match found.judgement.why {
+        Why::Blocked | Why::Accessible | Why::TooLittle if found.platforms.is_some() => {
+            let Counted { blocked, decided } = found.platforms.unwrap_or_default();
+            format!(
+                "{blocked} of {decided} platforms of social media with enough measurements are blocked in {country}{when}."
+            )
+        }
         Why::Incident => match &found.network {
             Some(on) => and(&deciding(found), &format!("{} is among its networks", on.label())),
             None => deciding(found),

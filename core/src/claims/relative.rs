@@ -1,6 +1,7 @@
 //! Times that are counted from today: "last Tuesday", "three weeks ago", "next month".
 
 use super::dates::{Part, Reader, Written, YEARS, number};
+use super::later::later;
 use super::when::When;
 use super::words::Word;
 use crate::time::Date;
@@ -46,7 +47,7 @@ pub fn unit(word: &str) -> Option<i64> {
 }
 
 /// The calendar week, month or year that lies so many before or after the one of a day.
-fn period(today: Date, unit: &str, away: i64) -> Option<When> {
+pub fn period(today: Date, unit: &str, away: i64) -> Option<When> {
     Some(match unit.trim_end_matches('s') {
         "day" => When::day(today.plus(away)),
         "week" => {
@@ -72,12 +73,17 @@ pub fn relative(reader: &Reader<'_>, at: usize, today: Date, ahead: bool) -> Opt
     let day = |length: usize, away: i64| Some((length, When::day(today.plus(away))));
     let part_of_day = usize::from(reader.is(at + 1, &["morning", "afternoon", "evening", "night"]));
     match reader.lower(at) {
+        // "The next day" is none of today's.
+        "next" | "following" | "previous" | "day" if later(reader, at).is_some() => None,
+        // An organisation.
+        "now" if reader.before(at, 1) == "access" && reader.word(at).is_some_and(Word::is_capital) => None,
         "today" | "tonight" | "currently" | "now" => day(1, 0),
         "yesterday" => day(1 + part_of_day, -1),
         "tomorrow" => day(1 + part_of_day, 1),
         "day" if reader.is(at + 1, &["before"]) && reader.is(at + 2, &["yesterday"]) => day(3, -2),
         "day" if reader.is(at + 1, &["after"]) && reader.is(at + 2, &["tomorrow"]) => day(3, 2),
         "this" if part_of_day == 1 => day(2, 0),
+        "other" if reader.before(at, 1) == "the" && reader.is(at + 1, &["day"]) => Some((2, around(today, -7))),
         // A night belongs to two days.
         "last" if reader.is(at + 1, &["night"]) => Some((2, When::new(today.plus(-1), today))),
         "this" | "last" | "past" | "previous" | "recent" | "next" | "coming" | "following" => beside(reader, at, today),
@@ -100,6 +106,10 @@ pub fn relative(reader: &Reader<'_>, at: usize, today: Date, ahead: bool) -> Opt
 fn ago(reader: &Reader<'_>, at: usize, today: Date) -> Option<(usize, When)> {
     let (length, count) = quantity(reader, at)?;
     let name = reader.lower(at + length);
+    if matches!(name, "hour" | "hours" | "minute" | "minutes") && reader.is(at + length + 1, &["ago"]) {
+        let back = if name.starts_with('h') { (count + 23) / 24 } else { 1 };
+        return Some((length + 2, When::new(today.plus(-back), today))).filter(|(_, when)| is_read(*when));
+    }
     let days = unit(name)?.checked_mul(count)?;
     // "Since 3 days" is how many say "for 3 days".
     if reader.before(at, 1) == "since" && !reader.is(at + length + 1, &["ago", "after", "before"]) {

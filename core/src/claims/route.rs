@@ -10,6 +10,7 @@ use super::gather::{self, Found};
 use super::networks::{Network, home};
 use super::parse::{Claim, Reading, parse};
 use super::reason::{missing, overall as overall_reason, reason};
+use super::when::Unread;
 use crate::country::Detection;
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, EvidenceOf, Incident, IncidentBody};
@@ -315,7 +316,7 @@ async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
     for reading in readings {
         let ahead = reading.when.is_some_and(|when| when.start() > cx.now());
         let why = match reading.mood {
-            _ if reading.unread => Some("The claim names a date that does not exist or cannot be read."),
+            _ if reading.unread.is_some() => reading.unread.map(Unread::as_str),
             Mood::Fact if ahead => Some("The claim speaks of a time that lies ahead."),
             Mood::Fact => None,
             Mood::Ahead => Some("The claim is about what may or will be, and not about what is or was."),

@@ -1,7 +1,7 @@
 //! The words that say that something is blocked, slowed, cut off or reachable.
 
 use super::stance::Kind;
-use super::words::{Lazy, Pause, Phrases, Word};
+use super::words::{Lazy, Pause, Phrases, Word, stem};
 
 /// The meaning of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +89,9 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "without access",
             "reset",
             "time out",
+            "intermittent",
+            "patchy",
+            "spotty",
             "timeout",
             "error page",
             "dead",
@@ -116,6 +119,14 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "are off",
             "intermittently off",
             "internet off",
+            "been off",
+            "went off",
+            "off since",
+            "off for",
+            "off nationwide",
+            "is dark",
+            "go dark",
+            "goes dark",
             "still off",
             "remain off",
             "stay off",
@@ -133,14 +144,31 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "false",
             "untrue",
             "myth",
-            "rumour",
-            "rumor",
             "fake",
             "hoax",
             "baseless",
             "unfounded",
             "groundless",
             "no truth",
+            "never happen",
+            "not happen",
+            "didn't happen",
+            "not real",
+            "isn't real",
+            "wasn't real",
+            "never exist",
+            "not exist",
+            "doesn't exist",
+            "didn't exist",
+            "a rumour",
+            "a rumor",
+            "deny rumour",
+            "deny rumor",
+            "a lie",
+            "reject",
+            "veto",
+            "throw out",
+            "threw out",
             "hasn't taken effect",
             "not taken effect",
             "not take effect",
@@ -251,6 +279,9 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "were back",
             "come back",
             "came back",
+            "been back",
+            "is history",
+            "thing of the past",
             "back on",
             "back online",
             "back up",
@@ -299,6 +330,7 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "hardly",
             "scarcely",
             "barely",
+            "anything but",
             "yet to",
             "not yet",
             "refuse to",
@@ -313,6 +345,10 @@ const PHRASES: &[(Sense, &[&str])] = &[
             "rule out",
             "escape",
             "spare",
+            "exempt",
+            "survive",
+            "ain't",
+            "aint",
             "wouldn't",
             "few can",
             "few could",
@@ -361,7 +397,24 @@ const PHRASES: &[(Sense, &[&str])] = &[
     (
         Sense::Aside,
         &[
+            "access now",
+            "crack down",
+            "clamp down",
+            "back down",
+            "step down",
+            "double down",
+            "true or false",
+            "hear a rumour",
+            "hear a rumor",
+            "no choice",
+            "no option",
+            "no alternative",
             "not sure",
+            "reject an appeal",
+            "reject the appeal",
+            "reject a petition",
+            "reject a challenge",
+            "reject appeals",
             "no reason",
             "no explanation",
             "no warning",
@@ -425,34 +478,6 @@ const PHRASES: &[(Sense, &[&str])] = &[
     ),
 ];
 
-/// Measures by name: what ends one ends the interference.
-const MEASURES: [&str; 21] = [
-    "block",
-    "blockage",
-    "ban",
-    "censorship",
-    "restriction",
-    "restrictions",
-    "suspension",
-    "shutdown",
-    "blackout",
-    "outage",
-    "curfew",
-    "throttling",
-    "slowdown",
-    "blocks",
-    "bans",
-    "blocking",
-    "filtering",
-    "filters",
-    "order",
-    "ruling",
-    "limits",
-];
-/// Before one of these words, "block" and "ban" are no names.
-const BEFORE_A_VERB: [&str; 12] =
-    ["to", "not", "and", "or", "will", "would", "can", "could", "did", "didn't", "does", "doesn't"];
-
 /// Verbs that say what happens to a line together with "off", "down" or "on", which may stand behind the object.
 const VERBS: [&str; 12] =
     ["shut", "clos", "kill", "turn", "switch", "cut", "take", "took", "taken", "knock", "keep", "kept"];
@@ -469,28 +494,6 @@ fn senses() -> &'static Phrases<Sense> {
     })
 }
 
-/// A verb or name without its ending: ban, bans, banned and banning are one. Not a linguist's stem, but the same for
-/// sentences and phrases.
-pub fn stem(word: &str) -> String {
-    let long = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() > 1);
-    let mut base = if let Some(rest) = long("ies").or_else(|| long("ied")) {
-        format!("{rest}y")
-    } else if let Some(rest) = long("ing").or_else(|| long("ed")) {
-        let mut ends = rest.chars().rev();
-        let doubled = ends.next().zip(ends.next()).is_some_and(|(a, b)| a == b && !matches!(a, 'l' | 's' | 'z'));
-        rest.get(..rest.len() - usize::from(doubled)).unwrap_or(rest).to_owned()
-    } else if let Some(rest) = long("es").filter(|rest| ["s", "x", "z", "ch", "sh"].iter().any(|e| rest.ends_with(e))) {
-        rest.to_owned()
-    } else {
-        long("s").filter(|rest| !rest.ends_with(['s', 'u', 'i'])).unwrap_or(word).to_owned()
-    };
-    if base.len() > 3 && base.ends_with('e') {
-        base.pop();
-    }
-    // "used" is not "us".
-    if base.len() < 3 && base.len() < word.len() { format!("{base}e") } else { base }
-}
-
 /// What each word or phrase of a sentence says, with its place, in order.
 pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
     let stems: Vec<Word<'_>> = words.iter().map(|word| Word { lower: stem(&word.lower), ..word.clone() }).collect();
@@ -502,9 +505,16 @@ pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
         };
         // "No, it is not blocked" answers a question, and negates once.
         let answers = at == 0 && word.lower == "no" && stems.get(1).is_some_and(|next| next.pause != Pause::None);
+        // "Isn't Telegram blocked?" asks whether it is.
+        let inverted = at == 0
+            && matches!(
+                word.lower.as_str(),
+                "isn't" | "wasn't" | "aren't" | "weren't" | "didn't" | "doesn't" | "hasn't"
+            )
+            && words.get(1).is_some_and(|next| next.is_capital() || next.lower == "the");
         // "Fined" is not "fine".
         let fined = words.get(at).is_some_and(|word| matches!(word.lower.as_str(), "fined" | "fines" | "fining"));
-        found.extend(sense.filter(|_| !answers && !fined).map(|sense| (at, sense)));
+        found.extend(sense.filter(|_| !answers && !inverted && !fined).map(|sense| (at, sense)));
         at += length;
     }
     found
@@ -561,44 +571,5 @@ fn prefixed(stem: &Word<'_>) -> Option<Sense> {
         Sense::Good => Some(Sense::Fails(Kind::Block)),
         Sense::Bad(_) | Sense::Fails(_) => Some(Sense::Good),
         _ => None,
-    }
-}
-
-/// Whether a sentence names a measure, as in "the ban" and unlike "to ban".
-pub fn names_a_measure(words: &[Word<'_>]) -> bool {
-    measure(words).is_some()
-}
-
-/// Where it first names one.
-pub fn measure(words: &[Word<'_>]) -> Option<usize> {
-    let verb = |at: usize| {
-        let before = at.checked_sub(1).and_then(|at| words.get(at));
-        before.is_some_and(|word| BEFORE_A_VERB.contains(&word.lower.as_str()))
-    };
-    words.iter().enumerate().position(|(at, word)| MEASURES.contains(&word.lower.as_str()) && !verb(at))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn forms_of_a_word_have_one_stem_and_other_words_keep_theirs() {
-        for (forms, expected) in [
-            ("ban bans banned banning", "ban"),
-            ("throttle throttles throttled throttling", "throttl"),
-            ("deny denies denied denying", "deny"),
-            ("switch switches switched switching", "switch"),
-            ("use uses used using", "use"),
-            ("pull pulls pulled pulling", "pull"),
-            ("access", "access"),
-            ("us", "us"),
-            ("is", "is"),
-            ("virus", "virus"),
-        ] {
-            for form in forms.split(' ') {
-                assert_eq!(stem(form), expected, "{form}");
-            }
-        }
     }
 }

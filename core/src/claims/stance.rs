@@ -1,8 +1,9 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
 use super::means;
-use super::senses::{Sense, meanings, names_a_measure, stem};
-use super::words::Word;
+use super::measures::{measure, names_a_measure};
+use super::senses::{Sense, meanings};
+use super::words::{Word, stem};
 
 /// Kind of interference that a claim speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,14 +88,15 @@ pub fn read(words: &[Word<'_>], internet: bool) -> Option<Reading> {
 /// The senses of a clause, those decided that depend on what stands beside them.
 fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
     let found = meanings(words);
-    let measure = names_a_measure(words);
+    let has_measure = names_a_measure(words);
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let mut senses = Vec::with_capacity(found.len());
     for (number, (at, sense)) in found.iter().enumerate() {
         let next = found.get(number + 1);
         let bad_next = next.filter(|(_, sense)| matches!(sense, Sense::Bad(_) | Sense::Fails(_) | Sense::Forbids));
         let resolved = match sense {
-            Sense::Ends | Sense::Suspends if measure => Some(Sense::Over),
+            Sense::Ends if has_measure => Some(Sense::Over),
+            Sense::Suspends if suspends_a_measure(words, *at) => Some(Sense::Over),
             Sense::Suspends => Some(Sense::Bad(Kind::Block)),
             Sense::Ends => None,
             // "barred the government from interfering" against "bars people from using".
@@ -117,6 +119,19 @@ fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
         senses.extend(resolved.map(|sense| (*at, sense)));
     }
     senses
+}
+
+/// "Suspended the ban", "the ban was suspended"; an order to suspend a service is none of it.
+fn suspends_a_measure(words: &[Word<'_>], at: usize) -> bool {
+    const ORDERS: [&str; 4] = ["order", "ruling", "decision", "suspension"];
+    let named = |range: std::ops::Range<usize>| {
+        let part = words.get(range).unwrap_or_default();
+        measure(part).and_then(|found| part.get(found)).map(|word| word.lower.as_str())
+    };
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let passive = (1..=2).any(|back| at.checked_sub(back).is_some_and(|at| is(at, &["was", "were", "been", "is"])));
+    let behind = named(at + 1..(at + 5).min(words.len())).is_some();
+    behind || passive && named(0..at).is_some_and(|measure| !ORDERS.contains(&measure))
 }
 
 /// Whether a verb of blocking is said of a measure, and not of a service.
@@ -165,41 +180,10 @@ const REASONS: [&str; 9] = ["because", "due", "owing", "after", "following", "de
 
 /// The stance that senses add up to.
 fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Option<Stance> {
-    let is_bad = |sense: Sense| matches!(sense, Sense::Bad(_) | Sense::Fails(_));
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    // "access to it is blocked": what is blocked, and not that it works.
-    let noun =
-        |at: usize| lower(at) == "access" && matches!(lower(at + 1), "to" | "from" | "in" | "is" | "was" | "has");
-    let last =
-        senses.iter().filter(|(_, s)| is_bad(*s) || matches!(s, Sense::Good | Sense::Over)).map(|(at, _)| *at).max();
-    // Whether an odd number of negations reaches a word.
-    let negated = |target: usize, sense: Sense| {
-        let reaches = |(at, negation): &(usize, Sense)| match negation {
-            Sense::Not | Sense::Denies | Sense::Ceases if *at < target => {
-                let between = senses.iter().filter(|(place, _)| (*at + 1..target).contains(place));
-                let mut works = between.filter(|(place, sense)| *sense == Sense::Good && !noun(*place));
-                let told = *negation == Sense::Denies && !REFUSALS.contains(&lower(*at));
-                let reason = (*at..target).any(|at| REASONS.contains(&lower(at)));
-                // "Instead of blocking it they slowed it": the next alone.
-                let nearest = between_bad(senses, *at, target) && matches!(lower(*at), "instead" | "rather");
-                !reason && !nearest && (told || !is_bad(sense) || works.next().is_none())
-            }
-            // "It blocked neither of them": right behind what it negates.
-            Sense::Not => lower(*at) == "neither" && is_bad(sense) && (target + 1..target + 3).contains(at),
-            // Behind everything: "reports that it is blocked are false", "access was lost".
-            Sense::Denies | Sense::Ceases => last.is_some_and(|last| *at > last),
-            _ => false,
-        };
-        let mut count = senses.iter().filter(|found| reaches(found)).count();
-        // "Neither blocked nor throttled" negates each of them once.
-        if senses.iter().any(|(at, _)| *at < target && lower(*at) == "neither") && count > 1 {
-            count -= senses.iter().filter(|(at, _)| *at < target && lower(*at) == "nor").count();
-        }
-        count % 2 == 1
-    };
     let has = |wanted: Sense| senses.iter().any(|(_, sense)| *sense == wanted);
     let said: Vec<(usize, Sense, bool)> =
-        senses.iter().map(|(at, sense)| (*at, *sense, negated(*at, *sense))).collect();
+        senses.iter().map(|(at, sense)| (*at, *sense, is_negated(senses, words, (*at, *sense)))).collect();
     let of = |wanted: &dyn Fn(Sense) -> bool| -> Vec<bool> {
         said.iter().filter(|(_, sense, _)| wanted(*sense)).map(|(.., negated)| *negated).collect()
     };
@@ -220,6 +204,8 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
     } else if !good.is_empty() {
         let fails = good.contains(&true);
         stance(!fails, words.iter().any(|word| word.lower == "again"))
+    } else if senses.iter().any(|(at, _)| SPARES.contains(&stem(lower(*at)).as_str())) {
+        stance(true, false)
     } else if has(Sense::Not) || has(Sense::Denies) || has(Sense::Ceases) {
         // "Russia stopped Telegram": a negation and nothing that says what is wrong.
         stance(false, false)
@@ -227,6 +213,69 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
         return None;
     })
 }
+
+fn is_bad(sense: Sense) -> bool {
+    matches!(sense, Sense::Bad(_) | Sense::Fails(_))
+}
+
+/// Whether an odd number of negations reaches a word.
+fn is_negated(senses: &[(usize, Sense)], words: &[Word<'_>], (target, sense): (usize, Sense)) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    // "access to it is blocked": what is blocked, and not that it works.
+    let noun =
+        |at: usize| lower(at) == "access" && matches!(lower(at + 1), "to" | "from" | "in" | "is" | "was" | "has");
+    let last =
+        senses.iter().filter(|(_, s)| is_bad(*s) || matches!(s, Sense::Good | Sense::Over)).map(|(at, _)| *at).max();
+    let reaches = |(at, negation): &(usize, Sense)| match negation {
+        Sense::Not | Sense::Denies | Sense::Ceases if *at < target => {
+            let between = senses.iter().filter(|(place, _)| (*at + 1..target).contains(place));
+            let mut works = between.filter(|(place, sense)| *sense == Sense::Good && !noun(*place));
+            let told = *negation == Sense::Denies && !REFUSALS.contains(&lower(*at));
+            let reason = (*at..target).any(|at| REASONS.contains(&lower(at)));
+            // "Instead of blocking it they slowed it": the next alone.
+            let nearest = between_bad(senses, *at, target) && matches!(lower(*at), "instead" | "rather");
+            !reason && !nearest && (told || !is_bad(sense) || works.next().is_none())
+        }
+        // "It blocked neither of them": right behind what it negates.
+        Sense::Not => lower(*at) == "neither" && is_bad(sense) && (target + 1..target + 3).contains(at),
+        // Behind everything: "reports that it is blocked are false", "access was lost".
+        // ... and not what it was done for: "blocked to stop cheating".
+        Sense::Denies | Sense::Ceases => {
+            last.is_some_and(|last| *at > last) && at.checked_sub(1).is_none_or(|at| lower(at) != "to")
+        }
+        _ => false,
+    };
+    // "Denied rumours", "a false claim, debunked": who says twice that it is untrue says it once.
+    let untrue = |found: &&(usize, Sense)| found.1 == Sense::Denies && UNTRUE.contains(&stem(lower(found.0)).as_str());
+    let told = senses.iter().filter(|found| reaches(found)).filter(untrue).count();
+    let mut count = senses.iter().filter(|found| reaches(found)).count() - told.saturating_sub(1);
+    // "Neither blocked nor throttled" negates each of them once.
+    if senses.iter().any(|(at, _)| *at < target && lower(*at) == "neither") && count > 1 {
+        count -= senses.iter().filter(|(at, _)| *at < target && lower(*at) == "nor").count();
+    }
+    count % 2 == 1
+}
+
+/// Words, without their endings, for what is said and untrue, and for saying so.
+const UNTRUE: [&str; 14] = [
+    "deny",
+    "fals",
+    "untru",
+    "myth",
+    "rumour",
+    "rumor",
+    "fak",
+    "hoax",
+    "baseles",
+    "unfound",
+    "groundles",
+    "debunk",
+    "incorrect",
+    "refut",
+];
+
+/// Verbs, without their endings, of what is not blocked while other things are.
+const SPARES: [&str; 3] = ["spar", "exempt", "surviv"];
 
 /// [`Sense::Denies`] that speak of what people can do, and not of what is said.
 const REFUSALS: [&str; 10] =

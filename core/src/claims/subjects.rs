@@ -1,6 +1,6 @@
 //! What a claim says is or was blocked.
 
-use super::words::{Lazy, Phrases, Word, is_top_level};
+use super::words::{Lazy, Pause, Phrases, Word, is_top_level};
 use crate::country::Subject;
 use crate::incidents::INTERNET;
 use crate::order;
@@ -162,8 +162,46 @@ fn names_social_media(words: &[Word<'_>]) -> bool {
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     (0..words.len()).any(|at| {
         let social = lower(at) == "social" && matches!(lower(at + 1), "media" | "network" | "networks" | "platforms");
-        social && !WHO.contains(&lower(at + 2)) && !at.checked_sub(1).is_some_and(|at| THERE.contains(&lower(at)))
+        let there = at.checked_sub(1).is_some_and(|at| THERE.contains(&lower(at)));
+        social
+            && !there
+            && !super::networks::is_excepted(words, at)
+            && (!WHO.contains(&lower(at + 2)) || are_cut_off(words, at + 2))
     })
+}
+
+/// Whether a word is part of what names connectivity or social media as a noun: "mobile data".
+pub fn is_general(words: &[Word<'_>], at: usize) -> bool {
+    const SECOND: [&str; 6] = ["media", "data", "networks", "platforms", "internet", "broadband"];
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let first = |at: usize| is(at, &["social", "mobile"]) && is(at + 1, &SECOND);
+    is(at, &["internet", "broadband"]) || first(at) || at.checked_sub(1).is_some_and(first)
+}
+
+/// "Social media users were cut off": of those who use it the same is said as of it.
+fn are_cut_off(words: &[Word<'_>], users: usize) -> bool {
+    const CUT: [&str; 14] = [
+        "cut",
+        "lost",
+        "cannot",
+        "can't",
+        "couldn't",
+        "unable",
+        "blocked",
+        "barred",
+        "banned",
+        "locked",
+        "restricted",
+        "disconnected",
+        "throttled",
+        "unblocked",
+    ];
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    let says = |at: usize| words.get(at).is_some_and(|word| super::aside::REPORTS.contains(&word.lower.as_str()));
+    let mut behind = users + 1..users + 6;
+    is(users, &["users", "user"])
+        && !connectivity().all(words).iter().any(|(.., about)| *about)
+        && behind.find(|at| is(*at, &CUT) || says(*at)).is_some_and(|at| is(at, &CUT))
 }
 
 /// Whether words name connectivity as a whole, and no trouble with one service.
@@ -229,6 +267,7 @@ pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> b
         if (length == 1 && word.is_some_and(plain))
             || (length == 1 && first_of_two && word.is_some_and(|w| w.lower == "x"))
             || taken(at)
+            || is_retweet(words, at)
         {
             continue;
         }
@@ -243,6 +282,12 @@ pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> b
     found
 }
 
+/// "RT @netblocks: ..."
+fn is_retweet(words: &[Word<'_>], at: usize) -> bool {
+    let colon = words.get(2).is_some_and(|word| word.pause == Pause::Colon);
+    at == 0 && colon && words.first().is_some_and(|word| word.text == "RT")
+}
+
 /// What a sentence is about, in its order, each once. Connectivity counts when nothing else is named.
 pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> bool) -> Vec<Topic> {
     let mut found: Vec<Topic> = Vec::new();
@@ -255,8 +300,14 @@ pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> 
         return found;
     }
     // "Social networks" are none that carry the internet.
+    let excepted = |at: usize| {
+        let the = at.checked_sub(1).is_some_and(|at| words.get(at).is_some_and(|word| word.lower == "the"));
+        super::networks::is_excepted(words, at - usize::from(the))
+    };
     let about = |(at, _, about): (usize, usize, bool)| {
-        about && at.checked_sub(1).and_then(|at| words.get(at)).is_none_or(|word| word.lower != "social")
+        about
+            && !excepted(at)
+            && at.checked_sub(1).and_then(|at| words.get(at)).is_none_or(|word| word.lower != "social")
     };
     if connectivity().all(words).into_iter().any(about) {
         found.push(Topic::Internet);
@@ -357,7 +408,13 @@ mod tests {
             ("social media and the internet were cut", vec!["internet", "social media"]),
             ("social media such as Facebook were cut", vec!["facebook"]),
             ("people say on social media that it is cut", vec![]),
+            ("the internet was restored, except social media", vec!["internet"]),
+            ("social media works again, except for the internet", vec!["social media"]),
             ("social media users say so", vec![]),
+            ("social media users were cut off", vec!["social media"]),
+            ("social media users in Uganda cannot post", vec!["social media"]),
+            ("social media users report that many were blocked", vec![]),
+            ("social media users were arrested", vec![]),
             ("a town is cut off from the world", vec!["internet"]),
         ] {
             assert_eq!(names(text), expected, "{text}");

@@ -135,11 +135,50 @@ impl<'a> Times<'a> {
     }
 
     fn single(&self, at: usize) -> Option<(usize, Time)> {
-        let date = self.reader.written(at).map(|(length, date)| (length, Time::Date(date)));
-        date.or_else(|| {
+        let date = self.reader.written(at).map(|(length, date)| match self.year_beside(at + length) {
+            // "In November of last year"
+            Some((more, year)) if date.year.is_none() => {
+                (length + more, Time::Date(Written { year: Some(year), ..date }))
+            }
+            _ => (length, Time::Date(date)),
+        });
+        date.or_else(|| self.day_alone(at)).or_else(|| {
             let (length, days) = relative(&self.reader, at, self.today, self.ahead)?;
             Some((length, Time::Days(days)))
         })
+    }
+
+    /// "On the 9th", where nothing else names a month: the latest one.
+    fn day_alone(&self, at: usize) -> Option<(usize, Time)> {
+        let reader = self.reader;
+        if reader.before(at, 1) != "the" || reader.before(at, 2) != "on" {
+            return None;
+        }
+        let word = reader.word(at)?;
+        let ordinal = ["st", "nd", "rd", "th"].iter().any(|end| word.lower.ends_with(end));
+        let day = dates::number(word).filter(|day| ordinal && (1..=31).contains(day))?;
+        let ends = reader.word(at + 1).is_none_or(|next| next.pause != Pause::None || next.lower == "in");
+        let dated = self.year.is_some() || (0..reader.words.len()).any(|at| reader.month(at).is_some());
+        if dated || !ends {
+            return None;
+        }
+        let month = |back: i64| {
+            let months = self.today.year * 12 + self.today.month - 1 - back;
+            Date::new(months.div_euclid(12), months.rem_euclid(12) + 1, day)
+        };
+        let latest = (0..4).filter_map(month).find(|date| *date <= self.today)?;
+        Some((1, Time::Days(When::day(latest))))
+    }
+
+    /// "Of last year", "this year" behind a date: the number of words, and the year.
+    fn year_beside(&self, at: usize) -> Option<(usize, i64)> {
+        let of = usize::from(self.reader.is(at, &["of"]));
+        let back = match self.reader.lower(at + of) {
+            "last" => 1,
+            "this" => 0,
+            _ => return None,
+        };
+        self.reader.is(at + of + 1, &["year"]).then_some((of + 2, self.today.year - back))
     }
 
     fn resolve(&self, time: Time) -> Option<When> {
@@ -209,9 +248,15 @@ impl<'a> Times<'a> {
         {
             return Some(ranged(days));
         }
+        // "The day before the election of 14 January", "on the eve of".
+        let day = |from: usize| {
+            let eve = reader.is(from, &["eve"]) && reader.is(from + 1, &["of"]);
+            let day = reader.is(from, &["day"]) && reader.before(from, 1) == "the";
+            (eve || day).then_some((from + 1, 1))
+        };
         let (side, days) = (1..=MOST_COUNTED).find_map(|back| {
             let from = at.checked_sub(back)?;
-            let (side, days) = counted(from)?;
+            let (side, days) = counted(from).or_else(|| day(from))?;
             let near = side < at && (side + 1..=at).all(|at| reader.word(at).is_some_and(|w| w.pause == Pause::None));
             (near && reader.before(from, 1) != "than").then_some((side, days))
         })?;
@@ -219,7 +264,8 @@ impl<'a> Times<'a> {
         let from = reader.is(side, &["from", "starting", "beginning", "after", "following", "since"]);
         match reader.lower(side) {
             _ if for_so_long => (from && found.is_one_day()).then(|| ranged(days)),
-            "before" if found.is_one_day() => Some(When::day(found.first.plus(-days))),
+            "of" if !reader.is(side.wrapping_sub(1), &["eve"]) => None,
+            "before" | "of" if found.is_one_day() => Some(When::day(found.first.plus(-days))),
             "after" if found.is_one_day() => Some(When::day(found.first.plus(days))),
             _ => None,
         }

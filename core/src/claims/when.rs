@@ -1,6 +1,9 @@
 //! The time that a claim speaks of: days and spans of days, in UTC.
 
+use std::ops::Range;
+
 use super::dates::{self, Reader};
+use super::later::{Later, later};
 use super::relative::weekday;
 use super::times::Times;
 use super::words::{Pause, Word};
@@ -84,8 +87,28 @@ fn midnight(date: Date) -> Timestamp {
 pub struct Spoken {
     /// More than one where it lists them: "in 2022 and again in 2023".
     pub days: Vec<When>,
-    /// It names a date that the calendar does not have, or that cannot be read.
-    pub unread: bool,
+    /// Why a date that it names cannot be.
+    pub unread: Option<Unread>,
+    /// Words that say how long after another clause it was.
+    pub later: Option<(Range<usize>, Later)>,
+}
+
+/// Why a date cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unread {
+    /// The calendar does not have it, or it cannot be read.
+    NoSuchDate,
+    /// It is another day of the week than the claim says.
+    OtherWeekday,
+}
+
+impl Unread {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Unread::NoSuchDate => "The claim names a date that does not exist or cannot be read.",
+            Unread::OtherWeekday => "The claim names a date that is another day of the week than it says.",
+        }
+    }
 }
 
 /// A time where a sentence names it.
@@ -96,6 +119,8 @@ struct Named {
     days: Vec<Option<When>>,
     opens: bool,
     weekday: bool,
+    /// It is said to be a day of the week that it is not.
+    other_weekday: bool,
 }
 
 /// "Gabon had no internet": what follows "had" where it is no auxiliary.
@@ -114,16 +139,23 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
     let reader = Reader { words, shouting: !words.iter().any(is_lower) };
     let times = Times { reader, today: Date::from_days(now.day()), ahead, year };
     let mut found: Vec<Named> = Vec::new();
-    let (mut at, mut from, mut background) = (0, 0, None);
+    let (mut at, mut from, mut background, mut behind) = (0, 0, None, None);
     while at < words.len() {
+        if let Some((length, found)) = later(&reader, at) {
+            behind = behind.or(Some((at..at + length, found)));
+            at += length;
+            continue;
+        }
         let Some((length, days)) = times.at(at).or_else(|| Some((reader.unreadable(at)?, vec![None]))) else {
             at += 1;
             continue;
         };
+        let (length, days) = with_its_year(&reader, at, length, days);
         let opens = times.lead(at).1 == "from";
+        let other_weekday = is_other_weekday(&reader, at, length, &days);
         let days = days.into_iter().map(|days| days.and_then(|days| times.seen_from_around(at, length, days)));
         let weekday = reader.word(at).and_then(weekday).is_some();
-        let named = Named { at, to: at + length, days: days.collect(), opens, weekday };
+        let named = Named { at, to: at + length, days: days.collect(), opens, weekday, other_weekday };
         // "Telegram, which had been blocked since 2018, was unblocked on 18 June 2020": what had been is background, and
         // "now" says less than a date.
         if reader.is(at, &["now", "currently"])
@@ -143,12 +175,40 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
     if found.iter().any(|named| !named.weekday) {
         found.retain(|named| !named.weekday);
     }
-    chosen(words, &found)
+    let mut spoken = chosen(words, &found);
+    // "It deleted a tweet on 2 June 2021; three days later it was banned."
+    if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &behind, found.first()) {
+        let stop = words.get(at.start).is_some_and(|word| word.pause == Pause::Stop);
+        let apart = at.start > named.to && (stop || at.start > named.to + 2);
+        *day = later.behind(*day).filter(|_| apart).unwrap_or(*day);
+    }
+    Spoken { later: behind, ..spoken }
+}
+
+/// A date with the figure behind it that was meant to be its year and is none: "14 January 20211".
+fn with_its_year(reader: &Reader<'_>, at: usize, length: usize, days: Vec<Option<When>>) -> (usize, Vec<Option<When>>) {
+    let near = |word: &Word<'_>| word.pause == Pause::None || reader.month(at).is_some();
+    let long = reader.is_overlong_year(at + length) && reader.word(at + length).is_some_and(near);
+    if long { (length + 1, vec![None]) } else { (length, days) }
+}
+
+/// "Tuesday, 13 November 2023", "13 November 2023 (Tuesday)": that was a Monday.
+fn is_other_weekday(reader: &Reader<'_>, at: usize, length: usize, days: &[Option<When>]) -> bool {
+    let [Some(when)] = days else { return false };
+    let dated = when.is_one_day() && reader.written(at).is_some_and(|(_, date)| date.is_day());
+    let before = 1 + usize::from(reader.before(at, 1) == "the");
+    let behind = at + length + usize::from(reader.is(at + length, &["a"]));
+    let beside = reader.word(at + length).filter(|word| word.pause == Pause::Comma);
+    let said = at.checked_sub(before).and_then(|at| reader.word(at)).and_then(weekday);
+    let said = said.or_else(|| beside.and_then(|_| reader.word(behind)).and_then(weekday));
+    dated && said.is_some_and(|said| said != when.first.weekday())
 }
 
 /// The times that are claimed, of those that a clause names: the first, and those that are listed with it.
 fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
-    let unread = found.iter().flat_map(|named| &named.days).any(Option::is_none);
+    let none = found.iter().flat_map(|named| &named.days).any(Option::is_none);
+    let other = found.iter().any(|named| named.other_weekday).then_some(Unread::OtherWeekday);
+    let unread = none.then_some(Unread::NoSuchDate).or(other);
     let Some(first) = found.first() else { return Spoken::default() };
     let mut days = first.days.clone();
     let mut to = first.to;
@@ -180,10 +240,10 @@ fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
     let all = days.clone();
     days.retain(|when| !(when.span == Span::During && all.iter().any(|other| when.holds(*other))));
     days.dedup();
-    if unread {
+    if unread.is_some() {
         days.clear();
     }
-    Spoken { days, unread }
+    Spoken { days, unread, later: None }
 }
 
 /// The year that a sentence names, when all its dates are of one.
@@ -277,6 +337,26 @@ mod tests {
             ("in the first half of 2022", "2022-01-01", "2022-06-30", During),
             ("in the second week of May 2022", "2022-05-08", "2022-05-14", During),
             ("in the summer of 2022", "2022-06-01", "2022-08-31", During),
+            ("in 2023/24", "2023-01-01", "2024-12-31", During),
+            ("in 2023-24", "2023-01-01", "2024-12-31", During),
+            ("in 2011-12", "2011-12-01", "2011-12-31", During),
+            ("on 13 Janury 2021", "2021-01-13", "2021-01-13", During),
+            ("on Feburary 14, 2021", "2021-02-14", "2021-02-14", During),
+            ("in Septembre 2023", "2023-09-01", "2023-09-30", During),
+            ("on 5.6.21", "2021-06-05", "2021-06-05", During),
+            ("the day before the vote of 14 January 2021", "2021-01-13", "2021-01-13", During),
+            ("on the eve of its 14 January 2021 vote", "2021-01-13", "2021-01-13", During),
+            ("on the evening of 14 January 2021", "2021-01-14", "2021-01-14", During),
+            ("it ended on 2 June 2021; it was cut three days later", "2021-06-05", "2021-06-05", During),
+            ("in November of last year", "2025-11-01", "2025-11-30", During),
+            ("on 3 May last year", "2025-05-03", "2025-05-03", During),
+            ("in May this year", "2026-05-01", "2026-05-31", During),
+            ("three hours ago", "2026-11-23", "2026-11-24", During),
+            ("a minute ago", "2026-11-23", "2026-11-24", During),
+            ("the other day", "2026-11-17", "2026-11-24", During),
+            ("on the 9th", "2026-11-09", "2026-11-09", During),
+            ("on the 28th", "2026-10-28", "2026-10-28", During),
+            ("on 9.11.", "2026-11-09", "2026-11-09", During),
             ("Q3 2022", "2022-07-01", "2022-09-30", During),
             ("H2 of 2022", "2022-07-01", "2022-12-31", During),
             ("in early 2022", "2022-01-01", "2022-04-30", During),
@@ -338,7 +418,7 @@ mod tests {
             assert_eq!(found, Some((first.to_owned(), last.to_owned(), span)), "{text}");
         }
         for text in ["Mon State", "24/7", "9/11", "under law 50/2021", "12 November reports of 40 networks"] {
-            assert!(!when(&split(text), now, None).unread, "{text}");
+            assert_eq!(when(&split(text), now, None).unread, None, "{text}");
         }
     }
 
@@ -353,7 +433,12 @@ mod tests {
             "in the last three days of May 2023",
             "on 13/13/2023",
             "on 29 February 2023",
-            "in 2023/24",
+            "in 2023/25",
+            "on 14 January 20211",
+            "on January 14, 20211",
+            "in 20233",
+            "on 9Nov2023",
+            "on Nov.9",
             "on 31.02.2023",
             "on 32 November 2023",
             "in November 45, 2023",
@@ -361,7 +446,20 @@ mod tests {
             "from 15 to 6 November 2023",
             "in 1850",
         ] {
-            assert_eq!(when(&split(text), now, None), Spoken { days: Vec::new(), unread: true }, "{text}");
+            assert_eq!(
+                when(&split(text), now, None),
+                Spoken { unread: Some(Unread::NoSuchDate), ..Spoken::default() },
+                "{text}"
+            );
+        }
+        for text in ["on Tuesday 13 November 2023", "on Wed, Nov 13, 2023", "on 13 November 2023 (a Friday)"] {
+            assert_eq!(when(&split(text), now, None).unread, Some(Unread::OtherWeekday), "{text}");
+        }
+        for text in
+            ["on Monday 13 November 2023", "on Monday the 13th of November 2023", "on 13 November 2023, a Monday"]
+        {
+            let spoken = when(&split(text), now, None);
+            assert_eq!((spoken.unread, spoken.days.len()), (None, 1), "{text}");
         }
     }
 

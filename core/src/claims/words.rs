@@ -50,8 +50,7 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
         let raw = if is_short_year(whole) { whole } else { whole.trim_matches(['.', '\'', '’']) };
         let raw = ["'s", "’s"].iter().find_map(|ending| raw.strip_suffix(ending)).unwrap_or(raw);
         if !raw.is_empty() {
-            // "in Iran. Telegram": an end, which "Nov. 8" and "Dr. Who" have none of.
-            let ended = full_stop && raw.chars().next().is_some_and(char::is_uppercase);
+            let ended = full_stop && begins_sentence(whole, raw);
             let pause = if ended { Pause::Stop } else { pause };
             let lower = raw.to_lowercase().replace('’', "'");
             words.push(Word { text: raw, lower, joined, pause, aside: false });
@@ -101,6 +100,13 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
     words
 }
 
+/// "in Iran. Telegram", "2. Kenya": behind a full stop, which "Nov. 8" and "Dr. Who" have none of.
+fn begins_sentence(whole: &str, raw: &str) -> bool {
+    let figure = whole.strip_suffix('.').filter(|figure| figure.len() < 3);
+    let counts = figure.is_some_and(|figure| figure.bytes().all(|byte| byte.is_ascii_digit()));
+    counts || raw.chars().next().is_some_and(char::is_uppercase)
+}
+
 /// A letter of which two make the flag of a country.
 fn is_flag_letter(letter: char) -> bool {
     ('\u{1F1E6}'..='\u{1F1FF}').contains(&letter)
@@ -132,6 +138,28 @@ fn is_host_part(text: &str, from: usize, to: usize) -> bool {
 pub fn is_top_level(label: &str) -> bool {
     let ascii_form = label.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--"));
     ascii_form || (label.len() >= 2 && label.chars().all(char::is_alphabetic))
+}
+
+/// A verb or name without its ending: ban, bans, banned and banning are one. Not a linguist's stem, but the same for
+/// sentences and phrases.
+pub fn stem(word: &str) -> String {
+    let long = |ending: &str| word.strip_suffix(ending).filter(|rest| rest.len() > 1);
+    let mut base = if let Some(rest) = long("ies").or_else(|| long("ied")) {
+        format!("{rest}y")
+    } else if let Some(rest) = long("ing").or_else(|| long("ed")) {
+        let mut ends = rest.chars().rev();
+        let doubled = ends.next().zip(ends.next()).is_some_and(|(a, b)| a == b && !matches!(a, 'l' | 's' | 'z'));
+        rest.get(..rest.len() - usize::from(doubled)).unwrap_or(rest).to_owned()
+    } else if let Some(rest) = long("es").filter(|rest| ["s", "x", "z", "ch", "sh"].iter().any(|e| rest.ends_with(e))) {
+        rest.to_owned()
+    } else {
+        long("s").filter(|rest| !rest.ends_with(['s', 'u', 'i'])).unwrap_or(word).to_owned()
+    };
+    if base.len() > 3 && base.ends_with('e') {
+        base.pop();
+    }
+    // "used" is not "us".
+    if base.len() < 3 && base.len() < word.len() { format!("{base}e") } else { base }
 }
 
 /// A list of phrases, each with a meaning, found in sentences: of several that begin at a word the longest wins.
@@ -209,5 +237,25 @@ mod tests {
         assert_eq!(pauses("on Nov. 8, 2023"), [Pause::None, Pause::None, Pause::None, Pause::Comma]);
         assert_eq!(pauses("in Iran. Not so; no")[2..], [Pause::Stop, Pause::None, Pause::Stop]);
         assert!(split("").is_empty() && split("… — !").is_empty());
+    }
+
+    #[test]
+    fn forms_of_a_word_have_one_stem_and_other_words_keep_theirs() {
+        for (forms, expected) in [
+            ("ban bans banned banning", "ban"),
+            ("throttle throttles throttled throttling", "throttl"),
+            ("deny denies denied denying", "deny"),
+            ("switch switches switched switching", "switch"),
+            ("use uses used using", "use"),
+            ("pull pulls pulled pulling", "pull"),
+            ("access", "access"),
+            ("us", "us"),
+            ("is", "is"),
+            ("virus", "virus"),
+        ] {
+            for form in forms.split(' ') {
+                assert_eq!(stem(form), expected, "{form}");
+            }
+        }
     }
 }

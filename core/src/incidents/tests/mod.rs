@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 use super::*;
 use crate::runtime::{call, query};
-use crate::testing::{START, TestRuntime};
+use crate::testing::{self, START, TestRuntime};
 use crate::time::{DAY, HOUR};
 
 fn draft(start_hours_ago: i64) -> Draft {
@@ -27,33 +27,12 @@ fn draft(start_hours_ago: i64) -> Draft {
         licence: "CC-BY-4.0".into(),
     };
     Draft {
-        subject: "example.org".into(),
-        kind: IncidentType::Censorship,
         severity: Severity::Medium,
-        status: Status::Active,
-        confidence: 0.8,
-        start,
-        end: None,
         services: Vec::new(),
         domains: vec!["example.org".into()],
-        networks: Vec::new(),
-        networks_tested: 3,
-        weight: 0.4,
-        methods: vec!["dns-poison".into()],
-        areas: Vec::new(),
-        occasion: None,
-        pattern: None,
-        schedule: None,
-        sources: vec!["ooni".into()],
-        measurements: 40,
-        anomaly_rate: 0.5,
         evidence: vec![row(1), row(2)],
-        evidence_ids: Vec::new(),
         evidence_total: 2,
-        licence: "CC-BY-4.0".into(),
-        end_unknown: false,
-        declared: None,
-        resolved: None,
+        ..testing::incident("example.org", start)
     }
 }
 

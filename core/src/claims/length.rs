@@ -1,0 +1,136 @@
+//! How long a claim says that it was so: "for less than a week", "an entire month", "a 10-day shutdown".
+
+use super::dates::Reader;
+use super::relative::{quantity, unit};
+use super::words::Word;
+
+/// Days, at least and at most.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Length {
+    pub least: f64,
+    pub most: f64,
+}
+
+/// How far a number of days may be off that somebody gives, as a share of it. Our choice.
+const ROUNDED: f64 = 0.25;
+/// Sources date by days, so a beginning and an end are off by a day together. Our choice.
+const SLACK: f64 = 1.0;
+
+impl Length {
+    fn about(days: f64) -> Length {
+        Length { least: days * (1.0 - ROUNDED), most: days * (1.0 + ROUNDED) }
+    }
+
+    /// Whether something that took so many days took as long.
+    pub fn holds(self, days: f64) -> bool {
+        days + SLACK >= self.least && days - SLACK <= self.most
+    }
+}
+
+/// Words between "for" and a length: how they mean it.
+const LESS: [&str; 4] = ["less", "under", "fewer", "up"];
+const MORE: [&str; 3] = ["more", "over", "least"];
+const ABOUT: [&str; 11] =
+    ["about", "around", "than", "at", "just", "only", "some", "roughly", "well", "almost", "nearly"];
+
+/// Days of a unit of time; hours are parts of one.
+fn days(name: &str) -> Option<f64> {
+    match name {
+        "hour" | "hours" => Some(1.0 / 24.0),
+        "minute" | "minutes" => Some(1.0 / 1_440.0),
+        name => unit(name).map(|days| days as f64),
+    }
+}
+
+/// A length that begins at a place.
+pub fn duration(words: &[Word<'_>], at: usize) -> Option<Length> {
+    let reader = Reader { words, shouting: false };
+    if reader.is(at, &["entire", "whole", "full"]) || reader.is(at, &["all"]) && !reader.lower(at + 1).ends_with('s') {
+        return days(reader.lower(at + 1)).map(Length::about);
+    }
+    if !reader.is(at, &["for", "lasted", "lasting"]) {
+        // "a 10-day shutdown"
+        let (length, count) = quantity(&reader, at)?;
+        if reader.is(at + length + 1, &["without", "offline"]) {
+            return number_of(&reader, at);
+        }
+        if !reader.joined(at + 1) {
+            return None;
+        }
+        return days(reader.lower(at + 1)).map(|days| Length::about(days * count as f64));
+    }
+    let filler = |at: usize| [&LESS[..], &MORE, &ABOUT].iter().any(|list| reader.is(at, list)) || is_up_to(&reader, at);
+    let from = (at + 1..).find(|at| !filler(*at)).unwrap_or(at);
+    let has = |list: &[&str]| (at + 1..from).any(|at| reader.is(at, list));
+    let length = number_of(&reader, from)?;
+    // What is a bound is not rounded.
+    let bound = (length.least + length.most) / 2.0;
+    Some(match () {
+        () if has(&["almost", "nearly"]) => Length { most: bound, ..length },
+        () if has(&LESS) => Length { least: 0.0, most: bound },
+        () if has(&MORE) => Length { least: bound, most: f64::INFINITY },
+        () => length,
+    })
+}
+
+fn is_up_to(reader: &Reader<'_>, at: usize) -> bool {
+    reader.is(at, &["to"]) && reader.before(at, 1) == "up"
+}
+
+/// "Three days", "several weeks", "months".
+fn number_of(reader: &Reader<'_>, at: usize) -> Option<Length> {
+    // Without a number: more than one, and fewer than make the next larger unit.
+    let plural = match reader.lower(at) {
+        "minutes" => Some(0.1),
+        "hours" => Some(1.0),
+        "days" => Some(14.0),
+        "weeks" => Some(60.0),
+        "months" => Some(730.0),
+        "years" => Some(f64::INFINITY),
+        _ => None,
+    };
+    if let (Some(most), Some(one)) = (plural, days(reader.lower(at))) {
+        return Some(Length { least: one * 1.5, most });
+    }
+    let (length, count) = quantity(reader, at)?;
+    let all = days(reader.lower(at + length))? * count as f64;
+    let vague = (at..at + length).any(|at| reader.is(at, &["few", "several", "couple"]));
+    Some(if vague { Length { least: all * 0.5, most: all * 2.5 } } else { Length::about(all) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::split;
+    use super::*;
+
+    #[test]
+    fn lengths_hold_for_what_took_as_long_and_for_nothing_else() {
+        for (text, holds, fails) in [
+            ("for less than a week", 3.0, 20.0),
+            ("for more than a month", 200.0, 10.0),
+            ("for more than a week", 7.0, 5.0),
+            ("for over a year", 500.0, 200.0),
+            ("for several days", 6.0, 40.0),
+            ("for a few hours", 0.2, 5.0),
+            ("for nearly two weeks", 13.0, 30.0),
+            ("for up to three days", 2.0, 9.0),
+            ("for at least 10 days", 12.0, 4.0),
+            ("for months", 200.0, 10.0),
+            ("for five days", 5.0, 16.0),
+            ("an entire month", 30.0, 5.0),
+            ("a 10-day shutdown", 10.0, 3.0),
+            ("it lasted about a week", 7.0, 30.0),
+            ("all year", 360.0, 200.0),
+            ("five days without internet", 5.0, 20.0),
+        ] {
+            let words = split(text);
+            let length = (0..words.len()).find_map(|at| duration(&words, at));
+            let length = length.unwrap_or_else(|| panic!("{text}"));
+            assert!(length.holds(holds) && !length.holds(fails), "{text}: {length:?}");
+        }
+        for text in ["for exams", "for the vote", "for more on this", "two days before", "over the weekend"] {
+            let words = split(text);
+            assert!((0..words.len()).all(|at| duration(&words, at).is_none()), "{text}");
+        }
+    }
+}
