@@ -14,10 +14,15 @@ use crate::Timestamp;
 
 const NOT_A_DOMAIN: Rejection = Rejection::Unsupported("not_a_domain");
 
-/// Reads one list; `sink` takes a domain with the date that its row gives it, and answers whether the domain was new.
+/// Nobody can have listed it yet.
+const DATE_AHEAD: Rejection = Rejection::Unusable("date_ahead");
+
+/// Reads one list; `sink` takes a domain with the date that its row gives it, which is not after `now`, and answers whether
+/// the domain was new.
 pub fn import(
     reader: &mut dyn BufRead,
     limit: u64,
+    now: Timestamp,
     sink: &mut dyn FnMut(TargetKey, Option<Timestamp>) -> bool,
 ) -> Result<ImportCounts, ImportError> {
     let mut layout = Layout::Unknown;
@@ -25,6 +30,7 @@ pub fn import(
         let Ok(text) = std::str::from_utf8(line) else { return counts.reject(Rejection::Refused("not_utf8")) };
         match layout.read(text.trim()) {
             Ok(None) => {}
+            Ok(Some((_, Some(since)))) if since > now => counts.reject(DATE_AHEAD),
             Ok(Some((target, since))) if sink(target.clone(), since) => counts.accepted += 1,
             Ok(Some(_)) => counts.duplicate += 1,
             Err(rejection) => counts.reject(rejection),
