@@ -123,6 +123,36 @@ fn ruling_intelligence_28_only_whole_domains_of_a_block_list_count() {
 }
 
 #[test]
+fn ruling_intelligence_28_exceptions_of_a_plain_list_block_nothing() {
+    let text = "one.example\n@@two.example\n@@||three.example^\nhttp://user@four.example/\nfive@mail.example\n";
+    for text in [text.to_owned(), format!("domain\n{text}")] {
+        let mut found = Vec::new();
+        let counts = blocklist::import(&mut text.as_bytes(), LIMIT, Timestamp::MAX, &mut |key, _| {
+            found.push(key.as_str().to_owned());
+            true
+        })
+        .unwrap();
+        assert_eq!(found, ["one.example"]);
+        assert_eq!(counts.reasons.get("not_a_domain"), Some(&4), "{counts:?}");
+    }
+}
+
+#[test]
+fn a_line_end_inside_quotes_does_not_begin_another_entry() {
+    let text = "\u{feff}domain;date;reason\r\n\"one.example\";2026-01-05;\"several\r\nlines.example\"\r\n\r\n \r\n\
+        two.example;2026-01-06;x\r\n# three.example;;\r\n;2026-01-07;\r\n";
+    let mut found = Vec::new();
+    let counts = blocklist::import(&mut text.as_bytes(), LIMIT, Timestamp::MAX, &mut |key, since| {
+        found.push((key.as_str().to_owned(), since.unwrap().to_date_text()));
+        true
+    })
+    .unwrap();
+    let entry = |name: &str, date: &str| (name.to_owned(), date.to_owned());
+    assert_eq!(found, [entry("one.example", "2026-01-05"), entry("two.example", "2026-01-06")]);
+    assert_eq!((counts.accepted, counts.unsupported, counts.lines()), (2, 1, 3), "{counts:?}");
+}
+
+#[test]
 fn an_entry_that_is_listed_only_from_tomorrow_on_is_none_yet() {
     let text = "domain,date\na.example,2026-11-25\nb.example,2026-11-26\nc.example,\n";
     let now = Timestamp::parse("2026-11-25T12:00:00Z").unwrap();
