@@ -443,6 +443,15 @@ fn an_operators_amendment_stands_until_it_is_taken_back(suite: &Suite) {
     let mut ended = site("DK", "ended.example.org", "2024-02-01");
     ended["end"] = json!("2024-02-03");
     assert_eq!(create(&client, &ended)["status"], "resolved");
+    // A bare date is the last day.
+    ended["end"] = json!("2024-02-01");
+    let one_day = create(&client, &ended);
+    assert_eq!(one_day["endTime"], "2024-02-01T23:59:59.000Z", "{one_day}");
+    assert_eq!(one_day["summary"], "ended.example.org was blocked in Denmark, on 1 Feb 2024.");
+    let change = json!({ "end": "2024-02-04", "reason": "press" });
+    let longer = admin.patch(&format!("/v1/admin/incidents/{}", readable(&one_day)), &change).expect(200);
+    assert_eq!(longer["endTime"], "2024-02-04T23:59:59.000Z", "{longer}");
+    assert_eq!(longer["summary"], "ended.example.org was blocked in Denmark, from 1 Feb 2024 to 4 Feb 2024.");
     ended["end"] = json!("2199-01-01");
     assert_eq!(create(&client, &ended)["status"], "active");
     assert_eq!(whole["version"], 4);

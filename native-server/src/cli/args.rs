@@ -426,7 +426,7 @@ pub struct Changes {
     /// 0 to 1.
     #[arg(long)]
     pub confidence: Option<f64>,
-    /// When it ended, such as 2026-01-31 or 2026-01-31T12:00:00Z.
+    /// When it ended, such as 2026-01-31 (through the end of that day) or 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub end: Option<String>,
 }

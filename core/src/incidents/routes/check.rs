@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::list::subject_of;
+use crate::event::moment::last_moment;
 use crate::http::Cx;
 use crate::incidents::text;
 use crate::verdict::Technique;
@@ -58,8 +59,17 @@ pub fn sorted<T: Ord>(list: &mut Vec<T>, most: usize, name: &str) -> Result<()> 
 
 /// ISO 8601, from 1970 on.
 pub fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+    moment(name, text, Timestamp::parse)
+}
+
+/// The same of an end: a bare date is the last day, through its end.
+pub fn end(text: Option<&str>) -> Result<Option<Timestamp>> {
+    moment("end", text, last_moment)
+}
+
+fn moment(name: &str, text: Option<&str>, read: fn(&str) -> Option<Timestamp>) -> Result<Option<Timestamp>> {
     let wrong = || Error::bad_request(format!("`{name}` must be an ISO 8601 time."));
-    text.map(|text| Timestamp::parse(text).filter(|at| at.0 >= 0).ok_or_else(wrong)).transpose()
+    text.map(|text| read(text).filter(|at| at.0 >= 0).ok_or_else(wrong)).transpose()
 }
 
 /// A number from 0 to 1.
