@@ -273,7 +273,7 @@ pub async fn file(cx: Cx) -> Result<Response> {
             .into_iter()
             .map(|source| {
                 let license = source.licence_under(settings);
-                json!({ "id": source.id(), "name": source.name(), "license": license, "url": source.url() })
+                json!({ "id": source.id(), "name": source.name(), "license": license, "url": source.url().unwrap_or_default() })
             })
             .collect();
         let body = json!({

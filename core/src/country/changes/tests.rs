@@ -229,6 +229,16 @@ fn an_end_in_days_is_the_last_day_itself() {
 }
 
 #[test]
+fn evidence_of_a_source_without_an_address_has_none() {
+    let address = |source: Source| {
+        let told = Event { source, ..event("a", EventKind::Shutdown, Cause::Ordered, 0, 24) };
+        drafts(&[], &[], &[told]).remove(0).evidence.remove(0).source_url
+    };
+    assert_eq!(address(Source::Outages), None);
+    assert!(Source::ALL.into_iter().filter_map(address).all(|url| url.starts_with("https://")));
+}
+
+#[test]
 fn a_bare_end_is_the_whole_last_day_however_the_beginning_is_written() {
     let (day, noon) = ("2025-11-05", "2025-11-05T12:00:00Z");
     for (start, end, meant) in [
