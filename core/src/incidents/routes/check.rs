@@ -7,7 +7,7 @@ use crate::event::moment::last_moment;
 use crate::http::Cx;
 use crate::incidents::text;
 use crate::verdict::Technique;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// A platform, a domain, or `internet`.
 pub async fn subject(cx: &Cx, text: &str) -> Result<String> {
@@ -15,6 +15,19 @@ pub async fn subject(cx: &Cx, text: &str) -> Result<String> {
         return Ok(text::INTERNET.to_owned());
     }
     subject_of(cx, text).await
+}
+
+/// Most characters of a name that a source gave a service.
+const MAX_NAME: usize = 200;
+
+/// A subject to select by: what [`subject`] knows, else a name as sources write it, which some incident may have.
+pub async fn service(cx: &Cx, text: &str) -> Result<String> {
+    match subject(cx, text).await {
+        Err(error) if error.code == ErrorCode::BadRequest => {
+            line("service", Some(text), MAX_NAME)?.map(|name| name.to_lowercase()).ok_or(error)
+        }
+        known => known,
+    }
 }
 
 /// A domain; a service is refused.
