@@ -238,7 +238,6 @@ fn filters_select_and_unknown_parameters_are_ignored(suite: &Suite) {
         ("country=KE", &[OUTAGE, KENYA][..]),
         ("country=ke", &[OUTAGE, KENYA]),
         ("country=SE", &[]),
-        ("country=ZZ", &[]),
         ("status=active", &[IRAN]),
         ("status=suspected", &[OUTAGE]),
         ("status=resolved", &[KENYA]),

@@ -72,10 +72,7 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
         (None, Some(domain)) => Some(check::subject(cx, &domain).await?),
         (None, None) => None,
     };
-    let country = match cx.query("country")? {
-        Some(text) => Some(input::country(&text)?.map_or_else(|code| code, |country| country.code.to_owned())),
-        None => None,
-    };
+    let country = input::query_country(cx, "country")?.map(|country| country.code.to_owned());
     let topics = cx.query("topic")?.map(|topic| codes(&topic));
     let listed = match &topics {
         Some(codes) => listed(cx, codes).await?,
