@@ -441,6 +441,7 @@ fn nonsense_in_the_query_is_400_and_an_unknown_kind_404(suite: &Suite) {
         "blocklist?country=ZZ",
         "blocklist?country=SE&list_kind=rumour",
         "blocklist?country=SE&date=someday",
+        "blocklist?country=SE&date=2127-01-01",
         "blocklist?country=SE&dry_run=perhaps",
     ] {
         post(path).expect_error(400, "BAD_REQUEST");

@@ -14,6 +14,8 @@ cases![
     ruling_31_a_shutdown_table_is_counted_and_importing_it_again_changes_nothing,
     ruling_35_dropping_a_source_of_events_removes_it_and_nothing_else,
     ruling_32_remote_vantage_points_speak_for_a_country_and_form_no_network,
+    an_answer_without_rows_is_an_import_of_nothing,
+    a_day_that_has_not_begun_has_no_counts,
     counts_of_days_never_become_votes,
     ruling_40_a_dump_names_the_source_of_each_row_and_the_licence_in_force,
     signatures_of_block_pages_are_imported_by_the_name_of_their_file,
@@ -185,6 +187,39 @@ fn signatures_of_block_pages_are_imported_by_the_name_of_their_file(suite: &Suit
         let answer = research(&client).post("/hydra/v1/detect", &question).expect(200);
         assert_eq!(answer["status"], status, "{host}: {answer}");
     }
+}
+
+fn an_answer_without_rows_is_an_import_of_nothing(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let admin = target.client().admin();
+    for (kind, answer) in [
+        ("radar", r#"{"success":true,"result":{"annotations":[]}}"#),
+        ("ioda", r#"{"type":"outages.events","error":null,"data":[]}"#),
+        ("ooni-aggregation", r#"{"v":0,"result":[]}"#),
+        ("shutdowns", "start_date,country\n"),
+    ] {
+        let counts = data::send(&admin, kind, "", answer.as_bytes());
+        assert_eq!((five(&counts), counts.reasons.len()), ([0; 5], 0), "{kind}: {counts:?}");
+    }
+    for (kind, answer) in [
+        ("radar", r#"{"success":true,"result":{}}"#),
+        ("ioda", r#"{"data":null}"#),
+        ("ooni-aggregation", r#"{"result":null}"#),
+    ] {
+        let counts = data::send(&admin, kind, "", answer.as_bytes());
+        assert_eq!(five(&counts), [0, 0, 0, 0, 1], "{kind}: {counts:?}");
+    }
+}
+
+fn a_day_that_has_not_begun_has_no_counts(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let (client, admin) = (target.client(), target.client().admin());
+    let row = |day: &str| format!("measurement_count,ok_count,measurement_start_day,probe_cc\n10,9,{day},IR\n");
+    let counts = data::send(&admin, "ooni-aggregation", "", row("2127-03-01").as_bytes());
+    assert_eq!(five(&counts), [0, 0, 0, 1, 0], "{counts:?}");
+    assert_eq!(counts.reasons.get("clock_ahead"), Some(&1), "{counts:?}");
+    let before = source(&client, "ooni-aggregation", |row| row["lastImport"]["unusable"] == 1);
+    assert_eq!((&before["lastSeen"], &before["freshness"]), (&Value::Null, &json!("none")), "{before}");
 }
 
 fn counts_of_days_never_become_votes(suite: &Suite) {

@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::reports::{MAX_AGE, csv};
 use crate::actor::{Kind, View};
-use crate::country::routes::measured;
+use crate::country::routes::{input, measured};
 use crate::country::{Dump, DumpPage, DumpRow, Source, dump_span};
 use crate::crypto::encoding::encode_hex;
 use crate::documents::{self, Family, Rendered};
@@ -212,7 +212,7 @@ fn empty(now: Timestamp) -> DumpsBody {
 
 /// Countries with measurements, or the files of one.
 pub async fn list(cx: Cx) -> Result<Response> {
-    if let Some(country) = super::routes::country(&cx, "country")? {
+    if let Some(country) = input::query_country(&cx, "country")? {
         return cx.document(&[PREFIX, country.code].concat()).await;
     }
     let known = measured(&cx).await?;
@@ -273,7 +273,7 @@ pub async fn file(cx: Cx) -> Result<Response> {
             .into_iter()
             .map(|source| {
                 let license = source.licence_under(settings);
-                json!({ "id": source.id(), "name": source.name(), "license": license, "url": source.url() })
+                json!({ "id": source.id(), "name": source.name(), "license": license, "url": source.url().unwrap_or_default() })
             })
             .collect();
         let body = json!({

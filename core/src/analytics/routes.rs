@@ -27,14 +27,6 @@ const COMPARED: std::ops::RangeInclusive<usize> = 2..=10;
 /// Most networks of the list of the worst.
 const WORST_MOST: u32 = 500;
 
-/// A country in the query: 400 for no code, 404 for a code that no country has.
-pub(super) fn country(cx: &Cx, name: &str) -> Result<Option<&'static Country>> {
-    let Some(text) = cx.query(name)? else { return Ok(None) };
-    input::country(&text)?
-        .map(Some)
-        .map_err(|code| Error::not_found(format!("{code} is not an ISO 3166-1 country code.")))
-}
-
 /// A report as published, or computed about the past.
 async fn report(cx: &Cx, name: &str, parameter: Option<&str>) -> Result<Response> {
     let csv = wants_csv(cx)?;
@@ -106,7 +98,7 @@ pub async fn summary(cx: Cx) -> Result<Response> {
 }
 
 pub async fn intent_profile(cx: Cx) -> Result<Response> {
-    report(&cx, "intent-profile", country(&cx, "country")?.map(|country| country.code)).await
+    report(&cx, "intent-profile", input::query_country(&cx, "country")?.map(|country| country.code)).await
 }
 
 pub async fn category_leaders(cx: Cx) -> Result<Response> {
@@ -128,7 +120,7 @@ pub async fn most_blocked(cx: Cx) -> Result<Response> {
 }
 
 pub async fn network_depth(cx: Cx) -> Result<Response> {
-    report(&cx, "network-depth", country(&cx, "country")?.map(|country| country.code)).await
+    report(&cx, "network-depth", input::query_country(&cx, "country")?.map(|country| country.code)).await
 }
 
 pub async fn quality(cx: Cx) -> Result<Response> {
@@ -136,8 +128,8 @@ pub async fn quality(cx: Cx) -> Result<Response> {
 }
 
 pub async fn techniques(cx: Cx) -> Result<Response> {
-    let chosen = match country(&cx, "country")? {
-        None => country(&cx, "country_code")?,
+    let chosen = match input::query_country(&cx, "country")? {
+        None => input::query_country(&cx, "country_code")?,
         chosen => chosen,
     };
     report(&cx, "techniques", chosen.map(|country| country.code)).await
@@ -271,7 +263,7 @@ fn networks<T: Serialize>(
 
 pub async fn isp_index(cx: Cx) -> Result<Response> {
     cx.required("country")?;
-    let country = country(&cx, "country")?.ok_or_else(|| Error::internal("a required country is there"))?;
+    let country = input::known(&cx.required("country")?)?;
     let asked = Asked { name: "isps", parameter: Some(country.code), csv: wants_csv(&cx)? };
     let at = cx.time("as_of")?;
     let (facts, isps) = match at {
@@ -345,7 +337,7 @@ pub async fn topic_index(cx: Cx) -> Result<Response> {
 }
 
 pub async fn vpn_accessibility(cx: Cx) -> Result<Response> {
-    let country = country(&cx, "country")?.map(|country| country.code);
+    let country = input::query_country(&cx, "country")?.map(|country| country.code);
     let provider = cx.query("provider")?.map(|text| tools::provider(&text)).transpose()?;
     let parameter = format!("{}~{}", country.unwrap_or_default(), provider.unwrap_or_default());
     report(&cx, "tools", Some(parameter.as_str()).filter(|text| *text != "~")).await

@@ -146,9 +146,9 @@ impl Source {
         self.facts().licence
     }
 
-    /// Empty for what has no address.
-    pub const fn url(self) -> &'static str {
-        self.facts().url
+    /// https; of what is made here there is none.
+    pub fn url(self) -> Option<&'static str> {
+        Some(self.facts().url).filter(|url| !url.is_empty())
     }
 
     /// The licence in force: the setting `source_licences` (`ooni=CC-BY-4.0;ioda=...`), else [`Source::licence`].

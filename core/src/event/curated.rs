@@ -5,7 +5,7 @@
 //! | `country` | ISO code or name; several by `;` |
 //! | `kind` | `outage`, `shutdown`, `throttling` or `block` |
 //! | `start` | ISO 8601; a bare date means that only days are known |
-//! | `end` | the same, empty while it goes on; of bare dates the last day |
+//! | `end` | ISO 8601, empty while it goes on; a bare date is the last day, through its end |
 //! | `id` | optional; without it country, kind, scope, start and the three lists tell rows apart |
 //! | `scope` | `network`, `regional` or `national` (default) |
 //! | `cause` | `ordered`, `accident` or `unknown` (default) |
@@ -21,7 +21,7 @@ use std::io::BufRead;
 use csv::ByteRecord;
 use serde_json::Value;
 
-use super::moment::is_day;
+use super::moment::{is_day, last_moment};
 use super::report::{Rows, address, asns, hashed_id, own_id, services, text, texts};
 use super::{Cause, Event, EventKind, Scope, place};
 use crate::Timestamp;
@@ -30,7 +30,7 @@ use crate::measurement::input::strip_bom;
 use crate::measurement::json::{documents, whole};
 use crate::measurement::rows::{Header, Rows as Csv};
 use crate::measurement::types::Rejection;
-use crate::time::DAY;
+use crate::time::SECOND;
 
 const REQUIRED: [&str; 3] = ["country", "kind", "start"];
 
@@ -116,13 +116,14 @@ fn row(rows: &Rows<'_>, get: &dyn Fn(&str) -> String) -> Result<(Vec<Event>, u32
     let start = Timestamp::parse(&first).ok_or(Rejection::Refused("bad_time"))?;
     let end = match last.as_str() {
         "" => None,
-        // The last day is a whole day too.
-        day if is_day(day) => Some(Timestamp::parse(day).ok_or(Rejection::Refused("bad_time"))?.plus(DAY)),
-        written => Some(Timestamp::parse(written).ok_or(Rejection::Refused("bad_time"))?),
+        written => Some(last_moment(written).ok_or(Rejection::Refused("bad_time"))?),
     };
-    if is_day(&last) && end.is_some_and(|end| end <= start) {
+    if end.is_some_and(|end| end < start) {
         return Err(Rejection::Unusable("end_before_start"));
     }
+    let days_only = is_day(&first);
+    // Where only days are known, an event ends with the first second after it.
+    let end = end.map(|end| if days_only { end.plus(SECOND) } else { end });
     let score = match get("score").as_str() {
         "" => None,
         text => Some(text.parse().ok().filter(|s| (0.0..=1.0).contains(s)).ok_or(Rejection::Refused("bad_score"))?),
@@ -145,7 +146,7 @@ fn row(rows: &Rows<'_>, get: &dyn Fn(&str) -> String) -> Result<(Vec<Event>, u32
         start,
         end,
         heard: end.is_none().then_some(start),
-        days_only: is_day(&first),
+        days_only,
         asns: networks.clone(),
         services: named_services.clone(),
         areas: areas.clone(),

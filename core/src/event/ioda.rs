@@ -53,7 +53,6 @@ fn answer(document: &Value, rows: &mut Rows<'_>) {
             Value::Array(inner) => inner.iter().for_each(|item| entry(item, rows)),
             item => entry(item, rows),
         }),
-        Value::Null => {}
         item => entry(item, rows),
     }
 }

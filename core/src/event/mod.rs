@@ -106,7 +106,8 @@ pub struct Event {
     pub end: Option<Timestamp>,
     /// Of an event without an end: up to when the source said that it went on; `None` when it never said so.
     pub heard: Option<Timestamp>,
-    /// Whether the source gives only days: `start` is then midnight UTC of the first day, `end` that after the last.
+    /// Whether the source gives only days: `start` is then midnight UTC of the first day, `end` that after the last. Who gives
+    /// the end by the second all the same has it a second later.
     pub days_only: bool,
     /// Networks that the source names.
     pub asns: Vec<u32>,

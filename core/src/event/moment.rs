@@ -1,6 +1,7 @@
 //! Dates and times as tables of events and Go programs write them.
 
 use crate::Timestamp;
+use crate::time::{DAY, SECOND};
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
@@ -49,12 +50,13 @@ pub fn go_time(text: &str) -> Option<Timestamp> {
     Timestamp::parse(&format!("{date}T{time}{hours}:{minutes}"))
 }
 
-/// Whether a text gives a day and no time of day.
+/// Whether a text gives a day and no time of day, as [`Timestamp::parse`] reads it.
 pub fn is_day(text: &str) -> bool {
-    let text = text.trim();
-    text.len() == 10
-        && text
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() })
+    text.trim().bytes().all(|byte| byte == b'-' || byte.is_ascii_digit()) && Timestamp::parse(text).is_some()
+}
+
+/// The end that a text means: people who write a bare date mean the whole of that day.
+pub fn last_moment(text: &str) -> Option<Timestamp> {
+    let at = Timestamp::parse(text)?;
+    Some(if is_day(text) { at.plus(DAY - SECOND) } else { at })
 }

@@ -12,7 +12,7 @@ use crate::country::Source;
 use crate::kv::Row;
 use crate::measurement::ImportCounts;
 use crate::measurement::domain::TargetKey;
-use crate::measurement::types::Rejection;
+use crate::measurement::types::{CLOCK_AHEAD, Rejection};
 use crate::starter::Platform;
 use crate::time::DAY;
 
@@ -114,6 +114,10 @@ impl<'a> Rows<'a> {
         let Some(first) = events.first() else { return Err(Rejection::Unusable("no_country")) };
         if first.start < EARLIEST {
             return Err(Rejection::Unusable("too_early"));
+        }
+        // What a source measured lies behind it; others announce what is to come.
+        if self.source == Source::Ioda && first.start > self.now.plus(DAY) {
+            return Err(CLOCK_AHEAD);
         }
         if first.start > self.now.plus(AHEAD) {
             return Err(Rejection::Unusable("too_far_ahead"));

@@ -299,6 +299,22 @@ fn ioda_alerts_become_outages_whatever_their_order() {
     assert_eq!(still[0].heard, Some(Timestamp::from_seconds(1_700_100_000)), "as long as anybody says so");
 }
 
+/// IODA measures; what it tells of tomorrow is a wrong clock. A shutdown may be announced.
+#[test]
+fn what_is_measured_lies_behind_and_what_is_announced_at_most_a_year_ahead() {
+    let cases = [(0, None, None), (2, Some("clock_ahead"), None), (400, Some("clock_ahead"), Some("too_far_ahead"))];
+    for (days, measured, announced) in cases {
+        let start = NOW.plus(days * crate::time::DAY);
+        let ioda = format!(r#"{{"data":[{{"location":"country/SY","start":{},"duration":60}}]}}"#, start.seconds());
+        let outage = format!("country,kind,start\nSY,shutdown,{start}\n");
+        for (source, text, reason) in [(Source::Ioda, ioda, measured), (Source::Outages, outage, announced)] {
+            let (counts, events) = read_as(source, &text);
+            assert_eq!((events.len(), counts.unusable), if reason.is_some() { (0, 1) } else { (1, 0) }, "{text}");
+            assert_eq!(counts.reasons.keys().next().map(String::as_str), reason, "{text}");
+        }
+    }
+}
+
 #[test]
 fn an_outage_of_a_duration_that_cannot_be_is_refused() {
     for (duration, read) in [("7200", 1), ("null", 1), ("-60", 0), ("1e300", 0), ("\"long\"", 0)] {

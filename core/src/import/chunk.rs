@@ -34,6 +34,8 @@ pub struct Chunker<'a> {
     cut: Cut,
     size: usize,
     first: bool,
+    /// Whether a chunk was given out.
+    given: bool,
     /// Nothing more is read: the stream was damaged, for this cause until it is told.
     damaged: bool,
     damage: Option<io::Error>,
@@ -62,6 +64,7 @@ impl<'a> Chunker<'a> {
             cut,
             size: size.max(1),
             first: true,
+            given: false,
             damaged: false,
             damage: None,
             waiting: Vec::new(),
@@ -174,8 +177,19 @@ impl<'a> Chunker<'a> {
         self.damage.take().map_or(Ok(chunk), Err)
     }
 
+    /// Whether the stream held anything: an answer without rows does, an empty file does not.
+    pub fn has_given(&self) -> bool {
+        self.given
+    }
+
     /// The next chunk; `None` at the end. A damaged stream first gives what was whole, then its error.
     pub fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let chunk = self.cut_next()?;
+        self.given |= chunk.is_some();
+        Ok(chunk)
+    }
+
+    fn cut_next(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut chunk = Vec::with_capacity(self.size.min(32 << 20) + 4096);
         let first = std::mem::take(&mut self.first);
         let head = if first {

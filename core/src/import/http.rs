@@ -19,7 +19,7 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/admin/import/{kind}", handler!(i
              `blockpage_signatures` or `false_positive_signatures`, required.",
         ),
         Param::optional("list_kind", "Block lists: official, court, leak or community (default)."),
-        Param::optional("date", "Block lists: the date the list speaks of; default today."),
+        Param::optional("date", "Block lists: the date the list speaks of, none ahead; default today."),
         Param::optional(
             "epoch",
             "What an earlier part of the same import answered: 409 when the source was removed since.",

@@ -48,7 +48,7 @@ pub(super) fn parse(
         }
         ImportKind::Blocklist => {
             let mut domains: BTreeMap<String, Option<Timestamp>> = BTreeMap::new();
-            let counts = blocklist::import(reader, limit, &mut |target, since| {
+            let counts = blocklist::import(reader, limit, now, &mut |target, since| {
                 match domains.entry(target.as_str().to_owned()) {
                     Entry::Vacant(place) => {
                         place.insert(since);

@@ -9,7 +9,7 @@ use super::group::{Groups, Sorted, text};
 use super::runs::{self, Merge};
 use super::{CountryResult, ImportKind, Importer, Options, Summary};
 use crate::country::{Fold, FoldPreview, FoldReport, Source};
-use crate::measurement::types::Rejection;
+use crate::measurement::types::{CLOCK_AHEAD, Rejection};
 use crate::measurement::{
     Fingerprints, ImportCounts, ImportError, Parsed, censored_planet, ooni_document, ooni_fastpath, ooni_observations,
 };
@@ -36,7 +36,7 @@ pub(super) const NARROW: Width = Width { countries: 6, folds: 1 };
 pub(super) const WIDE: Width = Width { countries: 12, folds: 6 };
 
 /// How far a probe's clock may be ahead of ours.
-const CLOCK_AHEAD: i64 = DAY;
+const AHEAD: i64 = DAY;
 /// 1 January 2012: no source has measured before.
 const EARLIEST: Timestamp = Timestamp::from_seconds(1_325_376_000);
 
@@ -125,7 +125,7 @@ pub(super) fn parse(
             left.unknown += 1;
         } else if only.is_some_and(|only| only != parsed.country_code()) {
             left.elsewhere += 1;
-        } else if parsed.time > now.plus(CLOCK_AHEAD) {
+        } else if parsed.time > now.plus(AHEAD) {
             left.ahead += 1;
         } else if parsed.time < EARLIEST {
             left.behind += 1;
@@ -143,7 +143,7 @@ pub(super) fn parse(
     counts.take_back(left.elsewhere, Rejection::Unusable("other_country"));
     counts.take_back(left.unknown, Rejection::Refused("unknown_country"));
     // A probe whose clock is wrong says nothing of any hour (methods 4.1 step 1).
-    counts.take_back(left.ahead, Rejection::Unusable("clock_ahead"));
+    counts.take_back(left.ahead, CLOCK_AHEAD);
     counts.take_back(left.behind, Rejection::Unusable("clock_behind"));
     Ok(Batch { counts, groups })
 }

@@ -210,7 +210,7 @@ pub struct Options {
     pub list: Option<String>,
     /// Block lists: default community.
     pub list_kind: Option<ListKind>,
-    /// Block lists: the date the list speaks of; default today.
+    /// Block lists: the date the list speaks of, none ahead; default today.
     pub date: Option<Timestamp>,
     /// Count, change nothing.
     pub dry_run: bool,
@@ -290,6 +290,9 @@ impl Importer {
         } else if kind == ImportKind::Blocklist {
             return Err(Error::bad_request("A block list needs `country`."));
         }
+        if options.date.is_some_and(|date| date > rt.now()) {
+            return Err(Error::bad_request("`date` lies ahead (it is read as UTC): no list speaks of the future."));
+        }
         let epoch = removal::epoch(rt, kind, options.epoch).await?;
         Ok(Importer { kind, options, fingerprints, epoch })
     }
@@ -367,8 +370,9 @@ impl Importer {
                 measurements::fold(rt, self, &parsed.ready(), measurements::NARROW).await
             }
             ImportKind::OoniAggregation => {
-                let (counts, rows) = ooni_aggregation::read(&mut reader, limit, self.options.country.as_deref())
-                    .map_err(measurements::refuse)?;
+                let country = self.options.country.as_deref();
+                let (counts, rows) =
+                    ooni_aggregation::read(&mut reader, limit, country, rt.now()).map_err(measurements::refuse)?;
                 drop(reader);
                 reported::store_counts(rt, self, counts, rows).await
             }

@@ -5,40 +5,116 @@
 
 use std::io::BufRead;
 
-use csv::ReaderBuilder;
+use csv::{ByteRecord, ReaderBuilder};
 
 use super::domain::{TargetKey, host_of};
-use super::input::{each_line, strip_bom};
+use super::input::{Input, Line, strip_bom};
+use super::rows::Rows;
 use super::types::{ImportCounts, ImportError, Rejection};
 use crate::Timestamp;
 
 const NOT_A_DOMAIN: Rejection = Rejection::Unsupported("not_a_domain");
 
-/// Reads one list; `sink` takes a domain with the date that its row gives it, and answers whether the domain was new.
+/// Nobody can have listed it yet.
+const DATE_AHEAD: Rejection = Rejection::Unusable("date_ahead");
+
+/// Takes a domain with the date that its row gives it, and answers whether the domain was new.
+type Sink<'s> = &'s mut dyn FnMut(TargetKey, Option<Timestamp>) -> bool;
+
+/// Reads one list. No date that `sink` is given is after `now`.
 pub fn import(
     reader: &mut dyn BufRead,
     limit: u64,
-    sink: &mut dyn FnMut(TargetKey, Option<Timestamp>) -> bool,
+    now: Timestamp,
+    sink: Sink<'_>,
 ) -> Result<ImportCounts, ImportError> {
-    let mut layout = Layout::Unknown;
-    each_line(reader, limit, &mut |counts, line| {
-        let Ok(text) = std::str::from_utf8(line) else { return counts.reject(Rejection::Refused("not_utf8")) };
-        match layout.read(text.trim()) {
-            Ok(None) => {}
-            Ok(Some((target, since))) if sink(target.clone(), since) => counts.accepted += 1,
-            Ok(Some(_)) => counts.duplicate += 1,
-            Err(rejection) => counts.reject(rejection),
+    let mut list = List { now, sink, counts: ImportCounts::default() };
+    let mut input = Input::open(reader, limit)?;
+    let (mut line, mut layout) = (Vec::new(), None);
+    loop {
+        match input.next_line(&mut line)? {
+            Line::End => return Ok(list.counts),
+            Line::TooLong => {
+                list.counts.reject(Rejection::Refused("row_too_long"));
+                continue;
+            }
+            Line::Read => {}
         }
-    })
+        let Ok(text) = std::str::from_utf8(strip_bom(&line)).map(str::trim) else {
+            list.counts.reject(Rejection::Refused("not_utf8"));
+            continue;
+        };
+        // The first line with content tells the layout.
+        match &layout {
+            _ if text.is_empty() => {}
+            None if is_comment(text) => {}
+            None => match Layout::detect(text) {
+                Layout::Csv(columns) => return list.table(input, &columns),
+                Layout::AutoProxy => layout = Some(Layout::AutoProxy),
+                Layout::Plain => {
+                    layout = Some(Layout::Plain);
+                    list.take(plain(text), None);
+                }
+            },
+            Some(Layout::AutoProxy) => list.take(autoproxy(text), None),
+            Some(_) => list.take(plain(text), None),
+        }
+    }
 }
 
-/// The layout, told by the first line with content.
+/// A list as far as it was read.
+struct List<'s> {
+    now: Timestamp,
+    sink: Sink<'s>,
+    counts: ImportCounts,
+}
+
+impl List<'_> {
+    /// Counts what an entry came to: a domain, nothing (a comment), or why not.
+    fn take(&mut self, read: Result<Option<TargetKey>, Rejection>, since: Option<Timestamp>) {
+        match read {
+            Ok(None) => {}
+            Ok(Some(_)) if since.is_some_and(|since| since > self.now) => self.counts.reject(DATE_AHEAD),
+            Ok(Some(target)) => match (self.sink)(target, since) {
+                true => self.counts.accepted += 1,
+                false => self.counts.duplicate += 1,
+            },
+            Err(rejection) => self.counts.reject(rejection),
+        }
+    }
+
+    /// The rows behind a header. A reason in quotes may go on over several lines.
+    fn table(mut self, input: Input<'_>, columns: &Columns) -> Result<ImportCounts, ImportError> {
+        let mut rows = Rows::of(input, columns.separator);
+        let mut record = ByteRecord::new();
+        while rows.next(&mut record, &mut self.counts)? {
+            let text = |at: usize| record.get(at).map(|field| std::str::from_utf8(field).map(str::trim));
+            // A date that cannot be read is not guessed: the entry is as old as its list.
+            let since = columns.date.and_then(text).and_then(Result::ok).and_then(Timestamp::parse);
+            let read = match text(columns.domain) {
+                None => Err(Rejection::Refused("bad_row")),
+                Some(Err(_)) => Err(Rejection::Refused("not_utf8")),
+                Some(Ok("")) if record.len() == 1 => Ok(None),
+                Some(Ok(entry)) => plain(entry),
+            };
+            self.take(read, since);
+        }
+        Ok(self.counts)
+    }
+}
+
+/// How a list is written.
 enum Layout {
-    Unknown,
     Plain,
     AutoProxy,
-    /// The position of the domain column, that of the date if there is one, and what separates columns.
-    Csv(usize, Option<usize>, u8),
+    Csv(Columns),
+}
+
+/// Where a CSV has what counts.
+struct Columns {
+    domain: usize,
+    date: Option<usize>,
+    separator: u8,
 }
 
 /// Whether a first line says how the rest is to be read.
@@ -64,34 +140,6 @@ const DATES: [&str; 10] = [
 ];
 
 impl Layout {
-    /// Reads one line: an entry with its date, nothing (comment, header, blank), or why not.
-    fn read(&mut self, line: &str) -> Result<Option<(TargetKey, Option<Timestamp>)>, Rejection> {
-        if line.is_empty() {
-            return Ok(None);
-        }
-        if let Layout::Unknown = self {
-            if is_comment(line) {
-                return Ok(None);
-            }
-            *self = Layout::detect(line);
-            if !matches!(self, Layout::Plain) {
-                return Ok(None);
-            }
-        }
-        let undated = |target: Option<TargetKey>| target.map(|target| (target, None));
-        match self {
-            Layout::AutoProxy => autoproxy(line).map(undated),
-            Layout::Csv(column, date, separator) => {
-                let fields = fields(line, *separator);
-                let field = fields.get(*column).ok_or(Rejection::Refused("bad_row"))?;
-                // A date that cannot be read is not guessed: the entry is as old as its list.
-                let since = date.and_then(|at| fields.get(at)).and_then(|text| Timestamp::parse(text.trim()));
-                Ok(plain(field.trim())?.map(|target| (target, since)))
-            }
-            Layout::Plain | Layout::Unknown => plain(line).map(undated),
-        }
-    }
-
     fn detect(line: &str) -> Layout {
         if line.to_ascii_lowercase().starts_with("[autoproxy") || line.starts_with("[Adblock") {
             return Layout::AutoProxy;
@@ -101,15 +149,15 @@ impl Layout {
             let find = |known: &[&str]| {
                 names.iter().position(|name| known.contains(&name.trim().to_ascii_lowercase().as_str()))
             };
-            if let Some(column) = find(&COLUMNS) {
-                return Layout::Csv(column, find(&DATES), separator);
+            if let Some(domain) = find(&COLUMNS) {
+                return Layout::Csv(Columns { domain, date: find(&DATES), separator });
             }
         }
         Layout::Plain
     }
 }
 
-/// The fields of one row.
+/// The fields of a first line.
 fn fields(line: &str, separator: u8) -> Vec<String> {
     let mut reader =
         ReaderBuilder::new().has_headers(false).flexible(true).delimiter(separator).from_reader(line.as_bytes());
@@ -160,7 +208,8 @@ fn autoproxy(line: &str) -> Result<Option<TargetKey>, Rejection> {
 fn domain(entry: &str) -> Result<Option<TargetKey>, Rejection> {
     let after_scheme = entry.split_once("://").map_or(entry, |(_, rest)| rest);
     let path = after_scheme.split_once('/').map_or("", |(_, path)| path);
-    if !path.is_empty() || entry.contains(['*', '?', '%', '=', '|', '^', ' ', '\\']) {
+    // With `@`: an exception, an address of mail, or the user of a URL, whose block is that of no whole site.
+    if !path.is_empty() || entry.contains(['*', '?', '%', '=', '|', '^', ' ', '\\', '@']) {
         return Err(NOT_A_DOMAIN);
     }
     let host = host_of(entry);

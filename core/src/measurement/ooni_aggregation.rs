@@ -15,7 +15,7 @@ use super::domain::TargetKey;
 use super::input::strip_bom;
 use super::json::{self, documents, whole};
 use super::rows::{Header, Rows};
-use super::types::{ImportCounts, ImportError, Rejection};
+use super::types::{CLOCK_AHEAD, ImportCounts, ImportError, Rejection};
 use crate::Timestamp;
 use crate::country::DayCounts;
 use crate::starter::Country;
@@ -32,14 +32,16 @@ pub struct DayRow {
     pub counts: DayCounts,
 }
 
-/// Reads a stream, plain or gzip. `country` stands in where rows name none, as in an answer about one country.
+/// Reads a stream, plain or gzip. `country` stands in where rows name none, as in an answer about one country; no day is
+/// counted that begins after `now`.
 pub fn read(
     reader: &mut dyn BufRead,
     limit: u64,
     country: Option<&str>,
+    now: Timestamp,
 ) -> Result<(ImportCounts, Vec<DayRow>), ImportError> {
     let bytes = whole(reader, limit)?;
-    let mut found = Found { country, counts: ImportCounts::default(), days: BTreeMap::new(), hourly: false };
+    let mut found = Found { country, now, counts: ImportCounts::default(), days: BTreeMap::new(), hourly: false };
     if json::begins(strip_bom(&bytes)) {
         for document in documents(&mut bytes.as_slice(), u64::MAX)? {
             match document {
@@ -64,6 +66,7 @@ const NOT_A_DAY: Rejection = Rejection::Unsupported("not_a_day");
 
 struct Found<'a> {
     country: Option<&'a str>,
+    now: Timestamp,
     counts: ImportCounts,
     /// Whether a row began at another time than midnight.
     hourly: bool,
@@ -153,6 +156,9 @@ impl Found<'_> {
         };
         if day.0.rem_euclid(DAY) != 0 {
             return Err(NOT_A_DAY);
+        }
+        if day > self.now {
+            return Err(CLOCK_AHEAD);
         }
         let day = day.day();
         let day = u32::try_from(day).map_err(|_| Rejection::Refused("bad_time"))?;

@@ -19,10 +19,14 @@ impl<'a> Rows<'a> {
     }
 
     fn separated(reader: &'a mut dyn BufRead, limit: u64, separator: u8) -> Result<Rows<'a>, ImportError> {
-        let guard = RowGuard { input: Input::open(reader, limit)?, since_row: 0, too_long: false };
+        Ok(Rows::of(Input::open(reader, limit)?, separator))
+    }
+
+    /// The rows of what is left of a stream.
+    pub fn of(input: Input<'a>, separator: u8) -> Rows<'a> {
+        let guard = RowGuard { input, since_row: 0, too_long: false };
         let mut csv = csv::ReaderBuilder::new();
-        let csv = csv.has_headers(false).flexible(true).delimiter(separator).from_reader(guard);
-        Ok(Rows { csv })
+        Rows { csv: csv.has_headers(false).flexible(true).delimiter(separator).from_reader(guard) }
     }
 
     /// Reads the next row that is not blank; `false` at the end.

@@ -156,6 +156,9 @@ pub enum Rejection {
     Refused(&'static str),
 }
 
+/// Somebody's clock is wrong: nobody can have seen what is yet to come.
+pub const CLOCK_AHEAD: Rejection = Rejection::Unusable("clock_ahead");
+
 impl ImportCounts {
     /// Counts a line that was not accepted.
     pub fn reject(&mut self, rejection: Rejection) {

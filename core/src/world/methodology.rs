@@ -272,7 +272,7 @@ fn data_source(
         tests: tests(source),
         update_frequency: "as imported",
         license: source.licence_under(settings).to_owned(),
-        url: source.url(),
+        url: source.url().unwrap_or_default(),
         probes: (source == Source::Probe).then(|| ProbesPart {
             nodes: None,
             domains: starter::basket::probe_targets().count(),

@@ -158,7 +158,7 @@ pub struct Import {
     /// Block lists: official, court, leak or community (default).
     #[arg(long, value_name = "KIND", value_parser = ["official", "court", "leak", "community"])]
     pub list_kind: Option<String>,
-    /// Block lists: the date they speak of, such as 2026-01-31; default today.
+    /// Block lists: the date they speak of, such as 2026-01-31, none ahead; default today.
     #[arg(long, value_name = "DATE")]
     pub date: Option<String>,
     /// Print the summary as JSON.
@@ -426,7 +426,7 @@ pub struct Changes {
     /// 0 to 1.
     #[arg(long)]
     pub confidence: Option<f64>,
-    /// When it ended, such as 2026-01-31 or 2026-01-31T12:00:00Z.
+    /// When it ended, such as 2026-01-31 (through the end of that day) or 2026-01-31T12:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub end: Option<String>,
 }

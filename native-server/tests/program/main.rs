@@ -270,6 +270,49 @@ fn importing_twice_changes_nothing_on_the_file_and_at_a_server() {
     assert!(!nothing.status.success() && told.contains("nothing could be read"), "{told}");
 }
 
+/// What asks a source every hour is often told that nothing happened; here and at a server alike.
+#[test]
+fn an_answer_without_rows_is_a_success_and_another_shape_a_failure() {
+    let (folder, path) = data("no-rows");
+    let file = |kind: &str, text: &str| {
+        let file = folder.file(kind);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let empty = [
+        ("radar", r#"{"success":true,"result":{"annotations":[]}}"#),
+        ("ioda", r#"{"type":"outages.events","error":null,"data":[]}"#),
+        ("ooni-aggregation", r#"{"v":0,"result":[]}"#),
+        ("outages", "[]"),
+        ("shutdowns", "start_date,country\n"),
+        ("ooni-observations", "report_id,input,test_name,probe_cc,probe_asn,measurement_start_time\n"),
+    ];
+    let other = [
+        ("radar", r#"{"success":true,"result":{}}"#),
+        ("ioda", r#"{"data":{}}"#),
+        ("ioda", r#"{"data":null}"#),
+        ("ooni-aggregation", r#"{"result":null}"#),
+        ("shutdowns", "name,place\n"),
+        ("outages", ""),
+    ];
+    let all = |more: &[&str]| {
+        for (kind, text) in empty {
+            let file = file(kind, text);
+            let arguments = [&["import", kind, &file, "--json"], more].concat();
+            let report: Value = serde_json::from_str(&good(&path, &arguments)).unwrap();
+            assert_eq!((&report["accepted"], &report["reasons"]), (&json!(0), &json!({})), "{kind}: {report}");
+        }
+        for (kind, text) in other {
+            let file = file(kind, text);
+            let told = run(&path, &[&["import", kind, &file], more].concat());
+            assert!(!told.status.success(), "{kind}: {text}");
+        }
+    };
+    all(&[]);
+    let server = Server::start(&path);
+    all(&["--to", &server.base]);
+}
+
 /// A folder of lists has files of other kinds in it: they are named, and the rest is imported; here and at a server alike.
 /// Only a list called `global` is the global one.
 #[test]

@@ -11,7 +11,7 @@ use crate::actor::{ActorId, Call, Kind, View};
 use crate::change::combine::{INTERNET, Measured, Silence, combine};
 use crate::change::merge::{Affected, Found};
 use crate::country::{Catalogue, Source};
-use crate::event::{Cause, Event, EventKind, Scope};
+use crate::event::{self, Cause, Event, EventKind, Scope};
 use crate::incidents::{Draft, IncidentType, Severity, Status};
 use crate::kv::{MemoryStore, Overlay, Store};
 use crate::reference::Tracked;
@@ -226,6 +226,33 @@ fn an_end_in_days_is_the_last_day_itself() {
     let days = Event { days_only: true, ..event("d", EventKind::Shutdown, Cause::Ordered, 0, 24) };
     let draft = drafts(&[], &[], &[days]).remove(0);
     assert_eq!(draft.end.unwrap().to_date_text(), draft.start.to_date_text());
+}
+
+#[test]
+fn evidence_of_a_source_without_an_address_has_none() {
+    let address = |source: Source| {
+        let told = Event { source, ..event("a", EventKind::Shutdown, Cause::Ordered, 0, 24) };
+        drafts(&[], &[], &[told]).remove(0).evidence.remove(0).source_url
+    };
+    assert_eq!(address(Source::Outages), None);
+    assert!(Source::ALL.into_iter().filter_map(address).all(|url| url.starts_with("https://")));
+}
+
+#[test]
+fn a_bare_end_is_the_whole_last_day_however_the_beginning_is_written() {
+    let (day, noon) = ("2025-11-05", "2025-11-05T12:00:00Z");
+    for (start, end, meant) in [
+        (day, "2025-11-07", "2025-11-07T23:59:59.000Z"),
+        (noon, "2025-11-07", "2025-11-07T23:59:59.000Z"),
+        (noon, "20251105", "2025-11-05T23:59:59.000Z"),
+        (day, "2025-11-07T00:00:00Z", "2025-11-07T00:00:00.000Z"),
+        (noon, "2025-11-07T06:00:00Z", "2025-11-07T06:00:00.000Z"),
+    ] {
+        let text = format!("country,kind,start,end,cause\nIT,shutdown,{start},{end},ordered\n");
+        let (_, told) = event::read(Source::Outages, &mut text.as_bytes(), u64::MAX, None, NOW).unwrap();
+        let draft = drafts(&[], &[], &[told[0].event.clone()]).remove(0);
+        assert_eq!(draft.end.unwrap().to_string(), meant, "{start} to {end}");
+    }
 }
 
 /// Ruling intelligence 30: a second source makes a suspicion more, and its words come along.

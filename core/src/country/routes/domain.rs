@@ -199,8 +199,8 @@ pub(super) struct Surveyed {
 
 impl Survey {
     /// Of this country alone.
-    pub fn one(code: Option<String>) -> Survey {
-        Survey { countries: code.into_iter().map(Surveyed::suspect).collect(), ..Survey::default() }
+    pub fn one(code: &str) -> Survey {
+        Survey { countries: vec![Surveyed::suspect(code.to_owned())], ..Survey::default() }
     }
 
     /// When it was measured anywhere last, as far as the survey knows.

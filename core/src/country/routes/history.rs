@@ -80,10 +80,10 @@ pub async fn history(cx: Cx) -> Result<Response> {
     let days = cx.count("days", 30, 365)?;
     let at = cx.time("as_of")?;
     let csv = tabular::wants_csv(&cx)?;
-    let country = cx.query("country")?;
+    let country = input::query_country(&cx, "country")?;
     let everywhere = country.is_none();
     let survey = match country {
-        Some(country) => Survey::one(input::country(&country)?.ok().map(|country| country.code.to_owned())),
+        Some(country) => Survey::one(country.code),
         None => survey(&cx, &subject, at).await?,
     };
     let first = at.unwrap_or_else(|| cx.now()).day() + 1 - i64::from(days);

@@ -1,5 +1,5 @@
-//! Reading countries, targets and times (issue: lower case is accepted, not two letters is 400, two letters that are no
-//! code are 404 in paths and unknown elsewhere).
+//! Reading countries, targets and times. Of countries, lower case is accepted and what is not two letters is 400. Two letters
+//! that are no code are 404 (interface section 7), but a question about a site in a country is answered: unknown.
 
 use crate::country::Subject;
 use crate::http::Cx;
@@ -23,6 +23,11 @@ pub fn known(text: &str) -> Result<&'static Country> {
 /// A country in a path.
 pub fn path_country(cx: &Cx, name: &str) -> Result<&'static Country> {
     known(cx.path(name)?)
+}
+
+/// A country in the query, where there is one.
+pub fn query_country(cx: &Cx, name: &str) -> Result<Option<&'static Country>> {
+    cx.query(name)?.map(|text| known(&text)).transpose()
 }
 
 /// A required text member.

@@ -106,7 +106,7 @@ struct Named<'a> {
     name: &'a str,
     kind: &'a str,
     licence: &'a str,
-    url: &'a str,
+    url: Option<&'a str>,
     kinds: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ fn body(named: Named<'_>, rows: SourceRows, import: Option<&ImportRow>, cx: &Cx)
         name: named.name.to_owned(),
         kind: named.kind.to_owned(),
         license: licence_of(settings, named.id).unwrap_or(named.licence).to_owned(),
-        url: Some(named.url.to_owned()).filter(|url| !url.is_empty()),
+        url: named.url.map(str::to_owned),
         import_kinds: named.kinds,
         rows: rows.rows,
         countries: rows.countries,
@@ -188,7 +188,7 @@ pub async fn sources(cx: Cx) -> Result<Response> {
         let found = import.map(|row| row.counts.accepted + row.counts.duplicate).unwrap_or_default();
         let last = SourceRows { rows: found, countries: 0, newest: import.map(|row| row.ended) };
         let rows = rows.remove(id).unwrap_or(last);
-        let named = Named { id, name, kind: what, licence, url: "", kinds: vec![id.to_owned()] };
+        let named = Named { id, name, kind: what, licence, url: None, kinds: vec![id.to_owned()] };
         sources.push(body(named, rows, import, &cx));
     }
     for table in starter::sources() {
@@ -198,7 +198,7 @@ pub async fn sources(cx: Cx) -> Result<Response> {
             name: table.description,
             kind: "facts inside the binary",
             licence: table.licence,
-            url: "",
+            url: None,
             kinds: Vec::new(),
         };
         sources.push(body(named, rows, None, &cx));

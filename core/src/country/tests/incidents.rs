@@ -524,6 +524,33 @@ fn rulings_intelligence_15_24_a_shutdown_seen_as_silence_and_reported_is_one_inc
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:#?}");
 }
 
+/// Methods 4.1 step 5: what fails in most countries at once is the service's own outage. Nobody blocks it then, whatever a
+/// rule without a control says; a block in one country stands beside it.
+#[test]
+fn an_outage_of_a_service_in_all_countries_is_no_block_of_any() {
+    let host = "web.telegram.org";
+    let mut parts = Vec::new();
+    for country in ["IT", "FR", "DE", "ES", "SE", "FI", "PL"] {
+        for asn in 1..=3 {
+            // Out of order everywhere from noon of the sixth day for a day and a half; blocked in Italy from the tenth day on.
+            let failing = |hour: i64| (132..168).contains(&hour) || (country == "IT" && (240..312).contains(&hour));
+            for hour in 0..400 {
+                parts.push(rows(country, asn, host, "2025-11-01", hour..hour + 1, failing(hour)));
+            }
+        }
+    }
+    let server = server(&parts);
+    server.0.advance(std::time::Duration::from_secs(7_200));
+    for country in ["FR", "DE", "ES", "SE", "FI", "PL"] {
+        assert_eq!(incidents(&server, country), [], "{country}");
+    }
+    let block = one(&server, "IT").draft;
+    assert_eq!((block.start, block.end), (time("2025-11-11T00:00:00Z"), Some(time("2025-11-13T23:00:00Z"))));
+    let during = server.detect("FR", host, Some("2025-11-07T06:00:00Z"));
+    assert_ne!(during["status"], "blocked", "{during}");
+    assert_eq!(server.detect("IT", host, Some("2025-11-12T06:00:00Z"))["status"], "blocked");
+}
+
 /// Issue: no event on clean networks, though one vote in forty is wrong.
 #[test]
 fn stray_failures_on_clean_networks_are_no_incident() {

@@ -40,6 +40,7 @@ pub struct NewIncident {
     pub confidence: Option<f64>,
     /// ISO 8601.
     pub start: String,
+    /// ISO 8601; a bare date is the last day, through its end.
     pub end: Option<String>,
     pub services: Vec<String>,
     pub domains: Vec<String>,
@@ -137,7 +138,7 @@ async fn draft(cx: &Cx, wanted: NewIncident) -> Result<Draft> {
     evidence.sort_by(|a, b| (a.observed_at, &a.id).cmp(&(b.observed_at, &b.id)));
     let mut sources: Vec<String> = evidence.iter().map(|row| row.source.clone()).collect();
     sorted(&mut sources, MAX_EVIDENCE, "evidence")?;
-    let (start, end) = (time("start", Some(&wanted.start))?, time("end", wanted.end.as_deref())?);
+    let (start, end) = (time("start", Some(&wanted.start))?, check::end(wanted.end.as_deref())?);
     let start = begins(cx, start)?.ok_or_else(|| Error::bad_request("`start` is required."))?;
     if end.is_some_and(|end| end < start) {
         return Err(Error::bad_request("`end` lies before `start`."));
@@ -255,7 +256,7 @@ pub struct Amendment {
     /// ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<String>,
-    /// ISO 8601, or `ongoing`: it goes on, whatever the data say.
+    /// ISO 8601, a bare date being the last day, through its end; or `ongoing`: it goes on, whatever the data say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
 }
@@ -279,7 +280,7 @@ pub async fn amend(cx: Cx) -> Result<Response> {
         start: begins(&cx, time("start", wanted.start.as_deref())?)?,
         end: match wanted.end.as_deref().map(str::trim) {
             Some(word) if word.eq_ignore_ascii_case("ongoing") => Some(ONGOING),
-            written => time("end", written)?,
+            written => check::end(written)?,
         },
         ..Overrides::default()
     };

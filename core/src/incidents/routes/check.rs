@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::list::subject_of;
+use crate::event::moment::last_moment;
 use crate::http::Cx;
 use crate::incidents::text;
 use crate::verdict::Technique;
-use crate::{Error, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// A platform, a domain, or `internet`.
 pub async fn subject(cx: &Cx, text: &str) -> Result<String> {
@@ -14,6 +15,19 @@ pub async fn subject(cx: &Cx, text: &str) -> Result<String> {
         return Ok(text::INTERNET.to_owned());
     }
     subject_of(cx, text).await
+}
+
+/// Most characters of a name that a source gave a service.
+const MAX_NAME: usize = 200;
+
+/// A subject to select by: what [`subject`] knows, else a name as sources write it, which some incident may have.
+pub async fn service(cx: &Cx, text: &str) -> Result<String> {
+    match subject(cx, text).await {
+        Err(error) if error.code == ErrorCode::BadRequest => {
+            line("service", Some(text), MAX_NAME)?.map(|name| name.to_lowercase()).ok_or(error)
+        }
+        known => known,
+    }
 }
 
 /// A domain; a service is refused.
@@ -58,8 +72,17 @@ pub fn sorted<T: Ord>(list: &mut Vec<T>, most: usize, name: &str) -> Result<()> 
 
 /// ISO 8601, from 1970 on.
 pub fn time(name: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+    moment(name, text, Timestamp::parse)
+}
+
+/// The same of an end: a bare date is the last day, through its end.
+pub fn end(text: Option<&str>) -> Result<Option<Timestamp>> {
+    moment("end", text, last_moment)
+}
+
+fn moment(name: &str, text: Option<&str>, read: fn(&str) -> Option<Timestamp>) -> Result<Option<Timestamp>> {
     let wrong = || Error::bad_request(format!("`{name}` must be an ISO 8601 time."));
-    text.map(|text| Timestamp::parse(text).filter(|at| at.0 >= 0).ok_or_else(wrong)).transpose()
+    text.map(|text| read(text).filter(|at| at.0 >= 0).ok_or_else(wrong)).transpose()
 }
 
 /// A number from 0 to 1.

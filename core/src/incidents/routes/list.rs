@@ -26,7 +26,7 @@ pub const PARAMS: &[Param] = &[
     Param::optional("topic", "A topic such as `news`, or a category code such as `NEWS`."),
     Param::optional("citable", "`true` or `false`."),
     Param::optional("min_sources", "At least so many independent sources."),
-    Param::optional("service", "A platform such as `telegram`."),
+    Param::optional("service", "A platform such as `telegram`, or a name as `affectedServices` has it."),
     Param::optional("domain", "A domain; those of a platform mean the platform."),
     Param::optional("since", "ISO 8601: still going on at that time or begun later."),
     Param::optional("until", "ISO 8601: begun by then."),
@@ -67,14 +67,12 @@ pub async fn filter(cx: &Cx) -> Result<Filter> {
     };
     // Readers of other generations ask for `type` by two more names.
     let kind = first(cx, &["type", "incident_type", "incidentType"])?;
-    let subject = match first(cx, &["service", "domain"])? {
-        Some(text) => Some(check::subject(cx, &text).await?),
-        None => None,
+    let subject = match (cx.query("service")?, cx.query("domain")?) {
+        (Some(name), _) => Some(check::service(cx, &name).await?),
+        (None, Some(domain)) => Some(check::subject(cx, &domain).await?),
+        (None, None) => None,
     };
-    let country = match cx.query("country")? {
-        Some(text) => Some(input::country(&text)?.map_or_else(|code| code, |country| country.code.to_owned())),
-        None => None,
-    };
+    let country = input::query_country(cx, "country")?.map(|country| country.code.to_owned());
     let topics = cx.query("topic")?.map(|topic| codes(&topic));
     let listed = match &topics {
         Some(codes) => listed(cx, codes).await?,

@@ -97,7 +97,7 @@ pub async fn post(cx: Cx) -> Result<Response> {
 
 fn filters(request: &SimilarRequest) -> Result<Filters> {
     let country = match request.country.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) => Some(input::country(text)?.map_or_else(|code| code, |country| country.code.to_owned())),
+        Some(text) => Some(input::known(text)?.code.to_owned()),
         None => None,
     };
     let wrong = || Error::bad_request("`incident_type` must be censorship, disruption or mixed.");

@@ -175,7 +175,8 @@ fn every_real_line_of_censored_planet_is_counted() {
 }
 
 fn days(text: &str, country: Option<&str>) -> (ImportCounts, Vec<ooni_aggregation::DayRow>) {
-    ooni_aggregation::read(&mut text.as_bytes(), LIMIT, country).unwrap()
+    ooni_aggregation::read(&mut text.as_bytes(), LIMIT, country, Timestamp::parse("2026-11-25T12:00:00Z").unwrap())
+        .unwrap()
 }
 
 #[test]
@@ -195,6 +196,8 @@ fn aggregation_answers_are_read_as_object_array_and_csv() {
     for (bad, reason) in [
         (row.replace(":5", ":2"), "part_over_whole"),
         (row.replace("2021-03-17", "soon"), "bad_time"),
+        (row.replace("2021-03-17", "2026-11-26"), "clock_ahead"),
+        (row.replace("2021-03-17", "2027-03-17"), "clock_ahead"),
         (row.replace("IR", "ZZ"), "country_withheld"),
         (row.replace("IR", "QQ"), "unknown_country"),
         (one, "no_country"),
@@ -218,7 +221,7 @@ fn aggregation_answers_are_read_as_object_array_and_csv() {
 #[test]
 fn ruling_31_the_real_aggregation_is_read_whole() {
     let Some(bytes) = sample("ooni/aggregation_country_day_2021-03.json.gz") else { return };
-    let (counts, rows) = ooni_aggregation::read(&mut bytes.as_slice(), LIMIT, None).unwrap();
+    let (counts, rows) = ooni_aggregation::read(&mut bytes.as_slice(), LIMIT, None, Timestamp::MAX).unwrap();
     assert_eq!((counts.lines(), counts.refused), (2_379, 1), "{counts:?}");
     assert_eq!(counts.reasons.get("unknown_country"), Some(&1), "{counts:?}");
     let overlap = rows

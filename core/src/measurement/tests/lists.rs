@@ -1,6 +1,7 @@
 //! Reference lists: fingerprints, test lists, block lists, the network table; and target keys.
 
 use super::{LIMIT, sample};
+use crate::Timestamp;
 use crate::measurement::domain::{DomainError, Service, Target, TargetKey};
 use crate::measurement::fingerprints::{Fingerprints, Pattern, Place, Scope};
 use crate::measurement::{asn, blocklist, test_list};
@@ -109,7 +110,7 @@ fn ruling_intelligence_28_only_whole_domains_of_a_block_list_count() {
     let text = "[AutoProxy 0.2.9]\n! c\n||a.example.org\n.b.example.org\n|http://c.example.org/x\n@@||d.example.org\n\
                 /^https?/\nkeyword\n*.e.example.org\n||f.example.org/path\n";
     let mut found = Vec::new();
-    let counts = blocklist::import(&mut text.as_bytes(), LIMIT, &mut |key, _| {
+    let counts = blocklist::import(&mut text.as_bytes(), LIMIT, Timestamp::MAX, &mut |key, _| {
         found.push(key.as_str().to_owned());
         true
     })
@@ -117,8 +118,52 @@ fn ruling_intelligence_28_only_whole_domains_of_a_block_list_count() {
     assert_eq!(found, ["a.example.org", "b.example.org"]);
     assert_eq!(counts.reasons.get("not_a_domain"), Some(&6));
     let plain = "\u{feff}one.example\r\n# note\n.ua\n1.2.3.4\n0.0.0.0 two.example\n";
-    let counts = blocklist::import(&mut plain.as_bytes(), LIMIT, &mut |_, _| true).unwrap();
+    let counts = blocklist::import(&mut plain.as_bytes(), LIMIT, Timestamp::MAX, &mut |_, _| true).unwrap();
     assert_eq!((counts.accepted, counts.unsupported), (2, 2), "{counts:?}");
+}
+
+#[test]
+fn ruling_intelligence_28_exceptions_of_a_plain_list_block_nothing() {
+    let text = "one.example\n@@two.example\n@@||three.example^\nhttp://user@four.example/\nfive@mail.example\n";
+    for text in [text.to_owned(), format!("domain\n{text}")] {
+        let mut found = Vec::new();
+        let counts = blocklist::import(&mut text.as_bytes(), LIMIT, Timestamp::MAX, &mut |key, _| {
+            found.push(key.as_str().to_owned());
+            true
+        })
+        .unwrap();
+        assert_eq!(found, ["one.example"]);
+        assert_eq!(counts.reasons.get("not_a_domain"), Some(&4), "{counts:?}");
+    }
+}
+
+#[test]
+fn a_line_end_inside_quotes_does_not_begin_another_entry() {
+    let text = "\u{feff}domain;date;reason\r\n\"one.example\";2026-01-05;\"several\r\nlines.example\"\r\n\r\n \r\n\
+        two.example;2026-01-06;x\r\n# three.example;;\r\n;2026-01-07;\r\n";
+    let mut found = Vec::new();
+    let counts = blocklist::import(&mut text.as_bytes(), LIMIT, Timestamp::MAX, &mut |key, since| {
+        found.push((key.as_str().to_owned(), since.unwrap().to_date_text()));
+        true
+    })
+    .unwrap();
+    let entry = |name: &str, date: &str| (name.to_owned(), date.to_owned());
+    assert_eq!(found, [entry("one.example", "2026-01-05"), entry("two.example", "2026-01-06")]);
+    assert_eq!((counts.accepted, counts.unsupported, counts.lines()), (2, 1, 3), "{counts:?}");
+}
+
+#[test]
+fn an_entry_that_is_listed_only_from_tomorrow_on_is_none_yet() {
+    let text = "domain,date\na.example,2026-11-25\nb.example,2026-11-26\nc.example,\n";
+    let now = Timestamp::parse("2026-11-25T12:00:00Z").unwrap();
+    let mut found = Vec::new();
+    let counts = blocklist::import(&mut text.as_bytes(), LIMIT, now, &mut |key, _| {
+        found.push(key.as_str().to_owned());
+        true
+    })
+    .unwrap();
+    assert_eq!(found, ["a.example", "c.example"]);
+    assert_eq!((counts.unusable, counts.reasons.get("date_ahead")), (1, Some(&1)), "{counts:?}");
 }
 
 #[test]
@@ -134,7 +179,7 @@ fn the_sample_block_lists_are_read() {
     ] {
         let Some(bytes) = sample(&format!("blocklists/{name}")) else { return };
         let mut seen = std::collections::HashSet::new();
-        let counts = blocklist::import(&mut &*bytes, LIMIT, &mut |key, _| seen.insert(key)).unwrap();
+        let counts = blocklist::import(&mut &*bytes, LIMIT, Timestamp::MAX, &mut |key, _| seen.insert(key)).unwrap();
         println!("{name}: {counts:?}");
         assert!(counts.accepted >= at_least && counts.refused == 0, "{name} {counts:?}");
     }

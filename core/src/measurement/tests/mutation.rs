@@ -5,6 +5,7 @@ use std::io::Read;
 use proptest::prelude::*;
 
 use super::{LIMIT, sample};
+use crate::Timestamp;
 use crate::measurement::domain::{Target, TargetKey};
 use crate::measurement::fingerprints::Fingerprints;
 use crate::measurement::{asn, blocklist, ooni_document, ooni_fastpath, ooni_observations, test_list};
@@ -16,7 +17,7 @@ fn everything(bytes: &[u8]) {
     let _ = ooni_observations::import(&mut &*bytes, LIMIT, &none, &mut |_| ());
     let _ = ooni_fastpath::import(&mut &*bytes, LIMIT, &mut |_| ());
     let _ = test_list::import(&mut &*bytes, LIMIT, &mut |_| true);
-    let _ = blocklist::import(&mut &*bytes, LIMIT, &mut |_, _| true);
+    let _ = blocklist::import(&mut &*bytes, LIMIT, Timestamp::MAX, &mut |_, _| true);
     let _ = asn::import(&mut &*bytes, LIMIT, &mut |_| true);
     let _ = Fingerprints::default().import(&mut &*bytes, LIMIT);
     let _ = classify(bytes, &none);
