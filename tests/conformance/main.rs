@@ -29,6 +29,7 @@ mod forecasts_record;
 mod imports;
 mod incidents;
 mod incidents_feeds;
+mod incidents_operated;
 mod incidents_search;
 mod incidents_served;
 mod index;
@@ -125,6 +126,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("imports", imports::CASES),
     ("incidents", incidents::CASES),
     ("incidents_feeds", incidents_feeds::CASES),
+    ("incidents_operated", incidents_operated::CASES),
     ("incidents_search", incidents_search::CASES),
     ("incidents_served", incidents_served::CASES),
     ("index", index::CASES),

@@ -173,7 +173,7 @@ fn scene(client: &Client) -> Scene {
     let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "research", "label": "moves" })).expect(201);
     let hook = json!({ "webhook_url": "https://hooks.example.org/a", "country_code": "KE" });
     client.key(text(&key, "api_key")).post("/api/alerts/subscribe", &hook).expect(201);
-    let list = "/v1/admin/import/blocklist?country=ET&list_kind=court&date=2026-01-02";
+    let list = "/v1/admin/import/blocklist?country=ET&list_kind=court&date=2025-12-02";
     client.admin().send("POST", list, Some("text/plain"), b"blocked.example.org\n").expect(200);
     let signature = json!({ "fingerprint": "b_nat_tr_order", "pattern": "closed by order" }).to_string() + "\n";
     let list = "/v1/admin/import/fingerprints?list=blockpage_signatures";
