@@ -82,7 +82,7 @@ pub fn pairs(countries: &[(String, Vec<Site>)]) -> (Vec<Pair>, usize) {
 /// The countries that block something, with what the null says of each domain.
 fn rows(countries: &[(String, Vec<Site>)]) -> Vec<Row<'_>> {
     let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
-    for site in countries.iter().flat_map(|(_, sites)| sites) {
+    for site in countries.iter().flat_map(|(_, sites)| sites).filter(|site| site.often) {
         let count = counts.entry(site.domain.as_str()).or_default();
         *count = (count.0 + u32::from(site.blocked), count.1 + 1);
     }
@@ -97,8 +97,9 @@ fn rows(countries: &[(String, Vec<Site>)]) -> Vec<Row<'_>> {
 }
 
 fn one_row<'a>(country: &'a str, sites: &'a [Site], numbers: &BTreeMap<&str, (usize, f64)>) -> Option<Row<'a>> {
+    let often = sites.iter().filter(|site| site.often);
     let mut known: Vec<(usize, f64, &Site)> =
-        sites.iter().filter_map(|site| numbers.get(site.domain.as_str()).map(|(n, rate)| (*n, *rate, site))).collect();
+        often.filter_map(|site| numbers.get(site.domain.as_str()).map(|(n, rate)| (*n, *rate, site))).collect();
     known.sort_by_key(|(number, ..)| *number);
     known.dedup_by_key(|(number, ..)| *number);
     let blocked = known.iter().filter(|(_, _, site)| site.blocked).count();
@@ -203,5 +204,14 @@ mod tests {
     #[test]
     fn nothing_leads_to_no_pair() {
         assert_eq!(pairs(&[]), (Vec::new(), 0));
+    }
+
+    /// Methods 4.2: a domain that was measured once or twice in a country says nothing of that country and another.
+    #[test]
+    fn what_is_measured_seldom_is_in_no_pair() {
+        let all = pairs(&countries()).0;
+        let mut some = countries();
+        some.iter_mut().flat_map(|(_, sites)| sites).for_each(|site| site.often = false);
+        assert!(!all.is_empty() && pairs(&some).0.is_empty());
     }
 }

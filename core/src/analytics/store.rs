@@ -414,11 +414,10 @@ pub fn facts_of<'a>(view: &View<'_>, countries: impl Iterator<Item = &'a String>
     found.filter_map(Result::transpose).collect()
 }
 
-/// The decided domains of all countries that are measured often enough to be compared.
+/// The decided domains of all countries.
 pub fn all_sites(view: &View<'_>) -> Result<Vec<(String, Vec<Site>)>> {
     let rows = SITES.scan(view, &SITES.range(), Direction::Ascending, usize::MAX)?;
-    let often = |sites: Sites| sites.0.into_iter().filter(|site| site.often).collect();
-    Ok(rows.into_iter().map(|((country,), sites)| (country, often(sites))).collect())
+    Ok(rows.into_iter().map(|((country,), sites)| (country, sites.0)).collect())
 }
 
 /// What a country knows about itself at a time or now, without categories.

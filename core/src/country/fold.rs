@@ -150,8 +150,10 @@ fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Each measurement once, at the series that it is counted at.
 fn count_hours(entries: &[u8], sign: i64, hours: &mut [i64; 24]) {
-    for entry in entries.chunks_exact(ENTRY_LEN).filter_map(|bytes| Entry::decode(bytes.try_into().ok()?)) {
+    let entries = entries.chunks_exact(ENTRY_LEN).filter_map(|bytes| Entry::decode(bytes.try_into().ok()?));
+    for entry in entries.filter(|entry| entry.primary) {
         if let Some(count) = hours.get_mut(usize::from(entry.hour)) {
             *count += sign;
         }

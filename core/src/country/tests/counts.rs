@@ -35,6 +35,8 @@ fn spec_intelligence_3_a_measurement_counts_once_and_measurement_count_is_of_a_w
     let metadata = &server.ok("/data/censorship-index.json")["metadata"];
     let counts = ["liveMeasurements", "historicalMeasurements", "totalMeasurements"].map(|name| metadata[name].clone());
     assert_eq!(counts, [13, 3, 16], "{metadata}");
+    let then = &server.ok("/data/censorship-index.json?as_of=2025-12-31")["metadata"];
+    assert_eq!(then["totalMeasurements"], 16, "the same about the past: {then}");
     let isps = server.ok("/data/country/IT/isps");
     let count = |asn: &str| {
         let mut rows = isps["isps"].as_array().unwrap().iter();
