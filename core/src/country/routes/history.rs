@@ -323,14 +323,17 @@ fn answer(cx: &Cx, body: &HistoryBody, timeline: Timeline, told: &[(String, Days
     if past {
         response.set(CACHE_CONTROL, "no-store");
     } else {
-        let mut known = page.clone();
+        // As of every answer, without the time of making; days are hashed as they are stored.
+        let mut known = documents::json_etag(&page).into_bytes();
         known.extend([env!("CARGO_PKG_VERSION").as_bytes(), &[u8::from(csv)]].concat());
         for (code, days) in told {
             known.extend(code.as_bytes());
             known.extend(u32::try_from(days.as_bytes().len()).unwrap_or(u32::MAX).to_be_bytes());
             known.extend(days.as_bytes());
         }
-        response = cx.revalidated(response, &documents::etag(&known), MAX_AGE);
+        let tag = documents::etag(&known);
+        let tag = if csv { tag } else { format!("W/{tag}") };
+        response = cx.revalidated(response, &tag, MAX_AGE);
         if response.status == StatusCode::NOT_MODIFIED {
             return Ok(response);
         }
