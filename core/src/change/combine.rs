@@ -45,6 +45,8 @@ pub struct Silence {
     pub end: i64,
     /// Whether measurements came back.
     pub over: bool,
+    /// The hour after those that are improbable enough to show it.
+    pub seen: i64,
     /// Networks that fell silent, and how many were expected to speak.
     pub networks: Vec<u32>,
     pub networks_expected: u32,

@@ -81,9 +81,12 @@ constants! {
     /// Failures of a service without a control are counted in spans of so many hours, to tell an outage of the service from
     /// a block.
     OUTAGE_HOURS: i64 = 6;
-    /// A service is out of order in a span when, in the median of the other countries where it works else, this share of
-    /// measurements fails (the countries are as many as ruling intelligence 22 asks for a rate) ...
-    OUTAGE_SHARE: f64 = 0.50;
+    /// A service is out of order in a span when, in the median of the other countries, this share of measurements fails and
+    /// at most half as large a share in the rest of the block (the countries are as many as ruling intelligence 22 asks for
+    /// a rate) ...
+    OUTAGE_SHARE: f64 = 0.25;
+    /// ... of those countries where less than this share fails in the rest of the block ...
+    OUTAGE_ELSE: f64 = 0.50;
     /// ... and in the span before and after, this share: an outage begins and ends inside of a span.
     OUTAGE_EDGE_SHARE: f64 = 0.10;
     /// A source is normal elsewhere when of so many other countries ...

@@ -17,6 +17,8 @@ pub struct Run {
     pub start: i64,
     pub end: i64,
     pub over: bool,
+    /// The hour after those that are improbable enough to show it.
+    pub seen: i64,
     pub networks: Vec<u32>,
     pub networks_expected: u32,
     pub weight: f64,
@@ -189,6 +191,7 @@ fn run(lines: &[Line], origin: i64, hour: i64, since: i64, now: i64) -> Option<R
         start: origin + i64::try_from(start).ok()?,
         end: origin + i64::try_from(end.unwrap_or(limit)).ok()?,
         over: end.is_some(),
+        seen: hour + SILENCE_HOURS,
         networks,
         networks_expected: u32::try_from(expected_networks.sum::<usize>()).unwrap_or(u32::MAX),
         weight,

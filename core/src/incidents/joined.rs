@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{AffectedNetwork, Change, Draft, Incident, IncidentType, MAX_EVIDENCE, ReadableId, Status};
+use super::model::{Action, AffectedNetwork, Change, Draft, Incident, IncidentType, MAX_EVIDENCE, ReadableId, Status};
 use super::query::evidence_of;
 use super::record::save;
 use super::tables::{INCIDENTS, key};
@@ -17,19 +17,25 @@ const MOST_EVIDENCE: usize = 9 * MAX_EVIDENCE;
 /// more, or count to another incident themselves, add nothing.
 pub(super) fn join(view: &View<'_>, incident: &mut Incident) -> Result<()> {
     let own = incident.own().clone();
+    incident.kept = false;
     if incident.parts.is_empty() {
         (incident.draft, incident.alone) = (own, None);
         return Ok(());
     }
-    let (start, end) = (own.start, own.end);
-    let mut whole = own.clone();
+    let mut parts = Vec::new();
     for id in &incident.parts {
         let part = INCIDENTS.get(view, &key(id))?;
-        let part = part.filter(|part| part.retracted.is_none() && part.merged_into.is_none());
-        if let Some(part) = part {
-            add(&mut whole, &part);
-        }
+        parts.extend(part.filter(|part| part.retracted.is_none() && part.merged_into.is_none()));
     }
+    let mut parts = parts.iter();
+    let mut whole = own.clone();
+    if let Some(first) = parts.clone().next().filter(|_| incident.retracted.is_some()) {
+        incident.kept = true;
+        whole = told(first);
+        parts.next();
+    }
+    let (start, end) = (whole.start, whole.end);
+    parts.for_each(|part| add(&mut whole, part));
     order_evidence(view, &mut whole)?;
     if (whole.start, whole.end) != (start, end) || whole.services != own.services {
         // Hours of the day were found in the votes of one of them.
@@ -37,6 +43,36 @@ pub(super) fn join(view: &View<'_>, incident: &mut Incident) -> Result<()> {
     }
     (incident.draft, incident.alone) = (whole, Some(Box::new(own)));
     Ok(())
+}
+
+/// What an incident shows, by its operator's word.
+fn told(incident: &Incident) -> Draft {
+    Draft {
+        kind: incident.kind(),
+        severity: incident.severity(),
+        status: incident.status(),
+        confidence: incident.confidence(),
+        start: incident.start(),
+        end: incident.end(),
+        end_unknown: incident.is_end_unknown(),
+        ..incident.draft.clone()
+    }
+}
+
+/// Makes the parts of an incident, which the data call a part of another one now, parts of that one.
+pub(super) fn hand_over(turn: &mut Turn<'_>, whole: &mut Incident, to: &ReadableId) -> Result<()> {
+    let parts = std::mem::take(&mut whole.parts);
+    for id in &parts {
+        let Some(before) = INCIDENTS.get(turn, &key(id))? else { continue };
+        let mut next = before.clone();
+        next.overrides.merged_into = Some(to.clone());
+        next.change = Change::measured(Action::Merged);
+        save(turn, Some(before), next)?;
+    }
+    match parts.is_empty() {
+        true => Ok(()),
+        false => rejoin(turn, to, &Change::measured(Action::Amended), |known| known.extend(parts)),
+    }
 }
 
 /// Edits the list of parts of an incident and makes what it shows anew: a version, where that changes anything.
@@ -58,21 +94,21 @@ pub(super) fn rejoin(
 }
 
 fn add(whole: &mut Draft, part: &Incident) {
-    let of = &part.draft;
+    let of = &told(part);
     if of.subject == INTERNET {
         // Nothing is reachable where connectivity is lost.
         INTERNET.clone_into(&mut whole.subject);
     }
-    if whole.kind != part.kind() {
+    if whole.kind != of.kind {
         whole.kind = IncidentType::Mixed;
     }
-    whole.severity = whole.severity.max(part.severity());
-    whole.confidence = whole.confidence.max(part.confidence());
-    whole.start = whole.start.min(part.start());
+    whole.severity = whole.severity.max(of.severity);
+    whole.confidence = whole.confidence.max(of.confidence);
+    whole.start = whole.start.min(of.start);
     let latest = |a: Option<Timestamp>, b: Option<Timestamp>| Some(a?.max(b?));
-    let end = latest(whole.end, part.end());
+    let end = latest(whole.end, of.end);
     if end != whole.end {
-        whole.end_unknown = part.is_end_unknown();
+        whole.end_unknown = of.end_unknown;
     }
     whole.end = end;
     unite(&mut whole.services, &of.services);
@@ -95,7 +131,7 @@ fn add(whole: &mut Draft, part: &Incident) {
         tested => tested.max(affected),
     };
     whole.weight = whole.weight.max(of.weight);
-    whole.status = status(whole, part.status());
+    whole.status = status(whole, of.status);
     if whole.occasion.is_none() {
         whole.occasion.clone_from(&of.occasion);
     }

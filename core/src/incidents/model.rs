@@ -332,12 +332,14 @@ pub struct Incident {
     pub change: Change,
     /// What is known of it without its parts; `None` where it has none and `draft` is that.
     pub alone: Option<Box<Draft>>,
+    /// The data do not show it any more, and do show parts of it: so it stays, and is what they are.
+    pub kept: bool,
 }
 impl Row for Incident {
     const VERSION: u8 = 2;
 
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        appended(version, 1, bytes, &[0])
+        appended(version, 1, bytes, &[0, 0])
     }
 }
 
@@ -405,7 +407,8 @@ impl Incident {
 
     /// Why it was withdrawn.
     pub fn retracted(&self) -> Option<&str> {
-        let measured = self.retracted.as_deref().filter(|_| self.overrides.merged_into.is_none());
+        let stands = self.overrides.merged_into.is_none() && !self.kept;
+        let measured = self.retracted.as_deref().filter(|_| stands);
         self.overrides.retracted.as_deref().or(measured)
     }
 

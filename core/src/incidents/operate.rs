@@ -110,6 +110,11 @@ impl Operation for Operate {
                 "It is a part of {whole}, which readers are led to; part them first."
             )));
         }
+        if self.deed == Deed::Retract && !incident.parts.is_empty() {
+            return Err(Error::conflict(
+                "Others are parts of it: part them first, each is an incident of its own then.",
+            ));
+        }
         let action = match self.deed {
             Deed::Amend(patch) => {
                 amend(&mut next.overrides, *patch);

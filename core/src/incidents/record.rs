@@ -1,9 +1,11 @@
 //! A country reports what its incidents are now.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::documents;
-use super::joined::{join, rejoin};
+use super::joined::{hand_over, join, rejoin};
 use super::model::{
     Action, Change, Draft, EvidenceRow, Incident, MAX_EVIDENCE, Overrides, ReadableId, Severity, Status, hash_id,
 };
@@ -78,11 +80,13 @@ fn create(turn: &mut Turn<'_>, country: &str, event: u64, draft: Draft) -> Resul
     let overrides = Overrides { merged_into: known.clone(), ..Overrides::default() };
     let id = open(turn, country, draft, overrides, Change::measured(Action::Created))?.id;
     BY_EVENT.put(turn, &(country.to_owned(), event), &IdRow(id.clone()))?;
-    if let Some(whole) = known {
-        let change = Change { reason: Some(SHOWN_TOO.to_owned()), ..Change::measured(Action::Amended) };
-        rejoin(turn, &whole, &change, |parts| parts.push(id))?;
-    }
-    Ok(())
+    known.map_or(Ok(()), |whole| show_with(turn, &whole, id))
+}
+
+/// Has an incident that an operator wrote show what the data show of it.
+fn show_with(turn: &mut Turn<'_>, whole: &ReadableId, part: ReadableId) -> Result<()> {
+    let change = Change { reason: Some(SHOWN_TOO.to_owned()), ..Change::measured(Action::Amended) };
+    rejoin(turn, whole, &change, |parts| parts.push(part))
 }
 
 /// What lies nearer is one event (ruling intelligence 3), in microseconds.
@@ -98,10 +102,14 @@ fn written_before(view: &View<'_>, country: &str, draft: &Draft) -> Result<Optio
         start.plus(-NEAR) <= draft.end.unwrap_or(Timestamp::MAX)
             && draft.start.plus(-NEAR) <= end.unwrap_or(Timestamp::MAX)
     };
+    let names = |draft: &Draft| -> BTreeSet<String> {
+        std::iter::once(&draft.subject).chain(&draft.services).chain(&draft.domains).cloned().collect()
+    };
+    let wanted = names(draft);
     let rows = BY_HAND.scan(view, &BY_HAND.prefix(&(country.to_owned(),)), Direction::Ascending, usize::MAX)?;
     for (key, ()) in rows {
         let known = INCIDENTS.get(view, &key)?.filter(Incident::is_shown);
-        let same = |known: &Incident| known.draft.subject == draft.subject && near(known.start(), known.end());
+        let same = |known: &Incident| !names(known.own()).is_disjoint(&wanted) && near(known.start(), known.end());
         if let Some(known) = known.filter(same) {
             return Ok(Some(known.id));
         }
@@ -138,6 +146,7 @@ pub(super) fn open(
         parts: Vec::new(),
         change,
         alone: None,
+        kept: false,
     };
     save(turn, None, incident)
 }
@@ -155,12 +164,27 @@ fn next_id(turn: &mut Turn<'_>, country: &str, start: Timestamp) -> Result<Reada
 fn amend(turn: &mut Turn<'_>, incident: Incident, mut draft: Draft) -> Result<()> {
     let mut next = incident.clone();
     keep_evidence(turn, &next.id, &mut draft)?;
-    *next.own_mut() = draft;
-    join(&turn.view(), &mut next)?;
     // The data's own earlier silence; an operator's word is among the overrides and stands.
     next.merged_into = None;
     next.retracted = None;
-    changed(turn, incident, next, Action::Amended)
+    let whole = match next.measured && next.is_shown() && !was_parted(&turn.view(), &next.id)? {
+        true => written_before(&turn.view(), &next.id.country, &draft)?.filter(|whole| !next.parts.contains(whole)),
+        false => None,
+    };
+    if let Some(whole) = &whole {
+        next.overrides.merged_into = Some(whole.clone());
+    }
+    let id = next.id.clone();
+    *next.own_mut() = draft;
+    join(&turn.view(), &mut next)?;
+    changed(turn, incident, next, Action::Amended)?;
+    whole.map_or(Ok(()), |whole| show_with(turn, &whole, id))
+}
+
+/// Whether an operator took something back of an incident, which may be that it is a part.
+fn was_parted(view: &View<'_>, id: &ReadableId) -> Result<bool> {
+    let rows = VERSIONS.scan(view, &VERSIONS.prefix(&key(id)), Direction::Descending, usize::MAX)?;
+    Ok(rows.iter().any(|(_, row)| row.change.action == Action::Restored && row.change.by.is_some()))
 }
 
 /// The reason given when all that showed it was removed.
@@ -182,7 +206,11 @@ fn withdraw(turn: &mut Turn<'_>, country: &str, incident: Incident, into: Option
     let mut next = incident.clone();
     let action = if target.is_some() { Action::Merged } else { Action::Retracted };
     next.retracted = target.is_none().then(|| VANISHED.to_owned());
+    if let Some(target) = &target {
+        hand_over(turn, &mut next, target)?;
+    }
     next.merged_into = target;
+    join(&turn.view(), &mut next)?;
     changed(turn, incident, next, action)
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
-use crate::change::constants::{OUTAGE_EDGE_SHARE, OUTAGE_SHARE, PROFILE_DAYS, SILENCE_EXPECTED};
+use crate::change::constants::{OUTAGE_EDGE_SHARE, OUTAGE_ELSE, OUTAGE_SHARE, PROFILE_DAYS, SILENCE_EXPECTED};
 use crate::change::series::{Spell, total};
 use crate::country::{SetElsewhere, SetFailing};
 use crate::kv::{Direction, Row, Table};
@@ -359,9 +359,11 @@ fn outages(country: &str, rows: &[((String, u32, String), Failing)]) -> u128 {
     for spells in others() {
         let (failed, said) = total(spells);
         for spell in spells {
-            let rest = share((failed - spell.failed, said - spell.said));
-            if rest.is_some_and(|rest| rest < OUTAGE_SHARE) {
-                rates.entry(spell.place).or_default().extend(share((spell.failed, spell.said)));
+            let rest = share((failed - spell.failed, said - spell.said)).filter(|rest| *rest < OUTAGE_ELSE);
+            if let (Some(rest), Some(now)) = (rest, share((spell.failed, spell.said))) {
+                // Where it fails as often as ever nothing is out of order.
+                let more = if 2.0 * rest <= now { now } else { 0.0 };
+                rates.entry(spell.place).or_default().push(more);
             }
         }
     }
@@ -399,11 +401,15 @@ mod tests {
     fn a_service_is_out_of_order_where_most_countries_fail_at_once_and_at_the_edges_of_that() {
         let spans = |failing, out: &[(u8, u32)]| outages("C0", &rows(failing, out));
         let day = [(3, 2), (4, 10), (5, 9), (6, 3), (8, 3)];
-        assert_eq!(spans(6, &day), 0b111_1000, "the last one lies apart");
+        assert_eq!(spans(6, &day), 0b1_0111_0000);
+        assert_eq!(spans(6, &[(3, 2), (4, 10), (6, 2)]), 0b1_1000, "the last one lies apart");
+        assert_eq!(spans(6, &[(4, 4)]), 0b1_0000, "in part");
         assert_eq!(spans(3, &day), 0, "two of five others are no median");
         assert_eq!(outages("C0", &rows(6, &day)[..5]), 0, "four others are too few");
-        // Blocked everywhere, all the time: no outage.
-        let always: Vec<(u8, u32)> = (0..20).map(|place| (place, 10)).collect();
-        assert_eq!(spans(6, &always), 0);
+        // Blocked everywhere, or shaky everywhere, all the time: no outage.
+        for failed in [10, 4] {
+            let always: Vec<(u8, u32)> = (0..20).map(|place| (place, failed)).collect();
+            assert_eq!(spans(6, &always), 0);
+        }
     }
 }

@@ -61,7 +61,11 @@ pub fn recompute(
         }
         match &now {
             Some(now) if known.as_ref() != Some(now) => BLOCKS.put(turn, &key, now)?,
-            None if known.is_some() => BLOCKS.delete(turn, &key),
+            None if known.is_some() => {
+                BLOCKS.delete(turn, &key);
+                // The world tells of outages only where something is measured.
+                OUTAGES.delete(turn, &key);
+            }
             _ => {}
         }
         differs = match (&known, &now) {

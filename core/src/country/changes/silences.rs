@@ -86,8 +86,8 @@ pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     let Some(days) = join(work.volumes, listens) else { return Ok(true) };
     let wait = SEARCH_INTERVALS * i64::from(turn.settings.publish_interval) * SECOND;
     let due = work.searched.plus(wait);
-    // A piece of a longer search goes on at once.
-    if work.searched != turn.now && due > turn.now {
+    // A piece of a longer search goes on at once, and what is told of now must not stand against what has come since.
+    if work.searched != turn.now && due > turn.now && !is_contradicted(turn, work.volumes)? {
         WORK.put(turn, &(), &Work { volumes: Some(days), listen: Some(due), ..work })?;
         return Ok(true);
     }
@@ -101,6 +101,13 @@ pub fn run(turn: &mut Turn<'_>) -> Result<bool> {
     let searched = turn.now;
     WORK.put(turn, &(), &Work { volumes: rest, listen, searched, ..work })?;
     Ok(rest.is_none())
+}
+
+/// Whether measurements came in of days in which a silence goes on.
+fn is_contradicted(turn: &Turn<'_>, changed: Option<Days>) -> Result<bool> {
+    let Some(days) = changed else { return Ok(false) };
+    let rows = SILENCES.scan(turn, &SILENCES.range(), Direction::Ascending, usize::MAX)?;
+    Ok(rows.iter().any(|(_, row)| !row.silence.over && row.silence.start.div_euclid(24) <= i64::from(days.last)))
 }
 
 fn join(a: Option<Days>, b: Option<Days>) -> Option<Days> {
@@ -183,6 +190,7 @@ fn find(turn: &mut Turn<'_>, days: Days) -> Result<()> {
                 start: run.start,
                 end: run.end,
                 over: run.over,
+                seen: run.seen,
                 networks: run.networks,
                 networks_expected: run.networks_expected,
                 weight: run.weight,
@@ -225,10 +233,11 @@ pub fn told(turn: &Turn<'_>) -> Result<Vec<Silence>> {
             && f64::from(elsewhere.reduced) <= ELSEWHERE_REDUCED * f64::from(elsewhere.countries);
         let mut silence = row.silence;
         if !silence.over {
-            // What nobody has imported yet is no silence.
+            // What nobody has imported yet is no silence, and shows none.
             silence.end = silence.end.min(elsewhere.newest + 1);
         }
-        (normal && silence.end - silence.start >= SILENCE_HOURS).then_some(silence)
+        let shown = silence.end >= silence.seen && silence.end - silence.start >= SILENCE_HOURS;
+        (normal && shown).then_some(silence)
     });
     Ok(told.collect())
 }

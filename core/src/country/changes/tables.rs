@@ -127,4 +127,6 @@ pub struct SilenceRow {
     pub silence: Silence,
     pub elsewhere: Option<Elsewhere>,
 }
-impl Row for SilenceRow {}
+impl Row for SilenceRow {
+    const VERSION: u8 = 2;
+}

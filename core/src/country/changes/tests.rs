@@ -48,6 +48,7 @@ fn silence(from: i64, to: i64) -> Silence {
         start: START + from,
         end: START + to,
         over: true,
+        seen: START + to,
         networks: vec![1, 2],
         networks_expected: 3,
         weight: 0.8,

@@ -107,7 +107,7 @@ fn what_an_operator_wrote_first_and_data_show_later_is_one_incident() {
     assert_eq!((one.id.to_string(), title(&one)), (id.clone(), "By hand".into()));
     assert_eq!((one.status(), one.draft.measurements, one.draft.evidence_total), (Status::Active, 40, 2));
     assert_eq!((one.start(), one.end()), (draft(90).start, None), "the data say that it goes on");
-    report(&runtime, vec![seen(2, Draft { subject: "third.example".into(), ..draft(70) })]);
+    report(&runtime, vec![seen(2, Draft { subject: "third.example".into(), domains: Vec::new(), ..draft(70) })]);
     assert_eq!(shown(&runtime).len(), 4, "something else");
     // An operator who knows better parts them.
     operate(&runtime, "KE-2025-0003", operate::Deed::Restore(vec![operate::Field::Merge]));
@@ -123,7 +123,7 @@ fn incidents_of_an_earlier_program_are_read() {
     let incident = find(&runtime, "KE-2025-0001").unwrap();
     let mut old = encode_row(&incident).unwrap();
     old[0] = 1;
-    assert_eq!(old.pop(), Some(0));
+    assert_eq!((old.pop(), old.pop()), (Some(0), Some(0)));
     assert_eq!(decode_row::<Incident>(&old).unwrap(), incident);
 }
 
@@ -149,6 +149,68 @@ fn data_and_operators_that_merge_both_ways_leave_no_circle() {
     report(&runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
     operate(&runtime, "KE-2025-0001", operate::Deed::Merge("KE-2025-0002".into()));
     report(&runtime, vec![Report { event: 2, draft: None, merged_into: Some(1) }]);
-    assert!(find(&runtime, "KE-2025-0002").unwrap().retracted().is_some(), "withdrawn, not merged into its own part");
+    let whole = find(&runtime, "KE-2025-0002").unwrap();
+    assert_eq!(
+        (whole.merged_into(), whole.start()),
+        (None, draft(90).start),
+        "what its part shows, not a part of that"
+    );
     assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 2);
+}
+
+/// What the data do not show any more stays while they show a part of it: readers of either id find that part.
+#[test]
+fn a_whole_that_the_data_withdraw_is_what_its_parts_show() {
+    let runtime = TestRuntime::start(&[]);
+    let other = Draft { subject: "part.example".into(), domains: vec!["part.example".into()], ..draft(50) };
+    report(&runtime, vec![seen(1, draft(90)), seen(2, other.clone()), seen(3, draft(10))]);
+    operate(&runtime, "KE-2025-0002", operate::Deed::Merge("KE-2025-0001".into()));
+    let gone = || Report { event: 1, draft: None, merged_into: None };
+    report(&runtime, vec![gone()]);
+    let left = find(&runtime, "KE-2025-0002").unwrap();
+    assert_eq!((left.id.sequence, left.is_shown(), left.start()), (1, true, other.start));
+    assert_eq!((left.draft.subject.as_str(), left.retracted()), ("part.example", None));
+    report(&runtime, vec![Report { event: 2, draft: None, merged_into: None }]);
+    assert!(find(&runtime, "KE-2025-0001").unwrap().retracted().is_some(), "nothing is left");
+    report(&runtime, vec![seen(1, draft(90)), seen(2, other)]);
+    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().draft.domains.len(), 2, "both are back");
+    // By the data it is a part of a third one: so are its parts.
+    report(&runtime, vec![Report { merged_into: Some(3), ..gone() }]);
+    let third = find(&runtime, "KE-2025-0002").unwrap();
+    assert_eq!((third.id.sequence, third.draft.domains.len()), (3, 2));
+    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 3);
+    // An operator cannot take a whole away under its parts.
+    let retract = operate::Operate {
+        id: "KE-2025-0003".into(),
+        version: None,
+        deed: operate::Deed::Retract,
+        by: "0011aabb".into(),
+        reason: "none".into(),
+    };
+    assert!(call(&*runtime, &actor().name, &retract).now_or_never().unwrap().is_err());
+}
+
+/// Ruling intelligence 15: data that come later and grow toward what an operator wrote are that incident too, unless an
+/// operator parted them.
+#[test]
+fn ruling_intelligence_15_data_that_grow_toward_an_operators_incident_become_a_part_of_it() {
+    let runtime = TestRuntime::start(&[]);
+    let short = Draft { end: Some(draft(80).start), status: Status::Resolved, ..draft(90) };
+    report(&runtime, vec![seen(1, short.clone())]);
+    let written = Draft {
+        subject: "grouped.example".into(),
+        start: START.plus(-90 * DAY),
+        evidence: Vec::new(),
+        evidence_total: 0,
+        ..draft(0)
+    };
+    let (by, reason) = ("0011aabb".into(), "reported".into());
+    let create = operate::Create { country: "KE".into(), draft: written, overrides: Overrides::default(), by, reason };
+    let id = call(&*runtime, &actor().name, &create).now_or_never().unwrap().unwrap().id;
+    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 1, "days lie between them");
+    report(&runtime, vec![seen(1, draft(90))]);
+    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id, id);
+    operate(&runtime, "KE-2025-0001", operate::Deed::Restore(vec![operate::Field::Merge]));
+    report(&runtime, vec![seen(1, Draft { confidence: 0.7, ..draft(90) })]);
+    assert_eq!(find(&runtime, "KE-2025-0001").unwrap().id.sequence, 1);
 }
