@@ -7,6 +7,7 @@
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `dates` | dates as they are written |
 //! | `months` | months by name |
+//! | `feasts` | days that have a name |
 //! | `unreadable` | figures that look like a date and are none |
 //! | `relative` | times counted from today |
 //! | `length` | how long it was so |
@@ -40,6 +41,7 @@ mod check;
 mod clauses;
 mod complete;
 mod dates;
+mod feasts;
 mod gather;
 mod later;
 mod length;

@@ -168,18 +168,32 @@ impl<'a> Sentence<'a> {
             let name = |word: &Word<'_>| word.is_capital() || dated(word);
             taken(at) || service(at) || subjects::is_general(&words, at) || words.get(at).is_some_and(name)
         };
-        let areas = countries
-            .iter()
-            .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
+        let areas = countries.iter().flat_map(|country| {
+            let named = places::areas(&chosen, country.code).into_iter();
+            named.chain(places::capital(&words, country.code)).map(|area| (country.code, area))
+        });
         let spoken = when(&words, self.now, self.year);
         let links =
             |word: &Word<'_>| matches!(word.lower.as_str(), "and" | "to" | "till" | "between" | "early" | "late");
         let counted = |at: usize| spoken.later.as_ref().is_some_and(|(range, _)| range.contains(&at));
+        let mut said = stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service));
+        // "In every African country except Ghana": there it is not so.
+        let but = |mention: &places::Mention| {
+            let the = mention.at.checked_sub(1).filter(|at| words.get(*at).is_some_and(|word| word.lower == "the"));
+            networks::is_excepted(&words, the.unwrap_or(mention.at))
+        };
+        if !chosen.is_empty()
+            && chosen.iter().all(but)
+            && let Some(said) = &mut said
+        {
+            said.stance.negated = !said.stance.negated;
+        }
         Part {
-            said: stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service)),
+            said,
             networks: networks::named(&words, |at| taken(at) || service(at)),
             candidates: networks::candidates(&words, |at| taken(at) || service(at)),
             areas: areas.collect(),
+            nationwide: places::is_nationwide(&words, &chosen),
             countries,
             topics,
             days: spoken.days,
@@ -417,7 +431,7 @@ impl<'a> Sentence<'a> {
         Reading {
             countries: part.countries.clone(),
             areas: part.areas.clone(),
-            nationwide: part.has_word(&NATIONWIDE) || part.has_word(&["country"]) && part.has_word(&WHOLE),
+            nationwide: part.nationwide,
             topics: part.topics.clone(),
             when: part.days.first().copied(),
             unread: part.unread,
@@ -438,5 +452,3 @@ impl<'a> Sentence<'a> {
 /// Words of how it is now.
 const PRESENT: [&str; 12] =
     ["is", "are", "isn't", "aren't", "now", "again", "longer", "anymore", "currently", "remains", "today", "works"];
-const NATIONWIDE: [&str; 4] = ["nationwide", "countrywide", "nation", "national"];
-const WHOLE: [&str; 4] = ["whole", "entire", "across", "throughout"];

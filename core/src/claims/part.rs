@@ -16,6 +16,8 @@ pub struct Part<'a> {
     pub said: Option<stance::Reading>,
     pub countries: Vec<&'static Country>,
     pub areas: Vec<(&'static str, Area)>,
+    /// It is said of a country as a whole.
+    pub nationwide: bool,
     pub topics: Vec<Topic>,
     pub networks: Vec<Network>,
     pub candidates: Vec<String>,

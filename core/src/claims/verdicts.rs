@@ -47,6 +47,8 @@ fn known() -> std::sync::Arc<TestRuntime> {
     let delhi =
         Draft { areas: vec!["National Capital Territory".into()], ..incident("internet", "2021-01-26", "2021-01-27") };
     report(&runtime, "IN", vec![delhi]);
+    let tigray = Draft { areas: vec!["Tigray".into()], ..incident("internet", "2020-11-04", "2021-02-01") };
+    report(&runtime, "ET", vec![tigray]);
     runtime
 }
 
@@ -76,6 +78,21 @@ fn claims_get_the_verdicts_that_a_careful_reader_would_give() {
         // A territory is no nation.
         ("Mumbai had no internet on 26 January 2021", "unconfirmed"),
         ("There was a nationwide internet shutdown in India on 26 January 2021", "unconfirmed"),
+        // A capital is a city like others, unless it stands for the government.
+        ("Addis Ababa's internet was cut in January 2021", "unconfirmed"),
+        ("Addis Ababa lost the internet in January 2021", "unconfirmed"),
+        ("Ethiopia's capital lost the internet in January 2021", "unconfirmed"),
+        ("The internet was cut in the capital of Ethiopia in January 2021", "unconfirmed"),
+        ("The whole of Ethiopia lost the internet in January 2021", "unconfirmed"),
+        ("The internet was cut all over Ethiopia in January 2021", "unconfirmed"),
+        ("Addis Ababa cut the internet in January 2021", "confirmed"),
+        ("Ethiopia lost the internet in January 2021", "confirmed"),
+        ("Kampala's internet was cut in January 2021", "confirmed"),
+        ("Uganda's capital lost the internet in January 2021", "confirmed"),
+        // An exception is said not to be so, and an ally is another country.
+        ("Telegram was blocked in every African country except Kenya on 15 November 2023", "unconfirmed contradicted"),
+        ("Telegram was blocked everywhere in Africa except Kenya on 15 November 2023", "unconfirmed"),
+        ("Kenya's ally Uganda blocked Telegram on 15 November 2023", "no_data"),
         // What is set against something.
         ("Telegram was blocked in Kenya on 6 November 2023 but not on 15 November 2023", "unconfirmed contradicted"),
         ("Nigeria, not Ghana, banned Twitter in June 2021", "no_data"),

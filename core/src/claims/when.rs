@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::dates::{self, Reader};
+use super::feasts;
 use super::later::{Later, later};
 use super::relative::weekday;
 use super::times::Times;
@@ -176,6 +177,11 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
         found.retain(|named| !named.weekday);
     }
     let mut spoken = chosen(words, &found);
+    // Of a feast whose day is not known the year says too little.
+    let dated = |when: &When| when.last.days() - when.first.days() < 31;
+    if !spoken.days.iter().any(dated) && (0..words.len()).any(|at| feasts::moving(&reader, at)) {
+        return Spoken { unread: Some(Unread::NoSuchDate), ..Spoken::default() };
+    }
     // "It deleted a tweet on 2 June 2021; three days later it was banned."
     if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &behind, found.first()) {
         let stop = words.get(at.start).is_some_and(|word| word.pause == Pause::Stop);
