@@ -27,6 +27,9 @@
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
 //! | `beyond` | what a claim says beyond what is checked |
+//! | `shares` | on how many networks it says so |
+//! | `causes` | why it says so, and at what event |
+//! | `method` | by which method |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `platforms` | what measurements of platforms say of social media |
@@ -37,6 +40,7 @@
 mod aside;
 mod bearing;
 mod beyond;
+mod causes;
 mod check;
 mod clauses;
 mod complete;
@@ -47,6 +51,7 @@ mod later;
 mod length;
 mod means;
 mod measures;
+mod method;
 mod months;
 mod networks;
 mod objects;
@@ -59,6 +64,7 @@ mod reason;
 mod relative;
 mod route;
 mod senses;
+mod shares;
 mod stance;
 mod subjects;
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub struct Reading {
     /// Words that may name a network which measurements know.
     pub candidates: Vec<String>,
     /// What it says beyond what is checked.
-    pub beyond: Option<Beyond>,
+    pub beyond: Vec<Beyond>,
 }
 
 impl Reading {
@@ -444,7 +444,8 @@ impl<'a> Sentence<'a> {
             candidates: part.candidates.clone(),
             beyond: stance
                 .filter(|_| part.has_verb() || !part.begins_with_only())
-                .and_then(|stance| beyond(&part.words, &part.days, stance)),
+                .map(|stance| beyond(&part.words, &part.days, stance))
+                .unwrap_or_default(),
         }
     }
 }
