@@ -17,9 +17,11 @@
 //! | `stance` | blocked, slowed, cut off, reachable, over |
 //! | `means` | what is reached only by a way around a block |
 //! | `networks` | the network that a sentence names, by number or by name |
-//! | `senses` | the words that say so |
+//! | `senses` | what the words of a sentence say |
+//! | `phrases` | the words that say so |
 //! | `measures` | what is done to a service, by name |
 //! | `objects` | what is blocked and is no service |
+//! | `ahead` | what is only supposed |
 //! | `clauses` | where a sentence says several things |
 //! | `complete` | what a clause leaves to the others |
 //! | `part` | what a part of a sentence says by itself |
@@ -37,6 +39,7 @@
 //! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
 
+mod ahead;
 mod aside;
 mod bearing;
 mod beyond;
@@ -58,6 +61,7 @@ mod objects;
 mod on_network;
 mod parse;
 mod part;
+mod phrases;
 mod places;
 mod platforms;
 mod reason;

@@ -336,7 +336,8 @@ impl<'a> Sentence<'a> {
                 // "threatened to block it, but did not"; "Blocked? Not any longer." Unlike "was blocked in May and still is".
                 let own = part.names_a_subject() || part.is_timed() || part.is_of_now();
                 let answers = |draft: &Draft| {
-                    let other = draft.reading.mood == Mood::Fact && own && (part.is_timed() || !draft.days.is_empty());
+                    let was = !draft.days.is_empty() || draft.reading.past && part.is_of_now();
+                    let other = draft.reading.mood == Mood::Fact && own && (part.is_timed() || was);
                     !other && !part.names_a_subject()
                 };
                 match readings.last_mut().filter(|draft| answers(draft)) {
@@ -414,7 +415,12 @@ impl<'a> Sentence<'a> {
         {
             *since = When { first: since.first.plus(since.named - 1), named: 1, ..*since };
         }
-        let now = part.is_of_now();
+        // "Has yet to unblock it": so it is blocked now, whatever the time that is named.
+        let yet = part.words.windows(2).any(|two| two.iter().map(|word| word.lower.as_str()).eq(["yet", "to"]));
+        if yet && stance.is_some_and(|stance| !stance.negated) {
+            days.clear();
+        }
+        let now = part.is_of_now() || yet;
         let depends = link == Link::Unlike || part.leaves_verb(link).is_some() && !now;
         let since = part.words.first().is_some_and(|word| matches!(word.lower.as_str(), "since" | "after"));
         Draft { link, reading: self.reading(part, stance), days, later: part.later, now, depends, since }
@@ -439,7 +445,9 @@ impl<'a> Sentence<'a> {
             mood,
             past: part.has_word(&["was", "were", "had", "did", "lasted"]),
             // What "has been restored" is over since some time.
-            present: part.has_word(&PRESENT) || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
+            present: part.has_word(&PRESENT)
+                || part.has_word(&["yet"])
+                || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
             networks: part.networks.clone(),
             candidates: part.candidates.clone(),
             beyond: stance

@@ -144,6 +144,11 @@ impl Part<'_> {
 
     /// Whether it goes on with how it is now: "and remains blocked", "and it has never lifted the ban".
     pub fn is_of_now(&self) -> bool {
+        let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
+        // "Never to return"
+        if lower(0) == "never" && lower(1) == "to" {
+            return true;
+        }
         let mut words = self.words.iter().map(|word| word.lower.as_str());
         let first = words.find(|word| !BEFORE_THE_VERB.contains(word));
         first.is_some_and(|word| OF_NOW.contains(&word))
@@ -191,7 +196,9 @@ pub fn about_internet(topics: &[Topic]) -> bool {
 }
 
 /// Verbs of the present that go on about the same thing, and words before them.
-const OF_NOW: [&str; 16] = [
+const OF_NOW: [&str; 18] = [
+    "remained",
+    "stayed",
     "does",
     "do",
     "is",
