@@ -101,6 +101,8 @@ pub fn is_supposed(words: &[Word<'_>], good: bool) -> bool {
         match word {
             // "Can Ghana block X?", "Ghana can block X"
             "can" => !good && (at == 0 && !matches!(next, "not" | "no") || done(at + 1)),
+            // "Who says that it is blocked?"
+            "who" => at == 0 && matches!(next, "says" | "said"),
             "case" => before == "in" && next != "of",
             "looms" | "looming" | "loomed" => true,
             // "Asked ISPs to block it"

@@ -29,6 +29,8 @@ pub enum Beyond {
     Feature,
     /// "Civil servants", "in schools".
     Whom,
+    /// "Down worldwide, including Kenya".
+    Elsewhere,
     /// "During the 2023 floods", of which the year alone is known.
     Event,
     /// "The first country to do so".
@@ -52,6 +54,7 @@ impl Beyond {
             Beyond::HowLong(_) => "for how long",
             Beyond::Method(_) => "by which method",
             Beyond::Whom => "for whom or on what devices",
+            Beyond::Elsewhere => "that it was so in other countries",
             Beyond::Event => "at what event",
             Beyond::Feature => "what of the service",
             Beyond::Rank => "which one it was of several",
@@ -102,12 +105,13 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     let vague = days.iter().all(|when| when.named > 31);
     let shares = (0..words.len()).find_map(|at| share(&words, at)).map(Beyond::HowMany);
     let length = (0..words.len()).find_map(|at| duration(&words, at)).filter(|_| !spanned).map(Beyond::HowLong);
-    let details: [(Detail<'_>, Beyond); 9] = [
+    let details: [(Detail<'_>, Beyond); 10] = [
         (&is_exclusive, Beyond::Only),
         (&is_often, Beyond::HowOften),
         (&is_at_hours, Beyond::Hours),
         (&is_feature, Beyond::Feature),
         (&is_whom, Beyond::Whom),
+        (&|reader, at| reader.is(at, &["worldwide", "globally", "including"]), Beyond::Elsewhere),
         (&is_rank, Beyond::Rank),
         (&is_cause, Beyond::Cause),
         (&|reader, at| reader.is(at, &PARTLY), Beyond::Partly),
@@ -302,6 +306,7 @@ mod tests {
             ("the outage was not censorship", Beyond::Cause),
             ("it was blocked for the second time in May 2023", Beyond::HowOften),
             ("the first country to block it", Beyond::Rank),
+            ("it was down worldwide", Beyond::Elsewhere),
             ("a cable cut disrupted it", Beyond::Cause),
             ("it was blocked because of elections in May 2023", Beyond::Cause),
             ("it was blocked over protests in May 2023", Beyond::Cause),

@@ -67,6 +67,7 @@ pub fn is_cause(reader: &Reader<'_>, at: usize) -> bool {
         || reader.is(at, &["due", "owing"]) && next(&["to"]) && !itself
         || reader.is(at, &["because"]) && !itself && (next(&["of"]) || said())
         || reader.is(at, &["caused", "prompted", "triggered", "provoked"])
+        || reader.is(at, &["ordered", "orders"]) && (at + 1..at + 5).any(|at| reader.is(at, &["to"]))
         || reader.is(at, &["led"]) && next(&["to"])
         || reader.is(at, &["in"]) && next(&["response", "retaliation", "revenge", "reaction"])
         || reader.is(at, &["court", "judge"]) && near(&["order", "ordered", "orders", "ruling", "ruled"])

@@ -258,10 +258,13 @@ impl Claimed<'_> {
         let told = |beyond: &Beyond| match *beyond {
             Beyond::Beginning => self.reading.when.is_some_and(began),
             Beyond::HowLong(length) => {
-                surest.and_then(|incident| bearing::took(incident, self.now)).is_some_and(|days| length.holds(days))
+                // What is said of the past, and goes on, has no length yet.
+                let ended = |incident: &&Incident| incident.end().is_some() || !self.reading.past;
+                let took = surest.filter(ended).and_then(|incident| bearing::took(incident, self.now));
+                took.is_some_and(|days| length.holds(days))
             }
             Beyond::HowMany(share) => {
-                let counts = matches!(share, Share::Count { .. }) && recorded > 0;
+                let counts = matches!(share, Share::Count { .. } | Share::Some) && recorded > 0;
                 counts && share.holds(recorded, recorded)
                     || networks.is_some_and(|networks| share.holds(networks.blocked, networks.decided))
             }

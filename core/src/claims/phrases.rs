@@ -520,6 +520,9 @@ pub const PHRASES: &[(Sense, &[&str])] = &[
         Sense::Spares,
         &[
             "did nothing to",
+            "does nothing to",
+            "does nothing against",
+            "does nothing about",
             "do nothing to",
             "done nothing to",
             "did nothing against",

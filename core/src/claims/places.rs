@@ -374,10 +374,12 @@ fn aside(words: &[Word<'_>], at: usize) -> bool {
     if words.get(at + 1).is_some_and(|word| STANDING_TO.contains(&word.lower.as_str())) {
         return true;
     }
+    if super::networks::is_excepted(words, at - the) {
+        return true;
+    }
     match before(1 + the) {
-        "unlike" | "except" | "outside" => true,
+        "unlike" | "outside" => true,
         "in" => before(2 + the) == "not" && before(3 + the) == "but",
-        "from" => before(2 + the) == "apart",
         _ => false,
     }
 }

@@ -227,7 +227,10 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
         stance(!fails, words.iter().any(|word| word.lower == "again"))
     } else if has(Sense::Spares) || senses.iter().any(|(at, _)| SPARES.contains(&stem(lower(*at)).as_str())) {
         stance(true, false)
-    } else if has(Sense::Not) || has(Sense::Denies) || has(Sense::Ceases) {
+    } else if has(Sense::Denies)
+        || has(Sense::Ceases)
+        || senses.iter().any(|(at, sense)| *sense == Sense::Not && lower(*at) != "not")
+    {
         // "Russia stopped Telegram": a negation and nothing that says what is wrong; "hardly anyone lost it" has two.
         let negations = |sense: Sense| matches!(sense, Sense::Not | Sense::Denies | Sense::Ceases);
         let twice = senses.iter().filter(|(_, sense)| negations(*sense)).count() == 2 && has(Sense::Not);

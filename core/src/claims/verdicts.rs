@@ -6,7 +6,7 @@ use super::check::{Judgement, together};
 use super::parse::parse;
 use super::{gather, reason};
 use crate::Timestamp;
-use crate::incidents::{Draft, Record, Report, Status, actor};
+use crate::incidents::{AffectedNetwork, Draft, Record, Report, Status, actor};
 use crate::runtime::call;
 use crate::testing::{self, START, TestRuntime};
 
@@ -49,6 +49,13 @@ fn known() -> std::sync::Arc<TestRuntime> {
     report(&runtime, "IN", vec![delhi]);
     let tigray = Draft { areas: vec!["Tigray".into()], ..incident("internet", "2020-11-04", "2021-02-01") };
     report(&runtime, "ET", vec![tigray]);
+    let network = |asn| AffectedNetwork { asn, name: None, first: None, last: None, blocked: 9, votes: 9 };
+    let guinea = Draft {
+        networks: (64_500..64_503).map(network).collect(),
+        methods: vec!["tls-reset".into()],
+        ..incident("facebook", "2023-05-17", "2023-08-18")
+    };
+    report(&runtime, "GN", vec![guinea]);
     runtime
 }
 
@@ -129,6 +136,16 @@ fn claims_get_the_verdicts_that_a_careful_reader_would_give() {
         ("Kenya blocked Telegram until the end of 2023", "likely"),
         ("Kenya's civil servants were banned from using Telegram on 15 November 2023", "likely"),
         ("Telegram was blocked in Kenya by DNS poisoning in November 2023", "likely"),
+        // Numbers of networks, and methods.
+        ("Facebook was blocked on 3 networks in Guinea in June 2023", "confirmed"),
+        ("At least two Guinean networks blocked Facebook in June 2023", "confirmed"),
+        ("Facebook was blocked on 7 networks in Guinea in June 2023", "likely"),
+        ("More than twenty ISPs in Guinea blocked Facebook in June 2023", "likely"),
+        ("99 percent of networks in Guinea blocked Facebook in June 2023", "likely"),
+        ("Guinea reset TLS connections to Facebook in June 2023", "confirmed"),
+        ("Facebook was blocked in Guinea by DNS poisoning in June 2023", "likely"),
+        ("Facebook was IP-blocked in Guinea in June 2023", "likely"),
+        ("Facebook was blocked on 3 networks in Guinea by DNS poisoning in June 2023", "likely"),
         // What is set against something.
         ("Telegram was blocked in Kenya on 6 November 2023 but not on 15 November 2023", "unconfirmed contradicted"),
         ("Nigeria, not Ghana, banned Twitter in June 2021", "no_data"),
@@ -227,6 +244,7 @@ fn reasons_tell_what_is_known_and_what_is_not_checked() {
         ("Telegram, not WhatsApp, was blocked in Kenya on 15 November 2023", "that Telegram was blocked in Kenya"),
         ("Telegram was blocked at night in Kenya in November 2023", "which the data do not tell"),
         ("MTN cut the internet in Uganda on 14 January 2021", "names no networks"),
+        ("Facebook was blocked in Guinea by DNS poisoning in June 2023", "by which method, and tls-reset is known"),
         ("Twitter was blocked in Nigeria for less than a week in June 2021", "what is recorded took 222 days"),
     ] {
         let (_, said) = verdict(&runtime, claim);
