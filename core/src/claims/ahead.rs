@@ -8,7 +8,10 @@ pub const DONE_TO: [&str; 10] =
     ["block", "ban", "shut", "cut", "throttl", "restrict", "censor", "unblock", "lift", "restor"];
 
 /// With what is done to a service: it was tried, or can be, and whether it was done is not said.
-const ABLE: [&str; 32] = [
+const ABLE: [&str; 35] = [
+    "bill",
+    "law",
+    "motion",
     "tried",
     "tries",
     "try",
@@ -43,7 +46,9 @@ const ABLE: [&str; 32] = [
     "urged",
 ];
 /// What says by itself that the rest is supposed.
-const SUPPOSING: [&str; 20] = [
+const SUPPOSING: [&str; 22] = [
+    "assume",
+    "assuming",
     "suppose",
     "supposing",
     "imagine",
@@ -103,6 +108,8 @@ pub fn is_supposed(words: &[Word<'_>], good: bool) -> bool {
             "can" => !good && (at == 0 && !matches!(next, "not" | "no") || done(at + 1)),
             // "Who says that it is blocked?"
             "who" => at == 0 && matches!(next, "says" | "said"),
+            "verge" | "brink" => next == "of",
+            "thought" | "thinking" | "thinks" => matches!(next, "about" | "of"),
             "case" => before == "in" && next != "of",
             "looms" | "looming" | "loomed" => true,
             // "Asked ISPs to block it"

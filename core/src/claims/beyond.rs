@@ -184,7 +184,12 @@ const GROUPS: [&str; 18] = [
     "tourists",
 ];
 /// Places and devices that are not all of a country.
-const INSTITUTIONS: [&str; 16] = [
+const INSTITUTIONS: [&str; 21] = [
+    "office",
+    "phone",
+    "computer",
+    "computers",
+    "workplace",
     "devices",
     "phones",
     "school",
@@ -206,8 +211,8 @@ const INSTITUTIONS: [&str; 16] = [
 fn is_rank(reader: &Reader<'_>, at: usize) -> bool {
     let of = reader.is(at + 1, &["country", "nation", "government", "state", "democracy"]);
     // "Ghana followed Senegal in blocking it"
-    let after =
-        reader.is(at, &["followed", "follows", "following"]) && reader.word(at + 1).is_some_and(Word::is_capital);
+    let after = reader.is(at, &["followed", "follows", "following", "joined", "joins"])
+        && reader.word(at + 1).is_some_and(Word::is_capital);
     let after = after && reader.is(at + 2, &["in", "into"]);
     after
         || reader.is(at, &["longest", "largest", "biggest", "worst", "strictest"])

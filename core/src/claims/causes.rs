@@ -6,7 +6,12 @@ use super::senses::{Sense, meanings};
 use super::words::Pause;
 
 /// Events that shutdowns are made for, and that claims give as their time.
-const OCCASIONS: [&str; 36] = [
+const OCCASIONS: [&str; 41] = [
+    "holidays",
+    "cup",
+    "olympics",
+    "festival",
+    "tournament",
     "election",
     "elections",
     "vote",
@@ -67,11 +72,13 @@ pub fn is_cause(reader: &Reader<'_>, at: usize) -> bool {
         || reader.is(at, &["due", "owing"]) && next(&["to"]) && !itself
         || reader.is(at, &["because"]) && !itself && (next(&["of"]) || said())
         || reader.is(at, &["caused", "prompted", "triggered", "provoked"])
-        || reader.is(at, &["ordered", "orders"]) && (at + 1..at + 5).any(|at| reader.is(at, &["to"]))
+        || reader.is(at, &["ordered", "fearing", "revenge", "punishment", "security"])
+        || reader.is(at, &["order", "orders"]) && near(&["court", "judge"])
+        || reader.is(at, &["since"]) && next(&["it", "they", "he", "she"]) && said()
         || reader.is(at, &["led"]) && next(&["to"])
         || reader.is(at, &["in"]) && next(&["response", "retaliation", "revenge", "reaction"])
         || reader.is(at, &["court", "judge"]) && near(&["order", "ordered", "orders", "ruling", "ruled"])
-        || reader.is(at, &["for", "over"]) && near(&OCCASIONS) && is_one_phrase(reader, at)
+        || reader.is(at, &["for", "over", "amid", "amidst"]) && near(&OCCASIONS) && is_one_phrase(reader, at)
         || reader.is(at, &["after", "following"]) && next(&["a", "an", "the"]) && near(&DISASTERS)
         || reader.is(at, &["to"]) && next(&PURPOSES) && said()
 }
@@ -92,6 +99,7 @@ fn is_one_phrase(reader: &Reader<'_>, at: usize) -> bool {
 
 /// Whether words at a place name an event as the time: "during the 2023 floods", "after the election of 2023".
 pub fn is_event(reader: &Reader<'_>, at: usize) -> bool {
-    let lead = reader.is(at, &["during", "after", "following", "before", "amid", "around", "ahead", "since", "at"]);
+    let lead =
+        reader.is(at, &["during", "after", "following", "before", "amid", "around", "ahead", "since", "at", "when"]);
     lead && (at + 1..at + 1 + MOST_BETWEEN).any(|at| reader.is(at, &OCCASIONS)) && is_one_phrase(reader, at)
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::ahead::{DONE_TO, is_supposed};
 use super::aside::REPORTS;
-use super::senses::meanings;
+use super::senses::{Sense, meanings};
 use super::subjects::brand;
 use super::words::{Pause, Word, stem};
 
@@ -155,6 +155,8 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         {
             Some((1, Link::Contrast))
         }
+        // ", which is untrue" takes back what stands before.
+        "which" if word.pause == Pause::Comma && is_taken_back(words, at) => None,
         "which" | "who" | "whose" if word.pause == Pause::Comma => Some((1, Link::Aside)),
         "and" => Some((1, Link::And)),
         _ => match word.pause {
@@ -167,6 +169,11 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
             Pause::None => None,
         },
     }
+}
+
+fn is_taken_back(words: &[Word<'_>], at: usize) -> bool {
+    let said = meanings(words.get(at..words.len().min(at + 4)).unwrap_or_default());
+    !said.is_empty() && said.iter().all(|(_, sense)| *sense == Sense::Denies)
 }
 
 /// "Cut the internet rather than block Facebook": each verb with what it is said of.
@@ -209,12 +216,12 @@ fn is_set_apart(words: &[Word<'_>], at: usize, back: usize) -> bool {
 }
 
 /// Words of a clause that leaves its verb to another one: "but Russia does", "not in Sweden", "WhatsApp is".
-const ELLIPTIC: [&str; 57] = [
-    "remained", "stayed", "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "isn't", "aren't",
-    "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no", "longer", "any",
-    "more", "so", "it", "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither", "nor", "either",
-    "or", "only", "still", "of", "for", "there", "this", "since", "until", "remains", "remain", "today", "now", "just",
-    "merely", "simply",
+const ELLIPTIC: [&str; 59] = [
+    "stays", "stay", "remained", "stayed", "is", "are", "was", "were", "does", "do", "did", "has", "have", "had",
+    "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
+    "longer", "any", "more", "so", "it", "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither",
+    "nor", "either", "or", "only", "still", "of", "for", "there", "this", "since", "until", "remains", "remain",
+    "today", "now", "just", "merely", "simply",
 ];
 const NEGATIONS: [&str; 14] = [
     "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
@@ -434,7 +441,8 @@ const POSTED: [&str; 14] = [
 
 /// "A Telegram channel was blocked": not the service, unless the channel is who says so.
 fn is_part_of_a_service(words: &[Word<'_>], at: usize) -> bool {
-    const PARTS: [&str; 8] = ["channel", "channels", "group", "groups", "bot", "bots", "page", "pages"];
+    const PARTS: [&str; 10] =
+        ["hashtag", "hashtags", "channel", "channels", "group", "groups", "bot", "bots", "page", "pages"];
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let of = at.checked_sub(1).is_some_and(|at| brand(lower(at)).is_some());
     // "Ads on X are banned"

@@ -74,7 +74,10 @@ pub fn fixed(reader: &Reader<'_>, at: usize) -> Option<(usize, i64, i64)> {
 
 /// Whether a feast begins at a place whose day is not known.
 pub fn moving(reader: &Reader<'_>, at: usize) -> bool {
-    let Some(length) = MOVING.iter().find_map(|phrase| length_of(reader, at, phrase)) else { return false };
+    // "Mashujaa Day": of a country.
+    let capital = |at: usize| reader.word(at).is_some_and(super::words::Word::is_capital);
+    let day = (capital(at) && capital(at + 1) && reader.is(at + 1, &["day"]) && !reader.shouting).then_some(2);
+    let Some(length) = MOVING.iter().find_map(|phrase| length_of(reader, at, phrase)).or(day) else { return false };
     let event = (at + length..at + length + 3).any(|at| reader.is(at, &HAPPENED));
     !event && !reader.is(at + length, &["network", "airways", "square", "island"])
 }
@@ -116,6 +119,7 @@ mod tests {
             "during Ramadan 2023",
             "during the Ramadan of 2023",
             "on Independence Day 2023",
+            "on Mashujaa Day 2023",
             "on Eid 2023",
             "on Independence Day",
             "during Ramadan last year",

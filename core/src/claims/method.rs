@@ -3,7 +3,8 @@
 use super::dates::Reader;
 
 /// Methods: words that name one, and parts of the names that measurements give it.
-const METHODS: [(&[&str], &[&str]); 7] = [
+const METHODS: [(&[&str], &[&str]); 8] = [
+    (&["bgp", "keyword", "keywords"], &["bgp"]),
     (&["dns"], &["dns"]),
     (&["ip"], &["tcp-timeout", "tcp-refused", "ip_"]),
     (

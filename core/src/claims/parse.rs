@@ -179,7 +179,10 @@ impl<'a> Sentence<'a> {
         let mut said = stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service));
         // "In every African country except Ghana": there it is not so.
         let but = |mention: &places::Mention| {
-            let the = mention.at.checked_sub(1).filter(|at| words.get(*at).is_some_and(|word| word.lower == "the"));
+            let the = mention
+                .at
+                .checked_sub(1)
+                .filter(|at| words.get(*at).is_some_and(|word| matches!(word.lower.as_str(), "the" | "in")));
             networks::is_excepted(&words, the.unwrap_or(mention.at))
         };
         if !chosen.is_empty()

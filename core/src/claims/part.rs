@@ -162,7 +162,10 @@ impl Part<'_> {
             "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
             "remains" | "remain" => true,
             // "and never restored it", "and still does"
-            "never" => matches!(lower(at + 1), "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended"),
+            "never" => matches!(
+                lower(at + 1),
+                "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended" | "came" | "returned"
+            ),
             // "up to now", "to this day"
             "to" => lower(at + 1) == "date" || matches!((lower(at + 1), lower(at + 2)), ("this", "day")),
             "now" => at.checked_sub(1).is_some_and(|before| matches!(lower(before), "to" | "until" | "till")),

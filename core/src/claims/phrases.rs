@@ -48,6 +48,8 @@ pub const PHRASES: &[(Sense, &[&str])] = &[
     (
         Sense::Fails(Kind::Block),
         &[
+            "nothing but a vpn",
+            "nothing but vpn",
             "problem with",
             "everything but available",
             "everything but accessible",
@@ -118,6 +120,11 @@ pub const PHRASES: &[(Sense, &[&str])] = &[
     (
         Sense::Denies,
         &[
+            "shelve",
+            "never enforce",
+            "not enforce",
+            "come to nothing",
+            "came to nothing",
             "is misinformation",
             "was misinformation",
             "are misinformation",
@@ -343,6 +350,10 @@ pub const PHRASES: &[(Sense, &[&str])] = &[
     (
         Sense::Not,
         &[
+            "hold off",
+            "held off",
+            "no reason to",
+            "far from",
             "nowhere near",
             "immune",
             "come close to",

@@ -41,7 +41,16 @@ pub enum Share {
     Other,
 }
 
-const HOW_MANY: [(&str, Share); 14] = [
+const HOW_MANY: [(&str, Share); 23] = [
+    ("dozen", Share::Other),
+    ("dozens", Share::Other),
+    ("scores", Share::Other),
+    ("hundreds", Share::Other),
+    ("third", Share::Other),
+    ("thirds", Share::Other),
+    ("quarter", Share::Other),
+    ("quarters", Share::Other),
+    ("handful", Share::Other),
     ("all", Share::All),
     ("every", Share::All),
     ("each", Share::All),

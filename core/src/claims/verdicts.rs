@@ -121,6 +121,11 @@ fn claims_get_the_verdicts_that_a_careful_reader_would_give() {
         ("#Kenya #Telegram blocked 15 Nov 2023", "confirmed"),
         ("Nigeria's Twitter ban of June 2021 was lifted seven months later", "confirmed"),
         ("It wasn't Signal but Telegram that Kenya blocked on 15 November 2023", "no_data"),
+        ("Telegram was blocked in Kenya on 15 November 2023, which is untrue", "unconfirmed contradicted"),
+        ("Kenya held off blocking Telegram on 15 November 2023", "unconfirmed contradicted"),
+        ("Far from being accessible, Telegram was blocked in Kenya on 15 November 2023", "confirmed"),
+        ("Telegram was blocked on dozens of networks in Kenya in November 2023", "likely"),
+        ("Telegram was blocked across Africa, except in Kenya, on 15 November 2023", "unconfirmed contradicted"),
         // How long it was so, up to now too.
         ("A month-long internet blackout hit Uganda in January 2021", "likely"),
         ("Uganda cut the internet for a single day in January 2021", "likely"),
