@@ -1,7 +1,10 @@
 //! What a claim says beyond what is checked: on how many networks it was so, at what hours, for how long.
 
+use super::causes::{is_cause, is_event};
 use super::length::{Length, duration};
+use super::method::{self, Methods};
 use super::relative::quantity;
+use super::shares::{Share, share};
 use super::stance::Stance;
 use super::when::{Span, When};
 use super::words::{Pause, Word};
@@ -20,8 +23,16 @@ pub enum Beyond {
     Hours,
     /// "For an entire month": incidents with a beginning and an end may tell it.
     HowLong(Length),
+    /// "By DNS poisoning": what was measured tells it.
+    Method(Methods),
     /// "Calls on WhatsApp".
     Feature,
+    /// "Civil servants", "in schools".
+    Whom,
+    /// "Down worldwide, including Kenya".
+    Elsewhere,
+    /// "During the 2023 floods", of which the year alone is known.
+    Event,
     /// "The first country to do so".
     Rank,
     /// "A cable cut", "not censorship".
@@ -41,6 +52,10 @@ impl Beyond {
             Beyond::HowOften => "how often",
             Beyond::Hours => "at what hours or on what days of the week",
             Beyond::HowLong(_) => "for how long",
+            Beyond::Method(_) => "by which method",
+            Beyond::Whom => "for whom or on what devices",
+            Beyond::Elsewhere => "that it was so in other countries",
+            Beyond::Event => "at what event",
             Beyond::Feature => "what of the service",
             Beyond::Rank => "which one it was of several",
             Beyond::Cause => "what caused it",
@@ -50,84 +65,6 @@ impl Beyond {
     }
 }
 
-const PROVIDERS: [&str; 18] = [
-    "isp",
-    "isps",
-    "operator",
-    "operators",
-    "provider",
-    "providers",
-    "network",
-    "networks",
-    "carrier",
-    "carriers",
-    "telecoms",
-    "telcos",
-    "telco",
-    "companies",
-    "company",
-    "services",
-    "platforms",
-    "regions",
-];
-/// Of how many networks it is said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    All,
-    Most,
-    Some,
-    One,
-    /// Another share, or all but some.
-    Other,
-}
-
-const HOW_MANY: [(&str, Share); 14] = [
-    ("all", Share::All),
-    ("every", Share::All),
-    ("each", Share::All),
-    ("most", Share::Most),
-    ("majority", Share::Most),
-    ("some", Share::Some),
-    ("several", Share::Some),
-    ("multiple", Share::Some),
-    ("single", Share::One),
-    ("one", Share::One),
-    ("few", Share::Other),
-    ("half", Share::Other),
-    ("both", Share::Other),
-    ("many", Share::Other),
-];
-/// What verdicts of networks count.
-const NETWORKS: [&str; 13] = [
-    "isp",
-    "isps",
-    "operator",
-    "operators",
-    "provider",
-    "providers",
-    "network",
-    "networks",
-    "carrier",
-    "carriers",
-    "telecoms",
-    "telcos",
-    "telco",
-];
-/// Networks that must be decided before they speak for all. Our choice.
-const ENOUGH: usize = 3;
-
-impl Share {
-    /// Whether it is so of networks of which so many are decided and so many of those blocked.
-    pub const fn holds(self, blocked: usize, decided: usize) -> bool {
-        match self {
-            Share::All => decided >= ENOUGH && blocked == decided,
-            Share::Most => decided >= ENOUGH && blocked * 2 > decided,
-            Share::Some => blocked >= 2,
-            Share::One => decided >= ENOUGH && blocked == 1,
-            Share::Other => false,
-        }
-    }
-}
 const HOURS: [&str; 17] = [
     "weekend",
     "weekends",
@@ -154,39 +91,39 @@ const SPANS: [&str; 8] = ["hour", "hours", "minutes", "day", "week", "month", "y
 /// Whether words at a place say such a detail.
 type Detail<'d> = &'d dyn Fn(&Reader<'_>, usize) -> bool;
 
-/// The first such detail of a clause that says these days and this stance.
-pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Option<Beyond> {
+/// The details of a clause that says these days and this stance.
+pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> {
     let words: Vec<Word<'_>> = words.iter().filter(|word| !word.aside).cloned().collect();
     let reader = Reader { words: &words, shouting: false };
     let any = |wanted: Detail<'_>| (0..words.len()).any(|at| wanted(&reader, at));
     if stance.negated && !stance.over {
-        return any(&is_of_some).then_some(Beyond::Partly);
+        return any(&is_of_some).then_some(Beyond::Partly).into_iter().collect();
     }
     let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
-    if let Some(share) = (0..words.len()).find_map(|at| share(&words, at)) {
-        return Some(Beyond::HowMany(share));
-    }
-    if any(&is_exclusive) {
-        return Some(Beyond::Only);
-    }
-    if any(&is_often) {
-        return Some(Beyond::HowOften);
-    }
-    if any(&is_at_hours) {
-        return Some(Beyond::Hours);
-    }
-    if let Some(length) = (0..words.len()).find_map(|at| duration(&words, at)).filter(|_| !spanned) {
-        return Some(Beyond::HowLong(length));
-    }
-    let details: [(Detail<'_>, Beyond); 4] = [
+    // An event in a month or on a day is told by that date.
+    let vague = days.iter().all(|when| when.named > 31);
+    let shares = (0..words.len()).find_map(|at| share(&words, at)).map(Beyond::HowMany);
+    let length = (0..words.len()).find_map(|at| duration(&words, at)).filter(|_| !spanned).map(Beyond::HowLong);
+    let details: [(Detail<'_>, Beyond); 10] = [
+        (&is_exclusive, Beyond::Only),
+        (&is_often, Beyond::HowOften),
+        (&is_at_hours, Beyond::Hours),
         (&is_feature, Beyond::Feature),
+        (&is_whom, Beyond::Whom),
+        (&|reader, at| reader.is(at, &["worldwide", "globally", "including"]), Beyond::Elsewhere),
         (&is_rank, Beyond::Rank),
         (&is_cause, Beyond::Cause),
         (&|reader, at| reader.is(at, &PARTLY), Beyond::Partly),
+        (&|reader, at| vague && is_event(reader, at), Beyond::Event),
     ];
-    let detail = details.iter().find(|(wanted, _)| any(wanted)).map(|(_, beyond)| *beyond);
-    detail.or_else(|| (during && !stance.over && any(&begins)).then_some(Beyond::Beginning))
+    let mut found: Vec<Beyond> = shares.into_iter().collect();
+    found.extend(details.iter().take(3).filter(|(wanted, _)| any(wanted)).map(|(_, beyond)| *beyond));
+    found.extend(length);
+    found.extend(details.iter().skip(3).filter(|(wanted, _)| any(wanted)).map(|(_, beyond)| *beyond));
+    found.extend(method::methods(&reader).map(Beyond::Method));
+    found.extend((found.is_empty() && during && !stance.over && any(&begins)).then_some(Beyond::Beginning));
+    found
 }
 
 const PARTLY: [&str; 6] = ["partly", "partially", "eased", "eases", "relaxed", "relaxes"];
@@ -215,17 +152,71 @@ fn is_feature(reader: &Reader<'_>, at: usize) -> bool {
     reader.is(at, &["calls", "calling", "voip"]) && !reader.is(at + 1, &["on", "for", "it", "to"])
 }
 
-fn is_rank(reader: &Reader<'_>, at: usize) -> bool {
-    let of = reader.is(at + 1, &["country", "nation", "government", "state", "democracy"]);
-    reader.is(at, &["longest", "largest", "biggest", "worst", "strictest"])
-        || of && (reader.is(at, &NTH) || reader.is(at, &["first", "last", "latest"]))
+/// "Civil servants", "in schools", "on government devices": some of the people, or some places of a country.
+fn is_whom(reader: &Reader<'_>, at: usize) -> bool {
+    let plain = reader.word(at).is_some_and(|word| word.pause == Pause::None) || at == 0;
+    let by = reader.before(at, 1) == "by" || reader.before(at, 2) == "by";
+    let place = (1..=4).any(|back| matches!(reader.before(at, back), "in" | "at" | "on" | "for"));
+    let under = reader.is(at, &["under", "over"]) && reader.joined(at + 1);
+    let exams = reader.is(at + 1, &["exam", "exams", "examinations"]);
+    under || plain && !by && reader.is(at, &GROUPS) || place && !exams && reader.is(at, &INSTITUTIONS)
 }
 
-fn is_cause(reader: &Reader<'_>, at: usize) -> bool {
-    let next = |list: &[&str]| reader.is(at + 1, list);
-    reader.is(at, &["technical", "glitch", "maintenance", "accident", "accidental", "accidentally"])
-        || reader.is(at, &["cable", "fibre", "fiber"]) && next(&["cut", "cuts", "fault", "damage"])
-        || reader.is(at, &["not", "wasn't", "isn't", "no"]) && next(&["censorship", "deliberate"])
+/// Some of the people of a country.
+const GROUPS: [&str; 18] = [
+    "servants",
+    "officials",
+    "employees",
+    "soldiers",
+    "troops",
+    "students",
+    "pupils",
+    "children",
+    "kids",
+    "minors",
+    "teenagers",
+    "teens",
+    "teachers",
+    "lawmakers",
+    "inmates",
+    "prisoners",
+    "foreigners",
+    "tourists",
+];
+/// Places and devices that are not all of a country.
+const INSTITUTIONS: [&str; 21] = [
+    "office",
+    "phone",
+    "computer",
+    "computers",
+    "workplace",
+    "devices",
+    "phones",
+    "school",
+    "schools",
+    "parliament",
+    "university",
+    "universities",
+    "campus",
+    "campuses",
+    "offices",
+    "prisons",
+    "hospitals",
+    "libraries",
+    "iphone",
+    "iphones",
+    "android",
+];
+
+fn is_rank(reader: &Reader<'_>, at: usize) -> bool {
+    let of = reader.is(at + 1, &["country", "nation", "government", "state", "democracy"]);
+    // "Ghana followed Senegal in blocking it"
+    let after = reader.is(at, &["followed", "follows", "following", "joined", "joins"])
+        && reader.word(at + 1).is_some_and(Word::is_capital);
+    let after = after && reader.is(at + 2, &["in", "into"]);
+    after
+        || reader.is(at, &["longest", "largest", "biggest", "worst", "strictest"])
+        || of && (reader.is(at, &NTH) || reader.is(at, &["first", "last", "latest"]))
 }
 
 fn begins(reader: &Reader<'_>, at: usize) -> bool {
@@ -245,26 +236,6 @@ fn is_of_some(reader: &Reader<'_>, at: usize) -> bool {
 
 /// Those who use a service.
 const PEOPLE: [&str; 7] = ["people", "users", "customers", "subscribers", "of", "could", "can"];
-
-/// "All Kenyan ISPs", "on a single network".
-fn share(words: &[Word<'_>], at: usize) -> Option<Share> {
-    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
-    let reader = Reader { words, shouting: false };
-    // "Two of four operators"
-    if lower(at + 1) == "of" && quantity(&reader, at).is_some() && (2..=5).any(|on| NETWORKS.contains(&lower(at + on)))
-    {
-        return Some(if lower(at) == "one" { Share::One } else { Share::Other });
-    }
-    let (_, share) = HOW_MANY.iter().find(|(word, _)| *word == lower(at))?;
-    let one = *share == Share::One;
-    // "One network" is one, "one Nigerian network" too, and "one activist's network" is none.
-    let reach = if one { 1 + usize::from(words.get(at + 1).is_some_and(Word::is_capital)) } else { 4 };
-    let of = (1..=reach).find(|on| PROVIDERS.contains(&lower(at + on)))?;
-    let counted = NETWORKS.contains(&lower(at + of));
-    let excepted =
-        words.iter().any(|word| matches!(word.lower.as_str(), "except" | "but" | "excluding" | "save" | "apart"));
-    (!one || counted).then_some(if counted && !excepted { *share } else { Share::Other })
-}
 
 /// "At 18:00", "6pm", "3 a.m.": a time of the day.
 fn is_clock(reader: &Reader<'_>, at: usize) -> bool {
@@ -291,7 +262,8 @@ fn is_exclusive(reader: &Reader<'_>, at: usize) -> bool {
     let the_only = reader.is(at, &["only"]) && before == "the" && reader.is(at + 1, &THE_ONLY);
     let alone = reader.is(at, &["alone"]) && !matches!(before, "leave" | "left" | "let");
     let just = at == 0 && reader.is(at, &["just"]) && reader.is(at + 2, &["is", "was", "has"]);
-    (only || nothing_but || the_only || alone || just) && !way
+    let beside = reader.is(at, &["apart", "aside"]) && reader.is(at + 1, &["from"]);
+    (only || beside || nothing_but || the_only || alone || just) && !way
 }
 
 /// What there may be only one of.
@@ -306,7 +278,7 @@ mod tests {
     use super::*;
     use crate::Timestamp;
 
-    fn said(text: &str) -> Option<Beyond> {
+    fn said(text: &str) -> Vec<Beyond> {
         let (words, now) = (split(text), Timestamp::parse("2026-11-24T09:00:00Z").unwrap());
         let stance =
             Stance { kind: Kind::Block, negated: false, over: false, deliberate: true, never: false, any_kind: false };
@@ -321,7 +293,7 @@ mod tests {
             ("most networks in Kenya blocked it", Beyond::HowMany(Share::Most)),
             ("it was blocked on one network", Beyond::HowMany(Share::One)),
             ("one Nigerian telco blocked it", Beyond::HowMany(Share::One)),
-            ("two of four telcos blocked it", Beyond::HowMany(Share::Other)),
+            ("two of four telcos blocked it", Beyond::HowMany(Share::Count { least: 2, most: 2 })),
             ("WhatsApp calls were blocked", Beyond::Feature),
             ("all regions were cut off", Beyond::HowMany(Share::Other)),
             ("nothing but Signal is blocked", Beyond::Only),
@@ -339,7 +311,30 @@ mod tests {
             ("the outage was not censorship", Beyond::Cause),
             ("it was blocked for the second time in May 2023", Beyond::HowOften),
             ("the first country to block it", Beyond::Rank),
+            ("it was down worldwide", Beyond::Elsewhere),
             ("a cable cut disrupted it", Beyond::Cause),
+            ("it was blocked because of elections in May 2023", Beyond::Cause),
+            ("it was blocked over protests in May 2023", Beyond::Cause),
+            ("a court ordered the blocking of it", Beyond::Cause),
+            ("it was cut for school exams in May 2023", Beyond::Cause),
+            ("it was cut after an earthquake in May 2023", Beyond::Cause),
+            ("a coup led to the shutdown in May 2023", Beyond::Cause),
+            ("it was cut by a power outage in May 2023", Beyond::Cause),
+            ("it was blocked to stop the spread of news", Beyond::Cause),
+            ("it was blocked because it spread news", Beyond::Cause),
+            ("it was blocked during the 2023 floods", Beyond::Event),
+            ("it was blocked after the election of 2023", Beyond::Event),
+            ("civil servants are banned from using it", Beyond::Whom),
+            ("it is banned on government devices", Beyond::Whom),
+            ("under-16s are banned from it", Beyond::Whom),
+            ("it was blocked on two networks", Beyond::HowMany(Share::Count { least: 2, most: 2 })),
+            ("10 Kenyan networks blocked it", Beyond::HowMany(Share::Count { least: 10, most: 10 })),
+            ("at least ten networks block it", Beyond::HowMany(Share::Count { least: 10, most: u32::MAX })),
+            ("More than twenty ISPs block it", Beyond::HowMany(Share::Count { least: 21, most: u32::MAX })),
+            ("Fewer than three networks block it", Beyond::HowMany(Share::Count { least: 0, most: 2 })),
+            ("Up to fifteen networks block it", Beyond::HowMany(Share::Count { least: 8, most: 15 })),
+            ("99 percent of networks block it", Beyond::HowMany(Share::Other)),
+            ("apart from X, it blocks Signal", Beyond::Only),
             ("it is partially blocked", Beyond::Partly),
             ("it was blocked three times in May 2023", Beyond::HowOften),
             ("it was blocked around the clock in May 2023", Beyond::Hours),
@@ -350,7 +345,7 @@ mod tests {
             ("it was first blocked in May 2023", Beyond::Beginning),
             ("it began to be blocked on 5 May 2023", Beyond::Beginning),
         ] {
-            assert_eq!(said(text), Some(expected), "{text}");
+            assert_eq!(said(text).first(), Some(&expected), "{text}");
         }
         for text in [
             "it was blocked in May 2023",
@@ -358,16 +353,16 @@ mod tests {
             "not only Kenya blocked it",
             "the Daily Nation was blocked in May 2023",
             "it was blocked for 3 days from 5 to 8 May 2023",
-            "it was blocked for exams in May 2023",
-            "it was blocked on two networks",
+            "it was blocked during exams in May 2023",
+            "it was blocked after it deleted a post in May 2023",
             "Telegram only works with a VPN",
             "you can only use it through a VPN",
             "the only way is Tor",
-            "40 networks: 30 of them in Kenya",
+            "on 15 November Kenyan networks blocked it",
             "one activist's network",
             "they just blocked Signal",
         ] {
-            assert_eq!(said(text), None, "{text}");
+            assert_eq!(said(text), [], "{text}");
         }
     }
 }

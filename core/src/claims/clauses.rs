@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use super::ahead::{DONE_TO, is_supposed};
 use super::aside::REPORTS;
+use super::senses::{Sense, meanings};
 use super::subjects::brand;
 use super::words::{Pause, Word, stem};
 
@@ -125,6 +127,8 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "in" if (lower(at + 1), lower(at + 2)) == ("spite", "of") => Some((3, Link::Despite)),
         "although" | "though" | "despite" | "notwithstanding" => Some((1, Link::Despite)),
         "but" if matches!(before, "nothing" | "nobody" | "none" | "anything") => None,
+        // "Everything but available"
+        "but" if before == "everything" && !meanings(words.get(at - 1..words.len().min(at + 2))?).is_empty() => None,
         "but" | "whereas" | "however" | "while" | "whilst" | "then" => Some((1, Link::But)),
         // "has yet to" is none.
         "yet" if lower(at + 1) != "to" && !matches!(before, "not" | "has" | "have" | "had" | "as") => {
@@ -143,6 +147,16 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         {
             Some((1, Link::Contrast))
         }
+        // "It isn't TikTok but X that Ghana blocks"
+        "isn't" | "wasn't"
+            if before == "it"
+                && names_to(words, at + 1)
+                    .is_some_and(|end| lower(end) == "but" && names_to(words, end + 1).is_some()) =>
+        {
+            Some((1, Link::Contrast))
+        }
+        // ", which is untrue" takes back what stands before.
+        "which" if word.pause == Pause::Comma && is_taken_back(words, at) => None,
         "which" | "who" | "whose" if word.pause == Pause::Comma => Some((1, Link::Aside)),
         "and" => Some((1, Link::And)),
         _ => match word.pause {
@@ -155,6 +169,11 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
             Pause::None => None,
         },
     }
+}
+
+fn is_taken_back(words: &[Word<'_>], at: usize) -> bool {
+    let said = meanings(words.get(at..words.len().min(at + 4)).unwrap_or_default());
+    !said.is_empty() && said.iter().all(|(_, sense)| *sense == Sense::Denies)
 }
 
 /// "Cut the internet rather than block Facebook": each verb with what it is said of.
@@ -197,11 +216,12 @@ fn is_set_apart(words: &[Word<'_>], at: usize, back: usize) -> bool {
 }
 
 /// Words of a clause that leaves its verb to another one: "but Russia does", "not in Sweden", "WhatsApp is".
-const ELLIPTIC: [&str; 55] = [
-    "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "isn't", "aren't", "wasn't", "weren't",
-    "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no", "longer", "any", "more", "so", "it",
-    "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither", "nor", "either", "or", "only", "still",
-    "of", "for", "there", "this", "since", "until", "remains", "remain", "today", "now", "just", "merely", "simply",
+const ELLIPTIC: [&str; 59] = [
+    "stays", "stay", "remained", "stayed", "is", "are", "was", "were", "does", "do", "did", "has", "have", "had",
+    "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
+    "longer", "any", "more", "so", "it", "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither",
+    "nor", "either", "or", "only", "still", "of", "for", "there", "this", "since", "until", "remains", "remain",
+    "today", "now", "just", "merely", "simply",
 ];
 const NEGATIONS: [&str; 14] = [
     "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
@@ -267,26 +287,22 @@ const INTENDING_TO: [&str; 19] = [
     "agreed",
     "agrees",
 ];
-const CONSIDERING: [&str; 8] =
-    ["consider", "considers", "considering", "considered", "mulls", "mulling", "weighs", "weighing"];
-
-/// With what is done to a service: it was tried, and whether it was done is not said.
-const TRYING: [&str; 12] = [
-    "tried",
-    "tries",
-    "try",
-    "trying",
-    "attempted",
-    "attempts",
-    "wanted",
-    "wants",
-    "sought",
-    "seeks",
-    "hoped",
-    "hopes",
+const CONSIDERING: [&str; 14] = [
+    "consider",
+    "considers",
+    "considering",
+    "considered",
+    "mulls",
+    "mulling",
+    "weighs",
+    "weighing",
+    "debates",
+    "debating",
+    "debated",
+    "discusses",
+    "discussing",
+    "discussed",
 ];
-const DONE_TO: [&str; 10] =
-    ["block", "ban", "shut", "cut", "throttl", "restrict", "censor", "unblock", "lift", "restor"];
 
 /// Words before an "if" that asks and supposes nothing.
 const ASKING: [&str; 13] =
@@ -303,21 +319,21 @@ fn is_month(before: &str, next: &str) -> bool {
 pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let ahead = is_demanded(words)
+        || is_supposed(words, good)
         || words.iter().enumerate().any(|(at, word)| {
             let next = lower(at + 1);
             let before = at.checked_sub(1).map_or("", lower);
             let negated = matches!(next, "not" | "never" | "no");
-            let tried =
-                next == "to" && words.get(at + 2).is_some_and(|word| DONE_TO.contains(&stem(&word.lower).as_str()));
             match word.lower.as_str() {
-                lower if TRYING.contains(&lower) => tried,
                 // "It will not load" is how it is now.
                 "will" | "would" => !(negated && good),
                 "won't" | "wouldn't" => !good,
                 "shall" => true,
-                "must" | "should" => next != "have",
+                // "Should have blocked it" tells that it did not.
+                "should" => true,
+                "must" => next != "have",
                 "might" | "may" => !word.is_capital() && next != "have" && !is_month(before, next),
-                "could" => next != "have" && !negated && !good,
+                "could" => !negated && !good,
                 "if" => !ASKING.contains(&before),
                 "unless" => bad,
                 lower if INTENDING.contains(&lower) => !words.iter().any(|word| word.lower == "outage"),
@@ -405,12 +421,35 @@ fn is_demanded(words: &[Word<'_>]) -> bool {
 /// What follows says why something was blocked: "after it deleted a tweet".
 const WHY: [&str; 9] = ["after", "because", "following", "over", "since", "when", "retaliation", "revenge", "response"];
 
+/// What there is on a service.
+const POSTED: [&str; 14] = [
+    "post",
+    "posts",
+    "ad",
+    "ads",
+    "advertisements",
+    "hashtag",
+    "hashtags",
+    "channel",
+    "channels",
+    "group",
+    "groups",
+    "page",
+    "pages",
+    "bots",
+];
+
 /// "A Telegram channel was blocked": not the service, unless the channel is who says so.
 fn is_part_of_a_service(words: &[Word<'_>], at: usize) -> bool {
-    const PARTS: [&str; 8] = ["channel", "channels", "group", "groups", "bot", "bots", "page", "pages"];
+    const PARTS: [&str; 10] =
+        ["hashtag", "hashtags", "channel", "channels", "group", "groups", "bot", "bots", "page", "pages"];
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let of = at.checked_sub(1).is_some_and(|at| brand(lower(at)).is_some());
-    of && PARTS.contains(&lower(at)) && !(at + 1..at + 6).any(|at| REPORTS.contains(&lower(at)))
+    // "Ads on X are banned"
+    let cited = is_where_it_was_said(words, at) || at > 1 && (lower(at - 2), lower(at - 1)) == ("according", "to");
+    let on = lower(at + 1) == "on" && brand(lower(at + 2)).is_some() && !cited;
+    let part = of && PARTS.contains(&lower(at)) || on && POSTED.contains(&lower(at));
+    part && !(at + 1..at + 8).any(|at| REPORTS.contains(&lower(at)))
 }
 
 /// "In a tweet", "on account of".
@@ -463,6 +502,9 @@ mod tests {
     fn what_is_planned_or_possible_is_no_fact() {
         let of = |text: &str, good: bool| mood(&split(text), good, !good);
         for text in [
+            "should have blocked it",
+            "could have blocked it but chose not to",
+            "is debating whether to block it",
             "will be blocked tomorrow",
             "might soon block",
             "could block",
@@ -503,6 +545,10 @@ mod tests {
         }
         assert_eq!(of("My account was blocked by a friend", false), Mood::Account);
         assert_eq!(of("a Telegram channel was blocked", false), Mood::Account);
+        assert_eq!(of("Ads on X are banned", false), Mood::Account);
+        assert_eq!(of("Posts on X critical of the president are blocked", false), Mood::Account);
+        assert_eq!(of("Posts on X say that Telegram is blocked", false), Mood::Fact);
+        assert_eq!(of("according to posts on X it is blocked", false), Mood::Fact);
         assert_eq!(of("Telegram channels say that it is blocked", false), Mood::Fact);
         assert_eq!(of("blocked on account of the vote", false), Mood::Fact);
     }

@@ -1,5 +1,6 @@
 //! Dates as people write them: days, months, years and named parts of those, of which the year may be missing.
 
+use super::feasts;
 use super::months;
 use super::when::When;
 use super::words::Word;
@@ -88,11 +89,12 @@ impl Written {
             (Part::Years(1), Third::Early) => Part::Months(1, 4),
             (Part::Years(1), Third::Mid) => Part::Months(5, 8),
             (Part::Years(1), Third::Late) => Part::Months(9, 12),
+            (Part::Years(1), Third::End) => Part::Months(12, 12),
             (Part::Months(month, to), _) if month == to => {
                 let (first, last) = match which {
                     Third::Early => (1, 10),
                     Third::Mid => (11, 20),
-                    Third::Late => (21, 31),
+                    Third::Late | Third::End => (21, 31),
                 };
                 Part::Days { month, first, last }
             }
@@ -138,6 +140,7 @@ enum Third {
     Early,
     Mid,
     Late,
+    End,
 }
 
 /// Words that divide a span of time: one that is not understood names fewer days than what it divides.
@@ -347,7 +350,19 @@ impl<'a> Reader<'a> {
             .or_else(|| self.day_of_month(at))
             .or_else(|| self.month_and_more(at))
             .or_else(|| self.season(at))
+            .or_else(|| self.feast(at))
             .or_else(|| self.years(at))
+    }
+
+    /// `Christmas Eve 2023`, `on New Year's Day`: a day that has a name.
+    fn feast(&self, at: usize) -> Read {
+        let (length, month, day) = feasts::fixed(self, at)?;
+        let (more, mut year) = self.year_of(at + length);
+        year = year.or_else(|| self.read(at.checked_sub(1)?, self::year));
+        // Without a year it may be part of a name.
+        const BEFORE: [&str; 10] = ["on", "at", "over", "by", "until", "till", "since", "before", "after", "from"];
+        (year.is_some() || BEFORE.contains(&self.before(at, 1)))
+            .then(|| (length + more, Written::day(year, month, day)))
     }
 
     fn years(&self, at: usize) -> Read {
@@ -358,7 +373,8 @@ impl<'a> Reader<'a> {
         // A part of a longer figure is no year: 13/13/2023.
         let behind_figure = self.joined(at) && at.checked_sub(1).is_some_and(|at| self.read(at, number).is_some());
         let of_range = at.checked_sub(1).is_some_and(|at| self.read(at, self::year).is_some());
-        let alone = (!behind_figure || of_range) && !self.begins_other_date(at);
+        let alone =
+            (!behind_figure || of_range) && !self.begins_other_date(at) && feasts::fixed(self, at + 1).is_none();
         if let Some((length, quarter)) = self.short_part(at + 1).filter(|_| alone) {
             return Some((1 + length, Written { year: Some(year), part: quarter }));
         }
@@ -492,7 +508,8 @@ impl<'a> Reader<'a> {
         let third = match self.lower(at) {
             "early" | "beginning" | "start" => Third::Early,
             "mid" | "middle" => Third::Mid,
-            "late" | "end" | "close" => Third::Late,
+            "late" => Third::Late,
+            "end" | "close" => Third::End,
             _ => {
                 let (length, number) = self.ordinal(at)?;
                 let unit = Some(self.lower(at + length)).filter(|unit| UNITS.contains(unit))?;
@@ -506,6 +523,11 @@ impl<'a> Reader<'a> {
         } else {
             self.month_and_more(at + 1).or_else(|| self.years(at + 1))?
         };
+        // "Until the end of 2023": its last day.
+        let last = matches!(third, Third::End) && matches!(whole.part, Part::Years(1));
+        if last && matches!(self.before(at, 2), "until" | "till" | "by" | "through") {
+            return Some((1 + more, Written { part: Part::Day { month: 12, day: 31 }, ..whole }));
+        }
         Some((1 + more, whole.third(third)?))
     }
 

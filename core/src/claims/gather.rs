@@ -6,6 +6,7 @@ use super::check::{Findings, Judgement, Verdict, Why, judge};
 use super::on_network::{self, OnNetwork, Seen};
 use super::parse::Reading;
 use super::platforms;
+use super::shares::Share;
 use super::stance::Stance;
 use super::subjects::{SOCIAL, SOCIAL_MEDIA, Topic};
 use super::when::{Span, When};
@@ -61,6 +62,18 @@ impl Found {
         let shown = all.filter(|(at, _)| self.network.is_none() || self.bearing.fitting.contains(at));
         shown.map(|(_, incident)| incident)
     }
+}
+
+/// The methods by which it was blocked, as an incident and a verdict name them.
+pub fn methods<'m>(incident: Option<&'m Incident>, seen: Option<&'m Seen>) -> Vec<&'m str> {
+    let measured = seen.into_iter().flat_map(|(_, detection)| &detection.methods);
+    let mut methods: Vec<&str> = Vec::new();
+    for method in incident.into_iter().flat_map(|incident| &incident.draft.methods).chain(measured) {
+        if !methods.contains(&method.as_str()) {
+            methods.push(method);
+        }
+    }
+    methods
 }
 
 /// How many of those that are decided are blocked.
@@ -177,12 +190,30 @@ impl Claimed<'_> {
             self.weigh_national(&mut findings, &incidents, &mut bearing);
         }
         findings.outdated = self.is_outdated(rt, &findings, detection.as_ref()).await?;
-        let networks = match (self.reading.beyond, &network) {
-            (Some(Beyond::HowMany(_)), None) => self.counted(rt, detection.as_ref()).await?,
+        let share = self.reading.beyond.iter().find_map(|beyond| match beyond {
+            Beyond::HowMany(share) if network.is_none() => Some(*share),
             _ => None,
+        });
+        let networks = match share {
+            Some(_) => self.counted(rt, detection.as_ref()).await?,
+            None => None,
         };
-        let beyond = self.beyond(&incidents, &bearing, networks);
+        let methods = methods(bearing.surest.and_then(|at| incidents.get(at)), detection.as_ref());
+        let beyond = self.beyond(&incidents, &bearing, (networks, &methods));
         let mut judgement = judge(self.stance, &findings);
+        match (share, networks) {
+            // "One network of four" is so, where most of the country can reach it.
+            (Some(share), Some(Counted { blocked, decided }))
+                if judgement.why == Why::Partly && !self.stance.negated && share.holds(blocked, decided) =>
+            {
+                judgement.verdict = Verdict::Likely;
+            }
+            // Another number was counted.
+            (Some(Share::Count { .. }), Some(_)) if matches!(beyond, Some(Beyond::HowMany(_))) => {
+                judgement.verdict = judgement.verdict.max(Verdict::Unconfirmed);
+            }
+            _ => {}
+        }
         match (beyond, self.stance.negated && !self.stance.over) {
             // That some could use it is said neither for a block nor against one.
             (Some(_), true) | (Some(Beyond::Partly), _) if judgement.contradicted => judgement.contradicted = false,
@@ -215,19 +246,32 @@ impl Claimed<'_> {
     }
 
     /// What the claim says and nothing that was found bears out.
-    fn beyond(&self, incidents: &[Incident], bearing: &Bearing, networks: Option<Counted>) -> Option<Beyond> {
+    fn beyond(
+        &self,
+        incidents: &[Incident],
+        bearing: &Bearing,
+        (networks, methods): (Option<Counted>, &[&str]),
+    ) -> Option<Beyond> {
         let surest = bearing.surest.and_then(|at| incidents.get(at));
         let began = |when: When| surest.is_some_and(|incident| bearing::begins(incident, when));
-        let beyond = self.reading.beyond?;
-        let told = match beyond {
+        let recorded = surest.map_or(0, |incident| incident.draft.networks.len());
+        let told = |beyond: &Beyond| match *beyond {
             Beyond::Beginning => self.reading.when.is_some_and(began),
             Beyond::HowLong(length) => {
-                surest.and_then(|incident| bearing::took(incident, self.now)).is_some_and(|days| length.holds(days))
+                // What is said of the past, and goes on, has no length yet.
+                let ended = |incident: &&Incident| incident.end().is_some() || !self.reading.past;
+                let took = surest.filter(ended).and_then(|incident| bearing::took(incident, self.now));
+                took.is_some_and(|days| length.holds(days))
             }
-            Beyond::HowMany(share) => networks.is_some_and(|networks| share.holds(networks.blocked, networks.decided)),
+            Beyond::HowMany(share) => {
+                let counts = matches!(share, Share::Count { .. } | Share::Some) && recorded > 0;
+                counts && share.holds(recorded, recorded)
+                    || networks.is_some_and(|networks| share.holds(networks.blocked, networks.decided))
+            }
+            Beyond::Method(claimed) => claimed.are_among(methods),
             _ => false,
         };
-        (!told).then_some(beyond)
+        self.reading.beyond.iter().copied().find(|beyond| !told(beyond))
     }
 
     /// The networks that are decided at the time of a verdict.

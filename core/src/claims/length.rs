@@ -16,6 +16,9 @@ const ROUNDED: f64 = 0.25;
 /// Sources date by days, so a beginning and an end are off by a day together. Our choice.
 const SLACK: f64 = 1.0;
 
+/// Most days of what is called short-lived. Our choice.
+const SHORT: f64 = 3.0;
+
 impl Length {
     fn about(days: f64) -> Length {
         Length { least: days * (1.0 - ROUNDED), most: days * (1.0 + ROUNDED) }
@@ -47,6 +50,11 @@ pub fn duration(words: &[Word<'_>], at: usize) -> Option<Length> {
     let reader = Reader { words, shouting: false };
     if reader.is(at, &["entire", "whole", "full"]) || reader.is(at, &["all"]) && !reader.lower(at + 1).ends_with('s') {
         return days(reader.lower(at + 1)).map(Length::about);
+    }
+    // "A week-long blackout", "a short-lived ban"
+    if reader.is(at + 1, &["long", "lived"]) && reader.joined(at + 1) {
+        let short = reader.is(at, &["short"]).then_some(Length { least: 0.0, most: SHORT });
+        return short.or_else(|| days(reader.lower(at)).map(Length::about));
     }
     if !reader.is(at, &["for", "lasted", "lasting"]) {
         // "a 10-day shutdown"
@@ -92,7 +100,8 @@ fn number_of(reader: &Reader<'_>, at: usize) -> Option<Length> {
     if let (Some(most), Some(one)) = (plural, days(reader.lower(at))) {
         return Some(Length { least: one * 1.5, most });
     }
-    let (length, count) = quantity(reader, at)?;
+    let (mut length, count) = quantity(reader, at)?;
+    length += usize::from(reader.is(at + length, &["single", "mere", "whole", "full", "entire"]));
     let all = days(reader.lower(at + length))? * count as f64;
     let vague = (at..at + length).any(|at| reader.is(at, &["few", "several", "couple"]));
     Some(if vague { Length { least: all * 0.5, most: all * 2.5 } } else { Length::about(all) })

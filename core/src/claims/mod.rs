@@ -7,6 +7,7 @@
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `dates` | dates as they are written |
 //! | `months` | months by name |
+//! | `feasts` | days that have a name |
 //! | `unreadable` | figures that look like a date and are none |
 //! | `relative` | times counted from today |
 //! | `length` | how long it was so |
@@ -16,9 +17,11 @@
 //! | `stance` | blocked, slowed, cut off, reachable, over |
 //! | `means` | what is reached only by a way around a block |
 //! | `networks` | the network that a sentence names, by number or by name |
-//! | `senses` | the words that say so |
+//! | `senses` | what the words of a sentence say |
+//! | `phrases` | the words that say so |
 //! | `measures` | what is done to a service, by name |
 //! | `objects` | what is blocked and is no service |
+//! | `ahead` | what is only supposed |
 //! | `clauses` | where a sentence says several things |
 //! | `complete` | what a clause leaves to the others |
 //! | `part` | what a part of a sentence says by itself |
@@ -26,6 +29,9 @@
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
 //! | `beyond` | what a claim says beyond what is checked |
+//! | `shares` | on how many networks it says so |
+//! | `causes` | why it says so, and at what event |
+//! | `method` | by which method |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `platforms` | what measurements of platforms say of social media |
@@ -33,30 +39,36 @@
 //! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
 
+mod ahead;
 mod aside;
 mod bearing;
 mod beyond;
+mod causes;
 mod check;
 mod clauses;
 mod complete;
 mod dates;
+mod feasts;
 mod gather;
 mod later;
 mod length;
 mod means;
 mod measures;
+mod method;
 mod months;
 mod networks;
 mod objects;
 mod on_network;
 mod parse;
 mod part;
+mod phrases;
 mod places;
 mod platforms;
 mod reason;
 mod relative;
 mod route;
 mod senses;
+mod shares;
 mod stance;
 mod subjects;
 #[cfg(test)]

@@ -218,7 +218,7 @@ pub fn is_excepted(words: &[Word<'_>], at: usize) -> bool {
     match before(1) {
         "except" | "excluding" | "besides" | "save" => true,
         "for" | "from" | "than" => matches!(before(2), "except" | "apart" | "aside" | "other"),
-        "but" => (2..=4).any(|back| matches!(before(back), "all" | "every" | "each")),
+        "but" => (2..=5).any(|back| matches!(before(back), "all" | "every" | "each" | "everything")),
         _ => false,
     }
 }

@@ -127,7 +127,13 @@ const INTERNET: [&str; 7] = ["internet", "connectivity", "access", "mobile", "da
 const MANY: [&str; 10] =
     ["public", "everyone", "everybody", "nation", "country", "people", "population", "access", "site", "app"];
 /// What a service blocks by itself.
-const OWN: [&str; 23] = [
+const OWN: [&str; 29] = [
+    "group",
+    "account",
+    "accounts",
+    "bot",
+    "ads",
+    "hashtags",
     "user",
     "users",
     "channel",
@@ -201,7 +207,12 @@ fn is_other(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bool) ->
     // "Exports of phones": what stands behind "of" is no object.
     let head = object.clone().find(|at| lower(*at) == "of" && (object.start..*at).any(|at| is(at, &THINGS)));
     let object = object.start..head.unwrap_or(object.end);
-    let thing = object.clone().any(|at| is(at, &THINGS) || by_itself && is(at, &OWN));
+    // "Twitter banned Nigeria": the service did it.
+    let country = || {
+        let named = super::places::mentions(words.get(object.clone()).unwrap_or_default());
+        stem(lower(verb)) == "ban" && !named.is_empty()
+    };
+    let thing = object.clone().any(|at| is(at, &THINGS) || by_itself && is(at, &OWN)) || by_itself && country();
     // "Blocked Maria on WhatsApp": her, and not the service.
     let on_it = is(object.end, &["on"]) && service(object.end + 1) && !object.is_empty();
     let online = object.clone().any(|at| is(at, &INTERNET));
@@ -218,7 +229,8 @@ fn is_other_subject(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> 
     // "Trump was banned from Twitter", unlike "Kenyans were": one, and not many.
     let one = verb.checked_sub(1).is_some_and(|at| is(at, &["was", "is", "got", "gets"]))
         && !(from..verb).any(|at| is(at, &MANY));
-    let who = |at: usize| is(at, &SOMEBODY) || super::places::is_person(words, at);
+    // "Bots were banned from Telegram": what is on it.
+    let who = |at: usize| is(at, &SOMEBODY) || is(at, &ON_IT) || super::places::is_person(words, at);
     let person = on_one && (one || (from..verb).any(who)) || is_by_somebody(words, verb, service);
     let mut before = from..verb;
     let thing = before.clone().any(|at| is(at, &THINGS));
@@ -238,6 +250,8 @@ fn is_by_somebody(words: &[Word<'_>], verb: usize, service: &dyn Fn(usize) -> bo
     is(by, &["by"]) && (by + 1..end).any(|at| is(at, &THEIRS) || is(at, &PEOPLE))
 }
 
+/// What there is on a service and is no user.
+const ON_IT: [&str; 6] = ["bots", "ads", "posts", "channels", "groups", "hashtags"];
 /// Words for one who may be blocked by others, and for others of theirs who do it.
 const SOMEBODY: [&str; 7] = ["i", "he", "she", "i've", "he's", "she's", "i'm"];
 const THEIRS: [&str; 6] = ["his", "her", "my", "your", "our", "their"];
@@ -296,6 +310,9 @@ mod tests {
             "Jordan got banned on TikTok",
             "Nigeria was banned by Twitter",
             "Twitter banned Nigeria's president",
+            "Twitter banned Nigeria in June 2021",
+            "Telegram banned a Kenyan exam cheating group in November 2023",
+            "Bots were banned from Telegram in Kenya",
             "Ethiopia cut aid on 1 July 2020, internet reports say",
             "Ethiopia cut the interest rate, internet users noted",
             "Telegram blocks Hamas channels in Germany",

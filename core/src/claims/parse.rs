@@ -59,7 +59,7 @@ pub struct Reading {
     /// Words that may name a network which measurements know.
     pub candidates: Vec<String>,
     /// What it says beyond what is checked.
-    pub beyond: Option<Beyond>,
+    pub beyond: Vec<Beyond>,
 }
 
 impl Reading {
@@ -168,18 +168,35 @@ impl<'a> Sentence<'a> {
             let name = |word: &Word<'_>| word.is_capital() || dated(word);
             taken(at) || service(at) || subjects::is_general(&words, at) || words.get(at).is_some_and(name)
         };
-        let areas = countries
-            .iter()
-            .flat_map(|country| places::areas(&chosen, country.code).into_iter().map(|area| (country.code, area)));
+        let areas = countries.iter().flat_map(|country| {
+            let named = places::areas(&chosen, country.code).into_iter();
+            named.chain(places::capital(&words, country.code)).map(|area| (country.code, area))
+        });
         let spoken = when(&words, self.now, self.year);
         let links =
             |word: &Word<'_>| matches!(word.lower.as_str(), "and" | "to" | "till" | "between" | "early" | "late");
         let counted = |at: usize| spoken.later.as_ref().is_some_and(|(range, _)| range.contains(&at));
+        let mut said = stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service));
+        // "In every African country except Ghana": there it is not so.
+        let but = |mention: &places::Mention| {
+            let the = mention
+                .at
+                .checked_sub(1)
+                .filter(|at| words.get(*at).is_some_and(|word| matches!(word.lower.as_str(), "the" | "in")));
+            networks::is_excepted(&words, the.unwrap_or(mention.at))
+        };
+        if !chosen.is_empty()
+            && chosen.iter().all(but)
+            && let Some(said) = &mut said
+        {
+            said.stance.negated = !said.stance.negated;
+        }
         Part {
-            said: stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service)),
+            said,
             networks: networks::named(&words, |at| taken(at) || service(at)),
             candidates: networks::candidates(&words, |at| taken(at) || service(at)),
             areas: areas.collect(),
+            nationwide: places::is_nationwide(&words, &chosen),
             countries,
             topics,
             days: spoken.days,
@@ -322,7 +339,8 @@ impl<'a> Sentence<'a> {
                 // "threatened to block it, but did not"; "Blocked? Not any longer." Unlike "was blocked in May and still is".
                 let own = part.names_a_subject() || part.is_timed() || part.is_of_now();
                 let answers = |draft: &Draft| {
-                    let other = draft.reading.mood == Mood::Fact && own && (part.is_timed() || !draft.days.is_empty());
+                    let was = !draft.days.is_empty() || draft.reading.past && part.is_of_now();
+                    let other = draft.reading.mood == Mood::Fact && own && (part.is_timed() || was);
                     !other && !part.names_a_subject()
                 };
                 match readings.last_mut().filter(|draft| answers(draft)) {
@@ -400,7 +418,12 @@ impl<'a> Sentence<'a> {
         {
             *since = When { first: since.first.plus(since.named - 1), named: 1, ..*since };
         }
-        let now = part.is_of_now();
+        // "Has yet to unblock it": so it is blocked now, whatever the time that is named.
+        let yet = part.words.windows(2).any(|two| two.iter().map(|word| word.lower.as_str()).eq(["yet", "to"]));
+        if yet && stance.is_some_and(|stance| !stance.negated) {
+            days.clear();
+        }
+        let now = part.is_of_now() || yet;
         let depends = link == Link::Unlike || part.leaves_verb(link).is_some() && !now;
         let since = part.words.first().is_some_and(|word| matches!(word.lower.as_str(), "since" | "after"));
         Draft { link, reading: self.reading(part, stance), days, later: part.later, now, depends, since }
@@ -417,7 +440,7 @@ impl<'a> Sentence<'a> {
         Reading {
             countries: part.countries.clone(),
             areas: part.areas.clone(),
-            nationwide: part.has_word(&NATIONWIDE) || part.has_word(&["country"]) && part.has_word(&WHOLE),
+            nationwide: part.nationwide,
             topics: part.topics.clone(),
             when: part.days.first().copied(),
             unread: part.unread,
@@ -425,12 +448,15 @@ impl<'a> Sentence<'a> {
             mood,
             past: part.has_word(&["was", "were", "had", "did", "lasted"]),
             // What "has been restored" is over since some time.
-            present: part.has_word(&PRESENT) || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
+            present: part.has_word(&PRESENT)
+                || part.has_word(&["yet"])
+                || part.is_of_now() && !stance.is_some_and(|stance| stance.over),
             networks: part.networks.clone(),
             candidates: part.candidates.clone(),
             beyond: stance
                 .filter(|_| part.has_verb() || !part.begins_with_only())
-                .and_then(|stance| beyond(&part.words, &part.days, stance)),
+                .map(|stance| beyond(&part.words, &part.days, stance))
+                .unwrap_or_default(),
         }
     }
 }
@@ -438,5 +464,3 @@ impl<'a> Sentence<'a> {
 /// Words of how it is now.
 const PRESENT: [&str; 12] =
     ["is", "are", "isn't", "aren't", "now", "again", "longer", "anymore", "currently", "remains", "today", "works"];
-const NATIONWIDE: [&str; 4] = ["nationwide", "countrywide", "nation", "national"];
-const WHOLE: [&str; 4] = ["whole", "entire", "across", "throughout"];

@@ -16,6 +16,8 @@ pub struct Part<'a> {
     pub said: Option<stance::Reading>,
     pub countries: Vec<&'static Country>,
     pub areas: Vec<(&'static str, Area)>,
+    /// It is said of a country as a whole.
+    pub nationwide: bool,
     pub topics: Vec<Topic>,
     pub networks: Vec<Network>,
     pub candidates: Vec<String>,
@@ -142,6 +144,11 @@ impl Part<'_> {
 
     /// Whether it goes on with how it is now: "and remains blocked", "and it has never lifted the ban".
     pub fn is_of_now(&self) -> bool {
+        let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
+        // "Never to return"
+        if lower(0) == "never" && lower(1) == "to" {
+            return true;
+        }
         let mut words = self.words.iter().map(|word| word.lower.as_str());
         let first = words.find(|word| !BEFORE_THE_VERB.contains(word));
         first.is_some_and(|word| OF_NOW.contains(&word))
@@ -155,7 +162,10 @@ impl Part<'_> {
             "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
             "remains" | "remain" => true,
             // "and never restored it", "and still does"
-            "never" => matches!(lower(at + 1), "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended"),
+            "never" => matches!(
+                lower(at + 1),
+                "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended" | "came" | "returned"
+            ),
             // "up to now", "to this day"
             "to" => lower(at + 1) == "date" || matches!((lower(at + 1), lower(at + 2)), ("this", "day")),
             "now" => at.checked_sub(1).is_some_and(|before| matches!(lower(before), "to" | "until" | "till")),
@@ -189,7 +199,9 @@ pub fn about_internet(topics: &[Topic]) -> bool {
 }
 
 /// Verbs of the present that go on about the same thing, and words before them.
-const OF_NOW: [&str; 16] = [
+const OF_NOW: [&str; 18] = [
+    "remained",
+    "stayed",
     "does",
     "do",
     "is",

@@ -1,6 +1,6 @@
 //! The country that a claim is about.
 
-use super::words::{Lazy, Pause, Phrases, Word, flag};
+use super::words::{Lazy, Pause, Phrases, Word, flag, stem};
 use crate::starter::{self, Country};
 
 const TEXT: &str = include_str!("places.tsv");
@@ -165,7 +165,7 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
         })
         .map(|(at, length, meaning)| {
             let located = located(at);
-            let area = meaning.area.filter(|_| located || !meaning.seat);
+            let area = meaning.area.filter(|_| located || !(meaning.seat && governs(words, at, length)));
             Mention { code: meaning.code, at, length, area, how: meaning.how, located, aside: aside(words, at) }
         })
         .collect();
@@ -173,6 +173,113 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
         found.extend(codes(words, &located));
     }
     found
+}
+
+/// Whether the name of a seat of government stands for that government: "Tehran lifted the ban", "blocked by Minsk",
+/// "Beijing's censors". Where it does not, it is a city like others: "Tehran's internet was cut".
+fn governs(words: &[Word<'_>], at: usize, length: usize) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    if at.checked_sub(1).is_some_and(|at| lower(at) == "by") {
+        return true;
+    }
+    let Some(verb) = (at + length..at + length + 4).find(|at| !HELPERS.contains(&lower(*at))) else { return false };
+    let cut_off =
+        lower(verb + 1) == "off" && !super::subjects::names_connectivity(words.get(verb..).unwrap_or_default());
+    !cut_off && GOVERNING.contains(&stem(lower(verb)).as_str())
+}
+
+/// Words between a government and what it does.
+const HELPERS: [&str; 16] = [
+    "has",
+    "have",
+    "had",
+    "again",
+    "also",
+    "now",
+    "then",
+    "did",
+    "didn't",
+    "does",
+    "doesn't",
+    "not",
+    "never",
+    "will",
+    "to",
+    "reportedly",
+];
+/// What a government does, and by name what it has, without their endings.
+const GOVERNING: [&str; 40] = [
+    "block",
+    "ban",
+    "cut",
+    "restrict",
+    "suspend",
+    "shut",
+    "lift",
+    "order",
+    "throttl",
+    "slow",
+    "restor",
+    "unblock",
+    "unban",
+    "censor",
+    "censorship",
+    "clos",
+    "impos",
+    "deny",
+    "refus",
+    "say",
+    "said",
+    "announc",
+    "told",
+    "switch",
+    "turn",
+    "disconnect",
+    "limit",
+    "filter",
+    "outlaw",
+    "pull",
+    "bar",
+    "forbid",
+    "kill",
+    "end",
+    "decid",
+    "plan",
+    "want",
+    "allow",
+    "government",
+    "authority",
+];
+
+/// Whether a clause speaks of a country as a whole: "nationwide", "the whole of Pakistan", "all over Iraq".
+pub fn is_nationwide(words: &[Word<'_>], mentions: &[Mention]) -> bool {
+    let before = |at: usize, back: usize| at.checked_sub(back).map_or("", |at| words.get(at).map_or("", |w| &w.lower));
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.lower.as_str()));
+    let whole = |mention: &Mention| {
+        let (near, far) = (before(mention.at, 1), before(mention.at, 2));
+        match near {
+            "of" | "over" | "in" => matches!(far, "whole" | "all" | "everywhere" | "anywhere" | "entirety"),
+            near => mention.how != How::Adjective && WHOLE.contains(&near),
+        }
+    };
+    has(&NATIONWIDE) || has(&["country"]) && has(&WHOLE) || mentions.iter().any(|m| m.area.is_none() && whole(m))
+}
+
+const NATIONWIDE: [&str; 4] = ["nationwide", "countrywide", "nation", "national"];
+const WHOLE: [&str; 4] = ["whole", "entire", "across", "throughout"];
+
+/// The capital of a country where it is not named: "Myanmar's capital". Its names, of which an incident may have any.
+pub fn capital(words: &[Word<'_>], code: &str) -> Vec<Area> {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let is = |at: usize| lower(at) == "capital" && !matches!(lower(at + 1), "controls" | "market" | "punishment");
+    if !(0..words.len()).any(is) {
+        return Vec::new();
+    }
+    let own = starter::rows::<3>(TEXT).filter(|[of, ..]| *of == code).flat_map(|[.., places]| places.split('|'));
+    let seats = own.filter_map(|place| place.strip_prefix('*'));
+    let area = |name: &'static str| Area { name, region: None };
+    // Where no name of it is known, no area is it.
+    std::iter::once(area("capital")).chain(seats.map(area)).collect()
 }
 
 /// Names of places that people bear.
@@ -239,7 +346,10 @@ pub fn is_person(words: &[Word<'_>], at: usize) -> bool {
     // "Jordan Henderson was", and no headline of capitals: "Jordan Blocks TikTok".
     let surname = words.get(at + 1).is_some_and(|next| {
         let plain = next.pause == Pause::None && !next.joined && next.is_capital();
-        plain && next.text.chars().skip(1).all(char::is_lowercase) && !OF_A_STATE.contains(&next.lower.as_str())
+        plain
+            && next.text.chars().skip(1).all(char::is_lowercase)
+            && !OF_A_STATE.contains(&next.lower.as_str())
+            && super::subjects::brand(&next.lower).is_none()
     });
     let acts = words
         .get(at + 2)
@@ -254,17 +364,22 @@ pub fn is_person(words: &[Word<'_>], at: usize) -> bool {
 const VERBS_OF_PEOPLE: [&str; 12] =
     ["is", "was", "has", "had", "got", "gets", "blocked", "banned", "said", "says", "cannot", "can't"];
 
+/// How one country stands to another that is named behind.
+const STANDING_TO: [&str; 6] = ["neighbour", "neighbor", "ally", "rival", "partner", "adversary"];
+
 fn aside(words: &[Word<'_>], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
     let the = usize::from(before(1) == "the");
-    // "Kenya's neighbour Uganda"
-    if words.get(at + 1).is_some_and(|word| matches!(word.lower.as_str(), "neighbour" | "neighbor")) {
+    // "Kenya's neighbour Uganda": the other one.
+    if words.get(at + 1).is_some_and(|word| STANDING_TO.contains(&word.lower.as_str())) {
+        return true;
+    }
+    if super::networks::is_excepted(words, at - the) {
         return true;
     }
     match before(1 + the) {
-        "unlike" | "except" | "outside" => true,
+        "unlike" | "outside" => true,
         "in" => before(2 + the) == "not" && before(3 + the) == "but",
-        "from" => before(2 + the) == "apart",
         _ => false,
     }
 }

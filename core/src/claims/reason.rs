@@ -58,10 +58,10 @@ fn dated(found: &Found, now: Timestamp) -> String {
 
 /// Why one part of a claim got its verdict.
 pub fn reason(found: &Found, now: Timestamp) -> String {
-    let said = decided(found, now);
+    let mut said = decided(found, now);
     if let Some(Counted { blocked, decided }) = found.networks {
         let networks = if decided == 1 { "network" } else { "networks" };
-        return and(&said, &format!("{blocked} of {decided} {networks} with enough measurements block it"));
+        said = and(&said, &format!("{blocked} of {decided} {networks} with enough measurements block it"));
     }
     let surest = found.bearing.surest.and_then(|at| found.incidents.get(at));
     let took = surest.and_then(|incident| bearing::took(incident, now));
@@ -73,6 +73,12 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
                 took.unwrap_or(0.0).round()
             ),
         ),
+        Some(Beyond::HowMany(_)) if found.networks.is_some() => said,
+        Some(Beyond::Method(_)) => {
+            let measured = gather::methods(surest, found.detection.as_ref()).join(", ");
+            let known = if measured.is_empty() { "no method is".to_owned() } else { measured + " is" };
+            and(&said, &format!("the claim also says by which method, and {known} known"))
+        }
         Some(beyond) => and(&said, &format!("the claim also says {}, which the data do not tell", beyond.as_str())),
         None => said,
     }

@@ -104,6 +104,13 @@ fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
                 Some((to, _)) if (*at + 1..*to).any(|at| matches!(lower(at), "from" | "to")) => Sense::Denies,
                 _ => Sense::Bad(Kind::Block),
             }),
+            // "A judge stopped Kenya from blocking it": it was not done, and did not end.
+            Sense::Ceases => Some(match bad_next {
+                Some((to, _)) if (*at + 1..*to).any(|at| lower(at) == "from") => Sense::Denies,
+                _ => *sense,
+            }),
+            // "The block of X does not work"
+            Sense::Good if is_without_effect(words, *at) => Some(Sense::Denies),
             // "Blocked the ban", "blocked the government from banning it".
             Sense::Bad(Kind::Block) if stem(lower(*at)) == "block" => Some(match bad_next {
                 Some((to, _)) if undoes(words, *at, *to) => Sense::Denies,
@@ -120,6 +127,20 @@ fn resolved(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
     }
     senses
 }
+
+/// "The block of X does not work": of a measure by name, and not of a service that is blocked.
+fn is_without_effect(words: &[Word<'_>], at: usize) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let not = at.checked_sub(1).is_some_and(|at| matches!(lower(at), "not" | "doesn't" | "didn't" | "isn't"));
+    let before = words.get(..at).unwrap_or_default();
+    let done = before.iter().any(|word| word.lower.ends_with("ed"));
+    not && stem(lower(at)) == "work"
+        && !done
+        && measure(before).is_some_and(|found| before.len() - found <= MOST_OF_A_MEASURE)
+}
+
+/// Most words from a measure to what is said of it.
+const MOST_OF_A_MEASURE: usize = 8;
 
 /// "Suspended the ban", "the ban was suspended"; an order to suspend a service is none of it.
 fn suspends_a_measure(words: &[Word<'_>], at: usize) -> bool {
@@ -204,11 +225,16 @@ fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Optio
     } else if !good.is_empty() {
         let fails = good.contains(&true);
         stance(!fails, words.iter().any(|word| word.lower == "again"))
-    } else if senses.iter().any(|(at, _)| SPARES.contains(&stem(lower(*at)).as_str())) {
+    } else if has(Sense::Spares) || senses.iter().any(|(at, _)| SPARES.contains(&stem(lower(*at)).as_str())) {
         stance(true, false)
-    } else if has(Sense::Not) || has(Sense::Denies) || has(Sense::Ceases) {
-        // "Russia stopped Telegram": a negation and nothing that says what is wrong.
-        stance(false, false)
+    } else if has(Sense::Denies)
+        || has(Sense::Ceases)
+        || senses.iter().any(|(at, sense)| *sense == Sense::Not && lower(*at) != "not")
+    {
+        // "Russia stopped Telegram": a negation and nothing that says what is wrong; "hardly anyone lost it" has two.
+        let negations = |sense: Sense| matches!(sense, Sense::Not | Sense::Denies | Sense::Ceases);
+        let twice = senses.iter().filter(|(_, sense)| negations(*sense)).count() == 2 && has(Sense::Not);
+        stance(twice && !has(Sense::Good), false)
     } else {
         return None;
     })

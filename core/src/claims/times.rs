@@ -288,7 +288,10 @@ impl<'a> Times<'a> {
             "since" => Span::Since,
             _ if onwards || STARTING.contains(&word) => Span::Since,
             "on" | "in" | "from" if STARTING.contains(&before) => Span::Since,
-            "for" if reader.is(at, &["last", "past"]) => Span::Since,
+            // "For the last two weeks", "over the past month": up to now, from a day that is named.
+            _ if self.is_up_to_now(at, word) => {
+                return Some(When { named: 1, ..self.spanned(found, Span::Since) });
+            }
             "throughout" | "whole" | "entire" => Span::Throughout,
             "all" if lead + 1 < at => Span::Throughout,
             "through" if before == "all" => Span::Throughout,
@@ -308,6 +311,16 @@ impl<'a> Times<'a> {
             _ => return Some(found),
         };
         Some(self.spanned(found, span))
+    }
+
+    /// Whether a length of time ends now: "for the past month", "blocked the last two weeks", and not "in the last days".
+    fn is_up_to_now(&self, at: usize, lead: &str) -> bool {
+        let reader = self.reader;
+        let counted =
+            quantity(&reader, at + 1).is_some_and(|(length, _)| unit(reader.lower(at + 1 + length)).is_some());
+        let past = reader.is(at, &["past"]) && unit(reader.lower(at + 1)).is_some();
+        reader.is(at, &["last", "past"])
+            && (lead == "for" || (counted || past) && !matches!(lead, "in" | "within" | "during" | "since" | "of"))
     }
 
     fn spanned(&self, found: When, span: Span) -> When {

@@ -6,7 +6,7 @@ use super::check::{Judgement, together};
 use super::parse::parse;
 use super::{gather, reason};
 use crate::Timestamp;
-use crate::incidents::{Draft, Record, Report, Status, actor};
+use crate::incidents::{AffectedNetwork, Draft, Record, Report, Status, actor};
 use crate::runtime::call;
 use crate::testing::{self, START, TestRuntime};
 
@@ -47,6 +47,15 @@ fn known() -> std::sync::Arc<TestRuntime> {
     let delhi =
         Draft { areas: vec!["National Capital Territory".into()], ..incident("internet", "2021-01-26", "2021-01-27") };
     report(&runtime, "IN", vec![delhi]);
+    let tigray = Draft { areas: vec!["Tigray".into()], ..incident("internet", "2020-11-04", "2021-02-01") };
+    report(&runtime, "ET", vec![tigray]);
+    let network = |asn| AffectedNetwork { asn, name: None, first: None, last: None, blocked: 9, votes: 9 };
+    let guinea = Draft {
+        networks: (64_500..64_503).map(network).collect(),
+        methods: vec!["tls-reset".into()],
+        ..incident("facebook", "2023-05-17", "2023-08-18")
+    };
+    report(&runtime, "GN", vec![guinea]);
     runtime
 }
 
@@ -76,6 +85,72 @@ fn claims_get_the_verdicts_that_a_careful_reader_would_give() {
         // A territory is no nation.
         ("Mumbai had no internet on 26 January 2021", "unconfirmed"),
         ("There was a nationwide internet shutdown in India on 26 January 2021", "unconfirmed"),
+        // A capital is a city like others, unless it stands for the government.
+        ("Addis Ababa's internet was cut in January 2021", "unconfirmed"),
+        ("Addis Ababa lost the internet in January 2021", "unconfirmed"),
+        ("Ethiopia's capital lost the internet in January 2021", "unconfirmed"),
+        ("The internet was cut in the capital of Ethiopia in January 2021", "unconfirmed"),
+        ("The whole of Ethiopia lost the internet in January 2021", "unconfirmed"),
+        ("The internet was cut all over Ethiopia in January 2021", "unconfirmed"),
+        ("Addis Ababa cut the internet in January 2021", "confirmed"),
+        ("Ethiopia lost the internet in January 2021", "confirmed"),
+        ("Kampala's internet was cut in January 2021", "confirmed"),
+        ("Uganda's capital lost the internet in January 2021", "confirmed"),
+        // An exception is said not to be so, and an ally is another country.
+        ("Telegram was blocked in every African country except Kenya on 15 November 2023", "unconfirmed contradicted"),
+        ("Telegram was blocked everywhere in Africa except Kenya on 15 November 2023", "unconfirmed"),
+        ("Kenya's ally Uganda blocked Telegram on 15 November 2023", "no_data"),
+        // What was done to nobody, was not done, or is taken back.
+        ("Kenya did nothing to Telegram on 15 November 2023", "unconfirmed contradicted"),
+        ("Hardly anyone in Kenya lost Telegram on 15 November 2023", "unconfirmed contradicted"),
+        ("A judge stopped Kenya from blocking Telegram in November 2023", "unconfirmed contradicted"),
+        ("Kenya stopped short of blocking Telegram in November 2023", "unconfirmed contradicted"),
+        ("Kenya came close to blocking Telegram in November 2023", "unconfirmed contradicted"),
+        ("Telegram was immune to blocking in Kenya in November 2023", "unconfirmed contradicted"),
+        ("Telegram was blocked in Kenya on 15 November 2023 - NOT", "unconfirmed contradicted"),
+        ("Telegram was blocked in Kenya on 15 November 2023, they say. Wrong.", "unconfirmed contradicted"),
+        ("That Telegram was blocked in Kenya on 15 November 2023 is misinformation", "unconfirmed contradicted"),
+        ("Kenya's block of Telegram in November 2023 never materialised", "unconfirmed contradicted"),
+        ("Kenya's block of Telegram in November 2023 did not work", "unconfirmed contradicted"),
+        ("Telegram un-blocked in Kenya on 10 November 2023", "unconfirmed contradicted"),
+        ("On 15 November 2023 Kenyans did not need VPNs to get on Telegram", "unconfirmed contradicted"),
+        ("It's no rumour: Telegram was blocked in Kenya on 15 November 2023", "confirmed"),
+        ("Kenya's block on Telegram on 15 November 2023 was no hoax", "confirmed"),
+        ("Telegram was everything but available in Kenya on 15 November 2023", "confirmed"),
+        ("Telegram was nowhere near accessible in Kenya on 15 November 2023", "confirmed"),
+        ("#Kenya #Telegram blocked 15 Nov 2023", "confirmed"),
+        ("Nigeria's Twitter ban of June 2021 was lifted seven months later", "confirmed"),
+        ("It wasn't Signal but Telegram that Kenya blocked on 15 November 2023", "no_data"),
+        ("Telegram was blocked in Kenya on 15 November 2023, which is untrue", "unconfirmed contradicted"),
+        ("Kenya held off blocking Telegram on 15 November 2023", "unconfirmed contradicted"),
+        ("Far from being accessible, Telegram was blocked in Kenya on 15 November 2023", "confirmed"),
+        ("Telegram was blocked on dozens of networks in Kenya in November 2023", "likely"),
+        ("Telegram was blocked across Africa, except in Kenya, on 15 November 2023", "unconfirmed contradicted"),
+        // How long it was so, up to now too.
+        ("A month-long internet blackout hit Uganda in January 2021", "likely"),
+        ("Uganda cut the internet for a single day in January 2021", "likely"),
+        ("Uganda's week-long shutdown in January 2021", "confirmed"),
+        ("Nigeria's Twitter ban in June 2021 was short-lived", "likely"),
+        ("Telegram was blocked in Kenya and remains so", "no_data"),
+        ("Telegram was blocked in Kenya on 15 November 2023 and has remained so", "no_data"),
+        ("Kenya has yet to unblock Telegram after November 2023", "no_data"),
+        // Causes, events and parts of the people are not compared.
+        ("Uganda cut the internet in January 2021 for school exams", "likely"),
+        ("A coup led to the internet shutdown in Uganda in January 2021", "likely"),
+        ("Kenya blocked Telegram during the 2023 floods", "likely"),
+        ("Kenya blocked Telegram until the end of 2023", "likely"),
+        ("Kenya's civil servants were banned from using Telegram on 15 November 2023", "likely"),
+        ("Telegram was blocked in Kenya by DNS poisoning in November 2023", "likely"),
+        // Numbers of networks, and methods.
+        ("Facebook was blocked on 3 networks in Guinea in June 2023", "confirmed"),
+        ("At least two Guinean networks blocked Facebook in June 2023", "confirmed"),
+        ("Facebook was blocked on 7 networks in Guinea in June 2023", "likely"),
+        ("More than twenty ISPs in Guinea blocked Facebook in June 2023", "likely"),
+        ("99 percent of networks in Guinea blocked Facebook in June 2023", "likely"),
+        ("Guinea reset TLS connections to Facebook in June 2023", "confirmed"),
+        ("Facebook was blocked in Guinea by DNS poisoning in June 2023", "likely"),
+        ("Facebook was IP-blocked in Guinea in June 2023", "likely"),
+        ("Facebook was blocked on 3 networks in Guinea by DNS poisoning in June 2023", "likely"),
         // What is set against something.
         ("Telegram was blocked in Kenya on 6 November 2023 but not on 15 November 2023", "unconfirmed contradicted"),
         ("Nigeria, not Ghana, banned Twitter in June 2021", "no_data"),
@@ -174,6 +249,7 @@ fn reasons_tell_what_is_known_and_what_is_not_checked() {
         ("Telegram, not WhatsApp, was blocked in Kenya on 15 November 2023", "that Telegram was blocked in Kenya"),
         ("Telegram was blocked at night in Kenya in November 2023", "which the data do not tell"),
         ("MTN cut the internet in Uganda on 14 January 2021", "names no networks"),
+        ("Facebook was blocked in Guinea by DNS poisoning in June 2023", "by which method, and tls-reset is known"),
         ("Twitter was blocked in Nigeria for less than a week in June 2021", "what is recorded took 222 days"),
     ] {
         let (_, said) = verdict(&runtime, claim);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::dates::{self, Reader};
+use super::feasts;
 use super::later::{Later, later};
 use super::relative::weekday;
 use super::times::Times;
@@ -176,10 +177,15 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
         found.retain(|named| !named.weekday);
     }
     let mut spoken = chosen(words, &found);
+    // Of a feast whose day is not known the year says too little.
+    let dated = |when: &When| when.last.days() - when.first.days() < 31;
+    if !spoken.days.iter().any(dated) && (0..words.len()).any(|at| feasts::moving(&reader, at)) {
+        return Spoken { unread: Some(Unread::NoSuchDate), ..Spoken::default() };
+    }
     // "It deleted a tweet on 2 June 2021; three days later it was banned."
     if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &behind, found.first()) {
         let stop = words.get(at.start).is_some_and(|word| word.pause == Pause::Stop);
-        let apart = at.start > named.to && (stop || at.start > named.to + 2);
+        let apart = at.start > named.to && (stop || at.start > named.to + 1);
         *day = later.behind(*day).filter(|_| apart).unwrap_or(*day);
     }
     Spoken { later: behind, ..spoken }
@@ -371,7 +377,10 @@ mod tests {
             ("yesterday evening", "2026-11-23", "2026-11-23", During),
             ("the day before yesterday", "2026-11-22", "2026-11-22", During),
             ("from Monday to Wednesday", "2026-11-16", "2026-11-18", Range),
-            ("over the past month", "2026-10-25", "2026-11-24", During),
+            ("over the past month", "2026-10-25", "2026-11-24", Since),
+            ("for the past three weeks", "2026-11-03", "2026-11-24", Since),
+            ("blocked the last two weeks", "2026-11-10", "2026-11-24", Since),
+            ("in the past three weeks", "2026-11-03", "2026-11-24", During),
             ("in recent days", "2026-11-17", "2026-11-24", During),
             ("tomorrow", "2026-11-25", "2026-11-25", During),
             ("next week", "2026-11-30", "2026-12-06", During),

@@ -53,6 +53,7 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
             let ended = full_stop && begins_sentence(whole, raw);
             let pause = if ended { Pause::Stop } else { pause };
             let lower = raw.to_lowercase().replace('’', "'");
+            let lower = lower.strip_prefix("un-").map_or(lower.clone(), |rest| format!("un{rest}"));
             words.push(Word { text: raw, lower, joined, pause, aside: false });
             full_stop = whole.ends_with('.') && raw.len() > ABBREVIATED && !raw.contains('.');
         }
@@ -79,7 +80,9 @@ pub fn split(text: &str) -> Vec<Word<'_>> {
         let after = text.get(at + letter.len_utf8()..).and_then(|rest| rest.chars().next());
         // A hyphen inside a host name stays; one between numbers or words separates them.
         let in_host = letter == '-' && start.is_some_and(|from| is_host_part(text, from, at));
-        if in_host && after.is_some_and(|after| after.is_alphanumeric() || after == '-') {
+        // "Un-blocked" is one word, and "UN-backed" two.
+        let prefix = letter == '-' && start.is_some_and(|from| matches!(text.get(from..at), Some("un" | "Un")));
+        if (in_host || prefix) && after.is_some_and(|after| after.is_alphanumeric() || after == '-') {
             continue;
         }
         if let Some(from) = start.take() {
@@ -232,6 +235,8 @@ mod tests {
             texts("xn--e1afmkfd.xn--p1ai, Nov '23, 'quoted'"),
             ["xn--e1afmkfd.xn--p1ai", "Nov", "'23", "quoted"]
         );
+        assert_eq!(split("Telegram un-blocked").last().unwrap().lower, "unblocked");
+        assert_eq!(texts("UN-backed"), ["UN", "backed"]);
         assert!(split("8–24").last().unwrap().joined && !split("8 24").last().unwrap().joined);
         let pauses = |text: &str| split(text).into_iter().map(|word| word.pause).collect::<Vec<_>>();
         assert_eq!(pauses("on Nov. 8, 2023"), [Pause::None, Pause::None, Pause::None, Pause::Comma]);
