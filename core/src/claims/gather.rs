@@ -200,26 +200,7 @@ impl Claimed<'_> {
         };
         let methods = methods(bearing.surest.and_then(|at| incidents.get(at)), detection.as_ref());
         let beyond = self.beyond(&incidents, &bearing, (networks, &methods));
-        let mut judgement = judge(self.stance, &findings);
-        match (share, networks) {
-            // "One network of four" is so, where most of the country can reach it.
-            (Some(share), Some(Counted { blocked, decided }))
-                if judgement.why == Why::Partly && !self.stance.negated && share.holds(blocked, decided) =>
-            {
-                judgement.verdict = Verdict::Likely;
-            }
-            // Another number was counted.
-            (Some(Share::Count { .. }), Some(_)) if matches!(beyond, Some(Beyond::HowMany(_))) => {
-                judgement.verdict = judgement.verdict.max(Verdict::Unconfirmed);
-            }
-            _ => {}
-        }
-        match (beyond, self.stance.negated && !self.stance.over) {
-            // That some could use it is said neither for a block nor against one.
-            (Some(_), true) | (Some(Beyond::Partly), _) if judgement.contradicted => judgement.contradicted = false,
-            (Some(_), false) if judgement.verdict == Verdict::Confirmed => judgement.verdict = Verdict::Likely,
-            _ => {}
-        }
+        let judgement = self.bounded(judge(self.stance, &findings), beyond, (share, networks));
         let earlier = match judgement.why {
             Why::Nothing => {
                 let before = Period { since: None, to: period.from, ..period };
@@ -243,6 +224,35 @@ impl Claimed<'_> {
             platforms: None,
             judgement,
         })
+    }
+
+    /// A judgement, no surer than what is known of all that the claim says.
+    fn bounded(
+        &self,
+        mut judgement: Judgement,
+        beyond: Option<Beyond>,
+        (share, networks): (Option<Share>, Option<Counted>),
+    ) -> Judgement {
+        match (share, networks) {
+            // "One network of four" is so, where most of the country can reach it.
+            (Some(share), Some(Counted { blocked, decided }))
+                if judgement.why == Why::Partly && !self.stance.negated && share.holds(blocked, decided) =>
+            {
+                judgement.verdict = Verdict::Likely;
+            }
+            // Another number was counted.
+            (Some(Share::Count { .. }), Some(_)) if matches!(beyond, Some(Beyond::HowMany(_))) => {
+                judgement.verdict = judgement.verdict.max(Verdict::Unconfirmed);
+            }
+            _ => {}
+        }
+        match (beyond, self.stance.negated && !self.stance.over) {
+            // That some could use it is said neither for a block nor against one.
+            (Some(_), true) | (Some(Beyond::Partly), _) if judgement.contradicted => judgement.contradicted = false,
+            (Some(_), false) if judgement.verdict == Verdict::Confirmed => judgement.verdict = Verdict::Likely,
+            _ => {}
+        }
+        judgement
     }
 
     /// What the claim says and nothing that was found bears out.

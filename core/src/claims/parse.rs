@@ -134,18 +134,33 @@ struct Sentence<'a> {
     year: Option<i64>,
 }
 
+/// The countries of these mentions, each once.
+fn countries_of(mentions: &[places::Mention]) -> Vec<&'static Country> {
+    let mut countries: Vec<&'static Country> = Vec::new();
+    for country in mentions.iter().filter_map(|mention| Country::by_code(mention.code)) {
+        if !countries.iter().any(|known| known.code == country.code) {
+            countries.push(country);
+        }
+    }
+    countries
+}
+
+/// "In every African country except Ghana": of all places that are named it is not so.
+fn is_of_exceptions(words: &[Word<'_>], mentions: &[places::Mention]) -> bool {
+    let excepted = |mention: &places::Mention| {
+        let leads = |at: &usize| words.get(*at).is_some_and(|word| matches!(word.lower.as_str(), "the" | "in"));
+        networks::is_excepted(words, mention.at.checked_sub(1).filter(leads).unwrap_or(mention.at))
+    };
+    !mentions.is_empty() && mentions.iter().all(excepted)
+}
+
 impl<'a> Sentence<'a> {
     fn part(&self, ranges: &[Range<usize>]) -> Part<'a> {
         let words: Vec<Word<'a>> =
             ranges.iter().flat_map(|range| self.words.get(range.clone()).unwrap_or_default()).cloned().collect();
         let mentions = places::mentions(&words);
         let chosen = places::chosen(&mentions, &words);
-        let mut countries: Vec<&'static Country> = Vec::new();
-        for country in chosen.iter().filter_map(|mention| Country::by_code(mention.code)) {
-            if !countries.iter().any(|known| known.code == country.code) {
-                countries.push(country);
-            }
-        }
+        let countries = countries_of(&chosen);
         let place = |at: usize| is_taken(&mentions, at);
         // "All social media except WhatsApp": nothing is said of that one.
         let excepted: Vec<Range<usize>> = named(&words, self.listed, place)
@@ -177,18 +192,7 @@ impl<'a> Sentence<'a> {
             |word: &Word<'_>| matches!(word.lower.as_str(), "and" | "to" | "till" | "between" | "early" | "late");
         let counted = |at: usize| spoken.later.as_ref().is_some_and(|(range, _)| range.contains(&at));
         let mut said = stance::read(&words, internet).filter(|said| !said.bad || !objects::are_others(&words, service));
-        // "In every African country except Ghana": there it is not so.
-        let but = |mention: &places::Mention| {
-            let the = mention
-                .at
-                .checked_sub(1)
-                .filter(|at| words.get(*at).is_some_and(|word| matches!(word.lower.as_str(), "the" | "in")));
-            networks::is_excepted(&words, the.unwrap_or(mention.at))
-        };
-        if !chosen.is_empty()
-            && chosen.iter().all(but)
-            && let Some(said) = &mut said
-        {
+        if let Some(said) = said.as_mut().filter(|_| is_of_exceptions(&words, &chosen)) {
             said.stance.negated = !said.stance.negated;
         }
         Part {
