@@ -39,8 +39,12 @@ fn incidents_are_made_amended_merged_and_retracted_on_a_file_and_at_a_server() {
     assert_eq!(actions, ["restored", "amended", "created"]);
     at(&["incidents", "merge", "KE-2024-0002", "--into", "KE-2024-0001", "--reason", "one cause"]);
     assert_eq!(at(&["incidents", "list"]).lines().count(), 1);
-    at(&["incidents", "retract", "KE-2024-0001", "--reason", "a fault"]);
-    assert_eq!(at(&["incidents", "list"]), "");
+    let retract = ["incidents", "retract", "KE-2024-0001", "--reason", "a fault"];
+    let error = bad(&path, &[&retract[..], &to[..]].concat());
+    assert!(error.contains("409"), "its part would go with it: {error}");
+    at(&["incidents", "restore", "KE-2024-0002", "--field", "merge", "--reason", "two after all"]);
+    at(&retract);
+    assert_eq!(at(&["incidents", "list"]).lines().count(), 1);
     let error = bad(&path, &["incidents", "retract", "KE-1999-0001", "--reason", "x", "--to", &server.base]);
     assert!(error.contains("404"), "{error}");
     let restore = ["incidents", "restore", "KE-2024-0001", "--field", "colour", "--reason", "x"];
