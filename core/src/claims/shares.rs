@@ -4,26 +4,13 @@ use super::dates::{self, Reader};
 use super::relative::quantity;
 use super::words::Word;
 
-const PROVIDERS: [&str; 18] = [
-    "isp",
-    "isps",
-    "operator",
-    "operators",
-    "provider",
-    "providers",
-    "network",
-    "networks",
-    "carrier",
-    "carriers",
-    "telecoms",
-    "telcos",
-    "telco",
-    "companies",
-    "company",
-    "services",
-    "platforms",
-    "regions",
-];
+/// What else is counted beside networks, where their number says as little of one of them.
+const OTHERS: [&str; 5] = ["companies", "company", "services", "platforms", "regions"];
+
+/// Whether a word is what a share is of: networks, or what else is counted like them.
+fn is_counted(word: &str) -> bool {
+    NETWORKS.contains(&word) || OTHERS.contains(&word)
+}
 
 /// Of how many networks it is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +162,7 @@ pub fn share(words: &[Word<'_>], at: usize) -> Option<Share> {
     let one = *share == Share::One;
     // "One network" is one, "one Nigerian network" too, and "one activist's network" is none.
     let reach = if one { 1 + usize::from(words.get(at + 1).is_some_and(Word::is_capital)) } else { 4 };
-    let of = (1..=reach).find(|on| PROVIDERS.contains(&lower(at + on)))?;
+    let of = (1..=reach).find(|on| is_counted(lower(at + on)))?;
     let counted = NETWORKS.contains(&lower(at + of));
     let excepted =
         words.iter().any(|word| matches!(word.lower.as_str(), "except" | "but" | "excluding" | "save" | "apart"));

@@ -22,7 +22,8 @@ pub struct InstrumentFault {
     pub measurements: u32,
 }
 
-fn failed(vote: Vote) -> bool {
+/// Whether it may be a block, with its own control or with peers for one.
+pub(super) fn failed(vote: Vote) -> bool {
     matches!(vote, Vote::Blocked | Vote::NeedsControl)
 }
 

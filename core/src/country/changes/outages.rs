@@ -3,6 +3,7 @@
 
 use super::super::evidence::Seen;
 use super::super::fold::needs_peers;
+use super::super::instrument::failed;
 use super::tables::{OUTAGES, Outages};
 use crate::Result;
 use crate::change::series::{Spell, block_of, place_of};
@@ -29,10 +30,6 @@ pub fn mask(view: &impl Read, key: &str, seen: &mut [Seen]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn failed(vote: Vote) -> bool {
-    matches!(vote, Vote::Blocked | Vote::NeedsControl)
 }
 
 /// Measurements of a block by span: those that failed, and those that say anything.
