@@ -212,7 +212,7 @@ pub const QUESTIONS: &[Question] = &[
     get("GET /data/incidents", "?country={country}"),
     get("GET /data/incidents", "?country={country}&status={status}&severity={severity}"),
     get("GET /data/incidents", "?status={status}&severity={severity}&limit={limit}"),
-    get("GET /data/incidents", "?since={year}-01-{day}&until={year}-06-{day}"),
+    get("GET /data/incidents", "?since={year}-01-{day}&until=2026-06-{day}"),
     get("GET /data/incidents", "?domain={site}"),
     get("GET /data/incidents", "?service={platform}&limit={limit}"),
     get("GET /data/incidents", "?topic={topic}&limit={limit}"),

@@ -12,6 +12,14 @@ constants! {
     ALARM_RATIO: f64 = 1000.0;
     /// An excursion counts only with blocked votes in so many distinct hours (ruling intelligence 1).
     ALARM_HOURS: u32 = 2;
+    /// Excursions that do not cross alone are a block together: those of several networks within so many hours, when their
+    /// sum crosses, less the logarithm of the number of ways to choose so many of the networks (Xie and Siegmund 2013, by
+    /// the most likely subset) ...
+    POOL_HOURS: i64 = 24;
+    /// ... or those of one network that came this part of the way ...
+    HALFWAY: f64 = 0.5;
+    /// ... on so many of the days that one incident bridges. Neither where the target fails in other countries too.
+    REPEATED_DAYS: usize = 3;
     /// Blocked votes of a subject closer than this belong to one incident; so long measured without one resolves it
     /// (ruling intelligence 3).
     MERGE_GAP: i64 = 96;

@@ -8,10 +8,16 @@
 //! There is one sum per target and network, not one per layer: a vote blocked at one layer adds the same to the sum of
 //! its layer and to the sum over all layers, and every clear vote takes the same from both, so a layer's own sum never
 //! crosses first. The layer of a blocked vote is kept with its technique.
+//!
+//! A block that keeps a few hours of the day never crosses on a network that is measured all day long, since its day counts
+//! eight votes (ruling intelligence 13) and most of them are clear. Then it is seen by what comes together: half the way
+//! on several days here, excursions of several networks at one time in [`super::pool`].
 
 use serde::{Deserialize, Serialize};
 
-use super::constants::{ALARM_HOURS, ALARM_RATIO, BLOCKED_RATE, CLEAR_VOTES, MERGE_GAP, QUIET_RATE};
+use super::constants::{
+    ALARM_HOURS, ALARM_RATIO, BLOCKED_RATE, CLEAR_VOTES, HALFWAY, MERGE_GAP, QUIET_RATE, REPEATED_DAYS,
+};
 
 /// The votes of one network on one target in one hour.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +51,7 @@ const EVIDENCE_CAP: f64 = 9.0;
 const MOST_FAILING: f64 = 0.9;
 
 /// Where the sums of a network stand.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cusum {
     up: f64,
     down: f64,
@@ -56,6 +62,8 @@ pub struct Cusum {
     hours: u32,
     /// Clear votes since the last blocked one.
     clear: u32,
+    /// Excursions that came half way, the first that began on each of the days that [`MERGE_GAP`] reaches back over.
+    halfway: Vec<Episode>,
 }
 
 impl Default for Cusum {
@@ -67,6 +75,7 @@ impl Default for Cusum {
             episode: Episode { start: 0, declared: 0, last: 0, evidence: 0.0 },
             hours: 0,
             clear: 0,
+            halfway: Vec::new(),
         }
     }
 }
@@ -92,14 +101,16 @@ impl Cusum {
         let gain = (under_block / quiet).ln();
         let loss = ((1.0 - under_block) / (1.0 - quiet)).ln();
         let change = blocked * gain + clear * loss;
-        if self.latched { self.fall(cell, change) } else { self.rise(cell, change) }
+        if self.latched { self.fall(cell, change) } else { self.rise(cell, change, failing) }
     }
 
-    fn rise(&mut self, cell: &HourCell, change: f64) -> Option<Episode> {
+    fn rise(&mut self, cell: &HourCell, change: f64, failing: f64) -> Option<Episode> {
         let before = self.up;
         self.up = (self.up + change).max(0.0);
         if self.up <= 0.0 {
-            *self = Cusum::default();
+            let mut halfway = std::mem::take(&mut self.halfway);
+            halfway.retain(|earlier| cell.hour - earlier.last < MERGE_GAP);
+            *self = Cusum { halfway, ..Cusum::default() };
             return None;
         }
         if cell.blocked > 0 {
@@ -109,11 +120,48 @@ impl Cusum {
             self.note(cell);
             self.hours += 1;
         }
-        if self.up >= ALARM_RATIO.ln() && self.hours >= ALARM_HOURS {
-            self.latched = true;
-            self.episode.declared = cell.hour;
+        if self.hours >= ALARM_HOURS && (self.up >= ALARM_RATIO.ln() || self.repeats(cell.hour, failing)) {
+            self.declare(cell.hour);
         }
         None
+    }
+
+    /// Whether this is one of several days of half an alarm; then it begins with the first of them. Not where the target
+    /// fails everywhere: it does so again and again.
+    fn repeats(&mut self, hour: i64, failing: f64) -> bool {
+        if self.up < HALFWAY * ALARM_RATIO.ln() || failing > QUIET_RATE {
+            return false;
+        }
+        let day = |episode: &Episode| episode.start.div_euclid(24);
+        self.halfway.retain(|earlier| hour - earlier.last < MERGE_GAP);
+        match self.halfway.iter_mut().find(|earlier| day(earlier) == day(&self.episode)) {
+            Some(today) if today.start == self.episode.start => *today = self.episode,
+            Some(_) => {}
+            None => self.halfway.push(self.episode),
+        }
+        if self.halfway.len() < REPEATED_DAYS {
+            return false;
+        }
+        let today = day(&self.episode);
+        for earlier in self.halfway.iter().filter(|earlier| day(earlier) != today) {
+            self.episode.start = self.episode.start.min(earlier.start);
+            self.episode.evidence = (self.episode.evidence + earlier.evidence).min(EVIDENCE_CAP);
+        }
+        true
+    }
+
+    /// The height of an excursion under way that has not crossed, when it has blocked votes in enough hours, the last of
+    /// them after `since`.
+    pub(super) fn excursion(&self, since: i64) -> Option<f64> {
+        let counts = !self.latched && self.hours >= ALARM_HOURS && self.episode.last > since;
+        (counts && self.up > 0.0).then_some(self.up)
+    }
+
+    /// The excursion under way is a block.
+    pub(super) fn declare(&mut self, hour: i64) {
+        self.latched = true;
+        self.episode.declared = hour;
+        self.halfway.clear();
     }
 
     fn fall(&mut self, cell: &HourCell, change: f64) -> Option<Episode> {
@@ -203,6 +251,29 @@ mod tests {
     fn votes_of_one_hour_alone_are_no_alarm_and_their_order_cannot_matter() {
         assert!(run(&[(0, 9, 0)]).1.open().is_none());
         assert!(run(&[(0, 9, 0), (1, 1, 0)]).1.open().is_some());
+    }
+
+    /// Hourly votes count a third each: four hours of a day never cross alone.
+    #[test]
+    fn a_few_hours_of_each_day_are_a_block_on_the_third_day_and_begin_with_the_first() {
+        let days = |blocked: &[i64], hours: i64, failing: f64| {
+            let mut cusum = Cusum::default();
+            for hour in 0..24 * 12 {
+                let now = u32::from(blocked.contains(&(hour / 24)) && (6..6 + hours).contains(&(hour % 24)));
+                cusum.step(&HourCell { hour, blocked: now, clear: 1 - now, scale: 1.0 / 3.0, evidence: 0.5 }, failing);
+                if let Some(open) = cusum.open() {
+                    return Some((open.start, open.declared));
+                }
+            }
+            assert!(hours < 4 || failing > 0.0 || cusum.is_quiet(), "what lies too far back is forgotten");
+            None
+        };
+        assert_eq!(days(&[1, 2, 3, 4], 4, 0.0), Some((24 + 6, 3 * 24 + 6 + 3)));
+        assert_eq!(days(&[1, 2, 4], 4, 0.0), Some((24 + 6, 4 * 24 + 6 + 3)), "a day may be missing");
+        assert_eq!(days(&[1, 2], 4, 0.0), None);
+        assert_eq!(days(&[0, 2, 5], 4, 0.0), None, "too far apart");
+        assert_eq!(days(&[1, 2, 3, 4], 3, 0.0), None, "three hours of 24 are not half the way");
+        assert_eq!(days(&[1, 2, 3, 4, 5], 4, 0.1), None, "fails in other countries too");
     }
 
     /// Data with 3% of false blocked votes: an alarm is rare.

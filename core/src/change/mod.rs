@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`constants`] | every number, named; the methodology prints them |
 //! | [`cusum`] | begin and end of blocking on one network |
+//! | [`pool`] | a block that is too short for each network alone |
 //! | [`series`] | a series in blocks, so that late data cost what they change |
 //! | [`merge`] | episodes of all networks and roles of a subject to events |
 //! | [`combine`] | measured events, silences and reports of others to incidents |
@@ -14,6 +15,7 @@ pub mod combine;
 pub mod constants;
 pub mod cusum;
 pub mod merge;
+pub mod pool;
 pub mod schedule;
 pub mod series;
 pub mod silence;

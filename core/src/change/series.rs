@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::constants::{BLOCK_DAYS, OUTAGE_HOURS};
+use super::constants::{BLOCK_DAYS, OUTAGE_HOURS, QUIET_RATE};
 use super::cusum::{Cusum, Episode, HourCell};
+use super::pool::{self, Member};
 use crate::Timestamp;
 use crate::kv::Row;
 use crate::time::DAY;
@@ -174,7 +175,7 @@ pub struct Block {
     pub elsewhere: u8,
 }
 impl Row for Block {
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 5;
 }
 
 /// Measurements in a span of [`OUTAGE_HOURS`] of a block, with or without a control.
@@ -204,16 +205,15 @@ pub fn total(spells: &[Spell]) -> (u32, u32) {
 impl Block {
     /// Where the sums of a network stand after this block.
     pub fn cusum(&self, asn: u32) -> Cusum {
-        self.spans.iter().find(|span| span.asn == asn).map(|span| span.cusum).unwrap_or_default()
+        self.spans.iter().find(|span| span.asn == asn).map(|span| span.cusum.clone()).unwrap_or_default()
     }
 
     /// Whether a later block would come out the same after either.
     pub fn ends_like(&self, other: &Block) -> bool {
-        let open = |block: &Block| -> Vec<(u32, Cusum)> {
-            let spans = block.spans.iter().filter(|span| !span.cusum.is_quiet());
-            spans.map(|span| (span.asn, span.cusum)).collect()
-        };
-        open(self) == open(other)
+        fn open(block: &Block) -> impl Iterator<Item = (u32, &Cusum)> {
+            block.spans.iter().filter(|span| !span.cusum.is_quiet()).map(|span| (span.asn, &span.cusum))
+        }
+        open(self).eq(open(other))
     }
 }
 
@@ -243,18 +243,71 @@ pub fn grid(votes: &[HourVote]) -> Vec<HourCell> {
     cells
 }
 
-/// A network through one block. `votes` are those of the block, oldest first; `failing` is the share of failures where
+/// A network's part of a block.
+pub struct Heard {
+    pub asn: u32,
+    /// Its votes in the block, oldest first.
+    pub votes: Vec<HourVote>,
+    /// Its last vote in the day before, hours since the epoch.
+    pub before: Option<i64>,
+    /// Codes of the sources of blocked measurements.
+    pub sources: BTreeSet<u8>,
+}
+
+/// The networks of a series through one block, from where `before` left them; `failing` is the share of failures where
 /// nobody blocks.
-pub fn advance(asn: u32, before: Cusum, votes: &[HourVote], sources: BTreeSet<u8>, failing: f64) -> Span {
-    let mut cusum = before;
-    let cells = grid(votes);
-    let ended = cells.iter().filter_map(|cell| cusum.step(cell, failing)).collect();
+pub fn advance(before: &Block, networks: Vec<Heard>, failing: f64) -> Vec<Span> {
+    let cells: Vec<Vec<HourCell>> = networks.iter().map(|network| grid(&network.votes)).collect();
+    let mut sums: Vec<Cusum> = networks.iter().map(|network| before.cusum(network.asn)).collect();
+    let begun: Vec<bool> = sums.iter().map(|cusum| !cusum.is_quiet()).collect();
+    let ended = walk(&networks, &cells, &mut sums, failing);
+    let parts = networks.into_iter().zip(cells).zip(sums).zip(begun).zip(ended);
+    parts.map(|((((network, cells), cusum), begun), ended)| span(network, &cells, cusum, begun, ended)).collect()
+}
+
+/// Takes the sums of all networks through the hours of a block together; the episodes of each that end.
+fn walk(networks: &[Heard], cells: &[Vec<HourCell>], sums: &mut [Cusum], failing: f64) -> Vec<Vec<Episode>> {
+    let mut ended = vec![Vec::new(); networks.len()];
+    let mut hours: BTreeMap<i64, Vec<(usize, &HourCell)>> = BTreeMap::new();
+    for (index, cells) in cells.iter().enumerate() {
+        cells.iter().for_each(|cell| hours.entry(cell.hour).or_default().push((index, cell)));
+    }
+    // Where nothing is blocked and nothing under way, the sums stay where they are.
+    let quiet = sums.iter().all(Cusum::is_quiet) && cells.iter().flatten().all(|cell| cell.blocked == 0);
+    if quiet {
+        return ended;
+    }
+    let mut heard: Vec<Option<i64>> = networks.iter().map(|network| network.before).collect();
+    for (hour, cells) in hours {
+        let mut blocked = false;
+        for (index, cell) in cells {
+            if let (Some(cusum), Some(ended), Some(heard)) =
+                (sums.get_mut(index), ended.get_mut(index), heard.get_mut(index))
+            {
+                ended.extend(cusum.step(cell, failing));
+                *heard = Some(hour);
+                blocked |= cell.blocked > 0;
+            }
+        }
+        // What fails everywhere fails on all networks at once without a censor.
+        if blocked && failing <= QUIET_RATE {
+            let members = networks.iter().zip(sums.iter_mut()).zip(&heard);
+            let mut members: Vec<Member<'_>> =
+                members.map(|((network, cusum), heard)| Member { asn: network.asn, cusum, heard: *heard }).collect();
+            pool::declare(&mut members, hour);
+        }
+    }
+    ended
+}
+
+fn span(network: Heard, cells: &[HourCell], cusum: Cusum, begun: bool, ended: Vec<Episode>) -> Span {
+    let Heard { asn, votes, sources, .. } = network;
     let mut techniques: BTreeMap<u8, u32> = BTreeMap::new();
     for (technique, count) in votes.iter().filter(|vote| vote.blocked).flat_map(|vote| &vote.techniques) {
         *techniques.entry(technique.code()).or_default() += count;
     }
     let mut days: Vec<DayCount> = Vec::new();
-    for vote in votes {
+    for vote in &votes {
         let day = u32::try_from(vote.hour.div_euclid(24)).unwrap_or(0);
         let count = DayCount { day, votes: 1, blocked: u32::from(vote.blocked), measurements: vote.measurements };
         match days.last_mut() {
@@ -266,7 +319,7 @@ pub fn advance(asn: u32, before: Cusum, votes: &[HourVote], sources: BTreeSet<u8
             _ => days.push(count),
         }
     }
-    let any = !before.is_quiet() || cells.iter().any(|cell| cell.blocked > 0);
+    let any = begun || cells.iter().any(|cell| cell.blocked > 0);
     let hours = cells.iter().filter(|_| any);
     Span {
         asn,

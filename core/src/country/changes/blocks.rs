@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::evidence::{self, Surroundings};
+use super::super::evidence::{self, Seen, Surroundings};
 use super::super::fold::needs_peers;
 use super::super::tables::{ENTRIES, ROLLED};
 use super::super::{days, instrument, packed, refresh};
@@ -14,11 +14,11 @@ use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::anomaly::{self, Tally};
 use crate::change::constants::BLOCK_DAYS;
-use crate::change::series::{Block, Spell, advance, block_of, bounds};
+use crate::change::series::{Block, Heard, Spell, advance, block_of, bounds};
 use crate::kv::Direction;
 use crate::time::DAY;
 use crate::verdict::Vote;
-use crate::verdict::window::{self, Session};
+use crate::verdict::window::{self, Peers, Session};
 
 /// A block with more measurements takes the room of several.
 const MEASUREMENTS_OF_A_BLOCK: usize = 2_000;
@@ -113,6 +113,7 @@ fn compute(
         return Ok(None);
     }
     let peers = evidence::peers(turn, target, &all, end.plus(DAY))?;
+    let heard = heard_before(&all, &peers, start.hour());
     let mut own = all;
     own.retain(|seen| inside(seen.session.hour));
     // By block, so that a later look at it finds the same faults.
@@ -136,13 +137,30 @@ fn compute(
     for span in before.spans.iter().filter(|span| !span.cusum.is_quiet()) {
         networks.entry(span.asn).or_default();
     }
-    let failing = f64::from(elsewhere) / 100.0;
-    let spans = networks.into_iter().map(|(asn, (sessions, sources))| {
-        advance(asn, before.cusum(asn), &window::votes(&sessions, &peers), sources, failing)
+    for asn in heard.keys().filter(|asn| !broken.contains(asn)) {
+        networks.entry(*asn).or_default();
+    }
+    let networks = networks.into_iter().map(|(asn, (sessions, sources))| {
+        let votes = window::votes(&sessions, &peers);
+        Heard { asn, votes, before: heard.get(&asn).copied(), sources }
     });
-    let spans = spans.filter(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
-    let spans = spans.collect();
+    let mut spans = advance(before, networks.collect(), f64::from(elsewhere) / 100.0);
+    spans.retain(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
     Ok(Some(Block { spans, spells, elsewhere }))
+}
+
+/// The last vote of each network in the day before a block.
+fn heard_before(all: &[Seen], peers: &Peers, start: i64) -> BTreeMap<u32, i64> {
+    let mut heard: BTreeMap<u32, i64> = BTreeMap::new();
+    for session in all.iter().map(|seen| &seen.session).filter(|session| session.hour < start) {
+        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
+        let votes = matches!(session.evaluated.with_peers(works), Vote::Blocked | Vote::Clear);
+        if let Some(asn) = session.asn.filter(|_| votes) {
+            let last = heard.entry(asn).or_insert(session.hour);
+            *last = session.hour.max(*last);
+        }
+    }
+    heard
 }
 
 /// How often targets without controls failed in other countries, by block, from the world.

@@ -18,7 +18,7 @@ use crate::kv::decode_row;
 use crate::runtime::query;
 use crate::time::{DAY, HOUR};
 
-fn incidents(server: &Server, country: &str) -> Vec<Incident> {
+pub(super) fn incidents(server: &Server, country: &str) -> Vec<Incident> {
     let filter = Filter { country: Some(country.to_owned()), ..Filter::default() };
     let all = Select { filter, offset: 0, limit: u32::MAX };
     query(&*server.0, &incidents::actor().name, &all).now_or_never().unwrap().unwrap().incidents
@@ -28,7 +28,7 @@ fn time(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-fn add(server: &Server, parts: &[String]) {
+pub(super) fn add(server: &Server, parts: &[String]) {
     let data = format!("{HEADER}{}", parts.concat());
     let summary = server.import(ImportKind::OoniObservations, Options::default(), data.as_bytes());
     assert!(summary.complete && summary.counts.refused + summary.counts.unusable == 0, "{summary:?}");
@@ -42,13 +42,13 @@ fn server(parts: &[String]) -> Server {
 
 /// The only incident of a country.
 #[track_caller]
-fn one(server: &Server, country: &str) -> Incident {
+pub(super) fn one(server: &Server, country: &str) -> Incident {
     let mut found = incidents(server, country);
     assert_eq!(found.len(), 1, "{found:#?}");
     found.remove(0)
 }
 
-fn asns(draft: &Draft) -> Vec<u32> {
+pub(super) fn asns(draft: &Draft) -> Vec<u32> {
     draft.networks.iter().map(|network| network.asn).collect()
 }
 

@@ -6,6 +6,7 @@ mod bounds;
 mod counts;
 mod days;
 mod endpoints;
+mod few_hours;
 mod histories;
 mod incidents;
 mod kenya;
