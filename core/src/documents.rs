@@ -248,18 +248,26 @@ pub fn etag(body: &[u8]) -> String {
 }
 
 /// Members that say when a JSON body was made, and nothing of what is in it.
-const MADE: [&str; 5] =
-    ["\"generated\":\"", "\"generated_at\":\"", "\"generatedAt\":\"", "\"generated_at_utc\":\"", "\"generation\":"];
+const MADE: [&str; 6] = [
+    "\"checkedAt\":\"",
+    "\"generated\":\"",
+    "\"generated_at\":\"",
+    "\"generatedAt\":\"",
+    "\"generated_at_utc\":\"",
+    "\"generation\":",
+];
 /// What all of them begin with.
-const MAKING: &[u8] = b"\"generat";
+const MAKING: [&[u8]; 2] = [b"\"checkedAt", b"\"generat"];
 
 /// Validator of a JSON body, in quotes: the same for bodies that say the same and were made at different times, therefore
 /// weak (RFC 9110 section 8.8.1). One measurement more must not make every reader fetch what did not change. Quotation
 /// marks inside of texts are escaped, so none of these members is found there.
 pub fn json_etag(body: &[u8]) -> String {
+    let mut places: Vec<usize> = MAKING.iter().flat_map(|name| memchr::memmem::find_iter(body, name)).collect();
+    places.sort_unstable();
     let mut kept = Sha256::new();
     let mut from = 0;
-    for at in memchr::memmem::find_iter(body, MAKING) {
+    for at in places {
         let rest = body.get(at..).unwrap_or_default();
         let Some(name) = MADE.iter().find(|name| rest.starts_with(name.as_bytes())) else { continue };
         let value = rest.get(name.len()..).unwrap_or_default();
@@ -396,6 +404,10 @@ mod tests {
         let body = r#"{"generated_at":"2026-01-01T00:00:00Z","n":1,"generation":7}"#;
         assert!(tag(body).starts_with("W/\""));
         assert_eq!(tag(body), tag(r#"{"generated_at":"2026-01-02T00:00:00Z","n":1,"generation":12}"#));
+        assert_eq!(
+            tag(r#"{"checkedAt":"1","n":1,"generated":"2"}"#),
+            tag(r#"{"checkedAt":"3","n":1,"generated":"4"}"#)
+        );
         assert_ne!(tag(body), tag(r#"{"generated_at":"2026-01-01T00:00:00Z","n":2,"generation":7}"#));
         assert_ne!(tag(body), tag(r#"{"generated_at":"2026-01-01T00:00:00Z","n":1,"generation":7,"m":1}"#));
         // Neither a text that quotes one nor a member of nearly that name is left out.

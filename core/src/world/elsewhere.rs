@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::change::constants::{OUTAGE_EDGE_SHARE, OUTAGE_ELSE, OUTAGE_SHARE, PROFILE_DAYS, SILENCE_EXPECTED};
 use crate::change::series::{Spell, total};
@@ -14,7 +13,8 @@ use crate::country::{SetElsewhere, SetFailing};
 use crate::kv::{Direction, Row, Table};
 use crate::time::SECOND;
 use crate::verdict::constants::{ACCESSIBLE_VOTES, DOWN_RATE_COUNTRIES};
-use crate::verdict::network::down_rate;
+use crate::verdict::network::{down_rate, down_rate_but};
+use crate::{Result, order};
 
 /// Measurements by hour, by source, day and country.
 const VOLUMES: Table<(u8, u32, String), Hours> = Table::new(60);
@@ -316,8 +316,9 @@ impl Operation for TellFailing {
         for ((target, block), ()) in &open {
             TO_TELL.delete(turn, &(target.clone(), *block));
             let rows = FAILING.scan(turn, &FAILING.prefix(&(target.clone(), *block)), Direction::Ascending, 300)?;
+            let rates = Rates::of(rows.iter().map(|(_, row)| row.spells.as_slice()));
             for ((.., country), row) in &rows {
-                let told = Told { percent: elsewhere_failing(country, &rows), outages: outages(country, &rows) };
+                let told = rates.others(&row.spells);
                 if told != row.told {
                     let key = (target.clone(), *block, country.clone());
                     FAILING.put(turn, &key, &Failing { told, ..row.clone() })?;
@@ -334,16 +335,73 @@ impl Operation for TellFailing {
     }
 }
 
-/// The median rate of failures in the other countries with enough measurements, in steps of five percent, so that a
-/// measurement more rarely changes it; 0 when they are too few.
-fn elsewhere_failing(country: &str, rows: &[((String, u32, String), Failing)]) -> u8 {
-    let others = rows.iter().filter(|((.., other), _)| other != country).map(|(_, row)| total(&row.spells));
-    let rates: Vec<f64> = others.filter_map(share).collect();
-    if rates.len() < DOWN_RATE_COUNTRIES {
-        return 0;
+/// How often a target fails in all countries in a block; each country asks for the others, so the rates are sorted once.
+struct Rates {
+    /// Of the whole block.
+    all: Vec<f64>,
+    /// By span, of countries where it works in the rest of the block. Where it is blocked all the time says nothing of an
+    /// outage, however many countries block it.
+    spans: BTreeMap<u8, Vec<f64>>,
+}
+
+impl Rates {
+    fn of<'a>(countries: impl Iterator<Item = &'a [Spell]>) -> Rates {
+        let mut rates = Rates { all: Vec::new(), spans: BTreeMap::new() };
+        for spells in countries {
+            rates.all.extend(share(total(spells)));
+            for (place, rate) in by_span(spells) {
+                rates.spans.entry(place).or_default().push(rate);
+            }
+        }
+        order::sort_by(&mut rates.all, f64::total_cmp);
+        rates.spans.values_mut().for_each(|rates| order::sort_by(rates, f64::total_cmp));
+        rates
     }
-    let steps = (down_rate(&rates) * 20.0).round().clamp(0.0, 20.0);
-    5 * steps as u8
+
+    /// What a country with these failures is told of the others.
+    fn others(&self, own: &[Spell]) -> Told {
+        Told { percent: self.percent(own), outages: self.outages(own) }
+    }
+
+    /// The median rate of failures in the other countries with enough measurements, in steps of five percent, so that a
+    /// measurement more rarely changes it; 0 when they are too few.
+    fn percent(&self, own: &[Spell]) -> u8 {
+        let steps = (median_but(&self.all, share(total(own))).unwrap_or(0.0) * 20.0).round().clamp(0.0, 20.0);
+        5 * steps as u8
+    }
+
+    /// Spans in which the target was out of order, one bit each: the median of the other countries failed.
+    fn outages(&self, own: &[Spell]) -> u128 {
+        let own: BTreeMap<u8, f64> = by_span(own).collect();
+        let median = |(place, rates): (&u8, &Vec<f64>)| Some((*place, median_but(rates, own.get(place).copied())?));
+        let medians: BTreeMap<u8, f64> = self.spans.iter().filter_map(median).collect();
+        let fails = |place: Option<u8>, least: f64| {
+            place.and_then(|place| medians.get(&place)).is_some_and(|median| *median >= least)
+        };
+        let is_out = |place: u8| {
+            let beside = [place.checked_sub(1), place.checked_add(1)];
+            fails(Some(place), OUTAGE_SHARE)
+                || fails(Some(place), OUTAGE_EDGE_SHARE) && beside.into_iter().any(|place| fails(place, OUTAGE_SHARE))
+        };
+        medians.keys().filter(|place| is_out(**place)).fold(0, |spans, place| spans | 1 << *place)
+    }
+}
+
+/// The median of the rates but for one's own; `None` when they are of too few countries.
+fn median_but(sorted: &[f64], own: Option<f64>) -> Option<f64> {
+    let others = sorted.len() - usize::from(own.is_some());
+    (others >= DOWN_RATE_COUNTRIES).then(|| own.map_or_else(|| down_rate(sorted), |own| down_rate_but(sorted, own)))
+}
+
+/// A country's rate in each span of which it says something, where the target works in the rest of the block.
+fn by_span(spells: &[Spell]) -> impl Iterator<Item = (u8, f64)> {
+    let (failed, said) = total(spells);
+    spells.iter().filter_map(move |spell| {
+        let rest = share((failed - spell.failed, said - spell.said)).filter(|rest| *rest < OUTAGE_ELSE)?;
+        let now = share((spell.failed, spell.said))?;
+        // Where it fails as often as ever nothing is out of order.
+        Some((spell.place, if 2.0 * rest <= now { now } else { 0.0 }))
+    })
 }
 
 /// The share of failures among measurements, of which there are enough to say so.
@@ -351,61 +409,29 @@ fn share((failed, said): (u32, u32)) -> Option<f64> {
     (said as usize >= ACCESSIBLE_VOTES).then(|| f64::from(failed) / f64::from(said))
 }
 
-/// Spans in which the target was out of order, one bit each: of the other countries where it works in the rest of the block
-/// the median failed. Where it is blocked all the time says nothing of an outage, however many countries block it.
-fn outages(country: &str, rows: &[((String, u32, String), Failing)]) -> u128 {
-    let others = || rows.iter().filter(|((.., other), _)| other != country).map(|(_, row)| row.spells.as_slice());
-    let mut rates: BTreeMap<u8, Vec<f64>> = BTreeMap::new();
-    for spells in others() {
-        let (failed, said) = total(spells);
-        for spell in spells {
-            let rest = share((failed - spell.failed, said - spell.said)).filter(|rest| *rest < OUTAGE_ELSE);
-            if let (Some(rest), Some(now)) = (rest, share((spell.failed, spell.said))) {
-                // Where it fails as often as ever nothing is out of order.
-                let more = if 2.0 * rest <= now { now } else { 0.0 };
-                rates.entry(spell.place).or_default().push(more);
-            }
-        }
-    }
-    rates.retain(|_, rates| rates.len() >= DOWN_RATE_COUNTRIES);
-    let medians: BTreeMap<u8, f64> = rates.iter().map(|(place, rates)| (*place, down_rate(rates))).collect();
-    let fails = |place: Option<u8>, least: f64| {
-        place.and_then(|place| medians.get(&place)).is_some_and(|median| *median >= least)
-    };
-    let is_out = |place: u8| {
-        let beside = [place.checked_sub(1), place.checked_add(1)];
-        fails(Some(place), OUTAGE_SHARE)
-            || fails(Some(place), OUTAGE_EDGE_SHARE) && beside.into_iter().any(|place| fails(place, OUTAGE_SHARE))
-    };
-    medians.keys().filter(|place| is_out(**place)).fold(0, |spans, place| spans | 1 << *place)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Six countries with ten measurements in each of 20 spans, of which those in `out` fail in the first `failing`.
-    fn rows(failing: usize, out: &[(u8, u32)]) -> Vec<((String, u32, String), Failing)> {
+    fn rows(failing: usize, out: &[(u8, u32)]) -> Vec<Vec<Spell>> {
         let spell = |country: usize, place: u8| {
             let failed = out.iter().find(|(of, _)| *of == place && country < failing).map_or(0, |(_, failed)| *failed);
             Spell { place, failed, said: 10 }
         };
-        let row = |country: usize| {
-            let spells = (0..20).map(|place| spell(country, place)).collect();
-            (("whatsapp/registration".to_owned(), 7, format!("C{country}")), Failing { spells, ..Failing::default() })
-        };
-        (0..6).map(row).collect()
+        (0..6).map(|country| (0..20).map(|place| spell(country, place)).collect()).collect()
     }
 
     #[test]
     fn a_service_is_out_of_order_where_most_countries_fail_at_once_and_at_the_edges_of_that() {
-        let spans = |failing, out: &[(u8, u32)]| outages("C0", &rows(failing, out));
+        let first = |rows: &[Vec<Spell>]| Rates::of(rows.iter().map(Vec::as_slice)).others(&rows[0]).outages;
+        let spans = |failing, out: &[(u8, u32)]| first(&rows(failing, out));
         let day = [(3, 2), (4, 10), (5, 9), (6, 3), (8, 3)];
         assert_eq!(spans(6, &day), 0b1_0111_0000);
         assert_eq!(spans(6, &[(3, 2), (4, 10), (6, 2)]), 0b1_1000, "the last one lies apart");
         assert_eq!(spans(6, &[(4, 4)]), 0b1_0000, "in part");
         assert_eq!(spans(3, &day), 0, "two of five others are no median");
-        assert_eq!(outages("C0", &rows(6, &day)[..5]), 0, "four others are too few");
+        assert_eq!(first(&rows(6, &day)[..5]), 0, "four others are too few");
         // Blocked everywhere, or shaky everywhere, all the time: no outage.
         for failed in [10, 4] {
             let always: Vec<(u8, u32)> = (0..20).map(|place| (place, failed)).collect();

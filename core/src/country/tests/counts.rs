@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{HEADER, Server, rows, shared};
+use super::{HEADER, Server, incidents, rows, shared};
 use crate::import::{ImportKind, Options};
 
 const RECENT: &str = "2025-12-30";
@@ -176,4 +176,29 @@ fn ruling_intelligence_11_what_has_just_come_in_is_not_stale() {
     for path in ["/data/country/IT", "/v1/censorship-index/IT", "/data/country/IT/isps", "/v1/isp/index?country=IT"] {
         assert!(server.ok(path).get("staleSince").is_none(), "{path}: {}", server.ok(path));
     }
+}
+
+/// Ruling intelligence 15: what is over has the same numbers however an import was split.
+#[test]
+fn ruling_intelligence_15_an_incident_that_is_over_counts_late_measurements_at_once() {
+    let part = |second: u32| -> String {
+        let start = format!("2025-11-10T00:00:0{second}Z");
+        let on = |asn: u32| {
+            [
+                rows("IT", asn, "gazette.example", &start, 0..24, true),
+                rows("IT", asn, "gazette.example", &start, 24..240, false),
+            ]
+        };
+        (1..=3).flat_map(on).collect()
+    };
+    let (split, whole) = (Server::start(), Server::start());
+    for second in 1..=3 {
+        incidents::add(&split, &[part(second)]);
+        split.settle();
+    }
+    incidents::add(&whole, &[part(1), part(2), part(3)]);
+    let (split, whole) = (incidents::one(&split, "IT").draft, incidents::one(&whole, "IT").draft);
+    assert_eq!((split.measurements, split.evidence_total), (whole.measurements, whole.evidence_total));
+    assert_eq!((split.networks, split.end), (whole.networks, whole.end));
+    assert!(split.measurements > 3 * 24, "{}", split.measurements);
 }
