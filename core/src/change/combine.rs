@@ -2,8 +2,8 @@
 //! depends on the sets alone, not on their order (ruling intelligence 15).
 //!
 //! - Measured events of a platform stand alone. Those of single domains that begin within 24 h of the first, by the same
-//!   method, on networks that are mostly the same, are one incident with several domains: a censor's list comes into force
-//!   at once. "Mostly" is a Jaccard index of one half, not equality, since which domain was measured on which network is
+//!   method, on networks that are mostly the same, and end together are one incident with several domains: a censor's list
+//!   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since which domain was measured on which network is
 //!   chance. The earliest leads and the others compare with it, so that a chain of ever later blocks does not run together.
 //! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) in the country as a whole is one incident
 //!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas and
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::constants::{EVENT_HOURS, EVENT_SLACK, MERGE_GAP, SIMILAR_HOURS, SIMILAR_NETWORKS};
+use super::constants::{EVENT_HOURS, EVENT_SLACK, MERGE_GAP, SIMILAR_END, SIMILAR_HOURS, SIMILAR_NETWORKS};
 use super::merge::Found;
 use super::series::techniques;
 use crate::event::{Event, EventKind, Scope, UNNAMED};
@@ -173,6 +173,12 @@ fn alike(a: &BTreeSet<u32>, b: &BTreeSet<u32>) -> bool {
     both as f64 >= SIMILAR_NETWORKS * either as f64
 }
 
+/// Whether one ended well before the other did. What goes on has no end that could differ.
+fn ends_apart(a: &Found, b: &Found) -> bool {
+    let (first, last) = if a.end <= b.end { (a, b) } else { (b, a) };
+    last.start > first.end + EVENT_SLACK || first.resolved.is_some() && last.end - first.end > SIMILAR_END
+}
+
 /// Platforms alone, similar single domains together.
 fn similar(measured: &[Measured]) -> Vec<Combined<'_>> {
     let is_domain =
@@ -180,21 +186,20 @@ fn similar(measured: &[Measured]) -> Vec<Combined<'_>> {
     let mut order: Vec<&Measured> = measured.iter().collect();
     order.sort_by(|a, b| (a.found.start, &a.subject).cmp(&(b.found.start, &b.subject)));
     let mut all: Vec<Combined<'_>> = Vec::new();
-    // Leaders that may still take others: index, start, method, networks.
-    let mut leaders: Vec<(usize, i64, Option<&'static str>, BTreeSet<u32>)> = Vec::new();
+    // Leaders that may still take others: index, what was found, method, networks.
+    let mut leaders: Vec<(usize, &Found, Option<&'static str>, BTreeSet<u32>)> = Vec::new();
     for one in order {
         let (method, networks) = (main_technique(&one.found), asns(&one.found));
-        leaders.retain(|(_, start, ..)| one.found.start - start <= SIMILAR_HOURS);
-        let leader = leaders
-            .iter()
-            .filter(|_| is_domain(&one))
-            .find(|(_, _, led_by, of)| *led_by == method && method.is_some() && alike(of, &networks));
+        leaders.retain(|(_, first, ..)| one.found.start - first.start <= SIMILAR_HOURS);
+        let leader = leaders.iter().filter(|_| is_domain(&one)).find(|(_, first, led_by, of)| {
+            *led_by == method && method.is_some() && alike(of, &networks) && !ends_apart(first, &one.found)
+        });
         if let Some(leader) = leader.and_then(|(index, ..)| all.get_mut(*index)) {
             leader.measured.push(one);
             continue;
         }
         if is_domain(&one) {
-            leaders.push((all.len(), one.found.start, method, networks));
+            leaders.push((all.len(), &one.found, method, networks));
         }
         all.push(Combined { measured: vec![one], ..Combined::new(&one.subject) });
     }

@@ -23,6 +23,9 @@ constants! {
     /// Blocked votes of a subject closer than this belong to one incident; so long measured without one resolves it
     /// (ruling intelligence 3).
     MERGE_GAP: i64 = 96;
+    /// Without a blocked vote for so long an episode or excursion is over, measured or not: no verdict stands that long
+    /// (ruling intelligence 12).
+    SILENT_GAP: i64 = 720;
     /// So many clear votes at least make a silence of blocked votes a measured one: as many as make a network accessible
     /// (ruling intelligence 1).
     CLEAR_VOTES: u32 = 5;
@@ -51,12 +54,18 @@ constants! {
     SCHEDULE_HOURS: usize = 16;
     /// ... and at most this share of the votes outside is blocked ...
     SCHEDULE_OUTSIDE: f64 = 0.20;
-    /// ... of which there are so many, as there are blocked votes.
+    /// ... (weekends keep out of it also only where they have at most this part of the share of weekdays) ...
+    SCHEDULE_WEEKEND: f64 = 0.50;
+    /// ... of which there are so many, as there are blocked votes ...
     SCHEDULE_VOTES: u32 = 10;
+    /// ... and it comes back: no day has more than this share of the blocked votes.
+    SCHEDULE_DAY: f64 = 0.50;
 
     /// Domains blocked within so many hours of the first are one incident ...
     SIMILAR_HOURS: i64 = 24;
-    /// ... when the networks are this alike (Jaccard index).
+    /// ... when they end within so many hours of each other, as exactly as dates are known (ruling intelligence 3) ...
+    SIMILAR_END: i64 = 48;
+    /// ... and the networks are this alike (Jaccard index).
     SIMILAR_NETWORKS: f64 = 0.5;
 
     /// Reports and measurements of one thing may miss each other by so many hours.

@@ -3,7 +3,8 @@
 //! Upwards it finds the begin of blocking: every blocked vote adds ln(p1/p0), every clear one ln((1-p1)/(1-p0)), never
 //! under 0. An excursion is what happens between leaving 0 and coming back; one that crosses the threshold latches, and
 //! its beginning is the beginning of the block, however long the alarm took. While latched the same sum runs downwards;
-//! its crossing, or [`MERGE_GAP`] hours measured clear, ends the episode and resets both sides.
+//! its crossing, [`MERGE_GAP`] hours measured clear, or [`SILENT_GAP`] hours without a blocked vote end the episode and
+//! reset both sides.
 //!
 //! There is one sum per target and network, not one per layer: a vote blocked at one layer adds the same to the sum of
 //! its layer and to the sum over all layers, and every clear vote takes the same from both, so a layer's own sum never
@@ -16,7 +17,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::constants::{
-    ALARM_HOURS, ALARM_RATIO, BLOCKED_RATE, CLEAR_VOTES, HALFWAY, MERGE_GAP, QUIET_RATE, REPEATED_DAYS,
+    ALARM_HOURS, ALARM_RATIO, BLOCKED_RATE, CLEAR_VOTES, HALFWAY, MERGE_GAP, QUIET_RATE, REPEATED_DAYS, SILENT_GAP,
 };
 
 /// The votes of one network on one target in one hour.
@@ -101,17 +102,27 @@ impl Cusum {
         let gain = (under_block / quiet).ln();
         let loss = ((1.0 - under_block) / (1.0 - quiet)).ln();
         let change = blocked * gain + clear * loss;
-        if self.latched { self.fall(cell, change) } else { self.rise(cell, change, failing) }
+        let under_way = self.latched || self.up > 0.0;
+        if under_way && cell.hour - self.episode.last >= SILENT_GAP {
+            let before = std::mem::take(self);
+            self.rise(cell, change, failing);
+            return before.open();
+        }
+        if self.latched {
+            return self.fall(cell, change);
+        }
+        self.rise(cell, change, failing);
+        None
     }
 
-    fn rise(&mut self, cell: &HourCell, change: f64, failing: f64) -> Option<Episode> {
+    fn rise(&mut self, cell: &HourCell, change: f64, failing: f64) {
         let before = self.up;
         self.up = (self.up + change).max(0.0);
         if self.up <= 0.0 {
             let mut halfway = std::mem::take(&mut self.halfway);
             halfway.retain(|earlier| cell.hour - earlier.last < MERGE_GAP);
             *self = Cusum { halfway, ..Cusum::default() };
-            return None;
+            return;
         }
         if cell.blocked > 0 {
             if before <= 0.0 {
@@ -123,7 +134,6 @@ impl Cusum {
         if self.hours >= ALARM_HOURS && (self.up >= ALARM_RATIO.ln() || self.repeats(cell.hour, failing)) {
             self.declare(cell.hour);
         }
-        None
     }
 
     /// Whether this is one of several days of half an alarm; then it begins with the first of them. Not where the target
@@ -242,9 +252,14 @@ mod tests {
         let blocked = (0..4).map(|hour| (hour, 1, 0));
         let measured: Vec<_> = blocked.clone().chain((1..=5).map(|day| (day * 24, 0, 1))).collect();
         assert_eq!(run(&measured).0.len(), 1);
-        let unmeasured: Vec<_> = blocked.chain([(2_000, 0, 1), (2_001, 1, 0)]).collect();
+        let unmeasured: Vec<_> = blocked.clone().chain([(600, 0, 1), (601, 1, 0)]).collect();
         let (ended, cusum) = run(&unmeasured);
-        assert!(ended.is_empty() && cusum.open().is_some_and(|open| open.last == 2_001));
+        assert!(ended.is_empty() && cusum.open().is_some_and(|open| open.last == 601));
+        // Longer than any verdict stands (ruling intelligence 12), whatever comes then.
+        for later in [(2_000, 1, 0), (2_000, 0, 1)] {
+            let (ended, cusum) = run(&blocked.clone().chain([later]).collect::<Vec<_>>());
+            assert!(ended.len() == 1 && ended[0].last == 3 && cusum.open().is_none(), "{later:?}");
+        }
     }
 
     #[test]

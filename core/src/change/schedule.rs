@@ -1,6 +1,10 @@
 //! The hours that a block keeps, in words.
 
-use super::constants::{SCHEDULE_HOURS, SCHEDULE_OUTSIDE, SCHEDULE_SHARE, SCHEDULE_VOTES};
+use std::collections::BTreeMap;
+
+use super::constants::{
+    SCHEDULE_DAY, SCHEDULE_HOURS, SCHEDULE_OUTSIDE, SCHEDULE_SHARE, SCHEDULE_VOTES, SCHEDULE_WEEKEND,
+};
 use super::series::HourCount;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,6 +36,9 @@ fn weekday(hour: i64) -> i64 {
 /// Hours of the day in UTC and days of the week between which blocked votes fall ("weekdays 04-14 UTC"); `None` when they
 /// keep none. `hours` are those of the blocked networks while the block lasted.
 pub fn words(hours: &[HourCount]) -> Option<String> {
+    if !comes_back(hours) {
+        return None;
+    }
     let mut day = [Slot::default(); 24];
     let (mut week, mut weekend) = (Slot::default(), Slot::default());
     for count in hours {
@@ -41,7 +48,9 @@ pub fn words(hours: &[HourCount]) -> Option<String> {
         }
         if weekday(count.hour) >= 5 { weekend.add(slot) } else { week.add(slot) }
     }
-    let weekdays = weekend.votes() >= SCHEDULE_VOTES && weekend.share() <= SCHEDULE_OUTSIDE && week.blocked > 0;
+    // Of a few hours a day, few votes of any day are blocked: weekends are compared with the days between.
+    let fewer = weekend.share() <= SCHEDULE_OUTSIDE.min(SCHEDULE_WEEKEND * week.share());
+    let weekdays = weekend.votes() >= SCHEDULE_VOTES && fewer && week.blocked > 0;
     if weekdays {
         // The hours of the days on which it is blocked.
         day = [Slot::default(); 24];
@@ -57,6 +66,16 @@ pub fn words(hours: &[HourCount]) -> Option<String> {
         None if weekdays => Some("weekdays".to_owned()),
         None => None,
     }
+}
+
+/// Whether the blocked votes are of several days: what happened once is no habit.
+fn comes_back(hours: &[HourCount]) -> bool {
+    let mut days: BTreeMap<i64, u32> = BTreeMap::new();
+    for count in hours {
+        *days.entry(count.hour.div_euclid(24)).or_default() += count.blocked;
+    }
+    let (all, most) = (days.values().sum::<u32>(), days.values().max().copied().unwrap_or(0));
+    f64::from(most) <= SCHEDULE_DAY * f64::from(all) && all > 0
 }
 
 /// The shortest run of hours, around midnight too, that holds nearly all blocked votes, when few votes outside are
@@ -115,6 +134,11 @@ mod tests {
         let night = |hour: i64| !(4..21).contains(&hour.rem_euclid(24));
         assert_eq!(words(&hours(night)).as_deref(), Some("daily 21-04 UTC"));
         assert_eq!(words(&hours(|hour| weekday(hour) < 5)).as_deref(), Some("weekdays"));
+        let evening = |hour: i64| (18..22).contains(&hour.rem_euclid(24));
+        assert_eq!(words(&hours(evening)).as_deref(), Some("daily 18-22 UTC"), "as often at weekends");
+        let once = |hour: i64| (19_719 * 24 + 9..19_719 * 24 + 14).contains(&hour);
+        assert_eq!(words(&hours(once)), None, "one Thursday");
+        assert_eq!(words(&hours(|hour| once(hour) || hour % 70 == 0)), None, "with noise");
         assert_eq!(words(&hours(|_| true)), None);
         assert_eq!(words(&hours(|hour| hour % 3 == 0)), None, "a third of every hour keeps no hours");
         assert_eq!(words(&hours(office)[..6]), None, "too few votes to tell");

@@ -456,18 +456,29 @@ fn judge_at(view: &View<'_>, key: &str, surroundings: &Surroundings) -> Result<J
     let sources = all.iter().map(|seen| seen.source).collect();
     let (of_week, of_network) = counted(&all, at);
     let mut networks = Vec::new();
+    let mut known_rate = None;
     for (remote, sessions) in &by_network(&all) {
         let asn = sessions.first().and_then(|session| session.asn).unwrap_or(0);
         let (name, addresses) = surroundings.network(view, asn)?;
         let votes = window::recent_votes(sessions, &peers, at, ageing);
         let control_failures = surroundings.control_failures(asn);
-        let context = Context { ageing, control_failures, calibration: Calibration::cold_start() };
+        let calibration = Calibration::cold_start();
+        let mut context = Context { ageing, control_failures, down_rate: DEFAULT_DOWN_RATE, calibration };
+        let mut verdict = network::verdict(&votes, at, &context);
+        if verdict.status == network::Status::Blocked {
+            // Looked up only where it may change anything.
+            context.down_rate = match known_rate {
+                Some(known) => known,
+                None => *known_rate.insert(down_rate(view, key)?),
+            };
+            verdict = network::verdict(&votes, at, &context);
+        }
         networks.push(Network {
             asn,
             remote: *remote,
             name,
             addresses,
-            verdict: network::verdict(&votes, at, &context),
+            verdict,
             votes,
             measurements: count(sessions.len()),
             counted: of_network.get(&asn).copied().unwrap_or(0),

@@ -8,6 +8,7 @@ use super::{changes, days, past};
 use crate::Result;
 use crate::actor::{Kind, Operation, Turn};
 use crate::reference::NetworkEntry;
+use crate::verdict::network::stepped;
 
 /// A change of a prior smaller than this changes no verdict worth computing again.
 const PRIOR_STEP: f64 = 0.02;
@@ -130,7 +131,7 @@ impl Operation for SetPriors {
                 // Too few other countries are left.
                 if before.is_some() {
                     PRIORS.delete(turn, &(target.clone(),));
-                    days::queue(turn, &target, u32::MAX)?;
+                    days::queue(turn, &target, 0)?;
                 }
                 continue;
             }
@@ -138,7 +139,9 @@ impl Operation for SetPriors {
                 continue;
             }
             PRIORS.put(turn, &(target.clone(),), &Prior { rate, countries })?;
-            days::queue(turn, &target, u32::MAX)?;
+            // What is blocked depends on its step, on all days.
+            let same = before.map_or(0.0, |before| stepped(before.rate)) == stepped(rate);
+            days::queue(turn, &target, if same { u32::MAX } else { 0 })?;
         }
         refresh::soon(turn)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::changes::outages;
-use super::evidence::{Failing, Surroundings, is_remote, peers, read_of};
+use super::evidence::{self, Failing, Surroundings, is_remote, peers, read_of};
 use super::instrument;
 use super::subject::is_messaging;
 use crate::actor::View;
@@ -52,6 +52,8 @@ pub struct Timeline {
     /// Number, addresses, votes.
     networks: Vec<(u32, Option<u64>, Vec<HourVote>)>,
     ageing: Ageing,
+    /// The rate at which it fails where nobody blocks it.
+    down_rate: f64,
     /// Its end.
     at: Timestamp,
 }
@@ -85,13 +87,15 @@ impl Timeline {
             let (_, addresses) = surroundings.network(view, *asn)?;
             networks.push((*asn, addresses, window::votes(sessions, &peers)));
         }
-        Ok(Timeline { days, networks, ageing: Ageing::of(is_messaging(key)), at })
+        let down_rate = evidence::down_rate(view, key)?;
+        Ok(Timeline { days, networks, ageing: Ageing::of(is_messaging(key)), down_rate, at })
     }
 
     fn verdicts(&self, at: Timestamp, control: &Failing) -> Vec<NetworkVerdict> {
         let context = |asn: u32| Context {
             ageing: self.ageing,
             control_failures: control.get(&asn).copied(),
+            down_rate: self.down_rate,
             calibration: Calibration::cold_start(),
         };
         self.networks.iter().map(|(asn, _, votes)| network::verdict(votes, at, &context(*asn))).collect()

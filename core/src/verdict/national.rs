@@ -49,7 +49,8 @@ pub struct CountryVerdict {
     pub scope: Option<Scope>,
     /// Share of weight of the blocked networks, 0-1.
     pub blocked_weight: f64,
-    /// Calibrated probability of blocking of the networks that carry the answer, by weight.
+    /// Calibrated probability of blocking, by weight: of the surest blocked networks that make the country blocked, else of
+    /// the accessible ones.
     pub p_blocked: f64,
     pub confidence: f64,
     pub evidence_strength: f64,
@@ -80,8 +81,10 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
         false if reaches(share, networks(&blocked)) => Status::Blocked,
         false => Status::Accessible,
     };
-    let carrying = |member: &&&Member<'_>| member.verdict.status == status;
-    let carriers: Vec<&Member<'_>> = decided.iter().filter(carrying).copied().collect();
+    let carriers = match status {
+        Status::Blocked => surest(&blocked, total),
+        _ => decided.iter().filter(|member| member.verdict.status == status).copied().collect(),
+    };
     let p_blocked = mean(&carriers, |verdict| verdict.p_blocked);
     // With no network behind it, a view from outside is half as sure.
     let sure = if networks(&carriers) > 0 { 1.0 } else { REMOTE_WEIGHT };
@@ -100,6 +103,23 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
         last_vote: members.iter().filter_map(|member| member.verdict.last_vote).max(),
         techniques: techniques(blocked.iter().map(|member| &member.verdict.techniques)),
     }
+}
+
+/// The blocked networks that are surest, as many as make the country blocked: a doubtful one beside them takes nothing from
+/// that.
+fn surest<'m, 'v>(blocked: &[&'m Member<'v>], total: f64) -> Vec<&'m Member<'v>> {
+    let mut ordered = blocked.to_vec();
+    order::sort_by(&mut ordered, |a, b| {
+        b.verdict.p_blocked.total_cmp(&a.verdict.p_blocked).then(b.addresses.cmp(&a.addresses)).then(a.asn.cmp(&b.asn))
+    });
+    let mut enough = Vec::new();
+    for member in ordered {
+        enough.push(member);
+        if reaches(weight_of(&enough) / total, enough.iter().filter(|member| !member.remote).count()) {
+            break;
+        }
+    }
+    enough
 }
 
 impl CountryVerdict {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::constants::{
-    ACCESSIBLE_VOTES, BLOCKED_HOURS, BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE, DOWN_RATE_COUNTRIES, EVIDENCE_HALF,
-    INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE, INSTRUMENT_SESSIONS, INSTRUMENT_SHARE, INTERMITTENT_CLEAR_SHARE,
-    LABEL_PREVALENCE, PRIOR_STRENGTH,
+    ACCESSIBLE_VOTES, BLOCKED_HOURS, BLOCKED_SHARE, BLOCKED_TIMES, BROKEN_NETWORK_SHARE, DEFAULT_DOWN_RATE,
+    DOWN_RATE_COUNTRIES, DOWN_RATE_STEP, EVIDENCE_HALF, INSTRUMENT_NETWORKS, INSTRUMENT_OTHERS_SHARE,
+    INSTRUMENT_SESSIONS, INSTRUMENT_SHARE, INTERMITTENT_CLEAR_SHARE, LABEL_PREVALENCE, PRIOR_STRENGTH,
 };
 use super::posterior::{Beta, Calibration, log10_odds};
 use super::technique::Technique;
@@ -64,7 +64,27 @@ pub struct Context {
     pub ageing: Ageing,
     /// Share of control sites that fail on this network; `None` when none was measured.
     pub control_failures: Option<f64>,
+    /// The rate at which the target fails where nobody blocks it ([`down_rate`]).
+    pub down_rate: f64,
     pub calibration: Calibration,
+}
+
+impl Context {
+    /// The share of blocked votes that a clean network shows (ruling intelligence 22).
+    fn quiet(&self) -> f64 {
+        stepped(self.down_rate).max(self.control_failures.unwrap_or(0.0)).max(DEFAULT_DOWN_RATE)
+    }
+}
+
+/// A rate of failures elsewhere in whole steps of [`DOWN_RATE_STEP`].
+pub fn stepped(rate: f64) -> f64 {
+    (rate / DOWN_RATE_STEP + 1e-9).floor() * DOWN_RATE_STEP
+}
+
+/// Whether so many blocked votes of all are more than a clean network shows.
+fn is_enough(blocked: usize, all: usize, quiet: f64) -> bool {
+    let (blocked, all) = (blocked as f64, all as f64);
+    blocked > BLOCKED_TIMES * quiet * all || blocked >= BLOCKED_SHARE * all
 }
 
 /// Judges a network by its votes, oldest first.
@@ -76,11 +96,11 @@ pub fn verdict(votes: &[HourVote], now: Timestamp, context: &Context) -> Network
     let broken = context.control_failures.is_some_and(|share| share > BROKEN_NETWORK_SHARE);
     let status = match hours.len() {
         _ if broken => Status::Unknown,
-        hours if hours >= BLOCKED_HOURS => Status::Blocked,
+        hours if hours >= BLOCKED_HOURS && is_enough(blocked.len(), votes.len(), context.quiet()) => Status::Blocked,
         _ if votes.len() >= ACCESSIBLE_VOTES => Status::Accessible,
         _ => Status::Unknown,
     };
-    let p_blocked = probability(votes, status, &context.calibration);
+    let p_blocked = probability(votes, status, context);
     let weights = weighted(votes, now, context.ageing);
     let mut techniques = BTreeMap::new();
     for (technique, count) in blocked.iter().flat_map(|vote| &vote.techniques) {
@@ -140,14 +160,34 @@ fn is_intermittent(votes: &[HourVote], hours: &[i64]) -> bool {
     clear as f64 > INTERMITTENT_CLEAR_SHARE * between.len() as f64
 }
 
-/// Evidence of the window to a calibrated probability. A block may be a schedule, so clear votes speak against blocking
-/// only where the status rule lets them: under two blocked hours (ruling intelligence 1).
-fn probability(votes: &[HourVote], status: Status, calibration: &Calibration) -> f64 {
+/// Evidence of the window to a calibrated probability. A block may be a schedule, so clear votes do not speak one by one
+/// against what the status rule calls blocked (ruling intelligence 1): they say how unlikely so many blocked ones are
+/// without a block.
+fn probability(votes: &[HourVote], status: Status, context: &Context) -> f64 {
     let counts = |vote: &&HourVote| vote.blocked || status != Status::Blocked;
-    let of_day =
-        |(scale, votes): (f64, &[HourVote])| scale * votes.iter().filter(counts).map(|vote| vote.log10_lr).sum::<f64>();
-    let evidence: f64 = by_day(votes).map(of_day).sum();
-    calibration.probability(log10_odds(LABEL_PREVALENCE) + evidence)
+    let (mut evidence, mut blocked, mut all) = (0.0, 0.0, 0.0);
+    for (scale, votes) in by_day(votes) {
+        evidence += scale * votes.iter().filter(counts).map(|vote| vote.log10_lr).sum::<f64>();
+        blocked += scale * votes.iter().filter(|vote| vote.blocked).count() as f64;
+        all += scale * votes.len() as f64;
+    }
+    if status == Status::Blocked {
+        evidence = evidence.min(log10_share_ratio(blocked, all, context.quiet()));
+    }
+    context.calibration.probability(log10_odds(LABEL_PREVALENCE) + evidence)
+}
+
+/// log10 of how much likelier so many blocked votes of all are when their own share is the rule than where the share `quiet`
+/// fails: the generalized likelihood ratio of the binomial (Wilks 1938); 0 when they are no more than that.
+pub fn log10_share_ratio(blocked: f64, all: f64, quiet: f64) -> f64 {
+    let share = if all > 0.0 { blocked / all } else { 0.0 };
+    if share <= quiet {
+        return 0.0;
+    }
+    let clear = (all - blocked).max(0.0);
+    // Nothing is clear where all are blocked, and 0 ln 0 is 0.
+    let of_clear = if clear > 0.0 { clear * ((1.0 - share) / (1.0 - quiet)).log10() } else { 0.0 };
+    blocked * (share / quiet).log10() + of_clear
 }
 
 /// The rate at which a target fails where nobody blocks it: the median of its failure rates in other countries when at

@@ -19,8 +19,9 @@ use crate::kv::Direction;
 use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::{DAY, HOUR, SECOND};
-use crate::verdict::constants::{ACCESSIBLE_VOTES, LABEL_PREVALENCE, MIN_ADDRESSES};
+use crate::verdict::constants::{ACCESSIBLE_VOTES, DEFAULT_DOWN_RATE, LABEL_PREVALENCE, MIN_ADDRESSES};
 use crate::verdict::national;
+use crate::verdict::network::log10_share_ratio;
 use crate::verdict::posterior::{Calibration, log10_odds};
 use crate::verdict::technique::Technique;
 use crate::verdict::window::Ageing;
@@ -52,9 +53,10 @@ fn at_hour(hour: i64) -> Timestamp {
     Timestamp(hour.saturating_mul(HOUR))
 }
 
-/// Calibrated probability of a network's blocked votes.
+/// Calibrated probability of a network's blocked votes, which their share bounds as in its verdict.
 fn probability(network: &Affected) -> f64 {
-    Calibration::cold_start().probability(log10_odds(LABEL_PREVALENCE) + network.evidence)
+    let share = log10_share_ratio(f64::from(network.blocked), f64::from(network.votes), DEFAULT_DOWN_RATE);
+    Calibration::cold_start().probability(log10_odds(LABEL_PREVALENCE) + network.evidence.min(share))
 }
 
 /// Whether a measured event is over: 96 h measured without a blocked vote, or too old to be called blocked (ruling
@@ -107,7 +109,7 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
         areas: areas(one),
         occasion: occasion(one),
         pattern: (measured && one.measured.iter().any(|m| m.found.intermittent)).then(|| "intermittent".to_owned()),
-        schedule: one.measured.iter().find_map(|measured| measured.found.schedule.clone()),
+        schedule: schedule(one),
         sources: ids.collect::<BTreeSet<String>>().into_iter().collect(),
         measurements: one.measured.iter().map(|measured| measured.found.measurements).sum(),
         anomaly_rate: round(if votes == 0 { 0.0 } else { blocked as f64 / votes as f64 }),
@@ -126,6 +128,13 @@ pub fn draft(view: &View<'_>, one: &Combined<'_>) -> Result<Draft> {
 fn resolved(one: &Combined<'_>) -> Option<Timestamp> {
     let hours: Option<Vec<i64>> = one.measured.iter().map(|measured| measured.found.resolved).collect();
     hours?.into_iter().max().map(at_hour)
+}
+
+/// The hours that all of it keeps.
+fn schedule(one: &Combined<'_>) -> Option<String> {
+    let mut schedules = one.measured.iter().map(|measured| &measured.found.schedule);
+    let first = schedules.next()?;
+    first.clone().filter(|_| schedules.all(|other| other == first))
 }
 
 /// The areas that are affected, none when all are. Sources describe a whole country in many words ("nationwide"), of which
@@ -254,7 +263,9 @@ fn times(one: &Combined<'_>, now: Timestamp) -> (Timestamp, Option<Timestamp>, b
     let (first, last) = one.hours();
     if !one.measured.is_empty() {
         let over = one.measured.iter().all(|measured| is_over(measured, now));
-        return (at_hour(first), over.then(|| at_hour(last)), false);
+        // Over because nobody measured any more: the last blocked vote is no end.
+        let unknown = over && one.measured.iter().any(|measured| measured.found.resolved.is_none());
+        return (at_hour(first), over.then(|| at_hour(last)), unknown);
     }
     if !one.silences.is_empty() {
         let over = one.silences.iter().all(|silence| silence.over);

@@ -8,6 +8,7 @@ use crate::measurement::fingerprints::Fingerprints;
 use crate::measurement::ooni_observations;
 use crate::measurement::outcome::Entry;
 use crate::measurement::types::Parsed;
+use crate::verdict::constants::DEFAULT_DOWN_RATE;
 use crate::verdict::network::{Context, NetworkVerdict, Status, verdict};
 use crate::verdict::posterior::Calibration;
 use crate::verdict::window::{Ageing, Peers, Session, votes};
@@ -62,7 +63,9 @@ fn verdicts(sessions: &[Session], now: &str) -> BTreeMap<u32, NetworkVerdict> {
         networks.entry(session.asn.unwrap()).or_default().push(*session);
     }
     let now = Timestamp::parse(now).unwrap();
-    let context = Context { ageing: Ageing::of(true), control_failures: None, calibration: Calibration::cold_start() };
+    let calibration = Calibration::cold_start();
+    let context =
+        Context { ageing: Ageing::of(true), control_failures: None, down_rate: DEFAULT_DOWN_RATE, calibration };
     networks.into_iter().map(|(asn, s)| (asn, verdict(&votes(&s, &peers), now, &context))).collect()
 }
 
