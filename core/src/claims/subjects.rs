@@ -282,6 +282,27 @@ pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> b
     found
 }
 
+/// Words behind the name of a service that are no part of it, however they are written.
+const OF_A_SERVICE: [&str; 12] =
+    ["app", "apps", "vpn", "messenger", "users", "inc", "corp", "company", "service", "website", "site", "platform"];
+
+/// "X Premium", "Facebook Live": a part of a service by its name. In a headline all words have a capital.
+pub fn names_a_part(words: &[Word<'_>], services: &[Named], place: impl Fn(usize) -> bool) -> bool {
+    let headline = !words.iter().any(|word| word.text.len() > 3 && word.text.starts_with(char::is_lowercase));
+    let part = |named: &Named| {
+        let at = named.at + named.length;
+        let Some(word) = words.get(at).filter(|word| word.pause == Pause::None && !word.joined && !place(at)) else {
+            return false;
+        };
+        let alone = std::slice::from_ref(word);
+        let says = !super::senses::meanings(alone).is_empty() || super::measures::names_a_measure(alone);
+        let other = says || OF_A_SERVICE.contains(&word.lower.as_str()) || super::networks::is_day(words, at);
+        let service = services.iter().any(|other| other.at == at);
+        word.lower == "premium" || word.is_capital() && !headline && !other && !service
+    };
+    services.iter().any(|named| words.get(named.at).is_some_and(|word| !word.aside) && part(named))
+}
+
 /// "RT @netblocks: ..."
 fn is_retweet(words: &[Word<'_>], at: usize) -> bool {
     let colon = words.get(2).is_some_and(|word| word.pause == Pause::Colon);

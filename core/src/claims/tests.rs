@@ -254,3 +254,29 @@ fn networks_are_read_with_the_clause_that_names_them() {
         assert_eq!(found, expected, "{text}");
     }
 }
+
+/// A claim of the most characters that are taken must not be costly, whatever it is made of.
+#[test]
+fn the_longest_claims_cost_little() {
+    let now = Timestamp::parse("2026-11-20T09:00:00Z").unwrap();
+    for part in [
+        "Telegram was blocked in Kenya on 15 November 2023. ",
+        "Kenya blocked Telegram and Uganda did not, but Signal is slow, ",
+        "to stop it because it was blocked since they cut it ",
+        "Telegram, WhatsApp and Signal, ",
+        "in Kenya, Uganda (UG), like Ghana, ",
+        "after Telegram was blocked when Signal ",
+        "blocked ",
+        "not ",
+        "a ",
+        "X ",
+        "5 May, ",
+        "for the ",
+        "and ",
+    ] {
+        let text: String = part.chars().cycle().take(2_000).collect();
+        let begun = std::time::Instant::now();
+        let read = parse(&text, now, &[]);
+        println!("{part:60} {:?} {}", begun.elapsed(), read.readings.len());
+    }
+}
