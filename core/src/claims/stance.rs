@@ -203,8 +203,12 @@ const REASONS: [&str; 9] = ["because", "due", "owing", "after", "following", "de
 fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Option<Stance> {
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let has = |wanted: Sense| senses.iter().any(|(_, sense)| *sense == wanted);
-    let said: Vec<(usize, Sense, bool)> =
-        senses.iter().map(|(at, sense)| (*at, *sense, is_negated(senses, words, (*at, *sense)))).collect();
+    let matters = |sense: Sense| is_bad(sense) || matches!(sense, Sense::Good | Sense::Over);
+    let said: Vec<(usize, Sense, bool)> = senses
+        .iter()
+        .filter(|(_, sense)| matters(*sense))
+        .map(|(at, sense)| (*at, *sense, is_negated(senses, words, (*at, *sense))))
+        .collect();
     let of = |wanted: &dyn Fn(Sense) -> bool| -> Vec<bool> {
         said.iter().filter(|(_, sense, _)| wanted(*sense)).map(|(.., negated)| *negated).collect()
     };

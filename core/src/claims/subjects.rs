@@ -1,5 +1,7 @@
 //! What a claim says is or was blocked.
 
+use std::collections::BTreeSet;
+
 use super::words::{Lazy, Pause, Phrases, Word, is_top_level};
 use crate::country::Subject;
 use crate::incidents::INTERNET;
@@ -252,9 +254,9 @@ pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> b
             found.push(Named { at, length, topic: Topic::Subject(platform.subject()) });
         }
     }
+    let mut known: BTreeSet<usize> = found.iter().map(|named| named.at).collect();
     let mut add = |at: usize, length: usize, name: &str| {
-        let known = found.iter().any(|known| known.at == at);
-        if let Some(subject) = Subject::parse(name).ok().filter(|_| !known) {
+        if let Some(subject) = Some(at).filter(|at| known.insert(*at)).and_then(|_| Subject::parse(name).ok()) {
             found.push(Named { at, length, topic: Topic::Subject(subject) });
         }
     };
