@@ -4,7 +4,7 @@ use super::causes::{causes, is_event, is_occasion};
 use super::length::{Length, duration};
 use super::method::{self, Methods};
 use super::relative::{quantity, unit, weekday};
-use super::shares::{Share, share};
+use super::shares::{Share, is_network, share};
 use super::stance::Stance;
 use super::when::{Span, When};
 use super::words::{Pause, Word};
@@ -116,7 +116,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
         (&|reader, at| reader.is(at, &["worldwide", "globally", "including"]), Beyond::Elsewhere),
         (&is_rank, Beyond::Rank),
         (&|_, at| causes.contains(&at), Beyond::Cause),
-        (&|reader, at| reader.is(at, &PARTLY), Beyond::Partly),
+        (&|reader, at| reader.is(at, &PARTLY) || shares.is_none() && is_of_a_part(reader, at), Beyond::Partly),
         (&|reader, at| vague && is_event(reader, at), Beyond::Event),
         (&|reader, at| is_since_another_weekday(reader, at, days), Beyond::Hours),
     ];
@@ -150,9 +150,17 @@ fn is_at_hours(reader: &Reader<'_>, at: usize) -> bool {
         || is_clock(reader, at)
 }
 
-/// "WhatsApp calls", and no calls for anything.
+/// "Most of Kenya", "parts of the country".
+fn is_of_a_part(reader: &Reader<'_>, at: usize) -> bool {
+    let of = reader.is(at, &["most", "much", "half", "part", "parts", "some"]) && reader.is(at + 1, &["of"]);
+    let the = usize::from(reader.is(at + 2, &["the"]));
+    of && (reader.is(at + 2 + the, &["country", "nation"]) || reader.word(at + 2 + the).is_some_and(Word::is_capital))
+}
+
+/// "WhatsApp calls", and no calls for anything; "the premium version".
 fn is_feature(reader: &Reader<'_>, at: usize) -> bool {
-    reader.is(at, &["calls", "calling", "voip"]) && !reader.is(at + 1, &["on", "for", "it", "to"])
+    reader.is(at, &["premium", "version", "versions"])
+        || reader.is(at, &["calls", "calling", "voip"]) && !reader.is(at + 1, &["on", "for", "it", "to"])
 }
 
 /// "Civil servants", "in schools", "on government devices": some of the people, or some places of a country.
@@ -166,21 +174,48 @@ fn is_whom(reader: &Reader<'_>, at: usize) -> bool {
     under || known || is_at_work(reader, at) || is_for_some(reader, at)
 }
 
-/// "At work", "in cafes": places of one kind, which no country is.
+/// "At work", "in cafes", "on military bases": places of one kind, which no country is.
 fn is_at_work(reader: &Reader<'_>, at: usize) -> bool {
     const ALONE: [&str; 4] = ["work", "home", "school", "church"];
-    let plain = reader.word(at + 1).is_some_and(|word| word.pause == Pause::None && !word.joined && !word.is_capital());
-    let name = reader.lower(at + 1);
-    let several = name.len() > 3 && name.ends_with('s') && !["ss", "us", "is"].iter().any(|end| name.ends_with(end));
-    let time =
-        unit(name).is_some() || reader.is(at + 1, &["hours", "minutes", "seconds", "times", "phases", "weekends"]);
-    let place = reader.is(at, &["in", "at"]) && several && !time && ends(reader, at + 2);
-    plain && (reader.is(at, &["at"]) && reader.is(at + 1, &ALONE) || place)
+    const COUNTED: [&str; 18] = [
+        "all",
+        "some",
+        "most",
+        "many",
+        "several",
+        "both",
+        "other",
+        "various",
+        "multiple",
+        "different",
+        "few",
+        "the",
+        "its",
+        "their",
+        "these",
+        "those",
+        "social",
+        "mobile",
+    ];
+    let plain = |at: usize| {
+        let word = reader.word(at).filter(|word| word.pause == Pause::None && !word.joined);
+        word.is_some_and(|word| word.text.starts_with(char::is_lowercase))
+    };
+    let several = |at: usize| {
+        let name = reader.lower(at);
+        let plural = name.len() > 3 && name.ends_with('s') && !["ss", "us", "is"].iter().any(|end| name.ends_with(end));
+        let time = unit(name).is_some() || ["hours", "minutes", "seconds", "weekends"].contains(&name);
+        plural && !time && !is_network(name) && !is_occasion(reader, at) && ends(reader, at + 1)
+    };
+    let kind = plain(at + 1) && !reader.is(at + 1, &COUNTED) && quantity(reader, at + 1).is_none();
+    let place = several(at + 1) || kind && plain(at + 2) && several(at + 2);
+    plain(at + 1)
+        && (reader.is(at, &["at"]) && reader.is(at + 1, &ALONE) || reader.is(at, &["in", "at", "on"]) && place)
 }
 
-/// "For the army": of some, where neither an occasion nor a time is named.
+/// "For the army", "within the Kenyan army": of some, where neither an occasion nor a time is named.
 fn is_for_some(reader: &Reader<'_>, at: usize) -> bool {
-    const ALL: [&str; 14] = [
+    const ALL: [&str; 15] = [
         "people",
         "public",
         "population",
@@ -195,16 +230,19 @@ fn is_for_some(reader: &Reader<'_>, at: usize) -> bool {
         "rest",
         "duration",
         "world",
+        "borders",
     ];
-    let lead = reader.is(at, &["for"]) && reader.is(at + 1, &["the", "its", "their", "all", "most"]);
-    let plain = |at: usize| reader.word(at).is_some_and(|word| word.pause == Pause::None && !word.is_capital());
-    let end = (at + 2..at + 5).take_while(|at| plain(*at) && !ends(reader, *at)).last();
+    let lead = reader.is(at, &["for", "within", "inside", "among"])
+        && reader.is(at + 1, &["the", "its", "their", "all", "most"]);
+    let near = |at: usize| reader.word(at).is_some_and(|word| word.pause == Pause::None);
+    let end = (at + 2..at + 5).take_while(|at| near(*at) && !ends(reader, *at)).last();
     lead && end.is_some_and(|end| {
         let time = |at: usize| {
             unit(reader.lower(at)).is_some() || reader.month(at).is_some() || weekday_at(reader, at).is_some()
         };
         let told = |at: usize| reader.is(at, &ALL) || time(at) || is_occasion(reader, at);
-        ends(reader, end + 1) && !(at + 2..=end).any(told)
+        let noun = reader.word(end).is_some_and(|word| word.text.starts_with(char::is_lowercase));
+        noun && ends(reader, end + 1) && !(at + 2..=end).any(told)
     })
 }
 

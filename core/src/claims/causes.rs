@@ -2,18 +2,19 @@
 
 use super::dates::Reader;
 use super::measures::names_a_measure;
+use super::relative::quantity;
 use super::senses::{Sense, meanings};
 use super::words::{Pause, Word};
 
 /// Events that shutdowns are made for, and that claims give as their time: words for one kind in a row.
 const OCCASIONS: [&[&str]; 7] = [
     &["election", "elections", "vote", "votes", "poll", "polls", "referendum"],
-    &["exam", "exams", "examination", "examinations", "baccalaureate"],
+    &["exam", "exams", "examination", "examinations", "baccalaureate", "cheating"],
     &["protest", "protests", "demonstrations", "strike", "strikes", "unrest", "riots"],
     &["clashes", "violence", "war", "conflict", "crackdown"],
     &["coup"],
     &["flood", "floods", "earthquake", "quake", "storm", "cyclone", "hurricane", "drought", "fire"],
-    &["holidays", "cup", "olympics", "festival", "tournament", "crisis", "summit", "pandemic", "lockdown"],
+    &["holiday", "holidays", "cup", "olympics", "festival", "tournament", "crisis", "summit", "pandemic", "lockdown"],
 ];
 /// Of those, what nobody makes.
 const DISASTERS: [&str; 10] =
@@ -93,12 +94,24 @@ fn is_cause(reader: &Reader<'_>, at: usize, said: bool) -> bool {
         || reader.is(at, &["ordered", "fearing", "revenge", "punishment", "security"])
         || reader.is(at, &["order", "orders"]) && near(&["court", "judge"])
         || reader.is(at, &["since"]) && next(&["it", "they", "he", "she"]) && said
-        || reader.is(at, &["led"]) && next(&["to"])
+        || reader.is(at, &["led"]) && (at + 1..at + 4).any(|at| reader.is(at, &["to"]))
         || reader.is(at, &["in"]) && next(&["response", "retaliation", "revenge", "reaction"])
         || reader.is(at, &["court", "judge"]) && near(&["order", "ordered", "orders", "ruling", "ruled"])
         || reader.is(at, &["for", "over", "amid", "amidst"]) && occasion() && is_one_phrase(reader, at)
         || reader.is(at, &["after", "following"]) && next(&["a", "an", "the"]) && near(&DISASTERS)
+        || reader.is(at, &["over"]) && said && is_a_matter(reader, at + 1)
         || reader.is(at, &["to"]) && next(&PURPOSES) && said
+}
+
+/// "Over fake news", and not "over a month" or "over mobile data".
+fn is_a_matter(reader: &Reader<'_>, at: usize) -> bool {
+    const NONE: [&str; 16] = [
+        "the", "its", "their", "this", "these", "time", "night", "there", "here", "and", "again", "mobile", "fixed",
+        "wifi", "all", "half",
+    ];
+    let plain =
+        reader.word(at).is_some_and(|word| word.pause == Pause::None && word.text.starts_with(char::is_lowercase));
+    plain && !reader.is(at, &NONE) && quantity(reader, at).is_none() && !reader.is(at, &["weekend", "weekends", "vpn"])
 }
 
 /// What a block is said to be for.
@@ -117,8 +130,10 @@ fn is_one_phrase(reader: &Reader<'_>, at: usize) -> bool {
 
 /// Whether words at a place name an event as the time: "during the 2023 floods", "after the election of 2023".
 pub fn is_event(reader: &Reader<'_>, at: usize) -> bool {
-    let lead =
-        reader.is(at, &["during", "after", "following", "before", "amid", "around", "ahead", "since", "at", "when"]);
+    let lead = reader.is(
+        at,
+        &["during", "after", "following", "before", "amid", "around", "ahead", "since", "at", "when", "on", "day"],
+    );
     lead && (at + 1..at + 1 + MOST_BETWEEN).any(|at| is_occasion(reader, at)) && is_one_phrase(reader, at)
 }
 

@@ -138,6 +138,11 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "unlike" => Some((1, Link::Unlike)),
         // "Like Nigeria in 2021, Brazil blocked it."
         "like" if at == 0 && ends_with_a_comma(words, 1) => Some((1, Link::Aside)),
+        _ if at == 0
+            && let Some(length) = comparison(words) =>
+        {
+            Some((length, Link::Aside))
+        }
         "like" if is_compared(words, at) => Some((1, Link::Aside)),
         "as" if at == 0 && lower(1) == "in" && ends_with_a_comma(words, 1) => Some((1, Link::Aside)),
         "rather" | "instead" if is_verb_contrasted(words, at) => Some((2, Link::Contrast)),
@@ -187,6 +192,21 @@ fn is_verb_contrasted(words: &[Word<'_>], at: usize) -> bool {
     matches!(lower(at + 1), "than" | "of") && verb && named(object) && (0..at).any(named)
 }
 
+/// "Just as in Senegal, ...", "Similar to Senegal, ...", "After Senegal in 2023, ...": how many words lead to the countries
+/// that a sentence begins with to compare, or to say which came first.
+fn comparison(words: &[Word<'_>]) -> Option<usize> {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let from = usize::from(matches!(lower(0), "just" | "much"));
+    let length = match (lower(from), lower(from + 1)) {
+        ("similar", "to") => 2,
+        ("like" | "as" | "following" | "after", _) => 1,
+        _ => return None,
+    };
+    let from = from + length;
+    let to = (from + 1..words.len()).find(|at| words.get(*at).is_some_and(|word| word.pause != Pause::None))?;
+    (ends_with_a_comma(words, from) && !mentions(words.get(from..to)?).is_empty()).then_some(from)
+}
+
 /// "Ghana, like Senegal, blocked it", "Ghana blocked it like Senegal": countries to compare with, and none of "countries
 /// like Senegal", which are meant.
 fn is_compared(words: &[Word<'_>], at: usize) -> bool {
@@ -204,7 +224,7 @@ fn ends_with_a_comma(words: &[Word<'_>], from: usize) -> bool {
     let plain = |word: &Word<'_>| {
         word.is_capital()
             || word.text.starts_with(|letter: char| letter.is_ascii_digit())
-            || matches!(word.lower.as_str(), "in" | "and" | "of" | "the")
+            || matches!(word.lower.as_str(), "in" | "and" | "of" | "the" | "did" | "does" | "has" | "had")
     };
     to.is_some_and(|to| words.get(from..to).unwrap_or_default().iter().all(plain))
 }

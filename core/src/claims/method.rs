@@ -4,7 +4,7 @@ use super::dates::Reader;
 use super::words::Pause;
 
 /// Methods: words that name one, and parts of the names that measurements give it.
-const METHODS: [(&[&str], &[&str]); 9] = [
+const METHODS: [(&[&str], &[&str]); 10] = [
     (&["bgp", "keyword", "keywords"], &["bgp"]),
     (&["dns"], &["dns"]),
     (&["ip"], &["tcp-timeout", "tcp-refused", "ip_"]),
@@ -17,6 +17,8 @@ const METHODS: [(&[&str], &[&str]); 9] = [
     (&["dpi"], &["tls", "http", "tcp-reset", "dpi"]),
     (&["timeout", "timeouts"], &["timeout"]),
     (&["http"], &["http", "blockpage", "redirect", "451"]),
+    // Measurements give none of these names; beside another method they say no more than that one.
+    (&["injection", "injections", "injecting", "packet", "spoofing", "blackholing", "url", "urls"], &[]),
 ];
 
 /// Some of [`METHODS`], one bit each.
@@ -43,7 +45,8 @@ pub fn methods(reader: &Reader<'_>) -> Option<Methods> {
     let says = |words: &[&str]| (0..reader.words.len()).any(|at| named(at, words));
     let bits =
         METHODS.iter().enumerate().filter(|(_, (words, _))| says(words)).fold(0, |bits, (bit, _)| bits | 1 << bit);
-    (bits != 0).then_some(Methods(bits))
+    let known = bits & !(1 << (METHODS.len() - 1));
+    Some(Methods(if known == 0 { bits } else { known })).filter(|_| bits != 0)
 }
 
 #[cfg(test)]
@@ -70,6 +73,9 @@ mod tests {
             ("DPI and DNS poisoning were used", "tls-reset", false),
             ("it was blocked by HTTP injection", "tls-reset", false),
             ("it was blocked by HTTP injection", "http-451", true),
+            ("it was blocked by DNS injection", "dns-poison", true),
+            ("it was blocked by packet injection", "tls-reset", false),
+            ("it was blocked by URL filtering", "tls-reset", false),
             ("https://www.bbc.com is blocked by DNS", "dns-poison", true),
         ] {
             assert_eq!(fit(text, &[measured]), Some(fits), "{text}");

@@ -170,7 +170,7 @@ impl Part<'_> {
             || (0..self.words.len()).any(|at| match lower(at) {
                 "is" | "are" | "has" | "have" => lower(at + 1) == "still",
                 "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
-                "remains" | "remain" => true,
+                "remains" | "remain" | "stays" => true,
                 // "and never restored it", "and still does"
                 "never" => matches!(
                     lower(at + 1),

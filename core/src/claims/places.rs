@@ -428,13 +428,25 @@ const BESIDE: [&str; 15] = [
     "and", "but", "or", "nor", "in", "the", "both", "as", "well", "also", "from", "across", "neither", "either", "not",
 ];
 
+/// "Kenya (November 2023), Uganda (January 2021)": a date in brackets behind the first, and something behind the second.
+fn are_dated(words: &[Word<'_>], a: &Mention, b: &Mention) -> bool {
+    let apart = |at: usize| words.get(at).is_none_or(|word| word.pause != Pause::None);
+    let date = |word: &Word<'_>| {
+        word.text.starts_with(|c: char| c.is_ascii_digit())
+            || super::months::named(&word.lower).is_some()
+            || BESIDE.contains(&word.lower.as_str())
+    };
+    let between = words.get(a.at + a.length..b.at).unwrap_or_default();
+    apart(a.at + a.length) && apart(b.at + b.length) && between.iter().all(date)
+}
+
 /// The country that a clause is about, and those that are named side by side with it: "in Turkey and Sweden".
 pub fn chosen(mentions: &[Mention], words: &[Word<'_>]) -> Vec<Mention> {
     let Some(country) = choose(mentions) else { return Vec::new() };
     let beside = |a: &Mention, b: &Mention| {
         let between = words.get(a.at + a.length..b.at).unwrap_or_default();
         (a.how == How::Adjective) == (b.how == How::Adjective)
-            && between.iter().all(|word| BESIDE.contains(&word.lower.as_str()))
+            && (between.iter().all(|word| BESIDE.contains(&word.lower.as_str())) || are_dated(words, a, b))
     };
     let mut groups: Vec<Vec<Mention>> = Vec::new();
     for mention in mentions {

@@ -300,7 +300,7 @@ pub fn names_a_part(words: &[Word<'_>], services: &[Named], place: impl Fn(usize
         let says = !super::senses::meanings(alone).is_empty() || super::measures::names_a_measure(alone);
         let other = says || OF_A_SERVICE.contains(&word.lower.as_str()) || super::networks::is_day(words, at);
         let service = services.iter().any(|other| other.at == at);
-        word.lower == "premium" || word.is_capital() && !headline && !other && !service
+        word.is_capital() && !headline && !other && !service
     };
     services.iter().any(|named| words.get(named.at).is_some_and(|word| !word.aside) && part(named))
 }

@@ -10,7 +10,7 @@ use crate::time::Date;
 const MOST_COUNTED: usize = 9;
 
 /// Dates side by side without a word between them that are read as one list. Our choice: each is looked at for each.
-const MOST_LISTED: usize = 12;
+const MOST_LISTED: usize = 8;
 
 /// A date, or days that are counted from today.
 #[derive(Clone, Copy)]
