@@ -5,7 +5,7 @@ use super::length::{Length, duration};
 use super::method::{self, Methods};
 use super::relative::{quantity, unit, weekday};
 use super::shares::{Share, is_network, share};
-use super::stance::Stance;
+use super::stance::{Kind, Stance};
 use super::when::{Span, When};
 use super::words::{Pause, Word};
 use super::{dates::Reader, means};
@@ -103,6 +103,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
     let causes = causes(&reader);
+    let of_a_service = stance.kind != Kind::Shutdown;
     // An event in a month or on a day is told by that date.
     let vague = days.iter().all(|when| when.named > 31);
     let shares = (0..words.len()).find_map(|at| share(&words, at)).map(Beyond::HowMany);
@@ -112,7 +113,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
         (&is_often, Beyond::HowOften),
         (&is_at_hours, Beyond::Hours),
         (&is_feature, Beyond::Feature),
-        (&is_whom, Beyond::Whom),
+        (&|reader, at| is_whom(reader, at) || of_a_service && is_on_lines(reader, at), Beyond::Whom),
         (&|reader, at| reader.is(at, &["worldwide", "globally", "including"]), Beyond::Elsewhere),
         (&is_rank, Beyond::Rank),
         (&|_, at| causes.contains(&at), Beyond::Cause),
@@ -174,29 +175,15 @@ fn is_whom(reader: &Reader<'_>, at: usize) -> bool {
     under || known || is_at_work(reader, at) || is_for_some(reader, at)
 }
 
-/// "At work", "in cafes", "on military bases": places of one kind, which no country is.
+/// "On mobile networks": a service on some lines, and not the lines themselves.
+fn is_on_lines(reader: &Reader<'_>, at: usize) -> bool {
+    let lines = reader.is(at + 2, &["networks", "data", "internet", "broadband", "lines"]);
+    reader.is(at, &["on", "over", "via"]) && reader.is(at + 1, &["mobile", "cellular", "fixed"]) && lines
+}
+
+/// "At work", "in cafes", "on military bases", "for police officers": of one kind, and not all of a country.
 fn is_at_work(reader: &Reader<'_>, at: usize) -> bool {
     const ALONE: [&str; 4] = ["work", "home", "school", "church"];
-    const COUNTED: [&str; 18] = [
-        "all",
-        "some",
-        "most",
-        "many",
-        "several",
-        "both",
-        "other",
-        "various",
-        "multiple",
-        "different",
-        "few",
-        "the",
-        "its",
-        "their",
-        "these",
-        "those",
-        "social",
-        "mobile",
-    ];
     let plain = |at: usize| {
         let word = reader.word(at).filter(|word| word.pause == Pause::None && !word.joined);
         word.is_some_and(|word| word.text.starts_with(char::is_lowercase))
@@ -207,31 +194,16 @@ fn is_at_work(reader: &Reader<'_>, at: usize) -> bool {
         let time = unit(name).is_some() || ["hours", "minutes", "seconds", "weekends"].contains(&name);
         plural && !time && !is_network(name) && !is_occasion(reader, at) && ends(reader, at + 1)
     };
+    let lead = reader.is(at, &["in", "at", "on"]);
     let kind = plain(at + 1) && !reader.is(at + 1, &COUNTED) && quantity(reader, at + 1).is_none();
-    let place = several(at + 1) || kind && plain(at + 2) && several(at + 2);
-    plain(at + 1)
-        && (reader.is(at, &["at"]) && reader.is(at + 1, &ALONE) || reader.is(at, &["in", "at", "on"]) && place)
+    let one = several(at + 1) && (lead || !reader.is(at + 1, &ALL));
+    let two = kind && plain(at + 2) && several(at + 2) && (lead || !reader.is(at + 2, &ALL));
+    let alone = reader.is(at, &["at"]) && reader.is(at + 1, &ALONE);
+    plain(at + 1) && (alone || (lead || reader.is(at, &["for"])) && (one || two))
 }
 
 /// "For the army", "within the Kenyan army": of some, where neither an occasion nor a time is named.
 fn is_for_some(reader: &Reader<'_>, at: usize) -> bool {
-    const ALL: [&str; 15] = [
-        "people",
-        "public",
-        "population",
-        "country",
-        "nation",
-        "users",
-        "citizens",
-        "internet",
-        "time",
-        "moment",
-        "first",
-        "rest",
-        "duration",
-        "world",
-        "borders",
-    ];
     let lead = reader.is(at, &["for", "within", "inside", "among"])
         && reader.is(at + 1, &["the", "its", "their", "all", "most"]);
     let near = |at: usize| reader.word(at).is_some_and(|word| word.pause == Pause::None);
@@ -245,6 +217,51 @@ fn is_for_some(reader: &Reader<'_>, at: usize) -> bool {
         noun && ends(reader, end + 1) && !(at + 2..=end).any(told)
     })
 }
+
+/// Words before a plural that tell how many, or that it names what is meant already.
+const COUNTED: [&str; 18] = [
+    "all",
+    "some",
+    "most",
+    "many",
+    "several",
+    "both",
+    "other",
+    "various",
+    "multiple",
+    "different",
+    "few",
+    "the",
+    "its",
+    "their",
+    "these",
+    "those",
+    "social",
+    "mobile",
+];
+/// Who and what is all of a country, or no part of it.
+const ALL: [&str; 20] = [
+    "people",
+    "public",
+    "population",
+    "country",
+    "nation",
+    "users",
+    "citizens",
+    "internet",
+    "time",
+    "moment",
+    "first",
+    "rest",
+    "duration",
+    "world",
+    "borders",
+    "customers",
+    "subscribers",
+    "residents",
+    "reasons",
+    "purposes",
+];
 
 /// Whether a phrase ends before a place.
 fn ends(reader: &Reader<'_>, at: usize) -> bool {

@@ -91,7 +91,8 @@ fn is_cause(reader: &Reader<'_>, at: usize, said: bool) -> bool {
         || reader.is(at, &["due", "owing"]) && next(&["to"]) && !itself
         || reader.is(at, &["because"]) && !itself && (next(&["of"]) || said)
         || reader.is(at, &["caused", "prompted", "triggered", "provoked"])
-        || reader.is(at, &["ordered", "fearing", "revenge", "punishment", "security"])
+        || reader.is(at, &["ordered", "fearing", "revenge", "punishment", "security", "request", "behest"])
+        || reader.is(at, &["for", "on"]) && near(&["reason", "reasons", "grounds", "purposes"])
         || reader.is(at, &["order", "orders"]) && near(&["court", "judge"])
         || reader.is(at, &["since"]) && next(&["it", "they", "he", "she"]) && said
         || reader.is(at, &["led"]) && (at + 1..at + 4).any(|at| reader.is(at, &["to"]))

@@ -179,12 +179,10 @@ impl<'a> Sentence<'a> {
         let places = marked(&words, mentions.iter().map(|mention| (mention.at, mention.length)));
         let place = |at: usize| places.get(at).copied().unwrap_or(false);
         // "All social media except WhatsApp": nothing is said of that one.
-        let excepted: Vec<Range<usize>> = named(&words, self.listed, place)
-            .iter()
-            .filter(|named| networks::is_excepted(&words, named.at))
-            .map(|named| named.at..named.at + named.length)
-            .collect();
-        let taken = |at: usize| place(at) || excepted.iter().any(|range| range.contains(&at));
+        let all = named(&words, self.listed, place);
+        let excepted = all.iter().filter(|named| networks::is_excepted(&words, named.at));
+        let excepted = marked(&words, excepted.map(|named| (named.at, named.length)));
+        let taken = |at: usize| place(at) || excepted.get(at).copied().unwrap_or(false);
         let services = named(&words, self.listed, taken);
         let serving = marked(&words, services.iter().map(|named| (named.at, named.length)));
         let service = |at: usize| serving.get(at).copied().unwrap_or(false);

@@ -285,8 +285,21 @@ pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> b
 }
 
 /// Words behind the name of a service that are no part of it, however they are written.
-const OF_A_SERVICE: [&str; 12] =
-    ["app", "apps", "vpn", "messenger", "users", "inc", "corp", "company", "service", "website", "site", "platform"];
+const OF_A_SERVICE: [&str; 13] = [
+    "network",
+    "app",
+    "apps",
+    "vpn",
+    "messenger",
+    "users",
+    "inc",
+    "corp",
+    "company",
+    "service",
+    "website",
+    "site",
+    "platform",
+];
 
 /// "X Premium", "Facebook Live": a part of a service by its name. In a headline all words have a capital.
 pub fn names_a_part(words: &[Word<'_>], services: &[Named], place: impl Fn(usize) -> bool) -> bool {

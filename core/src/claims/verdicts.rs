@@ -127,6 +127,10 @@ fn claims_that_say_more_than_an_incident_are_not_confirmed() {
         ("Telegram was blocked within the Kenyan army in November 2023", "likely"),
         ("Telegram was blocked on military bases in Kenya in November 2023", "likely"),
         ("Telegram was blocked in most of Kenya in November 2023", "likely"),
+        ("Telegram was blocked on mobile networks in Kenya in November 2023", "likely"),
+        ("Telegram was blocked for police officers in Kenya in November 2023", "likely"),
+        ("Telegram was blocked for users in Kenya in November 2023", "confirmed"),
+        ("Kenya blocked Telegram in November 2023 for political reasons", "likely"),
         ("Telegram was blocked by the army in Kenya in November 2023", "confirmed"),
         ("Telegram was blocked for everyone in Kenya in November 2023", "confirmed"),
         ("Telegram was blocked for the public in Kenya in November 2023", "confirmed"),
@@ -332,6 +336,13 @@ fn claims_get_the_verdicts_that_a_careful_reader_would_give() {
         ("Twitter was blocked in Nigeria in June 2021, not in June 2020", "no_data"),
         ("MTN cut the internet in Uganda on 14 January 2021", "likely"),
     ]);
+}
+
+/// A number alone tells no country, unless the name of its network does.
+#[test]
+fn a_network_of_no_known_country_is_said_to_be_one() {
+    let said = reason::missing(&parse("AS64500 blocks Telegram", START, &[]));
+    assert!(said.contains("AS64500") && said.contains("country"), "{said}");
 }
 
 /// An undecided part does not hide what is known of the others; a detail that is not checked is named.
