@@ -14,7 +14,20 @@ const OCCASIONS: [&[&str]; 7] = [
     &["clashes", "violence", "war", "conflict", "crackdown"],
     &["coup"],
     &["flood", "floods", "earthquake", "quake", "storm", "cyclone", "hurricane", "drought", "fire"],
-    &["holiday", "holidays", "cup", "olympics", "festival", "tournament", "crisis", "summit", "pandemic", "lockdown"],
+    &[
+        "holiday",
+        "holidays",
+        "anniversary",
+        "birthday",
+        "cup",
+        "olympics",
+        "festival",
+        "tournament",
+        "crisis",
+        "summit",
+        "pandemic",
+        "lockdown",
+    ],
 ];
 /// Of those, what nobody makes.
 const DISASTERS: [&str; 10] =

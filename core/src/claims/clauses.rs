@@ -204,7 +204,8 @@ fn comparison(words: &[Word<'_>]) -> Option<usize> {
     };
     let from = from + length;
     let to = (from + 1..words.len()).find(|at| words.get(*at).is_some_and(|word| word.pause != Pause::None))?;
-    (ends_with_a_comma(words, from) && !mentions(words.get(from..to)?).is_empty()).then_some(from)
+    let named = |range: Range<usize>| !mentions(words.get(range).unwrap_or_default()).is_empty();
+    (ends_with_a_comma(words, from) && named(from..to) && named(to..words.len())).then_some(from)
 }
 
 /// "Ghana, like Senegal, blocked it", "Ghana blocked it like Senegal": countries to compare with, and none of "countries

@@ -94,6 +94,13 @@ fn is_of_a_day(reader: &Reader<'_>, at: usize) -> bool {
     led && plain && reader.is(at + 1, &["day"]) && !counted && !weekday && !reader.is(at, &NO_FEASTS)
 }
 
+/// "Black Friday", "Palm Sunday": a name before a day of the week, and not the beginning of a sentence.
+fn is_of_a_weekday(reader: &Reader<'_>, at: usize) -> bool {
+    let capital = |at: usize| reader.word(at).is_some_and(super::words::Word::is_capital);
+    let weekday = reader.word(at + 1).and_then(super::relative::weekday).is_some();
+    at > 0 && weekday && capital(at) && capital(at + 1) && !reader.shouting && !reader.is(at, &NO_FEASTS)
+}
+
 /// The number of words of a phrase, where a sentence has it at a place with a capital letter.
 fn length_of(reader: &Reader<'_>, at: usize, phrase: &str) -> Option<usize> {
     let words = phrase.split(' ');
@@ -115,7 +122,7 @@ pub fn moving(reader: &Reader<'_>, at: usize) -> bool {
     // "Mashujaa Day": of a country.
     let capital = |at: usize| reader.word(at).is_some_and(super::words::Word::is_capital);
     let day = (capital(at) && capital(at + 1) && reader.is(at + 1, &["day"]) && !reader.shouting).then_some(2);
-    let day = day.or(is_of_a_day(reader, at).then_some(2));
+    let day = day.or((is_of_a_day(reader, at) || is_of_a_weekday(reader, at)).then_some(2));
     let Some(length) = MOVING.iter().find_map(|phrase| length_of(reader, at, phrase)).or(day) else { return false };
     let event = (at + length..at + length + 3).any(|at| reader.is(at, &HAPPENED));
     !event && !reader.is(at + length, &["network", "airways", "square", "island"])
@@ -165,6 +172,7 @@ mod tests {
             "at the Chinese New Year 2023",
             "on its national day 2023",
             "on election day 2023",
+            "on Black Friday 2023",
             "on the country's founding day in 2023",
         ] {
             assert_eq!(said(text).unread, Some(Unread::NoSuchDate), "{text}");

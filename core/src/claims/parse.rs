@@ -218,7 +218,7 @@ impl<'a> Sentence<'a> {
             nationwide: places::is_nationwide(&words, &chosen),
             countries,
             topics,
-            feature: subjects::names_a_part(&words, &services, place),
+            feature: subjects::names_a_part(&words, &services, |at| place(at) || service(at)),
             days: spoken.days,
             later: spoken.later.as_ref().map(|(_, later)| *later),
             unread: spoken.unread,

@@ -152,13 +152,14 @@ impl Part<'_> {
     /// Whether it goes on with how it is now: "and remains blocked", "and it has never lifted the ban".
     pub fn is_of_now(&self) -> bool {
         let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
-        // "Never to return", "never came back"
-        if lower(0) == "never" && (lower(1) == "to" || self.denies_an_end()) {
+        // "Never to return"
+        if lower(0) == "never" && lower(1) == "to" {
             return true;
         }
         let mut words = self.words.iter().map(|word| word.lower.as_str());
         let first = words.find(|word| !BEFORE_THE_VERB.contains(word));
-        first.is_some_and(|word| OF_NOW.contains(&word))
+        // "The site never came back"
+        first.is_some_and(|word| OF_NOW.contains(&word) || word == "never" && self.denies_an_end())
     }
 
     /// Whether what it dates is said to go on: "is still", "remains".

@@ -166,7 +166,7 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
         .map(|(at, length, meaning)| {
             let located = located(at);
             let area = meaning.area.filter(|_| located || !(meaning.seat && governs(words, at, length)));
-            let length = length + usize::from(is_code_of(words.get(at + length), meaning.code));
+            let length = length + usize::from(is_code_of(words, at + length, meaning.code));
             Mention { code: meaning.code, at, length, area, how: meaning.how, located, aside: aside(words, at) }
         })
         .collect();
@@ -177,8 +177,11 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
 }
 
 /// "Kenya (KE)", "Kenya 🇰🇪": the code behind the name says no more than the name.
-fn is_code_of(word: Option<&Word<'_>>, code: &str) -> bool {
-    word.is_some_and(|word| word.text == code || flag(word.text).is_some_and(|flag| flag == code))
+fn is_code_of(words: &[Word<'_>], at: usize, code: &str) -> bool {
+    // "IN INDIA IN 2023"
+    let plain = || words.iter().any(|word| word.text.chars().any(char::is_lowercase));
+    let same = |word: &Word<'_>| word.text == code && plain() || flag(word.text).is_some_and(|flag| flag == code);
+    words.get(at).is_some_and(same)
 }
 
 /// Whether the name of a seat of government stands for that government: "Tehran lifted the ban", "blocked by Minsk",

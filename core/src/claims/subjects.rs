@@ -302,18 +302,17 @@ const OF_A_SERVICE: [&str; 13] = [
 ];
 
 /// "X Premium", "Facebook Live": a part of a service by its name. In a headline all words have a capital.
-pub fn names_a_part(words: &[Word<'_>], services: &[Named], place: impl Fn(usize) -> bool) -> bool {
+pub fn names_a_part(words: &[Word<'_>], services: &[Named], taken: impl Fn(usize) -> bool) -> bool {
     let headline = !words.iter().any(|word| word.text.len() > 3 && word.text.starts_with(char::is_lowercase));
     let part = |named: &Named| {
         let at = named.at + named.length;
-        let Some(word) = words.get(at).filter(|word| word.pause == Pause::None && !word.joined && !place(at)) else {
+        let Some(word) = words.get(at).filter(|word| word.pause == Pause::None && !word.joined && !taken(at)) else {
             return false;
         };
         let alone = std::slice::from_ref(word);
         let says = !super::senses::meanings(alone).is_empty() || super::measures::names_a_measure(alone);
         let other = says || OF_A_SERVICE.contains(&word.lower.as_str()) || super::networks::is_day(words, at);
-        let service = services.iter().any(|other| other.at == at);
-        word.is_capital() && !headline && !other && !service
+        word.is_capital() && !headline && !other
     };
     services.iter().any(|named| words.get(named.at).is_some_and(|word| !word.aside) && part(named))
 }
