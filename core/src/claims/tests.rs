@@ -120,6 +120,12 @@ fn each_clause_is_read_for_itself() {
         ("Egypt blocked all apps but Signal in May 2023", vec!["EG "]),
         ("Signal was blocked in Kenya, just like Telegram", vec!["KE signal+telegram"]),
         ("A court halted the blocking of Signal in Brazil", vec!["not BR signal"]),
+        ("Ghana, like Senegal, blocked TikTok", vec!["GH tiktok"]),
+        ("Similar to Senegal, Ghana blocked TikTok", vec!["GH tiktok"]),
+        ("In countries like Senegal and Ghana TikTok is blocked", vec!["SN+GH tiktok"]),
+        ("Signal was blocked in Kenya (KE), Ghana (GH) and Mali (ML)", vec!["KE+GH+ML signal"]),
+        ("Signal was blocked in Kenya in May 2023 and stays so", vec!["KE signal", "KE signal"]),
+        ("Signal was blocked in Kenya in May 2023 and has never come back", vec!["KE signal", "KE signal"]),
     ] {
         assert_eq!(read(text), expected, "{text}");
     }
