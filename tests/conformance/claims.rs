@@ -118,6 +118,7 @@ fn a_sentence_that_cannot_be_checked_says_what_it_lacks(suite: &Suite) {
     let client = suite.client();
     for (claim, lacks) in [
         ("Telegram is blocked", "country"),
+        ("AS64500 blocks Telegram", "AS64500"),
         ("Nairobi has nice weather", "service"),
         ("Telegram has many users in Kenya", "does not say"),
         ("Telegram is blocked in Kenya on 3 May 2097", "ahead"),

@@ -167,6 +167,28 @@ const USES_BETWEEN: [&str; 16] = [
     "to", "on", "the", "a", "an", "tools", "like", "such", "as", "apps", "vpn", "vpns", "and", "or", "proxies", "both",
 ];
 
+/// Words that say that a block is only said.
+const HEARSAY: [&str; 9] = [
+    "allegedly",
+    "reportedly",
+    "supposedly",
+    "purportedly",
+    "apparently",
+    "alleged",
+    "purported",
+    "accused",
+    "suspected",
+];
+/// ... and those that do so before "to have" and "to be".
+const SAID_TO: [&str; 5] = ["said", "reported", "believed", "claimed", "thought"];
+
+/// Whether words tell of a block as of something that is said: "allegedly", "was accused of", "is said to have".
+pub fn is_hearsay(words: &[Word<'_>]) -> bool {
+    let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
+    (0..words.len())
+        .any(|at| is(at, &HEARSAY) || is(at, &SAID_TO) && is(at + 1, &["to"]) && is(at + 2, &["have", "be"]))
+}
+
 /// Names side by side: "Tor and Psiphon".
 struct Group<'n> {
     named: &'n [Named],

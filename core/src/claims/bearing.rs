@@ -16,6 +16,8 @@ const WHOLE: f64 = 0.75;
 pub const SLACK: i64 = DAY;
 /// ... and so far from the date that a claim of a span gives for its beginning or end. Our choice.
 const NEAR: i64 = 7 * DAY;
+/// ... but no further than this share of the time since then: who says "since Monday" knows the day. Our choice.
+const REMEMBERED: i64 = 4;
 
 /// Incidents, by their place in the list.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -125,11 +127,12 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
         (Span::During | Span::By, _) | (Span::Before | Span::After, false) => true,
         // "Blocked until 24 November": it ended then.
         (Span::Until, false) => incidents.iter().any(|incident| {
-            incident.end().is_some_and(|end| is_near(end, when.end().plus(-when.named * DAY), when.end()))
+            incident.end().is_some_and(|end| is_near(end, (when.end().plus(-when.named * DAY), when.end()), NEAR))
         }),
         (Span::Since, false) => incidents.iter().any(|incident| {
             let goes_on = incident.end().is_none_or(|end| end >= period.to);
-            goes_on && is_near(incident.start(), when.start(), when.start().plus(when.named * DAY))
+            let near = ((period.to.0 - when.start().0) / REMEMBERED).clamp(2 * SLACK, NEAR);
+            goes_on && is_near(incident.start(), (when.start(), when.start().plus(when.named * DAY)), near)
         }),
         (Span::Throughout | Span::Range, false) => share(incidents, period, until) >= WHOLE,
         (Span::After | Span::Before, true) => share(incidents, period, until) >= WHOLE,
@@ -140,9 +143,9 @@ fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Pe
     }
 }
 
-/// Whether a beginning or an end lies within the days that a claim gives, or [`NEAR`] them.
-fn is_near(moment: Timestamp, from: Timestamp, to: Timestamp) -> bool {
-    moment.plus(NEAR) >= from && moment <= to.plus(NEAR)
+/// Whether a beginning or an end lies within the days that a claim gives, or near them.
+fn is_near(moment: Timestamp, (from, to): (Timestamp, Timestamp), near: i64) -> bool {
+    moment.plus(near) >= from && moment <= to.plus(near)
 }
 
 /// Whether an incident began in the days that a claim gives for its beginning.

@@ -1,11 +1,11 @@
 //! What a claim says beyond what is checked: on how many networks it was so, at what hours, for how long.
 
-use super::causes::{is_cause, is_event};
+use super::causes::{causes, is_event, is_occasion};
 use super::length::{Length, duration};
 use super::method::{self, Methods};
-use super::relative::quantity;
-use super::shares::{Share, share};
-use super::stance::Stance;
+use super::relative::{quantity, unit, weekday};
+use super::shares::{Share, is_network, share};
+use super::stance::{Kind, Stance};
 use super::when::{Span, When};
 use super::words::{Pause, Word};
 use super::{dates::Reader, means};
@@ -53,7 +53,7 @@ impl Beyond {
             Beyond::Hours => "at what hours or on what days of the week",
             Beyond::HowLong(_) => "for how long",
             Beyond::Method(_) => "by which method",
-            Beyond::Whom => "for whom or on what devices",
+            Beyond::Whom => "for whom, where or on what devices",
             Beyond::Elsewhere => "that it was so in other countries",
             Beyond::Event => "at what event",
             Beyond::Feature => "what of the service",
@@ -97,25 +97,29 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     let reader = Reader { words: &words, shouting: false };
     let any = |wanted: Detail<'_>| (0..words.len()).any(|at| wanted(&reader, at));
     if stance.negated && !stance.over {
-        return any(&is_of_some).then_some(Beyond::Partly).into_iter().collect();
+        let some = any(&is_of_some).then_some(Beyond::Partly);
+        return some.or(any(&is_whom).then_some(Beyond::Whom)).into_iter().collect();
     }
     let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
+    let causes = causes(&reader);
+    let of_a_service = stance.kind != Kind::Shutdown;
     // An event in a month or on a day is told by that date.
     let vague = days.iter().all(|when| when.named > 31);
     let shares = (0..words.len()).find_map(|at| share(&words, at)).map(Beyond::HowMany);
     let length = (0..words.len()).find_map(|at| duration(&words, at)).filter(|_| !spanned).map(Beyond::HowLong);
-    let details: [(Detail<'_>, Beyond); 10] = [
+    let details: [(Detail<'_>, Beyond); 11] = [
         (&is_exclusive, Beyond::Only),
         (&is_often, Beyond::HowOften),
         (&is_at_hours, Beyond::Hours),
         (&is_feature, Beyond::Feature),
-        (&is_whom, Beyond::Whom),
+        (&|reader, at| is_whom(reader, at) || of_a_service && is_on_lines(reader, at), Beyond::Whom),
         (&|reader, at| reader.is(at, &["worldwide", "globally", "including"]), Beyond::Elsewhere),
         (&is_rank, Beyond::Rank),
-        (&is_cause, Beyond::Cause),
-        (&|reader, at| reader.is(at, &PARTLY), Beyond::Partly),
+        (&|_, at| causes.contains(&at), Beyond::Cause),
+        (&|reader, at| reader.is(at, &PARTLY) || shares.is_none() && is_of_a_part(reader, at), Beyond::Partly),
         (&|reader, at| vague && is_event(reader, at), Beyond::Event),
+        (&|reader, at| is_since_another_weekday(reader, at, days), Beyond::Hours),
     ];
     let mut found: Vec<Beyond> = shares.into_iter().collect();
     found.extend(details.iter().take(3).filter(|(wanted, _)| any(wanted)).map(|(_, beyond)| *beyond));
@@ -147,9 +151,17 @@ fn is_at_hours(reader: &Reader<'_>, at: usize) -> bool {
         || is_clock(reader, at)
 }
 
-/// "WhatsApp calls", and no calls for anything.
+/// "Most of Kenya", "parts of the country".
+fn is_of_a_part(reader: &Reader<'_>, at: usize) -> bool {
+    let of = reader.is(at, &["most", "much", "half", "part", "parts", "some"]) && reader.is(at + 1, &["of"]);
+    let the = usize::from(reader.is(at + 2, &["the"]));
+    of && (reader.is(at + 2 + the, &["country", "nation"]) || reader.word(at + 2 + the).is_some_and(Word::is_capital))
+}
+
+/// "WhatsApp calls", and no calls for anything; "the premium version".
 fn is_feature(reader: &Reader<'_>, at: usize) -> bool {
-    reader.is(at, &["calls", "calling", "voip"]) && !reader.is(at + 1, &["on", "for", "it", "to"])
+    reader.is(at, &["premium", "version", "versions"])
+        || reader.is(at, &["calls", "calling", "voip"]) && !reader.is(at + 1, &["on", "for", "it", "to"])
 }
 
 /// "Civil servants", "in schools", "on government devices": some of the people, or some places of a country.
@@ -159,7 +171,115 @@ fn is_whom(reader: &Reader<'_>, at: usize) -> bool {
     let place = (1..=4).any(|back| matches!(reader.before(at, back), "in" | "at" | "on" | "for"));
     let under = reader.is(at, &["under", "over"]) && reader.joined(at + 1);
     let exams = reader.is(at + 1, &["exam", "exams", "examinations"]);
-    under || plain && !by && reader.is(at, &GROUPS) || place && !exams && reader.is(at, &INSTITUTIONS)
+    let known = plain && !by && reader.is(at, &GROUPS) || place && !exams && reader.is(at, &INSTITUTIONS);
+    under || known || is_at_work(reader, at) || is_for_some(reader, at)
+}
+
+/// "On mobile networks": a service on some lines, and not the lines themselves.
+fn is_on_lines(reader: &Reader<'_>, at: usize) -> bool {
+    let lines = reader.is(at + 2, &["networks", "data", "internet", "broadband", "lines"]);
+    reader.is(at, &["on", "over", "via"]) && reader.is(at + 1, &["mobile", "cellular", "fixed"]) && lines
+}
+
+/// "At work", "in cafes", "on military bases", "for police officers": of one kind, and not all of a country.
+fn is_at_work(reader: &Reader<'_>, at: usize) -> bool {
+    const ALONE: [&str; 4] = ["work", "home", "school", "church"];
+    let plain = |at: usize| {
+        let word = reader.word(at).filter(|word| word.pause == Pause::None && !word.joined);
+        word.is_some_and(|word| word.text.starts_with(char::is_lowercase))
+    };
+    let several = |at: usize| {
+        let name = reader.lower(at);
+        let plural = name.len() > 3 && name.ends_with('s') && !["ss", "us", "is"].iter().any(|end| name.ends_with(end));
+        let time = unit(name).is_some() || ["hours", "minutes", "seconds", "weekends"].contains(&name);
+        plural && !time && !is_network(name) && !is_occasion(reader, at) && ends(reader, at + 1)
+    };
+    let lead = reader.is(at, &["in", "at", "on"]);
+    let kind = plain(at + 1) && !reader.is(at + 1, &COUNTED) && quantity(reader, at + 1).is_none();
+    let one = several(at + 1) && (lead || !reader.is(at + 1, &ALL));
+    let two = kind && plain(at + 2) && several(at + 2) && (lead || !reader.is(at + 2, &ALL));
+    let alone = reader.is(at, &["at"]) && reader.is(at + 1, &ALONE);
+    plain(at + 1) && (alone || (lead || reader.is(at, &["for"])) && (one || two))
+}
+
+/// "For the army", "within the Kenyan army": of some, where neither an occasion nor a time is named.
+fn is_for_some(reader: &Reader<'_>, at: usize) -> bool {
+    let lead = reader.is(at, &["for", "within", "inside", "among"])
+        && reader.is(at + 1, &["the", "its", "their", "all", "most"]);
+    let near = |at: usize| reader.word(at).is_some_and(|word| word.pause == Pause::None);
+    let end = (at + 2..at + 5).take_while(|at| near(*at) && !ends(reader, *at)).last();
+    lead && end.is_some_and(|end| {
+        let time = |at: usize| {
+            unit(reader.lower(at)).is_some() || reader.month(at).is_some() || weekday_at(reader, at).is_some()
+        };
+        let told = |at: usize| reader.is(at, &ALL) || time(at) || is_occasion(reader, at);
+        let noun = reader.word(end).is_some_and(|word| word.text.starts_with(char::is_lowercase));
+        noun && ends(reader, end + 1) && !(at + 2..=end).any(told)
+    })
+}
+
+/// Words before a plural that tell how many, or that it names what is meant already.
+const COUNTED: [&str; 18] = [
+    "all",
+    "some",
+    "most",
+    "many",
+    "several",
+    "both",
+    "other",
+    "various",
+    "multiple",
+    "different",
+    "few",
+    "the",
+    "its",
+    "their",
+    "these",
+    "those",
+    "social",
+    "mobile",
+];
+/// Who and what is all of a country, or no part of it.
+const ALL: [&str; 20] = [
+    "people",
+    "public",
+    "population",
+    "country",
+    "nation",
+    "users",
+    "citizens",
+    "internet",
+    "time",
+    "moment",
+    "first",
+    "rest",
+    "duration",
+    "world",
+    "borders",
+    "customers",
+    "subscribers",
+    "residents",
+    "reasons",
+    "purposes",
+];
+
+/// Whether a phrase ends before a place.
+fn ends(reader: &Reader<'_>, at: usize) -> bool {
+    const BEHIND: [&str; 14] =
+        ["in", "on", "at", "by", "and", "since", "from", "during", "until", "for", "was", "is", "were", "of"];
+    reader.word(at).is_none_or(|word| word.pause != Pause::None || BEHIND.contains(&word.lower.as_str()))
+}
+
+fn weekday_at(reader: &Reader<'_>, at: usize) -> Option<i64> {
+    reader.word(at).and_then(weekday)
+}
+
+/// "In November 2023, since Monday": a day of the week that no day of the claim is.
+fn is_since_another_weekday(reader: &Reader<'_>, at: usize, days: &[When]) -> bool {
+    let lead = reader.is(at, &["since", "until", "till", "from", "by"]);
+    let meant = days.iter().filter(|when| when.is_one_day() || when.span != Span::During);
+    let named: Vec<i64> = meant.flat_map(|when| [when.first.weekday(), when.last.weekday()]).collect();
+    lead && weekday_at(reader, at + 1).is_some_and(|day| !named.contains(&day))
 }
 
 /// Some of the people of a country.
@@ -327,6 +447,10 @@ mod tests {
             ("civil servants are banned from using it", Beyond::Whom),
             ("it is banned on government devices", Beyond::Whom),
             ("under-16s are banned from it", Beyond::Whom),
+            ("it was blocked at work in May 2023", Beyond::Whom),
+            ("it was blocked for the army in May 2023", Beyond::Whom),
+            ("it was blocked in cafes in May 2023", Beyond::Whom),
+            ("it was blocked in May 2023, since Monday", Beyond::Hours),
             ("it was blocked on two networks", Beyond::HowMany(Share::Count { least: 2, most: 2 })),
             ("10 Kenyan networks blocked it", Beyond::HowMany(Share::Count { least: 10, most: 10 })),
             ("at least ten networks block it", Beyond::HowMany(Share::Count { least: 10, most: u32::MAX })),
@@ -360,6 +484,10 @@ mod tests {
             "the only way is Tor",
             "on 15 November Kenyan networks blocked it",
             "one activist's network",
+            "it was blocked for the public in May 2023",
+            "it was blocked for the past week",
+            "it was blocked for the first time in 3 years",
+            "it has been blocked since Monday",
             "they just blocked Signal",
         ] {
             assert_eq!(said(text), [], "{text}");

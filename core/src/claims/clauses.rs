@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::ahead::{DONE_TO, is_supposed};
 use super::aside::REPORTS;
+use super::places::mentions;
 use super::senses::{Sense, meanings};
 use super::subjects::brand;
 use super::words::{Pause, Word, stem};
@@ -137,6 +138,12 @@ fn border(words: &[Word<'_>], at: usize) -> Option<(usize, Link)> {
         "unlike" => Some((1, Link::Unlike)),
         // "Like Nigeria in 2021, Brazil blocked it."
         "like" if at == 0 && ends_with_a_comma(words, 1) => Some((1, Link::Aside)),
+        _ if at == 0
+            && let Some(length) = comparison(words) =>
+        {
+            Some((length, Link::Aside))
+        }
+        "like" if is_compared(words, at) => Some((1, Link::Aside)),
         "as" if at == 0 && lower(1) == "in" && ends_with_a_comma(words, 1) => Some((1, Link::Aside)),
         "rather" | "instead" if is_verb_contrasted(words, at) => Some((2, Link::Contrast)),
         "rather" if lower(at + 1) == "than" => names_to(words, at + 2).map(|_| (2, Link::Contrast)),
@@ -185,13 +192,40 @@ fn is_verb_contrasted(words: &[Word<'_>], at: usize) -> bool {
     matches!(lower(at + 1), "than" | "of") && verb && named(object) && (0..at).any(named)
 }
 
+/// "Just as in Senegal, ...", "Similar to Senegal, ...", "After Senegal in 2023, ...": how many words lead to the countries
+/// that a sentence begins with to compare, or to say which came first.
+fn comparison(words: &[Word<'_>]) -> Option<usize> {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let from = usize::from(matches!(lower(0), "just" | "much"));
+    let length = match (lower(from), lower(from + 1)) {
+        ("similar", "to") => 2,
+        ("like" | "as" | "following" | "after", _) => 1,
+        _ => return None,
+    };
+    let from = from + length;
+    let to = (from + 1..words.len()).find(|at| words.get(*at).is_some_and(|word| word.pause != Pause::None))?;
+    let named = |range: Range<usize>| !mentions(words.get(range).unwrap_or_default()).is_empty();
+    (ends_with_a_comma(words, from) && named(from..to) && named(to..words.len())).then_some(from)
+}
+
+/// "Ghana, like Senegal, blocked it", "Ghana blocked it like Senegal": countries to compare with, and none of "countries
+/// like Senegal", which are meant.
+fn is_compared(words: &[Word<'_>], at: usize) -> bool {
+    let Some(end) = names_to(words, at + 1) else { return false };
+    let ends = words.get(end).is_none_or(|word| word.pause != Pause::None);
+    let named = |range: Range<usize>| !mentions(words.get(range).unwrap_or_default()).is_empty();
+    let apart = words.get(at).is_some_and(|word| word.pause != Pause::None) || at > 0 && end == words.len();
+    let other = || named(0..at) || named(end..words.len());
+    ends && apart && named(at + 1..end) && other()
+}
+
 /// Whether nothing but names and dates stands from a place to the first comma.
 fn ends_with_a_comma(words: &[Word<'_>], from: usize) -> bool {
     let to = (from + 1..words.len()).find(|at| words.get(*at).is_some_and(|word| word.pause != Pause::None));
     let plain = |word: &Word<'_>| {
         word.is_capital()
             || word.text.starts_with(|letter: char| letter.is_ascii_digit())
-            || matches!(word.lower.as_str(), "in" | "and" | "of" | "the")
+            || matches!(word.lower.as_str(), "in" | "and" | "of" | "the" | "did" | "does" | "has" | "had")
     };
     to.is_some_and(|to| words.get(from..to).unwrap_or_default().iter().all(plain))
 }
@@ -227,8 +261,10 @@ const NEGATIONS: [&str; 14] = [
     "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
     "neither", "nor",
 ];
-const AUXILIARIES: [&str; 12] =
-    ["is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "remains", "remain"];
+const AUXILIARIES: [&str; 16] = [
+    "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "remains", "remain", "remained", "stays",
+    "stay", "stayed",
+];
 
 pub fn is_elliptic(word: &Word<'_>) -> bool {
     ELLIPTIC.contains(&word.lower.as_str())

@@ -435,7 +435,7 @@ impl<'a> Reader<'a> {
         self.is(at + length, &["of"]).then_some((length, day))
     }
 
-    fn ordinal(&self, at: usize) -> Option<(usize, i64)> {
+    pub fn ordinal(&self, at: usize) -> Option<(usize, i64)> {
         let simple = |at: usize| {
             let index = ORDINALS.iter().position(|name| *name == self.lower(at))?;
             i64::try_from(index + 1).ok()

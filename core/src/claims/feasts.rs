@@ -56,6 +56,51 @@ const MOVING: [&str; 32] = [
 const HAPPENED: [&str; 10] =
     ["attack", "attacks", "bombing", "bombings", "massacre", "shooting", "killings", "explosions", "uprising", "riots"];
 
+/// Words between "on" and "day" that name no feast: "on the same day".
+const NO_FEASTS: [&str; 25] = [
+    "all",
+    "whole",
+    "entire",
+    "which",
+    "the",
+    "a",
+    "that",
+    "this",
+    "same",
+    "next",
+    "following",
+    "previous",
+    "other",
+    "another",
+    "one",
+    "any",
+    "every",
+    "each",
+    "single",
+    "last",
+    "final",
+    "very",
+    "given",
+    "certain",
+    "busy",
+];
+
+/// "On its founding day", "on election day": the word before "day", where it is no number.
+fn is_of_a_day(reader: &Reader<'_>, at: usize) -> bool {
+    let led = (1..=4).any(|back| reader.before(at, back) == "on" && !reader.joined(at + 1));
+    let plain = reader.word(at + 1).is_some_and(|word| word.pause == super::words::Pause::None);
+    let counted = reader.ordinal(at).is_some() || super::relative::quantity(reader, at).is_some();
+    let weekday = reader.word(at).and_then(super::relative::weekday).is_some();
+    led && plain && reader.is(at + 1, &["day"]) && !counted && !weekday && !reader.is(at, &NO_FEASTS)
+}
+
+/// "Black Friday", "Palm Sunday": a name before a day of the week, and not the beginning of a sentence.
+fn is_of_a_weekday(reader: &Reader<'_>, at: usize) -> bool {
+    let capital = |at: usize| reader.word(at).is_some_and(super::words::Word::is_capital);
+    let weekday = reader.word(at + 1).and_then(super::relative::weekday).is_some();
+    at > 0 && weekday && capital(at) && capital(at + 1) && !reader.shouting && !reader.is(at, &NO_FEASTS)
+}
+
 /// The number of words of a phrase, where a sentence has it at a place with a capital letter.
 fn length_of(reader: &Reader<'_>, at: usize, phrase: &str) -> Option<usize> {
     let words = phrase.split(' ');
@@ -66,7 +111,7 @@ fn length_of(reader: &Reader<'_>, at: usize, phrase: &str) -> Option<usize> {
 
 /// A feast of one day at a place: its number of words, month and day.
 pub fn fixed(reader: &Reader<'_>, at: usize) -> Option<(usize, i64, i64)> {
-    if moving(reader, at.wrapping_sub(1)) {
+    if at.checked_sub(1).is_some_and(|before| moving(reader, before)) {
         return None;
     }
     FIXED.iter().find_map(|(phrase, month, day)| Some((length_of(reader, at, phrase)?, *month, *day)))
@@ -77,6 +122,7 @@ pub fn moving(reader: &Reader<'_>, at: usize) -> bool {
     // "Mashujaa Day": of a country.
     let capital = |at: usize| reader.word(at).is_some_and(super::words::Word::is_capital);
     let day = (capital(at) && capital(at + 1) && reader.is(at + 1, &["day"]) && !reader.shouting).then_some(2);
+    let day = day.or((is_of_a_day(reader, at) || is_of_a_weekday(reader, at)).then_some(2));
     let Some(length) = MOVING.iter().find_map(|phrase| length_of(reader, at, phrase)).or(day) else { return false };
     let event = (at + length..at + length + 3).any(|at| reader.is(at, &HAPPENED));
     !event && !reader.is(at + length, &["network", "airways", "square", "island"])
@@ -124,11 +170,22 @@ mod tests {
             "on Independence Day",
             "during Ramadan last year",
             "at the Chinese New Year 2023",
+            "on its national day 2023",
+            "on election day 2023",
+            "on Black Friday 2023",
+            "on the country's founding day in 2023",
         ] {
             assert_eq!(said(text).unread, Some(Unread::NoSuchDate), "{text}");
         }
-        for text in ["on Independence Day, 6 March 2023", "after the Easter Sunday attacks in 2019", "during lent 2023"]
-        {
+        for text in [
+            "on Independence Day, 6 March 2023",
+            "after the Easter Sunday attacks in 2019",
+            "during lent 2023",
+            "on the same day in 2023",
+            "on the third day of 2023",
+            "on election day, 6 March 2023",
+            "on Telegram all day in 2023",
+        ] {
             assert_eq!(said(text).unread, None, "{text}");
         }
     }

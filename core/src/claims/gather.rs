@@ -48,6 +48,8 @@ pub struct Found {
     pub decided_days: u32,
     /// What the claim says beyond what the data tell.
     pub beyond: Option<Beyond>,
+    /// The claim tells of it as something that is said.
+    pub hearsay: bool,
     /// Where the claim says on how many networks: of those that are decided.
     pub networks: Option<Counted>,
     /// Where the verdict rests on platforms of social media.
@@ -220,6 +222,7 @@ impl Claimed<'_> {
             earlier,
             decided_days: findings.decided_days,
             beyond: beyond.filter(|_| judgement.verdict == Verdict::Likely),
+            hearsay: self.reading.hearsay,
             networks,
             platforms: None,
             judgement,
@@ -265,6 +268,7 @@ impl Claimed<'_> {
         let surest = bearing.surest.and_then(|at| incidents.get(at));
         let began = |when: When| surest.is_some_and(|incident| bearing::begins(incident, when));
         let recorded = surest.map_or(0, |incident| incident.draft.networks.len());
+        let occasion = surest.and_then(|incident| incident.draft.occasion.as_deref());
         let told = |beyond: &Beyond| match *beyond {
             Beyond::Beginning => self.reading.when.is_some_and(began),
             Beyond::HowLong(length) => {
@@ -279,9 +283,14 @@ impl Claimed<'_> {
                     || networks.is_some_and(|networks| share.holds(networks.blocked, networks.decided))
             }
             Beyond::Method(claimed) => claimed.are_among(methods),
+            Beyond::Cause | Beyond::Event => occasion.is_some_and(|told| self.reading.occasions.are(told)),
             _ => false,
         };
-        self.reading.beyond.iter().copied().find(|beyond| !told(beyond))
+        let other = || {
+            let claimed = !self.stance.negated && occasion.is_some_and(|told| self.reading.occasions.differ(told));
+            claimed.then_some(Beyond::Event)
+        };
+        self.reading.beyond.iter().copied().find(|beyond| !told(beyond)).or_else(other)
     }
 
     /// The networks that are decided at the time of a verdict.

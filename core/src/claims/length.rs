@@ -56,6 +56,12 @@ pub fn duration(words: &[Word<'_>], at: usize) -> Option<Length> {
         let short = reader.is(at, &["short"]).then_some(Length { least: 0.0, most: SHORT });
         return short.or_else(|| days(reader.lower(at)).map(Length::about));
     }
+    let without_end = reader.is(at, &["for"]) && reader.is(at + 1, &["good", "ever"])
+        || reader.is(at, &["forever", "indefinitely"])
+        || reader.is(at, &["until"]) && reader.is(at + 1, &["further"]);
+    if without_end {
+        return Some(Length { least: f64::INFINITY, most: f64::INFINITY });
+    }
     if !reader.is(at, &["for", "lasted", "lasting"]) {
         // "a 10-day shutdown"
         let (length, count) = quantity(&reader, at)?;

@@ -3,6 +3,7 @@
 //! | Module | What |
 //! |---|---|
 //! | `words` | a sentence as words; phrases found in it |
+//! | `years` | years in words |
 //! | `places` | the country: names, adjectives, inhabitants, cities |
 //! | `subjects` | platforms, brands, domains, connectivity as a whole |
 //! | `dates` | dates as they are written |
@@ -79,6 +80,7 @@ mod unreadable;
 mod verdicts;
 mod when;
 mod words;
+mod years;
 
 pub use route::ROUTES;
 pub use subjects::brand;

@@ -308,7 +308,8 @@ fn is_state(word: &str) -> bool {
     STATES.contains(&stem(word).as_str()) && !matches!(word, "ban" | "bans" | "block" | "blocks" | "filter" | "filters")
 }
 
-fn is_day(words: &[Word<'_>], at: usize) -> bool {
+/// Whether a day of the week or a month is named at a place.
+pub fn is_day(words: &[Word<'_>], at: usize) -> bool {
     let reader = super::dates::Reader { words, shouting: false };
     words.get(at).is_some_and(|word| super::relative::weekday(word).is_some()) || reader.month(at).is_some()
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::aside;
 use super::beyond::{Beyond, beyond};
+use super::causes::{self, Occasions};
 use super::clauses::{self, Link, Mood, Piece, mood};
 use super::complete::{Draft, complete};
 use super::measures;
@@ -15,6 +16,7 @@ use super::stance::{self, Stance};
 use super::subjects::{self, Listed, Topic, named, topics};
 use super::when::{Span, Unread, When, only_year, when};
 use super::words::{Word, split};
+use super::years;
 use crate::Timestamp;
 use crate::reference::Tracked;
 use crate::starter::Country;
@@ -60,6 +62,10 @@ pub struct Reading {
     pub candidates: Vec<String>,
     /// What it says beyond what is checked.
     pub beyond: Vec<Beyond>,
+    /// For what occasions, and during which, it says so.
+    pub occasions: Occasions,
+    /// It is told as something that is said.
+    pub hearsay: bool,
 }
 
 impl Reading {
@@ -77,7 +83,7 @@ impl Reading {
 
 /// Reads a claim as somebody says it at `now`, where target lists name these platforms beside the project's own.
 pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
-    let mut words = split(text);
+    let mut words = years::in_figures(split(text));
     let (mentions, listed) = (places::mentions(&words), Listed::new(listed));
     let named = named(&words, &listed, |at| is_taken(&mentions, at));
     aside::mark(&mut words, &named);
@@ -117,6 +123,15 @@ fn said_when(main: &Reading, readings: &[Reading]) -> Option<When> {
 /// Whether a word is part of the name of a place.
 fn is_taken(mentions: &[Mention], at: usize) -> bool {
     mentions.iter().any(|mention| (mention.at..mention.at + mention.length).contains(&at))
+}
+
+/// Which words names stand on: looked up for each word, so that a sentence of many names is not searched for each.
+fn marked(words: &[Word<'_>], names: impl Iterator<Item = (usize, usize)>) -> Vec<bool> {
+    let mut marks = vec![false; words.len()];
+    for (at, length) in names {
+        marks.iter_mut().skip(at).take(length).for_each(|mark| *mark = true);
+    }
+    marks
 }
 
 /// Words of a clause, which pieces that are said beside may interrupt.
@@ -161,16 +176,16 @@ impl<'a> Sentence<'a> {
         let mentions = places::mentions(&words);
         let chosen = places::chosen(&mentions, &words);
         let countries = countries_of(&chosen);
-        let place = |at: usize| is_taken(&mentions, at);
+        let places = marked(&words, mentions.iter().map(|mention| (mention.at, mention.length)));
+        let place = |at: usize| places.get(at).copied().unwrap_or(false);
         // "All social media except WhatsApp": nothing is said of that one.
-        let excepted: Vec<Range<usize>> = named(&words, self.listed, place)
-            .iter()
-            .filter(|named| networks::is_excepted(&words, named.at))
-            .map(|named| named.at..named.at + named.length)
-            .collect();
-        let taken = |at: usize| place(at) || excepted.iter().any(|range| range.contains(&at));
+        let all = named(&words, self.listed, place);
+        let excepted = all.iter().filter(|named| networks::is_excepted(&words, named.at));
+        let excepted = marked(&words, excepted.map(|named| (named.at, named.length)));
+        let taken = |at: usize| place(at) || excepted.get(at).copied().unwrap_or(false);
         let services = named(&words, self.listed, taken);
-        let service = |at: usize| services.iter().any(|named| (named.at..named.at + named.length).contains(&at));
+        let serving = marked(&words, services.iter().map(|named| (named.at, named.length)));
+        let service = |at: usize| serving.get(at).copied().unwrap_or(false);
         let mut topics = topics(&words, self.listed, taken);
         let names_it =
             || words.iter().any(|word| matches!(word.lower.as_str(), "internet" | "mobile" | "connectivity"));
@@ -203,6 +218,7 @@ impl<'a> Sentence<'a> {
             nationwide: places::is_nationwide(&words, &chosen),
             countries,
             topics,
+            feature: subjects::names_a_part(&words, &services, |at| place(at) || service(at)),
             days: spoken.days,
             later: spoken.later.as_ref().map(|(_, later)| *later),
             unread: spoken.unread,
@@ -221,14 +237,19 @@ impl<'a> Sentence<'a> {
         let mut contrasts: Vec<Clause> = Vec::new();
         // Whether something between was left out.
         let mut apart = false;
+        // Reading costs most: each piece is read once, and what stands before it when that has grown.
+        let mut before: Option<(Part<'a>, Link)> = None;
         for piece in clauses::pieces(self.words) {
-            let before = found.last().map(|last: &Clause| (self.part(&last.ranges), last.link));
-            if let Some(range) = self.contrast(before.as_ref().map(|(before, _)| before), &piece) {
+            let part = self.part(std::slice::from_ref(&piece.range));
+            if before.is_none() {
+                before = found.last().map(|last: &Clause| (self.part(&last.ranges), last.link));
+            }
+            if let Some(range) = self.contrast(before.as_ref().map(|(before, _)| before), (&piece, &part)) {
                 contrasts.push(Clause { ranges: vec![range], link: Link::Unlike });
                 apart = true;
                 continue;
             }
-            let (Some(last), Some((before, link))) = (found.last_mut(), before) else {
+            let (Some(last), Some((known, link))) = (found.last_mut(), &before) else {
                 // "Like Nigeria in 2021, ..."
                 if piece.link == Link::Aside && piece.range.end < self.words.len() {
                     continue;
@@ -236,11 +257,11 @@ impl<'a> Sentence<'a> {
                 found.push(Clause { ranges: vec![piece.range], link: piece.link });
                 continue;
             };
-            if piece.link == Link::Aside || piece.link == Link::Despite && !before.has_verb() {
+            if piece.link == Link::Aside || piece.link == Link::Despite && !known.has_verb() {
                 apart = true;
                 continue;
             }
-            if self.begins(&before, link, &piece) {
+            if self.begins(known, *link, (&piece, &part)) {
                 found.push(Clause { ranges: vec![piece.range], link: piece.link });
             } else if let Some(measure) = self.measure_that_ends(&last.ranges, &piece) {
                 found.push(Clause { ranges: vec![measure, piece.range], link: piece.link });
@@ -252,15 +273,14 @@ impl<'a> Sentence<'a> {
                     _ => last.ranges.push(piece.range),
                 }
             }
-            apart = false;
+            (apart, before) = (false, None);
         }
         found.extend(contrasts);
         found
     }
 
     /// What a piece sets against what the clause around it names: "Nigeria, not Ghana, banned it".
-    fn contrast(&self, before: Option<&Part<'_>>, piece: &Piece) -> Option<Range<usize>> {
-        let part = self.part(std::slice::from_ref(&piece.range));
+    fn contrast(&self, before: Option<&Part<'_>>, (piece, part): (&Piece, &Part<'_>)) -> Option<Range<usize>> {
         let not = part.words.first().is_some_and(|word| word.lower == "not");
         let interrupts = not && part.elliptic == Some(true) && before.is_some_and(|before| !before.has_verb());
         let from = piece.range.start + usize::from(not);
@@ -285,8 +305,7 @@ impl<'a> Sentence<'a> {
     }
 
     /// Whether a piece is a clause of its own.
-    fn begins(&self, before: &Part<'_>, link: Link, piece: &Piece) -> bool {
-        let part = self.part(std::slice::from_ref(&piece.range));
+    fn begins(&self, before: &Part<'_>, link: Link, (piece, part): (&Piece, &Part<'_>)) -> bool {
         let leaves_verb = part.leaves_verb(piece.link).is_some();
         match piece.link {
             Link::And | Link::But if part.is_what_remains(piece.link) && !part.is_timed() => before.denies(),
@@ -306,9 +325,9 @@ impl<'a> Sentence<'a> {
                 Link::Despite => before.has_verb() && (part.has_verb() || leaves_verb) || part.has_verb(),
                 _ if leaves_verb && part.elliptic.is_none() => {
                     let verb = before.has_verb() || before.leaves_verb(link).is_some();
-                    verb && before.shares(&part) && (part.dates_like(before) || part.is_pair() && before.is_pair())
+                    verb && before.shares(part) && (part.dates_like(before) || part.is_pair() && before.is_pair())
                 }
-                _ => before.has_verb() && (part.has_verb() && before.shares(&part) || leaves_verb),
+                _ => before.has_verb() && (part.has_verb() && before.shares(part) || leaves_verb),
             },
         }
     }
@@ -460,7 +479,12 @@ impl<'a> Sentence<'a> {
             beyond: stance
                 .filter(|_| part.has_verb() || !part.begins_with_only())
                 .map(|stance| beyond(&part.words, &part.days, stance))
-                .unwrap_or_default(),
+                .into_iter()
+                .flatten()
+                .chain(part.feature.then_some(Beyond::Feature))
+                .collect(),
+            occasions: causes::occasions(&part.words),
+            hearsay: aside::is_hearsay(&part.words),
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct Part<'a> {
     /// It is said of a country as a whole.
     pub nationwide: bool,
     pub topics: Vec<Topic>,
+    /// It names a part of a service: "X Premium".
+    pub feature: bool,
     pub networks: Vec<Network>,
     pub candidates: Vec<String>,
     /// Of a list each.
@@ -91,6 +93,11 @@ impl Part<'_> {
         self.said.is_some_and(|said| said.bad && said.stance.negated && !said.bare.negated)
     }
 
+    /// Whether it denies that something ended.
+    fn denies_an_end(&self) -> bool {
+        self.said.is_some_and(|said| said.bare.over && !said.stance.negated)
+    }
+
     /// Whether what it names is all that it says: "but not on 6 May", and unlike "but not the phones in May".
     pub fn has_own(&self, names: bool) -> bool {
         names && (self.names_a_subject() || self.names_alone)
@@ -151,26 +158,30 @@ impl Part<'_> {
         }
         let mut words = self.words.iter().map(|word| word.lower.as_str());
         let first = words.find(|word| !BEFORE_THE_VERB.contains(word));
-        first.is_some_and(|word| OF_NOW.contains(&word))
+        // "The site never came back"
+        first.is_some_and(|word| OF_NOW.contains(&word) || word == "never" && self.denies_an_end())
     }
 
     /// Whether what it dates is said to go on: "is still", "remains".
     pub fn goes_on_now(&self) -> bool {
         let lower = |at: usize| self.words.get(at).map_or("", |word| word.lower.as_str());
-        (0..self.words.len()).any(|at| match lower(at) {
-            "is" | "are" | "has" | "have" => lower(at + 1) == "still",
-            "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
-            "remains" | "remain" => true,
-            // "and never restored it", "and still does"
-            "never" => matches!(
-                lower(at + 1),
-                "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended" | "came" | "returned"
-            ),
-            // "up to now", "to this day"
-            "to" => lower(at + 1) == "date" || matches!((lower(at + 1), lower(at + 2)), ("this", "day")),
-            "now" => at.checked_sub(1).is_some_and(|before| matches!(lower(before), "to" | "until" | "till")),
-            _ => false,
-        })
+        // "Has never come back", "has not been lifted"
+        let perfect = self.has_word(&["has", "have", "hasn't", "haven't", "never"]);
+        perfect && self.denies_an_end()
+            || (0..self.words.len()).any(|at| match lower(at) {
+                "is" | "are" | "has" | "have" => lower(at + 1) == "still",
+                "still" => matches!(lower(at + 1), "is" | "are" | "remains" | "does" | "do"),
+                "remains" | "remain" | "stays" => true,
+                // "and never restored it", "and still does"
+                "never" => matches!(
+                    lower(at + 1),
+                    "restored" | "lifted" | "unbanned" | "unblocked" | "reversed" | "ended" | "came" | "returned"
+                ),
+                // "up to now", "to this day"
+                "to" => lower(at + 1) == "date" || matches!((lower(at + 1), lower(at + 2)), ("this", "day")),
+                "now" => at.checked_sub(1).is_some_and(|before| matches!(lower(before), "to" | "until" | "till")),
+                _ => false,
+            })
     }
 
     /// Whether it speaks of what was.

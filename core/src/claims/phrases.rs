@@ -431,6 +431,10 @@ pub const PHRASES: &[(Sense, &[&str])] = &[
     (
         Sense::Aside,
         &[
+            "over fake news",
+            "for fake news",
+            "against fake news",
+            "spread fake news",
             "no hoax",
             "no rumour",
             "no rumor",

@@ -166,6 +166,7 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
         .map(|(at, length, meaning)| {
             let located = located(at);
             let area = meaning.area.filter(|_| located || !(meaning.seat && governs(words, at, length)));
+            let length = length + usize::from(is_code_of(words, at + length, meaning.code));
             Mention { code: meaning.code, at, length, area, how: meaning.how, located, aside: aside(words, at) }
         })
         .collect();
@@ -173,6 +174,14 @@ pub fn mentions(words: &[Word<'_>]) -> Vec<Mention> {
         found.extend(codes(words, &located));
     }
     found
+}
+
+/// "Kenya (KE)", "Kenya 🇰🇪": the code behind the name says no more than the name.
+fn is_code_of(words: &[Word<'_>], at: usize, code: &str) -> bool {
+    // "IN INDIA IN 2023"
+    let plain = || words.iter().any(|word| word.text.chars().any(char::is_lowercase));
+    let same = |word: &Word<'_>| word.text == code && plain() || flag(word.text).is_some_and(|flag| flag == code);
+    words.get(at).is_some_and(same)
 }
 
 /// Whether the name of a seat of government stands for that government: "Tehran lifted the ban", "blocked by Minsk",
@@ -422,13 +431,25 @@ const BESIDE: [&str; 15] = [
     "and", "but", "or", "nor", "in", "the", "both", "as", "well", "also", "from", "across", "neither", "either", "not",
 ];
 
+/// "Kenya (November 2023), Uganda (January 2021)": a date in brackets behind the first, and something behind the second.
+fn are_dated(words: &[Word<'_>], a: &Mention, b: &Mention) -> bool {
+    let apart = |at: usize| words.get(at).is_none_or(|word| word.pause != Pause::None);
+    let date = |word: &Word<'_>| {
+        word.text.starts_with(|c: char| c.is_ascii_digit())
+            || super::months::named(&word.lower).is_some()
+            || BESIDE.contains(&word.lower.as_str())
+    };
+    let between = words.get(a.at + a.length..b.at).unwrap_or_default();
+    apart(a.at + a.length) && apart(b.at + b.length) && between.iter().all(date)
+}
+
 /// The country that a clause is about, and those that are named side by side with it: "in Turkey and Sweden".
 pub fn chosen(mentions: &[Mention], words: &[Word<'_>]) -> Vec<Mention> {
     let Some(country) = choose(mentions) else { return Vec::new() };
     let beside = |a: &Mention, b: &Mention| {
         let between = words.get(a.at + a.length..b.at).unwrap_or_default();
         (a.how == How::Adjective) == (b.how == How::Adjective)
-            && between.iter().all(|word| BESIDE.contains(&word.lower.as_str()))
+            && (between.iter().all(|word| BESIDE.contains(&word.lower.as_str())) || are_dated(words, a, b))
     };
     let mut groups: Vec<Vec<Mention>> = Vec::new();
     for mention in mentions {

@@ -9,10 +9,17 @@ use super::stance::Kind;
 use super::when::Span;
 use crate::Timestamp;
 use crate::country::{Detection, NetworkAnswer, State, plain_date, sentence};
+use crate::event::report::CAUSE_ENDS;
 use crate::incidents;
 
 /// What a claim lacks.
 pub fn missing(claim: &Claim) -> String {
+    let number = claim.readings.iter().flat_map(|reading| &reading.networks).find_map(|network| network.asn);
+    if let (None, Some(asn)) = (claim.country, number) {
+        return format!(
+            "The claim names no country, and the names of networks that we know do not tell that of AS{asn}."
+        );
+    }
     let lacks = if claim.country.is_none() {
         "The claim names no country that we recognise"
     } else if claim.topics.is_empty() {
@@ -63,25 +70,38 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
         let networks = if decided == 1 { "network" } else { "networks" };
         said = and(&said, &format!("{blocked} of {decided} {networks} with enough measurements block it"));
     }
+    if let Some(more) = found.beyond.and_then(|beyond| unchecked(found, beyond, now)) {
+        said = and(&said, &format!("the claim also says {more}"));
+    }
+    // As of a report, what is said is checked, and not that somebody said it.
+    let decided = found.judgement.verdict < Verdict::InsufficientData;
+    match found.hearsay && decided {
+        true => and(&said, "that it was so is checked, and not who says or alleges it"),
+        false => said,
+    }
+}
+
+/// What a claim says beyond what is checked, with what is known of it.
+fn unchecked(found: &Found, beyond: Beyond, now: Timestamp) -> Option<String> {
     let surest = found.bearing.surest.and_then(|at| found.incidents.get(at));
-    let took = surest.and_then(|incident| bearing::took(incident, now));
-    match found.beyond {
-        Some(Beyond::HowLong(_)) if took.is_some() && !found.stance.over => and(
-            &said,
-            &format!(
-                "the claim also says for how long, and what is recorded took {} days",
-                took.unwrap_or(0.0).round()
-            ),
-        ),
-        Some(Beyond::HowMany(_)) if found.networks.is_some() => said,
-        Some(Beyond::Method(_)) => {
+    let took = surest.and_then(|incident| bearing::took(incident, now)).filter(|_| !found.stance.over);
+    let occasion = surest.and_then(|incident| incident.draft.occasion.as_deref());
+    Some(match (beyond, took, occasion) {
+        (Beyond::HowLong(_), Some(took), _) => {
+            format!("for how long, and what is recorded took {} days", took.round())
+        }
+        (Beyond::HowMany(_), ..) if found.networks.is_some() => return None,
+        (Beyond::Method(_), ..) => {
             let measured = gather::methods(surest, found.detection.as_ref()).join(", ");
             let known = if measured.is_empty() { "no method is".to_owned() } else { measured + " is" };
-            and(&said, &format!("the claim also says by which method, and {known} known"))
+            format!("by which method, and {known} known")
         }
-        Some(beyond) => and(&said, &format!("the claim also says {}, which the data do not tell", beyond.as_str())),
-        None => said,
-    }
+        (Beyond::Cause | Beyond::Event, _, Some(occasion)) => {
+            let short = occasion.split(CAUSE_ENDS).next().unwrap_or_default().trim_end_matches('.');
+            format!("for what reason or at what event, and the occasion on record is \"{short}\"")
+        }
+        _ => format!("{}, which the data do not tell", beyond.as_str()),
+    })
 }
 
 fn decided(found: &Found, now: Timestamp) -> String {

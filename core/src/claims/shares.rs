@@ -9,7 +9,7 @@ const OTHERS: [&str; 5] = ["companies", "company", "services", "platforms", "reg
 
 /// Whether a word is what a share is of: networks, or what else is counted like them.
 fn is_counted(word: &str) -> bool {
-    NETWORKS.contains(&word) || OTHERS.contains(&word)
+    is_network(word) || OTHERS.contains(&word)
 }
 
 /// Of how many networks it is said.
@@ -70,6 +70,11 @@ const NETWORKS: [&str; 13] = [
     "telcos",
     "telco",
 ];
+
+/// Whether a word is one for networks.
+pub fn is_network(word: &str) -> bool {
+    NETWORKS.contains(&word)
+}
 
 /// Networks that must be decided before they speak for all. Our choice.
 const ENOUGH: usize = 3;

@@ -203,8 +203,12 @@ const REASONS: [&str; 9] = ["because", "due", "owing", "after", "following", "de
 fn weigh(senses: &[(usize, Sense)], words: &[Word<'_>], internet: bool) -> Option<Stance> {
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     let has = |wanted: Sense| senses.iter().any(|(_, sense)| *sense == wanted);
-    let said: Vec<(usize, Sense, bool)> =
-        senses.iter().map(|(at, sense)| (*at, *sense, is_negated(senses, words, (*at, *sense)))).collect();
+    let matters = |sense: Sense| is_bad(sense) || matches!(sense, Sense::Good | Sense::Over);
+    let said: Vec<(usize, Sense, bool)> = senses
+        .iter()
+        .filter(|(_, sense)| matters(*sense))
+        .map(|(at, sense)| (*at, *sense, is_negated(senses, words, (*at, *sense))))
+        .collect();
     let of = |wanted: &dyn Fn(Sense) -> bool| -> Vec<bool> {
         said.iter().filter(|(_, sense, _)| wanted(*sense)).map(|(.., negated)| *negated).collect()
     };
@@ -252,15 +256,20 @@ fn is_negated(senses: &[(usize, Sense)], words: &[Word<'_>], (target, sense): (u
         |at: usize| lower(at) == "access" && matches!(lower(at + 1), "to" | "from" | "in" | "is" | "was" | "has");
     let last =
         senses.iter().filter(|(_, s)| is_bad(*s) || matches!(s, Sense::Good | Sense::Over)).map(|(at, _)| *at).max();
+    // The nearest of what ends a negation: a sentence of many must not be read once for each two of them.
+    let before = |wanted: &dyn Fn(usize, Sense) -> bool| {
+        senses.iter().rev().find(|(at, sense)| *at < target && wanted(*at, *sense)).map(|(at, _)| *at)
+    };
+    let works = before(&|at, sense| sense == Sense::Good && !noun(at));
+    let bad = before(&|_, sense| matches!(sense, Sense::Bad(_) | Sense::Fails(_)));
+    let reason = (0..target).rev().find(|at| REASONS.contains(&lower(*at)));
     let reaches = |(at, negation): &(usize, Sense)| match negation {
         Sense::Not | Sense::Denies | Sense::Ceases if *at < target => {
-            let between = senses.iter().filter(|(place, _)| (*at + 1..target).contains(place));
-            let mut works = between.filter(|(place, sense)| *sense == Sense::Good && !noun(*place));
             let told = *negation == Sense::Denies && !REFUSALS.contains(&lower(*at));
-            let reason = (*at..target).any(|at| REASONS.contains(&lower(at)));
             // "Instead of blocking it they slowed it": the next alone.
-            let nearest = between_bad(senses, *at, target) && matches!(lower(*at), "instead" | "rather");
-            !reason && !nearest && (told || !is_bad(sense) || works.next().is_none())
+            let nearest = bad.is_some_and(|bad| *at < bad) && matches!(lower(*at), "instead" | "rather");
+            let works = works.is_some_and(|works| *at < works);
+            reason.is_none_or(|reason| reason < *at) && !nearest && (told || !is_bad(sense) || !works)
         }
         // "It blocked neither of them": right behind what it negates.
         Sense::Not => lower(*at) == "neither" && is_bad(sense) && (target + 1..target + 3).contains(at),
@@ -318,11 +327,6 @@ fn is_of_all_times(words: &[Word<'_>], begun: bool) -> bool {
         "ever" => words.get(at + 1).is_none_or(|next| next.lower != "since"),
         _ => false,
     })
-}
-
-/// Whether something bad is said between two places.
-fn between_bad(senses: &[(usize, Sense)], from: usize, to: usize) -> bool {
-    bad_places(senses).any(|at| from < at && at < to)
 }
 
 /// Where something bad is said.

@@ -1,5 +1,7 @@
 //! What a claim says is or was blocked.
 
+use std::collections::BTreeSet;
+
 use super::words::{Lazy, Pause, Phrases, Word, is_top_level};
 use crate::country::Subject;
 use crate::incidents::INTERNET;
@@ -252,9 +254,9 @@ pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> b
             found.push(Named { at, length, topic: Topic::Subject(platform.subject()) });
         }
     }
+    let mut known: BTreeSet<usize> = found.iter().map(|named| named.at).collect();
     let mut add = |at: usize, length: usize, name: &str| {
-        let known = found.iter().any(|known| known.at == at);
-        if let Some(subject) = Subject::parse(name).ok().filter(|_| !known) {
+        if let Some(subject) = Some(at).filter(|at| known.insert(*at)).and_then(|_| Subject::parse(name).ok()) {
             found.push(Named { at, length, topic: Topic::Subject(subject) });
         }
     };
@@ -280,6 +282,39 @@ pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> b
     }
     order::sort_by_key(&mut found, |named| named.at);
     found
+}
+
+/// Words behind the name of a service that are no part of it, however they are written.
+const OF_A_SERVICE: [&str; 13] = [
+    "network",
+    "app",
+    "apps",
+    "vpn",
+    "messenger",
+    "users",
+    "inc",
+    "corp",
+    "company",
+    "service",
+    "website",
+    "site",
+    "platform",
+];
+
+/// "X Premium", "Facebook Live": a part of a service by its name. In a headline all words have a capital.
+pub fn names_a_part(words: &[Word<'_>], services: &[Named], taken: impl Fn(usize) -> bool) -> bool {
+    let headline = !words.iter().any(|word| word.text.len() > 3 && word.text.starts_with(char::is_lowercase));
+    let part = |named: &Named| {
+        let at = named.at + named.length;
+        let Some(word) = words.get(at).filter(|word| word.pause == Pause::None && !word.joined && !taken(at)) else {
+            return false;
+        };
+        let alone = std::slice::from_ref(word);
+        let says = !super::senses::meanings(alone).is_empty() || super::measures::names_a_measure(alone);
+        let other = says || OF_A_SERVICE.contains(&word.lower.as_str()) || super::networks::is_day(words, at);
+        word.is_capital() && !headline && !other
+    };
+    services.iter().any(|named| words.get(named.at).is_some_and(|word| !word.aside) && part(named))
 }
 
 /// "RT @netblocks: ..."

@@ -9,6 +9,9 @@ use crate::time::Date;
 /// Words between a number of days and the date that they are counted from. Our choice.
 const MOST_COUNTED: usize = 9;
 
+/// Dates side by side without a word between them that are read as one list. Our choice: each is looked at for each.
+const MOST_LISTED: usize = 8;
+
 /// A date, or days that are counted from today.
 #[derive(Clone, Copy)]
 enum Time {
@@ -83,6 +86,9 @@ impl<'a> Times<'a> {
             } else if matches!((first, time), (Time::Date(a), Time::Date(b)) if a.is_like(b)) {
                 // "in May, June and July": those in the middle have nothing in between.
                 pending.push(time);
+                if pending.len() > MOST_LISTED {
+                    break;
+                }
             } else {
                 break;
             }
