@@ -6,6 +6,11 @@ use crate::verdict::constants::constants;
 constants! {
     /// Share of blocked votes where nobody blocks (ruling intelligence 3).
     QUIET_RATE: f64 = 0.03;
+    /// ... or, where that is more, the share of blocked votes that the target has in the same 30 days at hours in which no
+    /// network alarms, when there are so many: a site that often fails is not blocked each time it does so.
+    USUAL_VOTES: u32 = 20;
+    /// ... looked for again so often, as episodes that fall away leave more such hours.
+    USUAL_ROUNDS: usize = 6;
     /// Share of blocked votes under a block (ruling intelligence 3): low, since a block may keep hours.
     BLOCKED_RATE: f64 = 0.5;
     /// A CUSUM crosses at the natural logarithm of this likelihood ratio (ruling intelligence 3).
@@ -18,7 +23,7 @@ constants! {
     POOL_HOURS: i64 = 24;
     /// ... or those of one network that came this part of the way ...
     HALFWAY: f64 = 0.5;
-    /// ... on so many of the days that one incident bridges. Neither where the target fails in other countries too.
+    /// ... on so many of the days that one incident bridges. Neither where the target often fails.
     REPEATED_DAYS: usize = 3;
     /// Blocked votes of a subject closer than this belong to one incident; so long measured without one resolves it
     /// (ruling intelligence 3).

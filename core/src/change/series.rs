@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::constants::{BLOCK_DAYS, OUTAGE_HOURS, QUIET_RATE};
+use super::constants::{BLOCK_DAYS, OUTAGE_HOURS, QUIET_RATE, USUAL_ROUNDS, USUAL_VOTES};
 use super::cusum::{Cusum, Episode, HourCell};
 use super::pool::{self, Member};
 use crate::Timestamp;
@@ -258,24 +258,63 @@ pub struct Heard {
 /// nobody blocks.
 pub fn advance(before: &Block, networks: Vec<Heard>, failing: f64) -> Vec<Span> {
     let cells: Vec<Vec<HourCell>> = networks.iter().map(|network| grid(&network.votes)).collect();
-    let mut sums: Vec<Cusum> = networks.iter().map(|network| before.cusum(network.asn)).collect();
-    let begun: Vec<bool> = sums.iter().map(|cusum| !cusum.is_quiet()).collect();
-    let ended = walk(&networks, &cells, &mut sums, failing);
+    let start: Vec<Cusum> = networks.iter().map(|network| before.cusum(network.asn)).collect();
+    let begun: Vec<bool> = start.iter().map(|cusum| !cusum.is_quiet()).collect();
+    let (mut sums, mut ended) = walk(&networks, &cells, start.clone(), failing);
+    let mut rate = failing.max(QUIET_RATE);
+    for _ in 0..USUAL_ROUNDS {
+        let usual = usual_rate(&cells, &ended, &sums);
+        if usual <= rate {
+            break;
+        }
+        // What fails so often on any day must fail more than that while it is blocked. Then fewer episodes are left, and more
+        // of the time says how often that is.
+        rate = usual;
+        (sums, ended) = walk(&networks, &cells, start.clone(), rate);
+    }
     let parts = networks.into_iter().zip(cells).zip(sums).zip(begun).zip(ended);
     parts.map(|((((network, cells), cusum), begun), ended)| span(network, &cells, cusum, begun, ended)).collect()
 }
 
-/// Takes the sums of all networks through the hours of a block together; the episodes of each that end.
-fn walk(networks: &[Heard], cells: &[Vec<HourCell>], sums: &mut [Cusum], failing: f64) -> Vec<Vec<Episode>> {
+/// The share of blocked votes at hours in which no network had an episode; 0 when there was none, or too few votes to say.
+fn usual_rate(cells: &[Vec<HourCell>], ended: &[Vec<Episode>], sums: &[Cusum]) -> f64 {
+    let episodes = || ended.iter().flatten().copied().chain(sums.iter().filter_map(Cusum::open));
+    let mut taken: Vec<(i64, i64)> = episodes().map(|episode| (episode.start, episode.last)).collect();
+    taken.sort_unstable();
+    // By where they begin, each with the end that all up to it reach.
+    let mut reach = i64::MIN;
+    for (_, end) in &mut taken {
+        reach = reach.max(*end);
+        *end = reach;
+    }
+    let is_taken = |hour: i64| {
+        let begun = taken.partition_point(|(start, _)| *start <= hour);
+        begun.checked_sub(1).and_then(|at| taken.get(at)).is_some_and(|(_, end)| hour <= *end)
+    };
+    let (mut blocked, mut all) = (0, 0);
+    for cell in cells.iter().flatten().filter(|_| !taken.is_empty()).filter(|cell| !is_taken(cell.hour)) {
+        blocked += cell.blocked;
+        all += cell.blocked + cell.clear;
+    }
+    if all < USUAL_VOTES { 0.0 } else { f64::from(blocked) / f64::from(all) }
+}
+
+/// Takes the sums of all networks through the hours of a block together; where they stand then, and the episodes of each
+/// that end.
+fn walk(
+    networks: &[Heard],
+    cells: &[Vec<HourCell>],
+    mut sums: Vec<Cusum>,
+    failing: f64,
+) -> (Vec<Cusum>, Vec<Vec<Episode>>) {
     let mut ended = vec![Vec::new(); networks.len()];
+    // Where nothing is blocked and nothing under way, the sums stay where they are.
+    if sums.iter().all(Cusum::is_quiet) && cells.iter().flatten().all(|cell| cell.blocked == 0) {
+        return (sums, ended);
+    }
     let mut hours: BTreeMap<i64, Vec<(usize, &HourCell)>> = BTreeMap::new();
     for (index, cells) in cells.iter().enumerate() {
         cells.iter().for_each(|cell| hours.entry(cell.hour).or_default().push((index, cell)));
-    }
-    // Where nothing is blocked and nothing under way, the sums stay where they are.
-    let quiet = sums.iter().all(Cusum::is_quiet) && cells.iter().flatten().all(|cell| cell.blocked == 0);
-    if quiet {
-        return ended;
     }
     let mut heard: Vec<Option<i64>> = networks.iter().map(|network| network.before).collect();
     for (hour, cells) in hours {
@@ -289,7 +328,7 @@ fn walk(networks: &[Heard], cells: &[Vec<HourCell>], sums: &mut [Cusum], failing
                 blocked |= cell.blocked > 0;
             }
         }
-        // What fails everywhere fails on all networks at once without a censor.
+        // What often fails does so on several networks at once, without a censor.
         if blocked && failing <= QUIET_RATE {
             let members = networks.iter().zip(sums.iter_mut()).zip(&heard);
             let mut members: Vec<Member<'_>> =
@@ -297,7 +336,7 @@ fn walk(networks: &[Heard], cells: &[Vec<HourCell>], sums: &mut [Cusum], failing
             pool::declare(&mut members, hour);
         }
     }
-    ended
+    (sums, ended)
 }
 
 fn span(network: Heard, cells: &[HourCell], cusum: Cusum, begun: bool, ended: Vec<Episode>) -> Span {

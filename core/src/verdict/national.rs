@@ -86,8 +86,13 @@ pub fn verdict(members: &[Member<'_>]) -> CountryVerdict {
         _ => decided.iter().filter(|member| member.verdict.status == status).copied().collect(),
     };
     let p_blocked = mean(&carriers, |verdict| verdict.p_blocked);
-    // With no network behind it, a view from outside is half as sure.
-    let sure = if networks(&carriers) > 0 { 1.0 } else { REMOTE_WEIGHT };
+    // With no network behind it, a view from outside is half as sure. Where the networks that were measured too little to
+    // decide would turn a block, it is as sure as the others have weight.
+    let seen: Vec<&Member<'_>> = members.iter().filter(|member| member.verdict.votes > 0).collect();
+    let all = weight_of(&seen);
+    let holds = status != Status::Blocked || reaches(weight_of(&blocked) / all, networks(&blocked));
+    let from = if networks(&carriers) > 0 { 1.0 } else { REMOTE_WEIGHT };
+    let sure = if holds { from } else { from * total / all };
     CountryVerdict {
         status,
         scope: scope(networks(&blocked), networks(&decided)),

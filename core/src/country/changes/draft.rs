@@ -392,15 +392,15 @@ fn weight(view: &View<'_>, one: &Combined<'_>) -> Result<(u32, f64)> {
         }
         affected.extend(measured.found.networks.iter().map(|network| network.asn));
     }
-    let (mut all, mut blocked) = (0.0, 0.0);
+    let (mut all, mut blocked, mut tested) = (0.0, 0.0, 0);
     for (asn, votes) in &votes {
         if affected.contains(asn) || *votes as usize >= ACCESSIBLE_VOTES {
             let weight = (row(view, *asn)?.addresses.unwrap_or(0).max(MIN_ADDRESSES) as f64).sqrt();
+            tested += 1;
             all += weight;
             blocked += if affected.contains(asn) { weight } else { 0.0 };
         }
     }
-    let tested = u32::try_from(votes.len()).unwrap_or(u32::MAX);
     Ok((tested, if all > 0.0 { blocked / all } else { 0.0 }))
 }
 
