@@ -30,7 +30,7 @@ const WORST_MOST: u32 = 500;
 /// A report as published, or computed about the past.
 async fn report(cx: &Cx, name: &str, parameter: Option<&str>) -> Result<Response> {
     let csv = wants_csv(cx)?;
-    let Some(at) = cx.time("as_of")? else {
+    let Some(at) = cx.as_of()? else {
         return cx.document(&reports::key(name, parameter, csv)).await;
     };
     let world = Box::pin(past(cx, at)).await?;
@@ -107,7 +107,7 @@ pub async fn category_leaders(cx: Cx) -> Result<Response> {
 }
 
 pub async fn co_blocking(cx: Cx) -> Result<Response> {
-    if wants_csv(&cx)? && cx.time("as_of")?.is_none() {
+    if wants_csv(&cx)? && cx.as_of()?.is_none() {
         let key = reports::key(reports::CO_BLOCKING, None, false);
         return tabular::of_document(&cx, &measurement::PAIRS, "", &key).await;
     }
@@ -206,7 +206,7 @@ async fn in_country(
     country: &'static Country,
     chosen: &[Tracked],
 ) -> Result<(Vec<platforms::CountryRiskBody>, Stamp)> {
-    let at = cx.time("as_of")?;
+    let at = cx.as_of()?;
     let subjects = chosen.iter().map(Tracked::subject).collect();
     let answers = runtime::query(&*cx.rt, country.code, &Detect { subjects, at, explain: false, brief: false }).await?;
     let license = licence::effective(answers.iter().flat_map(|answer| &answer.licences).map(String::as_str));
@@ -256,7 +256,7 @@ fn networks<T: Serialize>(
     table: &Table,
     body: T,
 ) -> Result<Response> {
-    let at = cx.time("as_of")?;
+    let at = cx.as_of()?;
     let stamp = Stamp::new(sources, generated(cx, at), at);
     respond(cx, reports::camel(asked, stamp, isps::CAVEAT, table, body)?, at)
 }
@@ -265,7 +265,7 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
     cx.required("country")?;
     let country = input::known(&cx.required("country")?)?;
     let asked = Asked { name: "isps", parameter: Some(country.code), csv: wants_csv(&cx)? };
-    let at = cx.time("as_of")?;
+    let at = cx.as_of()?;
     let (facts, isps) = match at {
         None => {
             let query = IspsOf { country: country.code.to_owned() };
@@ -283,7 +283,7 @@ pub async fn isp_index(cx: Cx) -> Result<Response> {
 
 /// Networks of these numbers, wherever they were measured.
 async fn places(cx: &Cx, asns: &[u32]) -> Result<(Vec<SourceSummary>, Vec<Placed>)> {
-    let Some(at) = cx.time("as_of")? else {
+    let Some(at) = cx.as_of()? else {
         return runtime::query(&*cx.rt, world::actor().name, &IspsByNumber { asns: asns.to_vec() }).await;
     };
     let (mut sources, mut found) = (Vec::new(), Vec::new());

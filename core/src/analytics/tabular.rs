@@ -41,7 +41,7 @@ pub fn generated(cx: &Cx, at: Option<Timestamp>) -> Timestamp {
 /// Sends a JSON answer, or its table as CSV, with a tag of its own; about the past neither is to be kept.
 pub fn send(cx: &Cx, table: &Tabular, about: &str, json: Response) -> Result<Response> {
     let response = if wants_csv(cx)? { as_csv(table, about, &json)? } else { json };
-    match cx.time("as_of")? {
+    match cx.as_of()? {
         Some(_) => Ok(response.with(CACHE_CONTROL, "no-store")),
         None => cx.tagged(response, MAX_AGE),
     }
@@ -56,7 +56,7 @@ pub async fn published(
     past: impl Future<Output = Result<Response>>,
 ) -> Result<Response> {
     let csv = wants_csv(cx)?;
-    if cx.time("as_of")?.is_some() {
+    if cx.as_of()?.is_some() {
         return send(cx, table, about, past.await?);
     }
     match csv {

@@ -94,7 +94,7 @@ pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)], at: Timestamp)
     }
     if NETWORKS.scan(view, &NETWORKS.range(), Direction::Ascending, 50)?.iter().all(|(_, row)| row.addresses.is_none())
     {
-        not_known.push("No network table is imported, so every network weighs the same.".to_owned());
+        not_known.push("No imported table has the addresses of these networks, so each weighs the same.".to_owned());
     }
     Ok(Explanation {
         rules_version: RULES_VERSION,

@@ -204,6 +204,12 @@ pub fn forecast(model: &Model, history: &History, country: usize, now: Timestamp
                 contributions: model.contributions(&row),
             }
         })
+        .scan((0.0_f64, 0.0_f64, 0.0_f64), |least, mut risk| {
+            // A longer time has the shorter one in it, while each horizon is learned apart.
+            *least = (least.0.max(risk.probability), least.1.max(risk.low), least.2.max(risk.high));
+            (risk.probability, risk.low, risk.high) = *least;
+            Some(risk)
+        })
         .collect();
     let drivers = horizons.get(1).map(|week| drivers(history, &week.contributions, ask(1, 7))).unwrap_or_default();
     let calendar = Calendar {

@@ -404,6 +404,7 @@ proptest! {
             prop_assert!(daily.iter().all(|risk| (0.0..=1.0).contains(risk)), "{daily:?}");
             let curve = crate::outlook::cumulative(&daily);
             prop_assert!(curve.is_sorted() && curve.iter().all(|risk| (0.0..=1.0).contains(risk)), "{curve:?}");
+            prop_assert!(found.horizons.is_sorted_by(|a, b| a.probability <= b.probability), "{:?}", found.horizons);
             for risk in &found.horizons {
                 prop_assert!(0.0 <= risk.low && risk.low <= risk.probability, "{risk:?}");
                 prop_assert!(risk.probability <= risk.high && risk.high <= 1.0, "{risk:?}");

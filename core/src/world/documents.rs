@@ -6,12 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::given::newest_of;
-use super::index::{WEIGHTS, level};
+use super::index::{GLOBAL_LIST, WEIGHTS, level};
 use super::outages::{Outage, outages};
 use super::{CountrySummary, methodology, summaries};
 use crate::actor::{Kind, View};
 use crate::analytics::constants::DEGRADED_RATE;
 use crate::country::Source;
+use crate::country::source::{TEST_LIST_LICENCE, licence_of};
 use crate::documents::{Family, Rendered};
 use crate::settings::Settings;
 use crate::starter::{self, Country};
@@ -180,6 +181,9 @@ pub fn source_licenses<'a>(
             let known = Source::by_id(&source.source);
             let (id, licence) = known.map_or((source.source.as_str(), source.licence.as_str()), licence);
             found.insert(id, licence);
+        }
+        if summary.index.breadth_list == GLOBAL_LIST {
+            found.insert("test-list", licence_of(settings, "test-list").unwrap_or(TEST_LIST_LICENCE));
         }
         let parts = &summary.index.components;
         if parts.iter().any(|part| part.name == "shutdown_load" && part.value.is_some()) {

@@ -10,6 +10,9 @@ use crate::event::Scope;
 use crate::order;
 use crate::starter::{self, categories::Focus};
 
+/// `breadthList` where sites are those of the imported global test list.
+pub const GLOBAL_LIST: &str = "global_list";
+
 /// Weights of the parts; absent parts are dropped and the rest renormalised.
 pub const WEIGHTS: [(&str, f64); 4] =
     [("breadth", 0.45), ("political_focus", 0.20), ("depth", 0.15), ("shutdown_load", 0.20)];
@@ -225,7 +228,7 @@ pub fn of(tally: &Tally, lists: &Lists<'_>, networks: u32, shutdown_load: Result
         components,
         sessions,
         sites,
-        breadth_list: if lists.is_imported { "global_list" } else { "basket" }.to_owned(),
+        breadth_list: if lists.is_imported { GLOBAL_LIST } else { "basket" }.to_owned(),
     }
 }
 

@@ -99,7 +99,7 @@ fn body(question: &Question, domain: String, answer: Detection, now: Timestamp) 
 pub async fn check(cx: Cx) -> Result<Response> {
     let domain = cx.required("domain")?;
     let country = cx.required("country")?;
-    let question = Question::new(&country, cx.time("as_of")?, cx.flag("explain")?.unwrap_or(false))?;
+    let question = Question::new(&country, cx.as_of()?, cx.flag("explain")?.unwrap_or(false))?;
     let subject = reference::subject(&*cx.rt, &domain).await?;
     let answer = question.ask_briefly(&*cx.rt, vec![subject]).await?.pop();
     let answer = answer.ok_or_else(|| Error::internal("no answer to one question"))?;
@@ -135,7 +135,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let domains = request.domains.ok_or_else(|| Error::bad_request("`domains` is required."))?;
     let subjects = input::subjects(&cx, &domains, "domains").await?;
-    let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
+    let question = Question::new(country, cx.not_ahead(input::time(request.as_of.as_deref())?)?, false)?;
     let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let now = cx.now();
@@ -210,7 +210,7 @@ pub async fn summary(cx: Cx) -> Result<Response> {
 
 /// About the past.
 async fn summary_then(cx: &Cx, country: &'static Country) -> Result<Response> {
-    let at = cx.time("as_of")?;
+    let at = cx.as_of()?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
     Response::json(&summary_body(country, &rows, &overall, cx.now(), at))
@@ -394,7 +394,7 @@ async fn service_page(cx: &Cx) -> Result<Response> {
     if !subject.service {
         return Err(not_found());
     }
-    let at = cx.time("as_of")?;
+    let at = cx.as_of()?;
     let known = known_of(cx, &subject).await?;
     let codes: Vec<String> = known.countries().iter().map(|known| known.code.to_owned()).collect();
     let answers = ask_all(cx, &subject, codes, at, true).await?;

@@ -40,14 +40,14 @@ async fn past(cx: &Cx, at: Timestamp) -> Result<Vec<CountrySummary>> {
 // The computed answers are boxed: their state is large, and the usual answer is a document.
 
 pub async fn index_json(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return cx.document(world::INDEX_JSON).await };
+    let Some(at) = cx.as_of()? else { return cx.document(world::INDEX_JSON).await };
     let mut body = world::index_json(&Box::pin(past(&cx, at)).await?, cx.settings(), cx.now());
     body.as_of = Some(at.to_string());
     Response::uncached(&body)
 }
 
 pub async fn index_csv(cx: Cx) -> Result<Response> {
-    let Some(at) = cx.time("as_of")? else { return cx.document(world::INDEX_CSV).await };
+    let Some(at) = cx.as_of()? else { return cx.document(world::INDEX_CSV).await };
     let body = world::index_csv(&Box::pin(past(&cx, at)).await?);
     let name = format!("attachment; filename=\"censorship-index-{}.csv\"", at.to_date_text());
     let response = Response::new(http::StatusCode::OK, "text/csv; charset=utf-8", body);
@@ -76,7 +76,7 @@ pub async fn overview(cx: Cx) -> Result<Response> {
 }
 
 async fn past_overview(cx: &Cx) -> Result<Response> {
-    let at = cx.time("as_of")?.unwrap_or_else(|| cx.now());
+    let at = cx.as_of()?.unwrap_or_else(|| cx.now());
     let mut body = world::overview(&Box::pin(past(cx, at)).await?, &BTreeMap::new(), cx.settings(), cx.now());
     body.as_of = Some(at.to_string());
     Response::json(&body)
@@ -89,7 +89,7 @@ async fn past_country(cx: &Cx, code: &str, at: Timestamp) -> Result<CountrySumma
 
 pub async fn country_overview(cx: Cx) -> Result<Response> {
     let code = input::path_country(&cx, "code")?.code;
-    let Some(at) = cx.time("as_of")? else {
+    let Some(at) = cx.as_of()? else {
         return cx.document(&[country::documents::OVERVIEW, code].concat()).await;
     };
     let mut body = country::documents::overview(&Box::pin(past_country(&cx, code, at)).await?, cx.settings());
@@ -100,7 +100,7 @@ pub async fn country_overview(cx: Cx) -> Result<Response> {
 
 pub async fn country(cx: Cx) -> Result<Response> {
     let code = input::path_country(&cx, "code")?.code;
-    let Some(at) = cx.time("as_of")? else {
+    let Some(at) = cx.as_of()? else {
         return cx.document(&[country::documents::COUNTRY, code].concat()).await;
     };
     let summary = Box::pin(past_country(&cx, code, at)).await?;
@@ -199,7 +199,7 @@ pub async fn isps(cx: Cx) -> Result<Response> {
 
 /// About the past.
 async fn isps_then(cx: &Cx, country: &'static Country) -> Result<Response> {
-    let at = cx.time("as_of")?;
+    let at = cx.as_of()?;
     let rows = runtime::query(&*cx.rt, country.code, &Verdicts { at }).await?;
     let overall = runtime::query(&*cx.rt, country.code, &Summary { at }).await?;
     Response::json(&isps_body(country, &rows, &overall, cx.now(), at))

@@ -134,7 +134,7 @@ pub async fn domain(cx: Cx) -> Result<Response> {
 
 async fn domain_page(cx: &Cx) -> Result<Response> {
     let subject = subject(cx).await?;
-    let at = cx.time("as_of")?;
+    let at = cx.as_of()?;
     let explain = cx.flag("explain")?.unwrap_or(false);
     let survey = survey(cx, &subject, at).await?;
     let mut answers = ask_all(cx, &subject, survey.suspects(), at, false).await?;

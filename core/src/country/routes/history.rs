@@ -78,7 +78,7 @@ const LIST: &str = "\"timeline\":[";
 pub async fn history(cx: Cx) -> Result<Response> {
     let subject = subject(&cx).await?;
     let days = cx.count("days", 30, 365)?;
-    let at = cx.time("as_of")?;
+    let at = cx.as_of()?;
     let csv = tabular::wants_csv(&cx)?;
     let country = input::query_country(&cx, "country")?;
     let everywhere = country.is_none();
