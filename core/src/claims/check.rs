@@ -35,6 +35,8 @@ const CONFIRMING: f64 = 0.8;
 const CONFIRMING_NETWORKS: u32 = 2;
 /// Where so many days of a period were decided, one blocked day does not speak for it. Our choice.
 const CLEAR_DAYS: u32 = 3;
+/// What is less sure than this decides nothing: the opposite is as probable.
+const DOUBTFUL: f64 = 0.5;
 /// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (ruling intelligence 26).
 const UNMEASURED: f64 = 0.6;
 
@@ -87,6 +89,12 @@ pub struct Findings {
     pub lapsed: bool,
     /// An incident is known that goes on, or was lately said to.
     pub goes_on: bool,
+    /// The claim dates an end, which incidents record: what failed after it is another matter.
+    pub dated_end: bool,
+    /// ... so lately that blocked votes from before it still count.
+    pub settling: bool,
+    /// The claim is about now: confidence of the surest incident that ended lately.
+    pub gone: Option<f64>,
 }
 
 /// Of a topic about which nothing is known.
@@ -117,6 +125,9 @@ const NOTHING: Findings = Findings {
     soon_over: false,
     lapsed: false,
     goes_on: false,
+    dated_end: false,
+    settling: false,
+    gone: None,
 };
 
 impl Default for Findings {
@@ -138,6 +149,31 @@ impl Findings {
             && !self.elsewhere
             && !self.elsewhere_only
             && !self.before
+            && self.gone.is_none()
+    }
+
+    /// Measured, and not to be relied on.
+    fn is_doubtful(&self) -> bool {
+        self.measured && self.confidence < DOUBTFUL
+    }
+
+    /// Decided by measurements that can be relied on.
+    fn is_decided(&self) -> bool {
+        self.measured && self.state != State::Unknown && self.confidence >= DOUBTFUL && !self.before
+    }
+
+    /// Confidence of the incident, where no verdict decides in its place.
+    fn deciding_incident(&self) -> Option<f64> {
+        // What goes on since then must be so now, and of that a verdict of now tells more than an incident that is over.
+        let outdone = |confidence: f64| self.is_decided() && (confidence < DOUBTFUL || self.lapsed && !self.covers);
+        self.incident.filter(|confidence| !outdone(*confidence))
+    }
+
+    /// Whether it is blocked at the time when it is said to be over.
+    fn is_still_blocked(&self) -> bool {
+        let lone = self.settling || self.networks_blocked < CONFIRMING_NETWORKS;
+        let outdone = self.measured && (self.is_doubtful() || self.dated_end && lone);
+        self.state == State::Blocked && !(outdone && self.incident.is_some())
     }
 
     /// One blocked day among several that were clear.
@@ -166,6 +202,8 @@ pub enum Why {
     OtherKind,
     Listed,
     Suspected,
+    /// Measured or recorded with less confidence than decides anything.
+    Doubtful,
     /// Lost connectivity that nobody is known to have ordered.
     Unordered,
     /// Not as long as claimed.
@@ -203,9 +241,15 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
     match (stance.negated, interference) {
         (false, Some((verdict, confidence, why))) => answer(verdict, confidence, false, why),
         // Over means that it had been there, and is not any more.
-        (true, _) if stance.over && findings.over && findings.state != State::Blocked => {
-            let verdict = if findings.late { Verdict::Unconfirmed } else { Verdict::Confirmed };
-            answer(verdict, findings.incident.unwrap_or(findings.confidence), false, Why::Ended)
+        (true, _) if stance.over && findings.over && !findings.is_still_blocked() => {
+            let confidence = findings.incident.unwrap_or(findings.confidence);
+            let blocked = findings.state == State::Blocked && !findings.dated_end;
+            let verdict = match confidence < DOUBTFUL || blocked {
+                _ if findings.late => Verdict::Unconfirmed,
+                true => Verdict::Likely,
+                false => Verdict::Confirmed,
+            };
+            answer(verdict, confidence, false, Why::Ended)
         }
         // It was, and a list that no measurement bears out says that it still is.
         (true, Some(_)) if stance.over && findings.over && !findings.measured => {
@@ -219,10 +263,22 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
             let decided = findings.measured && findings.covers && why == Why::Blocked;
             answer(Verdict::Unconfirmed, 0.0, decided, why)
         }
+        // An incident that is over says nothing of now but that it is over.
+        (false, None) if let Some(gone) = findings.gone => {
+            let decided = gone >= DOUBTFUL || findings.is_decided();
+            answer(Verdict::Unconfirmed, gone.max(findings.confidence), decided, Why::Ended)
+        }
+        (true, None) if findings.gone.is_some() && findings.state == State::Unknown => {
+            answer(Verdict::InsufficientData, 0.0, false, Why::Outdated)
+        }
         // Most of the country reaches it, and some networks block it: neither claim is simply right.
         (negated, None) if findings.state == State::Accessible && findings.networks_blocked > 0 => {
             let verdict = if negated { Verdict::Likely } else { Verdict::Unconfirmed };
             answer(verdict, findings.confidence, false, Why::Partly)
+        }
+        (negated, None) if findings.state == State::Accessible && findings.is_doubtful() => {
+            let verdict = if negated { Verdict::Likely } else { Verdict::Unconfirmed };
+            answer(verdict, findings.confidence, false, Why::Doubtful)
         }
         (negated, None) if findings.state == State::Accessible => {
             let verdict = if negated { Verdict::Confirmed } else { Verdict::Unconfirmed };
@@ -241,20 +297,27 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
     let measured = if stance.kind == Kind::Throttling { findings.throttled } else { !findings.only_throttled };
     let kind_fits = stance.any_kind || measured;
     let other_kind = |confidence: f64| Some((Verdict::Unconfirmed, confidence.min(UNMEASURED), Why::OtherKind));
-    if let Some(confidence) = findings.incident {
+    if let Some(confidence) = findings.deciding_incident() {
         return match (findings.unordered && stance.deliberate, findings.covers) {
             (_, false) if findings.lapsed => Some((Verdict::Unconfirmed, confidence, Why::Ended)),
             (true, _) => likely(confidence, Why::Unordered),
             (false, false) => likely(confidence, Why::Shorter),
+            (false, true) if confidence < DOUBTFUL => likely(confidence, Why::Doubtful),
             (false, true) => Some((Verdict::Confirmed, confidence, Why::Incident)),
         };
     }
-    if findings.state == State::Blocked && findings.measured && !findings.before {
+    let doubtful = findings.is_doubtful();
+    if findings.state == State::Blocked
+        && findings.measured
+        && !findings.before
+        && !(doubtful && findings.suspected.is_some())
+    {
         let networks = if findings.one_network { 1 } else { CONFIRMING_NETWORKS };
         let enough = findings.networks_blocked >= networks && !findings.several;
         let sure = findings.confidence >= CONFIRMING && enough;
         return match (kind_fits, sure && findings.covers) {
             (false, _) => other_kind(findings.confidence),
+            (true, _) if doubtful => Some((Verdict::Unconfirmed, findings.confidence, Why::Doubtful)),
             (true, _) if findings.is_sporadic() => Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic)),
             (true, true) => Some((Verdict::Confirmed, findings.confidence, Why::Blocked)),
             (true, false) => Some((Verdict::Likely, findings.confidence, Why::Blocked)),
@@ -268,7 +331,7 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
     if let Some(confidence) = findings.suspected.filter(|_| findings.state != State::Accessible) {
         return likely(confidence, Why::Suspected);
     }
-    if findings.state == State::Blocked && !findings.before {
+    if findings.state == State::Blocked && !findings.before && !findings.measured {
         return likely(findings.confidence, Why::Listed);
     }
     None
@@ -453,6 +516,57 @@ mod tests {
         assert_eq!(verdict(claim(Kind::Block, false), &sporadic), (Verdict::Unconfirmed, false));
         assert_eq!(verdict(claim(Kind::Block, true), &sporadic), (Verdict::Likely, false));
         assert_eq!(verdict(claim(Kind::Block, false), &Findings { decided_days: 1, ..sporadic }).0, Verdict::Confirmed);
+    }
+
+    /// Ruling intelligence 34: only what is decided confirms or contradicts.
+    #[test]
+    fn what_is_doubtful_neither_confirms_nor_contradicts() {
+        let (blocked, not_blocked) = (claim(Kind::Block, false), claim(Kind::Block, true));
+        let doubtful = Findings { confidence: 0.3, ..BLOCKED };
+        assert_eq!(verdict(blocked, &doubtful), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(not_blocked, &doubtful), (Verdict::Unconfirmed, false));
+        assert_eq!(judge(not_blocked, &doubtful).why, Why::Doubtful);
+        assert_eq!(verdict(blocked, &Findings { suspected: Some(0.4), ..doubtful }), (Verdict::Likely, false));
+        let incident = Findings { incident: Some(0.3), ..NOTHING };
+        assert_eq!(verdict(blocked, &incident), (Verdict::Likely, false));
+        assert_eq!(verdict(not_blocked, &incident), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(blocked, &Findings { incident: Some(0.3), ..BLOCKED }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(not_blocked, &Findings { incident: Some(0.3), ..ACCESSIBLE }), (Verdict::Confirmed, false));
+        let open = Findings { confidence: 0.4, ..ACCESSIBLE };
+        assert_eq!(verdict(blocked, &open), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(not_blocked, &open), (Verdict::Likely, false));
+    }
+
+    #[test]
+    fn an_incident_that_is_over_says_nothing_of_now_but_that_it_is_over() {
+        let (blocked, not_blocked) = (claim(Kind::Block, false), claim(Kind::Block, true));
+        let gone = Findings { gone: Some(0.9), ..NOTHING };
+        assert_eq!(verdict(blocked, &gone), (Verdict::Unconfirmed, true));
+        assert_eq!(judge(blocked, &gone).why, Why::Ended);
+        assert_eq!(verdict(not_blocked, &gone), (Verdict::InsufficientData, false));
+        assert_eq!(verdict(blocked, &Findings { gone: Some(0.9), ..ACCESSIBLE }), (Verdict::Unconfirmed, true));
+        assert_eq!(verdict(not_blocked, &Findings { gone: Some(0.9), ..ACCESSIBLE }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(blocked, &Findings { gone: Some(0.9), ..BLOCKED }), (Verdict::Confirmed, false));
+        // What is said to go on since some day is as it is now.
+        let lapsed = Findings { incident: Some(0.9), lapsed: true, covers: false, ..NOTHING };
+        assert_eq!(verdict(blocked, &lapsed), (Verdict::Unconfirmed, false));
+        let open = Findings { incident: Some(0.9), lapsed: true, covers: false, ..ACCESSIBLE };
+        assert_eq!(verdict(blocked, &open), (Verdict::Unconfirmed, true));
+        let again = Findings { incident: Some(0.9), lapsed: true, covers: false, ..BLOCKED };
+        assert_eq!(verdict(blocked, &again), (Verdict::Likely, false));
+    }
+
+    #[test]
+    fn a_failure_after_a_recorded_end_does_not_contradict_that_end() {
+        let over = Stance { over: true, ..claim(Kind::Block, true) };
+        let ended = Findings { incident: Some(0.9), over: true, ..BLOCKED };
+        assert_eq!(verdict(over, &ended), (Verdict::Unconfirmed, true), "a verdict of now decides");
+        let dated = Findings { dated_end: true, ..ended };
+        assert_eq!(verdict(over, &dated), (Verdict::Unconfirmed, true), "seen on several networks long after it");
+        assert_eq!(verdict(over, &Findings { networks_blocked: 1, ..dated }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(over, &Findings { confidence: 0.2, ..dated }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(over, &Findings { settling: true, ..dated }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(over, &Findings { confidence: 0.2, ..ended }), (Verdict::Likely, false));
     }
 
     #[test]

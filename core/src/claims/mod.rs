@@ -33,6 +33,8 @@
 //! | `shares` | on how many networks it says so |
 //! | `causes` | why it says so, and at what event |
 //! | `method` | by which method |
+//! | `opposite` | details of which the data say the opposite |
+//! | `reach` | in how much of a country |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `platforms` | what measurements of platforms say of social media |
@@ -60,11 +62,13 @@ mod months;
 mod networks;
 mod objects;
 mod on_network;
+mod opposite;
 mod parse;
 mod part;
 mod phrases;
 mod places;
 mod platforms;
+mod reach;
 mod reason;
 mod relative;
 mod route;
