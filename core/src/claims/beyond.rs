@@ -103,7 +103,14 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     let any = |wanted: Detail<'_>| (0..words.len()).any(|at| wanted(&reader, at));
     if stance.negated && !stance.over {
         let some = any(&is_of_some).then_some(Beyond::Partly);
-        return some.or(any(&is_whom).then_some(Beyond::Whom)).into_iter().collect();
+        let mut found: Vec<Beyond> = some.or(any(&is_whom).then_some(Beyond::Whom)).into_iter().collect();
+        // "Not blocked nationwide", unlike "accessible nationwide".
+        if found.is_empty() && any(&|reader, at| reader.is(at, &NOT)) {
+            let whole = |share: &Share| matches!(share, Share::All | Share::Most);
+            found.extend((0..words.len()).find_map(|at| share(&words, at)).filter(whole).map(Beyond::HowMany));
+            found.extend(any(&is_nationwide).then_some(Beyond::Nationwide));
+        }
+        return found;
     }
     let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
@@ -138,6 +145,7 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     found
 }
 
+const NOT: [&str; 8] = ["not", "wasn't", "isn't", "weren't", "aren't", "didn't", "hasn't", "never"];
 const PARTLY: [&str; 6] = ["partly", "partially", "eased", "eases", "relaxed", "relaxes"];
 const NTH: [&str; 4] = ["second", "third", "fourth", "fifth"];
 

@@ -259,6 +259,7 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
             answer(Verdict::Unconfirmed, confidence, !(stance.over && findings.soon_over), why)
         }
         (true, Some((_, confidence, Why::Sporadic))) => answer(Verdict::Likely, confidence, false, Why::Sporadic),
+        (true, Some((_, confidence, Why::Doubtful))) => answer(Verdict::Unconfirmed, confidence, false, Why::Doubtful),
         (true, Some((_, _, why))) => {
             let decided = findings.measured && findings.covers && why == Why::Blocked;
             answer(Verdict::Unconfirmed, 0.0, decided, why)
@@ -318,7 +319,10 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
         return match (kind_fits, sure && findings.covers) {
             (false, _) => other_kind(findings.confidence),
             (true, _) if doubtful => Some((Verdict::Unconfirmed, findings.confidence, Why::Doubtful)),
-            (true, _) if findings.is_sporadic() => Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic)),
+            // That it is over is said of one time, whatever was before.
+            (true, _) if findings.is_sporadic() && !stance.over => {
+                Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic))
+            }
             (true, true) => Some((Verdict::Confirmed, findings.confidence, Why::Blocked)),
             (true, false) => Some((Verdict::Likely, findings.confidence, Why::Blocked)),
         };
@@ -516,6 +520,8 @@ mod tests {
         assert_eq!(verdict(claim(Kind::Block, false), &sporadic), (Verdict::Unconfirmed, false));
         assert_eq!(verdict(claim(Kind::Block, true), &sporadic), (Verdict::Likely, false));
         assert_eq!(verdict(claim(Kind::Block, false), &Findings { decided_days: 1, ..sporadic }).0, Verdict::Confirmed);
+        let over = Stance { over: true, ..claim(Kind::Block, true) };
+        assert_eq!(verdict(over, &sporadic), (Verdict::Unconfirmed, true), "blocked now");
     }
 
     /// Ruling intelligence 34: only what is decided confirms or contradicts.

@@ -264,6 +264,14 @@ impl Claimed<'_> {
         let beyond = self.beyond(incidents, bearing, (counted, &known));
         let mut judgement = self.bounded(judge(self.stance, findings), beyond, (share, counted));
         let opposed = self.opposed(judgement, &known);
+        // "Not on all networks", where it is so on some.
+        if !self.stance.over
+            && self.stance.negated
+            && judgement.verdict == Verdict::Unconfirmed
+            && beyond.is_some_and(|beyond| known.opposes(beyond))
+        {
+            judgement.verdict = Verdict::Likely;
+        }
         if opposed.is_some() {
             (judgement.verdict, judgement.contradicted) = (Verdict::Unconfirmed, true);
         }

@@ -56,6 +56,8 @@ mod gather;
 mod later;
 mod length;
 mod means;
+#[cfg(test)]
+mod measured;
 mod measures;
 mod method;
 mod months;
