@@ -185,6 +185,10 @@ fn is_nationwide(reader: &Reader<'_>, at: usize) -> bool {
         || reader.is(at, &["whole", "entire", "everywhere"]);
     let behind = (at + 1..at + 4).find(|at| !reader.is(*at, &["of", "in", "over", "the", "whole", "entire", "all"]));
     let scale = ["shutdown", "blackout", "block", "ban", "outage", "internet", "scale", "level", "scope"];
+    // "During nationwide protests", "protests across Kenya"
+    if is_occasion(reader, at + 1) || at.checked_sub(1).is_some_and(|before| is_occasion(reader, before)) {
+        return false;
+    }
     reader.is(at, &["nationwide", "countrywide"])
         || reader.is(at, &["national"]) && reader.is(at + 1, &scale)
         || over && behind.is_some_and(place)

@@ -93,7 +93,9 @@ pub struct Findings {
     pub dated_end: bool,
     /// ... so lately that blocked votes from before it still count.
     pub settling: bool,
-    /// The claim is about now: confidence of the surest incident that ended lately.
+    /// The claim is about now, and the verdict is of now.
+    pub of_now: bool,
+    /// ... and confidence of the surest incident that ended lately.
     pub gone: Option<f64>,
 }
 
@@ -127,6 +129,7 @@ const NOTHING: Findings = Findings {
     goes_on: false,
     dated_end: false,
     settling: false,
+    of_now: false,
     gone: None,
 };
 
@@ -166,7 +169,9 @@ impl Findings {
     fn deciding_incident(&self) -> Option<f64> {
         // What goes on since then must be so now, and of that a verdict of now tells more than an incident that is over.
         let outdone = |confidence: f64| self.is_decided() && (confidence < DOUBTFUL || self.lapsed && !self.covers);
-        self.incident.filter(|confidence| !outdone(*confidence))
+        // Where nothing blocks it now, an incident that nobody saw end is no more than what was.
+        let now = self.of_now && self.is_decided() && self.state == State::Accessible && self.networks_blocked == 0;
+        self.incident.filter(|confidence| !now && !outdone(*confidence))
     }
 
     /// Whether it is blocked at the time when it is said to be over.
@@ -264,31 +269,39 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
             let decided = findings.measured && findings.covers && why == Why::Blocked;
             answer(Verdict::Unconfirmed, 0.0, decided, why)
         }
+        (negated, None) => unsupported(negated, findings),
+    }
+}
+
+/// Judges a claim where nothing supports that there was interference.
+fn unsupported(negated: bool, findings: &Findings) -> Judgement {
+    let answer = |verdict, confidence, contradicted, why| Judgement { verdict, confidence, contradicted, why };
+    match negated {
         // An incident that is over says nothing of now but that it is over.
-        (false, None) if let Some(gone) = findings.gone => {
+        false if let Some(gone) = findings.gone => {
             let decided = gone >= DOUBTFUL || findings.is_decided();
             answer(Verdict::Unconfirmed, gone.max(findings.confidence), decided, Why::Ended)
         }
-        (true, None) if findings.gone.is_some() && findings.state == State::Unknown => {
+        true if findings.gone.is_some() && findings.state == State::Unknown => {
             answer(Verdict::InsufficientData, 0.0, false, Why::Outdated)
         }
         // Most of the country reaches it, and some networks block it: neither claim is simply right.
-        (negated, None) if findings.state == State::Accessible && findings.networks_blocked > 0 => {
+        _ if findings.state == State::Accessible && findings.networks_blocked > 0 => {
             let verdict = if negated { Verdict::Likely } else { Verdict::Unconfirmed };
             answer(verdict, findings.confidence, false, Why::Partly)
         }
-        (negated, None) if findings.state == State::Accessible && findings.is_doubtful() => {
+        _ if findings.state == State::Accessible && findings.is_doubtful() => {
             let verdict = if negated { Verdict::Likely } else { Verdict::Unconfirmed };
             answer(verdict, findings.confidence, false, Why::Doubtful)
         }
-        (negated, None) if findings.state == State::Accessible => {
+        _ if findings.state == State::Accessible => {
             let verdict = if negated { Verdict::Confirmed } else { Verdict::Unconfirmed };
             answer(verdict, findings.confidence, !negated, Why::Accessible)
         }
-        (_, None) if findings.elsewhere_only => answer(Verdict::InsufficientData, 0.0, false, Why::OtherNetworks),
-        (_, None) if findings.before => answer(Verdict::InsufficientData, 0.0, false, Why::Before),
-        (_, None) if findings.elsewhere => answer(Verdict::Unconfirmed, 0.0, false, Why::Elsewhere),
-        (_, None) => answer(Verdict::InsufficientData, 0.0, false, Why::TooLittle),
+        _ if findings.elsewhere_only => answer(Verdict::InsufficientData, 0.0, false, Why::OtherNetworks),
+        _ if findings.before => answer(Verdict::InsufficientData, 0.0, false, Why::Before),
+        _ if findings.elsewhere => answer(Verdict::Unconfirmed, 0.0, false, Why::Elsewhere),
+        _ => answer(Verdict::InsufficientData, 0.0, false, Why::TooLittle),
     }
 }
 
@@ -553,6 +566,10 @@ mod tests {
         assert_eq!(verdict(blocked, &Findings { gone: Some(0.9), ..ACCESSIBLE }), (Verdict::Unconfirmed, true));
         assert_eq!(verdict(not_blocked, &Findings { gone: Some(0.9), ..ACCESSIBLE }), (Verdict::Confirmed, false));
         assert_eq!(verdict(blocked, &Findings { gone: Some(0.9), ..BLOCKED }), (Verdict::Confirmed, false));
+        let open = Findings { of_now: true, incident: Some(0.9), ..ACCESSIBLE };
+        assert_eq!(verdict(blocked, &open), (Verdict::Unconfirmed, true), "the verdict of now decides");
+        assert_eq!(verdict(not_blocked, &open), (Verdict::Confirmed, false));
+        assert_eq!(verdict(blocked, &Findings { networks_blocked: 1, ..open }), (Verdict::Confirmed, false));
         // What is said to go on since some day is as it is now.
         let lapsed = Findings { incident: Some(0.9), lapsed: true, covers: false, ..NOTHING };
         assert_eq!(verdict(blocked, &lapsed), (Verdict::Unconfirmed, false));

@@ -194,7 +194,7 @@ impl Claimed<'_> {
         let mut bearing = bearing::of(&incidents, country, claim, period, |one| named(one) && !self.is_gone(one));
         weigh_incidents(&mut findings, &incidents, &bearing, (self.reading.when, period));
         let gone = bearing::of(&incidents, country, claim, period, |one| named(one) && self.is_gone(one));
-        self.weigh_gone(&mut findings, gone.surest.and_then(|at| incidents.get(at)), detection.as_ref());
+        self.weigh_now(&mut findings, gone.surest.and_then(|at| incidents.get(at)), detection.as_ref());
         if network.is_some() {
             // Incidents of other networks tell nothing of this one.
             findings.elsewhere_only |= findings.elsewhere && findings.state == State::Unknown;
@@ -357,11 +357,13 @@ impl Claimed<'_> {
         self.period.is_now && !self.stance.over && ended
     }
 
-    /// Adds that an incident is over. The verdict of an earlier day says no more of now than the incident does.
-    fn weigh_gone(&self, findings: &mut Findings, gone: Option<&Incident>, seen: Option<&Seen>) {
+    /// Adds what is known of now: that an incident is over. The verdict of an earlier day says no more of now than the incident does.
+    fn weigh_now(&self, findings: &mut Findings, gone: Option<&Incident>, seen: Option<&Seen>) {
         findings.gone = gone.map(Incident::confidence);
         findings.elsewhere &= gone.is_none();
         let earlier = seen.is_some_and(|(at, _)| *at < self.period.to);
+        let of_now = self.reading.when.is_none() && self.reading.present && !self.reading.past;
+        findings.of_now = of_now && seen.is_some() && !earlier;
         if gone.is_some() && findings.measured && earlier {
             (findings.state, findings.measured) = (State::Unknown, false);
         }

@@ -214,6 +214,8 @@ fn claims_of_which_a_detail_is_contradicted_are_contradicted() {
         // How far it reached.
         ("Signal was blocked in Tanzania in May 2024", "confirmed"),
         ("Signal was blocked nationwide in Tanzania in May 2024", "unconfirmed contradicted"),
+        ("Signal was blocked amid nationwide protests in Tanzania in May 2024", "likely"),
+        ("Signal was blocked during protests across Tanzania in May 2024", "confirmed"),
         ("Signal was blocked across Tanzania in May 2024", "unconfirmed contradicted"),
         ("Signal was blocked across the country in Tanzania in May 2024", "unconfirmed contradicted"),
         ("Signal was blocked on all networks in Tanzania in May 2024", "unconfirmed contradicted"),
