@@ -2,7 +2,8 @@
 
 use super::bearing::{self, Bearing, SLACK};
 use super::beyond::Beyond;
-use super::check::{Findings, Judgement, Verdict, Why, judge};
+use super::check::{Judgement, Verdict, Why, judge};
+use super::findings::Findings;
 use super::on_network::{self, OnNetwork, Seen};
 use super::opposite::{self, Known};
 use super::parse::Reading;

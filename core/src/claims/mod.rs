@@ -38,6 +38,7 @@
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `platforms` | what measurements of platforms say of social media |
+//! | `findings` | what was found, and what of it decides |
 //! | `check` | the verdict |
 //! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
@@ -52,6 +53,7 @@ mod clauses;
 mod complete;
 mod dates;
 mod feasts;
+mod findings;
 mod gather;
 mod later;
 mod length;
