@@ -1,7 +1,7 @@
 //! What a claim says beyond what is checked: on how many networks it was so, at what hours, for how long.
 
 use super::causes::{causes, is_event, is_occasion};
-use super::length::{Length, duration};
+use super::length::{Length, duration, is_of_each_day};
 use super::method::{self, Methods};
 use super::relative::{quantity, unit, weekday};
 use super::shares::{Share, is_network, share};
@@ -21,6 +21,10 @@ pub enum Beyond {
     HowOften,
     /// "At night", "on weekends", "around the clock".
     Hours,
+    /// "Around the clock": a schedule speaks against it.
+    AllHours,
+    /// "Nationwide", "across Kenya": verdicts of networks may tell it.
+    Nationwide,
     /// "For an entire month": incidents with a beginning and an end may tell it.
     HowLong(Length),
     /// "By DNS poisoning": what was measured tells it.
@@ -50,7 +54,8 @@ impl Beyond {
             Beyond::HowMany(_) => "on how many networks or services",
             Beyond::Only => "that it was nowhere else",
             Beyond::HowOften => "how often",
-            Beyond::Hours => "at what hours or on what days of the week",
+            Beyond::Nationwide => "that it was so in the whole country",
+            Beyond::Hours | Beyond::AllHours => "at what hours or on what days of the week",
             Beyond::HowLong(_) => "for how long",
             Beyond::Method(_) => "by which method",
             Beyond::Whom => "for whom, where or on what devices",
@@ -98,7 +103,14 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     let any = |wanted: Detail<'_>| (0..words.len()).any(|at| wanted(&reader, at));
     if stance.negated && !stance.over {
         let some = any(&is_of_some).then_some(Beyond::Partly);
-        return some.or(any(&is_whom).then_some(Beyond::Whom)).into_iter().collect();
+        let mut found: Vec<Beyond> = some.or(any(&is_whom).then_some(Beyond::Whom)).into_iter().collect();
+        // "Not blocked nationwide", unlike "accessible nationwide".
+        if found.is_empty() && any(&|reader, at| reader.is(at, &NOT)) {
+            let whole = |share: &Share| matches!(share, Share::All | Share::Most);
+            found.extend((0..words.len()).find_map(|at| share(&words, at)).filter(whole).map(Beyond::HowMany));
+            found.extend(any(&is_nationwide).then_some(Beyond::Nationwide));
+        }
+        return found;
     }
     let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
@@ -126,10 +138,14 @@ pub fn beyond(words: &[Word<'_>], days: &[When], stance: Stance) -> Vec<Beyond> 
     found.extend(length);
     found.extend(details.iter().skip(3).filter(|(wanted, _)| any(wanted)).map(|(_, beyond)| *beyond));
     found.extend(method::methods(&reader).map(Beyond::Method));
-    found.extend((found.is_empty() && during && !stance.over && any(&begins)).then_some(Beyond::Beginning));
+    let begun = found.is_empty() && during && !stance.over && any(&begins);
+    found.extend(any(&is_at_all_hours).then_some(Beyond::AllHours));
+    found.extend(any(&is_nationwide).then_some(Beyond::Nationwide));
+    found.extend(begun.then_some(Beyond::Beginning));
     found
 }
 
+const NOT: [&str; 8] = ["not", "wasn't", "isn't", "weren't", "aren't", "didn't", "hasn't", "never"];
 const PARTLY: [&str; 6] = ["partly", "partially", "eased", "eases", "relaxed", "relaxes"];
 const NTH: [&str; 4] = ["second", "third", "fourth", "fifth"];
 
@@ -146,9 +162,36 @@ fn is_at_hours(reader: &Reader<'_>, at: usize) -> bool {
     plain && reader.is(at, &HOURS)
         || reader.is(at, &["at"]) && next(&POINTS)
         || reader.is(at, &["every", "each"]) && (next(&SPANS) || reader.month(at + 1).is_some())
-        || reader.is(at, &["around", "round"]) && next(&["the"]) && reader.is(at + 2, &["clock"])
-        || reader.is(at, &["24"]) && next(&["7"])
+        || is_at_all_hours(reader, at)
+        || reader.is(at, &["hour", "hours"]) && is_of_each_day(reader, at + 1)
         || is_clock(reader, at)
+}
+
+/// "Around the clock", "24 hours a day".
+fn is_at_all_hours(reader: &Reader<'_>, at: usize) -> bool {
+    let next = |list: &[&str]| reader.is(at + 1, list);
+    reader.is(at, &["around", "round"]) && next(&["the"]) && reader.is(at + 2, &["clock"])
+        || reader.is(at, &["24"]) && (next(&["7"]) || next(&["hours"]) && is_of_each_day(reader, at + 2))
+        || reader.is(at, &["day"]) && next(&["and"]) && reader.is(at + 2, &["night"])
+        || reader.is(at, &["at"]) && next(&["all"]) && reader.is(at + 2, &["hours", "times"])
+        || reader.is(at, &["constantly", "continuously", "nonstop"])
+}
+
+/// "Nationwide", "across Kenya", "the entire country"; and no "national exams".
+fn is_nationwide(reader: &Reader<'_>, at: usize) -> bool {
+    let place = |at: usize| reader.is(at, &["country", "nation"]) || reader.word(at).is_some_and(Word::is_capital);
+    let over = reader.is(at, &["across", "throughout"])
+        || reader.is(at, &["all"]) && reader.is(at + 1, &["over"])
+        || reader.is(at, &["whole", "entire", "everywhere"]);
+    let behind = (at + 1..at + 4).find(|at| !reader.is(*at, &["of", "in", "over", "the", "whole", "entire", "all"]));
+    let scale = ["shutdown", "blackout", "block", "ban", "outage", "internet", "scale", "level", "scope"];
+    // "During nationwide protests", "protests across Kenya"
+    if is_occasion(reader, at + 1) || at.checked_sub(1).is_some_and(|before| is_occasion(reader, before)) {
+        return false;
+    }
+    reader.is(at, &["nationwide", "countrywide"])
+        || reader.is(at, &["national"]) && reader.is(at + 1, &scale)
+        || over && behind.is_some_and(place)
 }
 
 /// "Most of Kenya", "parts of the country".

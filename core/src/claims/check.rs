@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::findings::{DOUBTFUL, Findings};
 use super::stance::{Kind, Stance};
 use crate::country::State;
 
@@ -32,119 +33,9 @@ impl Verdict {
 /// A block decided by measurements confirms a claim at this confidence and on at least [`CONFIRMING_NETWORKS`]; below it
 /// makes the claim likely. Our choice.
 const CONFIRMING: f64 = 0.8;
-const CONFIRMING_NETWORKS: u32 = 2;
-/// Where so many days of a period were decided, one blocked day does not speak for it. Our choice.
-const CLEAR_DAYS: u32 = 3;
+pub const CONFIRMING_NETWORKS: u32 = 2;
 /// `confidence` of a claim that only a list or a suspected incident supports never exceeds this (ruling intelligence 26).
 const UNMEASURED: f64 = 0.6;
-
-/// What measurements, lists and incidents say about one topic in one country and period.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Findings {
-    /// The verdict that speaks for the period: on its last blocked day, else at its end.
-    pub state: State,
-    pub confidence: f64,
-    /// Decided by measurements, and not by a list.
-    pub measured: bool,
-    pub networks_blocked: u32,
-    /// Measurements that the verdict rests on, and of all days of the period.
-    pub evidence: u32,
-    pub measurements: u32,
-    /// Days of the period with a verdict of blocked, and with any.
-    pub blocked_days: u32,
-    pub decided_days: u32,
-    /// Blocked by votes from before the claimed days alone.
-    pub before: bool,
-    /// Whether what is known lasts as long as the claim says.
-    pub covers: bool,
-    /// The incident is lost connectivity that nobody is known to have ordered.
-    pub unordered: bool,
-    /// Incidents are known, but of other parts of the country than the claim speaks of.
-    pub elsewhere: bool,
-    /// Whether throttling is among the methods that were measured, and whether it is all of them.
-    pub throttled: bool,
-    pub only_throttled: bool,
-    /// All this is of several services, which are not all that the claim speaks of.
-    pub several: bool,
-    /// All this is of the one network that the claim names, and not of the country.
-    pub one_network: bool,
-    /// ... of which nothing is decided, while something is known of other networks.
-    pub elsewhere_only: bool,
-    /// The claim is about the present, and nothing is measured that is new enough to say how it is.
-    pub outdated: bool,
-    /// Confidence of the surest incident that is of another kind than the claimed one.
-    pub other_kind: Option<f64>,
-    /// Confidence of the surest incident of the period that is more than suspected, and of the surest suspected one.
-    pub incident: Option<f64>,
-    pub suspected: Option<f64>,
-    /// ... and whether that incident had ended by the time that the claim calls it over.
-    pub over: bool,
-    /// It ended later than the days of the claim, and by more than sources differ.
-    pub late: bool,
-    /// It went on beyond the time that is looked at, and for no more than a few days.
-    pub soon_over: bool,
-    /// The claim says that it goes on since then, and its end is on record.
-    pub lapsed: bool,
-    /// An incident is known that goes on, or was lately said to.
-    pub goes_on: bool,
-}
-
-/// Of a topic about which nothing is known.
-const NOTHING: Findings = Findings {
-    state: State::Unknown,
-    confidence: 0.0,
-    measured: false,
-    networks_blocked: 0,
-    evidence: 0,
-    measurements: 0,
-    blocked_days: 0,
-    decided_days: 0,
-    before: false,
-    covers: true,
-    unordered: false,
-    elsewhere: false,
-    throttled: false,
-    only_throttled: false,
-    several: false,
-    one_network: false,
-    elsewhere_only: false,
-    outdated: false,
-    other_kind: None,
-    incident: None,
-    suspected: None,
-    over: false,
-    late: false,
-    soon_over: false,
-    lapsed: false,
-    goes_on: false,
-};
-
-impl Default for Findings {
-    /// Nothing.
-    fn default() -> Self {
-        NOTHING
-    }
-}
-
-impl Findings {
-    /// Whether anything at all speaks about the period.
-    fn is_empty(&self) -> bool {
-        self.evidence == 0
-            && self.measurements == 0
-            && self.incident.is_none()
-            && self.suspected.is_none()
-            && self.state == State::Unknown
-            && self.other_kind.is_none()
-            && !self.elsewhere
-            && !self.elsewhere_only
-            && !self.before
-    }
-
-    /// One blocked day among several that were clear.
-    const fn is_sporadic(&self) -> bool {
-        self.blocked_days == 1 && self.decided_days >= CLEAR_DAYS
-    }
-}
 
 /// The answer to a claim about one topic.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -166,6 +57,8 @@ pub enum Why {
     OtherKind,
     Listed,
     Suspected,
+    /// Measured or recorded with less confidence than decides anything.
+    Doubtful,
     /// Lost connectivity that nobody is known to have ordered.
     Unordered,
     /// Not as long as claimed.
@@ -203,9 +96,15 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
     match (stance.negated, interference) {
         (false, Some((verdict, confidence, why))) => answer(verdict, confidence, false, why),
         // Over means that it had been there, and is not any more.
-        (true, _) if stance.over && findings.over && findings.state != State::Blocked => {
-            let verdict = if findings.late { Verdict::Unconfirmed } else { Verdict::Confirmed };
-            answer(verdict, findings.incident.unwrap_or(findings.confidence), false, Why::Ended)
+        (true, _) if stance.over && findings.over && !findings.is_still_blocked() => {
+            let confidence = findings.incident.unwrap_or(findings.confidence);
+            let blocked = findings.state == State::Blocked && !findings.dated_end;
+            let verdict = match confidence < DOUBTFUL || blocked {
+                _ if findings.late => Verdict::Unconfirmed,
+                true => Verdict::Likely,
+                false => Verdict::Confirmed,
+            };
+            answer(verdict, confidence, false, Why::Ended)
         }
         // It was, and a list that no measurement bears out says that it still is.
         (true, Some(_)) if stance.over && findings.over && !findings.measured => {
@@ -215,23 +114,44 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
             answer(Verdict::Unconfirmed, confidence, !(stance.over && findings.soon_over), why)
         }
         (true, Some((_, confidence, Why::Sporadic))) => answer(Verdict::Likely, confidence, false, Why::Sporadic),
+        (true, Some((_, confidence, Why::Doubtful))) => answer(Verdict::Unconfirmed, confidence, false, Why::Doubtful),
         (true, Some((_, _, why))) => {
             let decided = findings.measured && findings.covers && why == Why::Blocked;
             answer(Verdict::Unconfirmed, 0.0, decided, why)
         }
+        (negated, None) => unsupported(negated, findings),
+    }
+}
+
+/// Judges a claim where nothing supports that there was interference.
+fn unsupported(negated: bool, findings: &Findings) -> Judgement {
+    let answer = |verdict, confidence, contradicted, why| Judgement { verdict, confidence, contradicted, why };
+    match negated {
+        // An incident that is over says nothing of now but that it is over.
+        false if let Some(gone) = findings.gone => {
+            let decided = gone >= DOUBTFUL || findings.is_decided();
+            answer(Verdict::Unconfirmed, gone.max(findings.confidence), decided, Why::Ended)
+        }
+        true if findings.gone.is_some() && findings.state == State::Unknown => {
+            answer(Verdict::InsufficientData, 0.0, false, Why::Outdated)
+        }
         // Most of the country reaches it, and some networks block it: neither claim is simply right.
-        (negated, None) if findings.state == State::Accessible && findings.networks_blocked > 0 => {
+        _ if findings.state == State::Accessible && findings.networks_blocked > 0 => {
             let verdict = if negated { Verdict::Likely } else { Verdict::Unconfirmed };
             answer(verdict, findings.confidence, false, Why::Partly)
         }
-        (negated, None) if findings.state == State::Accessible => {
+        _ if findings.state == State::Accessible && findings.is_doubtful() => {
+            let verdict = if negated { Verdict::Likely } else { Verdict::Unconfirmed };
+            answer(verdict, findings.confidence, false, Why::Doubtful)
+        }
+        _ if findings.state == State::Accessible => {
             let verdict = if negated { Verdict::Confirmed } else { Verdict::Unconfirmed };
             answer(verdict, findings.confidence, !negated, Why::Accessible)
         }
-        (_, None) if findings.elsewhere_only => answer(Verdict::InsufficientData, 0.0, false, Why::OtherNetworks),
-        (_, None) if findings.before => answer(Verdict::InsufficientData, 0.0, false, Why::Before),
-        (_, None) if findings.elsewhere => answer(Verdict::Unconfirmed, 0.0, false, Why::Elsewhere),
-        (_, None) => answer(Verdict::InsufficientData, 0.0, false, Why::TooLittle),
+        _ if findings.elsewhere_only => answer(Verdict::InsufficientData, 0.0, false, Why::OtherNetworks),
+        _ if findings.before => answer(Verdict::InsufficientData, 0.0, false, Why::Before),
+        _ if findings.elsewhere => answer(Verdict::Unconfirmed, 0.0, false, Why::Elsewhere),
+        _ => answer(Verdict::InsufficientData, 0.0, false, Why::TooLittle),
     }
 }
 
@@ -241,21 +161,31 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
     let measured = if stance.kind == Kind::Throttling { findings.throttled } else { !findings.only_throttled };
     let kind_fits = stance.any_kind || measured;
     let other_kind = |confidence: f64| Some((Verdict::Unconfirmed, confidence.min(UNMEASURED), Why::OtherKind));
-    if let Some(confidence) = findings.incident {
+    if let Some(confidence) = findings.deciding_incident() {
         return match (findings.unordered && stance.deliberate, findings.covers) {
             (_, false) if findings.lapsed => Some((Verdict::Unconfirmed, confidence, Why::Ended)),
             (true, _) => likely(confidence, Why::Unordered),
             (false, false) => likely(confidence, Why::Shorter),
+            (false, true) if confidence < DOUBTFUL => likely(confidence, Why::Doubtful),
             (false, true) => Some((Verdict::Confirmed, confidence, Why::Incident)),
         };
     }
-    if findings.state == State::Blocked && findings.measured && !findings.before {
+    let doubtful = findings.is_doubtful();
+    if findings.state == State::Blocked
+        && findings.measured
+        && !findings.before
+        && !(doubtful && findings.suspected.is_some())
+    {
         let networks = if findings.one_network { 1 } else { CONFIRMING_NETWORKS };
         let enough = findings.networks_blocked >= networks && !findings.several;
         let sure = findings.confidence >= CONFIRMING && enough;
         return match (kind_fits, sure && findings.covers) {
             (false, _) => other_kind(findings.confidence),
-            (true, _) if findings.is_sporadic() => Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic)),
+            (true, _) if doubtful => Some((Verdict::Unconfirmed, findings.confidence, Why::Doubtful)),
+            // That it is over is said of one time, whatever was before.
+            (true, _) if findings.is_sporadic() && !stance.over => {
+                Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic))
+            }
             (true, true) => Some((Verdict::Confirmed, findings.confidence, Why::Blocked)),
             (true, false) => Some((Verdict::Likely, findings.confidence, Why::Blocked)),
         };
@@ -268,7 +198,7 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
     if let Some(confidence) = findings.suspected.filter(|_| findings.state != State::Accessible) {
         return likely(confidence, Why::Suspected);
     }
-    if findings.state == State::Blocked && !findings.before {
+    if findings.state == State::Blocked && !findings.before && !findings.measured {
         return likely(findings.confidence, Why::Listed);
     }
     None
@@ -282,6 +212,7 @@ pub fn together(parts: &[Judgement]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::findings::NOTHING;
     use super::*;
 
     const BLOCKED: Findings = Findings {
@@ -453,6 +384,63 @@ mod tests {
         assert_eq!(verdict(claim(Kind::Block, false), &sporadic), (Verdict::Unconfirmed, false));
         assert_eq!(verdict(claim(Kind::Block, true), &sporadic), (Verdict::Likely, false));
         assert_eq!(verdict(claim(Kind::Block, false), &Findings { decided_days: 1, ..sporadic }).0, Verdict::Confirmed);
+        let over = Stance { over: true, ..claim(Kind::Block, true) };
+        assert_eq!(verdict(over, &sporadic), (Verdict::Unconfirmed, true), "blocked now");
+    }
+
+    /// Ruling intelligence 34: only what is decided confirms or contradicts.
+    #[test]
+    fn what_is_doubtful_neither_confirms_nor_contradicts() {
+        let (blocked, not_blocked) = (claim(Kind::Block, false), claim(Kind::Block, true));
+        let doubtful = Findings { confidence: 0.3, ..BLOCKED };
+        assert_eq!(verdict(blocked, &doubtful), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(not_blocked, &doubtful), (Verdict::Unconfirmed, false));
+        assert_eq!(judge(not_blocked, &doubtful).why, Why::Doubtful);
+        assert_eq!(verdict(blocked, &Findings { suspected: Some(0.4), ..doubtful }), (Verdict::Likely, false));
+        let incident = Findings { incident: Some(0.3), ..NOTHING };
+        assert_eq!(verdict(blocked, &incident), (Verdict::Likely, false));
+        assert_eq!(verdict(not_blocked, &incident), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(blocked, &Findings { incident: Some(0.3), ..BLOCKED }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(not_blocked, &Findings { incident: Some(0.3), ..ACCESSIBLE }), (Verdict::Confirmed, false));
+        let open = Findings { confidence: 0.4, ..ACCESSIBLE };
+        assert_eq!(verdict(blocked, &open), (Verdict::Unconfirmed, false));
+        assert_eq!(verdict(not_blocked, &open), (Verdict::Likely, false));
+    }
+
+    #[test]
+    fn an_incident_that_is_over_says_nothing_of_now_but_that_it_is_over() {
+        let (blocked, not_blocked) = (claim(Kind::Block, false), claim(Kind::Block, true));
+        let gone = Findings { gone: Some(0.9), ..NOTHING };
+        assert_eq!(verdict(blocked, &gone), (Verdict::Unconfirmed, true));
+        assert_eq!(judge(blocked, &gone).why, Why::Ended);
+        assert_eq!(verdict(not_blocked, &gone), (Verdict::InsufficientData, false));
+        assert_eq!(verdict(blocked, &Findings { gone: Some(0.9), ..ACCESSIBLE }), (Verdict::Unconfirmed, true));
+        assert_eq!(verdict(not_blocked, &Findings { gone: Some(0.9), ..ACCESSIBLE }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(blocked, &Findings { gone: Some(0.9), ..BLOCKED }), (Verdict::Confirmed, false));
+        let open = Findings { of_now: true, incident: Some(0.9), ..ACCESSIBLE };
+        assert_eq!(verdict(blocked, &open), (Verdict::Unconfirmed, true), "the verdict of now decides");
+        assert_eq!(verdict(not_blocked, &open), (Verdict::Confirmed, false));
+        assert_eq!(verdict(blocked, &Findings { networks_blocked: 1, ..open }), (Verdict::Confirmed, false));
+        // What is said to go on since some day is as it is now.
+        let lapsed = Findings { incident: Some(0.9), lapsed: true, covers: false, ..NOTHING };
+        assert_eq!(verdict(blocked, &lapsed), (Verdict::Unconfirmed, false));
+        let open = Findings { incident: Some(0.9), lapsed: true, covers: false, ..ACCESSIBLE };
+        assert_eq!(verdict(blocked, &open), (Verdict::Unconfirmed, true));
+        let again = Findings { incident: Some(0.9), lapsed: true, covers: false, ..BLOCKED };
+        assert_eq!(verdict(blocked, &again), (Verdict::Likely, false));
+    }
+
+    #[test]
+    fn a_failure_after_a_recorded_end_does_not_contradict_that_end() {
+        let over = Stance { over: true, ..claim(Kind::Block, true) };
+        let ended = Findings { incident: Some(0.9), over: true, ..BLOCKED };
+        assert_eq!(verdict(over, &ended), (Verdict::Unconfirmed, true), "a verdict of now decides");
+        let dated = Findings { dated_end: true, ..ended };
+        assert_eq!(verdict(over, &dated), (Verdict::Unconfirmed, true), "seen on several networks long after it");
+        assert_eq!(verdict(over, &Findings { networks_blocked: 1, ..dated }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(over, &Findings { confidence: 0.2, ..dated }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(over, &Findings { settling: true, ..dated }), (Verdict::Confirmed, false));
+        assert_eq!(verdict(over, &Findings { confidence: 0.2, ..ended }), (Verdict::Likely, false));
     }
 
     #[test]

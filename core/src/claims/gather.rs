@@ -2,10 +2,13 @@
 
 use super::bearing::{self, Bearing, SLACK};
 use super::beyond::Beyond;
-use super::check::{Findings, Judgement, Verdict, Why, judge};
+use super::check::{Judgement, Verdict, Why, judge};
+use super::findings::Findings;
 use super::on_network::{self, OnNetwork, Seen};
+use super::opposite::{self, Known};
 use super::parse::Reading;
 use super::platforms;
+use super::reach::{self, Fit, Reach};
 use super::shares::Share;
 use super::stance::Stance;
 use super::subjects::{SOCIAL, SOCIAL_MEDIA, Topic};
@@ -26,6 +29,8 @@ const AFTERWARDS: i64 = 4 * DAY;
 const JUST_ENDED: i64 = 7 * DAY;
 /// An end that lies no further behind the time that is looked at contradicts nothing. Our choice.
 const SOON: i64 = 3 * DAY;
+/// A claim about now looks for incidents that ended so lately: that they ended is known of now. Our choice.
+const LATELY: i64 = 7 * DAY;
 /// Most incidents that an answer lists.
 pub const MOST_INCIDENTS: u32 = 10;
 
@@ -96,6 +101,8 @@ pub struct Period {
     pub since: Option<Timestamp>,
     /// Whether its verdict is that of its end, whatever was before.
     pub at_end: bool,
+    /// Whether it is that of a claim about now.
+    pub is_now: bool,
 }
 
 impl Period {
@@ -110,15 +117,16 @@ impl Period {
                 let from = if by { when.end().plus(-DAY).min(to) } else { when.start() };
                 let since = if over { from.plus(-JUST_ENDED) } else { from };
                 let at_end = by || matches!(when.span, Span::Since | Span::Throughout);
-                Period { from, to, at, since: Some(since), at_end }
+                Period { from, to, at, since: Some(since), at_end, is_now: false }
             }
             // What is over began at some time; what was, without saying when, may have been at any.
             None if over || reading.past || stance.never => {
-                Period { from: now.plus(-365 * DAY), to: now, at: now, since: None, at_end: false }
+                Period { from: now.plus(-365 * DAY), to: now, at: now, since: None, at_end: false, is_now: false }
             }
             None => {
                 let from = now.plus(-DAY);
-                Period { from, to: now, at: now, since: Some(from), at_end: false }
+                let is_now = reading.present;
+                Period { from, to: now, at: now, since: Some(from), at_end: is_now, is_now }
             }
         }
     }
@@ -138,7 +146,7 @@ pub async fn find(
     now: Timestamp,
 ) -> Result<Vec<Found>> {
     let period = Period::of(reading, stance, now);
-    let incidents = incidents_of(rt, country.code, topic, period).await?;
+    let incidents = lately(rt, country.code, topic, period).await?;
     let claim = Claimed { country, topic, reading, stance, period, now };
     let seen = on_network::survey(rt, country.code, topic, (reading, stance), period).await?;
     let networks = on_network::resolve(reading, &seen, &incidents);
@@ -183,8 +191,11 @@ impl Claimed<'_> {
     ) -> Result<Found> {
         let (country, period) = (self.country.code, self.period);
         let named = |incident: &Incident| network.as_ref().is_none_or(|network| network.is_of(incident, period));
-        let mut bearing = bearing::of(&incidents, country, (self.reading, self.stance), period, named);
+        let claim = (self.reading, self.stance);
+        let mut bearing = bearing::of(&incidents, country, claim, period, |one| named(one) && !self.is_gone(one));
         weigh_incidents(&mut findings, &incidents, &bearing, (self.reading.when, period));
+        let gone = bearing::of(&incidents, country, claim, period, |one| named(one) && self.is_gone(one));
+        self.weigh_now(&mut findings, gone.surest.and_then(|at| incidents.get(at)), detection.as_ref());
         if network.is_some() {
             // Incidents of other networks tell nothing of this one.
             findings.elsewhere_only |= findings.elsewhere && findings.state == State::Unknown;
@@ -192,17 +203,8 @@ impl Claimed<'_> {
             self.weigh_national(&mut findings, &incidents, &mut bearing);
         }
         findings.outdated = self.is_outdated(rt, &findings, detection.as_ref()).await?;
-        let share = self.reading.beyond.iter().find_map(|beyond| match beyond {
-            Beyond::HowMany(share) if network.is_none() => Some(*share),
-            _ => None,
-        });
-        let networks = match share {
-            Some(_) => self.counted(rt, detection.as_ref()).await?,
-            None => None,
-        };
-        let methods = methods(bearing.surest.and_then(|at| incidents.get(at)), detection.as_ref());
-        let beyond = self.beyond(&incidents, &bearing, (networks, &methods));
-        let judgement = self.bounded(judge(self.stance, &findings), beyond, (share, networks));
+        let (judgement, beyond, networks) =
+            self.compared(rt, &findings, detection.as_ref(), (&incidents, &bearing), network.is_none()).await?;
         let earlier = match judgement.why {
             Why::Nothing => {
                 let before = Period { since: None, to: period.from, ..period };
@@ -221,12 +223,61 @@ impl Claimed<'_> {
             bearing,
             earlier,
             decided_days: findings.decided_days,
-            beyond: beyond.filter(|_| judgement.verdict == Verdict::Likely),
+            beyond,
             hearsay: self.reading.hearsay,
             networks,
             platforms: None,
             judgement,
         })
+    }
+
+    /// The judgement, with the detail that keeps it from being surer and the networks that the claim counts.
+    async fn compared(
+        &self,
+        rt: &dyn Runtime,
+        findings: &Findings,
+        seen: Option<&Seen>,
+        (incidents, bearing): (&[Incident], &Bearing),
+        of_country: bool,
+    ) -> Result<(Judgement, Option<Beyond>, Option<Counted>)> {
+        let share = self.reading.beyond.iter().find_map(|beyond| match beyond {
+            Beyond::HowMany(share) if of_country => Some(*share),
+            _ => None,
+        });
+        let counted = match share {
+            Some(_) => self.counted(rt, seen).await?,
+            None => None,
+        };
+        let surest = bearing.surest.and_then(|at| incidents.get(at));
+        let deciding = surest.or(bearing.suspected.and_then(|at| incidents.get(at)));
+        let fit = |reach| reach::fit(reach, deciding, seen);
+        let nationwide = of_country && self.reading.nationwide && self.reading.beyond.contains(&Beyond::Nationwide);
+        let national = if nationwide { fit(Reach::Nationwide) } else { (Fit::Agrees, None) };
+        let on_networks = share.map_or((Fit::Untold, None), |share| fit(Reach::Networks(share)));
+        let known = Known {
+            fitting: bearing.fitting.iter().filter_map(|at| incidents.get(*at)).collect(),
+            surest: deciding,
+            methods: &methods(surest, seen),
+            nationwide: national.0,
+            networks: on_networks.0,
+            now: self.now,
+        };
+        let beyond = self.beyond(incidents, bearing, (counted, &known));
+        let mut judgement = self.bounded(judge(self.stance, findings), beyond, (share, counted));
+        let opposed = self.opposed(judgement, &known);
+        // "Not on all networks", where it is so on some.
+        if !self.stance.over
+            && self.stance.negated
+            && judgement.verdict == Verdict::Unconfirmed
+            && beyond.is_some_and(|beyond| known.opposes(beyond))
+        {
+            judgement.verdict = Verdict::Likely;
+        }
+        if opposed.is_some() {
+            (judgement.verdict, judgement.contradicted) = (Verdict::Unconfirmed, true);
+        }
+        let told = opposed.or(beyond.filter(|_| judgement.verdict == Verdict::Likely));
+        Ok((judgement, told, counted.or(national.1).or(on_networks.1)))
     }
 
     /// A judgement, no surer than what is known of all that the claim says.
@@ -263,7 +314,7 @@ impl Claimed<'_> {
         &self,
         incidents: &[Incident],
         bearing: &Bearing,
-        (networks, methods): (Option<Counted>, &[&str]),
+        (networks, known): (Option<Counted>, &Known<'_>),
     ) -> Option<Beyond> {
         let surest = bearing.surest.and_then(|at| incidents.get(at));
         let began = |when: When| surest.is_some_and(|incident| bearing::begins(incident, when));
@@ -279,10 +330,12 @@ impl Claimed<'_> {
             }
             Beyond::HowMany(share) => {
                 let counts = matches!(share, Share::Count { .. } | Share::Some) && recorded > 0;
-                counts && share.holds(recorded, recorded)
+                known.networks == Fit::Agrees
+                    || counts && share.holds(recorded, recorded)
                     || networks.is_some_and(|networks| share.holds(networks.blocked, networks.decided))
             }
-            Beyond::Method(claimed) => claimed.are_among(methods),
+            Beyond::Method(claimed) => claimed.are_among(known.methods),
+            Beyond::Nationwide => known.nationwide == Fit::Agrees,
             Beyond::Cause | Beyond::Event => occasion.is_some_and(|told| self.reading.occasions.are(told)),
             _ => false,
         };
@@ -291,6 +344,30 @@ impl Claimed<'_> {
             claimed.then_some(Beyond::Event)
         };
         self.reading.beyond.iter().copied().find(|beyond| !told(beyond)).or_else(other)
+    }
+
+    /// The detail of which the data say the opposite, where they support the rest.
+    fn opposed(&self, judgement: Judgement, known: &Known<'_>) -> Option<Beyond> {
+        let compared = !self.stance.negated && opposite::is_of_interference(judgement);
+        self.reading.beyond.iter().copied().find(|beyond| compared && known.opposes(*beyond))
+    }
+
+    /// Whether a claim about now comes after the end of an incident.
+    fn is_gone(&self, incident: &Incident) -> bool {
+        let ended = !incident.is_end_unknown() && incident.end().is_some_and(|end| end <= self.now);
+        self.period.is_now && !self.stance.over && ended
+    }
+
+    /// Adds what is known of now: that an incident is over. The verdict of an earlier day says no more of now than the incident does.
+    fn weigh_now(&self, findings: &mut Findings, gone: Option<&Incident>, seen: Option<&Seen>) {
+        findings.gone = gone.map(Incident::confidence);
+        findings.elsewhere &= gone.is_none();
+        let earlier = seen.is_some_and(|(at, _)| *at < self.period.to);
+        let of_now = self.reading.when.is_none() && self.reading.present && !self.reading.past;
+        findings.of_now = of_now && seen.is_some() && !earlier;
+        if gone.is_some() && findings.measured && earlier {
+            (findings.state, findings.measured) = (State::Unknown, false);
+        }
     }
 
     /// The networks that are decided at the time of a verdict.
@@ -309,7 +386,8 @@ impl Claimed<'_> {
             return;
         }
         let claim = (self.reading, self.stance);
-        let national = bearing::of(incidents, self.country.code, claim, self.period, bearing::is_of_all_networks);
+        let of_all = |incident: &Incident| bearing::is_of_all_networks(incident) && !self.is_gone(incident);
+        let national = bearing::of(incidents, self.country.code, claim, self.period, of_all);
         if let Some(at) = national.surest {
             bearing.suspected = Some(at);
             bearing.fitting.push(at);
@@ -358,10 +436,24 @@ fn weigh_incidents(
     let ended_by = |at: Timestamp| move |incident: &Incident| incident.end().is_some_and(|end| end <= at);
     findings.over = (findings.incident.is_some() && fitting().all(ended)) || findings.over;
     findings.soon_over = findings.incident.is_some() && fitting().all(ended_by(period.at.plus(SOON)));
+    let ends = when.is_some_and(|when| matches!(when.span, Span::During | Span::By | Span::Until));
+    findings.dated_end = findings.incident.is_some() && fitting().all(ended) && ends;
+    findings.settling = fitting().any(|one| one.end().is_some_and(|end| end.plus(AFTERWARDS) > period.at));
     findings.lapsed = findings.over && when.is_some_and(|when| when.span == Span::Since);
     findings.goes_on = !fitting().all(ended_by(period.at.plus(-JUST_ENDED)));
     let claimed = when.filter(|when| when.span == Span::During).map(|when| when.end().plus(SLACK));
     findings.late = claimed.is_some_and(|by| fitting().any(|incident| incident.end().is_some_and(|end| end > by)));
+}
+
+/// The incidents of a period; for a claim about now those too of which it is known that they ended lately.
+async fn lately(rt: &dyn Runtime, country: &str, topic: &Topic, period: Period) -> Result<Vec<Incident>> {
+    let Some(since) = period.since.filter(|_| period.is_now) else {
+        return incidents_of(rt, country, topic, period).await;
+    };
+    let longer = Period { since: Some(period.to.plus(-LATELY)), ..period };
+    let mut found = incidents_of(rt, country, topic, longer).await?;
+    found.retain(|incident| !incident.is_end_unknown() || incident.end().is_none_or(|end| end >= since));
+    Ok(found)
 }
 
 /// Incidents know a host of a platform by the platform's name as well (ruling intelligence 30), and a site by its

@@ -28,6 +28,16 @@ impl Length {
     pub fn holds(self, days: f64) -> bool {
         days + SLACK >= self.least && days - SLACK <= self.most
     }
+
+    /// Whether something that took so many days took clearly longer, or clearly shorter: by more than what is rounded.
+    pub fn is_below(self, days: f64) -> bool {
+        days - SLACK > self.most * (1.0 + ROUNDED)
+    }
+
+    /// The other way round; of what is said to have no end nobody can tell.
+    pub fn is_above(self, days: f64) -> bool {
+        self.least.is_finite() && days + SLACK < self.least * (1.0 - ROUNDED)
+    }
 }
 
 /// Words between "for" and a length: how they mean it.
@@ -91,6 +101,12 @@ fn is_up_to(reader: &Reader<'_>, at: usize) -> bool {
     reader.is(at, &["to"]) && reader.before(at, 1) == "up"
 }
 
+/// "Four hours a day" are hours of the day, and no length.
+pub fn is_of_each_day(reader: &Reader<'_>, at: usize) -> bool {
+    let each = reader.is(at, &["a", "per", "each", "every"]) && reader.is(at + 1, &["day", "night", "week"]);
+    each || reader.is(at, &["daily", "nightly"])
+}
+
 /// "Three days", "several weeks", "months".
 fn number_of(reader: &Reader<'_>, at: usize) -> Option<Length> {
     // Without a number: more than one, and fewer than make the next larger unit.
@@ -108,6 +124,9 @@ fn number_of(reader: &Reader<'_>, at: usize) -> Option<Length> {
     }
     let (mut length, count) = quantity(reader, at)?;
     length += usize::from(reader.is(at + length, &["single", "mere", "whole", "full", "entire"]));
+    if is_of_each_day(reader, at + length + 1) {
+        return None;
+    }
     let all = days(reader.lower(at + length))? * count as f64;
     let vague = (at..at + length).any(|at| reader.is(at, &["few", "several", "couple"]));
     Some(if vague { Length { least: all * 0.5, most: all * 2.5 } } else { Length::about(all) })
@@ -143,7 +162,14 @@ mod tests {
             let length = length.unwrap_or_else(|| panic!("{text}"));
             assert!(length.holds(holds) && !length.holds(fails), "{text}: {length:?}");
         }
-        for text in ["for exams", "for the vote", "for more on this", "two days before", "over the weekend"] {
+        for text in [
+            "for 24 hours a day",
+            "for exams",
+            "for the vote",
+            "for more on this",
+            "two days before",
+            "over the weekend",
+        ] {
             let words = split(text);
             assert!((0..words.len()).all(|at| duration(&words, at).is_none()), "{text}");
         }

@@ -33,9 +33,12 @@
 //! | `shares` | on how many networks it says so |
 //! | `causes` | why it says so, and at what event |
 //! | `method` | by which method |
+//! | `opposite` | details of which the data say the opposite |
+//! | `reach` | in how much of a country |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `platforms` | what measurements of platforms say of social media |
+//! | `findings` | what was found, and what of it decides |
 //! | `check` | the verdict |
 //! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
@@ -50,21 +53,26 @@ mod clauses;
 mod complete;
 mod dates;
 mod feasts;
+mod findings;
 mod gather;
 mod later;
 mod length;
 mod means;
+#[cfg(test)]
+mod measured;
 mod measures;
 mod method;
 mod months;
 mod networks;
 mod objects;
 mod on_network;
+mod opposite;
 mod parse;
 mod part;
 mod phrases;
 mod places;
 mod platforms;
+mod reach;
 mod reason;
 mod relative;
 mod route;

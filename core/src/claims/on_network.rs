@@ -1,7 +1,7 @@
 //! What measurements say of one network: it may be clean where most of its country is blocked, and blocked where most is
 //! not.
 
-use super::check::Findings;
+use super::findings::Findings;
 use super::gather::{Period, detect};
 use super::networks::{Network, called};
 use super::parse::Reading;

@@ -490,5 +490,18 @@ impl<'a> Sentence<'a> {
 }
 
 /// Words of how it is now.
-const PRESENT: [&str; 12] =
-    ["is", "are", "isn't", "aren't", "now", "again", "longer", "anymore", "currently", "remains", "today", "works"];
+const PRESENT: [&str; 13] = [
+    "is",
+    "are",
+    "isn't",
+    "aren't",
+    "now",
+    "again",
+    "longer",
+    "anymore",
+    "currently",
+    "remains",
+    "today",
+    "works",
+    "still",
+];

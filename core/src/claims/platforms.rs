@@ -1,6 +1,6 @@
 //! What measurements of platforms say of social media as a whole, where no incident does.
 
-use super::check::Findings;
+use super::findings::Findings;
 use super::gather::{Counted, Period, measured};
 use super::parse::Reading;
 use super::stance::Stance;

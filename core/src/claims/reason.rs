@@ -5,6 +5,7 @@ use super::beyond::Beyond;
 use super::check::{Verdict, Why};
 use super::gather::{self, Counted, Found};
 use super::parse::Claim;
+use super::shares::ENOUGH;
 use super::stance::Kind;
 use super::when::Span;
 use crate::Timestamp;
@@ -68,7 +69,8 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
     let mut said = decided(found, now);
     if let Some(Counted { blocked, decided }) = found.networks {
         let networks = if decided == 1 { "network" } else { "networks" };
-        said = and(&said, &format!("{blocked} of {decided} {networks} with enough measurements block it"));
+        let block = if found.judgement.why == Why::Incident { "blocked" } else { "block" };
+        said = and(&said, &format!("{blocked} of {decided} {networks} with enough measurements {block} it"));
     }
     if let Some(more) = found.beyond.and_then(|beyond| unchecked(found, beyond, now)) {
         said = and(&said, &format!("the claim also says {more}"));
@@ -90,7 +92,14 @@ fn unchecked(found: &Found, beyond: Beyond, now: Timestamp) -> Option<String> {
         (Beyond::HowLong(_), Some(took), _) => {
             format!("for how long, and what is recorded took {} days", took.round())
         }
-        (Beyond::HowMany(_), ..) if found.networks.is_some() => return None,
+        (Beyond::HowMany(_) | Beyond::Nationwide, ..) if found.networks.is_some_and(|some| some.decided < ENOUGH) => {
+            format!("{}, for which too few networks were measured", beyond.as_str())
+        }
+        (Beyond::HowMany(_) | Beyond::Nationwide, ..) if found.networks.is_some() => return None,
+        (Beyond::AllHours, ..) => {
+            let kept = surest.and_then(|incident| incident.draft.schedule.as_deref()).unwrap_or("some hours");
+            format!("that it was so at all hours, and what is recorded keeps to {kept}")
+        }
         (Beyond::Method(_), ..) => {
             let measured = gather::methods(surest, found.detection.as_ref()).join(", ");
             let known = if measured.is_empty() { "no method is".to_owned() } else { measured + " is" };
@@ -130,6 +139,10 @@ fn decided(found: &Found, now: Timestamp) -> String {
             and(&deciding(found), "its source names no networks")
         }
         Why::Suspected => deciding(found),
+        Why::Doubtful => {
+            let said = if found.bearing.surest.is_some() { deciding(found) } else { measured().unwrap_or_default() };
+            and(&said, &format!("that is doubtful, its confidence being {:.2}", found.judgement.confidence))
+        }
         Why::Unordered => and(&deciding(found), "nobody is known to have ordered it"),
         Why::Shorter => and(&deciding(found), "the claim is of another time or a longer one"),
         Why::Elsewhere => {

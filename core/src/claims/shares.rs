@@ -19,6 +19,8 @@ pub enum Share {
     Most,
     Some,
     One,
+    /// "All mobile networks", "all three operators": so where all are, and unknown elsewhere.
+    OfAKind,
     /// "On 7 networks", "at least ten".
     Count {
         least: u32,
@@ -77,13 +79,13 @@ pub fn is_network(word: &str) -> bool {
 }
 
 /// Networks that must be decided before they speak for all. Our choice.
-const ENOUGH: usize = 3;
+pub const ENOUGH: usize = 3;
 
 impl Share {
     /// Whether it is so of networks of which so many are decided and so many of those blocked.
     pub fn holds(self, blocked: usize, decided: usize) -> bool {
         match self {
-            Share::All => decided >= ENOUGH && blocked == decided,
+            Share::All | Share::OfAKind => decided >= ENOUGH && blocked == decided,
             Share::Most => decided >= ENOUGH && blocked * 2 > decided,
             Share::Some => blocked >= 2,
             Share::One => decided >= ENOUGH && blocked == 1,
@@ -91,6 +93,15 @@ impl Share {
                 u32::try_from(blocked).is_ok_and(|blocked| (least..=most).contains(&blocked))
             }
             Share::Other => false,
+        }
+    }
+
+    /// Whether so few are blocked of those that are decided that it cannot be so.
+    pub const fn is_opposed(self, blocked: usize, decided: usize) -> bool {
+        match self {
+            Share::All => blocked < decided,
+            Share::Most => decided >= ENOUGH && blocked * 2 <= decided,
+            _ => false,
         }
     }
 }
@@ -156,6 +167,11 @@ fn bounded(reader: &Reader<'_>, at: usize, number: u32) -> Share {
     Share::Count { least, most }
 }
 
+/// Words before "all" that take from it, and before networks that name some kinds of them.
+const FEWER: [&str; 6] = ["not", "nearly", "almost", "virtually", "practically", "hardly"];
+const SOME_KINDS: [&str; 10] =
+    ["mobile", "major", "big", "large", "main", "fixed", "private", "other", "state", "cellular"];
+
 /// "All Kenyan ISPs", "on a single network".
 pub fn share(words: &[Word<'_>], at: usize) -> Option<Share> {
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
@@ -171,7 +187,15 @@ pub fn share(words: &[Word<'_>], at: usize) -> Option<Share> {
     let counted = NETWORKS.contains(&lower(at + of));
     let excepted =
         words.iter().any(|word| matches!(word.lower.as_str(), "except" | "but" | "excluding" | "save" | "apart"));
-    (!one || counted).then_some(if counted && !excepted { *share } else { Share::Other })
+    // "Not all", "nearly all", "all major networks", "all three operators": of fewer than all.
+    let whole = matches!(share, Share::All | Share::Most);
+    let fewer = whole && FEWER.contains(&reader.before(at, 1));
+    let kind = (1..of).any(|on| reader.is(at + on, &SOME_KINDS) || quantity(&reader, at + on).is_some());
+    (!one || counted).then_some(match counted && !excepted && !fewer {
+        true if whole && kind => Share::OfAKind,
+        true => *share,
+        false => Share::Other,
+    })
 }
 
 #[cfg(test)]
@@ -189,6 +213,30 @@ mod tests {
         ] {
             assert!(share.holds(holds, 9), "{share:?}");
             assert!(!share.holds(fails, 9), "{share:?}");
+        }
+        for (share, blocked, opposed) in [
+            (Share::All, 2, true),
+            (Share::All, 6, false),
+            (Share::Most, 3, true),
+            (Share::Most, 4, false),
+            (Share::OfAKind, 2, false),
+            (Share::Some, 1, false),
+        ] {
+            assert_eq!(share.is_opposed(blocked, 6), opposed, "{share:?} of {blocked}");
+        }
+    }
+
+    #[test]
+    fn what_is_less_than_all_is_not_all() {
+        for (text, expected) in [
+            ("all Kenyan operators", Share::All),
+            ("not all networks", Share::Other),
+            ("nearly all networks", Share::Other),
+            ("all mobile networks", Share::OfAKind),
+            ("all three operators", Share::OfAKind),
+        ] {
+            let words = super::super::words::split(text);
+            assert_eq!((0..words.len()).find_map(|at| share(&words, at)), Some(expected), "{text}");
         }
     }
 }
