@@ -16,7 +16,7 @@ use crate::agent::Credentials;
 use crate::documents;
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
-use crate::time::{DAY, SECOND};
+use crate::time::SECOND;
 use crate::{Error, Result, Timestamp};
 
 /// What a handler gets.
@@ -171,18 +171,10 @@ impl Cx {
             .ok_or_else(|| Error::bad_request(format!("Query parameter `{name}` must be an ISO 8601 time.")))
     }
 
-    /// The query parameter `as_of`: the time that an answer is about (ruling intelligence 11).
+    /// The query parameter `as_of`: the time that an answer is about (ruling intelligence 11). It may lie ahead: then the
+    /// answer says what will be left of today's evidence.
     pub fn as_of(&self) -> Result<Option<Timestamp>> {
-        self.not_ahead(self.time("as_of")?)
-    }
-
-    /// The same time, unless it lies ahead: nobody knows yet what will be measured until then. A date that has begun
-    /// somewhere is today's.
-    pub fn not_ahead(&self, as_of: Option<Timestamp>) -> Result<Option<Timestamp>> {
-        match as_of.filter(|at| *at > self.now().plus(DAY)) {
-            Some(_) => Err(Error::bad_request("`as_of` must not lie ahead.")),
-            None => Ok(as_of),
-        }
+        self.time("as_of")
     }
 
     /// The answer that a published document is.

@@ -135,7 +135,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let domains = request.domains.ok_or_else(|| Error::bad_request("`domains` is required."))?;
     let subjects = input::subjects(&cx, &domains, "domains").await?;
-    let question = Question::new(country, cx.not_ahead(input::time(request.as_of.as_deref())?)?, false)?;
+    let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
     let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let now = cx.now();

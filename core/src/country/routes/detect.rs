@@ -264,7 +264,7 @@ pub async fn detect(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let target = input::required("target", &request.target)?.to_owned();
     let subject = reference::subject(&*cx.rt, &target).await?;
-    let at = cx.not_ahead(input::time(request.as_of.as_deref())?)?;
+    let at = input::time(request.as_of.as_deref())?;
     let question = Question::new(country, at, request.explain.unwrap_or(false))?;
     let mut answers = question.ask(&*cx.rt, vec![subject]).await?;
     let answer = answers.pop().ok_or_else(|| crate::Error::internal("no answer to one question"))?;
@@ -350,7 +350,7 @@ pub async fn batch(cx: Cx) -> Result<Response> {
     let country = input::required("country", &request.country)?;
     let targets = request.targets.ok_or_else(|| crate::Error::bad_request("`targets` is required."))?;
     let subjects = input::subjects(&cx, &targets, "targets").await?;
-    let question = Question::new(country, cx.not_ahead(input::time(request.as_of.as_deref())?)?, false)?;
+    let question = Question::new(country, input::time(request.as_of.as_deref())?, false)?;
     let answers = question.ask_briefly(&*cx.rt, subjects.iter().map(|(_, subject)| subject.clone()).collect()).await?;
     let licences: Vec<String> = answers.iter().flat_map(|answer| answer.licences.clone()).collect();
     let summary = StatusCounts::count(answers.iter());
