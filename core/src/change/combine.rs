@@ -3,8 +3,9 @@
 //!
 //! - Measured events of a platform stand alone. Those of single domains that begin within 24 h of the first, by the same
 //!   method, on networks that are mostly the same, and end together are one incident with several domains: a censor's list
-//!   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since which domain was measured on which network is
-//!   chance. The earliest leads and the others compare with it, so that a chain of ever later blocks does not run together.
+//!   comes into force at once, and is lifted at once. "Mostly" is a Jaccard index of one half, not equality, since
+//!   which domain was measured on which network is chance. The earliest leads and the others compare with it, so that
+//!   a chain of ever later blocks does not run together.
 //! - Lost connectivity (silences, outages, shutdowns, slowdowns of everything) in the country as a whole is one incident
 //!   while its parts overlap, with 6 h to spare, because sources see the ends at different times. Reports about areas and
 //!   single networks join what a national one spans; alone they are incidents of their area or network.

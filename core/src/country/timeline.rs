@@ -71,8 +71,7 @@ impl Timeline {
         let mut days: BTreeMap<u32, DayOf> = BTreeMap::new();
         for seen in &all {
             let session = seen.session;
-            let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
-            let vote = session.evaluated.with_peers(works);
+            let vote = peers.vote(&session);
             let day = days.entry(seen.day).or_default();
             day.identities.push(seen.identity);
             day.counted += u32::from(seen.primary);

@@ -86,6 +86,12 @@ impl Peers {
         self.clear.insert(at, (hour, asn, sessions));
     }
 
+    /// What a session says, with the peers for a control where it has none (ruling intelligence 4).
+    pub fn vote(&self, session: &Session) -> Vote {
+        let needs_peers = session.evaluated.vote == Vote::NeedsControl;
+        session.evaluated.with_peers(needs_peers && self.succeed(session.asn, session.hour))
+    }
+
     /// True when the target worked on other networks within 24 h of the hour, before or after.
     pub fn succeed(&self, asn: Option<u32>, hour: i64) -> bool {
         let reach = PEER_WINDOW / HOUR;
@@ -157,13 +163,10 @@ pub fn recent_votes(sessions: &[Session], peers: &Peers, now: Timestamp, ageing:
 
 /// The vote of the sessions of one hour and vote key; `None` when none of them says anything.
 fn hour_vote(group: &[Session], peers: &Peers) -> Option<HourVote> {
-    let side = |session: &Session| {
-        let needs_peers = session.evaluated.vote == Vote::NeedsControl;
-        match session.evaluated.with_peers(needs_peers && peers.succeed(session.asn, session.hour)) {
-            Vote::Blocked => Some(true),
-            Vote::Clear => Some(false),
-            Vote::Masked | Vote::Down | Vote::NeedsControl => None,
-        }
+    let side = |session: &Session| match peers.vote(session) {
+        Vote::Blocked => Some(true),
+        Vote::Clear => Some(false),
+        Vote::Masked | Vote::Down | Vote::NeedsControl => None,
     };
     let sides = || group.iter().filter_map(|session| Some((side(session)?, &session.evaluated)));
     let (all, lost) = sides().fold((0_u32, 0_u32), |(all, lost), (blocked, _)| (all + 1, lost + u32::from(blocked)));

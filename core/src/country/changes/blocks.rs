@@ -124,8 +124,7 @@ fn compute(
     let mut networks: BTreeMap<u32, (Vec<Session>, BTreeSet<u8>)> = BTreeMap::new();
     for seen in &own {
         let session = seen.session;
-        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
-        let vote = session.evaluated.with_peers(works);
+        let vote = peers.vote(&session);
         tally.note(seen.day, seen.primary, vote, session.evaluated.technique);
         let Some(asn) = session.asn.filter(|asn| !broken.contains(asn)) else { continue };
         let network = networks.entry(asn).or_default();
@@ -153,8 +152,7 @@ fn compute(
 fn heard_before(all: &[Seen], peers: &Peers, start: i64) -> BTreeMap<u32, i64> {
     let mut heard: BTreeMap<u32, i64> = BTreeMap::new();
     for session in all.iter().map(|seen| &seen.session).filter(|session| session.hour < start) {
-        let works = session.evaluated.vote == Vote::NeedsControl && peers.succeed(session.asn, session.hour);
-        let votes = matches!(session.evaluated.with_peers(works), Vote::Blocked | Vote::Clear);
+        let votes = matches!(peers.vote(session), Vote::Blocked | Vote::Clear);
         if let Some(asn) = session.asn.filter(|_| votes) {
             let last = heard.entry(asn).or_insert(session.hour);
             *last = session.hour.max(*last);
