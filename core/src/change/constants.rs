@@ -100,10 +100,10 @@ constants! {
     SILENCE_RETURN: f64 = 0.25;
     /// ... at most so many days: then nobody measures any more.
     SILENCE_DAYS: i64 = 60;
-    /// Failures of a service without a control are counted in spans of so many hours, to tell an outage of the service from
-    /// a block.
+    /// Where a block seems to begin in a country, failures of the target are counted in all of them, in spans of so many
+    /// hours, to tell a target that is out of order from a block.
     OUTAGE_HOURS: i64 = 6;
-    /// A service is out of order in a span when, in the median of the other countries, this share of measurements fails and
+    /// A target is out of order in a span when, in the median of the other countries, this share of measurements fails and
     /// at most half as large a share in the rest of the block (the countries are as many as ruling intelligence 22 asks for
     /// a rate) ...
     OUTAGE_SHARE: f64 = 0.25;

@@ -199,6 +199,7 @@ impl Cusum {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Dice;
 
     fn run(votes: &[(i64, u32, u32)]) -> (Vec<Episode>, Cusum) {
         let mut cusum = Cusum::default();
@@ -294,11 +295,8 @@ mod tests {
     /// Data with 3% of false blocked votes: an alarm is rare.
     #[test]
     fn noise_at_the_quiet_rate_hardly_ever_alarms() {
-        let mut seed = 1_u64;
-        let mut random = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) as f64 / (1_u64 << 31) as f64
-        };
+        let mut dice = Dice(1);
+        let mut random = || dice.share();
         let votes: Vec<_> =
             (0..200_000).map(|hour| if random() < 0.03 { (hour, 1, 0) } else { (hour, 0, 1) }).collect();
         let alarms = run(&votes).0.len();

@@ -49,6 +49,7 @@ mod tests {
 
     use super::super::cusum::Episode;
     use super::super::series::{Block, Heard, Span, advance};
+    use crate::testing::Dice;
     use crate::verdict::window::HourVote;
 
     /// A network with a vote at each of `hours`, those blocked that are in `blocked`.
@@ -119,11 +120,8 @@ mod tests {
     /// some of them is one all the same.
     #[test]
     fn a_site_that_often_fails_is_blocked_only_when_it_fails_more() {
-        let mut seed = 3_u64;
-        let mut random = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) as f64 / (1_u64 << 31) as f64
-        };
+        let mut dice = Dice(3);
+        let mut random = || dice.share();
         let (mut flaky, mut alone, mut missed) = (0, 0, 0);
         for _ in 0..30 {
             let bad: Vec<BTreeSet<i64>> =
@@ -159,11 +157,8 @@ mod tests {
     /// each network alarms of alone.
     #[test]
     fn noise_on_many_networks_hardly_ever_alarms_together() {
-        let mut seed = 7_u64;
-        let mut random = || {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) as f64 / (1_u64 << 31) as f64
-        };
+        let mut dice = Dice(7);
+        let mut random = || dice.share();
         for networks in [3, 10, 40] {
             let (mut together, mut alone) = (0, 0);
             for _ in 0..30 {

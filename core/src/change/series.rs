@@ -169,7 +169,7 @@ mod counted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     pub spans: Vec<Span>,
-    /// Failures by span of hours; counted for targets whose tests have no control.
+    /// Failures by span of hours; counted for targets whose tests have no control, and where a country asks.
     pub spells: Vec<Spell>,
     /// Share of failures in other countries at the same time, percent (ruling intelligence 22).
     pub elsewhere: u8,

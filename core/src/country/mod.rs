@@ -61,7 +61,7 @@ pub use active::{Active, SetActive, active_at};
 pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAnswer, State, round};
 pub use attested::AttestationEvidence;
 pub(crate) use changes::networks_heard;
-pub use changes::{SetElsewhere, SetFailing};
+pub use changes::{CountFailures, FailingElsewhere, SetElsewhere, SetFailing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use days::{Days, SeriesDays, TellAllDays};
 pub use documents::FAMILIES;
@@ -102,6 +102,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<changes::FindChanges>(),
     operation::<changes::Spread>(),
     operation::<SetElsewhere>(),
+    operation::<CountFailures>(),
     operation::<SetFailing>(),
     operation::<rollup::RollUp>(),
     operation::<DropSource>(),

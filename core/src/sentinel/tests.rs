@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::synthetic::{Unit, control, descend, p_value, weights};
+use crate::testing::Dice;
 
 const VECTORS: &str = include_str!("../../../tests/vectors/synthetic/vectors.json");
 
@@ -76,11 +77,8 @@ fn one_donor_gives_no_p_value() {
 /// each is nearly a mixture of two others.
 #[test]
 fn weights_take_few_steps_whatever_the_donors_are() {
-    let mut seed = 7_u64;
-    let mut random = || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as f64 / (1_u64 << 31) as f64
-    };
+    let mut dice = Dice(7);
+    let mut random = || dice.share();
     let mut worst = 0;
     for (level, spread) in [(0.05, 0.02), (0.05, 1e-4), (0.5, 0.5), (0.0, 0.05), (0.3, 1e-7)] {
         for _ in 0..40 {

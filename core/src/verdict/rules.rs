@@ -181,7 +181,7 @@ rules! {
         "A probe gets a page with the fingerprint of a known block page.";
     ProbeRedirect = 55, "probe.redirect", Masked, 0.6, false, Some(T::HttpRedirect), OURS,
         "A probe is led to another site, whose page has no known fingerprint.";
-    DownElsewhere = 56, "service.down_elsewhere", Down, 0.0, false, None, OURS,
+    DownElsewhere = 56, "target.down_elsewhere", Down, 0.0, false, None, OURS,
         "It fails, and in the same hours it failed in most other countries where it works else.";
 }
 

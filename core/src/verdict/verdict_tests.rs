@@ -11,6 +11,7 @@ use super::rules::RuleId;
 use super::technique::Technique;
 use super::window::{Ageing, HourVote, Peers, Session, votes, window};
 use crate::Timestamp;
+use crate::testing::Dice;
 use crate::time::{DAY, HOUR};
 
 const NOW_HOUR: i64 = 472_000;
@@ -68,11 +69,8 @@ fn ruling_intelligence_1_two_blocked_hours_block_and_one_does_not() {
 /// the confidence does not.
 #[test]
 fn rulings_intelligence_1_22_26_a_clean_site_that_is_measured_every_hour_is_not_blocked() {
-    let mut seed = 11_u64;
-    let mut random = || {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as f64 / (1_u64 << 31) as f64
-    };
+    let mut dice = Dice(11);
+    let mut random = || dice.share();
     // A day apart, so that windows differ; (votes a day, false failures, where nobody blocks, most of 400 called blocked).
     for (of_day, noise, down_rate, most) in [(24, 0.02, 0.03, 16), (8, 0.02, 0.03, 60), (24, 0.10, 0.10, 20)] {
         let (mut blocked, mut sure) = (0, 0);
@@ -256,11 +254,8 @@ fn failures_that_follow_a_software_version_are_its_own() {
 
 #[test]
 fn recent_votes_are_the_window_of_all_votes() {
-    let mut random = 1_u64;
-    let mut next = |below: u64| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) % below
-    };
+    let mut dice = Dice(1);
+    let mut next = |below: u64| dice.below(below);
     for round in 0..200 {
         let rules = [RuleId::TlsReset, RuleId::TlsValid, RuleId::HttpTimeoutPool, RuleId::LocalFault];
         let spread = [40, 200, 900][round % 3];

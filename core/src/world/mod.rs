@@ -5,6 +5,7 @@ mod chronicle;
 mod documents;
 mod elsewhere;
 mod exchange;
+mod failing;
 mod given;
 pub mod index;
 mod methodology;
@@ -19,8 +20,9 @@ pub(crate) use documents::{
     index_json, name, ooni, outage_status, overview, source_licenses,
 };
 pub use documents::{FAMILIES, INDEX_CSV, INDEX_JSON, LICENSE, METHODOLOGY, OVERVIEW};
-pub use elsewhere::{AskElsewhere, Elsewhere, FailingBlocks, VolumeDays};
+pub use elsewhere::{AskElsewhere, Elsewhere, VolumeDays};
 pub use exchange::{DAYS_AT_ONCE, PeerDays, SendPriors};
+pub use failing::{Compare, FailingBlocks};
 pub use given::{
     EventHistory, EventMark, ForgetGiven, ForgetImports, Given, GivenEvents, ImportRow, NoteImport, SourceRows,
     SourceState,
@@ -48,7 +50,9 @@ pub const ENTRIES: &[Entry] = &[
     operation::<VolumeDays>(),
     operation::<FailingBlocks>(),
     operation::<elsewhere::TouchAsked>(),
-    operation::<elsewhere::TellFailing>(),
+    operation::<Compare>(),
+    operation::<failing::AskToCount>(),
+    operation::<failing::TellFailing>(),
     operation::<AskElsewhere>(),
     operation::<elsewhere::Answer>(),
     operation::<StartSweep>(),
@@ -313,6 +317,9 @@ impl Operation for Summarize {
             }
             if before.as_ref() != Some(&row) {
                 TARGETS.put(turn, &key, &row)?;
+            }
+            if before.is_none() {
+                failing::measures(turn, &key.0)?;
             }
         }
         if let Some(summary) = self.summary {

@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use super::super::evidence::{self, Seen, Surroundings};
-use super::super::fold::needs_peers;
 use super::super::tables::{ENTRIES, ROLLED};
-use super::super::{days, instrument, packed, refresh};
-use super::tables::{BLOCKS, Broken, CONTROL, Days, OUTAGES, Outages};
+use super::super::{instrument, packed};
+use super::compared::{self, News};
+use super::tables::{BLOCKS, Broken, CONTROL, Days, OUTAGES};
 use super::{Spread, outages, spread_timer};
 use crate::Result;
-use crate::actor::{Kind, Operation, Turn, View};
+use crate::actor::{Turn, View};
 use crate::anomaly::{self, Tally};
 use crate::change::constants::BLOCK_DAYS;
-use crate::change::series::{Block, Heard, Spell, advance, block_of, bounds};
+use crate::change::series::{Block, Heard, Span, advance, block_of, bounds};
 use crate::kv::Direction;
 use crate::time::DAY;
 use crate::verdict::Vote;
@@ -31,13 +29,13 @@ pub fn load(turn: &Turn<'_>, target: &str) -> Result<Vec<Block>> {
 
 /// Computes the blocks from the first changed day on, as far as they change; what is left when there is no room for more.
 /// A day earlier and later belong to it: a success is a control for failures within 24 h (ruling intelligence 4).
-/// What the world should know is added to `told`: (target, block, failed and said).
+/// What the world should know is added to `news`.
 pub fn recompute(
     turn: &mut Turn<'_>,
     target: &str,
     days: Days,
     room: &mut usize,
-    told: &mut Vec<(String, u32, Vec<Spell>)>,
+    news: &mut News,
 ) -> Result<Option<Days>> {
     let last = block_of(days.last.saturating_add(1));
     let mut block = block_of(days.first.saturating_sub(1));
@@ -51,14 +49,19 @@ pub fn recompute(
         let key = (target.to_owned(), block);
         let known = BLOCKS.get(turn, &key)?;
         let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?.map(|(_, row)| row);
-        let elsewhere = known.as_ref().map_or(0, |known| known.elsewhere);
+        let compared = compared::row(turn, &key)?;
+        let given = Given {
+            before: before.unwrap_or_default(),
+            elsewhere: known.as_ref().map_or(0, |known| known.elsewhere),
+            counts: compared.counts(target),
+        };
         let mut tally = Tally::default();
-        let now = compute(turn, target, block, &before.unwrap_or_default(), elsewhere, (room, &mut tally))?;
+        let (now, alarms) = match compute(turn, target, block, &given, (room, &mut tally))? {
+            Some((now, alarms)) => (Some(now), alarms),
+            None => (None, false),
+        };
         anomaly::counted(turn, target, block, tally)?;
-        let spells = |block: &Option<Block>| block.as_ref().map(|block| block.spells.clone()).unwrap_or_default();
-        if spells(&known) != spells(&now) {
-            told.push((target.to_owned(), block, spells(&now)));
-        }
+        compared::note(turn, &key, compared, (known.as_ref(), now.as_ref(), alarms), news)?;
         match &now {
             Some(now) if known.as_ref() != Some(now) => BLOCKS.put(turn, &key, now)?,
             None if known.is_some() => {
@@ -95,16 +98,25 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
     Ok([entry.map(block_of), rolled.map(block_of), row].into_iter().flatten().min())
 }
 
-/// One block from its measurements and the block before; `None` when nothing was measured in it. What they say is counted
-/// by day on the way.
+/// What a block depends on beside its measurements.
+struct Given {
+    /// The block before.
+    before: Block,
+    /// Share of failures in other countries, percent.
+    elsewhere: u8,
+    /// Whether failures are counted for the world.
+    counts: bool,
+}
+
+/// One block from its measurements and the block before, and whether an alarm begins in it by what was measured here alone;
+/// `None` when nothing was measured in it. What they say is counted by day on the way.
 fn compute(
     turn: &mut Turn<'_>,
     target: &str,
     block: u32,
-    before: &Block,
-    elsewhere: u8,
+    given: &Given,
     (room, tally): (&mut usize, &mut Tally),
-) -> Result<Option<Block>> {
+) -> Result<Option<(Block, bool)>> {
     let (start, end) = bounds(block);
     let all = evidence::read(turn, target, start.plus(-DAY), end.plus(DAY))?;
     *room = room.saturating_sub(1 + all.len() / MEASUREMENTS_OF_A_BLOCK);
@@ -118,18 +130,44 @@ fn compute(
     own.retain(|seen| inside(seen.session.hour));
     // By block, so that a later look at it finds the same faults.
     instrument::mask(&mut own);
-    let spells = if needs_peers(target) { outages::spells(&own) } else { Vec::new() };
+    let broken = control(turn, block)?;
+    let walk = |own: &[Seen], elsewhere: u8| {
+        let networks = networks(own, &peers, &broken, &heard, &given.before);
+        advance(&given.before, networks, f64::from(elsewhere) / 100.0)
+    };
+    let begins = |spans: &[Span]| {
+        let episodes = spans.iter().flat_map(|span| span.ended.iter().copied().chain(span.cusum.open()));
+        episodes.into_iter().any(|episode| episode.declared >= start.hour())
+    };
+    // Whether to ask how it is elsewhere must not depend on the answer.
+    let alone = given.elsewhere > 0 || outages::any(turn, target, block)?;
+    let alone = alone.then(|| begins(&walk(&own, 0)));
+    let spells = if given.counts { outages::spells(&own) } else { Vec::new() };
     outages::mask(turn, target, &mut own)?;
-    let Broken(broken) = control(turn, block)?;
-    let mut networks: BTreeMap<u32, (Vec<Session>, BTreeSet<u8>)> = BTreeMap::new();
     for seen in &own {
+        tally.note(seen.day, seen.primary, peers.vote(&seen.session), seen.session.evaluated.technique);
+    }
+    let mut spans = walk(&own, given.elsewhere);
+    let alarms = alone.unwrap_or_else(|| begins(&spans));
+    spans.retain(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
+    Ok(Some((Block { spans, spells, elsewhere: given.elsewhere }, alarms)))
+}
+
+/// The networks that were measured in a block, or of which something is under way; `heard` is their last vote before it.
+fn networks(
+    own: &[Seen],
+    peers: &Peers,
+    Broken(broken): &Broken,
+    heard: &BTreeMap<u32, i64>,
+    before: &Block,
+) -> Vec<Heard> {
+    let mut networks: BTreeMap<u32, (Vec<Session>, BTreeSet<u8>)> = BTreeMap::new();
+    for seen in own {
         let session = seen.session;
-        let vote = peers.vote(&session);
-        tally.note(seen.day, seen.primary, vote, session.evaluated.technique);
         let Some(asn) = session.asn.filter(|asn| !broken.contains(asn)) else { continue };
         let network = networks.entry(asn).or_default();
         network.0.push(session);
-        if vote == Vote::Blocked {
+        if peers.vote(&session) == Vote::Blocked {
             network.1.insert(seen.source);
         }
     }
@@ -140,12 +178,10 @@ fn compute(
         networks.entry(*asn).or_default();
     }
     let networks = networks.into_iter().map(|(asn, (sessions, sources))| {
-        let votes = window::votes(&sessions, &peers);
+        let votes = window::votes(&sessions, peers);
         Heard { asn, votes, before: heard.get(&asn).copied(), sources }
     });
-    let mut spans = advance(before, networks.collect(), f64::from(elsewhere) / 100.0);
-    spans.retain(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
-    Ok(Some(Block { spans, spells, elsewhere }))
+    networks.collect()
 }
 
 /// The last vote of each network in the day before a block.
@@ -159,44 +195,6 @@ fn heard_before(all: &[Seen], peers: &Peers, start: i64) -> BTreeMap<u32, i64> {
         }
     }
     heard
-}
-
-/// How often targets without controls failed in other countries, by block, from the world.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SetFailing {
-    /// (target, block, percent, spans in which it was out of order)
-    pub rates: Vec<(String, u32, u8, u128)>,
-}
-
-impl Operation for SetFailing {
-    const ACTOR: Kind = Kind::Country;
-    const NAME: &'static str = "set_failing";
-    type Reply = ();
-
-    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        for (target, block, percent, spans) in self.rates {
-            let key = (target.clone(), block);
-            let Some(row) = BLOCKS.get(turn, &key)? else { continue };
-            let known = OUTAGES.get(turn, &key)?.unwrap_or_default();
-            if (row.elsewhere, known) == (percent, Outages(spans)) {
-                continue;
-            }
-            BLOCKS.put(turn, &key, &Block { elsewhere: percent, ..row })?;
-            if known != Outages(spans) {
-                match spans {
-                    0 => OUTAGES.delete(turn, &key),
-                    _ => OUTAGES.put(turn, &key, &Outages(spans))?,
-                }
-                // Its verdicts, and those of the days since.
-                days::queue(turn, &target, block.saturating_mul(BLOCK_DAYS))?;
-                refresh::soon(turn)?;
-            }
-            // The day in the middle: the blocks before and after stay as they are.
-            let day = block.saturating_mul(BLOCK_DAYS).saturating_add(BLOCK_DAYS / 2);
-            super::measured(turn, &target, (day, day))?;
-        }
-        super::soon(turn)
-    }
 }
 
 /// Networks that fail too many control sites in a block to decide anything (ruling intelligence 22).

@@ -4,6 +4,7 @@
 //! | Step | From | To |
 //! |---|---|---|
 //! | `blocks` | measurements of a target, in blocks of 30 days from the first changed day on | `BLOCKS` |
+//! | `compared` | where an alarm begins, how the target is in other countries at the same time | `COMPARED`, `OUTAGES` |
 //! | `subjects` | blocks of a subject's series | `FOUND` |
 //! | `silences` | counts of measurements by network and hour | `SILENCES`, once the world has said how it is elsewhere |
 //! | `reports` | what was found, silences, events that others report | numbered events, sent when they changed |
@@ -12,6 +13,7 @@
 //! (ruling intelligence 15).
 
 mod blocks;
+mod compared;
 mod draft;
 pub(super) mod outages;
 mod reports;
@@ -20,7 +22,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use blocks::SetFailing;
+pub use compared::{CountFailures, FailingElsewhere, SetFailing};
 pub use silences::SetElsewhere;
 pub(crate) use silences::networks_heard;
 pub(super) use silences::{forget, heard, heard_from, heard_until};
@@ -42,7 +44,6 @@ use crate::kv::Direction;
 use crate::reference::Tracked;
 use crate::starter::Platform;
 use crate::time::SECOND;
-use crate::world::{self, FailingBlocks};
 use crate::{Result, anomaly};
 
 /// Blocks computed in one operation.
@@ -252,7 +253,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
     let controls = super::evidence::control_sites(turn)?;
     let listed = super::listed(turn)?;
     let mut room = BLOCKS_AT_ONCE;
-    let mut told = Vec::new();
+    let mut news = compared::News::default();
     let mut done = !more;
     for (key, days) in marked.into_iter().take(AT_ONCE) {
         if room == 0 {
@@ -262,7 +263,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
         if controls.contains(&key.0) {
             blocks::control_changed(turn, days)?;
         }
-        match blocks::recompute(turn, &key.0, days, &mut room, &mut told)? {
+        match blocks::recompute(turn, &key.0, days, &mut room, &mut news)? {
             Some(rest) => DIRTY.put(turn, &key, &rest)?,
             None => {
                 DIRTY.delete(turn, &key);
@@ -270,10 +271,7 @@ fn series(turn: &mut Turn<'_>) -> Result<bool> {
             }
         }
     }
-    if !told.is_empty() {
-        let country = turn.actor().name.clone();
-        turn.send(world::actor().name, &FailingBlocks { country, blocks: told })?;
-    }
+    news.send(turn)?;
     Ok(done && DIRTY.first(turn, &DIRTY.range())?.is_none())
 }
 

@@ -1,8 +1,7 @@
-//! Outages of a service itself: it fails in most countries at once, and no network blocks it then (methods 4.1 step 5). The
-//! world, which hears from all countries, says when ([`crate::world::FailingBlocks`]).
+//! Outages of a target itself: it fails in most countries at once, and no network blocks it then (methods 4.1 step 5). The
+//! world, which hears from all countries, says when ([`super::compared`]).
 
 use super::super::evidence::Seen;
-use super::super::fold::needs_peers;
 use super::super::instrument::failed;
 use super::tables::{OUTAGES, Outages};
 use crate::Result;
@@ -11,11 +10,13 @@ use crate::kv::Read;
 use crate::measurement::outcome::Judgement;
 use crate::verdict::{RuleId, Vote, evaluate};
 
+/// Whether there was an outage in a block.
+pub fn any(view: &impl Read, key: &str, block: u32) -> Result<bool> {
+    Ok(OUTAGES.contains(view, &(key.to_owned(), block))?)
+}
+
 /// Has failures in such an outage say nothing of the network.
 pub fn mask(view: &impl Read, key: &str, seen: &mut [Seen]) -> Result<()> {
-    if !needs_peers(key) {
-        return Ok(());
-    }
     let mut known: Option<(u32, Outages)> = None;
     for seen in seen.iter_mut().filter(|seen| failed(seen.session.evaluated.vote)) {
         let block = block_of(seen.day);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::tables::EVENTS;
 use super::tables::{FOUND, REPORTED, Reported, WORK, Work};
-use super::{draft, silences};
+use super::{compared, draft, silences};
 use crate::actor::{Turn, encode};
 use crate::change::combine::{Combined, Measured, combine};
 use crate::change::constants::MERGE_GAP;
@@ -170,6 +170,12 @@ impl Sending {
         }
         if before.is_some_and(|before| !before.gone && before.inputs == inputs) {
             return Ok(number);
+        }
+        if before.is_none_or(|before| before.gone)
+            && let Some(due) = compared::waits(turn, one)?
+        {
+            self.look_again_at(due);
+            return Ok(None);
         }
         if self.reports.len() >= MAX_REPORTS {
             self.full = true;

@@ -18,6 +18,8 @@ pub const DIRTY: Table<(String,), Days> = Table::new(40);
 pub const BLOCKS: Table<(String, u32), Block> = Table::new(41);
 /// Spans of a block in which a target failed in most other countries too: one bit each, the first the lowest.
 pub const OUTAGES: Table<(String, u32), Outages> = Table::new(56);
+/// What the country asked the world about a target in a block, and what the world asked it.
+pub const COMPARED: Table<(String, u32), Compared> = Table::new(123);
 /// Networks that decide nothing in a block (ruling intelligence 22).
 pub const CONTROL: Table<(u32,), Broken> = Table::new(42);
 /// Subjects whose series changed.
@@ -38,6 +40,19 @@ impl Row for Days {}
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outages(pub u128);
 impl Row for Outages {}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    /// An alarm begins in the block, by what was measured here alone: the country asks how it is elsewhere.
+    pub asks: bool,
+    /// Since when it waits for the answer.
+    pub waits_since: Option<Timestamp>,
+    /// Another asks: the country counts failures for it.
+    pub counts: bool,
+    /// It has not reported them yet.
+    pub owes: bool,
+}
+impl Row for Compared {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Broken(pub Vec<u32>);

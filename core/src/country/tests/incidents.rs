@@ -16,6 +16,7 @@ use crate::incidents::{
 };
 use crate::kv::decode_row;
 use crate::runtime::query;
+use crate::testing::Dice;
 use crate::time::{DAY, HOUR};
 
 pub(super) fn incidents(server: &Server, country: &str) -> Vec<Incident> {
@@ -34,7 +35,7 @@ pub(super) fn add(server: &Server, parts: &[String]) {
     assert!(summary.complete && summary.counts.refused + summary.counts.unusable == 0, "{summary:?}");
 }
 
-fn server(parts: &[String]) -> Server {
+pub(super) fn server(parts: &[String]) -> Server {
     let server = Server::start();
     add(&server, parts);
     server
@@ -185,20 +186,14 @@ fn ruling_intelligence_15_any_permutation_and_any_split_gives_the_same_incidents
         "{expected:#?}"
     );
     for seed in 1..=8_u64 {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut random = |below: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % below
-        };
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut shuffled = lines.clone();
-        for at in (1..shuffled.len()).rev() {
-            shuffled.swap(at, random(at + 1));
-        }
-        let pieces = 1 + random(5);
+        dice.shuffle(&mut shuffled);
+        let pieces = 1 + dice.below(5) as usize;
         let split = Server::start();
         for piece in shuffled.chunks(shuffled.len().div_ceil(pieces)) {
             add(&split, &[piece.concat()]);
-            if random(2) == 0 {
+            if dice.below(2) == 0 {
                 split.0.advance(std::time::Duration::from_secs(3_600));
             }
         }
@@ -522,33 +517,6 @@ fn rulings_intelligence_15_24_a_shutdown_seen_as_silence_and_reported_is_one_inc
         all.push(incident.draft);
     }
     assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:#?}");
-}
-
-/// Methods 4.1 step 5: what fails in most countries at once is the service's own outage. Nobody blocks it then, whatever a
-/// rule without a control says; a block in one country stands beside it.
-#[test]
-fn an_outage_of_a_service_in_all_countries_is_no_block_of_any() {
-    let host = "web.telegram.org";
-    let mut parts = Vec::new();
-    for country in ["IT", "FR", "DE", "ES", "SE", "FI", "PL"] {
-        for asn in 1..=3 {
-            // Out of order everywhere from noon of the sixth day for a day and a half; blocked in Italy from the tenth day on.
-            let failing = |hour: i64| (132..168).contains(&hour) || (country == "IT" && (240..312).contains(&hour));
-            for hour in 0..400 {
-                parts.push(rows(country, asn, host, "2025-11-01", hour..hour + 1, failing(hour)));
-            }
-        }
-    }
-    let server = server(&parts);
-    server.0.advance(std::time::Duration::from_secs(7_200));
-    for country in ["FR", "DE", "ES", "SE", "FI", "PL"] {
-        assert_eq!(incidents(&server, country), [], "{country}");
-    }
-    let block = one(&server, "IT").draft;
-    assert_eq!((block.start, block.end), (time("2025-11-11T00:00:00Z"), Some(time("2025-11-13T23:00:00Z"))));
-    let during = server.detect("FR", host, Some("2025-11-07T06:00:00Z"));
-    assert_ne!(during["status"], "blocked", "{during}");
-    assert_eq!(server.detect("IT", host, Some("2025-11-12T06:00:00Z"))["status"], "blocked");
 }
 
 /// Issue: no event on clean networks, though one vote in forty is wrong.

@@ -5,6 +5,7 @@ mod attested;
 mod bounds;
 mod counts;
 mod days;
+mod down_everywhere;
 mod endpoints;
 mod few_hours;
 mod histories;

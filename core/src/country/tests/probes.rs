@@ -15,7 +15,7 @@ use crate::http::{Request, serve};
 use crate::import::{ImportKind, Options};
 use crate::probe::board;
 use crate::runtime::Runtime;
-use crate::testing::TestRuntime;
+use crate::testing::{Dice, TestRuntime};
 
 /// A node of a test, at an address of its own.
 struct Probe {
@@ -223,11 +223,8 @@ fn ruling_intelligence_25_two_hundred_fresh_nodes_on_one_network_change_nothing(
 fn with_liars(seed: u64) {
     const BLOCKED: &str = "dw.com";
     let server = Server::start();
-    let mut dice = seed;
-    let mut draw = |below: u64| {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (dice >> 33) % below
-    };
+    let mut dice = Dice(seed);
+    let mut draw = |below: u64| dice.below(below);
     let mut liars = [false; 40];
     while liars.iter().filter(|lies| **lies).count() < 8 {
         let at = draw(40) as usize;

@@ -2,16 +2,7 @@ use std::collections::BTreeMap;
 
 use super::super::tests::Directory;
 use super::*;
-
-/// Numbers that look random, the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
+use crate::testing::Dice;
 
 fn listed(name: Option<&str>, capabilities: &[&str], rank: u8, second: i64) -> Listed {
     Listed {

@@ -6,16 +6,7 @@ use crate::actor::host::{self, Space};
 use crate::actor::{ActorId, Call, decode};
 use crate::kv::{MemoryStore, Pair, Read, Store, decode_row, encode_row};
 use crate::settings::Settings;
-
-/// Numbers that look random, the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
+use crate::testing::Dice;
 
 /// Counts what is read.
 struct Counting<'a> {

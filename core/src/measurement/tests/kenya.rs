@@ -8,6 +8,7 @@ use crate::measurement::fingerprints::Fingerprints;
 use crate::measurement::ooni_observations;
 use crate::measurement::outcome::Entry;
 use crate::measurement::types::Parsed;
+use crate::testing::Dice;
 use crate::verdict::constants::DEFAULT_DOWN_RATE;
 use crate::verdict::network::{Context, NetworkVerdict, Status, verdict};
 use crate::verdict::posterior::Calibration;
@@ -140,13 +141,10 @@ fn ruling_intelligence_15_order_and_chunks_of_rows_change_nothing() {
     let Some(parsed) = import("ooni/observations_KE_2023_telegram.csv.gz") else { return };
     let sample: Vec<Parsed> = parsed.into_iter().step_by(7).take(8_000).collect();
     let expected = fold(sample.clone(), "telegram/pool");
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     for _ in 0..3 {
         let mut shuffled = sample.clone();
-        for i in (1..shuffled.len()).rev() {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            shuffled.swap(i, (state >> 33) as usize % (i + 1));
-        }
+        dice.shuffle(&mut shuffled);
         // Three chunks with an overlap, folded apart and then joined.
         let third = shuffled.len() / 3;
         let mut joined = Cells::new();

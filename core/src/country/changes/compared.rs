@@ -1,0 +1,206 @@
+//! What begins here as a block is compared with the other countries before it is reported: where a target fails in most of
+//! them at the same time, it is out of order, and nobody blocks it (methods 4.1 step 5). The world asks the others and
+//! answers ([`crate::world::Compare`]).
+
+use serde::{Deserialize, Serialize};
+
+use super::super::fold::needs_peers;
+use super::super::tables::TARGETS;
+use super::super::{days, refresh};
+use super::tables::{BLOCKS, COMPARED, Compared, OUTAGES, Outages};
+use super::{at, combine_again, measured, soon};
+use crate::actor::{Kind, Operation, Turn};
+use crate::change::combine::Combined;
+use crate::change::constants::BLOCK_DAYS;
+use crate::change::series::{Block, Spell, block_of};
+use crate::time::{HOUR, SECOND};
+use crate::world::{self, Compare, FailingBlocks};
+use crate::{Result, Timestamp};
+
+type BlockKey = (String, u32);
+
+/// An answer is waited for so long: where a country does not report, what was found here must not stay unsaid.
+const PATIENCE: i64 = HOUR;
+
+/// What the world should know of recomputed blocks.
+#[derive(Default)]
+pub struct News {
+    failing: Vec<(String, u32, Vec<Spell>)>,
+    asked: Vec<(String, u32, bool)>,
+}
+
+impl News {
+    pub fn send(self, turn: &mut Turn<'_>) -> Result<()> {
+        let country = turn.actor().name.clone();
+        let world = world::actor().name;
+        if !self.failing.is_empty() {
+            turn.send(world.clone(), &FailingBlocks { country: country.clone(), blocks: self.failing })?;
+        }
+        if !self.asked.is_empty() {
+            turn.send(world, &Compare { country, blocks: self.asked })?;
+        }
+        Ok(())
+    }
+}
+
+pub fn row(turn: &Turn<'_>, key: &BlockKey) -> Result<Compared> {
+    Ok(COMPARED.get(turn, key)?.unwrap_or_default())
+}
+
+fn store(turn: &mut Turn<'_>, key: &BlockKey, row: Compared) -> Result<()> {
+    match row == Compared::default() {
+        true => COMPARED.delete(turn, key),
+        false => COMPARED.put(turn, key, &row)?,
+    }
+    Ok(())
+}
+
+impl Compared {
+    /// Whether failures of this target are counted for the world.
+    pub fn counts(&self, target: &str) -> bool {
+        self.counts || needs_peers(target)
+    }
+}
+
+/// A block was computed: asks the world where an alarm begins in it, and reports the failures that the world wants to know.
+pub fn note(
+    turn: &mut Turn<'_>,
+    key: &BlockKey,
+    before: Compared,
+    (known, block, alarms): (Option<&Block>, Option<&Block>, bool),
+    news: &mut News,
+) -> Result<()> {
+    let (target, number) = key;
+    let spells = |block: Option<&Block>| block.map(|block| block.spells.clone()).unwrap_or_default();
+    if before.owes || spells(known) != spells(block) {
+        news.failing.push((target.clone(), *number, spells(block)));
+    }
+    let mut after = Compared { owes: false, ..before };
+    if before.asks != alarms {
+        news.asked.push((target.clone(), *number, alarms));
+        (after.asks, after.waits_since) = (alarms, alarms.then_some(turn.now));
+    }
+    if after != before {
+        store(turn, key, after)?;
+    }
+    Ok(())
+}
+
+/// Until when an event that was not reported yet waits for the answers about its first alarms; `None` when they are there.
+pub fn waits(turn: &Turn<'_>, one: &Combined<'_>) -> Result<Option<Timestamp>> {
+    let mut until: Option<Timestamp> = None;
+    for found in one.measured.iter().map(|measured| &measured.found) {
+        let day = u32::try_from(found.declared.div_euclid(24)).unwrap_or(0);
+        for target in &found.targets {
+            let since = row(turn, &(target.clone(), block_of(day)))?.waits_since;
+            let due = since.map(|since| since.plus(PATIENCE)).filter(|due| *due > turn.now);
+            until = until.max(due);
+        }
+    }
+    Ok(until)
+}
+
+/// The world asks the country to count failures of targets in some blocks, or to stop.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CountFailures {
+    /// (target, block, whether to count)
+    pub blocks: Vec<(String, u32, bool)>,
+}
+
+impl Operation for CountFailures {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "count_failures";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut news = News::default();
+        for (target, block, counts) in self.blocks {
+            let days = (block.saturating_mul(BLOCK_DAYS), block.saturating_add(1).saturating_mul(BLOCK_DAYS));
+            let any = TARGETS.get(turn, &(target.clone(),))?;
+            let any = any.is_some_and(|row| row.first_day < days.1 && days.0 <= row.last_day);
+            let key = (target, block);
+            let row = Compared { counts, owes: counts && any, ..row(turn, &key)? };
+            store(turn, &key, row)?;
+            if any {
+                if !row.counts(&key.0) {
+                    set(turn, &key, 0, 0)?;
+                }
+                again(turn, &key)?;
+            } else if counts {
+                news.failing.push((key.0, key.1, Vec::new()));
+            }
+        }
+        news.send(turn)?;
+        soon(turn)
+    }
+}
+
+/// Has a block computed again: by the day in its middle, so that those before and after stay as they are.
+fn again(turn: &mut Turn<'_>, (target, block): &BlockKey) -> Result<()> {
+    let day = block.saturating_mul(BLOCK_DAYS).saturating_add(BLOCK_DAYS / 2);
+    measured(turn, target, (day, day))
+}
+
+/// How a target is in other countries in a block.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FailingElsewhere {
+    pub target: String,
+    pub block: u32,
+    /// Share of failures, 0 to 100.
+    pub percent: u8,
+    /// Spans in which it was out of order, one bit each, the first the lowest.
+    pub outages: u128,
+    /// Whether the country waits for it, and hears of all others.
+    pub answers: bool,
+}
+
+/// The world tells it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetFailing {
+    pub told: FailingElsewhere,
+}
+
+impl Operation for SetFailing {
+    const ACTOR: Kind = Kind::Country;
+    const NAME: &'static str = "set_failing";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let FailingElsewhere { target, block, percent, outages, answers } = self.told;
+        let key = (target, block);
+        let row = row(turn, &key)?;
+        // It may have been told to stop meanwhile.
+        if row.counts(&key.0) && set(turn, &key, percent, outages)? {
+            again(turn, &key)?;
+            soon(turn)?;
+        }
+        if !answers || row.waits_since.is_none() {
+            return Ok(());
+        }
+        store(turn, &key, Compared { waits_since: None, ..row })?;
+        combine_again(turn)?;
+        // Answers come in a row.
+        let due = turn.now.plus(i64::from(turn.settings.publish_interval) * SECOND);
+        at(turn, due)
+    }
+}
+
+/// Notes how it is elsewhere; whether that is news.
+fn set(turn: &mut Turn<'_>, key: &BlockKey, percent: u8, outages: u128) -> Result<bool> {
+    let Some(row) = BLOCKS.get(turn, key)? else { return Ok(false) };
+    let known = OUTAGES.get(turn, key)?.unwrap_or_default();
+    if (row.elsewhere, known) == (percent, Outages(outages)) {
+        return Ok(false);
+    }
+    BLOCKS.put(turn, key, &Block { elsewhere: percent, ..row })?;
+    if known != Outages(outages) {
+        match outages {
+            0 => OUTAGES.delete(turn, key),
+            _ => OUTAGES.put(turn, key, &Outages(outages))?,
+        }
+        // Its verdicts, and those of the days since.
+        days::queue(turn, &key.0, key.1.saturating_mul(BLOCK_DAYS))?;
+        refresh::soon(turn)?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,126 @@
+//! What fails in most countries at once is out of order. Nobody blocks it then, whatever was measured in one of them alone
+//! (methods 4.1 step 5); a block in one country stands beside it.
+
+use futures_util::FutureExt;
+use http::Method;
+
+use super::incidents::{add, asns, incidents, one, server};
+use super::{ADMIN, Server, rows};
+use crate::Timestamp;
+use crate::incidents::{Changes, Draft, actor};
+use crate::runtime::query;
+use crate::testing::{Dice, TestRuntime};
+
+/// A service, whose tests have no control, and a site, whose control saw nothing.
+const TARGETS: [&str; 2] = ["web.telegram.org", "gazette.example"];
+const COUNTRIES: [&str; 7] = ["IT", "FR", "DE", "ES", "SE", "FI", "PL"];
+
+/// Hourly measurements on three networks, of which some fail.
+fn hourly(country: &str, host: &str, hours: i64, fails: impl Fn(u32, i64) -> bool) -> String {
+    let one = |asn, hour| rows(country, asn, host, "2025-11-01", hour..hour + 1, fails(asn, hour));
+    (1..=3).flat_map(|asn| (0..hours).map(move |hour| (asn, hour))).map(|(asn, hour)| one(asn, hour)).collect()
+}
+
+/// Out of order everywhere from noon of the sixth day for a day and a half; blocked in Italy from the tenth day on.
+fn out_of_order(host: &str, country: &str) -> String {
+    hourly(country, host, 400, |_, hour| (132..168).contains(&hour) || (country == "IT" && (240..312).contains(&hour)))
+}
+
+/// Names of all that was ever reported of a country.
+fn reported(server: &Server, country: &str) -> Vec<String> {
+    let all = Changes { since: Timestamp::MIN, limit: 1_000 };
+    let changed = query(&*server.0, &actor().name, &all).now_or_never().unwrap().unwrap();
+    let ids = changed.incidents.into_iter().map(|written| written.id.to_string());
+    ids.filter(|id| id.starts_with(country)).collect()
+}
+
+fn settle(server: &Server) {
+    server.0.advance(std::time::Duration::from_secs(7_200));
+}
+
+fn dates(draft: &Draft) -> (String, Option<String>) {
+    (draft.start.to_string(), draft.end.map(|end| end.to_string()))
+}
+
+#[test]
+fn what_is_out_of_order_everywhere_is_no_block_anywhere_and_never_reported_as_one() {
+    for host in TARGETS {
+        let parts: Vec<String> = COUNTRIES.iter().map(|country| out_of_order(host, country)).collect();
+        // Countries publish a while after the import, as they do outside of tests.
+        let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
+        add(&server, &parts);
+        settle(&server);
+        for country in &COUNTRIES[1..] {
+            assert_eq!(reported(&server, country), Vec::<String>::new(), "{host} {country}");
+        }
+        let block = one(&server, "IT").draft;
+        assert_eq!(
+            dates(&block),
+            ("2025-11-11T00:00:00.000Z".into(), Some("2025-11-13T23:00:00.000Z".into())),
+            "{host}"
+        );
+        let during = server.detect("FR", host, Some("2025-11-07T06:00:00Z"));
+        assert_ne!(during["status"], "blocked", "{during}");
+        assert_eq!(server.detect("IT", host, Some("2025-11-12T06:00:00Z"))["status"], "blocked", "{host}");
+    }
+}
+
+/// Ruling intelligence 15: the countries may come one after the other. What was a block as far as anybody knew is withdrawn.
+#[test]
+fn ruling_intelligence_15_what_turns_out_to_be_out_of_order_everywhere_is_withdrawn_in_any_order() {
+    let host = TARGETS[1];
+    for order in [[0, 1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1, 0]] {
+        let server = Server::start();
+        for (count, at) in order.into_iter().enumerate() {
+            add(&server, &[out_of_order(host, COUNTRIES[at])]);
+            settle(&server);
+            if count == 0 {
+                assert!(!incidents(&server, COUNTRIES[at]).is_empty(), "as far as one country tells it is a block");
+            }
+        }
+        for country in &COUNTRIES[1..] {
+            assert_eq!(incidents(&server, country), [], "{country}");
+        }
+        let block = one(&server, "IT").draft;
+        assert_eq!((asns(&block), dates(&block).0), (vec![1, 2, 3], "2025-11-11T00:00:00.000Z".to_owned()));
+    }
+}
+
+/// Without what the others measured nobody can tell: the sites are blocks again.
+#[test]
+fn a_removed_source_takes_along_what_it_said_of_other_countries() {
+    let host = TARGETS[1];
+    let parts: Vec<String> = COUNTRIES[1..].iter().map(|country| out_of_order(host, country)).collect();
+    let server = server(&parts);
+    settle(&server);
+    assert_eq!(incidents(&server, "FR"), []);
+    let dropped = server.request(Method::DELETE, "/v1/admin/sources/ooni", &[("x-admin-key", ADMIN)], b"");
+    assert_eq!(dropped.status, 200);
+    settle(&server);
+    add(&server, &parts[..1]);
+    settle(&server);
+    assert_eq!(one(&server, "FR").draft.domains, [host]);
+}
+
+/// A site that fails now and then in all countries is an incident of none of them each time a few failures meet.
+#[test]
+fn what_often_fails_everywhere_is_rarely_a_block_anywhere() {
+    let host = TARGETS[1];
+    let flaky = |country: &str, seed: u64| {
+        let mut dice = Dice(seed);
+        let fails: Vec<bool> = (0..3 * 720).map(|_| dice.share() < 0.12).collect();
+        hourly(country, host, 720, |asn, hour| fails[hour as usize * 3 + asn as usize - 1])
+    };
+    let mut alone = 0;
+    let together = Server::start();
+    for (country, seed) in COUNTRIES.into_iter().zip(1..) {
+        let part = flaky(country, seed);
+        let server = server(std::slice::from_ref(&part));
+        settle(&server);
+        alone += incidents(&server, country).len();
+        add(&together, &[part]);
+    }
+    settle(&together);
+    let all: usize = COUNTRIES.iter().map(|country| incidents(&together, country).len()).sum();
+    assert!(all * 4 <= alone, "{all} with the others, {alone} each alone");
+}

@@ -1,0 +1,374 @@
+//! How often a target fails in which country at the same time, for who cannot tell a block of a target from one that is out
+//! of order (methods 4.1 step 5, ruling intelligence 22).
+//!
+//! Where one country asks, since it found a block to begin there ([`Compare`]), every country that measures the target counts
+//! in that block of days ([`CountFailures`]), reports ([`FailingBlocks`]) and is told of the others ([`SetFailing`]). What is
+//! tested without a control of its own is counted always.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::TARGETS;
+use crate::actor::{Kind, Operation, Turn};
+use crate::change::constants::{OUTAGE_EDGE_SHARE, OUTAGE_ELSE, OUTAGE_SHARE};
+use crate::change::series::{Spell, total};
+use crate::country::{CountFailures, FailingElsewhere, SetFailing};
+use crate::kv::{Direction, Row, Table};
+use crate::time::SECOND;
+use crate::verdict::constants::{ACCESSIBLE_VOTES, DOWN_RATE_COUNTRIES};
+use crate::verdict::network::{down_rate, down_rate_but};
+use crate::{Result, order};
+
+/// Failures by target, block of days and country.
+const FAILING: Table<(String, u32, String), Failing> = Table::new(63);
+/// Those of which countries may have to be told.
+const TO_TELL: Table<(String, u32), ()> = Table::new(64);
+/// Who asked about a target in a block, and who counts.
+const COMPARISONS: Table<(String, u32), Comparison> = Table::new(121);
+/// Those of which other countries may have to count.
+const TO_COUNT: Table<(String, u32), ()> = Table::new(122);
+
+/// Blocks of targets in one operation: each may be news for every country.
+const TOLD_AT_ONCE: usize = 1;
+/// Blocks of targets that countries are asked to count in one operation: it reads a row of each country that measures one.
+const COUNTED_AT_ONCE: usize = 20;
+/// Countries are told once in so many publish intervals, unless one waits for its answer and all have reported.
+const INTERVALS: i64 = 6;
+const TELL_TIMER: &str = "failing";
+const COUNT_TIMER: &str = "count_failures";
+
+/// Failures of a target in a country and block of days.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Failing {
+    spells: Vec<Spell>,
+    /// What the country was last told of the others.
+    told: Told,
+}
+impl Row for Failing {
+    const VERSION: u8 = 2;
+}
+
+/// What a country is told of a target in the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    /// Share of failures, percent.
+    percent: u8,
+    /// Spans in which it was out of order, one bit each.
+    outages: u128,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Comparison {
+    /// Countries that asked, and whether they had their answer.
+    asking: BTreeMap<String, bool>,
+    /// Countries that were asked to count.
+    counting: BTreeSet<String>,
+    /// Those of them that have not reported yet.
+    owing: BTreeSet<String>,
+}
+impl Row for Comparison {}
+
+/// A country asks how targets failed in the others, in blocks in which it found a block to begin; or does no longer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Compare {
+    pub country: String,
+    /// (target, block, whether it asks)
+    pub blocks: Vec<(String, u32, bool)>,
+}
+
+impl Operation for Compare {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "compare";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (target, block, asks) in self.blocks {
+            let key = (target, block);
+            let mut comparison = COMPARISONS.get(turn, &key)?.unwrap_or_default();
+            match asks {
+                true => comparison.asking.insert(self.country.clone(), false),
+                false => comparison.asking.remove(&self.country),
+            };
+            COMPARISONS.put(turn, &key, &comparison)?;
+            TO_COUNT.put(turn, &key, &())?;
+        }
+        let now = turn.now;
+        turn.schedule(COUNT_TIMER, now, &AskToCount)
+    }
+}
+
+/// A country measures a target that it did not before: it counts where others ask.
+pub(super) fn measures(turn: &mut Turn<'_>, target: &str) -> Result<()> {
+    let asked = COMPARISONS.scan(turn, &COMPARISONS.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
+    for (key, _) in &asked {
+        TO_COUNT.put(turn, key, &())?;
+    }
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let now = turn.now;
+    turn.schedule(COUNT_TIMER, now, &AskToCount)
+}
+
+/// Asks countries to count where one asks, and to stop where none does any more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AskToCount;
+
+impl Operation for AskToCount {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "ask_to_count";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let open = TO_COUNT.scan(turn, &TO_COUNT.range(), Direction::Ascending, COUNTED_AT_ONCE)?;
+        let mut out: BTreeMap<String, Vec<(String, u32, bool)>> = BTreeMap::new();
+        for (key, ()) in &open {
+            TO_COUNT.delete(turn, key);
+            let Some(mut comparison) = COMPARISONS.get(turn, key)? else { continue };
+            let (target, block) = key;
+            let mut tell = |country: &String, counts| {
+                out.entry(country.clone()).or_default().push((target.clone(), *block, counts));
+            };
+            if comparison.asking.is_empty() {
+                COMPARISONS.delete(turn, key);
+                comparison.counting.iter().for_each(|country| tell(country, false));
+                continue;
+            }
+            let rows = TARGETS.scan(turn, &TARGETS.prefix(&(target.clone(),)), Direction::Ascending, 300)?;
+            let measuring = rows.into_iter().map(|((_, country), _)| country);
+            for country in measuring.chain(comparison.asking.keys().cloned()) {
+                if comparison.counting.insert(country.clone()) {
+                    tell(&country, true);
+                    comparison.owing.insert(country);
+                }
+            }
+            COMPARISONS.put(turn, key, &comparison)?;
+            TO_TELL.put(turn, key, &())?;
+            tell_soon(turn, comparison.owing.is_empty())?;
+        }
+        for (country, blocks) in out {
+            turn.send(country, &CountFailures { blocks })?;
+        }
+        if open.len() == COUNTED_AT_ONCE {
+            let now = turn.now;
+            turn.schedule(COUNT_TIMER, now, &AskToCount)?;
+        }
+        Ok(())
+    }
+}
+
+/// A country reports failures of targets, by target, block and span of hours.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FailingBlocks {
+    pub country: String,
+    pub blocks: Vec<(String, u32, Vec<Spell>)>,
+}
+
+impl Operation for FailingBlocks {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "failing_blocks";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut answers = false;
+        for (target, block, spells) in self.blocks {
+            let key = (target.clone(), block, self.country.clone());
+            match spells.is_empty() {
+                true => FAILING.delete(turn, &key),
+                false => {
+                    let told = FAILING.get(turn, &key)?.map(|row| row.told).unwrap_or_default();
+                    FAILING.put(turn, &key, &Failing { spells, told })?;
+                }
+            }
+            let key = (target, block);
+            if let Some(mut comparison) = COMPARISONS.get(turn, &key)?
+                && comparison.owing.remove(&self.country)
+            {
+                answers |= comparison.owing.is_empty();
+                COMPARISONS.put(turn, &key, &comparison)?;
+            }
+            TO_TELL.put(turn, &key, &())?;
+        }
+        tell_soon(turn, answers)
+    }
+}
+
+/// At once where a country waits for nothing else.
+fn tell_soon(turn: &mut Turn<'_>, at_once: bool) -> Result<()> {
+    let wait = if at_once { 0 } else { INTERVALS * i64::from(turn.settings.publish_interval) * SECOND };
+    let due = turn.now.plus(wait);
+    match turn.scheduled(TELL_TIMER)? {
+        Some(waiting) if waiting <= due => Ok(()),
+        _ => turn.schedule(TELL_TIMER, due, &TellFailing),
+    }
+}
+
+/// Tells countries what became another rate, and those that asked what they wait for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TellFailing;
+
+impl Operation for TellFailing {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "tell_failing";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let open = TO_TELL.scan(turn, &TO_TELL.range(), Direction::Ascending, TOLD_AT_ONCE)?;
+        for (key, ()) in &open {
+            TO_TELL.delete(turn, key);
+            tell(turn, key)?;
+        }
+        if open.len() == TOLD_AT_ONCE {
+            let now = turn.now;
+            turn.schedule(TELL_TIMER, now, &TellFailing)?;
+        }
+        Ok(())
+    }
+}
+
+fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
+    let (target, block) = key;
+    let rows = FAILING.scan(turn, &FAILING.prefix(key), Direction::Ascending, 300)?;
+    let rates = Rates::of(rows.iter().map(|(_, row)| row.spells.as_slice()));
+    let answered = answered(turn, key)?;
+    let none = answered.iter().filter(|country| !rows.iter().any(|((.., of), _)| of == *country));
+    let none = none.map(|country| (country.clone(), Failing::default()));
+    for (country, row) in rows.iter().map(|((.., country), row)| (country.clone(), row.clone())).chain(none) {
+        let told = rates.others(&row.spells);
+        let answers = answered.contains(&country);
+        if told == row.told && !answers {
+            continue;
+        }
+        if told != row.told && !row.spells.is_empty() {
+            FAILING.put(turn, &(target.clone(), *block, country.clone()), &Failing { told, ..row })?;
+        }
+        let Told { percent, outages } = told;
+        let told = FailingElsewhere { target: target.clone(), block: *block, percent, outages, answers };
+        turn.send(country, &SetFailing { told })?;
+    }
+    Ok(())
+}
+
+/// Countries that wait for their answer, once all that count have reported.
+fn answered(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<BTreeSet<String>> {
+    let Some(mut comparison) = COMPARISONS.get(turn, key)?.filter(|comparison| comparison.owing.is_empty()) else {
+        return Ok(BTreeSet::new());
+    };
+    let waiting = comparison.asking.iter_mut().filter(|(_, answered)| !**answered);
+    let waiting: BTreeSet<String> = waiting
+        .map(|(country, answered)| {
+            *answered = true;
+            country.clone()
+        })
+        .collect();
+    if !waiting.is_empty() {
+        COMPARISONS.put(turn, key, &comparison)?;
+    }
+    Ok(waiting)
+}
+
+/// How often a target fails in all countries in a block; each country asks for the others, so the rates are sorted once.
+struct Rates {
+    /// Of the whole block.
+    all: Vec<f64>,
+    /// By span, of countries where it works in the rest of the block. Where it is blocked all the time says nothing of an
+    /// outage, however many countries block it.
+    spans: BTreeMap<u8, Vec<f64>>,
+}
+
+impl Rates {
+    fn of<'a>(countries: impl Iterator<Item = &'a [Spell]>) -> Rates {
+        let mut rates = Rates { all: Vec::new(), spans: BTreeMap::new() };
+        for spells in countries {
+            rates.all.extend(share(total(spells)));
+            for (place, rate) in by_span(spells) {
+                rates.spans.entry(place).or_default().push(rate);
+            }
+        }
+        order::sort_by(&mut rates.all, f64::total_cmp);
+        rates.spans.values_mut().for_each(|rates| order::sort_by(rates, f64::total_cmp));
+        rates
+    }
+
+    /// What a country with these failures is told of the others.
+    fn others(&self, own: &[Spell]) -> Told {
+        Told { percent: self.percent(own), outages: self.outages(own) }
+    }
+
+    /// The median rate of failures in the other countries with enough measurements, in steps of five percent, so that a
+    /// measurement more rarely changes it; 0 when they are too few.
+    fn percent(&self, own: &[Spell]) -> u8 {
+        let steps = (median_but(&self.all, share(total(own))).unwrap_or(0.0) * 20.0).round().clamp(0.0, 20.0);
+        5 * steps as u8
+    }
+
+    /// Spans in which the target was out of order, one bit each: the median of the other countries failed.
+    fn outages(&self, own: &[Spell]) -> u128 {
+        let own: BTreeMap<u8, f64> = by_span(own).collect();
+        let median = |(place, rates): (&u8, &Vec<f64>)| Some((*place, median_but(rates, own.get(place).copied())?));
+        let medians: BTreeMap<u8, f64> = self.spans.iter().filter_map(median).collect();
+        let fails = |place: Option<u8>, least: f64| {
+            place.and_then(|place| medians.get(&place)).is_some_and(|median| *median >= least)
+        };
+        let is_out = |place: u8| {
+            let beside = [place.checked_sub(1), place.checked_add(1)];
+            fails(Some(place), OUTAGE_SHARE)
+                || fails(Some(place), OUTAGE_EDGE_SHARE) && beside.into_iter().any(|place| fails(place, OUTAGE_SHARE))
+        };
+        medians.keys().filter(|place| is_out(**place)).fold(0, |spans, place| spans | 1 << *place)
+    }
+}
+
+/// The median of the rates but for one's own; `None` when they are of too few countries.
+fn median_but(sorted: &[f64], own: Option<f64>) -> Option<f64> {
+    let others = sorted.len() - usize::from(own.is_some());
+    (others >= DOWN_RATE_COUNTRIES).then(|| own.map_or_else(|| down_rate(sorted), |own| down_rate_but(sorted, own)))
+}
+
+/// A country's rate in each span of which it says something, where the target works in the rest of the block.
+fn by_span(spells: &[Spell]) -> impl Iterator<Item = (u8, f64)> {
+    let (failed, said) = total(spells);
+    spells.iter().filter_map(move |spell| {
+        let rest = share((failed - spell.failed, said - spell.said)).filter(|rest| *rest < OUTAGE_ELSE)?;
+        let now = share((spell.failed, spell.said))?;
+        // Where it fails as often as ever nothing is out of order.
+        Some((spell.place, if 2.0 * rest <= now { now } else { 0.0 }))
+    })
+}
+
+/// The share of failures among measurements, of which there are enough to say so.
+fn share((failed, said): (u32, u32)) -> Option<f64> {
+    (said as usize >= ACCESSIBLE_VOTES).then(|| f64::from(failed) / f64::from(said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Six countries with ten measurements in each of 20 spans, of which those in `out` fail in the first `failing`.
+    fn rows(failing: usize, out: &[(u8, u32)]) -> Vec<Vec<Spell>> {
+        let spell = |country: usize, place: u8| {
+            let failed = out.iter().find(|(of, _)| *of == place && country < failing).map_or(0, |(_, failed)| *failed);
+            Spell { place, failed, said: 10 }
+        };
+        (0..6).map(|country| (0..20).map(|place| spell(country, place)).collect()).collect()
+    }
+
+    #[test]
+    fn a_service_is_out_of_order_where_most_countries_fail_at_once_and_at_the_edges_of_that() {
+        let first = |rows: &[Vec<Spell>]| Rates::of(rows.iter().map(Vec::as_slice)).others(&rows[0]).outages;
+        let spans = |failing, out: &[(u8, u32)]| first(&rows(failing, out));
+        let day = [(3, 2), (4, 10), (5, 9), (6, 3), (8, 3)];
+        assert_eq!(spans(6, &day), 0b1_0111_0000);
+        assert_eq!(spans(6, &[(3, 2), (4, 10), (6, 2)]), 0b1_1000, "the last one lies apart");
+        assert_eq!(spans(6, &[(4, 4)]), 0b1_0000, "in part");
+        assert_eq!(spans(3, &day), 0, "two of five others are no median");
+        assert_eq!(first(&rows(6, &day)[..5]), 0, "four others are too few");
+        // Blocked everywhere, or shaky everywhere, all the time: no outage.
+        for failed in [10, 4] {
+            let always: Vec<(u8, u32)> = (0..20).map(|place| (place, failed)).collect();
+            assert_eq!(spans(6, &always), 0);
+        }
+    }
+}
