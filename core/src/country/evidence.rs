@@ -329,20 +329,32 @@ pub(super) fn control_sites(view: &impl Read) -> Result<Vec<String>> {
     Ok(basket.map(|site| site.domain.to_owned()).collect())
 }
 
-/// Successes elsewhere: on other networks of this country by the hour, in other countries by the day
+/// Successes elsewhere: on other networks of this country by the hour, in other countries by the day or by spans of hours
 /// (ruling intelligence 4). None are collected when no failure waits for them.
 pub(super) fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
+    let mut peers = peers_unasked(view, key, seen, at)?;
+    if let Some(days) = days_that_wait(seen) {
+        outages::add_peers(view, key, days, &mut peers)?;
+    }
+    Ok(peers)
+}
+
+/// First and last day of failures that wait for a control.
+fn days_that_wait(seen: &[Seen]) -> Option<(u32, u32)> {
     let waiting = seen.iter().filter(|seen| seen.session.evaluated.vote == Vote::NeedsControl).map(|seen| seen.day);
-    let (Some(first), Some(last)) = (waiting.clone().min(), waiting.max()) else { return Ok(Peers::default()) };
+    Some((waiting.clone().min()?, waiting.max()?))
+}
+
+/// As [`peers`], without what other countries only said because this one asked.
+pub(super) fn peers_unasked(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
+    let Some((first, last)) = days_that_wait(seen) else { return Ok(Peers::default()) };
     let mut peers = Peers::collect(seen.iter().map(|seen| &seen.session));
     let (first, last) = (first.saturating_sub(1), last.saturating_add(1).min(day_of(at.hour())));
     let range = OUTSIDE.between(&(key.to_owned(), first), &(key.to_owned(), last.saturating_add(1)));
     OUTSIDE.visit(view, range, Direction::Ascending, |(_, day), outside| {
         if outside.sessions as usize >= PEER_SESSIONS && outside.networks as usize >= PEER_NETWORKS {
-            // Two numbers from the reserved end of the range stand for the networks abroad; noon for the day.
-            let noon = i64::from(day) * 24 + 12;
-            peers.add(u32::MAX, noon, PEER_SESSIONS as u32);
-            peers.add(u32::MAX - 1, noon, 1);
+            // Noon for the day.
+            peers.add_abroad(i64::from(day) * 24 + 12);
         }
         Ok(true)
     })?;

@@ -102,6 +102,7 @@ pub fn country(view: &View<'_>, rows: &[TargetSummary], at: Timestamp) -> Result
         domains: count(domains().filter(|row| row.evidence > 0).count()),
         domains_blocked: count(blocked.len()),
         domains_accessible: count(domains().filter(|row| row.is_decided() && row.state == State::Accessible).count()),
+        decided: count(rows.iter().filter(|row| row.is_decided()).count()),
         anomaly_rate: block_rate(rows.iter().flat_map(|row| &row.networks)).map_or(0.0, answer::round),
         confirmed_rate: confirmed_rate(rows),
         blocked,

@@ -86,6 +86,13 @@ impl Peers {
         self.clear.insert(at, (hour, asn, sessions));
     }
 
+    /// The target worked in other countries around this hour: two numbers from the reserved end of the range stand for their
+    /// networks.
+    pub fn add_abroad(&mut self, hour: i64) {
+        self.add(u32::MAX, hour, PEER_SESSIONS as u32);
+        self.add(u32::MAX - 1, hour, 1);
+    }
+
     /// What a session says, with the peers for a control where it has none (ruling intelligence 4).
     pub fn vote(&self, session: &Session) -> Vote {
         let needs_peers = session.evaluated.vote == Vote::NeedsControl;

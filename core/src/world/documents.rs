@@ -378,10 +378,10 @@ pub fn ooni(summary: &CountrySummary) -> Option<OoniBody> {
     })
 }
 
-/// The outage vocabulary of the overview (spec intelligence 0.4): what active incidents say, else `normal` for what is
-/// measured or, with a high share of blocked measurements, `degraded`.
+/// The outage vocabulary of the overview (spec intelligence 0.4): what active incidents say, else `unknown` where no
+/// measurement decides anything, `degraded` with a high share of blocked ones, and `normal`.
 pub fn outage_status(summary: &CountrySummary, outage: Option<Outage>) -> &'static str {
-    match summary.recent {
+    match summary.decided {
         _ if outage.is_some() => outage.map_or("unknown", Outage::as_str),
         0 => "unknown",
         _ if summary.anomaly_rate > DEGRADED_RATE => "degraded",

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::TARGETS;
 use crate::actor::{Kind, Operation, Turn};
-use crate::change::constants::{OUTAGE_EDGE_SHARE, OUTAGE_ELSE, OUTAGE_SHARE};
+use crate::change::constants::{BLOCK_DAYS, OUTAGE_EDGE_SHARE, OUTAGE_ELSE, OUTAGE_HOURS, OUTAGE_SHARE};
 use crate::change::series::{Spell, total};
-use crate::country::{CountFailures, FailingElsewhere, SetFailing};
+use crate::country::{CountFailures, FailingElsewhere, SetFailing, needs_peers};
 use crate::kv::{Direction, Row, Table};
-use crate::time::SECOND;
-use crate::verdict::constants::{ACCESSIBLE_VOTES, DOWN_RATE_COUNTRIES};
+use crate::time::{HOUR, SECOND};
+use crate::verdict::constants::{ACCESSIBLE_VOTES, DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS, PEER_WINDOW};
 use crate::verdict::network::{down_rate, down_rate_but};
 use crate::{Result, order};
 
@@ -46,7 +46,7 @@ struct Failing {
     told: Told,
 }
 impl Row for Failing {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 }
 
 /// What a country is told of a target in the others.
@@ -55,7 +55,9 @@ struct Told {
     /// Share of failures, percent.
     percent: u8,
     /// Spans in which it was out of order, one bit each.
-    outages: u128,
+    out: u128,
+    /// Spans in which it worked, of those in which it fails in the country that is told.
+    works: u128,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -231,31 +233,35 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
     let (target, block) = key;
     let rows = FAILING.scan(turn, &FAILING.prefix(key), Direction::Ascending, 300)?;
     let rates = Rates::of(rows.iter().map(|(_, row)| row.spells.as_slice()));
-    let answered = answered(turn, key)?;
-    let none = answered.iter().filter(|country| !rows.iter().any(|((.., of), _)| of == *country));
+    let (asking, waiting) = asking(turn, key)?;
+    let none = waiting.iter().filter(|country| !rows.iter().any(|((.., of), _)| of == *country));
     let none = none.map(|country| (country.clone(), Failing::default()));
     for (country, row) in rows.iter().map(|((.., country), row)| (country.clone(), row.clone())).chain(none) {
-        let told = rates.others(&row.spells);
-        let answers = answered.contains(&country);
+        let mut told = rates.others(&row.spells);
+        // What has no control of its own is told of successes by the day.
+        if asking.contains(&country) && !needs_peers(target) {
+            told.works = rates.works(&row.spells);
+        }
+        let answers = waiting.contains(&country);
         if told == row.told && !answers {
             continue;
         }
         if told != row.told && !row.spells.is_empty() {
             FAILING.put(turn, &(target.clone(), *block, country.clone()), &Failing { told, ..row })?;
         }
-        let Told { percent, outages } = told;
-        let told = FailingElsewhere { target: target.clone(), block: *block, percent, outages, answers };
+        let Told { percent, out, works } = told;
+        let told = FailingElsewhere { target: target.clone(), block: *block, percent, out, works, answers };
         turn.send(country, &SetFailing { told })?;
     }
     Ok(())
 }
 
-/// Countries that wait for their answer, once all that count have reported.
-fn answered(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<BTreeSet<String>> {
-    let Some(mut comparison) = COMPARISONS.get(turn, key)?.filter(|comparison| comparison.owing.is_empty()) else {
-        return Ok(BTreeSet::new());
-    };
-    let waiting = comparison.asking.iter_mut().filter(|(_, answered)| !**answered);
+/// Countries that ask, and those of them that get their answer now: all that count have reported.
+fn asking(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<(BTreeSet<String>, BTreeSet<String>)> {
+    let Some(mut comparison) = COMPARISONS.get(turn, key)? else { return Ok(Default::default()) };
+    let asking = comparison.asking.keys().cloned().collect();
+    let all_reported = comparison.owing.is_empty();
+    let waiting = comparison.asking.iter_mut().filter(|(_, answered)| all_reported && !**answered);
     let waiting: BTreeSet<String> = waiting
         .map(|(country, answered)| {
             *answered = true;
@@ -265,7 +271,7 @@ fn answered(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<BTreeSet<String>
     if !waiting.is_empty() {
         COMPARISONS.put(turn, key, &comparison)?;
     }
-    Ok(waiting)
+    Ok((asking, waiting))
 }
 
 /// How often a target fails in all countries in a block; each country asks for the others, so the rates are sorted once.
@@ -275,12 +281,17 @@ struct Rates {
     /// By span, of countries where it works in the rest of the block. Where it is blocked all the time says nothing of an
     /// outage, however many countries block it.
     spans: BTreeMap<u8, Vec<f64>>,
+    /// By span, successes within a day of it: countries with any, and how many.
+    successes: Vec<(u32, u32)>,
 }
 
 impl Rates {
     fn of<'a>(countries: impl Iterator<Item = &'a [Spell]>) -> Rates {
-        let mut rates = Rates { all: Vec::new(), spans: BTreeMap::new() };
+        let mut rates = Rates { all: Vec::new(), spans: BTreeMap::new(), successes: vec![(0, 0); SPANS] };
         for spells in countries {
+            for ((countries, all), near) in rates.successes.iter_mut().zip(near(spells)) {
+                (*countries, *all) = (*countries + u32::from(near > 0), all.saturating_add(near));
+            }
             rates.all.extend(share(total(spells)));
             for (place, rate) in by_span(spells) {
                 rates.spans.entry(place).or_default().push(rate);
@@ -293,7 +304,7 @@ impl Rates {
 
     /// What a country with these failures is told of the others.
     fn others(&self, own: &[Spell]) -> Told {
-        Told { percent: self.percent(own), outages: self.outages(own) }
+        Told { percent: self.percent(own), out: self.out(own), works: 0 }
     }
 
     /// The median rate of failures in the other countries with enough measurements, in steps of five percent, so that a
@@ -304,7 +315,7 @@ impl Rates {
     }
 
     /// Spans in which the target was out of order, one bit each: the median of the other countries failed.
-    fn outages(&self, own: &[Spell]) -> u128 {
+    fn out(&self, own: &[Spell]) -> u128 {
         let own: BTreeMap<u8, f64> = by_span(own).collect();
         let median = |(place, rates): (&u8, &Vec<f64>)| Some((*place, median_but(rates, own.get(place).copied())?));
         let medians: BTreeMap<u8, f64> = self.spans.iter().filter_map(median).collect();
@@ -318,6 +329,36 @@ impl Rates {
         };
         medians.keys().filter(|place| is_out(**place)).fold(0, |spans, place| spans | 1 << *place)
     }
+
+    /// Spans in which it fails here while it worked in other countries within a day: on as many networks and as often as
+    /// ruling intelligence 4 asks for, where each country is another network.
+    fn works(&self, own: &[Spell]) -> u128 {
+        let near = near(own);
+        let works = |place: u8| {
+            let at = usize::from(place);
+            let (Some((countries, all)), Some(near)) = (self.successes.get(at), near.get(at)) else { return false };
+            let others = countries.saturating_sub(u32::from(*near > 0));
+            others as usize >= PEER_NETWORKS && all.saturating_sub(*near) as usize >= PEER_SESSIONS
+        };
+        let failing = own.iter().filter(|spell| spell.failed > 0).map(|spell| spell.place);
+        failing.filter(|place| works(*place)).fold(0, |spans, place| spans | 1 << place)
+    }
+}
+
+/// Spans of a block.
+const SPANS: usize = 24 / OUTAGE_HOURS as usize * BLOCK_DAYS as usize;
+/// Spans before and after one that are within the time of peers.
+const REACH: usize = (PEER_WINDOW / HOUR / OUTAGE_HOURS) as usize - 1;
+
+/// A country's successes within a day of each span.
+fn near(spells: &[Spell]) -> Vec<u32> {
+    let mut near = vec![0_u32; SPANS];
+    for spell in spells {
+        let place = usize::from(spell.place);
+        let around = near.iter_mut().take(place + REACH + 1).skip(place.saturating_sub(REACH));
+        around.for_each(|sum| *sum = sum.saturating_add(spell.said.saturating_sub(spell.failed)));
+    }
+    near
 }
 
 /// The median of the rates but for one's own; `None` when they are of too few countries.
@@ -357,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_service_is_out_of_order_where_most_countries_fail_at_once_and_at_the_edges_of_that() {
-        let first = |rows: &[Vec<Spell>]| Rates::of(rows.iter().map(Vec::as_slice)).others(&rows[0]).outages;
+        let first = |rows: &[Vec<Spell>]| Rates::of(rows.iter().map(Vec::as_slice)).others(&rows[0]).out;
         let spans = |failing, out: &[(u8, u32)]| first(&rows(failing, out));
         let day = [(3, 2), (4, 10), (5, 9), (6, 3), (8, 3)];
         assert_eq!(spans(6, &day), 0b1_0111_0000);

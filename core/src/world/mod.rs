@@ -238,6 +238,8 @@ pub struct CountrySummary {
     pub domains: u32,
     pub domains_blocked: u32,
     pub domains_accessible: u32,
+    /// Targets, be they domains or roles of services, that measurements decide.
+    pub decided: u32,
     /// Blocked votes of all votes in the window.
     pub anomaly_rate: f64,
     /// Share of the decided targets that are blocked with a method that only interference shows (a block page, an
@@ -250,7 +252,9 @@ pub struct CountrySummary {
     pub index: index::Index,
     pub sources: Vec<SourceSummary>,
 }
-impl Row for CountrySummary {}
+impl Row for CountrySummary {
+    const VERSION: u8 = 2;
+}
 
 impl CountrySummary {
     /// When the newest measurement became too old to count; `None` while any counts (ruling intelligence 11).

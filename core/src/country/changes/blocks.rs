@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::evidence::{self, Seen, Surroundings};
+use super::super::fold::needs_peers;
 use super::super::tables::{ENTRIES, ROLLED};
 use super::super::{instrument, packed};
 use super::compared::{self, News};
-use super::tables::{BLOCKS, Broken, CONTROL, Days, OUTAGES};
+use super::tables::{BLOCKS, Broken, CONTROL, Days, ELSEWHERE, SpansElsewhere};
 use super::{Spread, outages, spread_timer};
 use crate::Result;
 use crate::actor::{Turn, View};
@@ -56,18 +57,18 @@ pub fn recompute(
             counts: compared.counts(target),
         };
         let mut tally = Tally::default();
-        let (now, alarms) = match compute(turn, target, block, &given, (room, &mut tally))? {
-            Some((now, alarms)) => (Some(now), alarms),
+        let (now, asks) = match compute(turn, target, block, &given, (room, &mut tally))? {
+            Some((now, asks)) => (Some(now), asks),
             None => (None, false),
         };
         anomaly::counted(turn, target, block, tally)?;
-        compared::note(turn, &key, compared, (known.as_ref(), now.as_ref(), alarms), news)?;
+        compared::note(turn, &key, compared, (known.as_ref(), now.as_ref(), asks), news)?;
         match &now {
             Some(now) if known.as_ref() != Some(now) => BLOCKS.put(turn, &key, now)?,
             None if known.is_some() => {
                 BLOCKS.delete(turn, &key);
                 // The world tells of outages only where something is measured.
-                OUTAGES.delete(turn, &key);
+                ELSEWHERE.delete(turn, &key);
             }
             _ => {}
         }
@@ -108,8 +109,9 @@ struct Given {
     counts: bool,
 }
 
-/// One block from its measurements and the block before, and whether an alarm begins in it by what was measured here alone;
-/// `None` when nothing was measured in it. What they say is counted by day on the way.
+/// One block from its measurements and the block before, and whether to ask how the target was elsewhere, since an alarm
+/// begins in it or failures lack a control by what was measured here alone; `None` when nothing was measured in it. What they
+/// say is counted by day on the way.
 fn compute(
     turn: &mut Turn<'_>,
     target: &str,
@@ -124,6 +126,7 @@ fn compute(
     if !all.iter().any(|seen| inside(seen.session.hour)) {
         return Ok(None);
     }
+    let unasked = evidence::peers_unasked(turn, target, &all, end.plus(DAY))?;
     let peers = evidence::peers(turn, target, &all, end.plus(DAY))?;
     let heard = heard_before(&all, &peers, start.hour());
     let mut own = all;
@@ -131,8 +134,8 @@ fn compute(
     // By block, so that a later look at it finds the same faults.
     instrument::mask(&mut own);
     let broken = control(turn, block)?;
-    let walk = |own: &[Seen], elsewhere: u8| {
-        let networks = networks(own, &peers, &broken, &heard, &given.before);
+    let walk = |own: &[Seen], peers: &Peers, elsewhere: u8| {
+        let networks = networks(own, peers, &broken, &heard, &given.before);
         advance(&given.before, networks, f64::from(elsewhere) / 100.0)
     };
     let begins = |spans: &[Span]| {
@@ -140,17 +143,18 @@ fn compute(
         episodes.into_iter().any(|episode| episode.declared >= start.hour())
     };
     // Whether to ask how it is elsewhere must not depend on the answer.
-    let alone = given.elsewhere > 0 || outages::any(turn, target, block)?;
-    let alone = alone.then(|| begins(&walk(&own, 0)));
+    let alone = given.elsewhere > 0 || outages::row(turn, target, block)? != SpansElsewhere::default();
+    let alone = alone.then(|| begins(&walk(&own, &unasked, 0)));
+    let lacks_control = !needs_peers(target) && outages::lack_control(&own, &unasked);
     let spells = if given.counts { outages::spells(&own) } else { Vec::new() };
     outages::mask(turn, target, &mut own)?;
     for seen in &own {
         tally.note(seen.day, seen.primary, peers.vote(&seen.session), seen.session.evaluated.technique);
     }
-    let mut spans = walk(&own, given.elsewhere);
-    let alarms = alone.unwrap_or_else(|| begins(&spans));
+    let mut spans = walk(&own, &peers, given.elsewhere);
+    let asks = lacks_control || alone.unwrap_or_else(|| begins(&spans));
     spans.retain(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
-    Ok(Some((Block { spans, spells, elsewhere: given.elsewhere }, alarms)))
+    Ok(Some((Block { spans, spells, elsewhere: given.elsewhere }, asks)))
 }
 
 /// The networks that were measured in a block, or of which something is under way; `heard` is their last vote before it.

@@ -1,13 +1,14 @@
 //! What begins here as a block is compared with the other countries before it is reported: where a target fails in most of
-//! them at the same time, it is out of order, and nobody blocks it (methods 4.1 step 5). The world asks the others and
-//! answers ([`crate::world::Compare`]).
+//! them at the same time, it is out of order, and nobody blocks it (methods 4.1 step 5). And what fails here without a control
+//! has one where it works in others (ruling intelligence 4). The world asks them and answers ([`crate::world::Compare`]).
 
 use serde::{Deserialize, Serialize};
 
 use super::super::fold::needs_peers;
 use super::super::tables::TARGETS;
 use super::super::{days, refresh};
-use super::tables::{BLOCKS, COMPARED, Compared, OUTAGES, Outages};
+use super::outages;
+use super::tables::{BLOCKS, COMPARED, Compared, ELSEWHERE, SpansElsewhere};
 use super::{at, combine_again, measured, soon};
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::combine::Combined;
@@ -62,12 +63,12 @@ impl Compared {
     }
 }
 
-/// A block was computed: asks the world where an alarm begins in it, and reports the failures that the world wants to know.
+/// A block was computed: asks the world or does no longer, and reports the failures that the world wants to know.
 pub fn note(
     turn: &mut Turn<'_>,
     key: &BlockKey,
     before: Compared,
-    (known, block, alarms): (Option<&Block>, Option<&Block>, bool),
+    (known, block, asks): (Option<&Block>, Option<&Block>, bool),
     news: &mut News,
 ) -> Result<()> {
     let (target, number) = key;
@@ -76,9 +77,9 @@ pub fn note(
         news.failing.push((target.clone(), *number, spells(block)));
     }
     let mut after = Compared { owes: false, ..before };
-    if before.asks != alarms {
-        news.asked.push((target.clone(), *number, alarms));
-        (after.asks, after.waits_since) = (alarms, alarms.then_some(turn.now));
+    if before.asks != asks {
+        news.asked.push((target.clone(), *number, asks));
+        (after.asks, after.waits_since) = (asks, asks.then_some(turn.now));
     }
     if after != before {
         store(turn, key, after)?;
@@ -123,7 +124,7 @@ impl Operation for CountFailures {
             store(turn, &key, row)?;
             if any {
                 if !row.counts(&key.0) {
-                    set(turn, &key, 0, 0)?;
+                    set(turn, &key, 0, SpansElsewhere::default())?;
                 }
                 again(turn, &key)?;
             } else if counts {
@@ -149,7 +150,9 @@ pub struct FailingElsewhere {
     /// Share of failures, 0 to 100.
     pub percent: u8,
     /// Spans in which it was out of order, one bit each, the first the lowest.
-    pub outages: u128,
+    pub out: u128,
+    /// Spans in which it worked, of those in which it fails in the country that is told.
+    pub works: u128,
     /// Whether the country waits for it, and hears of all others.
     pub answers: bool,
 }
@@ -166,11 +169,11 @@ impl Operation for SetFailing {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let FailingElsewhere { target, block, percent, outages, answers } = self.told;
+        let FailingElsewhere { target, block, percent, out, works, answers } = self.told;
         let key = (target, block);
         let row = row(turn, &key)?;
         // It may have been told to stop meanwhile.
-        if row.counts(&key.0) && set(turn, &key, percent, outages)? {
+        if row.counts(&key.0) && set(turn, &key, percent, SpansElsewhere { out, works })? {
             again(turn, &key)?;
             soon(turn)?;
         }
@@ -186,17 +189,17 @@ impl Operation for SetFailing {
 }
 
 /// Notes how it is elsewhere; whether that is news.
-fn set(turn: &mut Turn<'_>, key: &BlockKey, percent: u8, outages: u128) -> Result<bool> {
+fn set(turn: &mut Turn<'_>, key: &BlockKey, percent: u8, spans: SpansElsewhere) -> Result<bool> {
     let Some(row) = BLOCKS.get(turn, key)? else { return Ok(false) };
-    let known = OUTAGES.get(turn, key)?.unwrap_or_default();
-    if (row.elsewhere, known) == (percent, Outages(outages)) {
+    let known = outages::row(turn, &key.0, key.1)?;
+    if (row.elsewhere, known) == (percent, spans) {
         return Ok(false);
     }
     BLOCKS.put(turn, key, &Block { elsewhere: percent, ..row })?;
-    if known != Outages(outages) {
-        match outages {
-            0 => OUTAGES.delete(turn, key),
-            _ => OUTAGES.put(turn, key, &Outages(outages))?,
+    if known != spans {
+        match spans == SpansElsewhere::default() {
+            true => ELSEWHERE.delete(turn, key),
+            false => ELSEWHERE.put(turn, key, &spans)?,
         }
         // Its verdicts, and those of the days since.
         days::queue(turn, &key.0, key.1.saturating_mul(BLOCK_DAYS))?;

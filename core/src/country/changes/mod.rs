@@ -4,7 +4,7 @@
 //! | Step | From | To |
 //! |---|---|---|
 //! | `blocks` | measurements of a target, in blocks of 30 days from the first changed day on | `BLOCKS` |
-//! | `compared` | where an alarm begins, how the target is in other countries at the same time | `COMPARED`, `OUTAGES` |
+//! | `compared` | where an alarm begins, how the target is in other countries at the same time | `COMPARED`, `ELSEWHERE` |
 //! | `subjects` | blocks of a subject's series | `FOUND` |
 //! | `silences` | counts of measurements by network and hour | `SILENCES`, once the world has said how it is elsewhere |
 //! | `reports` | what was found, silences, events that others report | numbered events, sent when they changed |

@@ -16,8 +16,8 @@ use crate::world::Elsewhere;
 pub const DIRTY: Table<(String,), Days> = Table::new(40);
 /// A target in blocks of 30 days.
 pub const BLOCKS: Table<(String, u32), Block> = Table::new(41);
-/// Spans of a block in which a target failed in most other countries too: one bit each, the first the lowest.
-pub const OUTAGES: Table<(String, u32), Outages> = Table::new(56);
+/// In which spans of a block a target was out of order, or worked, in other countries.
+pub const ELSEWHERE: Table<(String, u32), SpansElsewhere> = Table::new(56);
 /// What the country asked the world about a target in a block, and what the world asked it.
 pub const COMPARED: Table<(String, u32), Compared> = Table::new(123);
 /// Networks that decide nothing in a block (ruling intelligence 22).
@@ -38,12 +38,20 @@ pub struct Days {
 impl Row for Days {}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outages(pub u128);
-impl Row for Outages {}
+pub struct SpansElsewhere {
+    /// It failed in most other countries too: one bit each, the first the lowest.
+    pub out: u128,
+    /// It worked in other countries within a day, while it failed here.
+    pub works: u128,
+}
+impl Row for SpansElsewhere {
+    const VERSION: u8 = 2;
+}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
-    /// An alarm begins in the block, by what was measured here alone: the country asks how it is elsewhere.
+    /// An alarm begins in the block, or failures lack a control, by what was measured here alone: the country asks how it
+    /// is elsewhere.
     pub asks: bool,
     /// Since when it waits for the answer.
     pub waits_since: Option<Timestamp>,

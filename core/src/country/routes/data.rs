@@ -127,7 +127,9 @@ struct IspRow {
     /// `AS` and the number.
     asn: String,
     name: String,
+    /// `critical`, `high`, `medium` or `low` by the block rate; `unknown` where no measurement says anything.
     threat_level: &'static str,
+    /// Blocked votes of all votes, 0 to 1; 0 without any.
     block_rate: f64,
     /// Inside the age limit, each once.
     measurements: u32,
@@ -167,6 +169,9 @@ pub struct IspsBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     as_of: Option<String>,
 }
+
+/// Of a network that was measured and of which no measurement says anything.
+const UNKNOWN_LEVEL: &str = "unknown";
 
 /// Bands of spec intelligence 0.4.
 fn threat_level(rate: f64) -> &'static str {
@@ -224,7 +229,8 @@ pub(in crate::country) fn isps_body(
     let mut isps: Vec<IspRow> = networks.into_iter().map(|(asn, found)| isp(asn, found)).collect();
     order::sort_by(&mut isps, |a, b| b.block_rate.total_cmp(&a.block_rate).then(b.measurements.cmp(&a.measurements)));
     let count = |level: &str| isps.iter().filter(|isp| isp.threat_level == level).count();
-    let average = isps.iter().map(|isp| isp.block_rate).sum::<f64>() / isps.len().max(1) as f64;
+    let said = isps.iter().filter(|isp| isp.threat_level != UNKNOWN_LEVEL);
+    let average = said.clone().map(|isp| isp.block_rate).sum::<f64>() / said.count().max(1) as f64;
     IspsBody {
         country: country.code.to_owned(),
         country_name: country.name.to_owned(),
@@ -254,7 +260,7 @@ pub(in crate::country) fn isps_body(
 }
 
 fn isp(asn: u32, (name, domains): Found<'_>) -> IspRow {
-    let rate = block_rate(domains.iter().map(|(_, network)| *network)).unwrap_or(0.0);
+    let rate = block_rate(domains.iter().map(|(_, network)| *network));
     let is_named =
         |target: &str, network: &NetworkSummary| network.state == country::State::Blocked && !country::is_role(target);
     let mut top: Vec<BlockedDomain> = domains
@@ -271,8 +277,8 @@ fn isp(asn: u32, (name, domains): Found<'_>) -> IspRow {
     IspRow {
         asn: format!("AS{asn}"),
         name: name.unwrap_or_else(|| format!("AS{asn}")),
-        threat_level: threat_level(rate),
-        block_rate: round(rate),
+        threat_level: rate.map_or(UNKNOWN_LEVEL, threat_level),
+        block_rate: round(rate.unwrap_or(0.0)),
         // Each measurement once, whatever it says of how many domains.
         measurements: domains.iter().map(|(_, network)| network.counted).sum(),
         blocked_count: domains.iter().map(|(_, network)| network.blocked_part(network.counted)).sum(),

@@ -124,3 +124,32 @@ fn what_often_fails_everywhere_is_rarely_a_block_anywhere() {
     let all: usize = COUNTRIES.iter().map(|country| incidents(&together, country).len()).sum();
     assert!(all * 4 <= alone, "{all} with the others, {alone} each alone");
 }
+
+/// Ruling intelligence 4: the same site on other networks is a control, in other countries too. Where the test helpers are
+/// blocked there is no other.
+#[test]
+fn ruling_intelligence_4_a_site_that_all_networks_block_has_a_control_in_other_countries() {
+    let host = TARGETS[1];
+    let blocked = |country: &str| {
+        let part = hourly(country, host, 400, |_, _| true);
+        part.replace("http-failure\n", "\n")
+    };
+    let alone = server(&[blocked("IT")]);
+    settle(&alone);
+    assert_eq!(incidents(&alone, "IT"), [], "nobody knows whether it works anywhere");
+    let others =
+        |countries: &[&str]| countries.iter().map(|of| hourly(of, host, 400, |_, _| false)).collect::<String>();
+    // One country says nothing of two networks.
+    add(&alone, &[others(&["FR"])]);
+    settle(&alone);
+    assert_eq!(incidents(&alone, "IT"), []);
+    add(&alone, &[others(&["DE"])]);
+    settle(&alone);
+    let together = server(&[others(&["FR", "DE"]), blocked("IT")]);
+    settle(&together);
+    for server in [alone, together] {
+        let block = one(&server, "IT").draft;
+        assert_eq!(dates(&block), ("2025-11-01T00:00:00.000Z".into(), Some("2025-11-17T15:00:00.000Z".into())));
+        assert_eq!(server.detect("IT", host, Some("2025-11-12T06:00:00Z"))["status"], "blocked");
+    }
+}
