@@ -117,7 +117,7 @@ fn the_csv_is_a_download_with_the_named_columns(suite: &Suite) {
     assert_eq!(answer.header("content-disposition"), Some("attachment; filename=\"censorship-index.csv\""));
     let header = answer.text().lines().next().unwrap();
     let expected = "rank,country,code,score,level,samples,block_rate,risk_tier,anomaly_rate,confirmed_rate,blocked,last_updated,\
-         interval_low,interval_high,grade,license";
+         interval_low,interval_high,grade,license,effective_license";
     assert_eq!(header, expected);
 }
 
@@ -166,7 +166,7 @@ fn ruling_33_shutdowns_enter_the_index_with_a_table_and_leave_with_it(suite: &Su
     let row = &index["countries"][0];
     let csv = client.get("/data/censorship-index.csv");
     let end = format!(
-        ",{},{},{},https://creativecommons.org/licenses/by/4.0/",
+        ",{},{},{},https://creativecommons.org/licenses/by/4.0/,LicenseRef-agreed",
         row["confidenceInterval"][0],
         row["confidenceInterval"][1],
         row["grade"].as_str().unwrap()

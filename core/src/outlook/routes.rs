@@ -216,6 +216,11 @@ async fn learned_or_base(
         let Ahead { daily, factors, confidence, version, caveats, license } = ahead;
         let factor = |(name, weight, description)| risk::Factor { name, weight, description };
         let factors = factors.into_iter().map(factor).collect();
+        // The trend beside it is one of measurements.
+        let license = match trend {
+            Some(_) => licence::effective([license, strictest(&looked.summary.sources)].iter().map(String::as_str)),
+            None => license,
+        };
         return Ok((Risk { daily, confidence, factors, caveats }, version, license));
     }
     let mut risk = estimate(cx, country, subject, looked, trend, horizon).await?;

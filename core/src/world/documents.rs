@@ -37,7 +37,7 @@ pub const FAMILIES: &[Family] = &[
         prefix: INDEX_CSV,
         owner: Kind::World,
         max_age: MAX_AGE,
-        render: |view, _| Ok(Rendered::csv(index_csv(&summaries(view)?), "censorship-index.csv")),
+        render: |view, _| Ok(Rendered::csv(index_csv(&summaries(view)?, view.settings), "censorship-index.csv")),
     },
     Family {
         prefix: OVERVIEW,
@@ -301,7 +301,7 @@ pub fn index_json(summaries: &[CountrySummary], settings: &Settings, now: Timest
     }
 }
 
-const INDEX_COLUMNS: [&str; 16] = [
+const INDEX_COLUMNS: [&str; 17] = [
     "rank",
     "country",
     "code",
@@ -318,10 +318,12 @@ const INDEX_COLUMNS: [&str; 16] = [
     "interval_high",
     "grade",
     "license",
+    "effective_license",
 ];
 
-/// The index as CSV (spec intelligence 3.2).
-pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
+/// The index as CSV (spec intelligence 3.2). Each row names the licence of the compilation and the strictest of the sources of
+/// its country (ruling intelligence 35).
+pub fn index_csv(summaries: &[CountrySummary], settings: &Settings) -> Vec<u8> {
     let mut out = Vec::new();
     rfc4180::record(&mut out, INDEX_COLUMNS);
     for (row, summary) in rows(summaries)
@@ -347,6 +349,7 @@ pub fn index_csv(summaries: &[CountrySummary]) -> Vec<u8> {
             end(|[_, high]| high),
             row.grade.clone().unwrap_or_default(),
             LICENSE.to_owned(),
+            effective_license(&source_licenses(std::iter::once(summary), &[], settings)),
         ];
         rfc4180::record(&mut out, fields.iter().map(|field| rfc4180::harmless(field)));
     }

@@ -71,6 +71,8 @@ struct Method {
     /// Categories of the three focus groups, and of the topics; our judgement.
     focus_groups: BTreeMap<&'static str, Vec<&'static str>>,
     topics: BTreeMap<&'static str, Vec<&'static str>>,
+    /// What the figures in answers are shares of, by their names.
+    figures: BTreeMap<&'static str, &'static str>,
     rules: Vec<RuleBody>,
     techniques: Vec<TechniqueBody>,
     limitations: Vec<&'static str>,
@@ -187,15 +189,48 @@ struct TechniqueBody {
 
 const OVERVIEW: &str = "Every measurement is judged by one rule per target. The judgements of one network and hour make \
     votes; votes of a window make the verdict of a network; networks, weighted, make the answer for a country. Sums \
-    of likelihood ratios over the votes of a network tell when blocking began and ended; what belongs together becomes one \
-    incident. Lists speak only where measurements do not decide. Every answer can be computed again for any past time.";
+    of likelihood ratios over the votes of a network tell when blocking began and ended; what fails in most other countries at \
+    the same time is out of order and no block; what belongs together becomes one incident. Lists speak only where measurements do not decide. Every answer can be computed again for any past time.";
+
+/// What the shares and probabilities in answers are of.
+const FIGURES: [(&str, &str); 8] = [
+    (
+        "anomalyRate",
+        "Blocked votes of all votes on all networks, in the windows of the verdicts: how often measurements fail.",
+    ),
+    (
+        "blockRate",
+        "Of a network, a target or a tool: its blocked votes of all its votes. Of a country in the index: blocked sites of all \
+         sites with a verdict by measurements.",
+    ),
+    (
+        "confidence",
+        "Of a verdict: the calibrated probability that the status is right, 0 for unknown. Of an incident: the same of its \
+         strongest network, less where few networks or sources show it.",
+    ),
+    (
+        "confirmedRate",
+        "Targets blocked with a method that only interference shows (a block page, a forged answer or certificate), of all \
+         targets with a verdict by measurements.",
+    ),
+    ("evidenceStrength", "How many votes there are, 0 to 1; it says nothing of whether they agree."),
+    ("measurements", "Each measurement once, however many rows and targets it has."),
+    ("score", "The index of a country, 0 (free) to 100, with an interval of 90%."),
+    (
+        "votes",
+        "Measurements of one network, resolver, platform, software version and hour are one vote, and a day of a network weighs \
+     at most eight.",
+    ),
+];
 
 const LIMITATIONS: &[&str] = &[
     "Measurements are made by volunteers: where, when and what they measure is not a sample of the population.",
     "The index speaks of the sites of its list, not of the web.",
     "Weights of networks are IPv4 addresses, not users; no table of users is used.",
     "Shutdowns enter the index where a shutdown table is imported that reaches into the last year, else not at all.",
-    "Tests of messengers carry no control; successes on other networks and in other countries stand in for it.",
+    "Tests of messengers carry no control, nor do others when their helper fails; successes on other networks and in other \
+     countries stand in for it.",
+    "Where fewer than five other countries measured a site at the same time, one that is down cannot be told from a block.",
     "Lists made for routing around blocks set no status.",
     "Evidence ages network by network. When the clean networks' votes have passed the age limit, a new vote of a blocked \
      network makes the country blocked, since weight is spread over networks with a verdict; without any new vote it \
@@ -246,6 +281,7 @@ pub fn methodology(
                 ("circumvention_tooling", categories::CIRCUMVENTION_TOOLING.to_vec()),
             ]),
             topics: analytics::TOPICS.iter().map(|(topic, codes)| (*topic, codes.to_vec())).collect(),
+            figures: order::gather(FIGURES),
             rules: RULES.iter().map(rule).collect(),
             techniques: Technique::ALL.iter().map(|technique| technique_body(*technique)).collect(),
             limitations: LIMITATIONS.to_vec(),

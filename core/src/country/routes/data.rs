@@ -48,7 +48,7 @@ pub async fn index_json(cx: Cx) -> Result<Response> {
 
 pub async fn index_csv(cx: Cx) -> Result<Response> {
     let Some(at) = cx.as_of()? else { return cx.document(world::INDEX_CSV).await };
-    let body = world::index_csv(&Box::pin(past(&cx, at)).await?);
+    let body = world::index_csv(&Box::pin(past(&cx, at)).await?, cx.settings());
     let name = format!("attachment; filename=\"censorship-index-{}.csv\"", at.to_date_text());
     let response = Response::new(http::StatusCode::OK, "text/csv; charset=utf-8", body);
     Ok(response.with(CONTENT_DISPOSITION, &name).with(CACHE_CONTROL, "no-store"))
