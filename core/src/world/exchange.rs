@@ -151,33 +151,15 @@ mod tests {
     use super::*;
     use crate::actor::ActorId;
     use crate::actor::host::{self, MAX_ROWS, Space};
-    use crate::country::State;
     use crate::kv::{MemoryStore, Overlay, Store};
     use crate::settings::Settings;
+    use crate::testing::accessible;
     use crate::verdict::network::down_rate;
     use crate::world::{Latest, TargetSummary};
 
     /// Of a country with this failure rate.
     fn row(rate: f64) -> Latest {
-        Latest::from(&TargetSummary {
-            target: String::new(),
-            state: State::Accessible,
-            basis: "measured".to_owned(),
-            confidence: 0.9,
-            evidence: 9,
-            counted: 9,
-            of_week: 9,
-            blocked_weight: 0.0,
-            networks_blocked: 0,
-            networks_tested: 1,
-            methods: Vec::new(),
-            technique: None,
-            networks: Vec::new(),
-            last_checked: Timestamp(0),
-            failure_rate: Some(rate),
-            sources: Vec::new(),
-            details: Vec::new(),
-        })
+        Latest::from(&TargetSummary { failure_rate: Some(rate), ..accessible("") })
     }
 
     /// Issue, cost: a turn stays bounded however many targets changed in however many countries.

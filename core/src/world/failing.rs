@@ -29,6 +29,11 @@ const COMPARISONS: Table<(String, u32), Comparison> = Table::new(121);
 /// Those of which other countries may have to count.
 const TO_COUNT: Table<(String, u32), ()> = Table::new(122);
 
+/// Targets that a country measures which did not before.
+const NEWLY_MEASURED: Table<(String,), ()> = Table::new(124);
+
+/// Such targets in one operation: each may be asked about in many blocks.
+const NEW_AT_ONCE: usize = 2;
 /// Blocks of targets in one operation: each may be news for every country.
 const TOLD_AT_ONCE: usize = 1;
 /// Blocks of targets that countries are asked to count in one operation: it reads a row of each country that measures one.
@@ -102,13 +107,11 @@ impl Operation for Compare {
 
 /// A country measures a target that it did not before: it counts where others ask.
 pub(super) fn measures(turn: &mut Turn<'_>, target: &str) -> Result<()> {
-    let asked = COMPARISONS.scan(turn, &COMPARISONS.prefix(&(target.to_owned(),)), Direction::Ascending, usize::MAX)?;
-    for (key, _) in &asked {
-        TO_COUNT.put(turn, key, &())?;
-    }
-    if asked.is_empty() {
+    let of_target = (target.to_owned(),);
+    if COMPARISONS.first(turn, &COMPARISONS.prefix(&of_target))?.is_none() {
         return Ok(());
     }
+    NEWLY_MEASURED.put(turn, &of_target, &())?;
     let now = turn.now;
     turn.schedule(COUNT_TIMER, now, &AskToCount)
 }
@@ -123,6 +126,18 @@ impl Operation for AskToCount {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let now = turn.now;
+        let new = NEWLY_MEASURED.scan(turn, &NEWLY_MEASURED.range(), Direction::Ascending, NEW_AT_ONCE)?;
+        for (of_target, ()) in &new {
+            NEWLY_MEASURED.delete(turn, of_target);
+            let asked = COMPARISONS.scan(turn, &COMPARISONS.prefix(of_target), Direction::Ascending, usize::MAX)?;
+            for (key, _) in &asked {
+                TO_COUNT.put(turn, key, &())?;
+            }
+        }
+        if !new.is_empty() {
+            return turn.schedule(COUNT_TIMER, now, &AskToCount);
+        }
         let open = TO_COUNT.scan(turn, &TO_COUNT.range(), Direction::Ascending, COUNTED_AT_ONCE)?;
         let mut out: BTreeMap<String, Vec<(String, u32, bool)>> = BTreeMap::new();
         for (key, ()) in &open {
@@ -153,7 +168,6 @@ impl Operation for AskToCount {
             turn.send(country, &CountFailures { blocks })?;
         }
         if open.len() == COUNTED_AT_ONCE {
-            let now = turn.now;
             turn.schedule(COUNT_TIMER, now, &AskToCount)?;
         }
         Ok(())
@@ -386,6 +400,13 @@ fn share((failed, said): (u32, u32)) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Timestamp;
+    use crate::actor::host::{self, MAX_ROWS, Space};
+    use crate::actor::{ActorId, Call};
+    use crate::kv::{MemoryStore, Store};
+    use crate::settings::Settings;
+    use crate::testing::accessible;
+    use crate::world::Summarize;
 
     /// Six countries with ten measurements in each of 20 spans, of which those in `out` fail in the first `failing`.
     fn rows(failing: usize, out: &[(u8, u32)]) -> Vec<Vec<Spell>> {
@@ -394,6 +415,71 @@ mod tests {
             Spell { place, failed, said: 10 }
         };
         (0..6).map(|country| (0..20).map(|place| spell(country, place)).collect()).collect()
+    }
+
+    /// Performs an operation of the world; how many rows it changed.
+    fn perform<O: Operation>(store: &mut MemoryStore, operation: &O) -> usize {
+        let (actor, settings) = (ActorId::sole(Kind::World), Settings::default());
+        let now = Timestamp(1_800_000_000_000_000);
+        let space = Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings };
+        let call = Call::operation(actor.name.clone(), operation).unwrap();
+        let outcome = host::perform(&space, &call);
+        outcome.reply.unwrap();
+        let rows = outcome.batch.len();
+        store.apply(outcome.batch).unwrap();
+        rows
+    }
+
+    /// Issue, cost: a turn stays bounded however many countries there are, and however many blocks they ask about.
+    #[test]
+    fn questions_of_many_countries_go_out_in_turns_of_bounded_size() {
+        const COUNTRIES: u16 = 250;
+        let target = |number: usize| format!("site-{number:02}.example");
+        let code = |number: u16| format!("{number:03}");
+        let mut store = MemoryStore::default();
+        let mut most = 0;
+        // The targets are measured everywhere, and asked about in 12 years of blocks.
+        let measured = |country: u16| Summarize {
+            country: code(country),
+            targets: (0..20).map(|number| accessible(&target(number))).collect(),
+            summary: None,
+        };
+        for country in 0..COUNTRIES {
+            most = most.max(perform(&mut store, &measured(country)));
+        }
+        for number in 0..20 {
+            for blocks in (500..650).collect::<Vec<u32>>().chunks(60) {
+                let blocks = blocks.iter().map(|block| (target(number), *block, true)).collect();
+                most = most.max(perform(&mut store, &Compare { country: code(7), blocks }));
+            }
+        }
+        let left =
+            |store: &MemoryStore| TO_COUNT.scan(store, &TO_COUNT.range(), Direction::Ascending, 9_999).unwrap().len();
+        assert_eq!(left(&store), 20 * 150);
+        while left(&store) > 0 {
+            most = most.max(perform(&mut store, &AskToCount));
+        }
+        // One more country measures them all.
+        most = most.max(perform(&mut store, &measured(COUNTRIES)));
+        while left(&store) > 0 || NEWLY_MEASURED.first(&store, &NEWLY_MEASURED.range()).unwrap().is_some() {
+            most = most.max(perform(&mut store, &AskToCount));
+        }
+        let comparison = COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap();
+        assert_eq!((comparison.counting.len(), comparison.owing.len()), (251, 251));
+        // All report that it failed for six hours.
+        let spells: Vec<Spell> =
+            (0..20).map(|place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 }).collect();
+        for country in 0..=COUNTRIES {
+            let blocks = vec![(target(3), 600, spells.clone())];
+            most = most.max(perform(&mut store, &FailingBlocks { country: code(country), blocks }));
+        }
+        while TO_TELL.first(&store, &TO_TELL.range()).unwrap().is_some() {
+            most = most.max(perform(&mut store, &TellFailing));
+        }
+        let row = FAILING.get(&store, &(target(3), 600, code(9))).unwrap().unwrap();
+        assert_eq!(row.told, Told { percent: 5, out: 1 << 4, works: 0 });
+        assert!(COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap().asking[&code(7)], "it had its answer");
+        assert!(most <= MAX_ROWS, "{most} rows in a turn");
     }
 
     #[test]
