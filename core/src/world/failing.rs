@@ -292,27 +292,33 @@ fn asking(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<(BTreeSet<String>,
 struct Rates {
     /// Of the whole block.
     all: Vec<f64>,
-    /// By span, of countries where it works in the rest of the block. Where it is blocked all the time says nothing of an
-    /// outage, however many countries block it.
+    /// By span, and by day: of countries where it works in the rest of the block. Where it is blocked all the time says
+    /// nothing of an outage, however many countries block it.
     spans: BTreeMap<u8, Vec<f64>>,
+    days: BTreeMap<u8, Vec<f64>>,
     /// By span, successes within a day of it: countries with any, and how many.
     successes: Vec<(u32, u32)>,
 }
 
 impl Rates {
     fn of<'a>(countries: impl Iterator<Item = &'a [Spell]>) -> Rates {
-        let mut rates = Rates { all: Vec::new(), spans: BTreeMap::new(), successes: vec![(0, 0); SPANS] };
+        let (spans, days, successes) = (BTreeMap::new(), BTreeMap::new(), vec![(0, 0); SPANS]);
+        let mut rates = Rates { all: Vec::new(), spans, days, successes };
         for spells in countries {
             for ((countries, all), near) in rates.successes.iter_mut().zip(near(spells)) {
                 (*countries, *all) = (*countries + u32::from(near > 0), all.saturating_add(near));
             }
             rates.all.extend(share(total(spells)));
-            for (place, rate) in by_span(spells) {
+            for (place, rate) in by_window(spells, 1) {
                 rates.spans.entry(place).or_default().push(rate);
+            }
+            for (day, rate) in by_window(spells, SPANS_OF_A_DAY) {
+                rates.days.entry(day).or_default().push(rate);
             }
         }
         order::sort_by(&mut rates.all, f64::total_cmp);
-        rates.spans.values_mut().for_each(|rates| order::sort_by(rates, f64::total_cmp));
+        let windows = rates.spans.values_mut().chain(rates.days.values_mut());
+        windows.for_each(|rates| order::sort_by(rates, f64::total_cmp));
         rates
     }
 
@@ -328,20 +334,20 @@ impl Rates {
         5 * steps as u8
     }
 
-    /// Spans in which the target was out of order, one bit each: the median of the other countries failed.
+    /// Spans in which the target was out of order, one bit each: the median of the other countries failed, in the span or,
+    /// where too few of them measured in it, on its day.
     fn out(&self, own: &[Spell]) -> u128 {
-        let own: BTreeMap<u8, f64> = by_span(own).collect();
-        let median = |(place, rates): (&u8, &Vec<f64>)| Some((*place, median_but(rates, own.get(place).copied())?));
-        let medians: BTreeMap<u8, f64> = self.spans.iter().filter_map(median).collect();
+        let (spans, days) = (medians(&self.spans, own, 1), medians(&self.days, own, SPANS_OF_A_DAY));
         let fails = |place: Option<u8>, least: f64| {
-            place.and_then(|place| medians.get(&place)).is_some_and(|median| *median >= least)
+            let median = place.and_then(|place| spans.get(&place).or_else(|| days.get(&(place / SPANS_OF_A_DAY))));
+            median.is_some_and(|median| *median >= least)
         };
         let is_out = |place: u8| {
             let beside = [place.checked_sub(1), place.checked_add(1)];
             fails(Some(place), OUTAGE_SHARE)
                 || fails(Some(place), OUTAGE_EDGE_SHARE) && beside.into_iter().any(|place| fails(place, OUTAGE_SHARE))
         };
-        medians.keys().filter(|place| is_out(**place)).fold(0, |spans, place| spans | 1 << *place)
+        (0..SPANS as u8).filter(|place| is_out(*place)).fold(0, |spans, place| spans | 1 << place)
     }
 
     /// Spans in which it fails here while it worked in other countries within a day: on as many networks and as often as
@@ -359,8 +365,9 @@ impl Rates {
     }
 }
 
-/// Spans of a block.
-const SPANS: usize = 24 / OUTAGE_HOURS as usize * BLOCK_DAYS as usize;
+/// Spans of a day, and of a block.
+const SPANS_OF_A_DAY: u8 = (24 / OUTAGE_HOURS) as u8;
+const SPANS: usize = SPANS_OF_A_DAY as usize * BLOCK_DAYS as usize;
 /// Spans before and after one that are within the time of peers.
 const REACH: usize = (PEER_WINDOW / HOUR / OUTAGE_HOURS) as usize - 1;
 
@@ -375,21 +382,33 @@ fn near(spells: &[Spell]) -> Vec<u32> {
     near
 }
 
+/// The medians of the other countries, by window of so many spans.
+fn medians(rates: &BTreeMap<u8, Vec<f64>>, own: &[Spell], width: u8) -> BTreeMap<u8, f64> {
+    let own: BTreeMap<u8, f64> = by_window(own, width).into_iter().collect();
+    let median = |(window, rates): (&u8, &Vec<f64>)| Some((*window, median_but(rates, own.get(window).copied())?));
+    rates.iter().filter_map(median).collect()
+}
+
 /// The median of the rates but for one's own; `None` when they are of too few countries.
 fn median_but(sorted: &[f64], own: Option<f64>) -> Option<f64> {
     let others = sorted.len() - usize::from(own.is_some());
     (others >= DOWN_RATE_COUNTRIES).then(|| own.map_or_else(|| down_rate(sorted), |own| down_rate_but(sorted, own)))
 }
 
-/// A country's rate in each span of which it says something, where the target works in the rest of the block.
-fn by_span(spells: &[Spell]) -> impl Iterator<Item = (u8, f64)> {
-    let (failed, said) = total(spells);
-    spells.iter().filter_map(move |spell| {
-        let rest = share((failed - spell.failed, said - spell.said)).filter(|rest| *rest < OUTAGE_ELSE)?;
-        let now = share((spell.failed, spell.said))?;
+/// A country's rate in each window of so many spans in which it measured, where the target works in the rest of the block. One
+/// measurement says little, the median of many countries enough.
+fn by_window(spells: &[Spell], width: u8) -> Vec<(u8, f64)> {
+    let (all_failed, all_said) = total(spells);
+    let rate = |failed: u32, said: u32| (said > 0).then(|| f64::from(failed) / f64::from(said));
+    let windows = spells.chunk_by(|a, b| a.place / width == b.place / width);
+    let of = |window: &[Spell]| {
+        let (failed, said) = total(window);
+        let rest = rate(all_failed.saturating_sub(failed), all_said.saturating_sub(said))?;
+        let now = rate(failed, said).filter(|_| rest < OUTAGE_ELSE)?;
         // Where it fails as often as ever nothing is out of order.
-        Some((spell.place, if 2.0 * rest <= now { now } else { 0.0 }))
-    })
+        Some((window.first()?.place / width, if 2.0 * rest <= now { now } else { 0.0 }))
+    };
+    windows.filter_map(of).collect()
 }
 
 /// The share of failures among measurements, of which there are enough to say so.
@@ -497,5 +516,36 @@ mod tests {
             let always: Vec<(u8, u32)> = (0..20).map(|place| (place, failed)).collect();
             assert_eq!(spans(6, &always), 0);
         }
+    }
+
+    #[test]
+    fn where_a_country_measures_once_a_day_or_less_many_of_them_tell() {
+        // Country by country at another time of the day, or only on some days; out of order for two days.
+        let countries = |count: u8, every: u8, fails: &dyn Fn(u8, u8) -> bool| -> Vec<Vec<Spell>> {
+            let spell = |place, failed| Spell { place, failed: u32::from(failed), said: 1 };
+            let places = |country: u8| {
+                (0..30).filter(move |day| (day + country) % every == 0).map(move |day| 4 * day + country % 4)
+            };
+            (0..count)
+                .map(|country| places(country).map(|place| spell(place, fails(country, place))).collect())
+                .collect()
+        };
+        let out = |rows: &[Vec<Spell>]| Rates::of(rows.iter().map(Vec::as_slice)).others(&rows[0]).out;
+        let two_days = |_: u8, place: u8| (40..48).contains(&place);
+        let bits = |places: std::ops::Range<u8>| places.fold(0_u128, |spans, place| spans | 1 << place);
+        assert_eq!(out(&countries(7, 1, &two_days)), bits(40..48));
+        assert_eq!(out(&countries(60, 1, &two_days)), bits(40..48), "enough in each span");
+        assert_eq!(out(&countries(24, 3, &two_days)), bits(40..48));
+        assert_eq!(out(&countries(5, 1, &two_days)), 0, "four others");
+        assert_eq!(
+            out(&countries(7, 1, &|country, place| country < 3 && two_days(country, place))),
+            0,
+            "two of six others"
+        );
+        // One in ten fails anyway: no day on which most of them do.
+        let mut dice = crate::testing::Dice(5);
+        let flaky: Vec<bool> = (0..9_000).map(|_| dice.share() < 0.1).collect();
+        let out = out(&countries(30, 1, &|country, place| flaky[usize::from(country) * 128 + usize::from(place)]));
+        assert!(out.count_ones() <= 2, "{out:b}");
     }
 }
