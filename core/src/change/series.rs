@@ -169,13 +169,25 @@ mod counted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     pub spans: Vec<Span>,
-    /// Failures by span of hours; counted for targets whose tests have no control, and where a country asks.
-    pub spells: Vec<Spell>,
+    /// Counted for targets whose tests have no control, and where a country asks.
+    pub failures: Failures,
     /// Share of failures in other countries at the same time, percent (ruling intelligence 22).
     pub elsewhere: u8,
+    /// Where the sums stand by what was measured here alone, of networks with something under way; `None` where it is the
+    /// same.
+    pub alone: Option<Vec<(u32, Cusum)>>,
 }
 impl Row for Block {
-    const VERSION: u8 = 5;
+    const VERSION: u8 = 6;
+}
+
+/// How often a target failed in a block.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failures {
+    /// By span of hours, in their order.
+    pub spells: Vec<Spell>,
+    /// Votes of the block before: those that failed, and all. While a block is young they say what is usual.
+    pub before: (u32, u32),
 }
 
 /// Measurements in a span of [`OUTAGE_HOURS`] of a block, with or without a control.
@@ -208,13 +220,41 @@ impl Block {
         self.spans.iter().find(|span| span.asn == asn).map(|span| span.cusum.clone()).unwrap_or_default()
     }
 
+    /// Networks with something under way after this block.
+    pub fn under_way(&self) -> impl Iterator<Item = (u32, &Cusum)> {
+        open(&self.spans)
+    }
+
+    /// Votes that failed, and all.
+    pub fn votes(&self) -> (u32, u32) {
+        let days = self.spans.iter().flat_map(|span| &span.days);
+        days.fold((0, 0), |(failed, all), day| (failed + day.blocked, all + day.votes))
+    }
+
+    /// As if other countries had said nothing of this block.
+    pub fn without_others(&self) -> Block {
+        let Some(alone) = &self.alone else { return self.clone() };
+        let span = |(asn, cusum): &(u32, Cusum)| Span {
+            asn: *asn,
+            cusum: cusum.clone(),
+            ended: Vec::new(),
+            days: Vec::new(),
+            hours: Vec::new(),
+            techniques: BTreeMap::new(),
+            sources: BTreeSet::new(),
+        };
+        Block { spans: alone.iter().map(span).collect(), ..Block::default() }
+    }
+
     /// Whether a later block would come out the same after either.
     pub fn ends_like(&self, other: &Block) -> bool {
-        fn open(block: &Block) -> impl Iterator<Item = (u32, &Cusum)> {
-            block.spans.iter().filter(|span| !span.cusum.is_quiet()).map(|span| (span.asn, &span.cusum))
-        }
-        open(self).eq(open(other))
+        self.under_way().eq(other.under_way()) && self.alone == other.alone
     }
+}
+
+/// Networks of spans with something under way.
+pub fn open(spans: &[Span]) -> impl Iterator<Item = (u32, &Cusum)> {
+    spans.iter().filter(|span| !span.cusum.is_quiet()).map(|span| (span.asn, &span.cusum))
 }
 
 /// The votes of a network on the hour grid, oldest first. Hours without a vote carry nothing: whether their silence means

@@ -1,6 +1,6 @@
 //! From the measurements of one series to votes, and the votes that count at a time T.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::constants::{
     AGE_LIMIT, AGE_LIMIT_MESSAGING, HALF_LIFE, HALF_LIFE_MESSAGING, NETWORK_DAY_VOTES, PEER_NETWORKS, PEER_SESSIONS,
@@ -10,6 +10,7 @@ use super::evaluate::{Evaluated, Vote};
 use super::rules::RuleId;
 use super::technique::Technique;
 use crate::Timestamp;
+use crate::change::constants::OUTAGE_HOURS;
 use crate::time::HOUR;
 
 /// One merged and judged measurement of a target on a network.
@@ -63,6 +64,9 @@ impl Ageing {
 pub struct Peers {
     /// (hour, network, sessions), in the order of their days.
     clear: Vec<(i64, u32, u32)>,
+    /// Spans of [`OUTAGE_HOURS`] in which it worked in other countries within the time of peers, by their numbers since the
+    /// epoch.
+    spans: BTreeSet<i64>,
 }
 
 fn day_of(hour: i64) -> i64 {
@@ -77,7 +81,7 @@ impl Peers {
             clear.filter_map(|session| Some((session.hour, session.asn?, 1))).collect();
         // They mostly come by day already, which a stable sort sees at once.
         clear.sort_by_key(|(hour, ..)| day_of(*hour));
-        Peers { clear }
+        Peers { clear, spans: BTreeSet::new() }
     }
 
     /// Adds clear sessions of a network in an hour.
@@ -93,10 +97,17 @@ impl Peers {
         self.add(u32::MAX - 1, hour, 1);
     }
 
+    /// Failures in the span that begins at this hour have a control in other countries.
+    pub fn add_span(&mut self, hour: i64) {
+        self.spans.insert(hour.div_euclid(OUTAGE_HOURS));
+    }
+
     /// What a session says, with the peers for a control where it has none (ruling intelligence 4).
     pub fn vote(&self, session: &Session) -> Vote {
         let needs_peers = session.evaluated.vote == Vote::NeedsControl;
-        session.evaluated.with_peers(needs_peers && self.succeed(session.asn, session.hour))
+        let has_peers =
+            || self.spans.contains(&session.hour.div_euclid(OUTAGE_HOURS)) || self.succeed(session.asn, session.hour);
+        session.evaluated.with_peers(needs_peers && has_peers())
     }
 
     /// True when the target worked on other networks within 24 h of the hour, before or after.

@@ -6,14 +6,14 @@ use super::super::evidence::{self, Seen, Surroundings};
 use super::super::fold::needs_peers;
 use super::super::tables::{ENTRIES, ROLLED};
 use super::super::{instrument, packed};
-use super::compared::{self, News};
-use super::tables::{BLOCKS, Broken, CONTROL, Days, ELSEWHERE, SpansElsewhere};
+use super::compared::{self, Asks, News};
+use super::tables::{BLOCKS, Broken, COMPARED, CONTROL, Days, ELSEWHERE, SpansElsewhere};
 use super::{Spread, outages, spread_timer};
 use crate::Result;
 use crate::actor::{Turn, View};
 use crate::anomaly::{self, Tally};
 use crate::change::constants::BLOCK_DAYS;
-use crate::change::series::{Block, Heard, Span, advance, block_of, bounds};
+use crate::change::series::{Block, Failures, Heard, Span, advance, block_of, bounds, open};
 use crate::kv::Direction;
 use crate::time::DAY;
 use crate::verdict::Vote;
@@ -49,17 +49,19 @@ pub fn recompute(
         }
         let key = (target.to_owned(), block);
         let known = BLOCKS.get(turn, &key)?;
-        let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?.map(|(_, row)| row);
+        let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?;
         let compared = compared::row(turn, &key)?;
+        let usual = before.as_ref().filter(|((_, number), _)| number + 1 == block).map(|(_, row)| row.votes());
         let given = Given {
-            before: before.unwrap_or_default(),
+            before: before.map(|(_, row)| row).unwrap_or_default(),
+            usual: usual.unwrap_or_default(),
             elsewhere: known.as_ref().map_or(0, |known| known.elsewhere),
             counts: compared.counts(target),
         };
         let mut tally = Tally::default();
         let (now, asks) = match compute(turn, target, block, &given, (room, &mut tally))? {
             Some((now, asks)) => (Some(now), asks),
-            None => (None, false),
+            None => (None, Asks::default()),
         };
         anomaly::counted(turn, target, block, tally)?;
         compared::note(turn, &key, compared, (known.as_ref(), now.as_ref(), asks), news)?;
@@ -73,6 +75,9 @@ pub fn recompute(
             _ => {}
         }
         differs = match (&known, &now) {
+            (Some(known), Some(now)) if known.votes() != now.votes() => {
+                !known.ends_like(now) || compared::row(turn, &(target.to_owned(), block + 1))?.counts(target)
+            }
             (Some(known), Some(now)) => !known.ends_like(now),
             // Nothing was or is in this block: what was before it stands.
             (None, None) => differs,
@@ -88,6 +93,11 @@ pub fn recompute(
     }
 }
 
+/// Whether a target has measurements, or a row, in a block.
+pub fn is_measured(turn: &Turn<'_>, (target, block): &(String, u32)) -> Result<bool> {
+    Ok(next(turn, target, *block)? == Some(*block))
+}
+
 /// The next block, from `from` on, that has measurements or a row.
 fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
     let day = from.saturating_mul(BLOCK_DAYS);
@@ -96,13 +106,18 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
     let entry = packed::first_day(&ENTRIES, turn, target, day)?;
     let rolled = ROLLED.first(turn, &ROLLED.between(&start, &end))?.map(|((_, day, ..), _)| day);
     let row = BLOCKS.first(turn, &rows)?.map(|((_, block), _)| block);
-    Ok([entry.map(block_of), rolled.map(block_of), row].into_iter().flatten().min())
+    // What the world asked about is answered, measured or not.
+    let asked = COMPARED.between(&(target.to_owned(), from), &(target.to_owned(), u32::MAX));
+    let asked = COMPARED.first(turn, &asked)?.map(|((_, block), _)| block);
+    Ok([entry.map(block_of), rolled.map(block_of), row, asked].into_iter().flatten().min())
 }
 
 /// What a block depends on beside its measurements.
 struct Given {
-    /// The block before.
+    /// The block before, however long.
     before: Block,
+    /// Votes of the 30 days before that failed, and all.
+    usual: (u32, u32),
     /// Share of failures in other countries, percent.
     elsewhere: u8,
     /// Whether failures are counted for the world.
@@ -118,7 +133,7 @@ fn compute(
     block: u32,
     given: &Given,
     (room, tally): (&mut usize, &mut Tally),
-) -> Result<Option<(Block, bool)>> {
+) -> Result<Option<(Block, Asks)>> {
     let (start, end) = bounds(block);
     let all = evidence::read(turn, target, start.plus(-DAY), end.plus(DAY))?;
     *room = room.saturating_sub(1 + all.len() / MEASUREMENTS_OF_A_BLOCK);
@@ -134,27 +149,30 @@ fn compute(
     // By block, so that a later look at it finds the same faults.
     instrument::mask(&mut own);
     let broken = control(turn, block)?;
-    let walk = |own: &[Seen], peers: &Peers, elsewhere: u8| {
-        let networks = networks(own, peers, &broken, &heard, &given.before);
-        advance(&given.before, networks, f64::from(elsewhere) / 100.0)
+    let walk = |own: &[Seen], peers: &Peers, before: &Block, elsewhere: u8| {
+        advance(before, networks(own, peers, &broken, &heard, before), f64::from(elsewhere) / 100.0)
     };
-    let begins = |spans: &[Span]| {
-        let episodes = spans.iter().flat_map(|span| span.ended.iter().copied().chain(span.cusum.open()));
-        episodes.into_iter().any(|episode| episode.declared >= start.hour())
-    };
-    // Whether to ask how it is elsewhere must not depend on the answer.
-    let alone = given.elsewhere > 0 || outages::row(turn, target, block)? != SpansElsewhere::default();
-    let alone = alone.then(|| begins(&walk(&own, &unasked, 0)));
+    // Whether to ask how it is elsewhere must not depend on the answer: not on that about this block where an alarm begins in
+    // it, and on none at all where the alarm began in the one before.
+    let told = given.elsewhere > 0 || outages::row(turn, target, block)? != SpansElsewhere::default();
+    let untold = told.then(|| walk(&own, &unasked, &given.before, 0));
+    let alone = given.before.alone.as_ref().map(|_| walk(&own, &unasked, &given.before.without_others(), 0));
     let lacks_control = !needs_peers(target) && outages::lack_control(&own, &unasked);
     let spells = if given.counts { outages::spells(&own) } else { Vec::new() };
     outages::mask(turn, target, &mut own)?;
     for seen in &own {
         tally.note(seen.day, seen.primary, peers.vote(&seen.session), seen.session.evaluated.technique);
     }
-    let mut spans = walk(&own, &peers, given.elsewhere);
-    let asks = lacks_control || alone.unwrap_or_else(|| begins(&spans));
+    let mut spans = walk(&own, &peers, &given.before, given.elsewhere);
+    let untold = untold.as_ref().unwrap_or(&spans);
+    let alone = alone.as_ref().unwrap_or(untold);
+    let asks = Asks::of(untold, alone, start.hour(), lacks_control);
+    let sums = |spans: &[Span]| open(spans).map(|(asn, cusum)| (asn, cusum.clone())).collect::<Vec<_>>();
+    let alone = Some(sums(alone)).filter(|alone| *alone != sums(&spans));
     spans.retain(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
-    Ok(Some((Block { spans, spells, elsewhere: given.elsewhere }, asks)))
+    let before = if given.counts { given.usual } else { (0, 0) };
+    let failures = Failures { spells, before };
+    Ok(Some((Block { spans, failures, elsewhere: given.elsewhere, alone }, asks)))
 }
 
 /// The networks that were measured in a block, or of which something is under way; `heard` is their last vote before it.

@@ -5,15 +5,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::fold::needs_peers;
-use super::super::tables::TARGETS;
 use super::super::{days, refresh};
-use super::outages;
 use super::tables::{BLOCKS, COMPARED, Compared, ELSEWHERE, SpansElsewhere};
 use super::{at, combine_again, measured, soon};
+use super::{blocks, outages};
 use crate::actor::{Kind, Operation, Turn};
 use crate::change::combine::Combined;
 use crate::change::constants::BLOCK_DAYS;
-use crate::change::series::{Block, Spell, block_of};
+use crate::change::cusum::Episode;
+use crate::change::series::{Block, Failures, Span, block_of};
 use crate::time::{HOUR, SECOND};
 use crate::world::{self, Compare, FailingBlocks};
 use crate::{Result, Timestamp};
@@ -26,7 +26,7 @@ const PATIENCE: i64 = HOUR;
 /// What the world should know of recomputed blocks.
 #[derive(Default)]
 pub struct News {
-    failing: Vec<(String, u32, Vec<Spell>)>,
+    failing: Vec<(String, u32, Failures)>,
     asked: Vec<(String, u32, bool)>,
 }
 
@@ -56,7 +56,33 @@ fn store(turn: &mut Turn<'_>, key: &BlockKey, row: Compared) -> Result<()> {
     Ok(())
 }
 
+/// Why to ask about a block.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asks {
+    /// See [`Compared::asks`].
+    newest: Option<i64>,
+    /// An alarm of this block began in the one before.
+    reaches_back: bool,
+}
+
+impl Asks {
+    /// In a block that begins at hour `start`: `untold` as if others had said nothing of it, `alone` as if they had never.
+    pub fn of(untold: &[Span], alone: &[Span], start: i64, lacks_control: bool) -> Asks {
+        let begun = |spans: &[Span]| -> Vec<Episode> {
+            let episodes = spans.iter().flat_map(|span| span.ended.iter().copied().chain(span.cusum.open()));
+            episodes.filter(|episode| episode.declared >= start).collect()
+        };
+        let newest = begun(untold).into_iter().map(|episode| episode.declared).max();
+        let reaches_back = begun(alone).into_iter().any(|episode| episode.start < start);
+        Asks { newest: newest.or(lacks_control.then_some(0)), reaches_back }
+    }
+}
+
 impl Compared {
+    fn is_asking(&self) -> bool {
+        self.asks.is_some() || self.reached
+    }
+
     /// Whether failures of this target are counted for the world.
     pub fn counts(&self, target: &str) -> bool {
         self.counts || needs_peers(target)
@@ -68,32 +94,40 @@ pub fn note(
     turn: &mut Turn<'_>,
     key: &BlockKey,
     before: Compared,
-    (known, block, asks): (Option<&Block>, Option<&Block>, bool),
+    (known, block, asks): (Option<&Block>, Option<&Block>, Asks),
     news: &mut News,
 ) -> Result<()> {
     let (target, number) = key;
-    let spells = |block: Option<&Block>| block.map(|block| block.spells.clone()).unwrap_or_default();
-    if before.owes || spells(known) != spells(block) {
-        news.failing.push((target.clone(), *number, spells(block)));
+    let failures = |block: Option<&Block>| block.map(|block| block.failures.clone()).unwrap_or_default();
+    if before.owes || failures(known) != failures(block) {
+        news.failing.push((target.clone(), *number, failures(block)));
     }
-    let mut after = Compared { owes: false, ..before };
-    if before.asks != asks {
-        news.asked.push((target.clone(), *number, asks));
-        (after.asks, after.waits_since) = (asks, asks.then_some(turn.now));
+    change(turn, key, before, Compared { owes: false, asks: asks.newest, ..before }, news)?;
+    let earlier = (target.clone(), number.saturating_sub(1));
+    let before = row(turn, &earlier)?;
+    change(turn, &earlier, before, Compared { reached: asks.reaches_back, ..before }, news)
+}
+
+/// Stores what became of a row, and asks: also once more when another alarm begins in the block.
+fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared, news: &mut News) -> Result<()> {
+    let mut after = after;
+    let (asked, asks) = (before.is_asking(), after.is_asking());
+    if asks != asked || asks && after.asks > before.asks {
+        news.asked.push((key.0.clone(), key.1, asks));
+        after.waits_since = asks.then_some(turn.now);
     }
-    if after != before {
-        store(turn, key, after)?;
-    }
-    Ok(())
+    if after == before { Ok(()) } else { store(turn, key, after) }
 }
 
 /// Until when an event that was not reported yet waits for the answers about its first alarms; `None` when they are there.
 pub fn waits(turn: &Turn<'_>, one: &Combined<'_>) -> Result<Option<Timestamp>> {
     let mut until: Option<Timestamp> = None;
     for found in one.measured.iter().map(|measured| &measured.found) {
-        let day = u32::try_from(found.declared.div_euclid(24)).unwrap_or(0);
-        for target in &found.targets {
-            let since = row(turn, &(target.clone(), block_of(day)))?.waits_since;
+        let block = |hour: i64| block_of(u32::try_from(hour.div_euclid(24)).unwrap_or(0));
+        for (target, block) in
+            found.targets.iter().flat_map(|of| [found.start, found.declared].map(|at| (of, block(at))))
+        {
+            let since = row(turn, &(target.clone(), block))?.waits_since;
             let due = since.map(|since| since.plus(PATIENCE)).filter(|due| *due > turn.now);
             until = until.max(due);
         }
@@ -116,10 +150,8 @@ impl Operation for CountFailures {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let mut news = News::default();
         for (target, block, counts) in self.blocks {
-            let days = (block.saturating_mul(BLOCK_DAYS), block.saturating_add(1).saturating_mul(BLOCK_DAYS));
-            let any = TARGETS.get(turn, &(target.clone(),))?;
-            let any = any.is_some_and(|row| row.first_day < days.1 && days.0 <= row.last_day);
             let key = (target, block);
+            let any = blocks::is_measured(turn, &key)?;
             let row = Compared { counts, owes: counts && any, ..row(turn, &key)? };
             store(turn, &key, row)?;
             if any {
@@ -128,7 +160,7 @@ impl Operation for CountFailures {
                 }
                 again(turn, &key)?;
             } else if counts {
-                news.failing.push((key.0, key.1, Vec::new()));
+                news.failing.push((key.0, key.1, Failures::default()));
             }
         }
         news.send(turn)?;

@@ -44,7 +44,7 @@ pub fn add_peers(view: &impl Read, key: &str, (first, last): (u32, u32), peers: 
     for block in block_of(first)..=block_of(last) {
         let works = row(view, key, block)?.works;
         for place in (0..u128::BITS as u8).filter(|place| is_in(works, *place)) {
-            peers.add_abroad(i64::from(block) * i64::from(BLOCK_DAYS) * 24 + i64::from(place) * OUTAGE_HOURS);
+            peers.add_span(i64::from(block) * i64::from(BLOCK_DAYS) * 24 + i64::from(place) * OUTAGE_HOURS);
         }
     }
     Ok(())

@@ -50,9 +50,11 @@ impl Row for SpansElsewhere {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
-    /// An alarm begins in the block, or failures lack a control, by what was measured here alone: the country asks how it
-    /// is elsewhere.
-    pub asks: bool,
+    /// The country asks how it is elsewhere, since by what was measured here alone an alarm begins in the block (the newest
+    /// hour of one, since the epoch) or failures lack a control (0).
+    pub asks: Option<i64>,
+    /// ... or an alarm of the next block began in this one.
+    pub reached: bool,
     /// Since when it waits for the answer.
     pub waits_since: Option<Timestamp>,
     /// Another asks: the country counts failures for it.

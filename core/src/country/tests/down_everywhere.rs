@@ -10,6 +10,7 @@ use crate::Timestamp;
 use crate::incidents::{Changes, Draft, actor};
 use crate::runtime::query;
 use crate::testing::{Dice, TestRuntime};
+use crate::time::HOUR;
 
 /// A service, whose tests have no control, and a site, whose control saw nothing.
 const TARGETS: [&str; 2] = ["web.telegram.org", "gazette.example"];
@@ -34,6 +35,11 @@ fn reported(server: &Server, country: &str) -> Vec<String> {
     ids.filter(|id| id.starts_with(country)).collect()
 }
 
+/// Countries publish a while after an import, as they do outside of tests.
+fn unhurried() -> Server {
+    Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]))
+}
+
 fn settle(server: &Server) {
     server.0.advance(std::time::Duration::from_secs(7_200));
 }
@@ -46,8 +52,7 @@ fn dates(draft: &Draft) -> (String, Option<String>) {
 fn what_is_out_of_order_everywhere_is_no_block_anywhere_and_never_reported_as_one() {
     for host in TARGETS {
         let parts: Vec<String> = COUNTRIES.iter().map(|country| out_of_order(host, country)).collect();
-        // Countries publish a while after the import, as they do outside of tests.
-        let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
+        let server = unhurried();
         add(&server, &parts);
         settle(&server);
         for country in &COUNTRIES[1..] {
@@ -151,5 +156,71 @@ fn ruling_intelligence_4_a_site_that_all_networks_block_has_a_control_in_other_c
         let block = one(&server, "IT").draft;
         assert_eq!(dates(&block), ("2025-11-01T00:00:00.000Z".into(), Some("2025-11-17T15:00:00.000Z".into())));
         assert_eq!(server.detect("IT", host, Some("2025-11-12T06:00:00Z"))["status"], "blocked");
+    }
+}
+
+/// Blocks of 30 days are how series are stored: where one begins (2025-11-08) nobody can see, nor how young it is.
+#[test]
+fn an_outage_over_the_border_of_stored_blocks_or_still_going_on_is_none() {
+    const BORDER: i64 = 168;
+    for (hours, until) in [
+        (BORDER - 2..BORDER + 1, 400),
+        (BORDER - 5..BORDER + 30, 400),
+        // Going on, and as long as the block.
+        (BORDER..BORDER + 60, BORDER + 60),
+        (BORDER - 20..BORDER + 150, BORDER + 150),
+        (BORDER + 7..BORDER + 150, BORDER + 150),
+    ] {
+        let part = |country: &&str| hourly(country, TARGETS[1], until, |_, hour| hours.contains(&hour));
+        let server = unhurried();
+        add(&server, &COUNTRIES.iter().map(part).collect::<Vec<_>>());
+        settle(&server);
+        let at = Timestamp::parse("2025-11-01").unwrap().plus(until * HOUR).to_string();
+        for country in COUNTRIES {
+            assert_eq!(reported(&server, country), Vec::<String>::new(), "{hours:?} {country}");
+            let now = server.detect(country, TARGETS[1], Some(&at));
+            assert_ne!(now["status"], "blocked", "{hours:?} {now}");
+        }
+    }
+}
+
+/// Whoever is asked answers, also about a month in which it measured nothing.
+#[test]
+fn a_country_that_measured_now_and_then_holds_up_no_answer() {
+    let part = |country: &str, start: &str, blocked: bool| -> String {
+        let one =
+            |asn, hour| rows(country, asn, TARGETS[1], start, hour..hour + 1, blocked && (48..96).contains(&hour));
+        (1..=3).flat_map(|asn| (0..120).map(move |hour| one(asn, hour))).collect()
+    };
+    let server = unhurried();
+    let parts = [
+        part("IT", "2025-09-12", true),
+        part("IT", "2025-11-12", true),
+        part("FR", "2025-09-12", false),
+        part("FR", "2025-12-10", false),
+    ];
+    add(&server, &parts);
+    // Less than an answer is waited for.
+    server.0.advance(std::time::Duration::from_secs(1_500));
+    assert_eq!(incidents(&server, "IT").len(), 2);
+}
+
+/// A true block and then an outage within 30 days: the second one is compared too before it is told.
+#[test]
+fn a_second_alarm_waits_for_an_answer_of_its_own() {
+    let host = TARGETS[1];
+    let server = unhurried();
+    let blocked = |country: &str, hour: i64| country == "IT" && (192..216).contains(&hour);
+    let early = |country: &&str| hourly(country, host, 290, |_, hour| blocked(country, hour));
+    let all =
+        |country: &&str| hourly(country, host, 400, |_, hour| blocked(country, hour) || (300..330).contains(&hour));
+    add(&server, &COUNTRIES.iter().map(early).collect::<Vec<_>>());
+    settle(&server);
+    let block = one(&server, "IT").id;
+    add(&server, &COUNTRIES.iter().map(all).collect::<Vec<_>>());
+    settle(&server);
+    for country in COUNTRIES {
+        let expected = if country == "IT" { vec![block.to_string()] } else { Vec::new() };
+        assert_eq!(reported(&server, country), expected, "{country}");
     }
 }

@@ -1,0 +1,419 @@
+//! How often a target fails in which country at the same time, for who cannot tell a block of a target from one that is out
+//! of order (methods 4.1 step 5, ruling intelligence 22).
+//!
+//! Where one country asks, since it found a block to begin there ([`Compare`]), every country that measures the target counts
+//! in that block of days ([`CountFailures`]), reports ([`FailingBlocks`]) and is told of the others ([`SetFailing`]). What is
+//! tested without a control of its own is counted always.
+
+mod rates;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use self::rates::{Rates, Told};
+use super::TARGETS;
+use crate::actor::{Kind, Operation, Turn};
+use crate::change::series::Failures;
+use crate::country::{CountFailures, FailingElsewhere, SetFailing, needs_peers};
+use crate::kv::{Direction, Row, Table};
+use crate::time::SECOND;
+use crate::{Result, Timestamp};
+
+/// Failures by target, block of days and country.
+const FAILING: Table<(String, u32, String), Failing> = Table::new(63);
+/// Those of which countries may have to be told.
+const TO_TELL: Table<(String, u32), ()> = Table::new(64);
+/// Who asked about a target in a block, and who counts.
+const COMPARISONS: Table<(String, u32), Comparison> = Table::new(121);
+/// Those of which other countries may have to count.
+const TO_COUNT: Table<(String, u32), ()> = Table::new(122);
+
+/// Targets that a country measures which did not before.
+const NEWLY_MEASURED: Table<(String,), ()> = Table::new(124);
+
+/// Such targets in one operation: each may be asked about in many blocks.
+const NEW_AT_ONCE: usize = 2;
+/// Blocks of targets in one operation: each may be news for every country.
+const TOLD_AT_ONCE: usize = 1;
+/// Blocks of targets that countries are asked to count in one operation: it reads a row of each country that measures one.
+const COUNTED_AT_ONCE: usize = 20;
+/// Countries are told once in so many publish intervals, unless one waits for its answer and all have reported.
+const INTERVALS: i64 = 6;
+const TELL_TIMER: &str = "failing";
+const COUNT_TIMER: &str = "count_failures";
+
+/// Failures of a target in a country and block of days.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Failing {
+    failures: Failures,
+    /// What the country was last told of the others ...
+    told: Told,
+    /// ... in the comparison of this time: once nobody asks any more, countries forget.
+    since: Timestamp,
+}
+impl Row for Failing {
+    const VERSION: u8 = 4;
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Comparison {
+    since: Timestamp,
+    /// Somebody has asked once more: all must report again.
+    anew: bool,
+    /// Countries that asked, and whether they had their answer.
+    asking: BTreeMap<String, bool>,
+    /// Countries that were asked to count.
+    counting: BTreeSet<String>,
+    /// Those of them that have not reported yet.
+    owing: BTreeSet<String>,
+}
+impl Row for Comparison {}
+
+/// A country asks how targets failed in the others, in blocks in which it found a block to begin; or does no longer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Compare {
+    pub country: String,
+    /// (target, block, whether it asks)
+    pub blocks: Vec<(String, u32, bool)>,
+}
+
+impl Operation for Compare {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "compare";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        for (target, block, asks) in self.blocks {
+            let key = (target, block);
+            let mut comparison = COMPARISONS.get(turn, &key)?.unwrap_or_default();
+            if comparison.asking.is_empty() {
+                comparison.since = turn.now;
+            }
+            if asks {
+                comparison.asking.insert(self.country.clone(), false);
+                // What the others measured meanwhile may not have been counted yet; a round under way will count it.
+                comparison.anew |= comparison.owing.is_empty();
+            } else {
+                comparison.asking.remove(&self.country);
+            }
+            COMPARISONS.put(turn, &key, &comparison)?;
+            TO_COUNT.put(turn, &key, &())?;
+        }
+        let now = turn.now;
+        turn.schedule(COUNT_TIMER, now, &AskToCount)
+    }
+}
+
+/// A country measures a target that it did not before: it counts where others ask.
+pub(super) fn measures(turn: &mut Turn<'_>, target: &str) -> Result<()> {
+    let of_target = (target.to_owned(),);
+    if COMPARISONS.first(turn, &COMPARISONS.prefix(&of_target))?.is_none() {
+        return Ok(());
+    }
+    NEWLY_MEASURED.put(turn, &of_target, &())?;
+    let now = turn.now;
+    turn.schedule(COUNT_TIMER, now, &AskToCount)
+}
+
+/// Asks countries to count where one asks, and to stop where none does any more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AskToCount;
+
+impl Operation for AskToCount {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "ask_to_count";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let now = turn.now;
+        let new = NEWLY_MEASURED.scan(turn, &NEWLY_MEASURED.range(), Direction::Ascending, NEW_AT_ONCE)?;
+        for (of_target, ()) in &new {
+            NEWLY_MEASURED.delete(turn, of_target);
+            let asked = COMPARISONS.scan(turn, &COMPARISONS.prefix(of_target), Direction::Ascending, usize::MAX)?;
+            for (key, _) in &asked {
+                TO_COUNT.put(turn, key, &())?;
+            }
+        }
+        if !new.is_empty() {
+            return turn.schedule(COUNT_TIMER, now, &AskToCount);
+        }
+        let open = TO_COUNT.scan(turn, &TO_COUNT.range(), Direction::Ascending, COUNTED_AT_ONCE)?;
+        let mut out: BTreeMap<String, Vec<(String, u32, bool)>> = BTreeMap::new();
+        for (key, ()) in &open {
+            TO_COUNT.delete(turn, key);
+            let Some(mut comparison) = COMPARISONS.get(turn, key)? else { continue };
+            let (target, block) = key;
+            let mut tell = |country: &String, counts| {
+                out.entry(country.clone()).or_default().push((target.clone(), *block, counts));
+            };
+            if comparison.asking.is_empty() {
+                COMPARISONS.delete(turn, key);
+                comparison.counting.iter().for_each(|country| tell(country, false));
+                continue;
+            }
+            let rows = TARGETS.scan(turn, &TARGETS.prefix(&(target.clone(),)), Direction::Ascending, 300)?;
+            let measuring = rows.into_iter().map(|((_, country), _)| country);
+            for country in measuring.chain(comparison.asking.keys().cloned()) {
+                if comparison.counting.insert(country.clone()) || comparison.anew {
+                    tell(&country, true);
+                    comparison.owing.insert(country);
+                }
+            }
+            comparison.anew = false;
+            COMPARISONS.put(turn, key, &comparison)?;
+            TO_TELL.put(turn, key, &())?;
+            tell_soon(turn, comparison.owing.is_empty())?;
+        }
+        for (country, blocks) in out {
+            turn.send(country, &CountFailures { blocks })?;
+        }
+        if open.len() == COUNTED_AT_ONCE {
+            turn.schedule(COUNT_TIMER, now, &AskToCount)?;
+        }
+        Ok(())
+    }
+}
+
+/// A country reports failures of targets, by target, block and span of hours.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct FailingBlocks {
+    pub country: String,
+    pub blocks: Vec<(String, u32, Failures)>,
+}
+
+impl Operation for FailingBlocks {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "failing_blocks";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut answers = false;
+        for (target, block, failures) in self.blocks {
+            let key = (target.clone(), block, self.country.clone());
+            match failures.spells.is_empty() {
+                true => FAILING.delete(turn, &key),
+                false => {
+                    let row = FAILING.get(turn, &key)?.unwrap_or_default();
+                    FAILING.put(turn, &key, &Failing { failures, ..row })?;
+                }
+            }
+            let key = (target, block);
+            if let Some(mut comparison) = COMPARISONS.get(turn, &key)?
+                && comparison.owing.remove(&self.country)
+            {
+                answers |= comparison.owing.is_empty();
+                COMPARISONS.put(turn, &key, &comparison)?;
+            }
+            TO_TELL.put(turn, &key, &())?;
+        }
+        tell_soon(turn, answers)
+    }
+}
+
+/// At once where a country waits for nothing else.
+fn tell_soon(turn: &mut Turn<'_>, at_once: bool) -> Result<()> {
+    let wait = if at_once { 0 } else { INTERVALS * i64::from(turn.settings.publish_interval) * SECOND };
+    let due = turn.now.plus(wait);
+    match turn.scheduled(TELL_TIMER)? {
+        Some(waiting) if waiting <= due => Ok(()),
+        _ => turn.schedule(TELL_TIMER, due, &TellFailing),
+    }
+}
+
+/// Tells countries what became another rate, and those that asked what they wait for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TellFailing;
+
+impl Operation for TellFailing {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "tell_failing";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let open = TO_TELL.scan(turn, &TO_TELL.range(), Direction::Ascending, TOLD_AT_ONCE)?;
+        for (key, ()) in &open {
+            TO_TELL.delete(turn, key);
+            tell(turn, key)?;
+        }
+        if open.len() == TOLD_AT_ONCE {
+            let now = turn.now;
+            turn.schedule(TELL_TIMER, now, &TellFailing)?;
+        }
+        Ok(())
+    }
+}
+
+fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
+    let (target, block) = key;
+    let mut rows = FAILING.scan(turn, &FAILING.prefix(key), Direction::Ascending, 300)?;
+    let rates = Rates::of(rows.iter().map(|(_, row)| &row.failures));
+    let mut comparison = COMPARISONS.get(turn, key)?.unwrap_or_default();
+    let all_reported = comparison.owing.is_empty() && !comparison.anew;
+    // Who asks is answered also when nothing is left to compare with.
+    let counted: BTreeSet<&String> = rows.iter().map(|((.., country), _)| country).collect();
+    let none = comparison.asking.keys().filter(|country| !counted.contains(country));
+    let none: Vec<_> = none.map(|country| ((target.clone(), *block, country.clone()), Failing::default())).collect();
+    rows.extend(none);
+    let mut any_answered = false;
+    for (key, row) in rows {
+        let mut told = rates.others(&row.failures);
+        let asking = comparison.asking.get_mut(&key.2);
+        // What has no control of its own is told of successes by the day.
+        if asking.is_some() && !needs_peers(target) {
+            told.works = rates.works(&row.failures);
+        }
+        let answered = asking.filter(|answered| all_reported && !**answered);
+        let answers = answered.is_some();
+        answered.into_iter().for_each(|answered| *answered = true);
+        any_answered |= answers;
+        // What is counted always is never forgotten.
+        let remembers = needs_peers(target) || row.since == comparison.since;
+        if told == if remembers { row.told } else { Told::default() } && !answers {
+            continue;
+        }
+        let Told { percent, out, works } = told;
+        let country = key.2.clone();
+        if !row.failures.spells.is_empty() {
+            FAILING.put(turn, &key, &Failing { told, since: comparison.since, ..row })?;
+        }
+        let told = FailingElsewhere { target: target.clone(), block: *block, percent, out, works, answers };
+        turn.send(country, &SetFailing { told })?;
+    }
+    if any_answered {
+        COMPARISONS.put(turn, key, &comparison)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::host::{self, MAX_ROWS, Space};
+    use crate::actor::{ActorId, Call};
+    use crate::change::series::Spell;
+    use crate::kv::{MemoryStore, Store};
+    use crate::settings::Settings;
+    use crate::testing::accessible;
+    use crate::world::Summarize;
+
+    const NOW: i64 = 1_800_000_000_000_000;
+
+    /// Performs an operation of the world; how many rows it changed.
+    fn perform<O: Operation>(store: &mut MemoryStore, operation: &O) -> usize {
+        perform_at(store, operation, 0)
+    }
+
+    /// So many microseconds later.
+    fn perform_at<O: Operation>(store: &mut MemoryStore, operation: &O, later: i64) -> usize {
+        let (actor, settings, now) = (ActorId::sole(Kind::World), Settings::default(), Timestamp(NOW + later));
+        let space = Space { actor: &actor, rows: &*store, now, seed: [1; 32], settings: &settings };
+        let call = Call::operation(actor.name.clone(), operation).unwrap();
+        let outcome = host::perform(&space, &call);
+        outcome.reply.unwrap();
+        let rows = outcome.batch.len();
+        store.apply(outcome.batch).unwrap();
+        rows
+    }
+
+    /// Issue, cost: a turn stays bounded however many countries there are, and however many blocks they ask about.
+    #[test]
+    fn questions_of_many_countries_go_out_in_turns_of_bounded_size() {
+        const COUNTRIES: u16 = 250;
+        let target = |number: usize| format!("site-{number:02}.example");
+        let code = |number: u16| format!("{number:03}");
+        let mut store = MemoryStore::default();
+        let mut most = 0;
+        // The targets are measured everywhere, and asked about in 12 years of blocks.
+        let measured = |country: u16| Summarize {
+            country: code(country),
+            targets: (0..20).map(|number| accessible(&target(number))).collect(),
+            summary: None,
+        };
+        for country in 0..COUNTRIES {
+            most = most.max(perform(&mut store, &measured(country)));
+        }
+        for number in 0..20 {
+            for blocks in (500..650).collect::<Vec<u32>>().chunks(60) {
+                let blocks = blocks.iter().map(|block| (target(number), *block, true)).collect();
+                most = most.max(perform(&mut store, &Compare { country: code(7), blocks }));
+            }
+        }
+        let left =
+            |store: &MemoryStore| TO_COUNT.scan(store, &TO_COUNT.range(), Direction::Ascending, 9_999).unwrap().len();
+        assert_eq!(left(&store), 20 * 150);
+        while left(&store) > 0 {
+            most = most.max(perform(&mut store, &AskToCount));
+        }
+        // One more country measures them all.
+        most = most.max(perform(&mut store, &measured(COUNTRIES)));
+        while left(&store) > 0 || NEWLY_MEASURED.first(&store, &NEWLY_MEASURED.range()).unwrap().is_some() {
+            most = most.max(perform(&mut store, &AskToCount));
+        }
+        let comparison = COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap();
+        assert_eq!((comparison.counting.len(), comparison.owing.len()), (251, 251));
+        // All report that it failed for six hours.
+        let spells: Vec<Spell> =
+            (0..20).map(|place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 }).collect();
+        for country in 0..=COUNTRIES {
+            let failures = Failures { spells: spells.clone(), before: (0, 0) };
+            let blocks = vec![(target(3), 600, failures)];
+            most = most.max(perform(&mut store, &FailingBlocks { country: code(country), blocks }));
+        }
+        while TO_TELL.first(&store, &TO_TELL.range()).unwrap().is_some() {
+            most = most.max(perform(&mut store, &TellFailing));
+        }
+        let row = FAILING.get(&store, &(target(3), 600, code(9))).unwrap().unwrap();
+        assert_eq!(row.told, Told { percent: 5, out: 1 << 4, works: 0 });
+        assert!(COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap().asking[&code(7)], "it had its answer");
+        assert!(most <= MAX_ROWS, "{most} rows in a turn");
+    }
+
+    /// Ruling intelligence 15: countries that were told to stop have forgotten, and hear the same again when somebody asks.
+    #[test]
+    fn ruling_intelligence_15_who_asks_after_another_has_stopped_to_ask_is_answered_in_full() {
+        let mut store = MemoryStore::default();
+        let target = "site.example";
+        let spells: Vec<Spell> =
+            (0..20).map(|place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 }).collect();
+        let report = |store: &mut MemoryStore| {
+            for country in COUNTRIES {
+                let failures = Failures { spells: spells.clone(), before: (0, 0) };
+                perform(
+                    store,
+                    &FailingBlocks { country: country.into(), blocks: vec![(target.into(), 600, failures)] },
+                );
+            }
+            perform(store, &TellFailing);
+        };
+        const COUNTRIES: [&str; 7] = ["DE", "ES", "FI", "FR", "IT", "PL", "SE"];
+        for country in COUNTRIES {
+            let targets = vec![accessible(target)];
+            perform(&mut store, &Summarize { country: country.into(), targets, summary: None });
+        }
+        let ask = |store: &mut MemoryStore, country: &str, asks: bool, at: i64| {
+            let compare = Compare { country: country.into(), blocks: vec![(target.into(), 600, asks)] };
+            perform_at(store, &compare, at);
+            perform_at(store, &AskToCount, at);
+        };
+        let told = |store: &MemoryStore| {
+            let row = FAILING.get(store, &(target.into(), 600, "DE".into())).unwrap().unwrap();
+            (row.told.out, row.since)
+        };
+        ask(&mut store, "IT", true, 1);
+        report(&mut store);
+        assert_eq!(told(&store), (1 << 4, Timestamp(NOW + 1)));
+        ask(&mut store, "IT", false, 2);
+        ask(&mut store, "FR", true, 3);
+        report(&mut store);
+        assert_eq!(told(&store), (1 << 4, Timestamp(NOW + 3)));
+        // Somebody else asks meanwhile: all count anew before either has an answer.
+        ask(&mut store, "IT", true, 4);
+        let comparison = COMPARISONS.get(&store, &(target.into(), 600)).unwrap().unwrap();
+        assert_eq!((comparison.owing.len(), comparison.asking["FR"], comparison.asking["IT"]), (7, true, false));
+        perform(&mut store, &TellFailing);
+        assert!(!COMPARISONS.get(&store, &(target.into(), 600)).unwrap().unwrap().asking["IT"]);
+        report(&mut store);
+        assert!(COMPARISONS.get(&store, &(target.into(), 600)).unwrap().unwrap().asking["IT"]);
+    }
+}
