@@ -76,9 +76,10 @@ impl Context {
     }
 }
 
-/// A rate of failures elsewhere in whole steps of [`DOWN_RATE_STEP`].
+/// A rate of failures elsewhere in whole steps of [`DOWN_RATE_STEP`], the nearest one; none below the first.
 pub fn stepped(rate: f64) -> f64 {
-    (rate / DOWN_RATE_STEP + 1e-9).floor() * DOWN_RATE_STEP
+    let steps = rate / DOWN_RATE_STEP + 1e-9;
+    if steps < 1.0 { 0.0 } else { steps.round() * DOWN_RATE_STEP }
 }
 
 /// Whether so many blocked votes of all are more than a clean network shows.

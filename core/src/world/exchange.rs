@@ -9,7 +9,7 @@ use super::TARGETS;
 use crate::actor::{Kind, Operation, Turn};
 use crate::country::{Peers, SetOutside, SetPriors};
 use crate::kv::{Direction, Row, Table};
-use crate::time::HOUR;
+use crate::time::{HOUR, SECOND};
 use crate::verdict::constants::{DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS};
 use crate::verdict::network::down_rate_but;
 use crate::{Result, Timestamp, order};
@@ -18,6 +18,8 @@ use crate::{Result, Timestamp, order};
 pub const DAYS_AT_ONCE: usize = 40;
 /// Targets whose priors are sent in one operation: it reads a row, and changes three, for each country that tests one.
 const PRIORS_AT_ONCE: usize = 20;
+/// A first change is told after so many publish intervals.
+const INTERVALS: i64 = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Told {
@@ -98,7 +100,8 @@ pub(super) fn prior_changed(turn: &mut Turn<'_>, target: &str) -> Result<()> {
     CHANGED.put(turn, &(target.to_owned(),), &())?;
     if turn.scheduled("priors")?.is_none() {
         let last = PRIORS_SENT.get(turn, &())?.map_or(Timestamp::MIN, |last| last.plus(HOUR));
-        let due = last.max(turn.now);
+        // Not before the other countries of an import have told theirs.
+        let due = last.max(turn.now.plus(INTERVALS * i64::from(turn.settings.publish_interval) * SECOND));
         turn.schedule("priors", due, &SendPriors)?;
     }
     Ok(())

@@ -52,6 +52,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<elsewhere::TouchAsked>(),
     operation::<Compare>(),
     operation::<failing::AskToCount>(),
+    operation::<failing::AnswerDue>(),
     operation::<failing::TellFailing>(),
     operation::<AskElsewhere>(),
     operation::<elsewhere::Answer>(),

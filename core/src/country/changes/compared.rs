@@ -119,7 +119,7 @@ fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared
     if after == before { Ok(()) } else { store(turn, key, after) }
 }
 
-/// Until when an event that was not reported yet waits for the answers about its first alarms; `None` when they are there.
+/// Until when an event waits for the answers about its first alarms; `None` when they are there.
 pub fn waits(turn: &Turn<'_>, one: &Combined<'_>) -> Result<Option<Timestamp>> {
     let mut until: Option<Timestamp> = None;
     for found in one.measured.iter().map(|measured| &measured.found) {

@@ -171,11 +171,10 @@ impl Sending {
         if before.is_some_and(|before| !before.gone && before.inputs == inputs) {
             return Ok(number);
         }
-        if before.is_none_or(|before| before.gone)
-            && let Some(due) = compared::waits(turn, one)?
-        {
+        // What was told already stays as it is meanwhile: what waits may be about to join it.
+        if let Some(due) = compared::waits(turn, one)? {
             self.look_again_at(due);
-            return Ok(None);
+            return Ok(number.filter(|_| before.is_some_and(|before| !before.gone)));
         }
         if self.reports.len() >= MAX_REPORTS {
             self.full = true;

@@ -184,6 +184,23 @@ fn an_outage_over_the_border_of_stored_blocks_or_still_going_on_is_none() {
     }
 }
 
+/// Nor is an outage told as a part of a block that began in the same days.
+#[test]
+fn an_outage_does_not_join_a_block_before_it_was_compared() {
+    let (blocked, down) = ("chronicle.example", TARGETS[1]);
+    let server = unhurried();
+    add(&server, &COUNTRIES.map(|country| hourly(country, blocked, 300, |_, hour| country == "IT" && hour >= 240)));
+    settle(&server);
+    let before = one(&server, "IT");
+    add(&server, &COUNTRIES.map(|country| hourly(country, down, 300, |_, hour| (250..280).contains(&hour))));
+    for _ in 0..60 {
+        server.0.advance(std::time::Duration::from_secs(10));
+        assert_eq!(one(&server, "IT").draft.domains, before.draft.domains);
+    }
+    settle(&server);
+    assert_eq!(one(&server, "IT").version, before.version);
+}
+
 /// Whoever is asked answers, also about a month in which it measured nothing.
 #[test]
 fn a_country_that_measured_now_and_then_holds_up_no_answer() {

@@ -29,6 +29,8 @@ const COMPARISONS: Table<(String, u32), Comparison> = Table::new(121);
 /// Those of which other countries may have to count.
 const TO_COUNT: Table<(String, u32), ()> = Table::new(122);
 
+/// Those about which somebody asked, by when the answer is due.
+const TO_ANSWER: Table<(Timestamp, String, u32), ()> = Table::new(125);
 /// Targets that a country measures which did not before.
 const NEWLY_MEASURED: Table<(String,), ()> = Table::new(124);
 
@@ -38,10 +40,13 @@ const NEW_AT_ONCE: usize = 2;
 const TOLD_AT_ONCE: usize = 1;
 /// Blocks of targets that countries are asked to count in one operation: it reads a row of each country that measures one.
 const COUNTED_AT_ONCE: usize = 20;
-/// Countries are told once in so many publish intervals, unless one waits for its answer and all have reported.
+/// Countries are told once in so many publish intervals, unless one has waited as long for its answer.
 const INTERVALS: i64 = 6;
 const TELL_TIMER: &str = "failing";
 const COUNT_TIMER: &str = "count_failures";
+const ANSWER_TIMER: &str = "answer_failing";
+/// Answers that become due in one operation.
+const ANSWERS_AT_ONCE: usize = 200;
 
 /// Failures of a target in a country and block of days.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,10 +64,8 @@ impl Row for Failing {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Comparison {
     since: Timestamp,
-    /// Somebody has asked once more: all must report again.
-    anew: bool,
-    /// Countries that asked, and whether they had their answer.
-    asking: BTreeMap<String, bool>,
+    /// Countries that asked, and since when they wait for their answer.
+    asking: BTreeMap<String, Option<Timestamp>>,
     /// Countries that were asked to count.
     counting: BTreeSet<String>,
     /// Those of them that have not reported yet.
@@ -91,9 +94,8 @@ impl Operation for Compare {
                 comparison.since = turn.now;
             }
             if asks {
-                comparison.asking.insert(self.country.clone(), false);
-                // What the others measured meanwhile may not have been counted yet; a round under way will count it.
-                comparison.anew |= comparison.owing.is_empty();
+                comparison.asking.insert(self.country.clone(), Some(turn.now));
+                answer_later(turn, &key)?;
             } else {
                 comparison.asking.remove(&self.country);
             }
@@ -155,15 +157,12 @@ impl Operation for AskToCount {
             let rows = TARGETS.scan(turn, &TARGETS.prefix(&(target.clone(),)), Direction::Ascending, 300)?;
             let measuring = rows.into_iter().map(|((_, country), _)| country);
             for country in measuring.chain(comparison.asking.keys().cloned()) {
-                if comparison.counting.insert(country.clone()) || comparison.anew {
+                if comparison.counting.insert(country.clone()) {
                     tell(&country, true);
                     comparison.owing.insert(country);
                 }
             }
-            comparison.anew = false;
             COMPARISONS.put(turn, key, &comparison)?;
-            TO_TELL.put(turn, key, &())?;
-            tell_soon(turn, comparison.owing.is_empty())?;
         }
         for (country, blocks) in out {
             turn.send(country, &CountFailures { blocks })?;
@@ -211,10 +210,50 @@ impl Operation for FailingBlocks {
     }
 }
 
+/// Microseconds in which countries report what was imported together.
+fn patience(turn: &Turn<'_>) -> i64 {
+    INTERVALS * i64::from(turn.settings.publish_interval) * SECOND
+}
+
+/// What others measured meanwhile may not have been counted yet: an answer takes as long as that.
+fn answer_later(turn: &mut Turn<'_>, (target, block): &(String, u32)) -> Result<()> {
+    let due = turn.now.plus(patience(turn));
+    TO_ANSWER.put(turn, &(due, target.clone(), *block), &())?;
+    match turn.scheduled(ANSWER_TIMER)? {
+        Some(waiting) if waiting <= due => Ok(()),
+        _ => turn.schedule(ANSWER_TIMER, due, &AnswerDue),
+    }
+}
+
+/// Has those answered who have waited long enough.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnswerDue;
+
+impl Operation for AnswerDue {
+    const ACTOR: Kind = Kind::World;
+    const NAME: &'static str = "answer_due";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let waiting = TO_ANSWER.scan(turn, &TO_ANSWER.range(), Direction::Ascending, ANSWERS_AT_ONCE)?;
+        for (key, ()) in waiting {
+            if key.0 > turn.now {
+                break;
+            }
+            TO_ANSWER.delete(turn, &key);
+            TO_TELL.put(turn, &(key.1, key.2), &())?;
+        }
+        tell_soon(turn, true)?;
+        match TO_ANSWER.first(turn, &TO_ANSWER.range())? {
+            Some(((due, ..), ())) => turn.schedule(ANSWER_TIMER, due, &AnswerDue),
+            None => Ok(()),
+        }
+    }
+}
+
 /// At once where a country waits for nothing else.
 fn tell_soon(turn: &mut Turn<'_>, at_once: bool) -> Result<()> {
-    let wait = if at_once { 0 } else { INTERVALS * i64::from(turn.settings.publish_interval) * SECOND };
-    let due = turn.now.plus(wait);
+    let due = turn.now.plus(if at_once { 0 } else { patience(turn) });
     match turn.scheduled(TELL_TIMER)? {
         Some(waiting) if waiting <= due => Ok(()),
         _ => turn.schedule(TELL_TIMER, due, &TellFailing),
@@ -249,7 +288,8 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
     let mut rows = FAILING.scan(turn, &FAILING.prefix(key), Direction::Ascending, 300)?;
     let rates = Rates::of(rows.iter().map(|(_, row)| &row.failures));
     let mut comparison = COMPARISONS.get(turn, key)?.unwrap_or_default();
-    let all_reported = comparison.owing.is_empty() && !comparison.anew;
+    let all_reported = comparison.owing.is_empty();
+    let asked_before = turn.now.plus(-patience(turn));
     // Who asks is answered also when nothing is left to compare with.
     let counted: BTreeSet<&String> = rows.iter().map(|((.., country), _)| country).collect();
     let none = comparison.asking.keys().filter(|country| !counted.contains(country));
@@ -263,9 +303,9 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
         if asking.is_some() && !needs_peers(target) {
             told.works = rates.works(&row.failures);
         }
-        let answered = asking.filter(|answered| all_reported && !**answered);
-        let answers = answered.is_some();
-        answered.into_iter().for_each(|answered| *answered = true);
+        let waiting = asking.filter(|since| all_reported && since.is_some_and(|since| since <= asked_before));
+        let answers = waiting.is_some();
+        waiting.into_iter().for_each(|since| *since = None);
         any_answered |= answers;
         // What is counted always is never forgotten.
         let remembers = needs_peers(target) || row.since == comparison.since;
@@ -295,6 +335,7 @@ mod tests {
     use crate::kv::{MemoryStore, Store};
     use crate::settings::Settings;
     use crate::testing::accessible;
+    use crate::time::HOUR;
     use crate::world::Summarize;
 
     const NOW: i64 = 1_800_000_000_000_000;
@@ -365,7 +406,16 @@ mod tests {
         }
         let row = FAILING.get(&store, &(target(3), 600, code(9))).unwrap().unwrap();
         assert_eq!(row.told, Told { percent: 5, out: 1 << 4, works: 0 });
-        assert!(COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap().asking[&code(7)], "it had its answer");
+        while TO_ANSWER.first(&store, &TO_ANSWER.range()).unwrap().is_some() {
+            most = most.max(perform_at(&mut store, &AnswerDue, HOUR));
+        }
+        while TO_TELL.first(&store, &TO_TELL.range()).unwrap().is_some() {
+            most = most.max(perform_at(&mut store, &TellFailing, HOUR));
+        }
+        assert!(
+            COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap().asking[&code(7)].is_none(),
+            "it had its answer"
+        );
         assert!(most <= MAX_ROWS, "{most} rows in a turn");
     }
 
@@ -407,13 +457,18 @@ mod tests {
         ask(&mut store, "FR", true, 3);
         report(&mut store);
         assert_eq!(told(&store), (1 << 4, Timestamp(NOW + 3)));
-        // Somebody else asks meanwhile: all count anew before either has an answer.
+        // Somebody else asks meanwhile: what was imported with its alarm may take as long to be counted.
         ask(&mut store, "IT", true, 4);
-        let comparison = COMPARISONS.get(&store, &(target.into(), 600)).unwrap().unwrap();
-        assert_eq!((comparison.owing.len(), comparison.asking["FR"], comparison.asking["IT"]), (7, true, false));
-        perform(&mut store, &TellFailing);
-        assert!(!COMPARISONS.get(&store, &(target.into(), 600)).unwrap().unwrap().asking["IT"]);
-        report(&mut store);
-        assert!(COMPARISONS.get(&store, &(target.into(), 600)).unwrap().unwrap().asking["IT"]);
+        let waits = |store: &MemoryStore, country: &str| {
+            let comparison = COMPARISONS.get(store, &(target.into(), 600)).unwrap().unwrap();
+            comparison.asking[country].is_some()
+        };
+        let patience = INTERVALS * i64::from(Settings::default().publish_interval) * SECOND;
+        perform_at(&mut store, &AnswerDue, 3 + patience);
+        perform_at(&mut store, &TellFailing, 3 + patience);
+        assert!(!waits(&store, "FR") && waits(&store, "IT"));
+        perform_at(&mut store, &AnswerDue, 4 + patience);
+        perform_at(&mut store, &TellFailing, 4 + patience);
+        assert!(!waits(&store, "IT"));
     }
 }
