@@ -61,6 +61,7 @@ fn store(turn: &mut Turn<'_>, key: &BlockKey, row: Compared) -> Result<()> {
 pub struct Asks {
     /// See [`Compared::asks`].
     newest: Option<i64>,
+    lacks_control: bool,
     /// An alarm of this block began in the one before.
     reaches_back: bool,
 }
@@ -74,7 +75,7 @@ impl Asks {
         };
         let newest = begun(untold).into_iter().map(|episode| episode.declared).max();
         let reaches_back = begun(alone).into_iter().any(|episode| episode.start < start);
-        Asks { newest: newest.or(lacks_control.then_some(0)), reaches_back }
+        Asks { newest: newest.or(lacks_control.then_some(0)), lacks_control, reaches_back }
     }
 }
 
@@ -102,7 +103,13 @@ pub fn note(
     if before.owes || failures(known) != failures(block) {
         news.failing.push((target.clone(), *number, failures(block)));
     }
-    change(turn, key, before, Compared { owes: false, asks: asks.newest, ..before }, news)?;
+    change(
+        turn,
+        key,
+        before,
+        Compared { owes: false, asks: asks.newest, lacks_control: asks.lacks_control, ..before },
+        news,
+    )?;
     let earlier = (target.clone(), number.saturating_sub(1));
     let before = row(turn, &earlier)?;
     change(turn, &earlier, before, Compared { reached: asks.reaches_back, ..before }, news)
@@ -112,7 +119,8 @@ pub fn note(
 fn change(turn: &mut Turn<'_>, key: &BlockKey, before: Compared, after: Compared, news: &mut News) -> Result<()> {
     let mut after = after;
     let (asked, asks) = (before.is_asking(), after.is_asking());
-    if asks != asked || asks && after.asks > before.asks {
+    let more = after.asks > before.asks || after.lacks_control && !before.lacks_control;
+    if asks != asked || asks && more {
         news.asked.push((key.0.clone(), key.1, asks));
         after.waits_since = asks.then_some(turn.now);
     }
@@ -204,6 +212,7 @@ impl Operation for SetFailing {
         let FailingElsewhere { target, block, percent, out, works, answers } = self.told;
         let key = (target, block);
         let row = row(turn, &key)?;
+        let works = if row.lacks_control { works } else { 0 };
         // It may have been told to stop meanwhile.
         if row.counts(&key.0) && set(turn, &key, percent, SpansElsewhere { out, works })? {
             again(turn, &key)?;

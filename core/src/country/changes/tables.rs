@@ -53,6 +53,8 @@ pub struct Compared {
     /// The country asks how it is elsewhere, since by what was measured here alone an alarm begins in the block (the newest
     /// hour of one, since the epoch) or failures lack a control (0).
     pub asks: Option<i64>,
+    /// Failures lack a control: successes in other countries matter.
+    pub lacks_control: bool,
     /// ... or an alarm of the next block began in this one.
     pub reached: bool,
     /// Since when it waits for the answer.
