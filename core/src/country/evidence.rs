@@ -332,7 +332,13 @@ pub(super) fn control_sites(view: &impl Read) -> Result<Vec<String>> {
 /// Successes elsewhere: on other networks of this country by the hour, in other countries by the day or by spans of hours
 /// (ruling intelligence 4). None are collected when no failure waits for them.
 pub(super) fn peers(view: &impl Read, key: &str, seen: &[Seen], at: Timestamp) -> Result<Peers> {
-    let mut peers = peers_unasked(view, key, seen, at)?;
+    let unasked = peers_unasked(view, key, seen, at)?;
+    peers_asked(view, key, seen, unasked)
+}
+
+/// Those with what other countries said because this one asked.
+pub(super) fn peers_asked(view: &impl Read, key: &str, seen: &[Seen], unasked: Peers) -> Result<Peers> {
+    let mut peers = unasked;
     if let Some(days) = days_that_wait(seen) {
         outages::add_peers(view, key, days, &mut peers)?;
     }

@@ -13,7 +13,7 @@ use crate::Result;
 use crate::actor::{Turn, View};
 use crate::anomaly::{self, Tally};
 use crate::change::constants::BLOCK_DAYS;
-use crate::change::series::{Block, Failures, Heard, Span, advance, block_of, bounds, open};
+use crate::change::series::{Block, Failures, Heard, advance, block_of, bounds, open};
 use crate::kv::Direction;
 use crate::time::DAY;
 use crate::verdict::Vote;
@@ -142,7 +142,7 @@ fn compute(
         return Ok(None);
     }
     let unasked = evidence::peers_unasked(turn, target, &all, end.plus(DAY))?;
-    let peers = evidence::peers(turn, target, &all, end.plus(DAY))?;
+    let peers = evidence::peers_asked(turn, target, &all, unasked.clone())?;
     let heard = heard_before(&all, &peers, start.hour());
     let mut own = all;
     own.retain(|seen| inside(seen.session.hour));
@@ -167,8 +167,8 @@ fn compute(
     let untold = untold.as_ref().unwrap_or(&spans);
     let alone = alone.as_ref().unwrap_or(untold);
     let asks = Asks::of(untold, alone, start.hour(), lacks_control);
-    let sums = |spans: &[Span]| open(spans).map(|(asn, cusum)| (asn, cusum.clone())).collect::<Vec<_>>();
-    let alone = Some(sums(alone)).filter(|alone| *alone != sums(&spans));
+    let is_same = open(alone).eq(open(&spans));
+    let alone = (!is_same).then(|| open(alone).map(|(asn, cusum)| (asn, cusum.clone())).collect());
     spans.retain(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
     let before = if given.counts { given.usual } else { (0, 0) };
     let failures = Failures { spells, before };
