@@ -5,12 +5,14 @@
 //! in that block of days ([`CountFailures`]), reports ([`FailingBlocks`]) and is told of the others ([`SetFailing`]). What is
 //! tested without a control of its own is counted always.
 
+mod countries;
 mod rates;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use self::countries::Countries;
 use self::rates::{Rates, Told};
 use super::TARGETS;
 use crate::actor::{Kind, Operation, Turn};
@@ -24,7 +26,9 @@ use crate::{Result, Timestamp};
 const FAILING: Table<(String, u32, String), Failing> = Table::new(63);
 /// Those of which countries may have to be told.
 const TO_TELL: Table<(String, u32), ()> = Table::new(64);
-/// Who asked about a target in a block, and who counts.
+/// Countries that asked about a target in a block.
+const ASKING: Table<(String, u32, String), Asking> = Table::new(126);
+/// Blocks of targets about which any asked, and who counts.
 const COMPARISONS: Table<(String, u32), Comparison> = Table::new(121);
 /// Those of which other countries may have to count.
 const TO_COUNT: Table<(String, u32), ()> = Table::new(122);
@@ -61,17 +65,42 @@ impl Row for Failing {
     const VERSION: u8 = 4;
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Asking {
+    /// Since when it waits for its answer.
+    since: Option<Timestamp>,
+}
+impl Row for Asking {}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Comparison {
     since: Timestamp,
-    /// Countries that asked, and since when they wait for their answer.
-    asking: BTreeMap<String, Option<Timestamp>>,
     /// Countries that were asked to count.
-    counting: BTreeSet<String>,
+    counting: Countries,
     /// Those of them that have not reported yet.
-    owing: BTreeSet<String>,
+    owing: Countries,
 }
-impl Row for Comparison {}
+impl Row for Comparison {
+    const VERSION: u8 = 2;
+}
+
+impl Comparison {
+    /// Half of the countries say something else than all of them, and each time is work for all: who does not report is
+    /// waited for, for an hour.
+    fn is_complete(&self, now: Timestamp) -> bool {
+        self.owing.is_empty() || now >= self.due()
+    }
+
+    fn due(&self) -> Timestamp {
+        self.since.plus(HOUR)
+    }
+}
+
+/// Those that ask about a block of a target.
+fn asking(turn: &Turn<'_>, key: &(String, u32)) -> Result<BTreeMap<String, Asking>> {
+    let rows = ASKING.scan(turn, &ASKING.prefix(key), Direction::Ascending, 300)?;
+    Ok(rows.into_iter().map(|((.., country), row)| (country, row)).collect())
+}
 
 /// A country asks how targets failed in the others, in blocks in which it found a block to begin; or does no longer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -89,17 +118,19 @@ impl Operation for Compare {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         for (target, block, asks) in self.blocks {
             let key = (target, block);
-            let mut comparison = COMPARISONS.get(turn, &key)?.unwrap_or_default();
-            if comparison.asking.is_empty() {
-                comparison.since = turn.now;
+            if ASKING.first(turn, &ASKING.prefix(&key))?.is_none() {
+                let comparison = COMPARISONS.get(turn, &key)?.unwrap_or_default();
+                COMPARISONS.put(turn, &key, &Comparison { since: turn.now, ..comparison })?;
             }
+            let own = (key.0.clone(), key.1, self.country.clone());
             if asks {
-                comparison.asking.insert(self.country.clone(), Some(turn.now));
-                answer_later(turn, &key)?;
+                let now = turn.now;
+                ASKING.put(turn, &own, &Asking { since: Some(now) })?;
+                let due = now.plus(patience(turn));
+                answer_at(turn, due, &key)?;
             } else {
-                comparison.asking.remove(&self.country);
+                ASKING.delete(turn, &own);
             }
-            COMPARISONS.put(turn, &key, &comparison)?;
             TO_COUNT.put(turn, &key, &())?;
         }
         let now = turn.now;
@@ -146,20 +177,21 @@ impl Operation for AskToCount {
             TO_COUNT.delete(turn, key);
             let Some(mut comparison) = COMPARISONS.get(turn, key)? else { continue };
             let (target, block) = key;
-            let mut tell = |country: &String, counts| {
-                out.entry(country.clone()).or_default().push((target.clone(), *block, counts));
+            let mut tell = |country: String, counts| {
+                out.entry(country).or_default().push((target.clone(), *block, counts));
             };
-            if comparison.asking.is_empty() {
+            let asking = asking(turn, key)?;
+            if asking.is_empty() {
                 COMPARISONS.delete(turn, key);
                 comparison.counting.iter().for_each(|country| tell(country, false));
                 continue;
             }
             let rows = TARGETS.scan(turn, &TARGETS.prefix(&(target.clone(),)), Direction::Ascending, 300)?;
             let measuring = rows.into_iter().map(|((_, country), _)| country);
-            for country in measuring.chain(comparison.asking.keys().cloned()) {
-                if comparison.counting.insert(country.clone()) {
-                    tell(&country, true);
-                    comparison.owing.insert(country);
+            for country in measuring.chain(asking.into_keys()) {
+                if comparison.counting.insert(&country) {
+                    comparison.owing.insert(&country);
+                    tell(country, true);
                 }
             }
             COMPARISONS.put(turn, key, &comparison)?;
@@ -187,7 +219,7 @@ impl Operation for FailingBlocks {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let mut answers = false;
+        let (mut news, mut answers) = (false, false);
         for (target, block, failures) in self.blocks {
             let key = (target.clone(), block, self.country.clone());
             match failures.spells.is_empty() {
@@ -198,26 +230,30 @@ impl Operation for FailingBlocks {
                 }
             }
             let key = (target, block);
-            if let Some(mut comparison) = COMPARISONS.get(turn, &key)?
-                && comparison.owing.remove(&self.country)
-            {
+            let mut comparison = COMPARISONS.get(turn, &key)?.unwrap_or_default();
+            if comparison.owing.remove(&self.country) {
                 answers |= comparison.owing.is_empty();
                 COMPARISONS.put(turn, &key, &comparison)?;
             }
-            TO_TELL.put(turn, &key, &())?;
+            if comparison.is_complete(turn.now) {
+                TO_TELL.put(turn, &key, &())?;
+                news = true;
+            }
         }
-        tell_soon(turn, answers)
+        if news { tell_soon(turn, answers) } else { Ok(()) }
     }
 }
 
-/// Microseconds in which countries report what was imported together.
+/// Microseconds in which countries report what was imported together: what others measured meanwhile may not have been
+/// counted yet, and an answer takes as long as that.
 fn patience(turn: &Turn<'_>) -> i64 {
     INTERVALS * i64::from(turn.settings.publish_interval) * SECOND
 }
 
-/// What others measured meanwhile may not have been counted yet: an answer takes as long as that.
-fn answer_later(turn: &mut Turn<'_>, (target, block): &(String, u32)) -> Result<()> {
-    let due = turn.now.plus(patience(turn));
+/// Has who asked about a block answered then, all of them at once who ask in the same interval.
+fn answer_at(turn: &mut Turn<'_>, due: Timestamp, (target, block): &(String, u32)) -> Result<()> {
+    let interval = i64::from(turn.settings.publish_interval.max(1)) * SECOND;
+    let due = Timestamp((due.0 / interval + 1) * interval);
     TO_ANSWER.put(turn, &(due, target.clone(), *block), &())?;
     match turn.scheduled(ANSWER_TIMER)? {
         Some(waiting) if waiting <= due => Ok(()),
@@ -285,32 +321,32 @@ impl Operation for TellFailing {
 
 fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
     let (target, block) = key;
-    let mut comparison = COMPARISONS.get(turn, key)?.unwrap_or_default();
-    let all_reported = comparison.owing.is_empty();
-    // Half of the countries say something else than all of them, and each time is work for all.
-    if !all_reported && turn.now < comparison.since.plus(HOUR) {
-        return Ok(());
+    let comparison = COMPARISONS.get(turn, key)?.unwrap_or_default();
+    if !comparison.is_complete(turn.now) {
+        return answer_at(turn, comparison.due(), key);
     }
+    let mut asking = asking(turn, key)?;
     let mut rows = FAILING.scan(turn, &FAILING.prefix(key), Direction::Ascending, 300)?;
     let rates = Rates::of(rows.iter().map(|(_, row)| &row.failures));
     let asked_before = turn.now.plus(-patience(turn));
     // Who asks is answered also when nothing is left to compare with.
-    let counted: BTreeSet<&String> = rows.iter().map(|((.., country), _)| country).collect();
-    let none = comparison.asking.keys().filter(|country| !counted.contains(country));
-    let none: Vec<_> = none.map(|country| ((target.clone(), *block, country.clone()), Failing::default())).collect();
-    rows.extend(none);
-    let mut any_answered = false;
+    let mut none = asking.clone();
+    for ((.., country), _) in &rows {
+        none.remove(country);
+    }
+    rows.extend(none.into_keys().map(|country| ((target.clone(), *block, country), Failing::default())));
     for (key, row) in rows {
         let mut told = rates.others(&row.failures);
-        let asking = comparison.asking.get_mut(&key.2);
+        let asks = asking.remove(&key.2);
         // What has no control of its own is told of successes by the day.
-        if asking.is_some() && !needs_peers(target) {
+        if asks.is_some() && !needs_peers(target) {
             told.works = rates.works(&row.failures);
         }
-        let waiting = asking.filter(|since| all_reported && since.is_some_and(|since| since <= asked_before));
-        let answers = waiting.is_some();
-        waiting.into_iter().for_each(|since| *since = None);
-        any_answered |= answers;
+        let answers =
+            comparison.owing.is_empty() && asks.and_then(|row| row.since).is_some_and(|since| since <= asked_before);
+        if answers {
+            ASKING.put(turn, &key, &Asking { since: None })?;
+        }
         // What is counted always is never forgotten.
         let remembers = needs_peers(target) || row.since == comparison.since;
         if told == if remembers { row.told } else { Told::default() } && !answers {
@@ -323,9 +359,6 @@ fn tell(turn: &mut Turn<'_>, key: &(String, u32)) -> Result<()> {
         }
         let told = FailingElsewhere { target: target.clone(), block: *block, percent, out, works, answers };
         turn.send(country, &SetFailing { told })?;
-    }
-    if any_answered {
-        COMPARISONS.put(turn, key, &comparison)?;
     }
     Ok(())
 }
@@ -365,7 +398,8 @@ mod tests {
     fn questions_of_many_countries_go_out_in_turns_of_bounded_size() {
         const COUNTRIES: u16 = 250;
         let target = |number: usize| format!("site-{number:02}.example");
-        let code = |number: u16| format!("{number:03}");
+        let letter = |number: u16| char::from(b'A' + u8::try_from(number % 26).unwrap());
+        let code = |number: u16| [letter(number / 26), letter(number)].iter().collect::<String>();
         let mut store = MemoryStore::default();
         let mut most = 0;
         // The targets are measured everywhere, and asked about in 12 years of blocks.
@@ -395,7 +429,7 @@ mod tests {
             most = most.max(perform(&mut store, &AskToCount));
         }
         let comparison = COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap();
-        assert_eq!((comparison.counting.len(), comparison.owing.len()), (251, 251));
+        assert_eq!((comparison.counting.iter().count(), comparison.owing.iter().count()), (251, 251));
         // All report that it failed for six hours.
         let spells: Vec<Spell> =
             (0..20).map(|place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 }).collect();
@@ -415,10 +449,7 @@ mod tests {
         while TO_TELL.first(&store, &TO_TELL.range()).unwrap().is_some() {
             most = most.max(perform_at(&mut store, &TellFailing, HOUR));
         }
-        assert!(
-            COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap().asking[&code(7)].is_none(),
-            "it had its answer"
-        );
+        assert!(ASKING.get(&store, &(target(3), 600, code(7))).unwrap().unwrap().since.is_none(), "it had its answer");
         assert!(most <= MAX_ROWS, "{most} rows in a turn");
     }
 
@@ -461,17 +492,56 @@ mod tests {
         report(&mut store);
         assert_eq!(told(&store), (1 << 4, Timestamp(NOW + 3)));
         // Somebody else asks meanwhile: what was imported with its alarm may take as long to be counted.
-        ask(&mut store, "IT", true, 4);
+        let interval = i64::from(Settings::default().publish_interval) * SECOND;
+        let patience = INTERVALS * interval;
+        ask(&mut store, "IT", true, 2 * interval);
         let waits = |store: &MemoryStore, country: &str| {
-            let comparison = COMPARISONS.get(store, &(target.into(), 600)).unwrap().unwrap();
-            comparison.asking[country].is_some()
+            ASKING.get(store, &(target.into(), 600, country.into())).unwrap().unwrap().since.is_some()
         };
-        let patience = INTERVALS * i64::from(Settings::default().publish_interval) * SECOND;
-        perform_at(&mut store, &AnswerDue, 3 + patience);
-        perform_at(&mut store, &TellFailing, 3 + patience);
-        assert!(!waits(&store, "FR") && waits(&store, "IT"));
-        perform_at(&mut store, &AnswerDue, 4 + patience);
-        perform_at(&mut store, &TellFailing, 4 + patience);
-        assert!(!waits(&store, "IT"));
+        let mut answer = |at: i64| {
+            perform_at(&mut store, &AnswerDue, at);
+            perform_at(&mut store, &TellFailing, at);
+            ["FR", "IT"].map(|country| waits(&store, country))
+        };
+        assert_eq!(answer(2 + patience), [true, true]);
+        assert_eq!(answer(interval + patience), [false, true]);
+        assert_eq!(answer(3 * interval + patience), [false, false]);
+    }
+
+    /// A country that never reports holds up the others for an hour, not for ever: nobody has to say anything for that.
+    #[test]
+    fn who_never_reports_is_waited_for_an_hour() {
+        let mut store = MemoryStore::default();
+        let target = "site.example";
+        let spells: Vec<Spell> =
+            (0..20).map(|place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 }).collect();
+        let measure = |store: &mut MemoryStore, country: &str| {
+            let targets = vec![accessible(target)];
+            perform(store, &Summarize { country: country.into(), targets, summary: None });
+        };
+        let countries = ["DE", "ES", "FI", "FR", "IT", "PL", "SE"];
+        countries.into_iter().chain(["XK"]).for_each(|country| measure(&mut store, country));
+        perform(&mut store, &Compare { country: "IT".into(), blocks: vec![(target.into(), 600, true)] });
+        perform(&mut store, &AskToCount);
+        for country in countries {
+            let failures = Failures { spells: spells.clone(), before: (0, 0) };
+            let blocks = vec![(target.into(), 600, failures)];
+            perform(&mut store, &FailingBlocks { country: country.into(), blocks });
+        }
+        let told = |store: &MemoryStore, country: &str| {
+            FAILING.get(store, &(target.into(), 600, country.into())).unwrap().unwrap().told.out
+        };
+        // Only what is due by itself.
+        let until = |store: &mut MemoryStore, minutes: i64| {
+            for minute in 0..=minutes {
+                perform_at(store, &AnswerDue, minute * HOUR / 60);
+                while TO_TELL.first(store, &TO_TELL.range()).unwrap().is_some() {
+                    perform_at(store, &TellFailing, minute * HOUR / 60);
+                }
+            }
+            ["DE", "IT"].map(|country| told(store, country))
+        };
+        assert_eq!(until(&mut store, 59), [0, 0]);
+        assert_eq!(until(&mut store, 61), [1 << 4, 1 << 4]);
     }
 }

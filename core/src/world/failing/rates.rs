@@ -1,12 +1,9 @@
 //! How often a target fails in the other countries, from what all of them count.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::change::constants::{BLOCK_DAYS, OUTAGE_EDGE_SHARE, OUTAGE_ELSE, OUTAGE_HOURS, OUTAGE_SHARE};
 use crate::change::series::{Failures, Spell, total};
-use crate::order;
 use crate::time::HOUR;
 use crate::verdict::constants::{ACCESSIBLE_VOTES, DOWN_RATE_COUNTRIES, PEER_NETWORKS, PEER_SESSIONS, PEER_WINDOW};
 use crate::verdict::network::{down_rate, down_rate_but};
@@ -24,24 +21,22 @@ pub struct Told {
 
 /// How often a target fails in all countries in a block; each country asks for the others, so the rates are sorted once.
 pub struct Rates {
-    /// Of the whole block.
+    /// Of the whole block, lowest first.
     all: Vec<f64>,
     /// By span, and by day: of countries where it works in the rest of the block. Where it is blocked all the time says
     /// nothing of an outage, however many countries block it.
-    spans: ByWindow,
-    days: ByWindow,
+    spans: Windows,
+    days: Windows,
     /// By span, as they are.
-    plain: ByWindow,
+    plain: Windows,
     /// By span, successes within a day of it: countries with any, and how many.
     successes: Vec<(u32, u32)>,
 }
 
-/// Rates of countries, lowest first, by window of the block.
-type ByWindow = BTreeMap<u8, Vec<f64>>;
-
 impl Rates {
     pub fn of<'a>(countries: impl Iterator<Item = &'a Failures>) -> Rates {
-        let (spans, days, plain) = (ByWindow::new(), ByWindow::new(), ByWindow::new());
+        let windows = || Windows { rates: vec![Vec::new(); SPANS], medians: Vec::new() };
+        let (spans, days, plain) = (windows(), windows(), windows());
         let mut rates = Rates { all: Vec::new(), spans, days, plain, successes: vec![(0, 0); SPANS] };
         for failures in countries {
             for ((countries, all), near) in rates.successes.iter_mut().zip(near(&failures.spells)) {
@@ -49,16 +44,15 @@ impl Rates {
             }
             rates.all.extend(share(total(&failures.spells)));
             for window in by_window(failures, 1) {
-                rates.spans.entry(window.number).or_default().push(window.unusual());
-                rates.plain.entry(window.number).or_default().push(window.rate);
+                rates.spans.add(window.number, window.unusual());
+                rates.plain.add(window.number, window.rate);
             }
             for window in by_window(failures, SPANS_OF_A_DAY) {
-                rates.days.entry(window.number).or_default().push(window.unusual());
+                rates.days.add(window.number, window.unusual());
             }
         }
-        order::sort_by(&mut rates.all, f64::total_cmp);
-        let windows = rates.spans.values_mut().chain(rates.days.values_mut()).chain(rates.plain.values_mut());
-        windows.for_each(|rates| order::sort_by(rates, f64::total_cmp));
+        sort(&mut rates.all);
+        [&mut rates.spans, &mut rates.days, &mut rates.plain].into_iter().for_each(Windows::sort);
         rates
     }
 
@@ -77,13 +71,15 @@ impl Rates {
     /// Spans in which the target was out of order, one bit each: the median of the other countries failed, in the span or,
     /// where too few of them measured in it, on its day; and the spans before and after, where it begins and ends.
     fn out(&self, own: &Failures) -> u128 {
-        let (spans, days) = (by_window(own, 1), by_window(own, SPANS_OF_A_DAY));
-        let days = medians(&self.days, &days, Window::unusual);
-        let plain = medians(&self.plain, &spans, |window| window.rate);
-        let spans = medians(&self.spans, &spans, Window::unusual);
-        let median = |of: &BTreeMap<u8, f64>, place: u8| {
-            of.get(&place).or_else(|| days.get(&(place / SPANS_OF_A_DAY))).copied().unwrap_or(0.0)
-        };
+        if !self.spans.reach(OUTAGE_SHARE) && !self.days.reach(OUTAGE_SHARE) {
+            return 0;
+        }
+        let (own, own_days) = (by_window(own, 1), by_window(own, SPANS_OF_A_DAY));
+        let spans = self.spans.medians_but(&own, Window::unusual);
+        let plain = self.plain.medians_but(&own, |window| window.rate);
+        let days = self.days.medians_but(&own_days, Window::unusual);
+        let at = |of: &[Option<f64>], place: u8| of.get(usize::from(place)).copied().flatten();
+        let median = |of, place| at(of, place).or_else(|| at(&days, place / SPANS_OF_A_DAY)).unwrap_or(0.0);
         let fails = |place: u8| median(&spans, place) >= OUTAGE_SHARE;
         let is_out = |place: u8| {
             let mut beside = [place.checked_sub(1), place.checked_add(1)].into_iter().flatten();
@@ -124,11 +120,49 @@ fn near(spells: &[Spell]) -> Vec<u32> {
     near
 }
 
-/// The medians of the other countries, by window.
-fn medians(rates: &ByWindow, own: &[Window], rate: impl Fn(&Window) -> f64) -> BTreeMap<u8, f64> {
-    let own: BTreeMap<u8, f64> = own.iter().map(|window| (window.number, rate(window))).collect();
-    let median = |(window, rates): (&u8, &Vec<f64>)| Some((*window, median_but(rates, own.get(window).copied())?));
-    rates.iter().filter_map(median).collect()
+/// Rates of countries by window of the block.
+struct Windows {
+    /// Lowest first, once sorted.
+    rates: Vec<Vec<f64>>,
+    /// The medians of all: most countries measured in few windows, so that most are also those of the others.
+    medians: Vec<Option<f64>>,
+}
+
+impl Windows {
+    fn add(&mut self, window: u8, rate: f64) {
+        if let Some(rates) = self.rates.get_mut(usize::from(window)) {
+            rates.push(rate);
+        }
+    }
+
+    fn sort(&mut self) {
+        self.rates.iter_mut().for_each(sort);
+        self.medians = self.rates.iter().map(|rates| median_but(rates, None)).collect();
+    }
+
+    /// Whether the median of the others may be so high in any window: without a lower one it is at most the rate after the
+    /// middle.
+    fn reach(&self, rate: f64) -> bool {
+        let upper = |rates: &Vec<f64>| rates.get(rates.len() / 2 + 1).or(rates.last()).copied();
+        self.rates.iter().filter_map(upper).any(|upper| upper >= rate)
+    }
+
+    /// The medians of the other countries.
+    fn medians_but(&self, own: &[Window], rate: impl Fn(&Window) -> f64) -> Vec<Option<f64>> {
+        let mut medians = self.medians.clone();
+        for window in own {
+            let at = usize::from(window.number);
+            if let (Some(median), Some(rates)) = (medians.get_mut(at), self.rates.get(at)) {
+                *median = median_but(rates, Some(rate(window)));
+            }
+        }
+        medians
+    }
+}
+
+/// As the standard library does: these are the most numbers that are sorted anywhere.
+fn sort(rates: &mut Vec<f64>) {
+    rates.sort_unstable_by(f64::total_cmp);
 }
 
 /// The median of the rates but for one's own; `None` when they are of too few countries.
