@@ -169,8 +169,8 @@ mod counted {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     pub spans: Vec<Span>,
-    /// Counted for targets whose tests have no control, and where a country asks.
-    pub failures: Failures,
+    /// Failures by span of hours, in their order.
+    pub spells: Vec<Spell>,
     /// Share of failures in other countries at the same time, percent (ruling intelligence 22).
     pub elsewhere: u8,
     /// Where the sums stand by what was measured here alone, of networks with something under way; `None` where it is the
@@ -178,10 +178,10 @@ pub struct Block {
     pub alone: Option<Vec<(u32, Cusum)>>,
 }
 impl Row for Block {
-    const VERSION: u8 = 6;
+    const VERSION: u8 = 7;
 }
 
-/// How often a target failed in a block.
+/// How often a target failed in a block, as other countries hear of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failures {
     /// By span of hours, in their order.

@@ -7,13 +7,13 @@ use super::super::fold::needs_peers;
 use super::super::tables::{ENTRIES, ROLLED};
 use super::super::{instrument, packed};
 use super::compared::{self, Asks, News};
-use super::tables::{BLOCKS, Broken, COMPARED, CONTROL, Days, ELSEWHERE, SpansElsewhere};
+use super::tables::{BLOCKS, Broken, COMPARED, CONTROL, DIRTY, Days, ELSEWHERE, SpansElsewhere};
 use super::{Spread, outages, spread_timer};
 use crate::Result;
 use crate::actor::{Turn, View};
 use crate::anomaly::{self, Tally};
 use crate::change::constants::BLOCK_DAYS;
-use crate::change::series::{Block, Failures, Heard, advance, block_of, bounds, open};
+use crate::change::series::{Block, Heard, advance, block_of, bounds, open};
 use crate::kv::Direction;
 use crate::time::DAY;
 use crate::verdict::Vote;
@@ -51,12 +51,9 @@ pub fn recompute(
         let known = BLOCKS.get(turn, &key)?;
         let before = BLOCKS.last(turn, &BLOCKS.between(&(target.to_owned(), 0_u32), &key))?;
         let compared = compared::row(turn, &key)?;
-        let usual = before.as_ref().filter(|((_, number), _)| number + 1 == block).map(|(_, row)| row.votes());
         let given = Given {
             before: before.map(|(_, row)| row).unwrap_or_default(),
-            usual: usual.unwrap_or_default(),
             elsewhere: known.as_ref().map_or(0, |known| known.elsewhere),
-            counts: compared.counts(target),
         };
         let mut tally = Tally::default();
         let (now, asks) = match compute(turn, target, block, &given, (room, &mut tally))? {
@@ -64,7 +61,6 @@ pub fn recompute(
             None => (None, Asks::default()),
         };
         anomaly::counted(turn, target, block, tally)?;
-        compared::note(turn, &key, compared, (known.as_ref(), now.as_ref(), asks), news)?;
         match &now {
             Some(now) if known.as_ref() != Some(now) => BLOCKS.put(turn, &key, now)?,
             None if known.is_some() => {
@@ -74,10 +70,8 @@ pub fn recompute(
             }
             _ => {}
         }
+        compared::note(turn, &key, compared, (known.as_ref(), now.as_ref(), asks), news)?;
         differs = match (&known, &now) {
-            (Some(known), Some(now)) if known.votes() != now.votes() => {
-                !known.ends_like(now) || compared::row(turn, &(target.to_owned(), block + 1))?.counts(target)
-            }
             (Some(known), Some(now)) => !known.ends_like(now),
             // Nothing was or is in this block: what was before it stands.
             (None, None) => differs,
@@ -93,9 +87,11 @@ pub fn recompute(
     }
 }
 
-/// Whether a target has measurements, or a row, in a block.
-pub fn is_measured(turn: &Turn<'_>, (target, block): &(String, u32)) -> Result<bool> {
-    Ok(next(turn, target, *block)? == Some(*block))
+/// Whether [`recompute`] comes by a block, since measurements around it changed.
+pub fn is_waiting(turn: &Turn<'_>, (target, block): &(String, u32)) -> Result<bool> {
+    let days = DIRTY.get(turn, &(target.clone(),))?;
+    let blocks = days.map(|days| block_of(days.first.saturating_sub(1))..=block_of(days.last.saturating_add(1)));
+    Ok(blocks.is_some_and(|blocks| blocks.contains(block)))
 }
 
 /// The next block, from `from` on, that has measurements or a row.
@@ -116,12 +112,8 @@ fn next(turn: &Turn<'_>, target: &str, from: u32) -> Result<Option<u32>> {
 struct Given {
     /// The block before, however long.
     before: Block,
-    /// Votes of the 30 days before that failed, and all.
-    usual: (u32, u32),
     /// Share of failures in other countries, percent.
     elsewhere: u8,
-    /// Whether failures are counted for the world.
-    counts: bool,
 }
 
 /// One block from its measurements and the block before, and whether to ask how the target was elsewhere, since an alarm
@@ -158,7 +150,7 @@ fn compute(
     let untold = told.then(|| walk(&own, &unasked, &given.before, 0));
     let alone = given.before.alone.as_ref().map(|_| walk(&own, &unasked, &given.before.without_others(), 0));
     let lacks_control = !needs_peers(target) && outages::lack_control(&own, &unasked);
-    let spells = if given.counts { outages::spells(&own) } else { Vec::new() };
+    let spells = outages::spells(&own);
     outages::mask(turn, target, &mut own)?;
     for seen in &own {
         tally.note(seen.day, seen.primary, peers.vote(&seen.session), seen.session.evaluated.technique);
@@ -170,9 +162,7 @@ fn compute(
     let is_same = open(alone).eq(open(&spans));
     let alone = (!is_same).then(|| open(alone).map(|(asn, cusum)| (asn, cusum.clone())).collect());
     spans.retain(|span| !span.cusum.is_quiet() || !span.days.is_empty() || !span.ended.is_empty());
-    let before = if given.counts { given.usual } else { (0, 0) };
-    let failures = Failures { spells, before };
-    Ok(Some((Block { spans, failures, elsewhere: given.elsewhere, alone }, asks)))
+    Ok(Some((Block { spans, spells, elsewhere: given.elsewhere, alone }, asks)))
 }
 
 /// The networks that were measured in a block, or of which something is under way; `heard` is their last vote before it.

@@ -30,6 +30,19 @@ pub struct News {
 }
 
 impl News {
+    /// The failures of a block, as far as it is computed.
+    fn report(&mut self, turn: &Turn<'_>, key: &BlockKey) -> Result<()> {
+        let (target, number) = key;
+        let before = match number.checked_sub(1) {
+            Some(before) => BLOCKS.get(turn, &(target.clone(), before))?,
+            None => None,
+        };
+        let spells = BLOCKS.get(turn, key)?.unwrap_or_default().spells;
+        let failures = Failures { spells, before: before.map_or((0, 0), |before| before.votes()) };
+        self.failing.push((target.clone(), *number, failures));
+        Ok(())
+    }
+
     pub fn send(self, turn: &mut Turn<'_>) -> Result<()> {
         let country = turn.actor().name.clone();
         let world = world::actor().name;
@@ -89,7 +102,7 @@ impl Compared {
     }
 }
 
-/// A block was computed: asks the world or does no longer, and reports the failures that the world wants to know.
+/// A block was computed and stored: asks the world or does no longer, and reports the failures that the world wants to know.
 pub fn note(
     turn: &mut Turn<'_>,
     key: &BlockKey,
@@ -98,9 +111,14 @@ pub fn note(
     news: &mut News,
 ) -> Result<()> {
     let (target, number) = key;
-    let failures = |block: Option<&Block>| block.map(|block| block.failures.clone()).unwrap_or_default();
-    if before.owes || failures(known) != failures(block) {
-        news.failing.push((target.clone(), *number, failures(block)));
+    if before.counts(target) && (before.owes || known.map(|known| &known.spells) != block.map(|block| &block.spells)) {
+        news.report(turn, key)?;
+    }
+    if known.map(Block::votes) != block.map(Block::votes) {
+        let next = (target.clone(), number.saturating_add(1));
+        if row(turn, &next)?.counts(target) && BLOCKS.contains(turn, &next)? {
+            news.report(turn, &next)?;
+        }
     }
     change(
         turn,
@@ -158,20 +176,17 @@ impl Operation for CountFailures {
         let mut news = News::default();
         for (target, block, counts) in self.blocks {
             let key = (target, block);
-            let any = blocks::is_measured(turn, &key)?;
-            let row = Compared { counts, owes: counts && any, ..row(turn, &key)? };
+            let row = Compared { counts, owes: counts && blocks::is_waiting(turn, &key)?, ..row(turn, &key)? };
             store(turn, &key, row)?;
-            if any {
-                if !row.counts(&key.0) {
-                    set(turn, &key, 0, SpansElsewhere::default())?;
-                }
+            if counts && !row.owes {
+                news.report(turn, &key)?;
+            }
+            if !row.counts(&key.0) && set(turn, &key, 0, SpansElsewhere::default())? {
                 again(turn, &key)?;
-            } else if counts {
-                news.failing.push((key.0, key.1, Failures::default()));
+                soon(turn)?;
             }
         }
-        news.send(turn)?;
-        soon(turn)
+        news.send(turn)
     }
 }
 

@@ -136,7 +136,7 @@ impl Windows {
     }
 
     fn sort(&mut self) {
-        self.rates.iter_mut().for_each(sort);
+        self.rates.iter_mut().for_each(|rates| sort(rates));
         self.medians = self.rates.iter().map(|rates| median_but(rates, None)).collect();
     }
 
@@ -161,7 +161,7 @@ impl Windows {
 }
 
 /// As the standard library does: these are the most numbers that are sorted anywhere.
-fn sort(rates: &mut Vec<f64>) {
+fn sort(rates: &mut [f64]) {
     rates.sort_unstable_by(f64::total_cmp);
 }
 
