@@ -181,9 +181,13 @@ impl Operation for CountFailures {
             if counts && !row.owes {
                 news.report(turn, &key)?;
             }
-            if !row.counts(&key.0) && set(turn, &key, 0, SpansElsewhere::default())? {
-                again(turn, &key)?;
-                soon(turn)?;
+            if !row.counts(&key.0) {
+                // Nobody asks any more: the world forgets them, and the country what it was told.
+                if set(turn, &key, 0, SpansElsewhere::default())? {
+                    again(turn, &key)?;
+                    soon(turn)?;
+                }
+                news.failing.push((key.0, key.1, Failures::default()));
             }
         }
         news.send(turn)

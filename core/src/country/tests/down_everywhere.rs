@@ -102,6 +102,8 @@ fn a_removed_source_takes_along_what_it_said_of_other_countries() {
     let dropped = server.request(Method::DELETE, "/v1/admin/sources/ooni", &[("x-admin-key", ADMIN)], b"");
     assert_eq!(dropped.status, 200);
     settle(&server);
+    let of_host = |(key, _): &(Vec<u8>, Vec<u8>)| key.windows(host.len()).any(|part| part == host.as_bytes());
+    assert_eq!(server.0.rows(&crate::world::actor()).iter().filter(|row| of_host(row)).count(), 0);
     add(&server, &parts[..1]);
     settle(&server);
     assert_eq!(one(&server, "FR").draft.domains, [host]);
