@@ -121,6 +121,7 @@ pub fn run(folder: &Path, kept: Option<&Path>, rows: u64, cores: &machine::Cores
     import_categories(&client);
     let followed_cpu = settle(&server, rows);
     eprintln!("settled after {followed_cpu:?} s of CPU");
+    let file = [imported, machine::file_size(&store)];
     if client.get("/data/incidents").expect(200)["total"].as_u64() < Some(INCIDENTS as u64) {
         incidents::fill(&client, INCIDENTS);
     }
@@ -131,7 +132,6 @@ pub fn run(folder: &Path, kept: Option<&Path>, rows: u64, cores: &machine::Cores
     let resident = machine::resident_memory(server.id());
     let peak = [import.peak, machine::peak_memory(server.id())];
     server.stop();
-    let file = [imported, machine::file_size(&store)];
     let (import_seconds, import_cpu) = (import.seconds, import.cpu);
     Large { rows, aggregates, import_seconds, import_cpu, peak, resident, file, followed_cpu, questions }
 }

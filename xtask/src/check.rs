@@ -16,15 +16,11 @@ pub fn check() -> Result<()> {
     )?;
     tools::wasm_target()?;
     run(
-        "clippy, Worker",
+        "clippy, Worker and core as wasm",
         cargo()
             .args(["clippy", "--quiet", "--locked", "--package", "heliograph-edge"])
             .args(["--target", WASM])
             .args(["--", "-D", "warnings"]),
-    )?;
-    run(
-        "core as wasm",
-        cargo().args(["check", "--quiet", "--locked", "--package", "heliograph-core"]).args(["--target", WASM]),
     )?;
     licences::licences()?;
     edge::wrangler_toml::check()

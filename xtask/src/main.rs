@@ -20,7 +20,7 @@ use run::Result;
 const HELP: &str = "\
 cargo xtask <task>
 
-  check                 formatting, clippy (warnings are errors), wasm build of core, licences
+  check                 formatting, clippy for both targets (warnings are errors), licences
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
   sim [ARGS...]         the deterministic simulation
   sim ledger [STEPS]    ten million random operations on the ledger, compared with its rules after each

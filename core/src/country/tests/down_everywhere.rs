@@ -76,13 +76,17 @@ fn ruling_intelligence_15_what_turns_out_to_be_out_of_order_everywhere_is_withdr
     let host = TARGETS[1];
     for order in [[0, 1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1, 0]] {
         let server = Server::start();
+        let during = |country| server.detect(country, host, Some("2025-11-07T06:00:00Z"))["status"].clone();
         for (count, at) in order.into_iter().enumerate() {
             add(&server, &[out_of_order(host, COUNTRIES[at])]);
             settle(&server);
             if count == 0 {
                 assert!(!incidents(&server, COUNTRIES[at]).is_empty(), "as far as one country tells it is a block");
+                assert_eq!(during(COUNTRIES[at]), "blocked");
             }
         }
+        // Also where nothing was measured since: what was answered before is not answered again.
+        assert_ne!(during(COUNTRIES[order[0]]), "blocked");
         for country in &COUNTRIES[1..] {
             assert_eq!(incidents(&server, country), [], "{country}");
         }

@@ -7,6 +7,8 @@ use http::Method;
 
 use super::{HEADER, Server, rows};
 use crate::actor::{ActorId, Kind, Query, View};
+use crate::country::answer::{Detect, State};
+use crate::country::subject::Subject;
 use crate::documents::{self, Render};
 use crate::http::Body;
 use crate::import::{ImportKind, Options};
@@ -139,21 +141,40 @@ fn documents_rest_on_tables_whose_changes_are_counted() {
         "worst/7",
     ];
     let keys = published.map(str::to_owned).into_iter().chain(reports.map(|name| format!("analytics/{name}")));
-    let actor = world::actor();
-    let settings = Settings::default();
-    let mut store = MemoryStore::default();
-    store
-        .apply(server.0.rows(&actor).into_iter().fold(crate::kv::Batch::default(), |mut batch, (key, value)| {
-            batch.put(key, value);
-            batch
-        }))
-        .unwrap();
+    let (actor, settings) = (world::actor(), Settings::default());
+    let store = copy(&server, &actor);
     for key in keys {
         let noted = Noted { rows: &store, tables: RefCell::default() };
         Render::<1> { key: key.clone() }.run(&View::new(&actor, &noted, START, &settings)).unwrap();
         let tables = noted.tables.into_inner();
         assert!(tables.iter().any(|table| *table >= crate::actor::FIRST_OWN_TABLE), "{key} read {tables:?}");
         assert!(!tables.iter().any(|table| Kind::World.is_derived(*table)), "{key} read {tables:?}");
+    }
+}
+
+fn copy(server: &Server, actor: &ActorId) -> MemoryStore {
+    let mut batch = crate::kv::Batch::default();
+    server.0.rows(actor).into_iter().for_each(|(key, value)| batch.put(key, value));
+    let mut store = MemoryStore::default();
+    store.apply(batch).unwrap();
+    store
+}
+
+#[test]
+fn no_answer_of_a_country_rests_on_rows_whose_changes_are_not_counted() {
+    let server = Server::start();
+    server.upload("ooni-observations", measured(1, true).as_bytes());
+    settle(&server);
+    let (italy, settings) = (ActorId::new(Kind::Country, "IT"), Settings::default());
+    let store = copy(&server, &italy);
+    for (subject, brief) in [("a.example", false), ("a.example", true), ("youtube", false), ("youtube", true)] {
+        let noted = Noted { rows: &store, tables: RefCell::default() };
+        let subjects = vec![Subject::parse(subject).unwrap()];
+        let asked = Detect { subjects, at: None, explain: false, brief };
+        let answer = asked.run(&View::new(&italy, &noted, START, &settings)).unwrap();
+        assert!(answer.iter().all(|answer| answer.state == State::Blocked), "{answer:?}");
+        let tables = noted.tables.into_inner();
+        assert!(!tables.iter().any(|table| Kind::Country.is_derived(*table)), "{subject} read {tables:?}");
     }
 }
 
