@@ -110,7 +110,7 @@ impl Kind {
 
     /// Whether answers of this kind are kept ([`memo`]), for which its changes are counted.
     pub const fn counts_revisions(self) -> bool {
-        matches!(self, Kind::Country | Kind::World)
+        matches!(self, Kind::Country | Kind::World | Kind::Incidents)
     }
 
     /// Whether a table of this kind is made from its others, and no kept answer rests on it: verdicts, summaries, and what

@@ -241,7 +241,7 @@ fn an_answer_given_among_others_is_kept_for_itself() {
 #[test]
 fn only_kinds_that_keep_answers_count_their_revisions() {
     let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| kind.counts_revisions()).collect();
-    assert_eq!(kinds, [Kind::Country, Kind::World]);
+    assert_eq!(kinds, [Kind::Country, Kind::World, Kind::Incidents]);
     let server = Server::start();
     let revisions = |actor: &ActorId| server.0.rows(actor).into_iter().filter(|(key, _)| key[0] == 13).count();
     let options = Options { country: Some("IT".to_owned()), list_kind: Some(ListKind::Official), ..Options::default() };
