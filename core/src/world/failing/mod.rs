@@ -393,6 +393,12 @@ mod tests {
         rows
     }
 
+    /// In the fifth of twenty spans, of which it works in the others.
+    fn out_for_six_hours() -> Failures {
+        let spell = |place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 };
+        Failures { spells: (0..20).map(spell).collect(), before: (0, 0) }
+    }
+
     /// Issue, cost: a turn stays bounded however many countries there are, and however many blocks they ask about.
     #[test]
     fn questions_of_many_countries_go_out_in_turns_of_bounded_size() {
@@ -431,11 +437,8 @@ mod tests {
         let comparison = COMPARISONS.get(&store, &(target(3), 600)).unwrap().unwrap();
         assert_eq!((comparison.counting.iter().count(), comparison.owing.iter().count()), (251, 251));
         // All report that it failed for six hours.
-        let spells: Vec<Spell> =
-            (0..20).map(|place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 }).collect();
         for country in 0..=COUNTRIES {
-            let failures = Failures { spells: spells.clone(), before: (0, 0) };
-            let blocks = vec![(target(3), 600, failures)];
+            let blocks = vec![(target(3), 600, out_for_six_hours())];
             most = most.max(perform(&mut store, &FailingBlocks { country: code(country), blocks }));
         }
         while TO_TELL.first(&store, &TO_TELL.range()).unwrap().is_some() {
@@ -458,14 +461,11 @@ mod tests {
     fn ruling_intelligence_15_who_asks_after_another_has_stopped_to_ask_is_answered_in_full() {
         let mut store = MemoryStore::default();
         let target = "site.example";
-        let spells: Vec<Spell> =
-            (0..20).map(|place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 }).collect();
         let report = |store: &mut MemoryStore| {
             for country in COUNTRIES {
-                let failures = Failures { spells: spells.clone(), before: (0, 0) };
                 perform(
                     store,
-                    &FailingBlocks { country: country.into(), blocks: vec![(target.into(), 600, failures)] },
+                    &FailingBlocks { country: country.into(), blocks: vec![(target.into(), 600, out_for_six_hours())] },
                 );
             }
             perform(store, &TellFailing);
@@ -513,8 +513,6 @@ mod tests {
     fn who_never_reports_is_waited_for_an_hour() {
         let mut store = MemoryStore::default();
         let target = "site.example";
-        let spells: Vec<Spell> =
-            (0..20).map(|place| Spell { place, failed: u32::from(place == 4) * 9, said: 9 }).collect();
         let measure = |store: &mut MemoryStore, country: &str| {
             let targets = vec![accessible(target)];
             perform(store, &Summarize { country: country.into(), targets, summary: None });
@@ -524,8 +522,7 @@ mod tests {
         perform(&mut store, &Compare { country: "IT".into(), blocks: vec![(target.into(), 600, true)] });
         perform(&mut store, &AskToCount);
         for country in countries {
-            let failures = Failures { spells: spells.clone(), before: (0, 0) };
-            let blocks = vec![(target.into(), 600, failures)];
+            let blocks = vec![(target.into(), 600, out_for_six_hours())];
             perform(&mut store, &FailingBlocks { country: country.into(), blocks });
         }
         let told = |store: &MemoryStore, country: &str| {
