@@ -6,7 +6,7 @@ use std::time::Duration;
 use heliograph_core::starter::Country;
 use heliograph_tests::client::Client;
 use heliograph_tests::process::Server;
-use heliograph_tests::questions::{Known, Question};
+use heliograph_tests::questions::{Asked, Known, Question};
 use serde_json::{Value, json};
 
 use crate::{load, machine};
@@ -28,14 +28,17 @@ pub struct Measured {
     /// Each request once, in a server where nobody asked it before.
     pub first: load::Outcome,
     pub again: load::Outcome,
+    /// As `again`, after all the others, where that was not in time: what else ran on the machine has passed, what the
+    /// server does has not.
+    pub once_more: Option<load::Outcome>,
     /// CPU of the server per request, in microseconds; `None` where it is not known.
     pub cpu: [Option<f64>; 2],
 }
 
 impl Measured {
-    /// Milliseconds: each request once, and again and again.
-    fn p99(&self) -> [f64; 2] {
-        [self.first.p99, self.again.p99].map(|us| f64::from(us) / 1e3)
+    /// Milliseconds: each request once, again and again, and of the last time that it was asked so.
+    fn p99(&self) -> [f64; 3] {
+        [self.first, self.again, self.once_more.unwrap_or(self.again)].map(|outcome| f64::from(outcome.p99) / 1e3)
     }
 
     /// CPU of one request by that of `bare`, the question that costs least: the speed of a machine, and what else runs on it,
@@ -56,46 +59,55 @@ pub fn run(
     let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);
     let key = key["api_key"].as_str().unwrap().to_owned();
     let chosen = std::env::var("HELIOGRAPH_BENCH_ONLY").unwrap_or_default();
-    questions
+    let mut all: Vec<(&Question, Measured)> = questions
         .filter(|question| question.name().contains(&chosen))
-        .map(|question| one(server, &key, question, known, window))
-        .collect()
+        .map(|question| (question, one(server, &key, question, known, window)))
+        .collect();
+    for (question, measured) in all.iter_mut().filter(|(_, measured)| measured.p99()[1] >= TARGET) {
+        let requests = question.requests(known);
+        measured.once_more = Some(timed(server, &key, &requests, load::Ends::After(window)).0);
+        eprintln!("once more: {}", line(measured, None));
+    }
+    all.into_iter().map(|(_, measured)| measured).collect()
+}
+
+/// What was measured, and the server's CPU per answer in microseconds.
+fn timed(server: &Server, key: &str, requests: &[Asked], ends: load::Ends) -> (load::Outcome, Option<f64>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let plan = load::Plan::mixed(&server.base, requests, &[("x-api-key", key)]);
+    let before = machine::cpu_seconds(server.id());
+    let outcome = runtime.block_on(load::run_until(&server.base, CONNECTIONS, ends, &plan, 1));
+    let cpu = machine::cpu_seconds(server.id()).zip(before).map(|(after, before)| after - before);
+    (outcome, cpu.map(|seconds| seconds * 1e6 / outcome.answers as f64))
 }
 
 fn one(server: &Server, key: &str, question: &Question, known: &Known, window: Duration) -> Measured {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let requests = question.requests(known);
     assert!(!requests.is_empty(), "{}: nothing to ask", question.name());
-    let headers = [("x-api-key", key)];
-    let plan = load::Plan::mixed(&server.base, &requests, &headers);
-    let timed = |ends: load::Ends| {
-        let before = machine::cpu_seconds(server.id());
-        let outcome = runtime.block_on(load::run_until(&server.base, CONNECTIONS, ends, &plan, 1));
-        let cpu = machine::cpu_seconds(server.id()).zip(before).map(|(after, before)| after - before);
-        (outcome, cpu.map(|seconds| seconds * 1e6 / outcome.answers as f64))
-    };
-    let (first, first_cpu) = timed(load::Ends::Asked);
-    let (again, again_cpu) = timed(load::Ends::After(window));
+    let (first, first_cpu) = timed(server, key, &requests, load::Ends::Asked);
+    let (again, again_cpu) = timed(server, key, &requests, load::Ends::After(window));
     let client = Client::http(&server.base).key(key);
-    let answer = |asked: &heliograph_tests::questions::Asked| match asked.body.is_empty() {
+    let answer = |asked: &Asked| match asked.body.is_empty() {
         true => client.get(&asked.path),
         false => client.post(&asked.path, &serde_json::from_str::<Value>(&asked.body).unwrap()),
     };
     let bytes = requests.iter().take(20).map(|asked| answer(asked).body.len()).max().unwrap_or(0);
-    let measured =
-        Measured { name: question.name(), different: requests.len(), bytes, first, again, cpu: [first_cpu, again_cpu] };
+    let cpu = [first_cpu, again_cpu];
+    let (name, different, once_more) = (question.name(), requests.len(), None);
+    let measured = Measured { name, different, bytes, first, again, once_more, cpu };
     eprintln!("{}", line(&measured, None));
     measured
 }
 
 fn line(measured: &Measured, bare: Option<&Measured>) -> String {
-    let Measured { name, different, bytes, first, again, cpu } = measured;
+    let Measured { name, different, bytes, first, again, once_more, cpu } = measured;
     let ms = |us: u32| f64::from(us) / 1e3;
     let [first_cpu, again_cpu] = cpu.map(|us| us.map_or("?".to_owned(), |us| format!("{us:.0}")));
     let ratio = bare.and_then(|bare| measured.by(bare)).map_or("-".to_owned(), |ratio| format!("{ratio:.1}"));
+    let last = once_more.map_or(String::new(), |outcome| format!("{:.2}", ms(outcome.p99)));
     // A pipe would end the cell.
     format!(
-        "| `{}` | {different} | {:.1} | {first_cpu} | {:.2} | {:.2} | {:.0} | {again_cpu} | {ratio} | {:.2} | {:.2} |",
+        "| `{}` | {different} | {:.1} | {first_cpu} | {:.2} | {:.2} | {:.0} | {again_cpu} | {ratio} | {:.2} | {:.2} | {last} |",
         name.replace('|', "\\|"),
         *bytes as f64 / 1e3,
         ms(first.p50),
@@ -116,17 +128,19 @@ pub fn render(all: &[Measured]) -> String {
     };
     writeln!(
         out,
-        "\np99 of every public endpoint at {CONNECTIONS} connections, target < {TARGET} ms: {}; of first answers {}.\n\n\
+        "\np99 of every public endpoint at {CONNECTIONS} connections, target < {TARGET} ms: {}; of those asked once more, \
+         after all the others, by that last time: {}; of first answers {}.\n\n\
          \"First\": each request once, as nobody asked it before. CPU is that of the server, in microseconds per request, \
          times in ms; \"by /health\" is that CPU by the one of `/health` in the same run.\n",
         said(1),
+        said(2),
         said(0)
     )
     .unwrap();
     out.push_str(
-        "| Question | different | kB | first: CPU | p50 | p99 | again: per second | CPU | by /health | p50 | p99 |\n",
+        "| Question | different | kB | first: CPU | p50 | p99 | again: per second | CPU | by /health | p50 | p99 | once more: p99 |\n",
     );
-    out.push_str("|---|---|---|---|---|---|---|---|---|---|---|\n");
+    out.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
     let bare = all.iter().find(|measured| measured.name == BARE);
     all.iter().for_each(|measured| writeln!(out, "{}", line(measured, bare)).unwrap());
     out

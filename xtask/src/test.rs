@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test. The Worker's bundles are built first, because tests run them under workerd.
+//! `cargo xtask test`: every test. The Worker's bundles are built before those that run them under workerd.
 
 use std::process::Command;
 
@@ -7,27 +7,33 @@ use crate::project::cargo;
 use crate::run::{Result, run};
 use crate::tools;
 
+/// Tests beside the code: they start nothing, and need no bundle.
+const UNITS: &[&str] = &["--lib", "--bins"];
+/// Those in `tests` folders, which start servers.
+const PROGRAMS: &[&str] = &["--test", "*"];
+
 pub fn test(filter: &[&str]) -> Result<()> {
     // Either is on one core for minutes where it links or compiles the core: together they need not much longer than one.
-    let (bundles, programs) = std::thread::scope(|scope| {
+    let (bundles, units) = std::thread::scope(|scope| {
         let bundles = scope.spawn(|| build::build().and_then(|()| build::ensure(Bundle::Probe)));
-        let programs = programs();
-        (bundles.join(), programs)
+        let units = programs().and_then(|()| run("tests of units", tests(UNITS).arg("--").args(filter)));
+        (bundles.join(), units)
     });
-    programs?;
+    units?;
     bundles.map_err(|_| "building the bundles panicked")??;
-    run("tests", tests().env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter))
+    let mut programs = tests(PROGRAMS);
+    run("tests of programs", programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter))
 }
 
 /// Everything that tests start as processes, and the tests.
 fn programs() -> Result<()> {
     tools::interop()?;
     run("build", cargo().args(["build", "--locked", "--workspace", "--exclude", "heliograph-edge"]))?;
-    run("build tests", tests().arg("--no-run"))
+    run("build tests", tests(&[]).arg("--no-run"))
 }
 
-fn tests() -> Command {
+fn tests(targets: &[&str]) -> Command {
     let mut command = cargo();
-    command.args(["test", "--locked", "--workspace", "--exclude", "heliograph-edge"]);
+    command.args(["test", "--locked", "--workspace", "--exclude", "heliograph-edge"]).args(targets);
     command
 }
