@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_comparison_names_what_all_block_and_what_is_not_measured() {
-        let place = |isp: Isp| Placed::among("NO", isp.clone(), &[isp]);
+        let place = |isp: Isp| Placed::among("NO", isp.clone(), &[isp.asn]);
         let a = place(isp(1, 1.0, &[("a.example", "NEWS"), ("b.example", "NEWS")]));
         let b = place(isp(2, 1.0, &[("b.example", "NEWS"), ("c.example", "NEWS")]));
         let both = compare(&[2, 3, 1], &[a, b]);

@@ -287,9 +287,11 @@ async fn places(cx: &Cx, asns: &[u32]) -> Result<(Vec<SourceSummary>, Vec<Placed
         return runtime::query(&*cx.rt, world::actor().name, &IspsByNumber { asns: asns.to_vec() }).await;
     };
     let (mut sources, mut found) = (Vec::new(), Vec::new());
-    for (facts, _, isps) in ask(cx, measured(cx).await?, at).await? {
-        for isp in isps.iter().filter(|isp| asns.contains(&isp.asn)) {
-            found.push(Placed::among(&facts.country, isp.clone(), &isps));
+    for (facts, _, mut isps) in ask(cx, measured(cx).await?, at).await? {
+        isps.sort_by(isps::order);
+        let ranked: Vec<u32> = isps.iter().map(|isp| isp.asn).collect();
+        for isp in isps.into_iter().filter(|isp| asns.contains(&isp.asn)) {
+            found.push(Placed::among(&facts.country, isp, &ranked));
             sources.extend(facts.sources.clone());
         }
     }

@@ -1,14 +1,14 @@
 //! What the world keeps for the rankings: one row of facts per country, one of its decided domains, one per network.
 //! A country that changed costs its own rows and nothing else; a ranking reads one row per country.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::constants::PAIRS_PER_SECOND;
 use super::facts::{Facts, Isp, Site, categorise, facts, isps};
-use super::isps::{composite, is_ranked, order};
+use super::isps::{composite, is_ranked};
 use super::reports;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, encode, operation, query};
 use crate::country::{first_days, hours, listed, verdicts_and_summary};
@@ -50,6 +50,8 @@ const ISPS: Table<(String, u32), Isp> = Table::new(32);
 const BY_NUMBER: Table<(u32, String), ()> = Table::new(33);
 /// Networks that block, worst first: hundredths of the score missing to 100, number, country.
 const WORST: Table<(u32, u32, String), ()> = Table::new(34);
+/// Networks of each country, worst first: country, hundredths of the score missing to 100, number.
+const RANKS: Table<(String, u32, u32), ()> = Table::new(29);
 /// Category by (domain, list).
 const CATEGORIES: Table<(String, String), String> = Table::new(35);
 /// Platforms of target lists.
@@ -251,6 +253,7 @@ fn take_out(turn: &mut Turn<'_>, country: &str, asn: u32) -> Result<()> {
     let key = (country.to_owned(), asn);
     if let Some(before) = ISPS.get(turn, &key)? {
         WORST.delete(turn, &(missing(&before), asn, key.0.clone()));
+        RANKS.delete(turn, &(key.0.clone(), missing(&before), asn));
         BY_NUMBER.delete(turn, &(asn, key.0.clone()));
         ISPS.delete(turn, &key);
     }
@@ -266,6 +269,7 @@ fn put_isp(turn: &mut Turn<'_>, country: &str, mut isp: Isp) -> Result<()> {
     if is_ranked(&isp) {
         WORST.put(turn, &(missing(&isp), isp.asn, country.clone()), &())?;
     }
+    RANKS.put(turn, &(country.clone(), missing(&isp), isp.asn), &())?;
     BY_NUMBER.put(turn, &(isp.asn, country.clone()), &())?;
     Ok(ISPS.put(turn, &(country, isp.asn), &isp)?)
 }
@@ -522,6 +526,12 @@ fn of_country(view: &View<'_>, country: &str) -> Result<Vec<Isp>> {
     Ok(rows.into_iter().map(|(_, isp)| isp).collect())
 }
 
+/// The networks of a country by number, worst first.
+fn ranks(view: &View<'_>, country: &str) -> Result<Vec<u32>> {
+    let rows = RANKS.scan(view, &RANKS.prefix(&(country.to_owned(),)), Direction::Ascending, usize::MAX)?;
+    Ok(rows.into_iter().map(|((_, _, asn), ())| asn).collect())
+}
+
 /// A network where it was measured, with its rank among those of the country.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Placed {
@@ -533,9 +543,9 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// Places one network among all of its country.
-    pub fn among(country: &str, isp: Isp, all: &[Isp]) -> Placed {
-        let worse = all.iter().filter(|other| order(other, &isp).is_lt()).count();
+    /// Places one network among all of its country, which are given by number, worst first.
+    pub fn among(country: &str, isp: Isp, all: &[u32]) -> Placed {
+        let worse = all.iter().take_while(|other| **other != isp.asn).count();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Placed { country: country.to_owned(), isp, rank: count(worse + 1), of: count(all.len()) }
     }
@@ -554,16 +564,19 @@ impl Query for IspsByNumber {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let mut found: Vec<Placed> = Vec::new();
+        let mut ranked: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for asn in self.asns {
             let rows = BY_NUMBER.scan(view, &BY_NUMBER.prefix(&(asn,)), Direction::Ascending, 300)?;
             for ((_, country), ()) in rows {
                 let Some(isp) = ISPS.get(view, &(country.clone(), asn))? else { continue };
-                let all = of_country(view, &country)?;
-                found.push(Placed::among(&country, isp, &all));
+                let all = match ranked.entry(country.clone()) {
+                    btree_map::Entry::Occupied(known) => known.into_mut(),
+                    btree_map::Entry::Vacant(place) => place.insert(ranks(view, &country)?),
+                };
+                found.push(Placed::among(&country, isp, all));
             }
         }
-        let countries: BTreeSet<&String> = found.iter().map(|placed| &placed.country).collect();
-        Ok((sources(view, countries)?, found))
+        Ok((sources(view, ranked.keys())?, found))
     }
 }
 

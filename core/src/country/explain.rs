@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{Detection, State, round};
 use super::evidence::{self, Judged};
 use super::instrument::InstrumentFault;
-use super::tables::{NETWORKS, RULES_VERSION, WITNESSES, WitnessRow};
+use super::tables::{RULES_VERSION, WITNESSES, WitnessRow};
 use crate::actor::View;
 use crate::kv::Direction;
 use crate::time::HOUR;
@@ -92,8 +92,9 @@ pub(super) fn explain(view: &View<'_>, judged: &[(bool, Judged)], at: Timestamp)
         }
         roles.push(explanation);
     }
-    if NETWORKS.scan(view, &NETWORKS.range(), Direction::Ascending, 50)?.iter().all(|(_, row)| row.addresses.is_none())
-    {
+    let mut networks =
+        judged.iter().flat_map(|(_, judged)| &judged.networks).filter(|network| network.asn != 0).peekable();
+    if networks.peek().is_some() && networks.all(|network| network.addresses.is_none()) {
         not_known.push("No imported table has the addresses of these networks, so each weighs the same.".to_owned());
     }
     Ok(Explanation {
@@ -122,13 +123,16 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
         let weight = (network.addresses.unwrap_or(0).max(crate::verdict::constants::MIN_ADDRESSES) as f64).sqrt();
         networks.push(NetworkUse {
             asn: network.asn,
-            name: NETWORKS.get(view, &(network.asn,))?.and_then(|row| row.name),
+            name: network.name.as_deref().map(str::to_owned),
             status: verdict.status.into(),
             weight: if verdict.status == Status::Unknown { 0.0 } else { round(weight) },
             votes: verdict.votes,
             blocked_votes: verdict.blocked_votes,
             blocked_hours: verdict.blocked_hours,
         });
+        if witnesses.len() >= WITNESS_LIMIT {
+            continue;
+        }
         let window = window::window(&network.votes, at, judged.ageing);
         let mut days: Vec<u32> = window
             .iter()

@@ -233,3 +233,33 @@ fn ruling_intelligence_8_documents_are_classified_one_by_one_and_in_batches() {
         }
     }
 }
+
+#[test]
+fn a_network_has_its_place_among_those_of_its_country_also_after_they_change() {
+    let server = measured();
+    let place = |profile: &Value| {
+        (profile["asn"].as_u64(), profile["rankInCountry"].as_u64(), profile["ispsInCountry"].as_u64())
+    };
+    let expect = |worst_first: &[u64]| {
+        let of = Some(worst_first.len() as u64);
+        let expected: Vec<_> = (1..).zip(worst_first).map(|(rank, asn)| (Some(*asn), Some(rank), of)).collect();
+        let profiles = worst_first.iter().map(|asn| place(&server.ok(&format!("/v1/isp/AS{asn}/profile"))));
+        assert_eq!(profiles.collect::<Vec<_>>(), expected);
+        let asns: Vec<String> = worst_first.iter().map(u64::to_string).collect();
+        let both = server.ok(&format!("/v1/isp/compare?asns={}", asns.join(",")));
+        assert_eq!(both["isps"].as_array().unwrap().iter().map(place).collect::<Vec<_>>(), expected);
+        let listed = server.ok("/v1/isp/index?country=IT");
+        let listed: Vec<_> = listed["isps"].as_array().unwrap().iter().map(|isp| isp["asn"].as_u64()).collect();
+        assert_eq!(listed, expected.iter().map(|(asn, ..)| *asn).collect::<Vec<_>>());
+    };
+    expect(&[1, 2]);
+    // The first turns out to block one of two sites, and another blocks all of what is measured on it.
+    let data = format!(
+        "{HEADER}{}{}",
+        rows("IT", 1, "example.net", "2025-12-30", 0..8, false),
+        rows("IT", 3, "example.org", "2025-12-30", 0..8, true)
+    );
+    server.upload("ooni-observations", data.as_bytes());
+    server.settle();
+    expect(&[3, 1, 2]);
+}

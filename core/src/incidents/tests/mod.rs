@@ -196,6 +196,26 @@ fn an_operators_word_stands_against_later_data_until_it_is_taken_back() {
     assert!(find(&runtime, "KE-2025-0002").unwrap().is_shown() && find(&runtime, "KE-2025-0003").unwrap().is_shown());
 }
 
+/// Nothing publishes them: they are kept from one reader to the next.
+#[test]
+fn a_document_about_incidents_is_as_new_as_the_last_change_of_one() {
+    let server = crate::country::tests::Server::start();
+    let runtime = &*server.0;
+    let counted = || {
+        let [country, again] = [(); 2].map(|()| server.ok("/v1/atlas/topics/KE"));
+        assert_eq!(country, again);
+        [country, server.ok("/v1/atlas/topics"), server.ok("/v1/atlas/topics/info")]
+            .map(|body| body["n_incidents"].clone())
+    };
+    assert_eq!(counted(), [0, 0, 0]);
+    report(runtime, vec![seen(1, draft(90)), seen(2, draft(50))]);
+    assert_eq!(counted(), [2, 2, 2]);
+    operate(runtime, "KE-2025-0002", operate::Deed::Retract);
+    assert_eq!(counted(), [1, 1, 1]);
+    operate(runtime, "KE-2025-0002", operate::Deed::Restore(Vec::new()));
+    assert_eq!(counted(), [2, 2, 2]);
+}
+
 /// Ruling intelligence 35: a source is removed exactly.
 #[test]
 fn ruling_intelligence_35_a_removed_source_leaves_nothing_of_what_was_measured() {
