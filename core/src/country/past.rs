@@ -31,6 +31,8 @@ const LOOKED_AT_ONCE: usize = 400;
 /// waits longer, since all targets are judged for one late measurement.
 const INTERVALS: i64 = 6;
 const INTERVALS_AGAIN: i64 = 60;
+/// How often the first judging waits anew because something changed meanwhile: until it would be done again.
+const MOST_WAITS: u8 = (INTERVALS_AGAIN / INTERVALS) as u8;
 const TIMER: &str = "past_days";
 
 /// The score at the end of a day, 0-100; `None` when there was too little data.
@@ -51,7 +53,7 @@ impl Row for Work {}
 
 /// By day since the epoch.
 const SCORES: Table<(u32,), Score> = Table::new(67);
-/// Stands while nothing that the scores rest on is newer than they are, or than the judging that is under way.
+/// Stands while nothing that the scores rest on is newer than they are, or than the judging that waits or is under way.
 const CURRENT: Table<(), ()> = Table::new(68);
 const WORK: Table<(), Work> = Table::new(69);
 
@@ -101,9 +103,15 @@ pub(super) fn look(turn: &mut Turn<'_>) -> Result<()> {
     if unseen(&turn.view())?.is_none() || turn.scheduled(TIMER)?.is_some() || CURRENT.contains(turn, &())? {
         return Ok(());
     }
-    let intervals = if SCORES.first(turn, &SCORES.range())?.is_some() { INTERVALS_AGAIN } else { INTERVALS };
+    match SCORES.first(turn, &SCORES.range())? {
+        Some(_) => after(turn, INTERVALS_AGAIN, JudgePastDays { waited: MOST_WAITS }),
+        None => after(turn, INTERVALS, JudgePastDays { waited: 0 }),
+    }
+}
+
+fn after(turn: &mut Turn<'_>, intervals: i64, judge: JudgePastDays) -> Result<()> {
     let due = turn.now.plus(intervals * i64::from(turn.settings.publish_interval) * SECOND);
-    turn.schedule(TIMER, due, &JudgePastDays)
+    turn.schedule(TIMER, due, &judge)
 }
 
 /// A source was removed, and what the server saw is forgotten with it (ruling intelligence 35).
@@ -123,7 +131,9 @@ fn clear(turn: &mut Turn<'_>) -> Result<()> {
 
 /// Judges some targets on all days, and writes the scores after the last.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct JudgePastDays;
+pub struct JudgePastDays {
+    waited: u8,
+}
 
 impl Operation for JudgePastDays {
     const ACTOR: Kind = Kind::Country;
@@ -133,13 +143,18 @@ impl Operation for JudgePastDays {
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let work = match WORK.get(turn, &())? {
             Some(work) => Some(work),
+            // More is coming, of a large import for minutes: what is judged now would be judged again.
+            None if self.waited < MOST_WAITS && !CURRENT.contains(turn, &())? => {
+                CURRENT.put(turn, &(), &())?;
+                return after(turn, INTERVALS, JudgePastDays { waited: self.waited + 1 });
+            }
             None => begin(turn)?,
         };
         let Some(mut work) = work else { return Ok(()) };
         if some(&turn.view(), &mut work)? {
             WORK.put(turn, &(), &work)?;
             let now = turn.now;
-            return turn.schedule(TIMER, now, &JudgePastDays);
+            return turn.schedule(TIMER, now, &self);
         }
         finish(turn, work)?;
         look(turn)

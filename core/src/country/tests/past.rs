@@ -1,5 +1,7 @@
 //! Scores of the days before the server knew a country.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::Value;
 
@@ -7,6 +9,7 @@ use super::{ADMIN, HEADER, Server, rows};
 use crate::Timestamp;
 use crate::runtime::Runtime;
 use crate::starter::basket;
+use crate::testing::TestRuntime;
 use crate::time::{DAY, HOUR};
 
 /// Days that a history has.
@@ -74,6 +77,26 @@ fn the_days_of_an_imported_history_have_the_scores_that_their_pages_have() {
     assert_eq!(all.iter().filter(|(_, score)| !score.is_null()).count(), 19, "{all:?}");
     assert!(all[15].1.as_f64() > all[28].1.as_f64(), "{all:?}");
     assert!(first.iter().zip(&all).any(|(before, after)| !before.1.is_null() && before != after), "{all:?}");
+}
+
+/// All targets are judged for one late measurement, so a large import must not have them judged while it goes on.
+#[test]
+fn past_days_of_an_import_in_pieces_are_judged_once_when_all_have_come() {
+    let server = Server(TestRuntime::start(&[("admin_key", ADMIN), ("publish_interval", "10")]));
+    let start = server.0.now();
+    let known = || history(&server).iter().filter(|(_, score)| !score.is_null()).count();
+    for back in 1..9 {
+        let (status, body) = server.upload("ooni-observations", piece(start, back..back + 1, 25, 3).as_bytes());
+        assert_eq!(status, 200, "{body}");
+        server.0.advance(Duration::from_secs(40));
+        assert!(known() <= 1, "after {back} pieces");
+    }
+    server.0.advance(Duration::from_secs(150));
+    assert_eq!(known(), 8);
+    server.0.deeds();
+    server.0.advance(Duration::from_secs(3_600));
+    let judged = server.0.deeds().into_iter().filter(|(_, deed)| deed.contains("past_days")).count();
+    assert_eq!(judged, 0);
 }
 
 /// Ruling intelligence 15: however the same measurements come.
