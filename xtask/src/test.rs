@@ -25,11 +25,11 @@ pub fn test(filter: &[&str]) -> Result<()> {
     run("tests of programs", programs.env("HELIOGRAPH_TEST_TARGETS", "memory,native,edge").arg("--").args(filter))
 }
 
-/// Everything that tests start as processes, and the tests.
+/// The tests, and everything that they start as processes: Cargo builds the programs of a package with its tests. Building
+/// them first would compile most libraries twice, since tests need other features of them.
 fn programs() -> Result<()> {
     tools::interop()?;
-    run("build", cargo().args(["build", "--locked", "--workspace", "--exclude", "heliograph-edge"]))?;
-    run("build tests", tests(&[]).arg("--no-run"))
+    run("build", tests(&[]).arg("--no-run"))
 }
 
 fn tests(targets: &[&str]) -> Command {
