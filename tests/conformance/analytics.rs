@@ -567,6 +567,9 @@ fn rankings_follow_new_measurements_and_their_removal(suite: &Suite) {
     assert_eq!(client.get("/v1/isp/64496/profile").expect(200)["country"], "NO");
     let compared = client.get("/v1/isp/compare?asns=64496,64497").expect(200);
     assert_eq!(array(&compared, "sharedBlockedDomains").len(), 3, "{compared}");
+    for (isp, rank) in array(&compared, "isps").iter().zip(1..) {
+        assert_eq!((&isp["rankInCountry"], &isp["ispsInCountry"]), (&rank.into(), &5.into()), "{compared}");
+    }
     let country = wait(&client, "/data/country/NO", |body| body["data"]["rank"] == 1);
     assert!(country["data"]["score"].is_u64(), "{country}");
     for path in ["/v1/measurement/quality", "/v1/platforms/scores", "/v1/isp/worst", "/v1/measurement/co-blocking"] {

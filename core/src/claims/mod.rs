@@ -90,6 +90,7 @@ mod when;
 mod words;
 mod years;
 
+pub use parse::parse;
 pub use route::ROUTES;
 pub use subjects::brand;
 

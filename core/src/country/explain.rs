@@ -117,7 +117,6 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
         }
     });
     let mut networks = Vec::new();
-    let mut witnesses = Vec::new();
     for network in judged.networks.iter().filter(|network| network.asn != 0) {
         let verdict = &network.verdict;
         let weight = (network.addresses.unwrap_or(0).max(crate::verdict::constants::MIN_ADDRESSES) as f64).sqrt();
@@ -130,9 +129,22 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
             blocked_votes: verdict.blocked_votes,
             blocked_hours: verdict.blocked_hours,
         });
-        if witnesses.len() >= WITNESS_LIMIT {
-            continue;
-        }
+    }
+    Ok(RoleExplanation {
+        key: judged.key.clone(),
+        essential,
+        status: judged.verdict.status.into(),
+        rules: rules.collect(),
+        networks,
+        witnesses: witnesses(view, judged, at)?,
+        instrument_fault: judged.instrument,
+    })
+}
+
+/// Measurements on the days of blocked votes, of each network the newest first.
+fn witnesses(view: &View<'_>, judged: &Judged, at: Timestamp) -> Result<Vec<WitnessLink>> {
+    let mut found = Vec::new();
+    for network in judged.networks.iter().filter(|network| network.asn != 0) {
         let window = window::window(&network.votes, at, judged.ageing);
         let mut days: Vec<u32> = window
             .iter()
@@ -141,21 +153,14 @@ fn role(view: &View<'_>, essential: bool, judged: &Judged, at: Timestamp) -> Res
             .collect();
         days.dedup();
         for day in days.into_iter().rev() {
-            if witnesses.len() < WITNESS_LIMIT {
-                witnesses.extend(links(view, &judged.key, day, network.asn)?);
+            found.extend(links(view, &judged.key, day, network.asn)?);
+            if found.len() >= WITNESS_LIMIT {
+                found.truncate(WITNESS_LIMIT);
+                return Ok(found);
             }
         }
     }
-    witnesses.truncate(WITNESS_LIMIT);
-    Ok(RoleExplanation {
-        key: judged.key.clone(),
-        essential,
-        status: judged.verdict.status.into(),
-        rules: rules.collect(),
-        networks,
-        witnesses,
-        instrument_fault: judged.instrument,
-    })
+    Ok(found)
 }
 
 fn links(view: &View<'_>, key: &str, day: u32, asn: u32) -> Result<Vec<WitnessLink>> {
