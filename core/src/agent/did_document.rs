@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::record::{Public, ReadPublic};
+use super::standing::Standing;
 use super::wire;
 use crate::crypto::encoding::{self, ED25519, X25519};
 use crate::http::{Cx, Response, Route, handler};
@@ -73,7 +74,7 @@ fn of(public: Public, base_url: &str) -> DidDocument {
     let active = public.active;
     DidDocument {
         context: ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],
-        also_known_as: when(active && public.proved, &encoding::did_key(&public.signing)),
+        also_known_as: when(active && public.standing == Standing::Proved, &encoding::did_key(&public.signing)),
         authentication: when(active, &signing.id),
         assertion_method: when(active, &signing.id),
         key_agreement: when(active, &encryption.id),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::Prekey;
 use super::record::{self, AGENT, Public, SignedPrekey};
+use super::standing::Standing;
 use super::{rotate, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::{decode_base64_array, encode_base64};
@@ -158,7 +159,9 @@ impl Operation for StorePrekeys {
                 return Err(Error::conflict("The keys of this agent changed meanwhile."));
             }
             // It came with this registration's own API key (ruling foundation-relay 11).
-            agent.proved |= rotate::proved_key(turn, &agent)? == agent.keys.signing;
+            if rotate::proved_key(turn, &agent)? == agent.keys.signing {
+                agent.standing = agent.standing.max(Standing::Signed);
+            }
             agent.signed_prekey = Some(signed);
             AGENT.put(turn, &(), &agent)?;
         }

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::moderation::{self, Suspended};
+use super::proof::Proof;
+use super::standing::Standing;
 use super::usage::UsageRow;
 use super::{access, listing, pins, prekeys, rotate, username};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
@@ -57,22 +59,29 @@ pub(crate) struct Agent {
     pub deactivated: Option<Timestamp>,
     /// Private keys never reach the server.
     pub client_side: bool,
-    /// Whoever registered was seen to hold the signing key (ruling foundation-relay 11).
-    pub proved: bool,
+    pub standing: Standing,
     pub keys: Keys,
     pub signed_prekey: Option<SignedPrekey>,
     /// SHA-256 of the secret in the agent's API key.
     pub api_key_hash: [u8; 32],
     /// By the operator; to others it is as if it were deactivated.
     pub suspended: Option<Suspended>,
+    /// What proves the present keys, where their holder proved them.
+    pub proof: Option<Proof>,
 }
 
 impl Row for Agent {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
-    /// Version 1 ended before `suspended`.
+    /// Version 1 ended before `suspended`, version 2 before `proof`. Both said of a registration only whether its key had
+    /// signed, where the standing is now: for a client's own keys a signed prekey was enough.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        kv::appended(version, 1, bytes, &[0])
+        let missing: &[u8] = if version == 1 { &[0, 0] } else { &[0] };
+        let mut agent: Agent = kv::appended(version, version.clamp(1, 2), bytes, missing)?;
+        if agent.standing == Standing::Signed && !agent.client_side {
+            agent.standing = Standing::Proved;
+        }
+        Ok(agent)
     }
 }
 
@@ -120,7 +129,7 @@ pub struct Credentials {
     pub actor: String,
     pub did: String,
     pub client_side: bool,
-    pub proved: bool,
+    pub standing: Standing,
     /// Without the ML-KEM key, which no handler needs of its caller.
     pub keys: Keys,
     /// The key that was sent is the newest one; an earlier one works for a while longer (ruling foundation-relay 12).
@@ -154,9 +163,9 @@ impl Query for Authorize {
         let epoch = epoch(view, &agent)?;
         let actor = view.actor().name.clone();
         let did = encoding::did(&view.settings.brand, &did_of(&actor)?);
-        let Agent { client_side, proved, keys, .. } = agent;
+        let Agent { client_side, standing, keys, .. } = agent;
         let keys = Keys { mlkem: None, ..keys };
-        Ok(Some(Credentials { actor, did, client_side, proved, keys, newest_key, epoch }))
+        Ok(Some(Credentials { actor, did, client_side, standing, keys, newest_key, epoch }))
     }
 }
 
@@ -174,8 +183,9 @@ pub struct Public {
     pub encryption: [u8; 32],
     pub mlkem: Option<Vec<u8>>,
     pub signed_prekey: Option<SignedPrekey>,
-    /// Whoever registered was seen to hold the signing key (ruling foundation-relay 11).
-    pub proved: bool,
+    pub standing: Standing,
+    /// What proves these keys, where their holder proved them.
+    pub proof: Option<Proof>,
 }
 
 pub(super) fn public(view: &View<'_>, agent: Agent) -> Result<Public> {
@@ -193,7 +203,8 @@ pub(super) fn public(view: &View<'_>, agent: Agent) -> Result<Public> {
         encryption,
         mlkem,
         signed_prekey: agent.signed_prekey,
-        proved: agent.proved,
+        standing: agent.standing,
+        proof: agent.proof,
     })
 }
 
@@ -273,8 +284,7 @@ pub struct Create {
     pub capabilities: Vec<String>,
     pub metadata: String,
     pub client_side: bool,
-    /// The keys are the server's own, or came with a signed prekey of theirs.
-    pub proved: bool,
+    pub standing: Standing,
     pub signing: [u8; 32],
     pub encryption: [u8; 32],
     pub mlkem: Option<Vec<u8>>,
@@ -289,11 +299,11 @@ impl Create {
         if earlier.suspended.is_some() {
             return Ok(false);
         }
-        Ok(match (earlier.proved, earlier.is_active()) {
+        Ok(match (earlier.standing.has_signed(), earlier.is_active()) {
             (true, _) => false,
             (false, false) => true,
             // The key it was registered with: whoever took another's key may have rotated it away since.
-            (false, true) => self.proved && rotate::registered_key(view, earlier)? == self.signing,
+            (false, true) => self.standing.has_signed() && rotate::registered_key(view, earlier)? == self.signing,
         })
     }
 }
@@ -339,11 +349,12 @@ impl Operation for Create {
             created: turn.now,
             deactivated: None,
             client_side: self.client_side,
-            proved: self.proved,
+            standing: self.standing,
             keys,
             signed_prekey: self.signed_prekey,
             api_key_hash: self.api_key_hash,
             suspended: None,
+            proof: None,
         };
         AGENT.put(turn, &(), &agent)?;
         listing::changed(turn, &agent)?;
@@ -498,8 +509,8 @@ impl Operation for Prove {
         let Some(mut agent) = active(turn)? else { return Ok(()) };
         // A key that came by a rotation the registered key did not sign says nothing about that one.
         let proves = rotate::proved_key(turn, &agent)? == agent.keys.signing;
-        if !agent.proved && proves && agent.keys.version == self.version {
-            agent.proved = true;
+        if !agent.standing.has_signed() && proves && agent.keys.version == self.version {
+            agent.standing = Standing::Signed;
             AGENT.put(turn, &(), &agent)?;
         }
         Ok(())

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::custody::HeldKeys;
 use super::record::{Create, SignedPrekey};
+use super::standing::Standing;
 use super::{KEY_KIND, wire};
 use crate::crypto::encoding::{self, decode_base64, decode_base64_array, encode_base64};
 use crate::crypto::{boxes, kem, signing};
@@ -92,7 +93,7 @@ pub fn check_metadata(metadata: Option<&RawValue>) -> Result<Option<String>> {
 /// The keys of a registration, from the caller or fresh.
 struct Keys {
     client_side: bool,
-    proved: bool,
+    standing: Standing,
     signing: [u8; 32],
     encryption: [u8; 32],
     mlkem: Option<Vec<u8>>,
@@ -106,7 +107,7 @@ impl Keys {
         let public = held.public();
         Keys {
             client_side: false,
-            proved: true,
+            standing: Standing::Proved,
             signing: public.signing,
             encryption: public.encryption,
             mlkem: Some(public.mlkem),
@@ -127,8 +128,8 @@ impl Keys {
         let Some(BroughtKeys { signing, encryption, mlkem, signed_prekey }) = given.check()? else {
             return Ok(Keys::fresh(cx));
         };
-        let proved = signed_prekey.is_some();
-        Ok(Keys { client_side: true, proved, signing, encryption, mlkem, signed_prekey, held: None })
+        let standing = if signed_prekey.is_some() { Standing::Signed } else { Standing::Silent };
+        Ok(Keys { client_side: true, standing, signing, encryption, mlkem, signed_prekey, held: None })
     }
 }
 
@@ -225,7 +226,7 @@ async fn register(cx: Cx) -> Result<Response> {
         capabilities: capabilities.clone(),
         metadata,
         client_side: keys.client_side,
-        proved: keys.proved,
+        standing: keys.standing,
         signing: keys.signing,
         encryption: keys.encryption,
         mlkem: keys.mlkem.clone(),

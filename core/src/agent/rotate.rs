@@ -18,6 +18,7 @@ use super::custody::HeldKeys;
 use super::identity::Prekey;
 use super::record::{self, AGENT, Agent, Credentials, EARLIER, EarlierKeys, Keys, MAX_EARLIER, SignedPrekey};
 use super::register::{BroughtKeys, GivenKeys};
+use super::standing;
 use super::{api_key, listing, prekeys, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
@@ -224,7 +225,7 @@ impl Rotate {
     fn check_pace(turn: &Turn<'_>, agent: &Agent) -> Result<()> {
         let earlier = EARLIER.scan(turn, &EARLIER.range(), Direction::Descending, MAX_EARLIER)?;
         let oldest = earlier.last().filter(|_| earlier.len() == MAX_EARLIER).map(|(_, oldest)| oldest.until);
-        if oldest.is_some_and(|until| !agent.proved || turn.now.since(until) < PERIOD) {
+        if oldest.is_some_and(|until| !agent.standing.has_signed() || turn.now.since(until) < PERIOD) {
             let message = "This agent rotated its keys 64 times lately; wait, then retry.";
             return Err(Error::new(ErrorCode::RateLimited, message).retry_after(3_600));
         }
@@ -265,7 +266,11 @@ impl Operation for Rotate {
         }
         Self::check_pace(turn, &agent)?;
         // That shows who registered, too (ruling foundation-relay 11).
-        agent.proved |= self.follow(turn, &agent)?;
+        if self.follow(turn, &agent)? {
+            agent.standing = agent.standing.max(standing::Standing::Signed);
+        }
+        // It was of the keys before.
+        agent.proof = None;
         let from = agent.keys.signing;
         let keys = Keys {
             version: agent.keys.version + 1,

@@ -213,7 +213,7 @@ async fn send(cx: Cx) -> Result<Response> {
         sender_signing: caller.keys.signing,
         sender_encryption: caller.keys.encryption,
     };
-    let mut append = labels.append(Local::default(), from, nothing, Origin::of(caller.proved));
+    let mut append = labels.append(Local::default(), from, nothing, Origin::of(caller.standing));
     for _ in 0..ATTEMPTS {
         let peer = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
         let peer = peer.filter(|peer| peer.active).ok_or_else(append_error)?;
@@ -248,7 +248,7 @@ async fn send(cx: Cx) -> Result<Response> {
 fn proves(caller: &Credentials, request: &EncryptedRequest, envelope: &Envelope, body: &Body, now: Timestamp) -> bool {
     let Some(text) = &request.envelope else { return false };
     let fresh = envelope.timestamp.as_deref().and_then(Timestamp::parse);
-    !caller.proved
+    !caller.standing.has_signed()
         && fresh.is_some_and(|made| made.since(now).abs() <= PROOF_WINDOW)
         && envelope.is_bound_to(&caller.did, &request.to, &request.nonce, &request.ciphertext)
         && signing::verify(&caller.keys.signing, text.as_bytes(), &body.signature)
@@ -288,7 +288,7 @@ async fn send_encrypted(cx: Cx) -> Result<Response> {
     let proves = proves(caller, &request, &envelope, &body, cx.now()).then_some(caller.keys.version);
     let local = local_of(&[b"message", &from, &nonce, &body.signature]);
     let opens_session = envelope.pq_ciphertext.is_some();
-    let origin = Origin::of(caller.proved);
+    let origin = Origin::of(caller.standing);
     let append = Append { opens_session, proves, ..labels.append(local, from, body, origin) };
     let outcome = runtime::call(&*cx.rt, actor.as_str(), &append).await?;
     if matches!(outcome, Appended::Stored { .. }) && !sealed_sender {

@@ -370,7 +370,7 @@ async fn attest(cx: Cx) -> Result<Response> {
         expires: now.plus(seconds.saturating_mul(SECOND).min(MAX_LIFE)),
         votes: Default::default(),
     };
-    let proves = (fresh && !caller.proved).then_some(caller.keys.version);
+    let proves = (fresh && !caller.standing.has_signed()).then_some(caller.keys.version);
     let stored = runtime::call(&*cx.rt, actor.as_str(), &Attest { local, attestation, proves }).await?;
     Response::created(&detail(&cx, &actor, &local, stored, Vec::new())?)
 }

@@ -160,7 +160,7 @@ async fn message(cx: &Cx, peer: &PeerId, from: Did, request: &DeliverRequest) ->
         return Err(forbidden("The key of the sender does not give its DID."));
     }
     // Whoever registered somebody else's key here, and never showed to hold it, shuts nobody out.
-    if runtime::query(&*cx.rt, actor_id(&from), &ReadPublic).await?.is_some_and(|ours| ours.proved) {
+    if runtime::query(&*cx.rt, actor_id(&from), &ReadPublic).await?.is_some_and(|ours| ours.standing.has_signed()) {
         return Err(forbidden("The sender is an agent of this relay."));
     }
     let pinned = pin.is_some_and(|pin| pin.strong && pin.peer == *peer);

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::peers::{Ask, Learn, Look, Looked, Peer, Pin, is_key_of};
 use super::{ANSWERS_HOLD, MAX_PEERS, PeerId, SILENCE_HOLDS, actor};
 use crate::agent::record::{Public, SignedPrekey};
+use crate::agent::standing::Standing;
 use crate::agent::{identity, register, wire};
 use crate::crypto::encoding::{decode_base64, decode_base64_array};
 use crate::crypto::{boxes, kem, signing};
@@ -202,6 +203,7 @@ fn read(did: &str, body: &[u8]) -> Option<Public> {
         encryption,
         mlkem,
         signed_prekey: told.signed_prekey.and_then(prekey),
-        proved: false,
+        standing: Standing::Silent,
+        proof: None,
     })
 }

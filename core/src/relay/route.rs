@@ -115,7 +115,7 @@ async fn route(cx: Cx) -> Result<Response> {
         sender_signing: caller.keys.signing,
         sender_encryption: caller.keys.encryption,
     };
-    let append = labels.append(local, from, body, Origin::of(caller.proved));
+    let append = labels.append(local, from, body, Origin::of(caller.standing));
     let (stamp, stored) = match runtime::call(&*cx.rt, actor.as_str(), &append).await? {
         Appended::Stored { stamp, .. } => (stamp, true),
         Appended::Repeated { stamp, .. } => (stamp, false),

@@ -193,7 +193,8 @@ fn public(signing: [u8; 32]) -> Public {
         encryption: [2; 32],
         mlkem: None,
         signed_prekey: None,
-        proved: false,
+        standing: crate::agent::standing::Standing::Silent,
+        proof: None,
     }
 }
 

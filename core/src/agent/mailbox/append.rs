@@ -10,6 +10,7 @@ use crate::actor::{Kind, Operation, Turn};
 use crate::agent::consent::{self, Wrote};
 use crate::agent::pins::Prints;
 use crate::agent::record::{self, Prove};
+use crate::agent::standing::Standing;
 use crate::directory::Did;
 use crate::time::SECOND;
 use crate::{Error, ErrorCode, Result, Timestamp, webhook};
@@ -60,8 +61,8 @@ pub enum Origin {
 
 impl Origin {
     /// Of an agent that has an API key here.
-    pub fn of(proved: bool) -> Origin {
-        if proved { Origin::Proved } else { Origin::Unproved }
+    pub fn of(standing: Standing) -> Origin {
+        if standing.has_signed() { Origin::Proved } else { Origin::Unproved }
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) async fn make(rt: &dyn Runtime) -> Result<Own> {
         capabilities: SERVICES.iter().map(|service| service.slug(&settings.brand)).collect(),
         metadata: "{}".to_owned(),
         client_side: false,
-        proved: true,
+        standing: crate::agent::standing::Standing::Proved,
         signing: public.signing,
         encryption: public.encryption,
         mlkem: Some(public.mlkem),
