@@ -2,12 +2,15 @@
 //! that never ends. They exist only in the bundle of feature `probe`, which is never deployed.
 //!
 //! `/__probe/panic` and `/__probe/hang` run in the Worker, `/__probe/object/<kind>/<name>/<what>` in an object,
-//! `/__probe/count/<name>/<operation>` on a counter actor.
+//! `/__probe/count/<name>/<operation>` on a counter actor. `/__probe/reach?url=` makes a request that the core has not
+//! checked.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use heliograph_core::actor::ActorId;
 use heliograph_core::actor::host::probe::{Add, Forward, Later, Panic, Read};
+use heliograph_core::fetch::{Networks, Outgoing};
 use heliograph_core::kv::conformance;
 use heliograph_core::{ErrorCode, runtime};
 use serde_json::json;
@@ -17,7 +20,7 @@ use crate::kv_documents::Documents;
 use crate::runtime::EdgeRuntime;
 use crate::space::Space;
 use crate::sqlite::Sqlite;
-use crate::{environment, errand};
+use crate::{environment, errand, web};
 
 pub const PREFIX: &str = "/__probe/";
 pub const HOST: &str = "probe";
@@ -40,9 +43,27 @@ pub async fn fetch(request: Request, env: Env) -> Result<Response> {
             None => Response::error("no such document", 404),
         },
         ["count", name, operation] => count(&request, env.clone(), name, operation).await,
+        ["reach"] => reach(&request).await,
         ["panic"] => panic_now(),
         ["hang"] => std::future::pending().await,
         _ => Response::error("no such probe", 404),
+    }
+}
+
+/// The body of what is at `url`, or 503 where the runtime lets no request go there.
+async fn reach(request: &Request) -> Result<Response> {
+    let url = request.url()?.query_pairs().find(|(key, _)| key == "url").map(|(_, value)| value.into_owned());
+    let outgoing = Outgoing {
+        url: url.unwrap_or_default(),
+        headers: Vec::new(),
+        body: None,
+        timeout: Duration::from_secs(3),
+        max_bytes: 1_000,
+        beyond: Networks::all(),
+    };
+    match web::send(outgoing).await {
+        Ok(incoming) => Response::from_bytes(incoming.body.to_vec()),
+        Err(error) => Response::error(error.message, 503),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::edge;
 use crate::licences;
 use crate::project::cargo;
-use crate::run::{Result, run};
+use crate::run::{Result, run, step};
 use crate::tools::{self, WASM};
 
 pub fn check() -> Result<()> {
@@ -22,6 +22,6 @@ pub fn check() -> Result<()> {
             .args(["--target", WASM])
             .args(["--", "-D", "warnings"]),
     )?;
-    licences::licences()?;
-    edge::wrangler_toml::check()
+    step("licences", licences::licences)?;
+    step("wrangler.toml", edge::wrangler_toml::check)
 }

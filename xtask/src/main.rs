@@ -4,10 +4,13 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod cache;
 mod check;
+mod ci;
 mod edge;
 mod licences;
 mod project;
+mod prune;
 mod run;
 mod sim;
 mod test;
@@ -22,6 +25,7 @@ cargo xtask <task>
 
   check                 formatting, clippy for both targets (warnings are errors), licences
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
+  ci                    all that a change must pass: check, test, edge dry-run; says what each step took
   sim [ARGS...]         the deterministic simulation
   sim ledger [STEPS]    ten million random operations on the ledger, compared with its rules after each
   bench [--large | --incidents | --agents | --mailbox | --alerts | --probes | --forecasts | --ledger | --ledger-grown |
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
 fn dispatch(args: &[&str]) -> Result<()> {
     match args {
         ["check"] => check::check(),
+        ["ci"] => ci::ci(),
         ["test", filter @ ..] => test::test(filter),
         ["sim", rest @ ..] => sim::sim(rest),
         ["bench", rest @ ..] => bench::bench(rest),

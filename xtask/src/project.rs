@@ -4,13 +4,26 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::run::Result;
 
-/// The top folder of the checkout.
+static ROOT: OnceLock<PathBuf> = OnceLock::new();
+
+/// The top folder of the sources that are worked on: of the checkout, or of its copy in the build folder.
 pub fn root() -> PathBuf {
+    ROOT.get_or_init(checkout).clone()
+}
+
+/// The top folder of the checkout that this program was compiled in.
+pub fn checkout() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+/// Makes every task work in a copy of the checkout. To be called before any of them.
+pub fn work_in(copy: PathBuf) -> Result<()> {
+    ROOT.set(copy).map_err(|_| "the folder to work in is already chosen".to_owned())
 }
 
 /// The cargo that started us, run in the top folder.
@@ -34,6 +47,16 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
         fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
     }
     fs::write(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// Removes a file, if it is there.
+pub fn forget(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("cannot remove {}: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Copies a folder and what is in it.

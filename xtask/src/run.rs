@@ -1,21 +1,47 @@
-//! Running other programs and saying what runs.
+//! Running other programs, saying what runs, and remembering what each step took.
 
-use std::process::Command;
-use std::time::Instant;
+use std::fmt::Write as _;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A task fails with a sentence for people.
 pub type Result<T> = std::result::Result<T, String>;
+
+/// Something that ran to its end.
+struct Step {
+    name: String,
+    wall: Duration,
+    /// Time on all cores, of the program and of those that it started. Steps that run beside each other and a shared machine make
+    /// the wall time longer, but hardly this. `None` where the system does not tell.
+    cpu: Option<Duration>,
+    passed: bool,
+}
+
+/// Steps in the order in which they ended.
+static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
 
 /// Runs `command` to its end with inherited output; fails when it does. Says on stderr what runs and how long it took.
 pub fn run(name: &str, command: &mut Command) -> Result<()> {
     eprintln!("--- {name}");
     let start = Instant::now();
-    let status = command.status().map_err(|error| format!("{name}: cannot start {}: {error}", program(command)))?;
+    let mut child = command.spawn().map_err(|error| format!("{name}: cannot start {}: {error}", program(command)))?;
+    let (status, cpu) = wait(&mut child).map_err(|error| format!("{name}: {error}"))?;
+    let wall = start.elapsed();
+    remember(Step { name: name.to_owned(), wall, cpu, passed: status.success() });
     if !status.success() {
         return Err(format!("{name} failed ({status})"));
     }
-    eprintln!("--- {name}: {:.1} s", start.elapsed().as_secs_f64());
+    eprintln!("--- {name}: {:.1} s", wall.as_secs_f64());
     Ok(())
+}
+
+/// A step that is done in this process.
+pub fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let start = Instant::now();
+    let result = work();
+    remember(Step { name: name.to_owned(), wall: start.elapsed(), cpu: None, passed: result.is_ok() });
+    result
 }
 
 /// Runs a tool on the way to something else. What it says goes to stderr: on stdout a server that starts says one line.
@@ -35,6 +61,79 @@ pub fn output(name: &str, command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
+/// What each step so far took, as a table for people; `wall` is the time of all together.
+pub fn table(wall: Duration) -> String {
+    let steps = STEPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let width = steps.iter().map(|step| step.name.len()).max().unwrap_or(0).max("all steps".len());
+    let mut text = format!("{:width$} {:>8} {:>8}\n", "step", "wall s", "CPU s");
+    let mut row = |name: &str, wall: Duration, cpu: Option<Duration>, note: &str| {
+        let cpu = cpu.map_or("-".to_owned(), |cpu| format!("{:.1}", cpu.as_secs_f64()));
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{name:width$} {:>8.1} {cpu:>8}{note}", wall.as_secs_f64());
+    };
+    for step in steps.iter() {
+        row(&step.name, step.wall, step.cpu, if step.passed { "" } else { "  failed" });
+    }
+    let cpu = steps.iter().map(|step| step.cpu.unwrap_or_default()).sum();
+    row("all steps", wall, Some(cpu), "");
+    text
+}
+
+fn remember(step: Step) {
+    STEPS.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+}
+
+/// Waits for the end of a process; with the time that it and the processes that it waited for spent on the cores.
+fn wait(child: &mut Child) -> std::io::Result<(ExitStatus, Option<Duration>)> {
+    let cpu = ended_cpu(child);
+    Ok((child.wait()?, cpu))
+}
+
+/// The times of a process that has ended stand in `/proc` until somebody asks for its exit status.
+#[cfg(target_os = "linux")]
+fn ended_cpu(child: &Child) -> Option<Duration> {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+    let id = Pid::from_child(child);
+    while let Err(error) = waitid(WaitId::Pid(id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+        if error != rustix::io::Errno::INTR {
+            return None;
+        }
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    // The name in parentheses may hold anything; the third field follows it. utime, stime, cutime, cstime are the 14th to 17th.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let ticks: u64 = fields.split(' ').skip(11).take(4).map(|field| field.parse::<u64>().unwrap_or_default()).sum();
+    Some(Duration::from_millis(ticks * 1_000 / rustix::param::clock_ticks_per_second().max(1)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ended_cpu(_: &Child) -> Option<Duration> {
+    None
+}
+
 fn program(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_every_step_also_those_that_failed_and_the_time_on_the_cores() {
+        let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        run("a busy shell", Command::new("sh").args(["-c", &format!("sh -c '{busy}'; true")])).unwrap();
+        run("a failing shell", Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
+        step("work of our own", || Result::<()>::Err("no".into())).unwrap_err();
+        let table = table(Duration::from_secs(100));
+        let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        assert!(row("a failing shell").ends_with("failed"), "{table}");
+        assert!(row("work of our own").ends_with("-  failed"), "{table}");
+        assert!(row("all steps").contains("100.0"), "{table}");
+        let busy = row("a busy shell");
+        let cpu = busy.split_whitespace().last().unwrap();
+        if cfg!(target_os = "linux") {
+            assert!(cpu.parse::<f64>().unwrap() > 0.0, "{table}");
+        }
+    }
 }

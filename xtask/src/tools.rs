@@ -13,7 +13,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::project::{cargo, copy_folder, fingerprint, read, read_text, root, write};
+use crate::project::{cargo, copy_folder, fingerprint, forget, read, read_text, root, write};
 use crate::run::{Result, output, tool};
 
 /// Keep equal to the build command of `wrangler.toml` and to `xtask/worker-build/Cargo.toml`.
@@ -33,8 +33,9 @@ pub fn wasm_target() -> Result<()> {
     tool("install the wasm target", Command::new("rustup").args(["target", "add", WASM]).current_dir(root()))
 }
 
-/// worker-build as it was published, compiled without the second of its two TLS libraries, which needs OpenSSL's headers.
-/// Only its downloads use that one, and it downloads nothing when it is given the tools.
+/// worker-build as it was published, compiled without what only its downloads and its second program use (two HTTP clients,
+/// three TLS libraries, archives, OpenSSL's headers): it downloads nothing when it is given the tools, and that is three
+/// quarters of what there is to compile.
 pub fn worker_build() -> Result<PathBuf> {
     let binary = root().join("tools/offline/worker-build");
     let inputs = fingerprint(&[root().join("xtask/worker-build")], "")?;
@@ -42,12 +43,7 @@ pub fn worker_build() -> Result<PathBuf> {
         let copy = root().join("target/tools/worker-build");
         copy_folder(&published_source()?, &copy)?;
         let manifest = copy.join("Cargo.toml");
-        let text = read_text(&manifest)?;
-        let without = text.replacen("    \"native-tls\",\n", "", 1);
-        if without == text {
-            return Err("worker-build no longer asks for native-tls: install it as published".into());
-        }
-        write(&manifest, without + "\n[workspace]\n")?;
+        write(&manifest, without_downloads(&read_text(&manifest)?)?)?;
         // Its own lock file without what is no longer needed: `--locked` would refuse that too.
         tool(
             "build worker-build",
@@ -60,6 +56,30 @@ pub fn worker_build() -> Result<PathBuf> {
         fs::set_permissions(&binary, Permissions::from_mode(0o755)).map_err(|error| error.to_string())
     })?;
     Ok(binary)
+}
+
+/// The manifest of worker-build without what only downloads and `worker-codegen` need, and as a workspace of its own.
+fn without_downloads(manifest: &str) -> Result<String> {
+    /// Tables that go; of the client itself the types stay, which the code names.
+    const GONE: [&str; 3] =
+        ["[dependencies.binary-install]", "[dependencies.worker-codegen]", "[[bin]]\nname = \"worker-codegen\""];
+    const CLIENT: &str = "[dependencies.ureq]\nversion = \"3.1\"\n";
+    let mut missing: Vec<&str> = GONE.into_iter().chain([CLIENT]).collect();
+    let mut kept = Vec::new();
+    for table in manifest.split("\n\n") {
+        let known = missing.iter().position(|head| table.starts_with(head)).map(|at| missing.swap_remove(at));
+        match known {
+            Some(CLIENT) => {
+                kept.push(format!("{CLIENT}default-features = false\nfeatures = [\"gzip\", \"json\", \"_tls\"]"))
+            }
+            Some(_) => {}
+            None => kept.push(table.to_owned()),
+        }
+    }
+    match missing.as_slice() {
+        [] => Ok(kept.join("\n\n") + "\n[workspace]\n"),
+        missing => Err(format!("the manifest of {WORKER_BUILD} has no {}: look at it again", missing.join(", "))),
+    }
 }
 
 /// Where cargo unpacked [`WORKER_BUILD`], beside the packages that it needs.
@@ -130,6 +150,8 @@ fn install(name: &str, version: &str, result: &Path, action: impl FnOnce() -> Re
     if result.exists() && std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == version) {
         return Ok(());
     }
+    // An installation that is interrupted must not look like the one before it.
+    forget(&stamp)?;
     action()?;
     write(&stamp, version)
 }
@@ -144,4 +166,30 @@ fn npm_os() -> &'static str {
 
 fn npm_arch(x86_64: &'static str) -> &'static str {
     if ARCH == "x86_64" { x86_64 } else { "arm64" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_manifest_of_worker_build_is_refused_and_not_compiled_half() {
+        let table = |name: &str, rest: &str| format!("[dependencies.{name}]\n{rest}");
+        let published = [
+            "[package]\nname = \"worker-build\"".to_owned(),
+            "[[bin]]\nname = \"worker-build\"\npath = \"src/main.rs\"".to_owned(),
+            "[[bin]]\nname = \"worker-codegen\"\npath = \"src/bin/worker-codegen.rs\"".to_owned(),
+            table("binary-install", "version = \"0.4.1\""),
+            table("ureq", "version = \"3.1\"\nfeatures = [\n    \"gzip\",\n    \"native-tls\",\n]"),
+            table("worker-codegen", "version = \"0.2.0\"\n"),
+        ];
+        let without = without_downloads(&published.join("\n\n")).unwrap();
+        assert!(!without.contains("codegen") && !without.contains("binary-install") && !without.contains("native-tls"));
+        assert!(without.contains("name = \"worker-build\"\npath") && without.ends_with("\n[workspace]\n"), "{without}");
+        for gone in 2..published.len() {
+            let mut other = published.to_vec();
+            other.remove(gone);
+            assert!(without_downloads(&other.join("\n\n")).is_err(), "{gone}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::edge::size;
-use crate::project::{fingerprint, read, root, write};
+use crate::project::{fingerprint, forget, read, root, write};
 use crate::run::{Result, tool};
 use crate::tools;
 
@@ -31,6 +31,14 @@ impl Bundle {
         }
     }
 
+    /// The profile of `Cargo.toml` that it is compiled with.
+    fn profile(self) -> &'static str {
+        match self {
+            Bundle::Worker => "edge",
+            Bundle::Probe => "probe",
+        }
+    }
+
     pub fn folder(self) -> PathBuf {
         root().join(self.name())
     }
@@ -50,10 +58,12 @@ pub fn ensure(bundle: Bundle) -> Result<()> {
     if complete && std::fs::read_to_string(&stamp).is_ok_and(|built| built == inputs) {
         return Ok(());
     }
+    // A build that is interrupted leaves modules of either state: without a stamp they count as none.
+    forget(&stamp)?;
     tools::wasm_target()?;
     let mut command = Command::new(tools::worker_build()?);
     command
-        .args(["--profile", "edge", "--no-opt", "--out-dir", &format!("../{}", bundle.name())])
+        .args(["--profile", bundle.profile(), "--no-opt", "--out-dir", &format!("../{}", bundle.name())])
         .current_dir(root().join("edge-worker"))
         .env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?)
         .env("ESBUILD_BIN", tools::esbuild()?);

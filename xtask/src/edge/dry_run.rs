@@ -12,8 +12,12 @@ pub fn dry_run() -> Result<()> {
     // Not in `build`: a second run would find the module of the first there.
     let mut command = Command::new("node");
     command.arg(tools::wrangler()?).args(["deploy", "--dry-run", "--outdir", "target/deploy"]).current_dir(root());
-    // wrangler runs the build command of wrangler.toml itself: give it the tools that are already here.
-    command.env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?).env("ESBUILD_BIN", tools::esbuild()?);
+    // wrangler runs the build command of wrangler.toml itself: give it the tools that are already here. `cargo xtask check`
+    // holds its worker-build to the version of ours, which compiles for minutes.
+    command
+        .env("WORKER_BUILD_BIN", tools::worker_build()?)
+        .env("WASM_BINDGEN_BIN", tools::wasm_bindgen()?)
+        .env("ESBUILD_BIN", tools::esbuild()?);
     for (name, value) in [
         ("WRANGLER_SEND_METRICS", "false"),
         ("WRANGLER_SEND_ERROR_REPORTS", "false"),

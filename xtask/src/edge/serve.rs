@@ -2,7 +2,9 @@
 //!
 //! Objects and KV keep their data in `--state` (a temporary folder without it). Every environment variable
 //! `HELIOGRAPH_<NAME>` becomes a binding and wins over `[vars]` of `wrangler.toml`. Nothing is fetched from the
-//! network. `--cron` calls the scheduled handler more often than the platform would. stdout carries exactly one line, `listening on http://<addr>`, once the Worker answers.
+//! network to start. Requests of the Worker go to private networks only where its settings name them, by host name too.
+//! `--cron` calls the scheduled handler more often than the platform would. stdout carries exactly one line,
+//! `listening on http://<addr>`, once the Worker answers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -97,8 +99,7 @@ pub fn start(state: &State, options: &Options) -> Result<(Process, Ports)> {
     for _ in 0..5 {
         let address = if listen.port() == 0 { free_port(listen)? } else { listen };
         let environment = environment(state, &settings.variables, address)?;
-        let names: Vec<&str> = environment.iter().map(|(name, _)| name.as_str()).collect();
-        configure(state, options, &settings, address, &names)?;
+        configure(state, options, &settings, address, &environment)?;
         let process = Process::start(&state.path("run"), &environment)?;
         if let Some(ports) = process.ports(START_TIMEOUT)? {
             return Ok((process, ports));

@@ -9,8 +9,9 @@ use crate::edge::build::{Bundle, MODULES};
 use crate::project::read;
 use crate::run::Result;
 
-/// Largest bundle, in bytes of gzip: a little under what the platform takes on its free plan, 3 MB.
-const LIMIT: usize = 2_900_000;
+/// Largest bundle, in bytes of gzip. The platform takes far more: 64 MiB before compression, on every plan, which starts
+/// within a second. This bound is our own choice, so that growth is noticed (`docs/decisions/ci.md`).
+const LIMIT: usize = 5_000_000;
 
 /// Prints the sizes and fails above the limit.
 pub fn size() -> Result<()> {

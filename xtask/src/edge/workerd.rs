@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -25,13 +25,13 @@ const GRACE: Duration = Duration::from_secs(3);
 /// to finish first.
 const SUPERVISOR: &str = r#""$@" </dev/null & child=$!; exec >/dev/null; while read -r _; do kill -TERM $child; done; kill -KILL $child; wait"#;
 
-/// Writes the configuration and the modules into the state's `run` folder.
+/// Writes the configuration and the modules into the state's `run` folder. `bindings` are those of the Worker, with their values.
 pub fn configure(
     state: &State,
     options: &Options,
     settings: &WranglerToml,
     listen: SocketAddr,
-    names: &[&str],
+    bindings: &[(String, String)],
 ) -> Result<()> {
     let run = state.path("run");
     for module in MODULES {
@@ -40,7 +40,7 @@ pub fn configure(
     for module in ["kv.mjs", "cron.mjs", "steps.mjs"] {
         write(&run.join(module), read(&root().join("edge-worker/local").join(module))?)?;
     }
-    write(&run.join("config.capnp"), config(state, settings, listen, names, options.steps)?)
+    write(&run.join("config.capnp"), config(state, settings, listen, bindings, options.steps)?)
 }
 
 /// The same for a Worker of one line of JavaScript, to compare with. Its second socket only completes the pair.
@@ -65,14 +65,21 @@ const main :Workerd.Worker = (
     )
 }
 
-fn config(state: &State, settings: &WranglerToml, listen: SocketAddr, names: &[&str], steps: bool) -> Result<String> {
+fn config(
+    state: &State,
+    settings: &WranglerToml,
+    listen: SocketAddr,
+    bindings: &[(String, String)],
+    steps: bool,
+) -> Result<String> {
+    let allow = networks(bindings);
     // The first module is the main one.
     let steps = if steps { "(name = \"steps.mjs\", esModule = embed \"steps.mjs\"),\n    " } else { "" };
     let date = &settings.compatibility_date;
-    let mut bindings = String::new();
-    for name in names {
+    let mut lines = String::new();
+    for (name, _) in bindings {
         // Values come from the environment of the process, so that no secret is written into the configuration.
-        writeln!(bindings, "    (name = \"{name}\", fromEnvironment = \"{name}\"),").map_err(|e| e.to_string())?;
+        writeln!(lines, "    (name = \"{name}\", fromEnvironment = \"{name}\"),").map_err(|e| e.to_string())?;
     }
     let (actors, kv) = (disk(&state.path("actors"))?, disk(&state.path("kv"))?);
     Ok(format!(
@@ -84,7 +91,7 @@ const config :Workerd.Config = (
     (name = "cron", worker = .cron),
     (name = "actors-disk", disk = {actors}),
     (name = "kv-disk", disk = {kv}),
-    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))),
+    (name = "internet", network = (allow = [{allow}], tlsOptions = (trustBrowserCas = true))),
   ],
   sockets = [
     (name = "http", address = "{listen}", http = (), service = "main"),
@@ -101,7 +108,7 @@ const main :Workerd.Worker = (
   bindings = [
     (name = "ACTOR", durableObjectNamespace = "Actor"),
     (name = "DOCUMENTS", kvNamespace = "kv"),
-{bindings}  ],
+{lines}  ],
   durableObjectNamespaces = [(className = "Actor", uniqueKey = "heliograph-actor", enableSql = true)],
   durableObjectStorage = (localDisk = "actors-disk"),
 );
@@ -120,6 +127,24 @@ const cron :Workerd.Worker = (
 );
 "#
     ))
+}
+
+/// Where requests of the Worker may go, as workerd's list of networks: to the open Internet, and beyond it only where settings
+/// of the Worker name networks. The Worker itself sees names, and addresses that are written out; workerd resolves the names,
+/// so a name that leads into a private network is refused here or nowhere.
+fn networks(bindings: &[(String, String)]) -> String {
+    let value = |name: &str| bindings.iter().find(|(found, _)| found == name).map_or("", |(_, value)| value);
+    let mut allowed = vec!["public".to_owned()];
+    if value("HELIOGRAPH_FETCH_PRIVATE") == "true" {
+        allowed.push("private".to_owned());
+    }
+    // What is no network is left out: the Worker refuses to start with it.
+    let network = |text: &str| {
+        let (address, bits) = text.trim().split_once('/')?;
+        Some(format!("{}/{}", address.parse::<IpAddr>().ok()?, bits.parse::<u8>().ok()?))
+    };
+    allowed.extend(value("HELIOGRAPH_ALLOW_OUTBOUND").split(',').filter_map(network));
+    allowed.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
 fn disk(path: &Path) -> Result<String> {
@@ -238,4 +263,22 @@ fn listen_event(line: &str) -> Option<(String, u16)> {
         return None;
     }
     Some((value.get("socket")?.as_str()?.to_owned(), value.get("port")?.as_u64()?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_go_beyond_the_open_internet_only_where_settings_name_networks() {
+        let networks = |settings: &[(&str, &str)]| {
+            let bindings = settings.iter().map(|(name, value)| (format!("HELIOGRAPH_{name}"), (*value).to_owned()));
+            networks(&bindings.collect::<Vec<_>>())
+        };
+        assert_eq!(networks(&[]), r#""public""#);
+        assert_eq!(networks(&[("FETCH_PRIVATE", "false"), ("ALLOW_OUTBOUND", "")]), r#""public""#);
+        assert_eq!(networks(&[("FETCH_PRIVATE", "true")]), r#""public", "private""#);
+        let two = networks(&[("ALLOW_OUTBOUND", "127.0.0.0/8, ::1/128,private,local,10.0.0.0,1.2.3.4/\"")]);
+        assert_eq!(two, r#""public", "127.0.0.0/8", "::1/128""#);
+    }
 }

@@ -6,6 +6,10 @@
 
 mod client;
 
+use std::io::Write;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use client::{Worker, request};
@@ -128,6 +132,34 @@ fn ruling_foundation_17_timers_fire_by_the_alarm_also_after_a_restart() {
     assert_eq!(run(&worker, "b/later?in_ms=3000&amount=1&note=later").0, 200);
     let worker = worker.restart();
     assert_eq!(counter(&worker, "b", |value| value[0] == 1), json!([1, ["later"]]));
+}
+
+/// The core refuses addresses of private networks where they are written out; only the runtime sees where a name leads.
+#[test]
+fn a_host_name_that_leads_to_a_private_network_opens_no_way_there() {
+    let inside = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://localhost:{}/", inside.local_addr().unwrap().port());
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = asked.clone();
+    std::thread::spawn(move || {
+        for stream in inside.incoming() {
+            count.fetch_add(1, Ordering::SeqCst);
+            let _ =
+                stream.unwrap().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsecret");
+        }
+    });
+    let reach = |settings: &[(&'static str, &'static str)]| {
+        let answer = Worker::with("reach", settings).get(&format!("/__probe/reach?url={url}"));
+        (answer.status, answer.body, asked.load(Ordering::SeqCst))
+    };
+    let (status, body, connections) = reach(&[]);
+    assert_eq!((status, connections), (503, 0), "{body}");
+    // A network that is not the one that the name leads to.
+    let (status, body, connections) = reach(&[("HELIOGRAPH_ALLOW_OUTBOUND", "10.0.0.0/8")]);
+    assert_eq!((status, connections), (503, 0), "{body}");
+    // Whoever runs it may open the way: the name does lead there.
+    let (status, body, _) = reach(&[("HELIOGRAPH_ALLOW_OUTBOUND", "127.0.0.0/8,::1/128")]);
+    assert_eq!((status, body.as_str()), (200, "secret"));
 }
 
 #[test]
