@@ -1,10 +1,9 @@
 //! `cargo xtask check`: what needs no test run.
 
-use crate::edge;
-use crate::licences;
-use crate::project::cargo;
+use crate::project::{cargo, read_text, root};
 use crate::run::{Result, run, step};
 use crate::tools::{self, WASM};
+use crate::{advisories, edge, licences, packages, yanked};
 
 pub fn check() -> Result<()> {
     run("formatting", cargo().args(["fmt", "--all", "--check"]))?;
@@ -22,6 +21,10 @@ pub fn check() -> Result<()> {
             .args(["--target", WASM])
             .args(["--", "-D", "warnings"]),
     )?;
-    step("licences", licences::licences)?;
+    let (packages, policy) = (packages::packages()?, read_text(&root().join("deny.toml"))?);
+    step("licences", || licences::licences(&packages, &policy))?;
+    let ignored: Vec<&str> = licences::list(&policy, "ignore")?.into_iter().collect();
+    step("advisories", || advisories::check(&packages, &ignored))?;
+    step("yanked versions", || yanked::check(&packages))?;
     step("wrangler.toml", edge::wrangler_toml::check)
 }

@@ -3,18 +3,21 @@
 //! One file per task. A task is a function from its arguments to `Result`; a failed command ends the run with its name.
 #![forbid(unsafe_code)]
 
+mod advisories;
 mod bench;
 mod cache;
 mod check;
 mod ci;
 mod edge;
 mod licences;
+mod packages;
 mod project;
 mod prune;
 mod run;
 mod sim;
 mod test;
 mod tools;
+mod yanked;
 
 use std::process::ExitCode;
 
@@ -23,7 +26,7 @@ use run::Result;
 const HELP: &str = "\
 cargo xtask <task>
 
-  check                 formatting, clippy for both targets (warnings are errors), licences
+  check                 formatting, clippy for both targets (warnings are errors), licences, advisories, yanked versions
   test [FILTER...]      install pinned tools, build everything, run every test, the Workers runtime included
   ci                    all that a change must pass: check, test, edge dry-run; says what each step took
   sim [ARGS...]         the deterministic simulation

@@ -1,7 +1,8 @@
 //! Running other programs, saying what runs, and remembering what each step took.
 
 use std::fmt::Write as _;
-use std::process::{Child, Command, ExitStatus};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ struct Step {
 
 /// Steps in the order in which they ended.
 static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
+
+static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Runs `command` to its end with inherited output; fails when it does. Says on stderr what runs and how long it took.
 pub fn run(name: &str, command: &mut Command) -> Result<()> {
@@ -61,6 +64,46 @@ pub fn output(name: &str, command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
+/// Runs `command` quietly for `limit` at most. Fails with the last line that it says on stderr: it may well fail.
+pub fn within(command: &mut Command, limit: Duration) -> Result<()> {
+    let start = Instant::now();
+    let started = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = started.map_err(|error| format!("cannot start {}: {error}", program(command)))?;
+    let (sender, said) = std::sync::mpsc::channel();
+    let stderr = child.stderr.take();
+    // Not joined: what the child has started may keep the pipe open after it was killed.
+    std::thread::spawn(move || {
+        let lines = stderr.into_iter().flat_map(|stderr| BufReader::new(stderr).lines().map_while(std::io::Result::ok));
+        let _ = sender.send(lines.filter(|line| !line.trim().is_empty()).last().unwrap_or_default());
+    });
+    loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => {
+                let last = said.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+                return Err(if last.is_empty() { status.to_string() } else { last.trim().to_owned() });
+            }
+            None if start.elapsed() > limit => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("no end after {} s", limit.as_secs()));
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+/// Says something that is no failure and must not be overlooked: now, and below the table at the end.
+pub fn notice(text: &str) {
+    eprintln!("--- {text}");
+    NOTICES.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+}
+
+/// What was said by [`notice`].
+pub fn notices() -> Vec<String> {
+    NOTICES.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
 /// What each step so far took, as a table for people; `wall` is the time of all together.
 pub fn table(wall: Duration) -> String {
     let steps = STEPS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,6 +119,9 @@ pub fn table(wall: Duration) -> String {
     }
     let cpu = steps.iter().map(|step| step.cpu.unwrap_or_default()).sum();
     row("all steps", wall, Some(cpu), "");
+    for notice in notices() {
+        let _ = writeln!(text, "note: {notice}");
+    }
     text
 }
 
@@ -135,5 +181,16 @@ mod tests {
         if cfg!(target_os = "linux") {
             assert!(cpu.parse::<f64>().unwrap() > 0.0, "{table}");
         }
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_ended_and_one_that_fails_says_why() {
+        let shell =
+            |script: &str, limit: u64| within(Command::new("sh").args(["-c", script]), Duration::from_millis(limit));
+        assert_eq!(shell("echo fine; echo beside >&2", 10_000), Ok(()));
+        assert_eq!(shell("echo first >&2; echo the reason >&2; exit 3", 10_000), Err("the reason".into()));
+        let start = Instant::now();
+        assert_eq!(shell("sleep 20 & wait", 100), Err("no end after 0 s".into()));
+        assert!(start.elapsed() < Duration::from_secs(10));
     }
 }

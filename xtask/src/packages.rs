@@ -1,0 +1,30 @@
+//! What the workspace is built from, as `Cargo.lock` names it.
+
+use serde::Deserialize;
+
+use crate::project::cargo;
+use crate::run::{Result, output};
+
+/// The one registry that packages come from.
+pub const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Package {
+    pub name: String,
+    pub version: semver::Version,
+    /// An SPDX expression.
+    pub license: Option<String>,
+    /// `None` for those of the workspace.
+    pub source: Option<String>,
+}
+
+/// Every package, the workspace's own included.
+pub fn packages() -> Result<Vec<Package>> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    let metadata = output("cargo metadata", cargo().args(["metadata", "--format-version=1", "--locked"]))?;
+    let metadata: Metadata = serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
+    Ok(metadata.packages)
+}
