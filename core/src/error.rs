@@ -48,6 +48,8 @@ error_codes! {
     MethodNotAllowed = "METHOD_NOT_ALLOWED" => METHOD_NOT_ALLOWED;
     /// The request contradicts the present state: a name taken, an identity collision, a wrong state.
     Conflict = "CONFLICT" => CONFLICT;
+    /// The registration waits for its DID, which another one holds; signing something or proving its keys takes the DID.
+    IdentityWaiting = "IDENTITY_WAITING" => CONFLICT;
     /// The body, or one value inside it, is larger than its limit.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE" => PAYLOAD_TOO_LARGE;
     /// The body is of a media type that the route does not read.

@@ -78,6 +78,7 @@ mod relay_memory;
 mod relay_moving;
 mod relay_receive;
 mod relay_search;
+mod relay_standing;
 mod relay_tasks;
 mod relay_transport;
 mod relay_webhooks;
@@ -175,6 +176,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_identity", relay_identity::CASES),
     ("relay_invites", relay_invites::CASES),
     ("relay_search", relay_search::CASES),
+    ("relay_standing", relay_standing::CASES),
     ("relay_tasks", relay_tasks::CASES),
     ("relay_transport", relay_transport::CASES),
     ("relay_webhooks", relay_webhooks::CASES),

@@ -6,7 +6,7 @@ use heliograph_core::agent::{api_key, rotate};
 use heliograph_core::crypto::client::{Client as Sdk, Meta, Options};
 use heliograph_core::crypto::{encoding, signing};
 use heliograph_tests::client::Client;
-use heliograph_tests::relay::{Agent, SdkAgent, actor_id, base64, bytes, encode, look_up, seed, text, unique};
+use heliograph_tests::relay::{Agent, SdkAgent, actor_id, base64, bytes, encode, look_up, proof, seed, text, unique};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -519,6 +519,8 @@ fn prekeys_of_nobody_and_of_an_ended_agent_are_404(suite: &Suite) {
 fn a_did_document_shows_the_keys_and_the_did_key(suite: &Suite) {
     let client = suite.client();
     let ada = SdkAgent::new(&client, Options::default());
+    let proof = proof(&client, &ada.sdk, &ada.sdk.key_body(None, 1), None);
+    ada.agent.client.post("/v1/agent/prove", &proof).expect(200);
     let peer = look_up(&client, &ada.agent.did);
     let answer = client.get(&format!("/.well-known/did/{}", encode(&ada.agent.did)));
     assert_eq!(answer.header("content-type"), Some("application/did+json"));

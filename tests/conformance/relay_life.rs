@@ -5,7 +5,7 @@ use std::time::Duration;
 use heliograph_core::Timestamp;
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Client;
-use heliograph_tests::relay::{Agent, SdkAgent, base58, letter, seed, text, unique};
+use heliograph_tests::relay::{Agent, SdkAgent, base58, letter, proof, seed, text, unique};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -339,18 +339,19 @@ fn a_suspended_agent_is_inactive_to_others_and_comes_back_whole(suite: &Suite) {
     bob.client.get("/v1/agent/profile").expect(200);
 }
 
-/// Ruling foundation-relay 11 lets an unproven registration be replaced; a suspended one stays suspended.
+/// A proved registration, whose suspension binds the DID.
 fn a_suspended_agent_cannot_register_itself_free(suite: &Suite) {
     let client = suite.client();
     let sdk = Sdk::new("svc", seed(), Options::default());
-    let mut unproven = sdk.key_body(None, 1);
-    for member in ["signed_prekey_public", "signed_prekey_signature", "signed_prekey_id"] {
-        unproven.as_object_mut().unwrap().remove(member);
-    }
-    Agent::register(&client, &unproven);
+    let mut body = sdk.key_body(None, 1);
+    let signed = body.clone();
+    body["proof"] = proof(&client, &sdk, &body, None);
+    Agent::register(&client, &body);
     let path = format!("/v1/admin/agents/{}/suspend", sdk.did);
     client.admin().post(&path, &json!({})).expect(200);
-    client.post("/v1/agent/register", &sdk.key_body(None, 2)).expect_error(409, "CONFLICT");
+    client.post("/v1/agent/register", &signed).expect_error(409, "CONFLICT");
+    body["proof"] = proof(&client, &sdk, &body, None);
+    client.post("/v1/agent/register", &body).expect_error(409, "CONFLICT");
 }
 
 fn the_streams_of_a_suspended_agent_end(suite: &Suite) {

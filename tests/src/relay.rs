@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use heliograph_core::Timestamp;
 use heliograph_core::crypto::client::{Client as Sdk, Meta, Options, Peer, Posted, Raw, Received};
+use heliograph_core::crypto::signing;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
@@ -158,6 +159,35 @@ impl Agent {
     }
 }
 
+/// The body of a registration without its signed prekey: nothing shows that the caller holds the keys.
+pub fn unsigned_body(body: &Value) -> Value {
+    let mut body = body.clone();
+    body.as_object_mut().unwrap().retain(|name, _| !name.starts_with("signed_prekey"));
+    body
+}
+
+/// The member `proof` of a registration with `body`, or the body of `POST /v1/agent/prove`: written from `docs/identity.md`, so
+/// that a fault of the core cannot hide. `deployment` is the one that is asked, unless another is named.
+#[track_caller]
+pub fn proof(client: &Client, sdk: &Sdk, body: &Value, deployment: Option<&str>) -> Value {
+    let asked = client.get("/health").expect(200)["deployment_id"].clone();
+    let deployment = deployment.or(asked.as_str()).expect("a deployment has an id");
+    let key = |name: &str| body[name].as_str().unwrap_or_default();
+    let (timestamp, nonce) = (client.now().to_millis_text(), format!("nonce-{:0>16}", unique()));
+    let lines = [
+        "svc-proof/v1",
+        deployment,
+        &sdk.did,
+        key("signing_public_key"),
+        key("encryption_public_key"),
+        key("mlkem_public_key"),
+        &timestamp,
+        &nonce,
+    ];
+    let signature = signing::sign(&sdk.keys.signing, lines.join("\n").as_bytes());
+    json!({ "timestamp": timestamp, "nonce": nonce, "signature": base64(&signature) })
+}
+
 /// An agent that keeps its own keys and behaves as the public TypeScript SDK.
 #[derive(Clone)]
 pub struct SdkAgent {
@@ -169,7 +199,14 @@ impl SdkAgent {
     #[track_caller]
     pub fn new(client: &Client, options: Options) -> SdkAgent {
         let sdk = Sdk::new("svc", seed(), options);
-        let agent = Agent::register(client, &sdk.key_body(None, 1));
+        let body = sdk.key_body(None, 1);
+        SdkAgent::register(client, sdk, &body)
+    }
+
+    /// An agent with these keys that registers with this body.
+    #[track_caller]
+    pub fn register(client: &Client, sdk: Sdk, body: &Value) -> SdkAgent {
+        let agent = Agent::register(client, body);
         assert_eq!(agent.did, sdk.did);
         SdkAgent { agent, sdk }
     }

@@ -40,6 +40,8 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::record::ENTRIES,
     crate::agent::rotate::ENTRIES,
     crate::agent::access::ENTRIES,
+    crate::agent::waiting::ENTRIES,
+    crate::agent::proof::ENTRIES,
     crate::agent::prekeys::ENTRIES,
     crate::agent::username::ENTRIES,
     crate::agent::listing::ENTRIES,

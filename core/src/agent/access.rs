@@ -3,21 +3,18 @@
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
+use super::nonces::Nonce;
 use super::record::{self, AGENT};
-use super::{rotate, wire};
+use super::{rotate, waiting, wire};
 use crate::actor::{Entry, Kind, Operation, Turn, operation};
-use crate::kv::{Read, Row, Table};
+use crate::kv::{self, Read, Row, StoreError, Table};
 use crate::time::MINUTE;
-use crate::{Error, ErrorCode, Result, Timestamp};
+use crate::{Error, Result, Timestamp};
 
 /// How long an API key works after there is a newer one, in microseconds.
 pub const GRACE: i64 = 10 * MINUTE;
-/// How far the time in a signature may be from ours, in microseconds.
-pub const WINDOW: i64 = 5 * MINUTE;
 /// Most API keys before the newest that still work; the oldest ends early.
 const MAX_FORMER: usize = 8;
-/// Most new API keys by signature in one window.
-const MAX_NONCES: usize = 64;
 /// Key of the timer that ends API keys.
 const TIMER: &str = "former_keys";
 
@@ -34,10 +31,16 @@ struct Access {
     ended: u64,
     /// Oldest first.
     former: Vec<Former>,
-    /// Time and hash of nonces that were used.
-    nonces: Vec<(Timestamp, [u8; 32])>,
 }
-impl Row for Access {}
+
+impl Row for Access {
+    const VERSION: u8 = 2;
+
+    /// Version 1 had the nonces of signed requests at its end; those requests are over.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[])
+    }
+}
 
 const ACCESS: Table<(), Access> = Table::new(101);
 
@@ -54,16 +57,6 @@ pub(super) fn is_former_key(view: &(impl Read + ?Sized), now: Timestamp, secret_
     Ok(former.iter().any(|key| key.until > now && bool::from(key.secret_hash.ct_eq(secret_hash))))
 }
 
-/// Ends every API key but the newest.
-pub(super) fn end_all(turn: &mut Turn<'_>) -> Result<()> {
-    let Some(mut access) = ACCESS.get(turn, &())? else { return Ok(()) };
-    access.former.clear();
-    access.nonces.clear();
-    access.ended += 1;
-    turn.cancel(TIMER)?;
-    Ok(ACCESS.put(turn, &(), &access)?)
-}
-
 /// Why somebody may have a new API key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Claim {
@@ -72,9 +65,7 @@ pub enum Claim {
     /// By a signature that was verified under `signer`.
     Signature {
         signer: [u8; 32],
-        at: Timestamp,
-        /// SHA-256.
-        nonce: [u8; 32],
+        nonce: Nonce,
     },
     Operator,
 }
@@ -94,29 +85,38 @@ pub fn refused() -> Error {
 }
 
 impl ReplaceKey {
-    fn check(&self, turn: &Turn<'_>, agent: &record::Agent, access: &mut Access) -> Result<()> {
+    fn check(&self, turn: &Turn<'_>, agent: &record::Agent) -> Result<()> {
         match &self.claim {
             Claim::Operator => Ok(()),
             Claim::Key(hash) => match bool::from(agent.api_key_hash.ct_eq(hash)) {
                 true => Ok(()),
                 false => Err(refused()),
             },
-            Claim::Signature { signer, at, nonce } => {
-                if rotate::proved_key(turn, agent)? != *signer || at.since(turn.now).abs() > WINDOW {
-                    return Err(refused());
-                }
-                access.nonces.retain(|(at, _)| turn.now.since(*at) <= WINDOW);
-                if access.nonces.iter().any(|(_, used)| used == nonce) {
-                    return Err(Error::conflict("This nonce was used."));
-                }
-                if access.nonces.len() >= MAX_NONCES {
-                    let message = "Too many new keys; wait, then retry.";
-                    return Err(Error::new(ErrorCode::RateLimited, message).retry_after(60));
-                }
-                access.nonces.push((*at, *nonce));
-                Ok(())
-            }
+            Claim::Signature { signer, .. } => match rotate::proved_key(turn, agent)? == *signer {
+                true => Ok(()),
+                false => Err(refused()),
+            },
         }
+    }
+
+    /// Whether this is about a registration that waits: the API key is its own, or the signature by its signing key, which
+    /// is not the holder's.
+    fn is_of_waiting(&self, holder: Option<&record::Agent>, turn: &Turn<'_>) -> Result<Option<u64>> {
+        let is_holders = match (&self.claim, holder) {
+            (Claim::Operator, _) => true,
+            (Claim::Key(hash), Some(holder)) => bool::from(holder.api_key_hash.ct_eq(hash)),
+            (Claim::Signature { signer, .. }, Some(holder)) => rotate::proved_key(turn, holder)? == *signer,
+            (_, None) => false,
+        };
+        if is_holders {
+            return Ok(None);
+        }
+        let is = |agent: &record::Agent| match &self.claim {
+            Claim::Operator => false,
+            Claim::Key(hash) => bool::from(agent.api_key_hash.ct_eq(hash)),
+            Claim::Signature { signer, .. } => agent.keys.signing == *signer,
+        };
+        waiting::find(turn, is)
     }
 }
 
@@ -127,7 +127,15 @@ impl Operation for ReplaceKey {
     type Reply = Option<Timestamp>;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Option<Timestamp>> {
-        let mut agent = AGENT.get(turn, &())?.ok_or_else(wire::unknown_agent)?;
+        if let Claim::Signature { nonce, .. } = &self.claim {
+            nonce.spend(turn)?;
+        }
+        let holder = AGENT.get(turn, &())?;
+        if let Some(version) = self.is_of_waiting(holder.as_ref(), turn)? {
+            waiting::replace_key(turn, version, self.secret_hash, matches!(self.claim, Claim::Signature { .. }))?;
+            return Ok(None);
+        }
+        let mut agent = holder.ok_or_else(wire::unknown_agent)?;
         if !agent.is_active() {
             return Err(match self.claim {
                 Claim::Key(_) => record::gone(),
@@ -135,7 +143,7 @@ impl Operation for ReplaceKey {
             });
         }
         let mut access = ACCESS.get(turn, &())?.unwrap_or_default();
-        self.check(turn, &agent, &mut access)?;
+        self.check(turn, &agent)?;
         let before = std::mem::replace(&mut agent.api_key_hash, self.secret_hash);
         AGENT.put(turn, &(), &agent)?;
         let until = turn.now.plus(GRACE);

@@ -15,11 +15,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::access::{Claim, ReplaceKey, WINDOW, refused};
-use super::rotate::ReadProvedKey;
+use super::access::{Claim, ReplaceKey, refused};
+use super::nonces::Nonce;
+use super::waiting::SigningKeys;
 use super::{KEY_KIND, wire};
 use crate::crypto::encoding::decode_base64;
-use crate::crypto::{hash, signing};
+use crate::crypto::signing;
 use crate::http::{Cx, Limit, Response, Route, handler};
 use crate::ledger::provider;
 use crate::{Error, Result, Timestamp, runtime};
@@ -93,16 +94,18 @@ async fn by_signature(cx: &Cx, request: &NewKeyRequest, signature: &str) -> Resu
     let at = Timestamp::parse(timestamp).ok_or_else(|| Error::bad_request("`timestamp` must be an ISO 8601 time."))?;
     let signature = decode_base64("signature", signature)?;
     let actor = wire::known_actor(cx.settings(), did)?;
-    if at.since(cx.now()).abs() > WINDOW {
-        return Err(refused());
-    }
-    let found = runtime::query(&*cx.rt, actor.as_str(), &ReadProvedKey).await?;
-    let signer = found.ok_or_else(wire::unknown_agent)?;
     let text = signed_text(&cx.settings().brand, did, timestamp, nonce);
-    if !signing::verify(&signer, text.as_bytes(), &signature) {
+    let nonce = Nonce::new("api-key", nonce, at);
+    if !nonce.in_time(cx.now()) {
         return Err(refused());
     }
-    Ok((actor, Claim::Signature { signer, at, nonce: hash::sha256(nonce.as_bytes()) }))
+    // Any of the registrations of this DID: a made-up key signs nothing.
+    let signers = runtime::query(&*cx.rt, actor.as_str(), &SigningKeys).await?;
+    if signers.is_empty() {
+        return Err(wire::unknown_agent());
+    }
+    let signer = signers.into_iter().find(|signer| signing::verify(signer, text.as_bytes(), &signature));
+    Ok((actor, Claim::Signature { signer: signer.ok_or_else(refused)?, nonce }))
 }
 
 async fn replace(cx: Cx) -> Result<Response> {

@@ -421,7 +421,7 @@ impl Query for ReadPeer {
     fn run(self, view: &View<'_>) -> Result<Option<Public>> {
         let Some(agent) = record::active(view)? else { return Ok(None) };
         let admitted = admits(view, view.actor(), &agent, self.by, Some(self.keys))?;
-        if admitted { record::public(view, agent).map(Some) } else { Ok(None) }
+        if admitted { record::public(view, agent, record::Place::Stands).map(Some) } else { Ok(None) }
     }
 }
 

@@ -23,7 +23,7 @@ pub struct DidDocument {
     #[serde(rename = "@context")]
     pub context: [&'static str; 2],
     pub id: String,
-    /// The `did:key` of the signing key, once its holder was seen to be the agent.
+    /// The `did:key` of the signing key. Like all keys here it is there only once the registration was proved.
     pub also_known_as: Vec<String>,
     pub verification_method: Vec<VerificationMethod>,
     /// For an agent that was deactivated nothing but `verification_method` is left, since what it signed stays signed.
@@ -71,15 +71,17 @@ fn of(public: Public, base_url: &str) -> DidDocument {
         service_endpoint: format!("{base_url}/v1/agent/identity/{did}"),
     };
     let when = |wanted: bool, id: &str| if wanted { vec![id.to_owned()] } else { Vec::new() };
-    let active = public.active;
+    // Anybody can register a key, so only one that was proved speaks for the DID.
+    let proved = public.standing == Standing::Proved;
+    let active = public.active && proved;
     DidDocument {
         context: ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],
-        also_known_as: when(active && public.standing == Standing::Proved, &encoding::did_key(&public.signing)),
+        also_known_as: when(active, &encoding::did_key(&public.signing)),
         authentication: when(active, &signing.id),
         assertion_method: when(active, &signing.id),
         key_agreement: when(active, &encryption.id),
-        service: if active { vec![service] } else { Vec::new() },
-        verification_method: vec![signing, encryption],
+        service: if public.active { vec![service] } else { Vec::new() },
+        verification_method: if proved { vec![signing, encryption] } else { Vec::new() },
         id: did,
     }
 }

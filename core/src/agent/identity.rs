@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::proof::ProofRequest;
 use super::record::{Public, ReadPublic, SignedPrekey};
 use super::wire;
 use crate::crypto::encoding::{self, encode_base64};
@@ -34,6 +35,11 @@ pub struct Identity {
     /// `active` or `inactive`; nobody can write to an inactive agent.
     pub status: &'static str,
     pub created_at: String,
+    /// `silent`: the signing key has signed nothing here. `signed`: it signed something, which says nothing about the
+    /// encryption key. `proved`: it signed these keys for this deployment, or the service made them.
+    pub standing: &'static str,
+    /// What proves these keys for this deployment, for whoever wants to check it; null when the service made them.
+    pub proof: Option<ProofRequest>,
     /// The address of the agent's relay, where that is a peer of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<String>,
@@ -72,6 +78,8 @@ impl TryFrom<Public> for Identity {
             metadata: RawValue::from_string(public.metadata).map_err(Error::internal)?,
             status: if public.active { "active" } else { "inactive" },
             created_at: public.created.to_string(),
+            standing: public.standing.as_str(),
+            proof: public.proof.map(ProofRequest::from),
             relay: None,
         })
     }

@@ -213,11 +213,13 @@ impl Operation for DropInvites {
 
 /// Ends what the agent holds in channels: it leaves them all, and its invites go. For a registration that ends or gives way
 /// to another.
-pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
-    leave(turn, turn.now)
+///
+/// What it posted until `displaced` is of a registration that gave way to another of the same DID.
+pub(super) fn ended(turn: &mut Turn<'_>, displaced: Option<Timestamp>) -> Result<()> {
+    leave(turn, turn.now, displaced)
 }
 
-fn leave(turn: &mut Turn<'_>, before: Timestamp) -> Result<()> {
+fn leave(turn: &mut Turn<'_>, before: Timestamp, displaced: Option<Timestamp>) -> Result<()> {
     let mut leaving = Vec::new();
     MEMBERSHIPS.visit(turn, MEMBERSHIPS.range(), Direction::Ascending, |(channel,), membership| {
         if membership.joined <= before {
@@ -236,11 +238,11 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp) -> Result<()> {
     let more = leaving.len() == BATCH || invites.len() == BATCH;
     for (channel, joined) in leaving {
         MEMBERSHIPS.delete(turn, &(channel,));
-        turn.send(actor_id(&channel), &Leave { did, joined: Some(joined) })?;
+        turn.send(actor_id(&channel), &Leave { did, joined: Some(joined), displaced })?;
     }
     invites.iter().for_each(|key| INVITES.delete(turn, key));
     match more {
-        true => turn.schedule(LEAVING, turn.now, &LeaveMore { before }),
+        true => turn.schedule(LEAVING, turn.now, &LeaveMore { before, displaced }),
         false => Ok(()),
     }
 }
@@ -249,15 +251,16 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp) -> Result<()> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LeaveMore {
     pub before: Timestamp,
+    pub displaced: Option<Timestamp>,
 }
 
 impl Operation for LeaveMore {
     const ACTOR: Kind = Kind::Agent;
-    const NAME: &'static str = "leave_channels";
+    const NAME: &'static str = "leave_more_channels";
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        leave(turn, self.before)
+        leave(turn, self.before, self.displaced)
     }
 }
 

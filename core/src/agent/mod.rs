@@ -8,6 +8,7 @@
 //! | [`rotate`], [`access`], [`api_key`] | generations of keys; which API keys open the agent |
 //! | [`prekeys`], [`username`], [`did_document`] | what they say |
 //! | [`listing`] | what the directory is told for its search |
+//! | [`standing`], [`waiting`], [`proof`], [`nonces`] | whose a DID is: registrations side by side, proofs of keys |
 //! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
 //! | [`consent`] | who may write to the agent |
 //! | [`poll`] | answers that wait for a message |
@@ -26,7 +27,7 @@
 //! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
 //! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 92 [`stats`], 93 [`activity`], 94 [`export`], 95 [`moderation`],
 //! 96 to 99 [`consent`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103 [`listing`], 106 to 108
-//! [`crate::ledger::notify`].
+//! [`crate::ledger::notify`], 130, 131 and 133 [`waiting`], 132 [`nonces`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 
@@ -48,6 +49,7 @@ pub mod memberships;
 pub mod memory;
 pub mod messages;
 pub mod moderation;
+pub mod nonces;
 pub mod pins;
 pub mod poll;
 pub mod prekeys;
@@ -68,6 +70,7 @@ pub mod trust;
 pub mod usage;
 pub mod username;
 pub mod verify;
+pub mod waiting;
 pub mod websocket;
 pub mod wire;
 

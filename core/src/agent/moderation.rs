@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::record::{self, AGENT, Agent};
-use super::{capabilities, listing, memberships, rotate, tasks, trust, wire};
+use super::standing::Standing;
+use super::{capabilities, listing, memberships, nonces, rotate, tasks, trust, waiting, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::http::{Cx, Response, Route, handler};
 use crate::kv::{Direction, Range, Read, Table, Write};
@@ -160,7 +161,7 @@ impl Operation for Restore {
             return Ok(());
         }
         // The ledger takes nothing more of the generation that ended.
-        agent.keys.version += 1;
+        agent.keys.version = waiting::next_version(turn)?;
         AGENT.put(turn, &(), &agent)?;
         if had_ended && let Some(name) = &agent.name {
             record::confirm(turn, name, record::did_of(&turn.actor().name)?)?;
@@ -175,29 +176,36 @@ impl Operation for Restore {
     }
 }
 
-/// Erases an agent. Its record and its keys are gone at once, the rest within moments, by timer.
+/// Erases an agent. Its record and its keys are gone at once, the rest within moments, by timer. Of a proved registration the
+/// DID is never given out again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Erase;
 
 impl Operation for Erase {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "erase";
-    type Reply = ();
+    /// When it was erased.
+    type Reply = Timestamp;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        if ERASED.contains(turn, &())? {
-            return Ok(());
+    fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
+        if let Some(at) = ERASED.get(turn, &())? {
+            return Ok(at);
         }
-        let mut agent = AGENT.get(turn, &())?.ok_or_else(wire::unknown_agent)?;
+        let agent = AGENT.get(turn, &())?.ok_or_else(wire::unknown_agent)?;
         if agent.deactivated.is_none() {
-            agent.suspended = None;
-            record::end(turn, agent)?;
+            record::end(turn, Agent { suspended: None, ..agent.clone() })?;
+        }
+        let now = turn.now;
+        // Whoever never proved to own the DID takes nothing of it along: the DID is free once the rows are gone.
+        if agent.standing != Standing::Proved {
+            waiting::vacate(turn, &agent)?;
+            return Ok(now);
         }
         AGENT.delete(turn, &());
-        let now = turn.now;
         ERASED.put(turn, &(), &now)?;
         turn.wake();
-        turn.schedule(WIPE, turn.now, &Wipe)
+        turn.schedule(WIPE, turn.now, &Wipe)?;
+        Ok(now)
     }
 }
 
@@ -211,31 +219,47 @@ impl Operation for Wipe {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        if !ERASED.contains(turn, &())? {
-            return Err(Error::internal("an agent that was not erased is to be wiped"));
+        if ERASED.contains(turn, &())? {
+            return wipe(turn).map(|_| ());
         }
-        // Channels and requesters are told from rows; they come first.
-        for pending in [memberships::LEAVING, tasks::ENDING] {
-            if turn.scheduled(pending)?.is_some() {
-                return turn.schedule(WIPE, turn.now.plus(SECOND), &Wipe);
-            }
-        }
-        let (mut rows, mut bytes) = (0, 0);
-        let mut rest = Range { start: vec![crate::actor::FIRST_OWN_TABLE], end: None };
-        while rows < WIPE_ROWS && bytes < WIPE_BYTES {
-            let page = turn.scan(&rest, Direction::Ascending, WIPE_PAGE)?;
-            let Some((last, _)) = page.last() else { return Ok(()) };
-            rest = rest.beyond(last, Direction::Ascending);
-            for (key, value) in page {
-                if key.first() != Some(&ERASED_TABLE) {
-                    rows += 1;
-                    bytes += value.len();
-                    turn.delete(key);
-                }
-            }
-        }
-        turn.schedule(WIPE, turn.now, &Wipe)
+        waiting::go_on(turn)
     }
+}
+
+/// Tables whose rows stay: that an agent was erased, and what is of the DID and not of one registration.
+fn stays(table: u8, erased: bool) -> bool {
+    match erased {
+        true => table == ERASED_TABLE,
+        false => table == nonces::TABLE || waiting::TABLES.contains(&table),
+    }
+}
+
+/// Takes out rows of a registration that ended, as many as one operation may; more go by timer. Says whether all are gone.
+pub(super) fn wipe(turn: &mut Turn<'_>) -> Result<bool> {
+    // Channels and requesters are told from rows; they come first.
+    for pending in [memberships::LEAVING, tasks::ENDING] {
+        if turn.scheduled(pending)?.is_some() {
+            turn.schedule(WIPE, turn.now.plus(SECOND), &Wipe)?;
+            return Ok(false);
+        }
+    }
+    let erased = ERASED.contains(turn, &())?;
+    let (mut rows, mut bytes) = (0, 0);
+    let mut rest = Range { start: vec![crate::actor::FIRST_OWN_TABLE], end: None };
+    while rows < WIPE_ROWS && bytes < WIPE_BYTES {
+        let page = turn.scan(&rest, Direction::Ascending, WIPE_PAGE)?;
+        let Some((last, _)) = page.last() else { return Ok(true) };
+        rest = rest.beyond(last, Direction::Ascending);
+        for (key, value) in page {
+            if !key.first().is_some_and(|table| stays(*table, erased)) {
+                rows += 1;
+                bytes += value.len();
+                turn.delete(key);
+            }
+        }
+    }
+    turn.schedule(WIPE, turn.now, &Wipe)?;
+    Ok(false)
 }
 
 /// Why an agent is suspended.
@@ -260,6 +284,10 @@ pub struct AgentState {
 
 async fn state(cx: &Cx, actor: &str) -> Result<Response> {
     let known = runtime::query(&*cx.rt, actor, &ReadState).await?.ok_or_else(wire::unknown_agent)?;
+    shown(cx, actor, known)
+}
+
+fn shown(cx: &Cx, actor: &str, known: State) -> Result<Response> {
     let (state, since, reason) = match known {
         State::Active => ("active", None, None),
         State::Suspended(Suspended { at, reason }) => ("suspended", Some(at), Some(reason)),
@@ -299,6 +327,7 @@ async fn restore(cx: Cx) -> Result<Response> {
 
 async fn erase(cx: Cx) -> Result<Response> {
     let actor = actor(&cx)?;
-    runtime::call(&*cx.rt, actor.as_str(), &Erase).await?;
-    state(&cx, &actor).await
+    let at = runtime::call(&*cx.rt, actor.as_str(), &Erase).await?;
+    // Another registration may hold the DID by now.
+    shown(&cx, &actor, State::Erased(at))
 }

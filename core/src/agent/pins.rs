@@ -81,16 +81,6 @@ const COUNT: Table<(), u64> = Table::new(25);
 
 pub const ENTRIES: &[Entry] = &[operation::<PutPin>(), query::<ReadPins>(), query::<ReadPin>()];
 
-/// Drops the pins of a registration that gives way to another; what is left over beyond 300 is compared with real keys
-/// whenever it is used.
-pub(super) fn forget_all(turn: &mut Turn<'_>) -> Result<()> {
-    let dropped = PINS.scan(turn, &PINS.range(), Direction::Ascending, 300)?;
-    let left = COUNT.get(turn, &())?.unwrap_or(0).saturating_sub(dropped.len() as u64);
-    COUNT.put(turn, &(), &left)?;
-    dropped.into_iter().for_each(|(key, _)| PINS.delete(turn, &key));
-    Ok(())
-}
-
 /// Whether the agent pinned this peer and it has the keys of that time: whoever has others may be somebody else. Without
 /// its present keys those of the last look count.
 pub(super) fn is_verified(view: &(impl Read + ?Sized), peer: Did, present: Option<Prints>) -> Result<bool> {

@@ -10,9 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Prekey;
-use super::record::{self, AGENT, Public, SignedPrekey};
-use super::standing::Standing;
-use super::{rotate, wire};
+use super::record::{self, AGENT, Place, Public, SignedPrekey};
+use super::{proof, waiting, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::{decode_base64_array, encode_base64};
 use crate::crypto::{boxes, signing};
@@ -158,12 +157,10 @@ impl Operation for StorePrekeys {
             if agent.keys.version != self.version {
                 return Err(Error::conflict("The keys of this agent changed meanwhile."));
             }
-            // It came with this registration's own API key (ruling foundation-relay 11).
-            if rotate::proved_key(turn, &agent)? == agent.keys.signing {
-                agent.standing = agent.standing.max(Standing::Signed);
-            }
             agent.signed_prekey = Some(signed);
             AGENT.put(turn, &(), &agent)?;
+            // It came with this registration's own API key.
+            waiting::signed(turn, agent)?;
         }
         Ok((waiting, all))
     }
@@ -182,7 +179,7 @@ impl Operation for TakePrekey {
     fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
         let Some(agent) = record::active(turn)? else { return Ok(None) };
         let taken = take(turn)?;
-        Ok(Some((record::public(&turn.view(), agent)?, taken)))
+        Ok(Some((record::public(&turn.view(), agent, Place::Stands)?, taken)))
     }
 }
 
@@ -215,7 +212,7 @@ impl Query for ReadBundle {
 
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let Some(agent) = record::active(view)? else { return Ok(None) };
-        Ok(Some((record::public(view, agent)?, stock(view)?.waiting > 0)))
+        Ok(Some((record::public(view, agent, Place::Stands)?, stock(view)?.waiting > 0)))
     }
 }
 
@@ -331,6 +328,15 @@ async fn upload(cx: Cx) -> Result<Response> {
         }
     };
     let signed_prekey_updated = signed.is_some();
+    let mut standing = None;
+    if caller.place == Place::Waits {
+        if !signed_prekey_updated {
+            return Err(waiting::waits());
+        }
+        runtime::call(&*cx.rt, caller.actor.clone(), &waiting::Sign { version: caller.keys.version }).await?;
+        standing = Some(proof::settled(&cx).await?);
+    }
+    let caller = standing.as_deref().unwrap_or(caller);
     let store = StorePrekeys { one_time, signed, version: caller.keys.version };
     let (uploaded, stock) = runtime::call(&*cx.rt, caller.actor.clone(), &store).await?;
     Response::json(&Uploaded { uploaded, signed_prekey_updated, stock: stock.into() })

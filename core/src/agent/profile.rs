@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::identity::Identity;
-use super::record::{Deactivate, Own, ReadProfile, Update};
+use super::record::{Credentials, Deactivate, Own, Place, ReadProfile, Update};
 use super::register::{check_capabilities, check_metadata};
+use super::usage::UsageRow;
+use super::waiting::ReadRegistration;
 use super::{record, wire};
 use crate::directory::{self, Reserve};
 use crate::http::{Cx, Response, Route, handler};
@@ -16,6 +18,7 @@ use crate::{Result, runtime};
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/profile", handler!(read))
         .agent()
+        .waiting()
         .returns::<Profile>()
         .summary("The calling agent's own profile."),
     Route::patch("/v1/agent/profile", handler!(change))
@@ -46,6 +49,8 @@ pub struct Profile {
     pub one_time_prekeys_remaining: u32,
     /// There were some, and fewer than 10 are left: upload more.
     pub one_time_prekeys_low: bool,
+    /// Another registration holds the DID, until this one signs something or proves its keys.
+    pub waiting: bool,
 }
 
 /// What to change; absent members stay.
@@ -73,9 +78,11 @@ pub struct Deactivated {
     pub balance_micro: u64,
 }
 
-fn profile(cx: &Cx, own: Own) -> Result<Response> {
-    let caller = cx.caller.agent()?;
-    let usage = own.usage.plus(&cx.rt.environment().usage.pending(&caller.actor).usage);
+fn profile(cx: &Cx, caller: &Credentials, own: Own) -> Result<Response> {
+    let waiting = caller.place != Place::Stands;
+    // What is counted under the DID is of the registration that holds it.
+    let pending = if waiting { UsageRow::default() } else { cx.rt.environment().usage.pending(&caller.actor).usage };
+    let usage = own.usage.plus(&pending);
     Response::json(&Profile {
         identity: Identity::try_from(own.public)?,
         client_side: caller.client_side,
@@ -85,13 +92,25 @@ fn profile(cx: &Cx, own: Own) -> Result<Response> {
         username: own.username,
         one_time_prekeys_remaining: own.stock.waiting,
         one_time_prekeys_low: own.stock.is_low(),
+        waiting,
     })
 }
 
+/// The profile of `caller`, which may be a registration that waits: it has nothing but what it registered.
+pub(super) async fn of(cx: &Cx, caller: &Credentials) -> Result<Response> {
+    let actor = caller.actor.as_str();
+    let own = match caller.place {
+        Place::Stands => runtime::query(&*cx.rt, actor, &ReadProfile).await?,
+        _ => {
+            let read = ReadRegistration { version: caller.keys.version };
+            runtime::query(&*cx.rt, actor, &read).await?.map(Own::waiting)
+        }
+    };
+    profile(cx, caller, own.ok_or_else(wire::unknown_agent)?)
+}
+
 async fn read(cx: Cx) -> Result<Response> {
-    let actor = cx.caller.agent()?.actor.clone();
-    let own = runtime::query(&*cx.rt, actor, &ReadProfile).await?.ok_or_else(wire::unknown_agent)?;
-    profile(&cx, own)
+    of(&cx, cx.caller.agent()?).await
 }
 
 async fn change(cx: Cx) -> Result<Response> {
@@ -109,7 +128,7 @@ async fn change(cx: Cx) -> Result<Response> {
     }
     let update = Update { name: change.name, capabilities: change.capabilities, metadata, presence: change.presence };
     let own = runtime::call(&*cx.rt, actor, &update).await?;
-    profile(&cx, own)
+    profile(&cx, cx.caller.agent()?, own)
 }
 
 async fn deactivate(cx: Cx) -> Result<Response> {

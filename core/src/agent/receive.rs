@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::mailbox::{Budget, Filter, Page, ReadPage};
+use super::record::Place;
 use super::stream::{CONNECT_PATIENCE, Framing, Open, cursor};
 use super::wire::{self, RawMessage};
 use super::{decrypt, poll, websocket};
@@ -30,11 +31,13 @@ const FILTERS: &[Param] = &[
 pub const ROUTES: &[Route] = &[
     Route::get("/v1/agent/receive", handler!(receive))
         .agent()
+        .waiting()
         .params(FILTERS)
         .returns::<Received>()
         .summary("Messages that the service decrypts, oldest first. Marks nothing read."),
     Route::get("/v1/agent/receive/raw", handler!(receive_raw))
         .agent()
+        .waiting()
         .params(FILTERS)
         .returns::<RawReceived>()
         .summary("Messages as they were sent, oldest first. Marks nothing read."),
@@ -89,6 +92,10 @@ fn limit(cx: &Cx) -> Result<u32> {
 
 /// Reads what the query asks for, and waits for it where the client wants that.
 async fn read(cx: &Cx, limit: u32) -> Result<ReadPage> {
+    // Nobody can write to a registration that waits: others see the keys of the one that holds the DID.
+    if cx.caller.agent()?.place != Place::Stands {
+        return Ok(ReadPage::empty(None, Timestamp::MIN));
+    }
     let from = match cx.query("from")? {
         None => None,
         // A text that is no DID of ours has sent nothing.

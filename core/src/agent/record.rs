@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::moderation::{self, Suspended};
+use super::nonces::Nonce;
 use super::proof::Proof;
 use super::standing::Standing;
 use super::usage::UsageRow;
-use super::{access, listing, pins, prekeys, rotate, username};
+use super::{access, listing, prekeys, rotate, username, waiting};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding;
 use crate::directory::{self, Did};
@@ -77,7 +78,7 @@ impl Row for Agent {
     /// signed, where the standing is now: for a client's own keys a signed prekey was enough.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
         let missing: &[u8] = if version == 1 { &[0, 0] } else { &[0] };
-        let mut agent: Agent = kv::appended(version, version.clamp(1, 2), bytes, missing)?;
+        let mut agent: Agent = kv::appended(version, if version == 1 { 1 } else { 2 }, bytes, missing)?;
         if agent.standing == Standing::Signed && !agent.client_side {
             agent.standing = Standing::Proved;
         }
@@ -104,7 +105,6 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Update>(),
     operation::<LoseName>(),
     operation::<Deactivate>(),
-    operation::<Prove>(),
 ];
 
 /// The record while the agent is active.
@@ -136,6 +136,53 @@ pub struct Credentials {
     pub newest_key: bool,
     /// Another one whenever streams that are open must end: see [`epoch`].
     pub epoch: u64,
+    pub place: Place,
+}
+
+impl Credentials {
+    /// Lets a caller in that holds its DID, and one that waits for it where `waiting` allows that.
+    pub(crate) fn admitted(self, waiting: bool) -> Result<Credentials> {
+        match self.place {
+            Place::Stands => Ok(self),
+            Place::Waits if waiting => Ok(self),
+            Place::Waits => Err(waiting::waits()),
+            Place::Succeeds => Err(waiting::succession_under_way()),
+        }
+    }
+}
+
+/// Where a registration stands among those of its DID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// It holds the DID.
+    Stands,
+    /// Another one holds it.
+    Waits,
+    /// It will hold the DID once what an earlier holder left is taken out.
+    Succeeds,
+}
+
+/// What a caller with the right API key is.
+pub(super) fn credentials(
+    view: &View<'_>,
+    agent: Agent,
+    newest_key: bool,
+    epoch: u64,
+    place: Place,
+) -> Result<Credentials> {
+    let actor = view.actor().name.clone();
+    let did = encoding::did(&view.settings.brand, &did_of(&actor)?);
+    let standing = shown_standing(view, &agent, place)?;
+    let Agent { client_side, keys, .. } = agent;
+    let keys = Keys { mlkem: None, ..keys };
+    Ok(Credentials { actor, did, client_side, standing, keys, newest_key, epoch, place })
+}
+
+/// How much was seen of the present signing key. One that came by a rotation the key before it did not sign proves nothing
+/// about the DID.
+fn shown_standing(view: &(impl Read + ?Sized), agent: &Agent, place: Place) -> Result<Standing> {
+    let speaks = place != Place::Stands || rotate::proved_key(view, agent)? == agent.keys.signing;
+    Ok(if speaks { agent.standing } else { agent.standing.min(Standing::Signed) })
 }
 
 /// Grows whenever the agent's keys or the API keys that are valid change, which ends what is open under others.
@@ -155,17 +202,14 @@ impl Query for Authorize {
     type Reply = Option<Credentials>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Credentials>> {
-        let Some(agent) = active(view)? else { return Ok(None) };
-        let newest_key = bool::from(agent.api_key_hash.ct_eq(&self.secret_hash));
-        if !newest_key && !access::is_former_key(view, view.now, &self.secret_hash)? {
-            return Ok(None);
+        if let Some(agent) = active(view)? {
+            let newest_key = bool::from(agent.api_key_hash.ct_eq(&self.secret_hash));
+            if newest_key || access::is_former_key(view, view.now, &self.secret_hash)? {
+                let epoch = epoch(view, &agent)?;
+                return credentials(view, agent, newest_key, epoch, Place::Stands).map(Some);
+            }
         }
-        let epoch = epoch(view, &agent)?;
-        let actor = view.actor().name.clone();
-        let did = encoding::did(&view.settings.brand, &did_of(&actor)?);
-        let Agent { client_side, standing, keys, .. } = agent;
-        let keys = Keys { mlkem: None, ..keys };
-        Ok(Some(Credentials { actor, did, client_side, standing, keys, newest_key, epoch }))
+        waiting::authorize(view, &self.secret_hash)
     }
 }
 
@@ -188,8 +232,9 @@ pub struct Public {
     pub proof: Option<Proof>,
 }
 
-pub(super) fn public(view: &View<'_>, agent: Agent) -> Result<Public> {
+pub(super) fn public(view: &View<'_>, agent: Agent, place: Place) -> Result<Public> {
     let active = agent.is_active();
+    let standing = shown_standing(view, &agent, place)?;
     let Keys { version, signing, encryption, mlkem, .. } = agent.keys;
     Ok(Public {
         did: encoding::did(&view.settings.brand, &did_of(&view.actor().name)?),
@@ -203,8 +248,8 @@ pub(super) fn public(view: &View<'_>, agent: Agent) -> Result<Public> {
         encryption,
         mlkem,
         signed_prekey: agent.signed_prekey,
-        standing: agent.standing,
-        proof: agent.proof,
+        standing,
+        proof: agent.proof.filter(|_| standing == Standing::Proved),
     })
 }
 
@@ -218,7 +263,7 @@ impl Query for ReadPublic {
     type Reply = Option<Public>;
 
     fn run(self, view: &View<'_>) -> Result<Option<Public>> {
-        AGENT.get(view, &())?.map(|agent| public(view, agent)).transpose()
+        AGENT.get(view, &())?.map(|agent| public(view, agent, Place::Stands)).transpose()
     }
 }
 
@@ -234,9 +279,16 @@ pub struct Own {
     pub presence: bool,
 }
 
+impl Own {
+    /// Of a registration that waits for its DID.
+    pub(super) fn waiting(public: Public) -> Own {
+        Own { public, usage: UsageRow::default(), username: None, stock: prekeys::Stock::default(), presence: true }
+    }
+}
+
 fn own(view: &View<'_>, agent: Agent) -> Result<Own> {
     Ok(Own {
-        public: public(view, agent)?,
+        public: public(view, agent, Place::Stands)?,
         usage: USAGE.get(view, &())?.unwrap_or_default(),
         username: username::of(view)?,
         stock: prekeys::stock(view)?,
@@ -291,20 +343,43 @@ pub struct Create {
     pub sealed: Option<Vec<u8>>,
     pub signed_prekey: Option<SignedPrekey>,
     pub api_key_hash: [u8; 32],
+    /// Verified by the handler, and the nonce that it used.
+    pub proof: Option<(Proof, Nonce)>,
+}
+
+/// What becomes of a registration of a DID that is registered.
+enum Admission {
+    /// It takes the place of the present holder.
+    Succeeds,
+    /// It waits beside the present holder, whose key has signed nothing either.
+    Waits,
 }
 
 impl Create {
-    /// Whether this registration may take the place of an earlier one of the same DID (ruling foundation-relay 11).
-    fn replaces(&self, view: &impl Read, earlier: &Agent) -> Result<bool> {
-        if earlier.suspended.is_some() {
-            return Ok(false);
+    fn admission(&self, view: &(impl Read + ?Sized), holder: &Agent) -> Result<Admission> {
+        let registered = || Error::conflict("An agent with this identity is registered.");
+        let is_its_key = rotate::proved_key(view, holder)? == self.signing;
+        if holder.standing == Standing::Proved {
+            // What an operator or the agent itself did to a proved registration binds the DID; only its own key revives it.
+            let revives = holder.deactivated.is_some() && holder.suspended.is_none();
+            let revived = revives && is_its_key && self.client_side && self.standing == Standing::Proved;
+            return if revived { Ok(Admission::Succeeds) } else { Err(registered()) };
         }
-        Ok(match (earlier.standing.has_signed(), earlier.is_active()) {
-            (true, _) => false,
-            (false, false) => true,
-            // The key it was registered with: whoever took another's key may have rotated it away since.
-            (false, true) => self.standing.has_signed() && rotate::registered_key(view, earlier)? == self.signing,
-        })
+        if holder.deactivated.is_some() {
+            return Ok(Admission::Succeeds);
+        }
+        // A signature of the DID's key names another key for good only by a rotation that it signed.
+        let open = holder.standing == Standing::Silent || is_its_key;
+        match self.standing {
+            Standing::Proved if open => Ok(Admission::Succeeds),
+            Standing::Signed if open && (holder.standing == Standing::Silent || holder.suspended.is_some()) => {
+                Ok(Admission::Succeeds)
+            }
+            Standing::Silent if holder.standing == Standing::Silent || holder.suspended.is_some() => {
+                Ok(Admission::Waits)
+            }
+            _ => Err(registered()),
+        }
     }
 }
 
@@ -315,38 +390,51 @@ impl Operation for Create {
     type Reply = Timestamp;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
-        let did = did_of(&turn.actor().name)?;
         moderation::check_reissue(turn)?;
-        let mut version = 1;
-        if let Some(earlier) = AGENT.get(turn, &())? {
-            if !self.replaces(turn, &earlier)? {
-                return Err(Error::conflict("An agent with this identity is registered."));
-            }
-            version = earlier.keys.version + 1;
-            pins::forget_all(turn)?;
-            ended(turn, None)?;
-            rotate::forget(turn)?;
-            access::end_all(turn)?;
-            if let Some(old) = earlier.name.filter(|_| earlier.deactivated.is_none()) {
-                release_unless(turn, old, self.name.as_deref(), did)?;
+        if waiting::is_succeeding(turn)? {
+            return Err(waiting::succession_under_way());
+        }
+        let holder = AGENT.get(turn, &())?;
+        let admission = holder.as_ref().map(|holder| self.admission(turn, holder)).transpose()?;
+        let version = waiting::next_version(turn)?;
+        if let Some((_, nonce)) = &self.proof {
+            nonce.spend(turn)?;
+        }
+        let did = did_of(&turn.actor().name)?;
+        let agent = self.agent(version, turn.now);
+        match (&holder, admission) {
+            (Some(holder), Some(Admission::Waits)) => waiting::join(turn, holder, &agent)?,
+            (Some(_), Some(Admission::Succeeds)) => waiting::succeed(turn, agent.clone(), |_| false)?,
+            _ => {
+                AGENT.put(turn, &(), &agent)?;
+                listing::changed(turn, &agent)?;
+                if version > 1 {
+                    rotate::tell_ledger(turn, &agent)?;
+                }
             }
         }
-        if let Some(name) = &self.name {
+        if let Some(name) = &agent.name {
             confirm(turn, name, did)?;
         }
+        Ok(turn.now)
+    }
+}
+
+impl Create {
+    fn agent(self, version: u64, now: Timestamp) -> Agent {
         let keys = Keys {
             version,
-            since: turn.now,
+            since: now,
             signing: self.signing,
             encryption: self.encryption,
             mlkem: self.mlkem,
             sealed: self.sealed,
         };
-        let agent = Agent {
+        Agent {
             name: self.name,
             capabilities: self.capabilities,
             metadata: self.metadata,
-            created: turn.now,
+            created: now,
             deactivated: None,
             client_side: self.client_side,
             standing: self.standing,
@@ -354,21 +442,24 @@ impl Operation for Create {
             signed_prekey: self.signed_prekey,
             api_key_hash: self.api_key_hash,
             suspended: None,
-            proof: None,
-        };
-        AGENT.put(turn, &(), &agent)?;
-        listing::changed(turn, &agent)?;
-        if version > 1 {
-            rotate::tell_ledger(turn, &agent)?;
+            proof: self.proof.map(|(proof, _)| proof),
         }
-        Ok(turn.now)
     }
 }
 
+/// Another registration takes the place of the one that holds the DID: what it has in other actors ends, and what it wrote
+/// there is marked as from before. Its own rows go after this.
+pub(super) fn displaced(turn: &mut Turn<'_>) -> Result<()> {
+    ended(turn, None, Some(turn.now))?;
+    crate::attestation::displaced::tell(turn)
+}
+
 /// What the agent holds beyond its record and its mail ends; its username is free at that time, or at once.
-fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>) -> Result<()> {
+///
+/// Channels mark its posts until `displaced` as from before another registration took its place.
+fn ended(turn: &mut Turn<'_>, free_at: Option<Timestamp>, displaced: Option<Timestamp>) -> Result<()> {
     super::consent::ended(turn)?;
-    super::memberships::ended(turn)?;
+    super::memberships::ended(turn, displaced)?;
     super::memory::ended(turn)?;
     super::presence::ended(turn);
     super::capabilities::ended(turn)?;
@@ -449,6 +540,7 @@ impl Operation for LoseName {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        waiting::lose_name(turn, &self.name)?;
         let Some(mut agent) = AGENT.get(turn, &())? else { return Ok(()) };
         if agent.name.as_ref() == Some(&self.name) {
             agent.name = None;
@@ -472,7 +564,11 @@ impl Operation for Deactivate {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Timestamp> {
         let agent = active(turn)?.ok_or_else(gone)?;
-        end(turn, agent)?;
+        end(turn, agent.clone())?;
+        // An unproved registration says nothing about the DID, which the next one holds.
+        if agent.standing != Standing::Proved && waiting::anybody(turn)? {
+            waiting::vacate(turn, &agent)?;
+        }
         Ok(turn.now)
     }
 }
@@ -486,33 +582,65 @@ pub(super) fn end(turn: &mut Turn<'_>, mut agent: Agent) -> Result<()> {
     }
     agent.deactivated = Some(turn.now);
     AGENT.put(turn, &(), &agent)?;
-    ended(turn, free_at)?;
+    ended(turn, free_at, None)?;
     listing::changed(turn, &agent)?;
     rotate::tell_ledger(turn, &agent)?;
     turn.wake();
     Ok(())
 }
 
-/// Records that the holder of this registration's API key holds its signing key too (ruling foundation-relay 11).
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Prove {
-    /// The generation of keys that signed.
-    pub version: u64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Operation for Prove {
-    const ACTOR: Kind = Kind::Agent;
-    const NAME: &'static str = "prove";
-    type Reply = ();
+    /// As version 2 of the row had it.
+    #[derive(Serialize)]
+    struct Before {
+        name: Option<String>,
+        capabilities: Vec<String>,
+        metadata: String,
+        created: Timestamp,
+        deactivated: Option<Timestamp>,
+        client_side: bool,
+        proved: bool,
+        keys: Keys,
+        signed_prekey: Option<SignedPrekey>,
+        api_key_hash: [u8; 32],
+        suspended: Option<Suspended>,
+    }
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let Some(mut agent) = active(turn)? else { return Ok(()) };
-        // A key that came by a rotation the registered key did not sign says nothing about that one.
-        let proves = rotate::proved_key(turn, &agent)? == agent.keys.signing;
-        if !agent.standing.has_signed() && proves && agent.keys.version == self.version {
-            agent.standing = Standing::Signed;
-            AGENT.put(turn, &(), &agent)?;
+    #[test]
+    fn a_stored_proof_by_a_prekey_becomes_signed_and_keys_of_the_service_stay_proved() {
+        let before = |client_side, proved| Before {
+            name: Some("Ada".into()),
+            capabilities: vec!["x".into()],
+            metadata: "{}".into(),
+            created: Timestamp(5),
+            deactivated: None,
+            client_side,
+            proved,
+            keys: Keys {
+                version: 3,
+                since: Timestamp(5),
+                signing: [1; 32],
+                encryption: [2; 32],
+                mlkem: None,
+                sealed: None,
+            },
+            signed_prekey: None,
+            api_key_hash: [3; 32],
+            suspended: None,
+        };
+        for (client_side, proved, standing) in
+            [(true, false, Standing::Silent), (true, true, Standing::Signed), (false, true, Standing::Proved)]
+        {
+            let bytes = postcard::to_allocvec(&before(client_side, proved)).unwrap();
+            let agent = Agent::upgrade(2, &bytes).unwrap();
+            assert_eq!((agent.standing, agent.keys.version, agent.proof), (standing, 3, None));
+            // Version 1 had no `suspended`.
+            let agent = Agent::upgrade(1, &bytes[..bytes.len() - 1]).unwrap();
+            assert_eq!((agent.standing, agent.suspended), (standing, None));
         }
-        Ok(())
+        assert!(Agent::upgrade(9, &[]).is_err());
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::custody::HeldKeys;
+use super::proof::{self, PATIENCE, ProofRequest};
 use super::record::{Create, SignedPrekey};
 use super::standing::Standing;
 use super::{KEY_KIND, wire};
@@ -49,6 +50,9 @@ pub struct RegisterRequest {
     /// Base64, Ed25519 signature over the raw prekey, 64 bytes. Proves that the signing key is the caller's own.
     pub signed_prekey_signature: Option<String>,
     pub signed_prekey_id: Option<i64>,
+    /// Extension: shows that these keys belong together and are the caller's. Without it the registration can be displaced by
+    /// one that has it.
+    pub proof: Option<ProofRequest>,
 }
 
 /// The new agent.
@@ -102,6 +106,10 @@ struct Keys {
 }
 
 impl Keys {
+    fn public(&self) -> proof::Keys<'_> {
+        proof::Keys { signing: &self.signing, encryption: &self.encryption, mlkem: self.mlkem.as_deref() }
+    }
+
     fn fresh(cx: &Cx) -> Keys {
         let held = HeldKeys::generate(&*cx.rt);
         let public = held.public();
@@ -215,6 +223,14 @@ async fn register(cx: Cx) -> Result<Response> {
     let environment = cx.rt.environment();
     let id = encoding::did_bytes(&keys.signing);
     let (did, actor) = (wire::did_text(cx.settings(), &id), encoding::actor_id(&id));
+    let proof = match &request.proof {
+        None => None,
+        Some(_) if !keys.client_side => {
+            return Err(Error::bad_request("A `proof` needs the keys that it is about; the service proves its own."));
+        }
+        Some(proof) => Some(proof.verify(environment, &did, keys.public(), cx.now())?),
+    };
+    let standing = if proof.is_some() { Standing::Proved } else { keys.standing };
     let sealed = keys.held.as_ref().map(|held| held.seal(&*cx.rt, &did)).transpose()?;
     let api_key = environment.secrets.new_key(&environment.settings.brand, KEY_KIND, &actor, cx.rt.random())?;
     if let Some(name) = &request.name {
@@ -226,15 +242,17 @@ async fn register(cx: Cx) -> Result<Response> {
         capabilities: capabilities.clone(),
         metadata,
         client_side: keys.client_side,
-        standing: keys.standing,
+        standing,
         signing: keys.signing,
         encryption: keys.encryption,
         mlkem: keys.mlkem.clone(),
         sealed,
         signed_prekey: keys.signed_prekey,
         api_key_hash: api_key.secret_hash(),
+        proof,
     };
-    let created = runtime::call(&*cx.rt, actor, &create).await?;
+    let created =
+        runtime::retry_unavailable(&*cx.rt, PATIENCE, || runtime::call(&*cx.rt, actor.clone(), &create)).await?;
     Response::created(&RegisterResponse {
         did,
         api_key: api_key.expose().to_owned(),

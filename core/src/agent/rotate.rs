@@ -19,7 +19,7 @@ use super::identity::Prekey;
 use super::record::{self, AGENT, Agent, Credentials, EARLIER, EarlierKeys, Keys, MAX_EARLIER, SignedPrekey};
 use super::register::{BroughtKeys, GivenKeys};
 use super::standing;
-use super::{api_key, listing, prekeys, wire};
+use super::{api_key, listing, prekeys, waiting, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
 use crate::crypto::signing;
@@ -89,18 +89,6 @@ pub(super) fn registered_key(view: &(impl Read + ?Sized), agent: &Agent) -> Resu
 /// for (ruling ledger 2).
 pub(super) fn proved_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<[u8; 32]> {
     Ok(ROOT.get(view, &())?.map_or(agent.keys.signing, |root| root.proved))
-}
-
-/// Forgets the generations of a registration that gives way to another. An unproved one has at most [`MAX_EARLIER`].
-pub(super) fn forget(turn: &mut Turn<'_>) -> Result<()> {
-    ROOT.delete(turn, &());
-    for (key, _) in EARLIER.scan(turn, &EARLIER.range(), Direction::Ascending, MAX_EARLIER)? {
-        EARLIER.delete(turn, &key);
-    }
-    for (key, _) in ROTATIONS.scan(turn, &ROTATIONS.range(), Direction::Ascending, MAX_EARLIER)? {
-        ROTATIONS.delete(turn, &key);
-    }
-    Ok(())
 }
 
 /// The key that speaks for the DID; `None` when there is no such agent.
@@ -273,7 +261,7 @@ impl Operation for Rotate {
         agent.proof = None;
         let from = agent.keys.signing;
         let keys = Keys {
-            version: agent.keys.version + 1,
+            version: waiting::next_version(turn)?,
             since: turn.now,
             signing: self.signing,
             encryption: self.encryption,
@@ -284,6 +272,9 @@ impl Operation for Rotate {
         EARLIER.put(turn, &(earlier.version,), &EarlierKeys { keys: earlier, until: turn.now })?;
         agent.signed_prekey = self.signed_prekey;
         AGENT.put(turn, &(), &agent)?;
+        if agent.standing.has_signed() {
+            waiting::end_all(turn, &agent)?;
+        }
         let rotation = Rotation { at: turn.now, from, to: self.signing, proof: self.proof };
         ROTATIONS.put(turn, &(agent.keys.version,), &rotation)?;
         prekeys::ended(turn)?;

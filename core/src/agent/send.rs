@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::custody::{self, HeldKeys};
 use super::mailbox::{Append, Appended, Body, Local, Origin, append_error};
-use super::record::{Credentials, ReadPublic};
-use super::{record, wire};
+use super::record::{Credentials, Place, ReadPublic};
+use super::{record, waiting, wire};
 use crate::crypto::encoding::{decode_base64, decode_base64_array};
 use crate::crypto::envelope::Envelope;
 use crate::crypto::server_message::{self, SenderSecrets};
@@ -25,6 +25,7 @@ pub const ROUTES: &[Route] = &[
         .summary("Send a text; the service encrypts it with the sender's keys. `Idempotency-Key` makes a repeat safe."),
     Route::post("/v1/agent/send/encrypted", handler!(send_encrypted))
         .agent()
+        .waiting()
         .limit(Limit::AgentPatient)
         .max_body(256 * 1024)
         .accepts::<EncryptedRequest>()
@@ -286,6 +287,9 @@ async fn send_encrypted(cx: Cx) -> Result<Response> {
         sender_encryption: caller.keys.encryption,
     };
     let proves = proves(caller, &request, &envelope, &body, cx.now()).then_some(caller.keys.version);
+    if caller.place != Place::Stands && proves.is_none() {
+        return Err(waiting::waits());
+    }
     let local = local_of(&[b"message", &from, &nonce, &body.signature]);
     let opens_session = envelope.pq_ciphertext.is_some();
     let origin = Origin::of(caller.standing);

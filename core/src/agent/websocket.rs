@@ -60,7 +60,8 @@ pub async fn open(
     let key = environment.secrets.parse_key(&environment.settings.brand, KEY_KIND, given).ok_or_else(refuse)?;
     let authorize = Authorize { secret_hash: key.secret_hash() };
     let attempt = || runtime::query(rt, key.actor(), &authorize);
-    let caller = runtime::retry_unavailable(rt, CONNECT_PATIENCE, attempt).await?.ok_or_else(refuse)?;
+    let caller =
+        runtime::retry_unavailable(rt, CONNECT_PATIENCE, attempt).await?.ok_or_else(refuse)?.admitted(false)?;
     environment.usage.seen(&caller.actor, rt.now());
     let since = since.or(frame.as_ref().and_then(|frame| frame.since.as_deref()));
     Ok(Open {

@@ -3,6 +3,7 @@
 //!
 //! | Module | What |
 //! |---|---|
+//! | [`displaced`] | what a registration wrote that gave way to another |
 //! | [`record`] | rows, and the operations that change them |
 //! | [`query`] | pages, one attestation, consensus |
 //! | [`routes`] | the endpoints |
@@ -13,6 +14,7 @@
 //! An attestation about a domain in a country is told to the country, which shows it beside its measurements and settles it
 //! by them (`country::attested`).
 
+pub mod displaced;
 pub mod query;
 pub mod record;
 pub mod routes;
@@ -24,7 +26,7 @@ use crate::agent::mailbox::Local;
 use crate::crypto::encoding::{actor_id, parse_actor_id};
 use crate::crypto::hash::sha256;
 use crate::directory::Did;
-use crate::kv::Row;
+use crate::kv::{self, Row, StoreError};
 use crate::time::DAY;
 use crate::{Error, Timestamp};
 
@@ -43,6 +45,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<record::Attest>(),
     operation::<record::CastVote>(),
     operation::<record::Expire>(),
+    operation::<displaced::Displace>(),
     entry::<query::Find>(),
     entry::<query::Look>(),
     entry::<query::Agreements>(),
@@ -113,8 +116,18 @@ pub struct Attestation {
     pub created: Timestamp,
     pub expires: Timestamp,
     pub votes: Votes,
+    /// It is of a registration that gave way to another of the same DID, and counts nothing.
+    pub displaced: bool,
 }
-impl Row for Attestation {}
+
+impl Row for Attestation {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `displaced`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0])
+    }
+}
 
 /// What others say of an attestation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -152,8 +165,18 @@ pub struct Vote {
     pub at: Timestamp,
     /// Its anchored vote at that time.
     pub weight: f64,
+    /// It is of a registration that gave way to another of the same DID, and counts nothing.
+    pub displaced: bool,
 }
-impl Row for Vote {}
+
+impl Row for Vote {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `displaced`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0])
+    }
+}
 
 /// The word for a vote; part of what is signed.
 pub const fn vote_word(corroborates: bool) -> &'static str {

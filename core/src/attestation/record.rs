@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::{Attestation, MAX_VOTES, PER_DAY, Vote, Votes, unknown};
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::mailbox::Local;
-use crate::agent::record::Prove;
 use crate::agent::trust::{CountAttestation, CountCorroboration};
+use crate::agent::waiting::Sign;
 use crate::agent::wire;
 use crate::country::attested::SetAttested;
 use crate::crypto::encoding::actor_id;
@@ -23,6 +23,8 @@ pub(super) const BY_COUNTRY: Table<(String, Desc<Timestamp>, Local), ()> = Table
 pub(super) const BY_DOMAIN: Table<(String, Desc<Timestamp>, Local), ()> = Table::new(20);
 pub(super) const BY_AGENT: Table<(Did, Desc<Timestamp>, Local), ()> = Table::new(21);
 const BY_END: Table<(Timestamp, Local), ()> = Table::new(22);
+/// When an agent voted, by agent.
+pub(super) const VOTES_OF: Table<(Did, Local), Timestamp> = Table::new(131);
 
 /// Key of the timer that drops what is over.
 const TIMER: &str = "expire";
@@ -35,7 +37,7 @@ pub(super) fn standing(view: &(impl Read + ?Sized), now: Timestamp, local: &Loca
 }
 
 /// Tells the country what an attestation says and how much trust stands behind it.
-fn tell(turn: &mut Turn<'_>, local: &Local, attestation: &Attestation) -> Result<()> {
+pub(super) fn tell(turn: &mut Turn<'_>, local: &Local, attestation: &Attestation) -> Result<()> {
     let (Some(country), Some(measurable)) = (&attestation.country, &attestation.measurable) else { return Ok(()) };
     let set = SetAttested {
         id: wire::message_id(&turn.actor().name, local),
@@ -92,7 +94,7 @@ impl Operation for Attest {
         let agent = actor_id(&author);
         turn.send(agent.as_str(), &CountAttestation { at: attestation.created })?;
         if let Some(version) = proves {
-            turn.send(agent, &Prove { version })?;
+            turn.send(agent, &Sign { version })?;
         }
         tell(turn, &local, &attestation)?;
         Ok(attestation)
@@ -119,7 +121,7 @@ impl Operation for CastVote {
         if attestation.author == voter {
             return Err(Error::new(ErrorCode::Forbidden, "An agent does not vote on its own attestation."));
         }
-        if let Some(known) = VOTES.get(turn, &(local, voter))? {
+        if let Some(known) = VOTES.get(turn, &(local, voter))?.filter(|known| !known.displaced) {
             return match known.corroborates == vote.corroborates {
                 true => Ok(attestation),
                 false => Err(Error::conflict("This agent has voted on this attestation.")),
@@ -142,6 +144,7 @@ impl Operation for CastVote {
             }
         }
         VOTES.put(turn, &(local, voter), &vote)?;
+        VOTES_OF.put(turn, &(voter, local), &vote.at)?;
         ATTESTATIONS.put(turn, &(local,), &attestation)?;
         if vote.weight > 0.0 {
             tell(turn, &local, &attestation)?;
@@ -166,6 +169,7 @@ impl Operation for Expire {
             let votes = VOTES.scan(turn, &VOTES.prefix(&(local,)), Direction::Ascending, room)?;
             for (key, _) in &votes {
                 VOTES.delete(turn, key);
+                VOTES_OF.delete(turn, &(key.1, key.0));
             }
             room = room.saturating_sub(votes.len());
             if room == 0 {

@@ -118,6 +118,8 @@ pub struct Item {
     pub signing_public_key: String,
     pub created_at: String,
     pub expires_at: String,
+    /// Its author's registration gave way to another of the same DID since; it counts nothing.
+    pub before_proof: bool,
 }
 
 /// Attestations.
@@ -148,6 +150,8 @@ pub struct Corroboration {
     /// Base64 of the key that verifies it.
     pub signing_public_key: String,
     pub created_at: String,
+    /// The voter's registration gave way to another of the same DID since; the vote counts nothing.
+    pub before_proof: bool,
 }
 
 /// A vote on another's attestation.
@@ -234,6 +238,7 @@ fn item(settings: &Settings, shard: &str, local: &Local, attestation: Attestatio
         signing_public_key: encode_base64(&attestation.signing_key),
         created_at: attestation.created.to_string(),
         expires_at: attestation.expires.to_string(),
+        before_proof: attestation.displaced,
     })
 }
 
@@ -246,6 +251,7 @@ fn detail(cx: &Cx, shard: &str, local: &Local, found: Attestation, votes: Vec<(D
         signature: encode_base64(&vote.signature),
         signing_public_key: encode_base64(&vote.signing_key),
         created_at: vote.at.to_string(),
+        before_proof: vote.displaced,
     };
     let corroborations = votes.into_iter().map(corroboration).collect();
     Ok(Detail { item: item(cx.settings(), shard, local, found)?, corroborations })
@@ -369,6 +375,7 @@ async fn attest(cx: Cx) -> Result<Response> {
         created: now,
         expires: now.plus(seconds.saturating_mul(SECOND).min(MAX_LIFE)),
         votes: Default::default(),
+        displaced: false,
     };
     let proves = (fresh && !caller.standing.has_signed()).then_some(caller.keys.version);
     let stored = runtime::call(&*cx.rt, actor.as_str(), &Attest { local, attestation, proves }).await?;
@@ -413,6 +420,7 @@ async fn corroborate(cx: Cx) -> Result<Response> {
         comment: request.comment,
         at: cx.now(),
         weight: trust::vote(known.standing.anchored()),
+        displaced: false,
     };
     let cast = CastVote { local, voter: did_of(&caller.actor)?, vote };
     let now = runtime::call(&*cx.rt, actor.as_str(), &cast).await?;

@@ -1,5 +1,7 @@
 //! Posts: sealed under the channel's key before they come here, in the order of their stamps.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::record::{self, take_off};
@@ -104,6 +106,15 @@ pub struct PostPage {
     pub posts: Vec<(Timestamp, StoredPost)>,
     /// There are more posts between `since` and `before`.
     pub has_more: bool,
+    /// Authors whose posts until a time are of a registration that gave way to another of the same DID.
+    pub displaced: BTreeMap<Did, Timestamp>,
+}
+
+impl PostPage {
+    /// Whether a post is of a registration that gave way to another of the same DID.
+    pub fn is_displaced(&self, stamp: Timestamp, from: &Did) -> bool {
+        self.displaced.get(from).is_some_and(|until| stamp <= *until)
+    }
 }
 
 impl Query for ReadPosts {
@@ -117,7 +128,7 @@ impl Query for ReadPosts {
         let start = self.since.map_or(Timestamp(i64::MIN), |since| since.plus(1));
         let mut range = POSTS.between(&(start,), &(self.before.unwrap_or(Timestamp(i64::MAX)),));
         let direction = if self.since.is_some() { Direction::Ascending } else { Direction::Descending };
-        let mut page = PostPage { key: channel.key, posts: Vec::new(), has_more: false };
+        let mut page = PostPage { key: channel.key, posts: Vec::new(), has_more: false, displaced: BTreeMap::new() };
         let mut bytes = 0;
         'all: loop {
             let rows = POSTS.scan(view, &range, direction, CHUNK)?;
@@ -141,6 +152,11 @@ impl Query for ReadPosts {
         }
         if direction == Direction::Descending {
             page.posts.reverse();
+        }
+        for (_, post) in &page.posts {
+            if let Some(until) = record::DISPLACED.get(view, &(post.from,))? {
+                page.displaced.insert(post.from, until);
+            }
         }
         Ok(page)
     }

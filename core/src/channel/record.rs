@@ -42,6 +42,8 @@ impl Row for Member {}
 pub(super) const CHANNEL: Table<(), Channel> = Table::new(16);
 pub(super) const COUNTS: Table<(), Counts> = Table::new(17);
 const MEMBERS: Table<(Did,), Member> = Table::new(18);
+/// Until when the posts of a DID are of a registration that gave way to another.
+pub(super) const DISPLACED: Table<(Did,), Timestamp> = Table::new(130);
 /// Members by the time they joined.
 const SENIORITY: Table<(Timestamp, Did), ()> = Table::new(19);
 
@@ -118,7 +120,7 @@ fn admit(turn: &mut Turn<'_>, channel: &Channel, mut counts: Counts, did: Did, r
     counts.activity.members += 1;
     put_counts(turn, &channel.about, counts)?;
     let tell = Joined { channel: id_of(&turn.actor().name)?, about: channel.about.clone(), joined };
-    turn.send_or(actor_id(&did), &tell, &Leave { did, joined: Some(joined) })
+    turn.send_or(actor_id(&did), &tell, &Leave { did, joined: Some(joined), displaced: None })
 }
 
 /// What joining came to.
@@ -170,15 +172,20 @@ pub struct Leave {
     pub did: Did,
     /// Only the membership that began then, which the agent itself holds for ended already.
     pub joined: Option<Timestamp>,
+    /// What it posted until then is of a registration that gave way to another of the same DID.
+    pub displaced: Option<Timestamp>,
 }
 
 impl Operation for Leave {
     const ACTOR: Kind = Kind::Channel;
-    const NAME: &'static str = "leave";
+    const NAME: &'static str = "leave_channel";
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         let channel = channel(turn)?;
+        if let Some(until) = self.displaced {
+            DISPLACED.put(turn, &(self.did,), &until)?;
+        }
         let found = MEMBERS.get(turn, &(self.did,))?;
         let Some(leaving) = found.filter(|member| self.joined.is_none_or(|joined| joined == member.joined)) else {
             return match self.joined {

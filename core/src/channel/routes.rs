@@ -190,6 +190,8 @@ pub struct PostInfo {
     /// The same as `timestamp`.
     pub created_at: String,
     pub channel_id: String,
+    /// Its author's registration gave way to another of the same DID since.
+    pub before_proof: bool,
 }
 
 /// Posts.
@@ -397,7 +399,7 @@ async fn join(cx: Cx) -> Result<Response> {
 
 async fn leave(cx: Cx) -> Result<Response> {
     let actor = channel(&cx)?;
-    runtime::call(&*cx.rt, actor, &Leave { did: own_did(&cx)?, joined: None }).await?;
+    runtime::call(&*cx.rt, actor, &Leave { did: own_did(&cx)?, joined: None, displaced: None }).await?;
     Response::json(&Leaving { left: true, channel_id: actor.to_owned() })
 }
 
@@ -414,6 +416,7 @@ fn post_info(settings: &Settings, actor: &str, stamp: Timestamp, post: StoredPos
         timestamp,
         reply_to: post.reply_to,
         channel_id: actor.to_owned(),
+        before_proof: false,
     }
 }
 
@@ -443,9 +446,11 @@ async fn read(cx: Cx) -> Result<Response> {
     let page = runtime::query(&*cx.rt, actor, &ask).await?;
     let key = ChannelKey::open(&*cx.rt, actor, &page.key).await?;
     let mut messages = Vec::with_capacity(page.posts.len());
-    for (stamp, post) in page.posts {
+    for (stamp, post) in &page.posts {
         let content = key.text(&wire::message_id(actor, &post.local), &post.sealed)?;
-        messages.push(post_info(cx.settings(), actor, stamp, post, content));
+        let before_proof = page.is_displaced(*stamp, &post.from);
+        let info = post_info(cx.settings(), actor, *stamp, post.clone(), content);
+        messages.push(PostInfo { before_proof, ..info });
     }
     let count = messages.len();
     Response::json(&PostList { channel_id: actor.to_owned(), messages, count, has_more: page.has_more })

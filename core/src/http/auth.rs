@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue};
 use subtle::ConstantTimeEq;
 
 use super::{Auth, Limit, Request, Response, Route};
-use crate::agent::Credentials;
+use crate::agent::record::{Credentials, Place};
 use crate::keys::{Admit, Tier};
 use crate::limits::{Admission, Rate};
 use crate::runtime::{self, Environment, Runtime};
@@ -225,8 +225,13 @@ async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Re
     Ok(Admitted { caller: Caller::Key { account: key.actor().to_owned(), tier }, budget: within(budget)? })
 }
 
-/// The agent whose valid key the request carries.
+/// The agent whose valid key the request carries, if it holds its DID.
 pub(super) async fn recognized(rt: &dyn Runtime, request: &Request) -> Result<Option<Credentials>> {
+    Ok(registration(rt, request).await?.filter(|caller| caller.place == Place::Stands))
+}
+
+/// The registration whose valid key the request carries, whether it holds its DID or waits for it.
+pub(super) async fn registration(rt: &dyn Runtime, request: &Request) -> Result<Option<Credentials>> {
     let environment = rt.environment();
     let parse = |given| environment.secrets.parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given);
     let Some(key) = request.header("x-agent-key").and_then(parse) else { return Ok(None) };
@@ -234,8 +239,9 @@ pub(super) async fn recognized(rt: &dyn Runtime, request: &Request) -> Result<Op
     runtime::query(rt, key.actor(), &authorize).await
 }
 
-/// The agent whose key a request carries: 401 without a valid one. `patience` is how long to wait for storage.
-async fn credentials(rt: &dyn Runtime, request: &Request, patience: Duration) -> Result<Credentials> {
+/// The agent whose key a request carries: 401 without a valid one, and 409 for one that waits for its DID, unless `waiting`
+/// allows that. `patience` is how long to wait for storage.
+async fn credentials(rt: &dyn Runtime, request: &Request, patience: Duration, waiting: bool) -> Result<Credentials> {
     let environment = rt.environment();
     let given =
         request.header("x-agent-key").ok_or_else(|| Error::unauthorized("This route needs the header X-Agent-Key."))?;
@@ -246,8 +252,10 @@ async fn credentials(rt: &dyn Runtime, request: &Request, patience: Duration) ->
         .ok_or_else(invalid)?;
     let authorize = crate::agent::Authorize { secret_hash: key.secret_hash() };
     let found = runtime::retry_unavailable(rt, patience, || runtime::query(rt, key.actor(), &authorize)).await?;
-    let credentials = found.ok_or_else(invalid)?;
-    environment.usage.seen(key.actor(), rt.now());
+    let credentials = found.ok_or_else(invalid)?.admitted(waiting)?;
+    if credentials.place == Place::Stands {
+        environment.usage.seen(key.actor(), rt.now());
+    }
     Ok(credentials)
 }
 
@@ -261,7 +269,7 @@ fn agent_budget(rt: &dyn Runtime, actor: &str) -> Admission {
 /// The calling agent of a route that is public unless something of the caller's own is asked for; it draws on the agent's
 /// budget then.
 pub(super) async fn sign_in(rt: &dyn Runtime, request: &Request) -> Result<Credentials> {
-    let credentials = credentials(rt, request, Duration::ZERO).await?;
+    let credentials = credentials(rt, request, Duration::ZERO, false).await?;
     let budget = agent_budget(rt, &credentials.actor);
     if budget.allowed { Ok(credentials) } else { Err(spent(&budget)) }
 }
@@ -270,7 +278,8 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
     // A stream holds its client while storage is closed, since that would come back every half second (ruling
     // foundation-relay 8).
     let patience = if route.streams() { crate::agent::stream::CONNECT_PATIENCE } else { Duration::ZERO };
-    let credentials = credentials(rt, request, patience).await.map_err(|error| Box::new(Response::error(error)))?;
+    let credentials =
+        credentials(rt, request, patience, route.waiting).await.map_err(|error| Box::new(Response::error(error)))?;
     let actor = credentials.actor.clone();
     let caller = Caller::Agent(Box::new(credentials));
     let mut budget = match route.limit {

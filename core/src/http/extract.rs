@@ -105,6 +105,11 @@ impl Cx {
         auth::recognized(&*self.rt, &self.request).await
     }
 
+    /// The registration whose valid key the request carries, whether it holds its DID or waits for it.
+    pub async fn registration(&self) -> Result<Option<Credentials>> {
+        auth::registration(&*self.rt, &self.request).await
+    }
+
     /// A path parameter, percent-decoded. Encoded slashes stay inside the parameter.
     pub fn path(&self, name: &str) -> Result<&str> {
         self.path

@@ -29,6 +29,7 @@ pub const ROUTES: &[&[Route]] = &[
     crate::agent::register::ROUTES,
     crate::agent::identity::ROUTES,
     crate::agent::profile::ROUTES,
+    crate::agent::proof::ROUTES,
     crate::agent::rotate::ROUTES,
     crate::agent::api_key::ROUTES,
     crate::agent::prekeys::ROUTES,

@@ -121,6 +121,8 @@ pub struct Route {
     pub response: Option<SchemaOf>,
     /// Changes an answer before it goes; given the brand too.
     pub dress: Option<fn(&mut Response, &str)>,
+    /// A registration that waits for its DID may call it too ([`crate::agent::waiting`]).
+    pub waiting: bool,
     /// Status of success, for the documentation.
     pub success: u16,
 }
@@ -145,6 +147,7 @@ impl Route {
             request: None,
             response: None,
             dress: None,
+            waiting: false,
             success: 200,
         }
     }
@@ -203,6 +206,11 @@ impl Route {
     }
 
     /// Has every answer go through `dress`.
+    pub const fn waiting(mut self) -> Self {
+        self.waiting = true;
+        self
+    }
+
     pub const fn dressed(mut self, dress: fn(&mut Response, &str)) -> Self {
         self.dress = Some(dress);
         self

@@ -8,7 +8,9 @@ use super::index::{self, Forget, Offer};
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{Id, Micro, Name, Ref, Signed, Space, id};
 use super::submit::{Done, Submission};
+use super::sweep;
 use super::tally::{self, Top};
+use crate::actor::{Kind, Operation, Turn};
 use crate::kv::{Direction, Row, Table};
 use crate::{Result, Timestamp};
 
@@ -156,4 +158,24 @@ pub fn pause_all(books: &mut Books<'_>, name: &str) -> Result<()> {
         put(books, &id, Some(&before), &listing)?;
     }
     Ok(())
+}
+
+/// The registration that made the listings of a DID gave way to another.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PauseListings {
+    pub name: Name,
+}
+
+impl Operation for PauseListings {
+    const ACTOR: Kind = Kind::Ledger;
+    const NAME: &'static str = "pause_listings";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut books = Books::of(turn)?;
+        sweep::catch_up(&mut books)?;
+        pause_all(&mut books, &self.name)?;
+        let due = books.close()?.due(turn)?;
+        sweep::plan(turn, due)
+    }
 }

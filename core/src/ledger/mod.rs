@@ -77,6 +77,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<submit::Prepare>(),
     operation::<submit::Submit>(),
     operation::<keys::SetKey>(),
+    operation::<listing::PauseListings>(),
     operation::<keys::OpenWallet>(),
     query::<keys::Standing>(),
     query::<keys::ReadWallet>(),

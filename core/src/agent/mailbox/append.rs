@@ -9,8 +9,9 @@ use super::{
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::consent::{self, Wrote};
 use crate::agent::pins::Prints;
-use crate::agent::record::{self, Prove};
+use crate::agent::record;
 use crate::agent::standing::Standing;
+use crate::agent::waiting::Sign;
 use crate::directory::Did;
 use crate::time::SECOND;
 use crate::{Error, ErrorCode, Result, Timestamp, webhook};
@@ -228,7 +229,7 @@ impl Operation for Append {
         purge::note(turn, stamp, expires)?;
         webhook::enqueue(turn, webhook::Subject::Message { local: self.local, stamp })?;
         if let Some(version) = self.proves {
-            turn.send(crate::crypto::encoding::actor_id(&self.from), &Prove { version })?;
+            turn.send(crate::crypto::encoding::actor_id(&self.from), &Sign { version })?;
         }
         turn.wake();
         Ok(Appended::Stored { stamp, expires })

@@ -193,11 +193,11 @@ pub fn unknown_task() -> Error {
 pub(super) const ENDING: &str = "end_tasks";
 
 /// Ends what the agent holds of tasks and broadcasts, for a registration that ends or gives way to another: tasks that it
-/// was to do fail, and everything is forgotten, piece by piece and by timer.
+/// was to do fail, and everything is forgotten: a piece at once, and more by timer.
 pub(super) fn ended(turn: &mut Turn<'_>) -> Result<()> {
     // A burst is stamped a little ahead of the clock.
     let before = store::latest(turn)?.max(turn.now);
-    turn.schedule(ENDING, turn.now, &End { before })
+    End { before }.run(turn)
 }
 
 /// One piece of what [`ended`] asks for.

@@ -15,6 +15,7 @@ mod prekeys;
 mod presences;
 mod resealing;
 mod sessions;
+mod standings;
 mod streams;
 mod tasks;
 mod trust;

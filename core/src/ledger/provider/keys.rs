@@ -101,6 +101,7 @@ pub(super) async fn make(rt: &dyn Runtime) -> Result<Own> {
         signed_prekey: None,
         // Random, so nobody has a key with this hash.
         api_key_hash: rt.random(),
+        proof: None,
     };
     runtime::call(rt, actor.as_str(), &create).await?;
     let name = name_of(&settings.brand, &did).unwrap_or_default().to_owned();

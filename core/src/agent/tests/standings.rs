@@ -1,0 +1,166 @@
+use super::*;
+use crate::agent::consent::{List, PutListed};
+use crate::agent::waiting::Spoke;
+use crate::crypto::encoding::encode_base64;
+use crate::crypto::{Secret, boxes, signing};
+use crate::runtime::Runtime as _;
+
+/// The body of a registration with keys that follow from a seed; without the signed prekey nothing is signed.
+fn body(signing: u8, encryption: u8, prekey: bool) -> Value {
+    let client = Client::new("svc", [signing; 32], Options { post_quantum: false, ..Options::default() });
+    let mut body = client.key_body(None, 1);
+    body["encryption_public_key"] = encode_base64(&boxes::box_public_key(&Secret::new([encryption; 32]))).into();
+    if !prekey {
+        body.as_object_mut().unwrap().retain(|name, _| !name.starts_with("signed_prekey"));
+    }
+    body
+}
+
+fn key(body: &Value) -> [u8; 32] {
+    crate::crypto::encoding::decode_base64_array("key", body["signing_public_key"].as_str().unwrap()).unwrap()
+}
+
+/// A key that nobody holds, with the same first 16 bytes.
+fn made_up(body: &Value, seed: u8) -> Value {
+    let mut made = key(body);
+    for n in 0u16.. {
+        let random = crate::crypto::hash::sha256_of(&[&[seed], &n.to_be_bytes()]);
+        made[16..].copy_from_slice(&random[16..]);
+        if signing::validate_signing_key("key", &made).is_ok() {
+            break;
+        }
+    }
+    json!({ "signing_public_key": encode_base64(&made), "encryption_public_key": body["encryption_public_key"] })
+}
+
+fn register(world: &World, body: Value) -> Agent {
+    Agent::of(&world.post("/v1/agent/register", "", body).expect(201))
+}
+
+fn actor(agent: &Agent) -> String {
+    crate::agent::wire::actor_of(&crate::settings::Settings::default(), &agent.did).unwrap()
+}
+
+fn spoke(world: &World, agent: &Agent, signing: [u8; 32]) {
+    crate::runtime::call(&*world.rt, actor(agent), &Spoke { signing }).now_or_never().unwrap().unwrap();
+}
+
+fn shown(world: &World, did: &str) -> (String, String) {
+    let identity = world.get(&format!("/v1/agent/identity/{did}"), "").expect(200);
+    let text = |name: &str| identity[name].as_str().unwrap().to_owned();
+    (text("signing_public_key"), text("standing"))
+}
+
+#[test]
+fn an_envelope_of_the_ledger_ends_made_up_keys_and_nothing_else() {
+    let world = World::new();
+    let owner = body(1, 2, false);
+    let squatter = register(&world, made_up(&owner, 1));
+    let other = register(&world, made_up(&owner, 2));
+    let real = register(&world, owner.clone());
+    // A key that nobody registered changes nothing.
+    spoke(&world, &squatter, [7; 32]);
+    assert_eq!(shown(&world, &real.did).1, "silent");
+    spoke(&world, &squatter, key(&owner));
+    let text = owner["signing_public_key"].as_str().unwrap().to_owned();
+    assert_eq!(shown(&world, &real.did), (text, "signed".to_owned()));
+    world.get("/v1/agent/profile", &real.key).expect(200);
+    for gone in [&squatter, &other] {
+        world.get("/v1/agent/profile", &gone.key).refused(401, "UNAUTHORIZED");
+    }
+}
+
+#[test]
+fn an_envelope_of_the_ledger_never_chooses_between_registrations_of_one_key() {
+    let world = World::new();
+    let owner = body(1, 2, false);
+    let squatter = register(&world, made_up(&owner, 1));
+    // The thief copied the owner's signing key, and came first.
+    let thief = register(&world, body(1, 66, false));
+    let real = register(&world, owner.clone());
+    spoke(&world, &real, key(&owner));
+    world.get("/v1/agent/profile", &squatter.key).refused(401, "UNAUTHORIZED");
+    for stays in [&thief, &real] {
+        let profile = world.get("/v1/agent/profile", &stays.key).expect(200);
+        assert_eq!(profile["standing"], "silent");
+    }
+    // What the owner signs with its own API key decides.
+    let prekey = signing::sign_prekey(&client_seed(1), &[9; 32]);
+    let upload = json!({ "prekeys": [], "signed_prekey": {
+        "public_key": encode_base64(&[9; 32]), "signature": encode_base64(&prekey), "id": 1,
+    } });
+    world.post("/v1/agent/prekeys", &real.key, upload).expect(200);
+    world.get("/v1/agent/profile", &thief.key).refused(401, "UNAUTHORIZED");
+    assert_eq!(shown(&world, &real.did).1, "signed");
+}
+
+fn client_seed(seed: u8) -> Secret<32> {
+    Client::new("svc", [seed; 32], Options { post_quantum: false, ..Options::default() }).keys.signing
+}
+
+#[test]
+fn an_heir_stands_only_when_nothing_of_the_earlier_holder_is_left() {
+    let world = World::patient();
+    let owner = body(1, 2, true);
+    let squatter = register(&world, made_up(&owner, 1));
+    for n in 0..1_000u32 {
+        let mut peer = [1; 16];
+        peer[..4].copy_from_slice(&n.to_be_bytes());
+        let put = PutListed { list: List::Blocked, peer };
+        crate::runtime::call(&*world.rt, actor(&squatter), &put).now_or_never().unwrap().unwrap();
+    }
+    let real = register(&world, owner.clone());
+    world.get("/v1/agent/profile", &squatter.key).refused(401, "UNAUTHORIZED");
+    world
+        .post("/v1/agent/webhooks", &real.key, json!({ "webhook_url": "https://example.com/" }))
+        .refused(503, "UNAVAILABLE");
+    world.get(&format!("/v1/agent/identity/{}", real.did), "").refused(404, "NOT_FOUND");
+    for _ in 0..10 {
+        world.wait(1);
+    }
+    assert_eq!(world.get("/v1/agent/profile", &real.key).expect(200)["waiting"], false);
+    let list = world.get("/v1/agent/consent/blocked", &real.key).expect(200);
+    assert_eq!(list["agents"], json!([]));
+    assert_eq!(shown(&world, &real.did).1, "signed");
+}
+
+#[test]
+fn what_a_displaced_registration_attested_and_voted_counts_nothing() {
+    let world = World::new();
+    let owner = body(1, 2, true);
+    let mut copy = owner.clone();
+    copy["encryption_public_key"] = encode_base64(&boxes::box_public_key(&Secret::new([66; 32]))).into();
+    let thief = register(&world, copy);
+    let bob = world.server_agent("Bob");
+    let claim = json!({ "claim_type": "censorship", "claim_data": { "domain": "example.com" }, "country": "KE" });
+    let theirs =
+        world.post("/v1/agent/attestations", &bob.key, claim.clone()).expect(201)["id"].as_str().unwrap().to_owned();
+    let vote = signing::sign(&client_seed(1), format!("{theirs}corroborate").as_bytes());
+    let cast = json!({ "vote": "corroborate", "signature": encode_base64(&vote) });
+    world.post(&format!("/v1/agent/attestations/{theirs}/corroborate"), &thief.key, cast.clone()).expect(200);
+    let look = |id: &str| world.get(&format!("/v1/agent/attestations/{id}"), "").expect(200);
+    assert_eq!(look(&theirs)["corroboration_count"], 1);
+
+    let proof = {
+        let deployment = world.rt.environment().deployment.clone();
+        let keys = crate::agent::proof::Keys {
+            signing: &key(&owner),
+            encryption: &boxes::box_public_key(&Secret::new([2; 32])),
+            mlkem: None,
+        };
+        let (timestamp, nonce) = ("2026-01-01T00:00:00Z", "0123456789abcdef");
+        let text = crate::agent::proof::text("svc", &deployment, &thief.did, keys, timestamp, nonce);
+        let signature = signing::sign(&client_seed(1), text.as_bytes());
+        json!({ "timestamp": timestamp, "nonce": nonce, "signature": encode_base64(&signature) })
+    };
+    let mut proved = owner.clone();
+    proved["proof"] = proof;
+    let real = register(&world, proved);
+    world.wait(1);
+    let after = look(&theirs);
+    assert_eq!(after["corroboration_count"], 0);
+    assert_eq!(after["corroborations"][0]["before_proof"], true, "{after}");
+    // The owner has a vote of its own.
+    world.post(&format!("/v1/agent/attestations/{theirs}/corroborate"), &real.key, cast).expect(200);
+    assert_eq!(look(&theirs)["corroboration_count"], 1);
+}
