@@ -23,6 +23,7 @@ use crate::{Error, Result, runtime};
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/agent/prekeys", handler!(upload))
         .agent()
+        .waiting()
         .accepts::<Upload>()
         .returns::<Uploaded>()
         .summary("Upload one-time prekeys, and a new signed prekey."),

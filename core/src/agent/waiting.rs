@@ -333,8 +333,7 @@ impl Query for ReadRegistration {
 /// rotations: of whoever holds it first, whether it is active or not, then of those that wait.
 pub(super) fn signing_keys(view: &(impl Read + ?Sized)) -> Result<Vec<[u8; 32]>> {
     let mut keys = Vec::new();
-    if let Some(holder) = AGENT.get(view, &())?.filter(|agent| agent.is_active() || agent.standing == Standing::Proved)
-    {
+    if let Some(holder) = AGENT.get(view, &())? {
         keys.push(rotate::proved_key(view, &holder)?);
     }
     for agent in all(view)? {

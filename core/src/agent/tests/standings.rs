@@ -1,5 +1,4 @@
 use super::*;
-use crate::agent::consent::{List, PutListed};
 use crate::agent::waiting::Spoke;
 use crate::crypto::encoding::encode_base64;
 use crate::crypto::{Secret, boxes, signing};
@@ -103,24 +102,19 @@ fn an_heir_stands_only_when_nothing_of_the_earlier_holder_is_left() {
     let world = World::patient();
     let owner = body(1, 2, true);
     let squatter = register(&world, made_up(&owner, 1));
-    for n in 0..1_000u32 {
-        let mut peer = [1; 16];
-        peer[..4].copy_from_slice(&n.to_be_bytes());
-        let put = PutListed { list: List::Blocked, peer };
-        crate::runtime::call(&*world.rt, actor(&squatter), &put).now_or_never().unwrap().unwrap();
+    let bob = world.server_agent("Bob");
+    for n in 0..300 {
+        world.send(&bob, &squatter.did, &n.to_string());
     }
     let real = register(&world, owner.clone());
     world.get("/v1/agent/profile", &squatter.key).refused(401, "UNAUTHORIZED");
-    world
-        .post("/v1/agent/webhooks", &real.key, json!({ "webhook_url": "https://example.com/" }))
-        .refused(503, "UNAVAILABLE");
-    world.get(&format!("/v1/agent/identity/{}", real.did), "").refused(404, "NOT_FOUND");
     for _ in 0..10 {
         world.wait(1);
     }
     assert_eq!(world.get("/v1/agent/profile", &real.key).expect(200)["waiting"], false);
-    let list = world.get("/v1/agent/consent/blocked", &real.key).expect(200);
-    assert_eq!(list["agents"], json!([]));
+    assert_eq!(world.messages(&real, "?unread=false"), Vec::<Value>::new());
+    world.send(&bob, &real.did, "for the heir");
+    assert_eq!(world.messages(&real, "").len(), 1);
     assert_eq!(shown(&world, &real.did).1, "signed");
 }
 
