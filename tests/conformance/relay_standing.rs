@@ -2,7 +2,7 @@
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_core::crypto::{boxes, hash, signing};
-use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, proof, seed, unique, unsigned_body};
+use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, deployment_id, proof, seed, unique, unsigned_body};
 use serde_json::{Value, json};
 
 use crate::relay_channels::{join, post, public};
@@ -187,7 +187,7 @@ fn a_proof_with_the_own_api_key_changes_nothing_but_the_standing(suite: &Suite) 
 fn a_proof_works_once_and_for_one_deployment_and_in_its_time(suite: &Suite) {
     let (sdk, body) = owner();
     let client = suite.client();
-    let deployment = client.get("/health").expect(200)["deployment_id"].as_str().unwrap().to_owned();
+    let deployment = deployment_id(&client);
     let with = |proof: Value| {
         let mut body = body.clone();
         body["proof"] = proof;

@@ -170,8 +170,8 @@ pub fn unsigned_body(body: &Value) -> Value {
 /// that a fault of the core cannot hide. `deployment` is the one that is asked, unless another is named.
 #[track_caller]
 pub fn proof(client: &Client, sdk: &Sdk, body: &Value, deployment: Option<&str>) -> Value {
-    let asked = client.get("/health").expect(200)["deployment_id"].clone();
-    let deployment = deployment.or(asked.as_str()).expect("a deployment has an id");
+    let asked = deployment_id(client);
+    let deployment = deployment.unwrap_or(&asked);
     let key = |name: &str| body[name].as_str().unwrap_or_default();
     let (timestamp, nonce) = (client.now().to_millis_text(), format!("nonce-{:0>16}", unique()));
     let lines = [
@@ -264,6 +264,12 @@ impl SdkAgent {
             })
             .collect()
     }
+}
+
+/// The id that signed texts name the deployment by.
+#[track_caller]
+pub fn deployment_id(client: &Client) -> String {
+    text(&client.get("/health").expect(200), "deployment_id").to_owned()
 }
 
 /// What the directory says of somebody, as the SDK reads it.
