@@ -197,26 +197,22 @@ async fn prove(cx: Cx) -> Result<Response> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crypto::{Secret, boxes, encoding};
 
-    /// The vector of `docs/identity.md`.
+    /// A client that follows the page must get what the page shows.
     #[test]
-    fn the_text_that_is_signed_is_pinned_byte_for_byte() {
-        let (signing, encryption) = ([1; 32], [2; 32]);
+    fn the_vector_of_the_documentation_is_what_is_signed() {
+        let page = include_str!("../../../docs/identity.md");
+        let bytes = |from: u8| std::array::from_fn(|at| from + u8::try_from(at).unwrap());
+        let seed = Secret::new(bytes(0));
+        let (signing, encryption) =
+            (signing::signing_public_key(&seed), boxes::box_public_key(&Secret::new(bytes(32))));
         let keys = Keys { signing: &signing, encryption: &encryption, mlkem: None };
-        let text = text("svc", "dep", "did:svc:x", keys, "2026-01-01T00:00:00Z", "0123456789abcdef");
-        let lines: Vec<&str> = text.split('\n').collect();
-        assert_eq!(
-            lines,
-            [
-                "svc-proof/v1",
-                "dep",
-                "did:svc:x",
-                "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=",
-                "AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=",
-                "",
-                "2026-01-01T00:00:00Z",
-                "0123456789abcdef",
-            ]
-        );
+        let did = encoding::did("svc", &encoding::did_bytes(&signing));
+        let (deployment, timestamp) = ("6f1c0a9e2b7d4853a1f00d5e8c3b9a27", "2026-11-26T12:00:00.000Z");
+        let text = text("svc", deployment, &did, keys, timestamp, "Zk3v_9-qLr0aB7yTnc2W");
+        assert!(page.contains(&format!("```text\n{text}\n```")), "{text}");
+        let signature = encode_base64(&signing::sign(&seed, text.as_bytes()));
+        assert!(page.contains(&format!("```text\n{signature}\n```")), "{signature}");
     }
 }
