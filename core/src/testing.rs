@@ -121,6 +121,8 @@ pub fn incident(subject: &str, start: Timestamp) -> Draft {
 /// The deployment.
 pub struct TestRuntime {
     environment: Environment,
+    /// Which deployment it is.
+    number: u64,
     state: Mutex<State>,
     own: Weak<TestRuntime>,
     memo: Memo,
@@ -159,15 +161,20 @@ impl TestRuntime {
     /// # Panics
     /// When a setting does not exist or cannot have its value.
     pub fn start(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_with(settings, false)
+        TestRuntime::start_with(settings, false, 0)
     }
 
     /// One that shares replies that may be late, and has an archive, as the isolates of a Worker do.
     pub fn start_sharing(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_with(settings, true)
+        TestRuntime::start_with(settings, true, 0)
     }
 
-    fn start_with(settings: &[(&str, &str)], shares_reads: bool) -> Arc<TestRuntime> {
+    /// One that draws other random bytes, and so is another deployment, for each number; 0 is that of [`TestRuntime::start`].
+    pub fn start_as(number: u64, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
+        TestRuntime::start_with(settings, false, number)
+    }
+
+    fn start_with(settings: &[(&str, &str)], shares_reads: bool, number: u64) -> Arc<TestRuntime> {
         let mut values = Settings::default();
         // What a test does not ask for shall not stand among what it looks at.
         values.first_party_services = false;
@@ -178,9 +185,11 @@ impl TestRuntime {
         let ring = KeyRing::new(MasterKey::new(Secret::new([42; 32])), Vec::new());
         let secrets = Secrets::new(ring, values.admin_key.clone());
         let start = deployment::Start { brand: values.brand.clone(), key_checks: secrets.key_checks() };
+        let mut seed = [7; 32];
+        seed.iter_mut().zip(number.to_le_bytes()).for_each(|(seed, byte)| *seed ^= byte);
         let mut state = State {
             now: START,
-            random: ChaCha20Rng::from_seed([7; 32]),
+            random: ChaCha20Rng::from_seed(seed),
             spaces: BTreeMap::new(),
             documents: BTreeMap::new(),
             hubs: BTreeMap::new(),
@@ -195,6 +204,7 @@ impl TestRuntime {
         let environment = Environment { shares_reads, ..Environment::new(values, secrets, identity.id) };
         Arc::new_cyclic(|own| TestRuntime {
             environment,
+            number,
             state: Mutex::new(state),
             own: own.clone(),
             memo: Memo::default(),
@@ -222,7 +232,7 @@ impl TestRuntime {
     /// # Panics
     /// When a setting does not exist, or the deployment refuses to start.
     pub fn restarted(&self, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        let new = TestRuntime::start(settings);
+        let new = TestRuntime::start_as(self.number, settings);
         let mut values = self.state();
         {
             let mut state = new.state();

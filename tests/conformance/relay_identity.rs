@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use heliograph_core::agent::{api_key, rotate};
+use heliograph_core::agent::{api_key, proof, rotate};
 use heliograph_core::crypto::client::{Client as Sdk, Meta, Options};
-use heliograph_core::crypto::{encoding, signing};
+use heliograph_core::crypto::{Secret, encoding, signing};
 use heliograph_tests::client::Client;
-use heliograph_tests::relay::{Agent, SdkAgent, actor_id, base64, bytes, encode, look_up, proof, seed, text, unique};
+use heliograph_tests::relay::{Agent, SdkAgent, deployment_id, actor_id, base64, bytes, encode, look_up, proof, seed, text, unique};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -37,6 +37,19 @@ cases![
     a_did_document_shows_the_keys_and_the_did_key,
     ruling_11_an_unproven_key_is_no_other_name_of_the_agent,
 ];
+
+/// Has the key before sign a rotation that goes to this deployment.
+fn sign_rotation(client: &Client, did: &str, before: &Secret<32>, body: &mut Value) {
+    let (issued_at, nonce) = (client.now().to_millis_text(), format!("nonce-{:010}", unique()));
+    let key = |name: &str| -> [u8; 32] { bytes(&body[name]).try_into().unwrap() };
+    let (signing, encryption) = (key("signing_public_key"), key("encryption_public_key"));
+    let mlkem = body["mlkem_public_key"].is_string().then(|| bytes(&body["mlkem_public_key"]));
+    let keys = proof::Keys { signing: &signing, encryption: &encryption, mlkem: mlkem.as_deref() };
+    let signed = rotate::signed_text("svc", &deployment_id(client), did, keys, &issued_at, &nonce);
+    body["rotation_signature"] = json!(base64(&heliograph_core::crypto::signing::sign(before, signed.as_bytes())));
+    body["rotation_nonce"] = json!(nonce);
+    body["rotation_issued_at"] = json!(issued_at);
+}
 
 fn rotate(agent: &Agent, body: &Value) -> Value {
     agent.client.post("/v1/agent/rotate-keys", body).expect(200)
@@ -114,14 +127,9 @@ fn ruling_ledger_2_a_rotation_that_the_key_before_signed_is_proved(suite: &Suite
     let before = ada.sdk.keys.signing.clone();
     ada.sdk.rotate_keys();
     let mut body = ada.sdk.key_body(None, 2);
-    let issued_at = client.now().to_millis_text();
-    let nonce = format!("nonce-{}", unique());
-    let signed = rotate::signed_text("svc", &ada.agent.did, text(&body, "signing_public_key"), &nonce, &issued_at);
-    body["rotation_signature"] = json!(base64(&signing::sign(&before, signed.unwrap().as_bytes())));
-    body["rotation_nonce"] = json!(nonce);
-    body["rotation_issued_at"] = json!(issued_at);
+    sign_rotation(&client, &ada.agent.did, &before, &mut body);
     let mut wrong = body.clone();
-    wrong["rotation_nonce"] = json!("another-nonce");
+    wrong["rotation_nonce"] = json!("a-nonce-nobody-signed");
     ada.agent.client.post("/v1/agent/rotate-keys", &wrong).expect_error(400, "BAD_REQUEST");
     let answer = rotate(&ada.agent, &body);
     assert_eq!(answer["rotation_proved"], true);
@@ -306,23 +314,24 @@ fn ruling_12_a_revoked_key_ends_at_once(suite: &Suite) {
 fn ruling_12_a_signature_gets_a_new_key_once(suite: &Suite) {
     let client = suite.client();
     let ada = SdkAgent::new(&client, Options::default());
+    let deployment = deployment_id(&client);
     let signed = |nonce: &str, at: &str| {
-        let lines = api_key::signed_text("svc", &ada.agent.did, at, nonce);
-        assert_eq!(lines, format!("svc-api-key/v1\n{}\n{at}\n{nonce}", ada.agent.did));
+        let lines = api_key::signed_text("svc", &deployment, &ada.agent.did, at, nonce);
+        assert_eq!(lines, format!("svc-api-key/v2\n{deployment}\n{}\n{at}\n{nonce}", ada.agent.did));
         let signature = base64(&signing::sign(&ada.sdk.keys.signing, lines.as_bytes()));
         json!({ "did": ada.agent.did, "timestamp": at, "nonce": nonce, "signature": signature, "revoke": true })
     };
     let now = client.now();
-    let body = signed("lost-and-found", &now.to_millis_text());
+    let body = signed("lost-and-found-again", &now.to_millis_text());
     let key = new_key(&client, &body);
     assert!(opens(&client, &key) && !opens(&client, &ada.agent.api_key));
     client.post("/v1/agent/api-key", &body).expect_error(409, "CONFLICT");
     for seconds in [-302, 302] {
-        let body = signed("out-of-time", &now.plus(seconds * 1_000_000).to_millis_text());
+        let body = signed("out-of-time-nonce", &now.plus(seconds * 1_000_000).to_millis_text());
         client.post("/v1/agent/api-key", &body).expect_error(401, "UNAUTHORIZED");
     }
-    let mut forged = signed("forged-nonce", &now.to_millis_text());
-    forged["nonce"] = json!("forged-other");
+    let mut forged = signed("forged-nonce-one", &now.to_millis_text());
+    forged["nonce"] = json!("forged-nonce-other");
     client.post("/v1/agent/api-key", &forged).expect_error(401, "UNAUTHORIZED");
     assert!(opens(&client, &key));
 }

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use heliograph_core::agent::proof;
 use heliograph_core::agent::rotate::signed_text;
 use heliograph_core::crypto::{Secret, signing};
 use heliograph_core::http::Response;
 use heliograph_core::ledger::client::Signer;
 use heliograph_core::runtime::Runtime;
-use heliograph_tests::simulation::{Requests, Simulation, body};
+use heliograph_tests::simulation::{DEPLOYMENT, Requests, Simulation, body};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -153,11 +154,13 @@ impl World {
             let (seed, number) = (self.seed(), self.number());
             let (now, proved) = (self.simulation.now().to_millis_text(), self.simulation.chance(85));
             let agent = &self.agents[at];
-            let key = Signer::new("svc", Secret::new(seed)).public_key();
+            let public = signing::signing_public_key(&Secret::new(seed));
+            let key = STANDARD.encode(public);
             let mut body = json!({ "signing_public_key": key, "encryption_public_key": key });
             if proved {
-                let nonce = format!("rotation-{number}");
-                let text = signed_text("svc", &agent.did, &key, &nonce, &now).unwrap();
+                let nonce = format!("rotation-{number:016}");
+                let keys = proof::Keys { signing: &public, encryption: &public, mlkem: None };
+                let text = signed_text("svc", DEPLOYMENT, &agent.did, keys, &now, &nonce);
                 let signature = signing::sign(&agent.signer.seed, text.as_bytes());
                 body["rotation_signature"] = json!(STANDARD.encode(signature));
                 body["rotation_nonce"] = json!(nonce);

@@ -266,6 +266,12 @@ impl SdkAgent {
     }
 }
 
+/// The id that signed texts name the deployment by.
+#[track_caller]
+pub fn deployment_id(client: &Client) -> String {
+    text(&client.get("/health").expect(200), "deployment_id").to_owned()
+}
+
 /// What the directory says of somebody, as the SDK reads it.
 #[track_caller]
 pub fn look_up(client: &Client, did: &str) -> Peer {

@@ -24,6 +24,9 @@ use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
 
+/// The id of the deployment.
+pub const DEPLOYMENT: &str = "simulated";
+
 /// A small fast generator (SplitMix64); one per simulation.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
@@ -154,7 +157,7 @@ impl Simulation {
         };
         Arc::new(Simulation {
             state: Mutex::new(state),
-            environment: Environment::new(chosen, Secrets::new(ring, String::new()), "simulated".to_owned()),
+            environment: Environment::new(chosen, Secrets::new(ring, String::new()), DEPLOYMENT.to_owned()),
         })
     }
 

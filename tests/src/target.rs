@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::client::{Client, block_on, until};
 use crate::process::{self, Server};
+use crate::relay::unique;
 use crate::source;
 
 /// Which runtime.
@@ -120,7 +121,7 @@ impl Target {
 
     fn run(kind: Kind, dir: TempDir, all: &[(&str, &str)]) -> Target {
         let running = match kind {
-            Kind::Memory => return Target::in_memory(TestRuntime::start(all)),
+            Kind::Memory => return Target::in_memory(TestRuntime::start_as(unique(), all)),
             Kind::Native => Running::Process { server: process::native(&dir.path().join("data.redb"), all), dir },
             Kind::Edge => Running::Process { server: process::edge(dir.path(), all), dir },
         };

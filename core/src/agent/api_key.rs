@@ -3,7 +3,8 @@
 //! Whoever holds the newest API key gets another one. So does whoever signs, with Ed25519, the lines
 //!
 //! ```text
-//! <brand>-api-key/v1
+//! <brand>-api-key/v2
+//! <deployment id>
 //! <did>
 //! <timestamp>
 //! <nonce>
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::access::{Claim, ReplaceKey, refused};
 use super::nonces::Nonce;
 use super::waiting::SigningKeys;
-use super::{KEY_KIND, wire};
+use super::{KEY_KIND, nonces, texts, wire};
 use crate::crypto::encoding::decode_base64;
 use crate::crypto::signing;
 use crate::http::{Cx, Limit, Response, Route, handler};
@@ -45,11 +46,12 @@ pub const ROUTES: &[Route] = &[
 pub struct NewKeyRequest {
     /// With a signature: whose key.
     pub did: Option<String>,
-    /// With a signature: ISO 8601, within 5 minutes of the service's time.
+    /// With a signature: RFC 3339, within 5 minutes of the service's time.
     pub timestamp: Option<String>,
-    /// With a signature: 8 to 128 visible ASCII characters, never used before.
+    /// With a signature: 16 to 64 of `A-Z a-z 0-9 _ -`, never used before.
     pub nonce: Option<String>,
-    /// Base64, Ed25519 over the four lines `<brand>-api-key/v1`, DID, timestamp and nonce.
+    /// Base64, Ed25519 over the lines `<brand>-api-key/v2`, `deployment_id` of `/health`, DID, timestamp and nonce,
+    /// joined by one line feed.
     pub signature: Option<String>,
     /// End the earlier keys at once, not after ten minutes.
     pub revoke: Option<bool>,
@@ -72,17 +74,17 @@ pub struct NewKey {
     pub previous_key_valid_until: Option<String>,
 }
 
-/// What is signed to get a new API key.
-pub fn signed_text(brand: &str, did: &str, timestamp: &str, nonce: &str) -> String {
-    format!("{brand}-api-key/v1\n{did}\n{timestamp}\n{nonce}")
+/// The lines of that text after the first, for whoever signed something else.
+const SIGNED_LINES: &str = "`deployment_id` of /health, `did`, `timestamp`, `nonce`";
+
+/// What is signed to get a new API key of `did` in this deployment.
+pub fn signed_text(brand: &str, deployment: &str, did: &str, timestamp: &str, nonce: &str) -> String {
+    texts::lines([&format!("{brand}-api-key/v2"), deployment, did, timestamp, nonce])
 }
 
-/// Checks the shape of a nonce, named `field`: 8 to 128 visible ASCII characters.
-pub(super) fn check_nonce(field: &str, nonce: &str) -> Result<()> {
-    if (8..=128).contains(&nonce.len()) && nonce.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Ok(());
-    }
-    Err(Error::bad_request(format!("`{field}` must be 8 to 128 visible ASCII characters.")))
+/// What was signed before texts named the deployment. Nothing is given for it.
+fn earlier_text(brand: &str, did: &str, timestamp: &str, nonce: &str) -> String {
+    texts::lines([&format!("{brand}-api-key/v1"), did, timestamp, nonce])
 }
 
 /// The actor and the claim of a signed request.
@@ -90,22 +92,26 @@ async fn by_signature(cx: &Cx, request: &NewKeyRequest, signature: &str) -> Resu
     let (Some(did), Some(timestamp), Some(nonce)) = (&request.did, &request.timestamp, &request.nonce) else {
         return Err(Error::bad_request("A `signature` needs `did`, `timestamp` and `nonce`."));
     };
-    check_nonce("nonce", nonce)?;
     let at = Timestamp::parse(timestamp).ok_or_else(|| Error::bad_request("`timestamp` must be an ISO 8601 time."))?;
     let signature = decode_base64("signature", signature)?;
     let actor = wire::known_actor(cx.settings(), did)?;
-    let text = signed_text(&cx.settings().brand, did, timestamp, nonce);
-    let nonce = Nonce::new("api-key", nonce, at);
-    if !nonce.in_time(cx.now()) {
-        return Err(refused());
-    }
     // Any of the registrations of this DID: a made-up key signs nothing.
     let signers = runtime::query(&*cx.rt, actor.as_str(), &SigningKeys).await?;
     if signers.is_empty() {
         return Err(wire::unknown_agent());
     }
-    let signer = signers.into_iter().find(|signer| signing::verify(signer, text.as_bytes(), &signature));
-    Ok((actor, Claim::Signature { signer: signer.ok_or_else(refused)?, nonce }))
+    let (brand, deployment) = texts::here(cx);
+    let signer = |text: String| signers.iter().find(|key| signing::verify(key, text.as_bytes(), &signature)).copied();
+    if signer(earlier_text(brand, did, timestamp, nonce)).is_some() {
+        return Err(texts::outdated("signature", &format!("{brand}-api-key"), SIGNED_LINES));
+    }
+    nonces::check("nonce", nonce)?;
+    let text = signed_text(brand, deployment, did, timestamp, nonce);
+    let nonce = Nonce::new("api-key", nonce, at);
+    if !nonce.in_time(cx.now()) {
+        return Err(refused());
+    }
+    Ok((actor, Claim::Signature { signer: signer(text).ok_or_else(refused)?, nonce }))
 }
 
 async fn replace(cx: Cx) -> Result<Response> {

@@ -66,6 +66,7 @@ pub mod standing;
 pub mod stats;
 pub mod stream;
 pub mod tasks;
+pub mod texts;
 pub mod trust;
 pub mod usage;
 pub mod username;

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::nonces::{self, Nonce};
 use super::record::{self, AGENT, Credentials, Place};
 use super::standing::Standing;
-use super::{profile, rotate, waiting};
+use super::{profile, rotate, texts, waiting};
 use crate::actor::{Entry, Kind, Operation, Turn, operation};
 use crate::crypto::encoding::{decode_base64_array, encode_base64};
 use crate::crypto::signing;
@@ -85,12 +85,19 @@ pub struct Keys<'a> {
     pub mlkem: Option<&'a [u8]>,
 }
 
+impl Keys<'_> {
+    /// As they stand in signed texts; the last one is empty where there is none.
+    pub fn in_base64(&self) -> [String; 3] {
+        let mlkem = self.mlkem.map(encode_base64).unwrap_or_default();
+        [encode_base64(self.signing), encode_base64(self.encryption), mlkem]
+    }
+}
+
 /// What is signed to prove the keys of `did` at the deployment with this id.
 pub fn text(brand: &str, deployment: &str, did: &str, keys: Keys<'_>, timestamp: &str, nonce: &str) -> String {
-    let signing = encode_base64(keys.signing);
-    let encryption = encode_base64(keys.encryption);
-    let mlkem = keys.mlkem.map(encode_base64).unwrap_or_default();
-    format!("{brand}-proof/v1\n{deployment}\n{did}\n{signing}\n{encryption}\n{mlkem}\n{timestamp}\n{nonce}")
+    let [signing, encryption, mlkem] = keys.in_base64();
+    let purpose = format!("{brand}-proof/v1");
+    texts::lines([&purpose, deployment, did, &signing, &encryption, &mlkem, timestamp, nonce])
 }
 
 impl ProofRequest {

@@ -18,14 +18,14 @@ use super::custody::HeldKeys;
 use super::identity::Prekey;
 use super::record::{self, AGENT, Agent, Credentials, EARLIER, EarlierKeys, Keys, MAX_EARLIER, SignedPrekey};
 use super::register::{BroughtKeys, GivenKeys};
-use super::standing;
-use super::{api_key, listing, prekeys, waiting, wire};
+use super::standing::Standing;
+use super::{listing, nonces, prekeys, proof, texts, waiting, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
 use crate::crypto::signing;
 use crate::http::{Cx, Response, Route, handler};
 use crate::kv::{Direction, Read, Row, Table};
-use crate::ledger::keys::{SetKey, Standing, Stands};
+use crate::ledger::keys::{self, SetKey, Stands};
 use crate::runtime::Runtime;
 use crate::time::{DAY, MINUTE, SECOND};
 use crate::{Error, ErrorCode, Result, Timestamp, ledger, runtime};
@@ -38,6 +38,9 @@ pub const ROUTES: &[Route] = &[Route::post("/v1/agent/rotate-keys", handler!(rot
 
 /// How far the time of a `rotation_signature` may be from ours, in microseconds (ruling ledger 2).
 const WINDOW: i64 = 5 * MINUTE;
+/// The lines of a rotation text after the first, for whoever signed something else.
+const SIGNED_LINES: &str = "`deployment_id` of /health, DID, new signing key, new encryption key, new ML-KEM key or an empty \
+                            line, `rotation_issued_at`, `rotation_nonce`";
 /// How long the ledger is waited for, in microseconds (ruling foundation-relay 1).
 const LEDGER_PATIENCE: i64 = 5 * SECOND;
 /// In this time, longer than any message lives, an agent has at most [`MAX_EARLIER`] generations: so many are tried
@@ -150,7 +153,7 @@ pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, a
     let name = ledger::book::name_of(brand, did).unwrap_or_default().to_owned();
     let end = rt.now().plus(LEDGER_PATIENCE);
     loop {
-        let stands = runtime::query(rt, ledger::ACTOR, &Standing { name: name.clone() }).await?;
+        let stands = runtime::query(rt, ledger::ACTOR, &keys::Standing { name: name.clone() }).await?;
         let heard =
             |key: &ledger::rows::KeyRow| key.version > version || (key.version == version && key.active == active);
         if stands.key.as_ref().is_some_and(heard) {
@@ -255,7 +258,7 @@ impl Operation for Rotate {
         Self::check_pace(turn, &agent)?;
         // That shows who registered, too (ruling foundation-relay 11).
         if self.follow(turn, &agent)? {
-            agent.standing = agent.standing.max(standing::Standing::Signed);
+            agent.standing = agent.standing.max(Standing::Signed);
         }
         // It was of the keys before.
         agent.proof = None;
@@ -309,13 +312,13 @@ pub struct RotateRequest {
     /// Base64, Ed25519 signature over the raw prekey by the new signing key, 64 bytes.
     pub signed_prekey_signature: Option<String>,
     pub signed_prekey_id: Option<i64>,
-    /// Base64, Ed25519 by the signing key before, over the JSON
-    /// `{"did":..,"issued_at":..,"new_key":..,"nonce":..,"schema":"<brand>-key-rotation/v1"}`, members in this order
-    /// and no white space. It makes the new key speak for the DID.
+    /// Base64, Ed25519 by the signing key before, over the lines `<brand>-key-rotation/v2`, `deployment_id` of `/health`,
+    /// DID, the three new keys as sent (an empty line without an ML-KEM key), `rotation_issued_at` and `rotation_nonce`,
+    /// joined by one line feed. It makes the new key speak for the DID.
     pub rotation_signature: Option<String>,
-    /// With `rotation_signature`: 8 to 128 visible ASCII characters.
+    /// With `rotation_signature`: 16 to 64 of `A-Z a-z 0-9 _ -`, never used before.
     pub rotation_nonce: Option<String>,
-    /// With `rotation_signature`: ISO 8601, within 5 minutes of the service's time.
+    /// With `rotation_signature`: RFC 3339, within 5 minutes of the service's time.
     pub rotation_issued_at: Option<String>,
 }
 
@@ -339,24 +342,37 @@ pub struct RotateResponse {
     pub stock: prekeys::OwnStock,
 }
 
-/// What a rotation signature covers, in the canonical form of the ledger.
-#[derive(Serialize)]
-struct Signed<'a> {
-    did: &'a str,
-    issued_at: &'a str,
-    new_key: &'a str,
-    nonce: &'a str,
-    schema: String,
+/// The text that the key before signs: in this deployment `keys` are those of `did`.
+pub fn signed_text(
+    brand: &str,
+    deployment: &str,
+    did: &str,
+    keys: proof::Keys<'_>,
+    issued_at: &str,
+    nonce: &str,
+) -> String {
+    let [signing, encryption, mlkem] = keys.in_base64();
+    let purpose = format!("{brand}-key-rotation/v2");
+    texts::lines([&purpose, deployment, did, &signing, &encryption, &mlkem, issued_at, nonce])
 }
 
-/// The text that is signed to make `new_key` (base64) the key of `did`.
-pub fn signed_text(brand: &str, did: &str, new_key: &str, nonce: &str, issued_at: &str) -> Result<String> {
-    let schema = format!("{brand}-key-rotation/v1");
-    serde_json::to_string(&Signed { did, issued_at, new_key, nonce, schema }).map_err(Error::internal)
+/// What was signed before texts named the deployment: the new signing key alone, for any relay. Nothing is taken for it.
+fn earlier_text(brand: &str, did: &str, signing: &str, issued_at: &str, nonce: &str) -> Result<String> {
+    let nonce = serde_json::to_string(nonce).map_err(Error::internal)?;
+    let issued_at = serde_json::to_string(issued_at).map_err(Error::internal)?;
+    // Neither a DID nor base64 needs an escape.
+    Ok(format!(
+        r#"{{"did":"{did}","issued_at":{issued_at},"new_key":"{signing}","nonce":{nonce},"schema":"{brand}-key-rotation/v1"}}"#
+    ))
 }
 
-/// The proof a client sent, verified under the key that speaks for the DID, or under the present one.
-async fn brought_proof(cx: &Cx, caller: &Credentials, request: &RotateRequest, to: &[u8; 32]) -> Result<Option<Proof>> {
+/// The proof a client sent for these keys, verified under the key that speaks for the DID, or under the present one.
+async fn brought_proof(
+    cx: &Cx,
+    caller: &Credentials,
+    request: &RotateRequest,
+    to: proof::Keys<'_>,
+) -> Result<Option<Proof>> {
     let (signature, nonce, issued_at) =
         match (&request.rotation_signature, &request.rotation_nonce, &request.rotation_issued_at) {
             (None, ..) => return Ok(None),
@@ -366,19 +382,26 @@ async fn brought_proof(cx: &Cx, caller: &Credentials, request: &RotateRequest, t
                 return Err(Error::bad_request(message));
             }
         };
-    api_key::check_nonce("rotation_nonce", nonce)?;
     let signature = decode_base64("rotation_signature", signature)?;
+    let proved = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProvedKey).await?;
+    let signers = [proved, Some(caller.keys.signing)];
+    let signer = |text: &str| {
+        signers.into_iter().flatten().find(|key| signing::verify(key, text.as_bytes(), &signature))
+    };
+    let (brand, deployment) = texts::here(cx);
+    if signer(&earlier_text(brand, &caller.did, &encode_base64(to.signing), issued_at, nonce)?).is_some() {
+        return Err(texts::outdated("rotation_signature", &format!("{brand}-key-rotation"), SIGNED_LINES));
+    }
+    nonces::check("rotation_nonce", nonce)?;
     if Timestamp::parse(issued_at).is_none_or(|at| at.since(cx.now()).abs() > WINDOW) {
         return Err(Error::bad_request("`rotation_issued_at` must be a time within 5 minutes of now."));
     }
-    if *to == caller.keys.signing {
-        return Ok(None);
-    }
-    let text = signed_text(&cx.settings().brand, &caller.did, &encode_base64(to), nonce, issued_at)?;
-    let proved = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProvedKey).await?;
-    let signer = [proved, Some(caller.keys.signing)].into_iter().flatten();
-    let signer = signer.into_iter().find(|key| signing::verify(key, text.as_bytes(), &signature)).ok_or_else(|| {
-        Error::bad_request("`rotation_signature` is not a signature of the new key by the signing key before it.")
+    let text = signed_text(brand, deployment, &caller.did, to, issued_at, nonce);
+    let signer = signer(&text).ok_or_else(|| {
+        Error::bad_request(format!(
+            "`rotation_signature` does not verify under the signing key before. It covers the lines \
+             `{brand}-key-rotation/v2`, {SIGNED_LINES}."
+        ))
     })?;
     Ok(Some(Proof { nonce: nonce.clone(), issued_at: issued_at.clone(), signature, signer }))
 }
@@ -389,8 +412,10 @@ fn fresh(cx: &Cx, caller: &Credentials, sealed: &[u8]) -> Result<Rotate> {
     let held = HeldKeys::generate(&*cx.rt);
     let public = held.public();
     let (nonce, issued_at) = (encode_hex(&cx.rt.random()), cx.now().to_millis_text());
-    let new_key = encode_base64(&public.signing);
-    let text = signed_text(&cx.settings().brand, &caller.did, &new_key, &nonce, &issued_at)?;
+    let keys =
+        proof::Keys { signing: &public.signing, encryption: &public.encryption, mlkem: Some(&public.mlkem) };
+    let (brand, deployment) = texts::here(cx);
+    let text = signed_text(brand, deployment, &caller.did, keys, &issued_at, &nonce);
     let signature = signing::sign(&before.signing, text.as_bytes()).to_vec();
     Ok(Rotate {
         version: caller.keys.version,
@@ -416,7 +441,8 @@ async fn brought(cx: &Cx, caller: &Credentials, request: &RotateRequest) -> Resu
         Error::bad_request("This agent keeps its own keys: give `signing_public_key` and `encryption_public_key`.")
     })?;
     let BroughtKeys { signing, encryption, mlkem, signed_prekey } = keys;
-    let proof = brought_proof(cx, caller, request, &signing).await?;
+    let new = proof::Keys { signing: &signing, encryption: &encryption, mlkem: mlkem.as_deref() };
+    let proof = brought_proof(cx, caller, request, new).await?;
     Ok(Rotate { version: caller.keys.version, signing, encryption, mlkem, sealed: None, signed_prekey, proof })
 }
 

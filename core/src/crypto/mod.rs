@@ -57,6 +57,8 @@ pub enum CryptoError {
     NotCanonical(&'static str),
     #[error("`{0}` is a key of small order")]
     SmallOrder(&'static str),
+    #[error("`{0}` is not a point of the prime-order group of Ed25519")]
+    MixedOrder(&'static str),
     #[error("`{0}` is not an ML-KEM-768 public key")]
     KemKey(&'static str),
     #[error("the signature is not valid")]

@@ -14,10 +14,17 @@ pub fn sign(seed: &Secret<32>, message: &[u8]) -> [u8; 64] {
     SigningKey::from_bytes(seed.expose()).sign(message).to_bytes()
 }
 
-/// Accepts a key for registration: the canonical encoding of a curve point, not of small order (ruling
-/// foundation-relay 11). A key of small order verifies signatures that nobody made.
+/// Accepts a key that comes from outside: the canonical encoding of a point of the prime-order group, and not the identity.
+///
+/// A key of small order verifies signatures that nobody made. A key of mixed order is a good one with a point of small
+/// order added: one private key has seven such keys beside its own, and verifiers do not agree which of its signatures
+/// verify under them. The check multiplies the point by the group order and costs as much as a verification, so it is
+/// made where a key comes in, and what was taken is not checked again.
 pub fn validate_signing_key(field: &'static str, key: &[u8; 32]) -> Result<(), CryptoError> {
-    verifying_key(field, key).map(|_| ())
+    match verifying_key(field, key)?.to_edwards().is_torsion_free() {
+        true => Ok(()),
+        false => Err(CryptoError::MixedOrder(field)),
+    }
 }
 
 fn verifying_key(field: &'static str, bytes: &[u8; 32]) -> Result<VerifyingKey, CryptoError> {
@@ -37,7 +44,7 @@ fn verifying_key(field: &'static str, bytes: &[u8; 32]) -> Result<VerifyingKey, 
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// `None` for what [`validate_signing_key`] refuses.
+    /// `None` for what is no canonical point, or one of small order.
     pub fn of(bytes: &[u8; 32]) -> Option<PublicKey> {
         verifying_key("key", bytes).ok().map(PublicKey)
     }
@@ -122,6 +129,72 @@ mod tests {
         three[0] = 3;
         assert_eq!(validate_signing_key("k", &three), Ok(()));
         assert_eq!(validate_signing_key("k", &p_plus(3)), Err(CryptoError::NotCanonical("k")));
+    }
+
+    /// The eight points whose order divides 8, and every other way to write one of them: as listed by Cremers and Jackson
+    /// ("Prime, Order Please!", 2019) and in the tests of other libraries.
+    const SMALL_ORDER: [&str; 8] = [
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0000000000000000000000000000000000000000000000000000000000000080",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+    ];
+    const NOT_CANONICAL: [&str; 6] = [
+        "0100000000000000000000000000000000000000000000000000000000000080",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+    ];
+
+    fn key(hex: &str) -> [u8; 32] {
+        crate::crypto::encoding::decode_hex_array("key", hex).unwrap()
+    }
+
+    #[test]
+    fn no_key_that_verifies_what_nobody_signed_comes_in() {
+        for hex in SMALL_ORDER {
+            assert_eq!(validate_signing_key("k", &key(hex)), Err(CryptoError::SmallOrder("k")), "{hex}");
+        }
+        for hex in NOT_CANONICAL {
+            assert_eq!(validate_signing_key("k", &key(hex)), Err(CryptoError::NotCanonical("k")), "{hex}");
+        }
+    }
+
+    /// A good key plus each point of small order: seven more keys under which the holder of the one private key signs,
+    /// although it belongs to none of them.
+    #[test]
+    fn a_second_key_of_the_same_private_key_is_refused() {
+        use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
+        use curve25519_dalek::scalar::{Scalar, clamp_integer};
+        use sha2::{Digest, Sha512};
+
+        let secret = SigningKey::from_bytes(&[8; 32]);
+        let good = secret.verifying_key().to_bytes();
+        assert_eq!(validate_signing_key("k", &good), Ok(()));
+        let scalar = Scalar::from_bytes_mod_order(clamp_integer(secret.to_scalar_bytes()));
+        let point = CompressedEdwardsY(good).decompress().unwrap();
+        // The first one is the identity, and changes nothing.
+        for hex in &SMALL_ORDER[1..] {
+            let mixed = (point + CompressedEdwardsY(key(hex)).decompress().unwrap()).compress().to_bytes();
+            assert_eq!(validate_signing_key("k", &mixed), Err(CryptoError::MixedOrder("k")), "{hex}");
+            // Some nonce makes the signed hash a multiple of 8, which takes the small part away.
+            let signed = (1_u64..).find_map(|nonce| {
+                let nonce = Scalar::from(nonce);
+                let r = EdwardsPoint::mul_base(&nonce).compress().to_bytes();
+                let hash: [u8; 64] =
+                    Sha512::new().chain_update(r).chain_update(mixed).chain_update(b"m").finalize().into();
+                let s = nonce + Scalar::from_bytes_mod_order_wide(&hash) * scalar;
+                let signature = [r, s.to_bytes()].concat();
+                verify(&mixed, b"m", &signature).then_some(nonce)
+            });
+            assert!(signed.is_some());
+        }
     }
 
     #[test]

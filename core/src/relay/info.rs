@@ -42,6 +42,8 @@ const FEATURES: [&str; 14] = [
 /// A relay.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Info {
+    /// Names this deployment in what is signed for it.
+    pub deployment_id: String,
     pub relay: About,
     pub stats: Stats,
     pub federation: Federation,
@@ -89,6 +91,7 @@ async fn info(cx: Cx) -> Result<Response> {
     let totals = runtime::query(&*cx.rt, stats::ACTOR, &ReadTotals).await?;
     let settings = cx.settings();
     Response::json(&Info {
+        deployment_id: cx.rt.environment().deployment.clone(),
         relay: About {
             name: settings.brand.clone(),
             version: env!("CARGO_PKG_VERSION"),

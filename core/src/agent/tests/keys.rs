@@ -1,9 +1,10 @@
 //! Generations of keys, and which API keys open an agent.
 
 use super::*;
+use crate::agent::custody::HeldKeys;
 use crate::agent::record::Authorize;
 use crate::agent::stream::{Framing, Open};
-use crate::agent::{api_key, rotate};
+use crate::agent::{api_key, proof, rotate};
 use crate::crypto::encoding::encode_base64;
 use crate::crypto::{Secret, boxes, signing};
 use crate::runtime::Runtime;
@@ -29,8 +30,11 @@ fn keys(seed: u8, prekey: bool) -> Value {
 
 /// The rotation to the keys of `to`, signed for by those of `by`.
 fn proved(world: &World, did: &str, to: u8, by: u8, nonce: &str) -> Value {
-    let now = world.rt.now().to_string();
-    let text = rotate::signed_text("svc", did, &public(to), nonce, &now).unwrap();
+    let (now, nonce) = (world.rt.now().to_string(), format!("{nonce:_<16}"));
+    let seed = Secret::new([to; 32]);
+    let (signing, encryption) = (signing::signing_public_key(&seed), boxes::box_public_key(&seed));
+    let new = proof::Keys { signing: &signing, encryption: &encryption, mlkem: None };
+    let text = rotate::signed_text("svc", &world.rt.environment().deployment, did, new, &now, &nonce);
     let mut body = keys(to, true);
     body["rotation_signature"] = encode_base64(&signing::sign(&Secret::new([by; 32]), text.as_bytes())).into();
     body["rotation_nonce"] = nonce.into();
@@ -40,8 +44,8 @@ fn proved(world: &World, did: &str, to: u8, by: u8, nonce: &str) -> Value {
 
 /// A request for a new API key signed by the keys of `by`.
 fn signed(world: &World, did: &str, by: u8, nonce: &str) -> Value {
-    let now = world.rt.now().to_string();
-    let text = api_key::signed_text("svc", did, &now, nonce);
+    let (now, nonce) = (world.rt.now().to_string(), format!("{nonce:_<16}"));
+    let text = api_key::signed_text("svc", &world.rt.environment().deployment, did, &now, &nonce);
     let signature = encode_base64(&signing::sign(&Secret::new([by; 32]), text.as_bytes()));
     json!({ "did": did, "timestamp": now, "nonce": nonce, "signature": signature })
 }
@@ -68,12 +72,59 @@ impl World {
     }
 }
 
-/// Ruling ledger 2: the canonical form of what is signed.
+/// The very bytes, since clients sign them too.
 #[test]
-fn ruling_ledger_2_the_text_of_a_rotation_signature_is_pinned() {
-    let text = rotate::signed_text("svc", "did:svc:x", "AAAA", "n-\"1", "2026-01-01T00:00:00Z").unwrap();
-    let expected = r#"{"did":"did:svc:x","issued_at":"2026-01-01T00:00:00Z","new_key":"AAAA","nonce":"n-\"1","schema":"svc-key-rotation/v1"}"#;
-    assert_eq!(text, expected);
+fn the_texts_that_are_signed_for_keys_are_pinned() {
+    let (signing, encryption) = ([0; 32], [255; 32]);
+    let new = |mlkem| proof::Keys { signing: &signing, encryption: &encryption, mlkem };
+    let text = |mlkem| rotate::signed_text("svc", "dep", "did:svc:x", new(mlkem), "2026-01-01T00:00:00Z", "n");
+    let begin = "svc-key-rotation/v2\ndep\ndid:svc:x\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n\
+                 //////////////////////////////////////////8=\n";
+    assert_eq!(text(Some(b"k")), format!("{begin}aw==\n2026-01-01T00:00:00Z\nn"));
+    assert_eq!(text(None), format!("{begin}\n2026-01-01T00:00:00Z\nn"));
+    let text = api_key::signed_text("svc", "dep", "did:svc:x", "2026-01-01T00:00:00Z", "n");
+    assert_eq!(text, "svc-api-key/v2\ndep\ndid:svc:x\n2026-01-01T00:00:00Z\nn");
+}
+
+/// What was signed before texts named the relay works at every relay, so it works at none now.
+#[test]
+fn what_was_signed_for_any_relay_is_refused_and_changes_nothing() {
+    let world = World::new();
+    let ada = register(&world, keys(1, true));
+    let (did, now) = (ada.did.clone(), world.rt.now().to_string());
+    let before = world.get("/v1/agent/profile", &ada.key).expect(200);
+    let sign = |text: &str| encode_base64(&signing::sign(&Secret::new([1; 32]), text.as_bytes()));
+    for nonce in ["rotation", "rotation-of-a-key"] {
+        let key = public(2);
+        let mut body = keys(2, true);
+        body["rotation_signature"] = sign(&format!(
+            r#"{{"did":"{did}","issued_at":"{now}","new_key":"{key}","nonce":"{nonce}","schema":"svc-key-rotation/v1"}}"#
+        ))
+        .into();
+        body["rotation_nonce"] = nonce.into();
+        body["rotation_issued_at"] = now.clone().into();
+        let refused = world.rotate(&ada, body).expect(400);
+        assert!(refused["message"].as_str().unwrap().contains("svc-key-rotation/v2"), "{refused}");
+        let signature = sign(&format!("svc-api-key/v1\n{did}\n{now}\n{nonce}"));
+        let body = json!({ "did": did, "timestamp": now, "nonce": nonce, "signature": signature });
+        let refused = world.post("/v1/agent/api-key", "", body).expect(400);
+        assert!(refused["message"].as_str().unwrap().contains("svc-api-key/v2"), "{refused}");
+    }
+    assert_eq!(world.get("/v1/agent/profile", &ada.key).expect(200), before);
+}
+
+/// A relay that an owner asks for something must not be able to ask the same of another in the owner's name.
+#[test]
+fn what_was_signed_for_one_relay_does_nothing_at_another() {
+    let (here, there) = (World::new(), World::at_another_relay());
+    let (ada, away) = (register(&here, keys(1, true)), register(&there, keys(1, true)));
+    let before = here.get("/v1/agent/profile", &ada.key).expect(200);
+    let rotation = proved(&there, &away.did, 2, 1, "replayed-rotation");
+    let key = signed(&there, &away.did, 1, "replayed-request");
+    there.rotate(&away, rotation.clone()).expect(200);
+    here.rotate(&ada, rotation).refused(400, "BAD_REQUEST");
+    here.new_key(&ada, key).refused(401, "UNAUTHORIZED");
+    assert_eq!(here.get("/v1/agent/profile", &ada.key).expect(200), before);
 }
 
 /// Ruling ledger 2: the chain of proved keys, which a rotation without signature leaves where it is.
@@ -113,8 +164,9 @@ fn a_rotation_signature_that_does_not_fit_changes_nothing() {
     let wrong = [
         ("rotation_signature", other["rotation_signature"].clone()),
         ("rotation_signature", json!("AAAA")),
-        ("rotation_nonce", json!("other-nonce")),
+        ("rotation_nonce", json!("another-nonce-of-16")),
         ("rotation_nonce", json!("short")),
+        ("mlkem_public_key", json!(encode_base64(&HeldKeys::generate(&*world.rt).public().mlkem))),
         ("rotation_nonce", Value::Null),
         ("rotation_issued_at", json!("2026-01-01T00:05:01Z")),
         ("rotation_issued_at", json!("2025-12-31T23:54:59Z")),

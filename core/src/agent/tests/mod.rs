@@ -73,6 +73,11 @@ impl World {
         World { rt: TestRuntime::start(settings) }
     }
 
+    /// Another relay: what was signed for [`World::new`] was not signed for it.
+    fn at_another_relay() -> World {
+        World { rt: TestRuntime::start_as(1, &[]) }
+    }
+
     fn response(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let mut map = HeaderMap::new();

@@ -11,6 +11,8 @@ use crate::{Result, runtime, world};
 pub struct HealthBody {
     status: &'static str,
     version: &'static str,
+    /// Names this deployment in what is signed for it.
+    deployment_id: String,
     time: String,
     checks: Checks,
 }
@@ -33,6 +35,7 @@ pub async fn health(cx: Cx) -> Result<Response> {
     Response::json(&HealthBody {
         status,
         version: env!("CARGO_PKG_VERSION"),
+        deployment_id: cx.rt.environment().deployment.clone(),
         time: cx.now().to_string(),
         checks: Checks { database, ingest, model: format!("rules {}", crate::country::RULES_VERSION) },
     })

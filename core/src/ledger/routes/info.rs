@@ -169,6 +169,8 @@ pub struct Health {
     schema_version: u8,
     /// The `audience` of admin actions and, where they name one, of envelopes.
     deployment: String,
+    /// The same, as `/health` and `/v1/relay/info` have it.
+    deployment_id: String,
     system_frozen: bool,
     faucet_disabled: bool,
     counts: HealthCounts,
@@ -229,6 +231,7 @@ async fn health(cx: Cx) -> Result<Response> {
         ok: true,
         schema_version: 1,
         deployment: cx.rt.environment().deployment.clone(),
+        deployment_id: cx.rt.environment().deployment.clone(),
         system_frozen: now.frozen,
         faucet_disabled: now.grants.is_none(),
         counts: HealthCounts {

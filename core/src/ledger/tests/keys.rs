@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Party, World, refused};
+use crate::agent::proof::Keys;
 use crate::agent::rotate::signed_text;
 use crate::crypto::client::{Client, Options};
 use crate::crypto::encoding::encode_base64;
@@ -16,7 +17,9 @@ fn rotate(world: &World, party: &Party, seed: u8, by: Option<&Signer>) -> Value 
     let mut body = json!({ "signing_public_key": to.public_key(), "encryption_public_key": to.public_key() });
     if let Some(by) = by {
         let (nonce, at) = (world.nonce(), world.rt.now().to_millis_text());
-        let text = signed_text("svc", &party.signer.did, &to.public_key(), &nonce, &at).unwrap();
+        let (key, deployment) = (signing::signing_public_key(&to.seed), &world.rt.environment().deployment);
+        let keys = Keys { signing: &key, encryption: &key, mlkem: None };
+        let text = signed_text("svc", deployment, &party.signer.did, keys, &at, &nonce);
         body["rotation_signature"] = json!(encode_base64(&signing::sign(&by.seed, text.as_bytes())));
         body["rotation_nonce"] = json!(nonce);
         body["rotation_issued_at"] = json!(at);

@@ -153,7 +153,7 @@ impl World {
 
     fn nonce(&self) -> String {
         self.nonces.set(self.nonces.get() + 1);
-        format!("test-nonce-{}", self.nonces.get())
+        format!("test-nonce-{:06}", self.nonces.get())
     }
 
     /// Registers an agent; the same seed is the same DID.
