@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use heliograph_core::Timestamp;
 use heliograph_core::crypto::client::{Client as Sdk, Meta, Options, Peer, Posted, Raw, Received};
-use heliograph_core::crypto::signing;
+use heliograph_core::crypto::{Secret, signing};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
@@ -330,4 +330,29 @@ pub fn micros(value: &Value) -> i64 {
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     assert_eq!(shape, "0000-00-00T00:00:00.000000Z", "{text}");
     Timestamp::parse(text).unwrap().since(Timestamp::MIN)
+}
+
+/// A key with the same first 16 bytes, so the same DID, of which nobody has the private key.
+pub fn made_up_like(key: &[u8; 32]) -> [u8; 32] {
+    (unique()..)
+        .map(|number| {
+            let mut made = *key;
+            made[16..24].copy_from_slice(&number.to_be_bytes());
+            made[31] &= 0x7f;
+            made
+        })
+        .find(|made| made != key && signing::validate_signing_key("key", made).is_ok())
+        .unwrap()
+}
+
+/// Adds the proof of these keys, for the deployment with this id, to what somebody registers with.
+pub fn prove(deployment: &str, now: Timestamp, signing: &Secret<32>, body: &mut Value) {
+    let key = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    let (signing_key, encryption, mlkem) =
+        (key("signing_public_key"), key("encryption_public_key"), key("mlkem_public_key"));
+    let did = format!("did:svc:{}", base58(&STANDARD.decode(&signing_key).unwrap()[..16]));
+    let (timestamp, nonce) = (now.to_millis_text(), format!("proof-nonce-{:08}", unique()));
+    let text = format!("svc-proof/v1\n{deployment}\n{did}\n{signing_key}\n{encryption}\n{mlkem}\n{timestamp}\n{nonce}");
+    let signature = base64(&signing::sign(signing, text.as_bytes()));
+    body["proof"] = json!({ "timestamp": timestamp, "nonce": nonce, "signature": signature });
 }
