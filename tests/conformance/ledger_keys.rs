@@ -4,7 +4,7 @@
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Client;
 use heliograph_tests::ledger::{Operator, Party, refused};
-use heliograph_tests::relay::{Agent, base64, bytes, deployment_id, made_up_like, prove, seed, text};
+use heliograph_tests::relay::{Agent, base64, bytes, made_up_like, proof, seed, text};
 use serde_json::{Value, json};
 
 use crate::{Suite, cases};
@@ -18,18 +18,14 @@ cases![
 ];
 
 /// An owner that is not registered here, with a wallet that somebody paid into.
-fn paid_before(client: &Client) -> Party {
+fn paid_before(client: &Client) -> (Party, Sdk) {
     let sdk = Sdk::new("svc", seed(), Options::default());
     let signer = heliograph_tests::ledger::Signer::new("svc", sdk.keys.signing.clone());
     client.post("/v1/pay/wallet", &json!({ "did": signer.did })).expect(200);
     Party::funded(client).pay(&signer.did, 1_000).expect(200);
-    let agent = Agent {
-        did: signer.did.clone(),
-        api_key: String::new(),
-        client: client.clone(),
-        registration: sdk.key_body(None, 1),
-    };
-    Party { agent, signer, client: client.clone() }
+    let agent =
+        Agent { did: signer.did.clone(), api_key: String::new(), client: client.clone(), registration: Value::Null };
+    (Party { agent, signer, client: client.clone() }, sdk)
 }
 
 /// What pay clients of today register with: one key twice, and nothing signed.
@@ -50,7 +46,7 @@ fn squat(client: &Client, owner: &Party) -> Agent {
 
 fn money_paid_before_the_registration_is_the_owners_although_a_made_up_key_was_registered_first(suite: &Suite) {
     let client = suite.client();
-    let (owner, friend) = (paid_before(&client), Party::new(&client));
+    let ((owner, _), friend) = (paid_before(&client), Party::new(&client));
     let squatter = squat(&client, &owner);
     let rotated = json!({ "signing_public_key": Party::new(&client).signer.public_key(), "encryption_public_key": base64(&[9; 32]) });
     let rotated = squatter.client.post("/v1/agent/rotate-keys", &rotated).expect(200);
@@ -66,7 +62,7 @@ fn money_paid_before_the_registration_is_the_owners_although_a_made_up_key_was_r
 
 fn a_registration_of_somebody_elses_public_key_locks_no_wallet(suite: &Suite) {
     let client = suite.client();
-    let (owner, friend) = (paid_before(&client), Party::new(&client));
+    let ((owner, _), friend) = (paid_before(&client), Party::new(&client));
     let mut copied = pay_keys(&owner);
     copied["encryption_public_key"] = json!(base64(&[9; 32]));
     let copycat = Agent::register(&client, &copied);
@@ -84,16 +80,15 @@ fn a_squatter_that_is_suspended_or_erased_takes_no_wallet_along(suite: &Suite) {
     let client = suite.client();
     let friend = Party::new(&client);
     for erase in [false, true] {
-        let owner = paid_before(&client);
+        let (owner, sdk) = paid_before(&client);
         squat(&client, &owner);
         let path = format!("/v1/admin/agents/{}", owner.did());
         match erase {
             true => client.admin().delete(&path).expect(200),
             false => client.admin().post(&format!("{path}/suspend"), &json!({ "reason": "spam" })).expect(200),
         };
-        let mut body = owner.agent.registration.clone();
-        let deployment = deployment_id(&client);
-        prove(&deployment, client.now(), &owner.signer.seed, &mut body);
+        let mut body = sdk.key_body(None, 1);
+        body["proof"] = proof(&client, &sdk, &body, None);
         Agent::register(&client, &body);
         owner.pay(friend.did(), 100).expect(200);
         assert_eq!(owner.money(), (900, 0));
@@ -119,7 +114,7 @@ fn whoever_steals_an_api_key_and_rotates_gets_no_money(suite: &Suite) {
 /// A freeze that an admin made stays.
 fn a_registration_with_a_proof_ends_a_freeze_that_a_rotation_caused(suite: &Suite) {
     let client = suite.client();
-    let (deployment, friend) = (deployment_id(&client), Party::new(&client));
+    let friend = Party::new(&client);
     let operator = Operator::new(&client, "freeze");
     for by_admin in [false, true] {
         let sdk = Sdk::new("svc", seed(), Options::default());
@@ -134,7 +129,7 @@ fn a_registration_with_a_proof_ends_a_freeze_that_a_rotation_caused(suite: &Suit
             operator.act("freeze", json!({ "did": owner.did(), "frozen": true })).expect(200);
         }
         let mut body = sdk.key_body(None, 1);
-        prove(&deployment, client.now(), &owner.signer.seed, &mut body);
+        body["proof"] = proof(&client, &sdk, &body, None);
         let again = Agent::register(&client, &body);
         assert_eq!(text(&again.registration, "did"), owner.did());
         match by_admin {

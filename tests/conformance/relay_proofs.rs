@@ -4,7 +4,7 @@
 use heliograph_core::crypto::client::{Client as Sdk, Options};
 use heliograph_tests::client::Client;
 use heliograph_tests::peer::{FakePeer, Stranger, route_body};
-use heliograph_tests::relay::{Agent, base64, letter, look_up, prove, text};
+use heliograph_tests::relay::{Agent, base64, letter, look_up, proof, text};
 use serde_json::{Value, json};
 
 use crate::relay_federation::{fresh, sdk};
@@ -51,7 +51,7 @@ fn copied(sdk: &Sdk) -> Value {
 /// The same with a proof for this deployment.
 fn proved(client: &Client, sdk: &Sdk, deployment: &str) -> Value {
     let mut identity = shown(sdk);
-    prove(deployment, client.now(), &sdk.keys.signing, &mut identity);
+    identity["proof"] = proof(client, sdk, &identity, Some(deployment));
     identity["standing"] = json!("proved");
     identity
 }
@@ -196,8 +196,7 @@ fn what_is_proved_here_is_asked_nowhere(suite: &Suite) {
     let held = Agent::server_side(&client);
     let sdk = Sdk::new("svc", heliograph_tests::relay::seed(), Options::default());
     let mut body = sdk.key_body(None, 1);
-    let here = text(&client.get("/health").expect(200), "deployment_id").to_owned();
-    prove(&here, client.now(), &sdk.keys.signing, &mut body);
+    body["proof"] = proof(&client, &sdk, &body, None);
     let own = Agent::register(&client, &body);
     let home = peer(&client, THERE, &[proved(&client, &sdk, THERE)]);
     for did in [&held.did, &own.did] {

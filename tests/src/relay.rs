@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use heliograph_core::Timestamp;
 use heliograph_core::crypto::client::{Client as Sdk, Meta, Options, Peer, Posted, Raw, Received};
-use heliograph_core::crypto::{Secret, signing};
+use heliograph_core::crypto::signing;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
@@ -343,16 +343,4 @@ pub fn made_up_like(key: &[u8; 32]) -> [u8; 32] {
         })
         .find(|made| made != key && signing::validate_signing_key("key", made).is_ok())
         .unwrap()
-}
-
-/// Adds the proof of these keys, for the deployment with this id, to what somebody registers with.
-pub fn prove(deployment: &str, now: Timestamp, signing: &Secret<32>, body: &mut Value) {
-    let key = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-    let (signing_key, encryption, mlkem) =
-        (key("signing_public_key"), key("encryption_public_key"), key("mlkem_public_key"));
-    let did = format!("did:svc:{}", base58(&STANDARD.decode(&signing_key).unwrap()[..16]));
-    let (timestamp, nonce) = (now.to_millis_text(), format!("proof-nonce-{:08}", unique()));
-    let text = format!("svc-proof/v1\n{deployment}\n{did}\n{signing_key}\n{encryption}\n{mlkem}\n{timestamp}\n{nonce}");
-    let signature = base64(&signing::sign(signing, text.as_bytes()));
-    body["proof"] = json!({ "timestamp": timestamp, "nonce": nonce, "signature": signature });
 }

@@ -41,12 +41,31 @@ impl Row for Told {}
 const BREAK: Table<(), Break> = Table::new(140);
 const TOLD: Table<(Did,), Told> = Table::new(141);
 const TOLD_COUNT: Table<(), u64> = Table::new(142);
+/// The keys of the last registration that ended.
+const LEFT: Table<(), Prints> = Table::new(143);
+
+/// Numbers of the tables: these rows stay when those of a registration go.
+pub(super) const TABLES: [u8; 4] = [140, 141, 142, 143];
 
 pub const ENTRIES: &[Entry] = &[query::<Follows>()];
 
 /// The keys of this generation do not follow from those before.
 pub(super) fn broke(turn: &mut Turn<'_>, version: u64) -> Result<()> {
     Ok(BREAK.put(turn, &(), &Break { version })?)
+}
+
+/// A registration ends, and another one may hold the DID.
+pub(super) fn left(turn: &mut Turn<'_>, earlier: &Agent) -> Result<()> {
+    Ok(LEFT.put(turn, &(), &Prints::of(&earlier.keys.signing, &earlier.keys.encryption))?)
+}
+
+/// A registration holds the DID from now on: with the keys of the last one, or with others, which nobody signed for.
+pub(super) fn holds(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
+    let prints = Prints::of(&agent.keys.signing, &agent.keys.encryption);
+    match LEFT.get(turn, &())? {
+        Some(left) if left != prints => broke(turn, agent.keys.version),
+        _ => Ok(()),
+    }
 }
 
 /// Whether the agent's present keys are those of these prints, or follow from them.

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::proof::ProofRequest;
 use super::pins::Prints;
+use super::proof::ProofRequest;
 use super::record::{Public, ReadPublic, SignedPrekey};
 use super::{continuity, wire};
 use crate::crypto::encoding::{self, encode_base64};

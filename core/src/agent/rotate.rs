@@ -131,14 +131,28 @@ impl LedgerKey {
 
 fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
     let proved = proved_key(view, agent)?;
-    let registered = registered_key(view, agent)?;
+    let keys = match proved == registered_key(view, agent)? {
+        true => waiting::signing_keys(view)?,
+        false => vec![proved],
+    };
+    // An unproved registration that ended says nothing about those that wait.
+    let others = agent.standing < Standing::Proved && keys.iter().any(|key| *key != proved);
     Ok(LedgerKey {
-        version: agent.keys.version,
+        // The last that any registration of the DID has.
+        version: waiting::next_version(view)? - 1,
         proved,
         current: proved == agent.keys.signing || !agent.is_active(),
-        active: agent.is_active(),
-        keys: if proved == registered { vec![registered] } else { vec![proved] },
+        active: agent.is_active() || others,
+        keys,
     })
+}
+
+/// The same while the rows of an earlier registration go and nobody holds the DID.
+fn ledger_key_of_waiting(view: &(impl Read + ?Sized)) -> Result<Option<LedgerKey>> {
+    let keys = waiting::signing_keys(view)?;
+    let Some(proved) = keys.first().copied() else { return Ok(None) };
+    let version = waiting::next_version(view)? - 1;
+    Ok(Some(LedgerKey { version, proved, current: true, active: true, keys }))
 }
 
 /// [`LedgerKey`]; `None` when there is no such agent.
@@ -151,7 +165,10 @@ impl Query for ReadLedgerKey {
     type Reply = Option<LedgerKey>;
 
     fn run(self, view: &View<'_>) -> Result<Option<LedgerKey>> {
-        AGENT.get(view, &())?.map(|agent| ledger_key(view, &agent)).transpose()
+        match AGENT.get(view, &())? {
+            Some(agent) => ledger_key(view, &agent).map(Some),
+            None => ledger_key_of_waiting(view),
+        }
     }
 }
 
@@ -179,7 +196,7 @@ pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, a
         Some(actor) => runtime::query(rt, actor, &ReadLedgerKey).await?,
         None => None,
     };
-    let active = told.filter(|told| told.version == version).map_or(active, |told| told.active);
+    let (version, active) = told.map_or((version, active), |told| (told.version, told.active));
     let end = rt.now().plus(LEDGER_PATIENCE);
     loop {
         let stands = runtime::query(rt, ledger::ACTOR, &keys::Standing { name: name.clone() }).await?;

@@ -4,8 +4,8 @@
 //! names the deployment, so that what was signed for one relay asks nothing of another. Keys stand in padded standard
 //! base64; DID, timestamp and nonce stand as they were sent. No line can hold a line feed, so a text has one reading.
 
+use crate::Error;
 use crate::http::Cx;
-use crate::{Error, Result};
 
 /// The text of these lines.
 pub fn lines<const N: usize>(lines: [&str; N]) -> String {

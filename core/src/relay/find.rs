@@ -17,7 +17,7 @@ use super::{ANSWERS_HOLD, MAX_PEERS, PeerId, SILENCE_HOLDS, actor};
 use crate::agent::proof::{self, Proof};
 use crate::agent::record::{self, Public, ReadPublic, SignedPrekey};
 use crate::agent::standing::Standing;
-use crate::agent::{identity, register, texts, wire};
+use crate::agent::{identity, nonces, register, wire};
 use crate::crypto::encoding::{decode_base64, decode_base64_array, did_bytes, encode_base64};
 use crate::crypto::{boxes, kem, signing};
 use crate::directory::{Did, MAX_NAME};
@@ -324,7 +324,7 @@ impl ToldProof {
     fn proof(self) -> Option<Proof> {
         let ToldProof { timestamp, nonce, signature } = self;
         Timestamp::parse(&timestamp)?;
-        texts::check_nonce("nonce", &nonce).ok()?;
+        nonces::check("nonce", &nonce).ok()?;
         let signature = decode_base64("signature", &signature).ok()?;
         Some(Proof { timestamp, nonce, signature })
     }
