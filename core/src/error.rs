@@ -66,6 +66,8 @@ error_codes! {
     PaymentRequired = "PAYMENT_REQUIRED" => PAYMENT_REQUIRED;
     /// The same idempotency key came with another request.
     Unprocessable = "UNPROCESSABLE" => UNPROCESSABLE_ENTITY;
+    /// The recipient's keys do not follow from those that the caller pinned.
+    KeyChanged = "KEY_CHANGED" => CONFLICT;
 }
 
 /// What an operation or a handler fails with: [`Details`] in a box, because nearly every function returns one, and code

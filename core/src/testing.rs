@@ -148,6 +148,19 @@ struct State {
     outgoing: VecDeque<(ActorId, String)>,
 }
 
+/// What a deployment begins with.
+struct Stored {
+    now: Timestamp,
+    spaces: BTreeMap<ActorId, MemoryStore>,
+    documents: BTreeMap<String, Arc<Ready>>,
+}
+
+impl Default for Stored {
+    fn default() -> Self {
+        Stored { now: START, spaces: BTreeMap::new(), documents: BTreeMap::new() }
+    }
+}
+
 /// The streams of one agent, with what each has not taken yet.
 #[derive(Default)]
 struct Listeners {
@@ -161,20 +174,20 @@ impl TestRuntime {
     /// # Panics
     /// When a setting does not exist or cannot have its value.
     pub fn start(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_with(settings, false, 0)
+        TestRuntime::start_on(Stored::default(), settings, false, 0)
     }
 
     /// One that shares replies that may be late, and has an archive, as the isolates of a Worker do.
     pub fn start_sharing(settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_with(settings, true, 0)
+        TestRuntime::start_on(Stored::default(), settings, true, 0)
     }
 
     /// One that draws other random bytes, and so is another deployment, for each number; 0 is that of [`TestRuntime::start`].
     pub fn start_as(number: u64, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        TestRuntime::start_with(settings, false, number)
+        TestRuntime::start_on(Stored::default(), settings, false, number)
     }
 
-    fn start_with(settings: &[(&str, &str)], shares_reads: bool, number: u64) -> Arc<TestRuntime> {
+    fn start_on(stored: Stored, settings: &[(&str, &str)], shares_reads: bool, number: u64) -> Arc<TestRuntime> {
         let mut values = Settings::default();
         // What a test does not ask for shall not stand among what it looks at.
         values.first_party_services = false;
@@ -188,10 +201,10 @@ impl TestRuntime {
         let mut seed = [7; 32];
         seed.iter_mut().zip(number.to_le_bytes()).for_each(|(seed, byte)| *seed ^= byte);
         let mut state = State {
-            now: START,
+            now: stored.now,
             random: ChaCha20Rng::from_seed(seed),
-            spaces: BTreeMap::new(),
-            documents: BTreeMap::new(),
+            spaces: stored.spaces,
+            documents: stored.documents,
             hubs: BTreeMap::new(),
             closed: false,
             calls: Vec::new(),
@@ -232,15 +245,13 @@ impl TestRuntime {
     /// # Panics
     /// When a setting does not exist, or the deployment refuses to start.
     pub fn restarted(&self, settings: &[(&str, &str)]) -> Arc<TestRuntime> {
-        let new = TestRuntime::start_as(self.number, settings);
-        let mut values = self.state();
-        {
-            let mut state = new.state();
-            state.now = values.now;
-            state.spaces = std::mem::take(&mut values.spaces);
-            state.documents = std::mem::take(&mut values.documents);
-        }
-        new
+        let mut state = self.state();
+        let stored = Stored {
+            now: state.now,
+            spaces: std::mem::take(&mut state.spaces),
+            documents: std::mem::take(&mut state.documents),
+        };
+        TestRuntime::start_on(stored, settings, false, self.number)
     }
 
     /// Moves the clock, doing everything that falls due on the way, at its time.

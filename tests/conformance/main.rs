@@ -40,6 +40,7 @@ mod ledger_audit;
 mod ledger_batch;
 mod ledger_escrows;
 mod ledger_idempotency;
+mod ledger_keys;
 mod ledger_malformed;
 mod ledger_market;
 mod ledger_notices;
@@ -72,12 +73,15 @@ mod relay_deliveries;
 mod relay_federation;
 mod relay_identity;
 mod relay_invites;
+mod relay_key_changes;
 mod relay_life;
 mod relay_lists;
 mod relay_memory;
 mod relay_moving;
+mod relay_proofs;
 mod relay_receive;
 mod relay_search;
+mod relay_signed_texts;
 mod relay_standing;
 mod relay_tasks;
 mod relay_transport;
@@ -138,6 +142,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("ledger_batch", ledger_batch::CASES),
     ("ledger_escrows", ledger_escrows::CASES),
     ("ledger_idempotency", ledger_idempotency::CASES),
+    ("ledger_keys", ledger_keys::CASES),
     ("ledger_malformed", ledger_malformed::CASES),
     ("ledger_market", ledger_market::CASES),
     ("ledger_notices", ledger_notices::CASES),
@@ -173,9 +178,12 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_life", relay_life::CASES),
     ("relay_lists", relay_lists::CASES),
     ("relay_moving", relay_moving::CASES),
+    ("relay_proofs", relay_proofs::CASES),
     ("relay_identity", relay_identity::CASES),
     ("relay_invites", relay_invites::CASES),
+    ("relay_key_changes", relay_key_changes::CASES),
     ("relay_search", relay_search::CASES),
+    ("relay_signed_texts", relay_signed_texts::CASES),
     ("relay_standing", relay_standing::CASES),
     ("relay_tasks", relay_tasks::CASES),
     ("relay_transport", relay_transport::CASES),

@@ -27,7 +27,7 @@ cases![
     ruling_13_an_answer_holds_five_minutes_also_a_negative_one,
     ruling_13_a_key_that_does_not_give_the_did_is_not_accepted,
     what_no_relay_would_say_of_an_agent_is_not_believed,
-    a_did_that_is_local_here_is_asked_nowhere,
+    a_claim_about_a_did_that_is_here_counts_for_nothing,
     a_question_of_a_peer_is_not_forwarded,
     questions_of_one_client_are_limited,
     ordinary_sends_to_an_agent_of_a_peer_are_404,
@@ -364,7 +364,7 @@ fn what_no_relay_would_say_of_an_agent_is_not_believed(suite: &Suite) {
     assert_eq!(elsewhere.source.heard().len(), 0);
 }
 
-fn a_did_that_is_local_here_is_asked_nowhere(suite: &Suite) {
+fn a_claim_about_a_did_that_is_here_counts_for_nothing(suite: &Suite) {
     let (_target, client) = fresh(suite);
     let (liar, ada, bob) = (FakePeer::start(), sdk(&client), sdk(&client));
     liar.befriend(&client);
@@ -379,12 +379,13 @@ fn a_did_that_is_local_here_is_asked_nowhere(suite: &Suite) {
     assert_eq!(found["encryption_public_key"], base64(&bob.sdk.as_peer().encryption_key));
     let body = route_body(&ada.sdk, &bob.sdk.as_peer(), "for Bob");
     assert_eq!(ada.agent.client.post("/v1/relay/route", &body).expect(201)["status"], "delivered");
-    assert_eq!((liar.source.heard().len(), bob.agent.raw().len()), (0, 1));
+    // It is asked, since Bob proved nothing here.
+    assert_eq!((liar.questions(&bob.agent.did), liar.deliveries().len(), bob.agent.raw().len()), (1, 0, 1));
     // Nor is one that ended: its DID stays its own.
     bob.agent.client.delete("/v1/agent/deactivate").expect(200);
     ada.agent.client.post("/v1/relay/route", &body).expect_error(404, "NOT_FOUND");
     assert_eq!(client.get(&format!("/v1/agent/identity/{}", bob.agent.did)).expect(200)["status"], "inactive");
-    assert_eq!(liar.source.heard().len(), 0);
+    assert_eq!(liar.deliveries().len(), 0);
 }
 
 /// Ruling foundation-relay 13: one hop.

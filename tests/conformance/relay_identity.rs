@@ -7,7 +7,7 @@ use heliograph_core::crypto::client::{Client as Sdk, Meta, Options};
 use heliograph_core::crypto::{Secret, encoding, signing};
 use heliograph_tests::client::Client;
 use heliograph_tests::relay::{
-    Agent, SdkAgent, actor_id, base64, bytes, deployment_id, encode, look_up, seed, text, unique,
+    Agent, SdkAgent, actor_id, base64, bytes, deployment_id, encode, look_up, proof, seed, text, unique,
 };
 use serde_json::{Value, json};
 
@@ -530,7 +530,7 @@ fn prekeys_of_nobody_and_of_an_ended_agent_are_404(suite: &Suite) {
 fn a_did_document_shows_the_keys_and_the_did_key(suite: &Suite) {
     let client = suite.client();
     let ada = SdkAgent::new(&client, Options::default());
-    let proof = heliograph_tests::relay::proof(&client, &ada.sdk, &ada.sdk.key_body(None, 1), None);
+    let proof = proof(&client, &ada.sdk, &ada.sdk.key_body(None, 1), None);
     ada.agent.client.post("/v1/agent/prove", &proof).expect(200);
     let peer = look_up(&client, &ada.agent.did);
     let answer = client.get(&format!("/.well-known/did/{}", encode(&ada.agent.did)));

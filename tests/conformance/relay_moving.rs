@@ -255,7 +255,10 @@ impl Scene {
         let keys = client.admin().get("/v1/admin/keys").expect(200);
         answers.push(("keys".to_owned(), keys));
         let relay = client.get("/v1/relay/info").expect(200);
-        answers.push(("relay".to_owned(), json!([relay["relay"]["public_key"], relay["federation"]])));
+        answers.push((
+            "relay".to_owned(),
+            json!([relay["deployment_id"], relay["relay"]["public_key"], relay["federation"]]),
+        ));
         let detected = client
             .key(&self.key)
             .post("/hydra/v1/detect", &json!({ "country": "ET", "target": "blocked.example.org" }));

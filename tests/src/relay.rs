@@ -331,3 +331,16 @@ pub fn micros(value: &Value) -> i64 {
     assert_eq!(shape, "0000-00-00T00:00:00.000000Z", "{text}");
     Timestamp::parse(text).unwrap().since(Timestamp::MIN)
 }
+
+/// A key with the same first 16 bytes, so the same DID, of which nobody has the private key.
+pub fn made_up_like(key: &[u8; 32]) -> [u8; 32] {
+    (unique()..)
+        .map(|number| {
+            let mut made = *key;
+            made[16..24].copy_from_slice(&number.to_be_bytes());
+            made[31] &= 0x7f;
+            made
+        })
+        .find(|made| made != key && signing::validate_signing_key("key", made).is_ok())
+        .unwrap()
+}

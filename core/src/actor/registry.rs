@@ -52,6 +52,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::moderation::ENTRIES,
     crate::agent::mailbox::ENTRIES,
     crate::agent::pins::ENTRIES,
+    crate::agent::continuity::ENTRIES,
     crate::agent::consent::ENTRIES,
     crate::agent::memberships::ENTRIES,
     crate::agent::memory::ENTRIES,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::access::{Claim, ReplaceKey, refused};
 use super::nonces::Nonce;
 use super::waiting::SigningKeys;
-use super::{KEY_KIND, texts, wire};
+use super::{KEY_KIND, nonces, texts, wire};
 use crate::crypto::encoding::decode_base64;
 use crate::crypto::signing;
 use crate::http::{Cx, Limit, Response, Route, handler};
@@ -101,17 +101,17 @@ async fn by_signature(cx: &Cx, request: &NewKeyRequest, signature: &str) -> Resu
         return Err(wire::unknown_agent());
     }
     let (brand, deployment) = texts::here(cx);
-    let signed = |text: String| signers.iter().find(|key| signing::verify(key, text.as_bytes(), &signature)).copied();
-    if signed(earlier_text(brand, did, timestamp, nonce)).is_some() {
+    let signer = |text: String| signers.iter().find(|key| signing::verify(key, text.as_bytes(), &signature)).copied();
+    if signer(earlier_text(brand, did, timestamp, nonce)).is_some() {
         return Err(texts::outdated("signature", &format!("{brand}-api-key"), SIGNED_LINES));
     }
-    texts::check_nonce("nonce", nonce)?;
-    let signer = signed(signed_text(brand, deployment, did, timestamp, nonce));
+    nonces::check("nonce", nonce)?;
+    let text = signed_text(brand, deployment, did, timestamp, nonce);
     let nonce = Nonce::new("api-key", nonce, at);
     if !nonce.in_time(cx.now()) {
         return Err(refused());
     }
-    Ok((actor, Claim::Signature { signer: signer.ok_or_else(refused)?, nonce }))
+    Ok((actor, Claim::Signature { signer: signer(text).ok_or_else(refused)?, nonce }))
 }
 
 async fn replace(cx: Cx) -> Result<Response> {

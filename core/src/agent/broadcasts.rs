@@ -14,14 +14,14 @@ use super::tasks::routes::{expires_in, new_local};
 use super::tasks::store::Put;
 use super::tasks::{Head, Priority, Status};
 use super::trust::Level;
-use super::{capabilities, custody, record, wire};
+use super::{capabilities, continuity, custody, record, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::actor_id;
 use crate::directory::Did;
 use crate::directory::search::{self, Sought};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::kv::{Desc, Direction, Range, Read, Row, Table};
-use crate::{Error, Result, Timestamp, runtime};
+use crate::{Error, ErrorCode, Result, Timestamp, runtime};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/agent/tasks/broadcast", handler!(create))
@@ -424,6 +424,11 @@ async fn create(cx: Cx) -> Result<Response> {
     let own = record::did_of(&caller.actor)?;
     let mut targets = Vec::new();
     for (did, listed) in capable(&cx, own, &capability, least, max).await? {
+        // Whose keys are not those that the caller pinned is none of the agents that it asks.
+        match continuity::check_pin(&cx, &actor_id(&did)).await {
+            Err(error) if error.code == ErrorCode::KeyChanged => continue,
+            checked => checked?,
+        }
         let input = match (&content, &keys) {
             (Content::Plain(text), Some(keys)) => {
                 Some(boxed::seal(&cx, caller, keys, &listed.encryption, text, false)?)

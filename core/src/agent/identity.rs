@@ -5,12 +5,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::pins::Prints;
 use super::proof::ProofRequest;
 use super::record::{Public, ReadPublic, SignedPrekey};
-use super::wire;
+use super::{continuity, wire};
 use crate::crypto::encoding::{self, encode_base64};
 use crate::http::{Cx, Param, Response, Route, handler};
-use crate::{Error, Result, relay, runtime};
+use crate::relay::find;
+use crate::{Error, Result, runtime};
 
 pub const ROUTES: &[Route] = &[Route::get("/v1/agent/identity/{did}", handler!(identity))
     .params(&[Param::optional("local", "`true`: do not ask the peers of this relay.")])
@@ -43,6 +45,9 @@ pub struct Identity {
     /// The address of the agent's relay, where that is a peer of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<String>,
+    /// With a key in X-Agent-Key: these keys do not follow from those that its agent pinned. Only there when true.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub key_changed: bool,
 }
 
 /// A signed prekey.
@@ -81,19 +86,29 @@ impl TryFrom<Public> for Identity {
             standing: public.standing.as_str(),
             proof: public.proof.map(ProofRequest::from),
             relay: None,
+            key_changed: false,
         })
     }
 }
 
 async fn identity(cx: Cx) -> Result<Response> {
     let did = encoding::parse_did(&cx.settings().brand, cx.path("did")?).map_err(|_| wire::unknown_agent())?;
-    if let Some(public) = runtime::query(&*cx.rt, encoding::actor_id(&did), &ReadPublic).await? {
-        return Response::json(&Identity::try_from(public)?);
-    }
+    let actor = encoding::actor_id(&did);
+    let here = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
     // What is asked by a peer is asked no further, and a HEAD writes nothing (rulings foundation-relay 13 and 21).
-    if cx.flag("local")?.unwrap_or(false) || cx.request.method == Method::HEAD {
-        return Err(wire::unknown_agent());
+    let asks = !cx.flag("local")?.unwrap_or(false) && cx.request.method != Method::HEAD;
+    let found = match &here {
+        _ if !asks => None,
+        Some(here) => find::instead_of(&*cx.rt, &did, here, &cx.address()).await?,
+        None => Box::pin(find::find(&*cx.rt, &did, &cx.address())).await?,
+    };
+    if let Some(found) = found {
+        let keys = Prints::of(&found.public.signing, &found.public.encryption);
+        let key_changed = continuity::are_news_to_caller(&cx, did, keys).await?;
+        let identity = Identity::try_from(found.public)?;
+        return Response::json(&Identity { relay: Some(found.url), key_changed, ..identity });
     }
-    let found = Box::pin(relay::find::find(&*cx.rt, &did, &cx.address())).await?.ok_or_else(wire::unknown_agent)?;
-    Response::json(&Identity { relay: Some(found.url), ..Identity::try_from(found.public)? })
+    let public = here.ok_or_else(wire::unknown_agent)?;
+    let key_changed = continuity::is_news_to_caller(&cx, &actor).await?;
+    Response::json(&Identity { key_changed, ..Identity::try_from(public)? })
 }

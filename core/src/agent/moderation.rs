@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{self, AGENT, Agent};
 use super::standing::Standing;
-use super::{capabilities, listing, memberships, nonces, rotate, tasks, trust, waiting, wire};
+use super::{capabilities, continuity, listing, memberships, nonces, rotate, tasks, trust, waiting, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::http::{Cx, Response, Route, handler};
 use crate::kv::{Direction, Range, Read, Table, Write};
@@ -230,7 +230,7 @@ impl Operation for Wipe {
 fn stays(table: u8, erased: bool) -> bool {
     match erased {
         true => table == ERASED_TABLE,
-        false => table == nonces::TABLE || waiting::TABLES.contains(&table),
+        false => table == nonces::TABLE || waiting::TABLES.contains(&table) || continuity::TABLES.contains(&table),
     }
 }
 

@@ -64,3 +64,12 @@ impl Nonce {
         Ok(USED.put(turn, &(), &used)?)
     }
 }
+
+/// Checks the shape of a nonce, named `field`: 16 to 64 of `A-Z a-z 0-9 _ -`.
+pub fn check(field: &str, nonce: &str) -> Result<()> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if (16..=64).contains(&nonce.len()) && nonce.bytes().all(fits) {
+        return Ok(());
+    }
+    Err(Error::bad_request(format!("`{field}` must be 16 to 64 characters of A-Z, a-z, 0-9, `_` and `-`.")))
+}

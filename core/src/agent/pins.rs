@@ -50,6 +50,8 @@ pub struct Prints {
     pub encryption: [u8; 32],
 }
 
+impl Row for Prints {}
+
 impl Prints {
     /// Of an Ed25519 and an X25519 public key.
     pub fn of(signing: &[u8; 32], encryption: &[u8; 32]) -> Prints {

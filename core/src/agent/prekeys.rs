@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::Prekey;
 use super::record::{self, AGENT, Place, Public, SignedPrekey};
-use super::{proof, waiting, wire};
+use super::{continuity, proof, waiting, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::{decode_base64_array, encode_base64};
 use crate::crypto::{boxes, signing};
@@ -296,6 +296,9 @@ pub struct Bundle {
     pub one_time_prekey: Option<GivenKey>,
     /// Base64, ML-KEM-768.
     pub mlkem_public_key: Option<String>,
+    /// With a key in X-Agent-Key: these keys do not follow from those that its agent pinned. Only there when true.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub key_changed: bool,
 }
 
 /// A one-time prekey.
@@ -359,6 +362,7 @@ async fn bundle(cx: Cx) -> Result<Response> {
     let actor = wire::known_actor(cx.settings(), cx.path("did")?)?;
     let (mut public, waiting) =
         runtime::query(&*cx.rt, actor.as_str(), &ReadBundle).await?.ok_or_else(wire::unknown_agent)?;
+    let key_changed = continuity::is_news_to_caller(&cx, &actor).await?;
     let mut taken = None;
     // Only who is about to get a key draws on a bucket: invented names make none.
     if waiting && may_take(&cx, &actor) {
@@ -371,5 +375,6 @@ async fn bundle(cx: Cx) -> Result<Response> {
         signed_prekey: public.signed_prekey.map(Prekey::from),
         one_time_prekey: taken.map(|key| GivenKey { id: key.id, public_key: encode_base64(&key.public_key) }),
         mlkem_public_key: public.mlkem.as_deref().map(encode_base64),
+        key_changed,
     })
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::nonces::Nonce;
+use super::nonces::{self, Nonce};
 use super::record::{self, AGENT, Credentials, Place};
 use super::standing::Standing;
 use super::{profile, rotate, texts, waiting};
@@ -109,7 +109,7 @@ impl ProofRequest {
         keys: Keys<'_>,
         now: Timestamp,
     ) -> Result<(Proof, Nonce)> {
-        texts::check_nonce("proof.nonce", &self.nonce)?;
+        nonces::check("proof.nonce", &self.nonce)?;
         let at = Timestamp::parse(&self.timestamp)
             .ok_or_else(|| Error::bad_request("`proof.timestamp` must be an RFC 3339 time."))?;
         let nonce = Nonce::new("proof", &self.nonce, at);

@@ -8,7 +8,7 @@ use super::nonces::Nonce;
 use super::proof::Proof;
 use super::standing::Standing;
 use super::usage::UsageRow;
-use super::{access, listing, prekeys, rotate, username, waiting};
+use super::{access, continuity, listing, prekeys, rotate, username, waiting};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding;
 use crate::directory::{self, Did};
@@ -407,6 +407,7 @@ impl Operation for Create {
             (Some(_), Some(Admission::Succeeds)) => waiting::succeed(turn, agent.clone(), |_| false)?,
             _ => {
                 AGENT.put(turn, &(), &agent)?;
+                continuity::holds(turn, &agent)?;
                 listing::changed(turn, &agent)?;
                 if version > 1 {
                     rotate::tell_ledger(turn, &agent)?;

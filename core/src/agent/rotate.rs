@@ -19,13 +19,14 @@ use super::identity::Prekey;
 use super::record::{self, AGENT, Agent, Credentials, EARLIER, EarlierKeys, Keys, MAX_EARLIER, SignedPrekey};
 use super::register::{BroughtKeys, GivenKeys};
 use super::standing::Standing;
-use super::{listing, prekeys, proof, texts, waiting, wire};
+use super::{continuity, listing, nonces, prekeys, proof, texts, waiting, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding::{decode_base64, encode_base64, encode_hex};
 use crate::crypto::signing;
 use crate::http::{Cx, Response, Route, handler};
 use crate::kv::{Direction, Read, Row, Table};
-use crate::ledger::keys::{self, SetKey, Stands};
+use crate::ledger::keys::{self, How, SetKey, Stands};
+use crate::ledger::rows::KeyRow;
 use crate::runtime::Runtime;
 use crate::time::{DAY, MINUTE, SECOND};
 use crate::{Error, ErrorCode, Result, Timestamp, ledger, runtime};
@@ -78,7 +79,7 @@ pub struct Rotation {
 impl Row for Rotation {}
 
 const ROOT: Table<(), Root> = Table::new(100);
-const ROTATIONS: Table<(u64,), Rotation> = Table::new(104);
+pub(super) const ROTATIONS: Table<(u64,), Rotation> = Table::new(104);
 
 pub const ENTRIES: &[Entry] =
     &[operation::<Rotate>(), query::<ReadProvedKey>(), query::<ReadLedgerKey>(), query::<ReadRotations>()];
@@ -109,19 +110,49 @@ impl Query for ReadProvedKey {
 }
 
 /// What the ledger is told of the keys of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerKey {
     pub version: u64,
     pub proved: [u8; 32],
-    /// The present signing key is the proved one.
+    /// The present signing key is the proved one, or nobody can rotate it any more.
     pub current: bool,
     pub active: bool,
+    /// Under which an envelope of this DID may verify: the key that a signed rotation named, else each registered one from
+    /// which the DID follows.
+    pub keys: Vec<[u8; 32]>,
+}
+
+impl LedgerKey {
+    /// What that is to a ledger which knows nothing of the DID.
+    pub fn row(&self) -> KeyRow {
+        KeyRow::of(self.version, self.keys.first().copied(), self.active)
+    }
 }
 
 fn ledger_key(view: &(impl Read + ?Sized), agent: &Agent) -> Result<LedgerKey> {
     let proved = proved_key(view, agent)?;
-    let current = proved == agent.keys.signing;
-    Ok(LedgerKey { version: agent.keys.version, proved, current, active: agent.is_active() })
+    let keys = match proved == registered_key(view, agent)? {
+        true => waiting::signing_keys(view)?,
+        false => vec![proved],
+    };
+    // An unproved registration that ended says nothing about those that wait.
+    let others = agent.standing < Standing::Proved && keys.iter().any(|key| *key != proved);
+    Ok(LedgerKey {
+        // The last that any registration of the DID has.
+        version: waiting::next_version(view)? - 1,
+        proved,
+        current: proved == agent.keys.signing || !agent.is_active(),
+        active: agent.is_active() || others,
+        keys,
+    })
+}
+
+/// The same while the rows of an earlier registration go and nobody holds the DID.
+fn ledger_key_of_waiting(view: &(impl Read + ?Sized)) -> Result<Option<LedgerKey>> {
+    let keys = waiting::signing_keys(view)?;
+    let Some(proved) = keys.first().copied() else { return Ok(None) };
+    let version = waiting::next_version(view)? - 1;
+    Ok(Some(LedgerKey { version, proved, current: true, active: true, keys }))
 }
 
 /// [`LedgerKey`]; `None` when there is no such agent.
@@ -134,28 +165,42 @@ impl Query for ReadLedgerKey {
     type Reply = Option<LedgerKey>;
 
     fn run(self, view: &View<'_>) -> Result<Option<LedgerKey>> {
-        AGENT.get(view, &())?.map(|agent| ledger_key(view, &agent)).transpose()
+        match AGENT.get(view, &())? {
+            Some(agent) => ledger_key(view, &agent).map(Some),
+            None => ledger_key_of_waiting(view),
+        }
     }
 }
 
-/// Tells the ledger of a change of keys, or of the agent's end, in the order of the changes (ruling ledger 5).
+/// Tells the ledger of a registration, or of its end, in the order of the changes (ruling ledger 5).
 pub(super) fn tell_ledger(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
-    let LedgerKey { version, proved, current, active } = ledger_key(turn, agent)?;
+    tell_of_rotation(turn, agent, None)
+}
+
+/// The same of a rotation, which `signer` signed for.
+fn tell_of_rotation(turn: &mut Turn<'_>, agent: &Agent, signer: Option<[u8; 32]>) -> Result<()> {
+    let LedgerKey { version, proved, current, active, .. } = ledger_key(turn, agent)?;
     let did = wire::did_text(turn.settings, &record::did_of(&turn.actor().name)?);
     let name = ledger::book::name_of(&turn.settings.brand, &did).unwrap_or_default().to_owned();
-    turn.send(ledger::ACTOR, &SetKey { name, version, proved, current, active })
+    let how = How { signer, silent: !agent.standing.has_signed(), proved: agent.proof.is_some() };
+    turn.send(ledger::ACTOR, &SetKey { name, version, proved, current, active, how })
 }
 
 /// Waits until the ledger has heard of this generation of keys, or of the agent's end: an answer before that would promise
 /// what an envelope under the earlier key could still break (rulings foundation-relay 1 and ledger 5).
 pub(super) async fn heard_by_ledger(rt: &dyn Runtime, did: &str, version: u64, active: bool) -> Result<Stands> {
-    let brand = &rt.environment().settings.brand;
-    let name = ledger::book::name_of(brand, did).unwrap_or_default().to_owned();
+    let settings = &rt.environment().settings;
+    let name = ledger::book::name_of(&settings.brand, did).unwrap_or_default().to_owned();
+    // One registration may end while the DID has another.
+    let told = match wire::actor_of(settings, did) {
+        Some(actor) => runtime::query(rt, actor, &ReadLedgerKey).await?,
+        None => None,
+    };
+    let (version, active) = told.map_or((version, active), |told| (told.version, told.active));
     let end = rt.now().plus(LEDGER_PATIENCE);
     loop {
         let stands = runtime::query(rt, ledger::ACTOR, &keys::Standing { name: name.clone() }).await?;
-        let heard =
-            |key: &ledger::rows::KeyRow| key.version > version || (key.version == version && key.active == active);
+        let heard = |key: &KeyRow| key.version > version || (key.version == version && key.active == active);
         if stands.key.as_ref().is_some_and(heard) {
             return Ok(stands);
         }
@@ -256,6 +301,9 @@ impl Operation for Rotate {
             return Err(Error::conflict("The keys of this agent changed meanwhile."));
         }
         Self::check_pace(turn, &agent)?;
+        // Only the key that speaks for the DID names another one.
+        let speaks = proved_key(turn, &agent)?;
+        let signer = self.proof.as_ref().map(|proof| proof.signer).filter(|signer| *signer == speaks);
         // That shows who registered, too (ruling foundation-relay 11).
         if self.follow(turn, &agent)? {
             agent.standing = agent.standing.max(Standing::Signed);
@@ -278,11 +326,14 @@ impl Operation for Rotate {
         if agent.standing.has_signed() {
             waiting::end_all(turn, &agent)?;
         }
+        if self.proof.as_ref().is_none_or(|proof| proof.signer != from) {
+            continuity::broke(turn, agent.keys.version)?;
+        }
         let rotation = Rotation { at: turn.now, from, to: self.signing, proof: self.proof };
         ROTATIONS.put(turn, &(agent.keys.version,), &rotation)?;
         prekeys::ended(turn)?;
         listing::changed(turn, &agent)?;
-        tell_ledger(turn, &agent)?;
+        tell_of_rotation(turn, &agent, signer)?;
         turn.wake();
         rotated(turn, agent)
     }
@@ -391,7 +442,7 @@ async fn brought_proof(
     if signer(&earlier_text(brand, &caller.did, &encode_base64(to.signing), issued_at, nonce)?).is_some() {
         return Err(texts::outdated("rotation_signature", &format!("{brand}-key-rotation"), SIGNED_LINES));
     }
-    texts::check_nonce("rotation_nonce", nonce)?;
+    nonces::check("rotation_nonce", nonce)?;
     if Timestamp::parse(issued_at).is_none_or(|at| at.since(cx.now()).abs() > WINDOW) {
         return Err(Error::bad_request("`rotation_issued_at` must be a time within 5 minutes of now."));
     }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::continuity;
 use super::custody::{self, HeldKeys};
 use super::mailbox::{Append, Appended, Body, Local, Origin, append_error};
 use super::record::{Credentials, Place, ReadPublic};
@@ -13,6 +14,7 @@ use crate::crypto::server_message::{self, SenderSecrets};
 use crate::crypto::{hash, signing};
 use crate::directory::Did;
 use crate::http::{Cx, Limit, Response, Route, handler};
+use crate::relay::find::check_here;
 use crate::time::MINUTE;
 use crate::{Error, ErrorCode, Result, Timestamp, runtime};
 
@@ -98,6 +100,10 @@ pub struct Sent {
     pub encrypted: bool,
     /// The client encrypted it.
     pub client_side: bool,
+    /// The recipient's keys are not those before, which signed nothing for them, and this is the first message to it since
+    /// then: make sure that it is still the one you know. Only there when true.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub key_changed: bool,
 }
 
 /// What goes around a message.
@@ -156,6 +162,7 @@ impl Labels {
             opens_session: false,
             origin,
             proves: None,
+            pinned: None,
         }
     }
 }
@@ -169,8 +176,10 @@ pub(crate) fn local_of(parts: &[&[u8]]) -> Local {
 }
 
 fn sent(cx: &Cx, to: &str, actor: &str, local: &Local, outcome: &Appended, client_side: bool) -> Result<Response> {
-    let (stamp, expires) = match outcome {
-        Appended::Stored { stamp, expires } | Appended::Repeated { stamp, expires } => (*stamp, *expires),
+    let (stamp, expires, key_changed) = match *outcome {
+        Appended::Stored { stamp, expires, key_changed } | Appended::Repeated { stamp, expires, key_changed } => {
+            (stamp, expires, key_changed)
+        }
         Appended::KeysChanged => return Err(Error::internal("an unexpected change of keys")),
     };
     Response::created(&Sent {
@@ -181,6 +190,7 @@ fn sent(cx: &Cx, to: &str, actor: &str, local: &Local, outcome: &Appended, clien
         expires_at: wire::stamp_text(expires),
         encrypted: true,
         client_side,
+        key_changed,
     })
 }
 
@@ -215,6 +225,8 @@ async fn send(cx: Cx) -> Result<Response> {
         sender_encryption: caller.keys.encryption,
     };
     let mut append = labels.append(Local::default(), from, nothing, Origin::of(caller.standing));
+    append.pinned = continuity::pinned(&cx, record::did_of(&actor)?).await?;
+    check_here(&*cx.rt, &actor, &caller.actor).await?;
     for _ in 0..ATTEMPTS {
         let peer = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
         let peer = peer.filter(|peer| peer.active).ok_or_else(append_error)?;
@@ -293,7 +305,9 @@ async fn send_encrypted(cx: Cx) -> Result<Response> {
     let local = local_of(&[b"message", &from, &nonce, &body.signature]);
     let opens_session = envelope.pq_ciphertext.is_some();
     let origin = Origin::of(caller.standing);
-    let append = Append { opens_session, proves, ..labels.append(local, from, body, origin) };
+    let pinned = continuity::pinned(&cx, record::did_of(&actor)?).await?;
+    check_here(&*cx.rt, &actor, &caller.actor).await?;
+    let append = Append { opens_session, proves, pinned, ..labels.append(local, from, body, origin) };
     let outcome = runtime::call(&*cx.rt, actor.as_str(), &append).await?;
     if matches!(outcome, Appended::Stored { .. }) && !sealed_sender {
         cx.rt.environment().usage.sent(&caller.actor);

@@ -4,21 +4,12 @@
 //! names the deployment, so that what was signed for one relay asks nothing of another. Keys stand in padded standard
 //! base64; DID, timestamp and nonce stand as they were sent. No line can hold a line feed, so a text has one reading.
 
+use crate::Error;
 use crate::http::Cx;
-use crate::{Error, Result};
 
 /// The text of these lines.
 pub fn lines<const N: usize>(lines: [&str; N]) -> String {
     lines.join("\n")
-}
-
-/// Checks the shape of a nonce, named `field`: 16 to 64 of `A-Z a-z 0-9 _ -`.
-pub fn check_nonce(field: &str, nonce: &str) -> Result<()> {
-    let listed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    match (16..=64).contains(&nonce.len()) && nonce.bytes().all(listed) {
-        true => Ok(()),
-        false => Err(Error::bad_request(format!("`{field}` must be 16 to 64 of `A-Z a-z 0-9 _ -`."))),
-    }
 }
 
 /// The answer to a signature over what was signed before texts named the deployment: 400.

@@ -14,7 +14,7 @@ use subtle::ConstantTimeEq;
 
 use super::record::{self, AGENT, Agent, Credentials, Keys, Place, Public, did_of};
 use super::standing::Standing;
-use super::{listing, moderation, rotate};
+use super::{continuity, listing, moderation, rotate};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::kv::{Direction, Read, Row, Table};
 use crate::{Error, ErrorCode, Result, directory, ledger};
@@ -188,6 +188,7 @@ pub(super) fn succeed(turn: &mut Turn<'_>, mut heir: Agent, keep: impl Fn(&Agent
 /// Everything that `earlier` has elsewhere ends at once.
 fn leave(turn: &mut Turn<'_>, mut earlier: Agent, heir: &Agent) -> Result<()> {
     record::displaced(turn)?;
+    continuity::left(turn, &earlier)?;
     if earlier.deactivated.is_none() {
         release(turn, earlier.name.take(), [heir].into_iter())?;
         earlier.deactivated = Some(turn.now);
@@ -206,6 +207,7 @@ fn leave(turn: &mut Turn<'_>, mut earlier: Agent, heir: &Agent) -> Result<()> {
 pub(super) fn vacate(turn: &mut Turn<'_>, ended: &Agent) -> Result<()> {
     let last = record::epoch(turn, ended)?.max(LAST.get(turn, &())?.unwrap_or(0));
     LAST.put(turn, &(), &last)?;
+    continuity::left(turn, ended)?;
     AGENT.delete(turn, &());
     SUCCESSION.put(turn, &(), &Succession { heir: None })?;
     turn.wake();
@@ -234,6 +236,7 @@ pub(super) fn go_on(turn: &mut Turn<'_>) -> Result<()> {
         heir.keys.version = next_version(turn)?;
     }
     AGENT.put(turn, &(), &heir)?;
+    continuity::holds(turn, &heir)?;
     listing::changed(turn, &heir)?;
     rotate::tell_ledger(turn, &heir)
 }

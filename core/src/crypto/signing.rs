@@ -124,10 +124,10 @@ mod tests {
         for key in [p_plus(0), p_plus(1), negative_zero] {
             assert_eq!(validate_signing_key("k", &key), Err(CryptoError::NotCanonical("k")));
         }
-        // y = p + 3 encodes y = 3, a point of full order: only the canonical form of it passes.
+        // y = p + 3 encodes y = 3, which is a point, though of mixed order: only the canonical form of it is read.
         let mut three = [0; 32];
         three[0] = 3;
-        assert_eq!(validate_signing_key("k", &three), Ok(()));
+        assert_eq!(validate_signing_key("k", &three), Err(CryptoError::MixedOrder("k")));
         assert_eq!(validate_signing_key("k", &p_plus(3)), Err(CryptoError::NotCanonical("k")));
     }
 

@@ -28,6 +28,13 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>
     deserializer.deserialize_bytes(Bytes)
 }
 
+/// The last member of what earlier versions wrote without it, and what may still wait to be read: its default then.
+pub fn last_or_default<'de, T: serde::Deserialize<'de> + Default, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(T::deserialize(deserializer).unwrap_or_default())
+}
+
 /// The same for an `Option`.
 pub mod option {
     use serde::{Deserialize, Serialize};

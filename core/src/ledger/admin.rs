@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{self, Books, MAX_AMOUNT, name_of};
+use super::book::{self, Books, MAX_AMOUNT, key, name_of};
 use super::envelope::{Fields, MAX_NONCE, MAX_TEXT, SKEW, time};
 use super::escrow;
 use super::json::{self, Json};
 use super::log::{Note, What};
 use super::reason::{Reason, Ruled, ensure};
-use super::rows::{ADMIN_KEYS, AdminKey, Micro, Name, Role, Signed, Space, id, parse_id};
+use super::rows::{ADMIN_KEYS, AdminKey, KEYS, KeyRow, Micro, Name, Role, Signed, Space, id, parse_id};
 use super::sweep;
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::crypto::encoding::{decode_base64_array, encode_base64, encode_hex};
@@ -354,6 +354,10 @@ fn act(books: &mut Books<'_>, by: &Direct, action: &Action) -> Ruled<Directed> {
         Wish::Freeze { name, frozen } => {
             ensure(books.wallet(name)?.is_some(), Reason::WalletNotFound)?;
             books.rule(name, at, |wallet| wallet.frozen = *frozen)?;
+            // From now on it is the admin's word.
+            if let Some(row) = KEYS.get(books.space, &key(name))?.filter(|row| row.froze) {
+                KEYS.put(books.space, &key(name), &KeyRow { froze: false, ..row })?;
+            }
             What::Freeze
         }
         Wish::Cap { name, daily, per_tx, allowlist } => {

@@ -3,7 +3,11 @@
 //! An agent tells of every rotation and of its end, in order and before it answers; the ledger takes a row of its own for
 //! a signer that never told anything with the first envelope it verifies. A rotation that the key before it did not sign
 //! changes no key here: whoever has only the API key of an agent cannot spend, and the wallet is frozen until an admin has
-//! looked.
+//! looked, or the holder of the key proved the registration.
+//!
+//! Anybody can register a key that was made up to give somebody's DID, or somebody's public key. So a key is settled by what
+//! only its holder can do: an envelope that verifies, or a signature for a rotation. Until then each registered key from
+//! which the DID follows is tried, and nothing that a registration does, or that is done to it, changes a settled key.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,12 +15,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Books, key};
+use super::book::{Books, did_of, key};
 use super::log::{Note, What};
 use super::reason::Reason;
 use super::rows::{KEYS, KeyRow, Micro, Name, WALLETS, Wallet};
 use super::{room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::crypto::encoding::{did_bytes, parse_did};
 use crate::crypto::signing::PublicKey;
 use crate::{Result, Timestamp};
 
@@ -94,9 +99,48 @@ pub struct SetKey {
     pub version: u64,
     /// The last key that was signed for.
     pub proved: [u8; 32],
-    /// The agent's present key is that one.
+    /// The agent's present key is that one, or the agent has ended and rotates no more.
     pub current: bool,
     pub active: bool,
+    /// What an earlier version has not told yet ends before this.
+    #[serde(deserialize_with = "crate::kv::bytes::last_or_default")]
+    pub how: How,
+}
+
+/// How an agent came to the keys that it tells of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct How {
+    /// By a rotation that this key signed for.
+    pub signer: Option<[u8; 32]>,
+    /// The registration has signed nothing here: what it does is no reason to freeze anything.
+    pub silent: bool,
+    /// The holder of the signing key signed these keys for this deployment.
+    pub proved: bool,
+}
+
+impl SetKey {
+    /// The row after it.
+    fn row(&self, brand: &str, known: Option<&KeyRow>) -> KeyRow {
+        let settled = known.filter(|row| row.settled).and_then(|row| row.key);
+        let key = match settled {
+            Some(settled) if self.how.signer != Some(settled) => settled,
+            _ => self.proved,
+        };
+        KeyRow {
+            version: self.version,
+            key: Some(key),
+            active: self.active,
+            // A key that does not give the DID was named by a rotation that was signed for.
+            settled: settled.is_some() || self.how.signer.is_some() || !gives(brand, &self.name, &key),
+            told: known.is_some_and(|row| row.told) && !self.how.silent,
+            froze: known.is_some_and(|row| row.froze),
+        }
+    }
+}
+
+/// Whether the DID of this name follows from a key.
+fn gives(brand: &str, name: &str, key: &[u8; 32]) -> bool {
+    parse_did(brand, &did_of(brand, name)).is_ok_and(|did| did == did_bytes(key))
 }
 
 impl Operation for SetKey {
@@ -105,29 +149,34 @@ impl Operation for SetKey {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        let brand = &turn.settings.brand;
         let mut books = Books::of(turn)?;
         let known = KEYS.get(books.space, &key(&self.name))?;
         // An agent's end does not raise its version, and nothing comes after it in the same generation.
-        if known.is_some_and(|row| row.version > self.version || (row.version == self.version && !row.active)) {
+        if known.as_ref().is_some_and(|row| row.version > self.version || (row.version == self.version && !row.active))
+        {
             return Ok(());
         }
         // A freeze holds nothing that was due before it.
         sweep::catch_up(&mut books)?;
-        let wallet = books.wallet(&self.name)?;
-        let row = KeyRow {
-            version: self.version,
-            key: (self.current || wallet.is_some()).then_some(self.proved),
-            active: self.active,
+        let frozen = books.wallet(&self.name)?.map(|wallet| wallet.frozen);
+        let mut row = self.row(brand, known.as_ref());
+        let freeze = match frozen {
+            Some(false) if !self.current && self.active && !self.how.silent => Some(true),
+            Some(true) if row.froze && self.how.proved => Some(false),
+            _ => None,
         };
+        row.froze = freeze.unwrap_or(row.froze);
         KEYS.put(books.space, &key(&self.name), &row)?;
         // Whoever can sign nothing can deliver nothing (rulings ledger 4 and 34).
         if row.in_force().is_none() {
             super::listing::pause_all(&mut books, &self.name)?;
         }
-        if !self.current && self.active && wallet.is_some_and(|wallet| !wallet.frozen) {
+        if let Some(freeze) = freeze {
             let at = books.stamp();
-            books.rule(&self.name, at, |wallet| wallet.frozen = true)?;
-            books.log(at, What::Freeze, "system:unproved_rotation", Note::default())?;
+            books.rule(&self.name, at, |wallet| wallet.frozen = freeze)?;
+            let by = if freeze { "system:unproved_rotation" } else { "system:proved_keys" };
+            books.log(at, What::Freeze, by, Note::default())?;
         }
         let due = books.close()?.due(turn)?;
         sweep::plan(turn, due)

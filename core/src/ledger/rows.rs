@@ -182,17 +182,51 @@ pub struct Minute {
 pub struct KeyRow {
     /// The agent's generation of keys.
     pub version: u64,
-    /// `None`: the last rotation was not signed for, and there was no wallet.
     pub key: Option<[u8; 32]>,
     /// The agent is not deactivated.
     pub active: bool,
+    /// The key verified an envelope here, or a rotation that was signed for named it. No registration changes it then: only
+    /// another rotation that it signs for. Else any registered key from which the DID follows may be the one.
+    pub settled: bool,
+    /// The agent was told that the key signed.
+    pub told: bool,
+    /// A rotation that was not signed for froze the wallet, and no admin has looked since.
+    pub froze: bool,
 }
-impl Row for KeyRow {}
+
+impl Row for KeyRow {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `settled`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        appended(version, 1, bytes, &[0; 3])
+    }
+}
 
 impl KeyRow {
+    /// What is known of a key that has signed nothing here.
+    pub fn of(version: u64, key: Option<[u8; 32]>, active: bool) -> KeyRow {
+        KeyRow { version, key, active, settled: false, told: false, froze: false }
+    }
+
     /// The key with which signatures of this DID verify now.
     pub fn in_force(&self) -> Option<[u8; 32]> {
         self.key.filter(|_| self.active)
+    }
+
+    /// Whether what was verified under `other` still counts: the same generation, or a later one that the agent told of while
+    /// its word to the ledger is under way.
+    pub fn agrees(&self, other: &KeyRow) -> bool {
+        let newer = (other.version, other.active) == (self.version, self.active) || other.version > self.version;
+        newer && (!self.settled || self.key == other.key)
+    }
+
+    /// What the agent tells, with what the ledger knows of the key.
+    pub fn with(&self, told: &KeyRow) -> KeyRow {
+        match told.version > self.version {
+            true => KeyRow { version: told.version, active: told.active, ..self.clone() },
+            false => self.clone(),
+        }
     }
 }
 

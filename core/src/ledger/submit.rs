@@ -190,7 +190,7 @@ impl Operation for Submit {
         }
         let name = (self.signer.name.clone(),);
         let known = KEYS.get(books.space, &name)?;
-        if known.as_ref().is_some_and(|row| *row != self.signer.row) {
+        if known.as_ref().is_some_and(|row| !row.agrees(&self.signer.row)) {
             return Ok(Answer::Reverify);
         }
         let repeat = (self.repeat.as_ref(), sha256(&self.canonical));
@@ -206,8 +206,10 @@ impl Operation for Submit {
             };
             return Ok(Answer::Untaken(reason));
         }
-        if known.is_none() {
-            KEYS.put(books.space, &name, &self.signer.row)?;
+        let row = known.as_ref().map_or_else(|| self.signer.row.clone(), |row| row.with(&self.signer.row));
+        let row = KeyRow { key: Some(key), settled: true, told: true, ..row };
+        if known.as_ref() != Some(&row) {
+            KEYS.put(books.space, &name, &row)?;
         }
         sweep::catch_up(&mut books)?;
         let signed = Signed { canonical: self.canonical, signature: self.signature, key };

@@ -8,6 +8,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::find::instead_of;
 use super::peers::{Peer, PeerOf, PinOf, PutPin, is_key_of};
 use super::wire::{self as relay_wire, DeliverRequest};
 use super::{MAX_BODY, PeerId, WINDOW, actor};
@@ -106,8 +107,8 @@ async fn deliver(cx: Cx) -> Result<Response> {
     let recipient = actor_id(&to);
     let append = message.append(&request)?;
     let (stamp, expires, new) = match runtime::call(&*cx.rt, recipient.as_str(), &append).await? {
-        Appended::Stored { stamp, expires } => (stamp, expires, true),
-        Appended::Repeated { stamp, expires } => (stamp, expires, false),
+        Appended::Stored { stamp, expires, .. } => (stamp, expires, true),
+        Appended::Repeated { stamp, expires, .. } => (stamp, expires, false),
         Appended::KeysChanged => return Err(Error::internal("an unexpected change of keys")),
     };
     if new {
@@ -159,8 +160,12 @@ async fn message(cx: &Cx, peer: &PeerId, from: Did, request: &DeliverRequest) ->
     if !is_key_of(&from, &signing, peer, pin.as_ref()) {
         return Err(forbidden("The key of the sender does not give its DID."));
     }
-    // Whoever registered somebody else's key here, and never showed to hold it, shuts nobody out.
-    if runtime::query(&*cx.rt, actor_id(&from), &ReadPublic).await?.is_some_and(|ours| ours.standing.has_signed()) {
+    // Whoever registered somebody else's key here, and never showed to hold it, shuts nobody out; nor does a signature that
+    // anybody can copy shut out who proved the key at this peer.
+    if let Some(ours) = runtime::query(&*cx.rt, actor_id(&from), &ReadPublic).await?
+        && ours.standing.has_signed()
+        && instead_of(&*cx.rt, &from, &ours, &cx.address()).await?.is_none_or(|found| found.peer != *peer)
+    {
         return Err(forbidden("The sender is an agent of this relay."));
     }
     let pinned = pin.is_some_and(|pin| pin.strong && pin.peer == *peer);

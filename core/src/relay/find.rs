@@ -1,8 +1,10 @@
-//! Asking the peers for a DID that nobody here has (ruling foundation-relay 13).
+//! Asking the peers for a DID that nobody here has, or nobody who proved it (ruling foundation-relay 13).
 //!
 //! Each peer is asked once, at `GET /v1/agent/identity/{did}?local=true`, which asks nobody further. What they say holds
-//! for five minutes. The peer that a DID is pinned to is believed first; of the others the one that was added first, and
-//! none with a key that does not give the DID.
+//! for five minutes. A copy of somebody's public keys, with a prekey that their owner signed for another relay, can be
+//! registered at any relay, so a peer's word alone decides nothing where anybody contradicts it: a proof that verifies for
+//! that very peer counts most, then what the agent itself signed and had brought by a peer, then a claim that nobody
+//! contradicts. Against an agent that is here only a proof counts.
 
 use std::time::Duration;
 
@@ -10,25 +12,30 @@ use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::peers::{Ask, Learn, Look, Looked, Peer, Pin, is_key_of};
+use super::peers::{Ask, Heard, Learn, List, Look, Looked, Meet, Peer, Pin, is_key_of};
 use super::{ANSWERS_HOLD, MAX_PEERS, PeerId, SILENCE_HOLDS, actor};
-use crate::agent::record::{Public, SignedPrekey};
+use crate::agent::proof::{self, Proof};
+use crate::agent::record::{self, Public, ReadPublic, SignedPrekey};
 use crate::agent::standing::Standing;
-use crate::agent::{identity, register, wire};
-use crate::crypto::encoding::{decode_base64, decode_base64_array};
+use crate::agent::{identity, nonces, register, wire};
+use crate::crypto::encoding::{decode_base64, decode_base64_array, did_bytes, encode_base64};
 use crate::crypto::{boxes, kem, signing};
 use crate::directory::{Did, MAX_NAME};
-use crate::fetch::{Networks, Outgoing, check_url};
+use crate::fetch::{Incoming, Networks, Outgoing, check_url};
 use crate::limits::Rate;
 use crate::runtime::{self, BoxFuture, Runtime};
 use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// How long a peer may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// The same where something is known here already.
+const BRIEFLY: Duration = Duration::from_millis(250);
 /// How long nobody else asks for a DID while one request does; longer than any peer may take.
 const ASKING: Duration = Duration::from_secs(7);
 /// How soon whoever waits for that answer looks for it again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// Most characters of a deployment's id.
+const MAX_DEPLOYMENT: usize = 64;
 /// Most bytes of an answer.
 const MAX_ANSWER: usize = 64 * 1024;
 /// Questions to all peers that a process asks: whoever makes up DIDs must not make this relay a weapon.
@@ -53,7 +60,8 @@ enum Said {
     Nothing,
 }
 
-/// The agent with this DID at one of the peers. The caller has looked that it is none of ours.
+/// The agent with this DID at one of the peers. The caller has looked that it is none of ours. 409 where several have it
+/// and nothing tells which of them is right.
 ///
 /// `client` is whose budget of questions it comes out of: an agent, or an address. Who comes while another asks waits for
 /// that answer.
@@ -62,61 +70,142 @@ pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Fo
     while looked.answer.is_none() && !looked.peers.is_empty() {
         if !looked.asking {
             within_budget(rt, client)?;
-            let until = rt.now().plus(i64::try_from(ASKING.as_micros()).unwrap_or(0));
-            if runtime::call(rt, actor().name, &Ask { did: *did, until }).await? {
-                looked.answer = Some(ask(rt, did, &looked).await?);
+            if begin(rt, did, ASKING).await? {
+                looked.answer = Some(ask(rt, did, &looked, TIMEOUT).await?);
                 break;
             }
         }
         rt.sleep(LOOK_AGAIN).await;
         looked = look(rt, did).await?;
     }
-    let Some((id, public)) = looked.answer.flatten() else { return Ok(None) };
-    let peer = looked.peers.into_iter().find(|(peer, _)| *peer == id);
-    Ok(peer.map(|(peer, row)| Found { peer, url: row.url, public }))
+    match looked.answer {
+        Some(Heard::Contested) => {
+            let message = "Several relays have this DID with different keys, and its owner proved none of them.";
+            Err(Error::conflict(message))
+        }
+        Some(Heard::At(peer, public)) => Ok(found(looked.peers, peer, *public)),
+        Some(Heard::Nobody) | None => Ok(None),
+    }
+}
+
+/// The agent at a peer that proved to be the owner of a DID, where whoever has the DID here proved nothing. Peers have a
+/// quarter of a second: what is known here counts then, and also when nobody may ask any more.
+pub async fn proved_elsewhere(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Found>> {
+    // Most deployments have no peers, and need not ask one object for each message.
+    if runtime::late(rt, actor().name, &List).await?.value.is_empty() {
+        return Ok(None);
+    }
+    let end = rt.now().plus_duration(BRIEFLY);
+    loop {
+        let mut looked = look(rt, did).await?;
+        if looked.answer.is_none() && !looked.asking {
+            if within_budget(rt, client).is_err() {
+                return Ok(None);
+            }
+            if begin(rt, did, ASKING).await? {
+                looked.answer = Some(ask(rt, did, &looked, BRIEFLY).await?);
+            }
+        }
+        match looked.answer {
+            Some(Heard::At(peer, public)) if public.standing == Standing::Proved => {
+                return Ok(found(looked.peers, peer, *public));
+            }
+            Some(_) => return Ok(None),
+            None if rt.now() >= end => return Ok(None),
+            None => rt.sleep(LOOK_AGAIN / 4).await,
+        }
+    }
+}
+
+/// Where an agent that is here proved its keys, if it did so at a peer and not here.
+pub async fn instead_of(rt: &dyn Runtime, did: &Did, here: &Public, client: &str) -> Result<Option<Found>> {
+    match here.standing {
+        Standing::Proved => Ok(None),
+        Standing::Silent | Standing::Signed => Box::pin(proved_elsewhere(rt, did, client)).await,
+    }
+}
+
+/// Refuses to hand to an agent of ours what is for the owner of its DID, who proved it at a peer: 404, as for all whom only
+/// `POST /v1/relay/route` reaches.
+pub async fn check_here(rt: &dyn Runtime, actor_name: &str, client: &str) -> Result<()> {
+    if runtime::late(rt, actor().name, &List).await?.value.is_empty() {
+        return Ok(());
+    }
+    let did = record::did_of(actor_name)?;
+    let Some(here) = runtime::query(rt, actor_name, &ReadPublic).await? else { return Ok(()) };
+    match instead_of(rt, &did, &here, client).await? {
+        None => Ok(()),
+        Some(_) => Err(Error::not_found("The owner of this DID proved it at another relay: POST /v1/relay/route.")),
+    }
+}
+
+fn found(peers: Vec<(PeerId, Peer)>, id: PeerId, public: Public) -> Option<Found> {
+    let (peer, row) = peers.into_iter().find(|(peer, _)| *peer == id)?;
+    Some(Found { peer, url: row.url, public })
 }
 
 async fn look(rt: &dyn Runtime, did: &Did) -> Result<Looked> {
     runtime::query(rt, actor().name, &Look { did: *did }).await
 }
 
+/// Takes it upon the caller to ask; false while another does, or was just answered.
+async fn begin(rt: &dyn Runtime, did: &Did, at_most: Duration) -> Result<bool> {
+    runtime::call(rt, actor().name, &Ask { did: *did, until: rt.now().plus_duration(at_most) }).await
+}
+
 /// Asks the peers, and keeps what counts of their answers.
-async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked) -> Result<Option<(PeerId, Public)>> {
-    let answers = answers(rt, did, &looked.peers).await;
+async fn ask(rt: &dyn Runtime, did: &Did, looked: &Looked, timeout: Duration) -> Result<Heard> {
+    let answers = answers(rt, did, &looked.peers, timeout).await;
     let silent = answers.iter().any(|(_, said)| matches!(said, Said::Nothing));
-    let found = believe(did, answers, looked.pin.as_ref());
-    let holds = if found.is_none() && silent { SILENCE_HOLDS } else { ANSWERS_HOLD };
-    let learn = Learn { did: *did, until: rt.now().plus(holds), found: found.clone() };
+    let heard = believe(did, answers, looked.pin.as_ref());
+    let holds = if silent && !matches!(heard, Heard::At(..)) { SILENCE_HOLDS } else { ANSWERS_HOLD };
+    let learn = Learn { did: *did, until: rt.now().plus(holds), heard };
     runtime::call(rt, actor().name, &learn).await?;
-    Ok(found)
+    Ok(learn.heard)
 }
 
 /// Asks all peers at once; the answers in the order of the peers.
-async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)]) -> Vec<(PeerId, Said)> {
+async fn answers(rt: &dyn Runtime, did: &Did, peers: &[(PeerId, Peer)], timeout: Duration) -> Vec<(PeerId, Said)> {
     let mut work: Vec<BoxFuture<'_, (PeerId, Said)>> = Vec::with_capacity(peers.len());
     for (id, peer) in peers {
-        work.push(Box::pin(async move { (*id, said(rt, did, peer).await) }));
+        work.push(Box::pin(async move { (*id, said(rt, did, id, peer, timeout).await) }));
     }
     stream::iter(work).buffered(MAX_PEERS).collect().await
 }
 
-/// Which answer counts: that of the peer that the DID is pinned to, even when it is away; else the first with a key that
-/// gives the DID.
-fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> Option<(PeerId, Public)> {
-    let at_home = |id: &PeerId| pin.is_some_and(|pin| pin.peer == *id);
-    if answers.iter().any(|(id, said)| at_home(id) && matches!(said, Said::Nothing)) {
-        return None;
-    }
-    let mut found = None;
+/// Which answer counts, of those with a key that may speak for the DID.
+fn believe(did: &Did, answers: Vec<(PeerId, Said)>, pin: Option<&Pin>) -> Heard {
+    let home = pin.filter(|pin| pin.strong).map(|pin| pin.peer);
+    let is_away = answers.iter().any(|(id, said)| home == Some(*id) && matches!(said, Said::Nothing));
+    let mut claims: Vec<(PeerId, Box<Public>)> = Vec::new();
     for (id, said) in answers {
         match said {
-            Said::Has(public) if is_key_of(did, &public.signing, &id, pin) && (found.is_none() || at_home(&id)) => {
-                found = Some((id, *public));
-            }
+            Said::Has(public) if is_key_of(did, &public.signing, &id, pin) => claims.push((id, public)),
             _ => {}
         }
     }
-    found
+    let at = |claims: &[(PeerId, Box<Public>)], is: &dyn Fn(&PeerId, &Public) -> bool| {
+        let found = claims.iter().find(|(id, public)| is(id, public));
+        found.map(|(id, public)| Heard::At(*id, public.clone()))
+    };
+    // After a rotation no key gives the DID, and only the operator's word says which one it is.
+    let named = pin.is_some_and(|pin| pin.strong && did_bytes(&pin.signing) != *did);
+    let proved = at(&claims, &|_, public| public.standing == Standing::Proved);
+    if let Some(proved) = proved.filter(|_| !named) {
+        return proved;
+    }
+    if is_away {
+        return Heard::Nobody;
+    }
+    if let Some(at_home) = at(&claims, &|id, _| home == Some(*id)) {
+        return at_home;
+    }
+    let keys = |public: &Public| (public.signing, public.encryption, public.mlkem.clone());
+    match claims.first() {
+        None => Heard::Nobody,
+        Some((_, first)) if claims.iter().any(|(_, other)| keys(other) != keys(first)) => Heard::Contested,
+        Some((id, first)) => Heard::At(*id, first.clone()),
+    }
 }
 
 fn within_budget(rt: &dyn Runtime, client: &str) -> Result<()> {
@@ -133,23 +222,77 @@ fn within_budget(rt: &dyn Runtime, client: &str) -> Result<()> {
     Ok(())
 }
 
-async fn said(rt: &dyn Runtime, did: &Did, peer: &Peer) -> Said {
+/// What a peer answers to a question.
+async fn get(rt: &dyn Runtime, peer: &Peer, path: &str, timeout: Duration) -> Option<Incoming> {
     let settings = &rt.environment().settings;
-    let did_text = wire::did_text(settings, did);
-    let url = format!("{}/v1/agent/identity/{did_text}?local=true", peer.url);
+    let url = format!("{}{path}", peer.url);
     let beyond = Networks::parse(&settings.allow_outbound).unwrap_or_default();
-    if check_url(&url, &beyond).is_err() {
-        return Said::Nothing;
-    }
+    check_url(&url, &beyond).ok()?;
     let headers = vec![("accept".to_owned(), "application/json".to_owned()), super::send::user_agent(settings)];
-    let outgoing = Outgoing { url, headers, body: None, timeout: TIMEOUT, max_bytes: MAX_ANSWER, beyond };
-    match rt.fetch(outgoing).await {
-        Ok(answer) if answer.status == 200 => {
-            read(&did_text, &answer.body).map_or(Said::Not, |public| Said::Has(Box::new(public)))
-        }
-        Ok(answer) if answer.status == 404 => Said::Not,
+    rt.fetch(Outgoing { url, headers, body: None, timeout, max_bytes: MAX_ANSWER, beyond }).await.ok()
+}
+
+async fn said(rt: &dyn Runtime, did: &Did, id: &PeerId, peer: &Peer, timeout: Duration) -> Said {
+    let did_text = wire::did_text(&rt.environment().settings, did);
+    let answer = get(rt, peer, &format!("/v1/agent/identity/{did_text}?local=true"), timeout).await;
+    match answer {
+        Some(answer) if answer.status == 200 => match read(&did_text, &answer.body) {
+            Some(public) => Said::Has(Box::new(weighed(rt, id, peer, public, timeout).await)),
+            None => Said::Not,
+        },
+        Some(answer) if answer.status == 404 => Said::Not,
         _ => Said::Nothing,
     }
+}
+
+/// What an agent shows at a peer, with the standing that follows from it here: a peer's word is no proof.
+async fn weighed(rt: &dyn Runtime, id: &PeerId, peer: &Peer, mut public: Public, timeout: Duration) -> Public {
+    let claimed = if public.signed_prekey.is_some() { Standing::Signed } else { Standing::Silent };
+    public.standing = claimed;
+    let Some(proof) = public.proof.take() else { return public };
+    let keys = proof::Keys { signing: &public.signing, encryption: &public.encryption, mlkem: public.mlkem.as_deref() };
+    let verifies = |deployment: &str| {
+        let brand = &rt.environment().settings.brand;
+        let text = proof::text(brand, deployment, &public.did, keys, &proof.timestamp, &proof.nonce);
+        signing::verify(&public.signing, text.as_bytes(), &proof.signature)
+    };
+    let mut proves = peer.deployment.as_deref().is_some_and(verifies);
+    if !proves {
+        // Not met yet, or it is another deployment by now.
+        let deployment = meet(rt, id, peer, timeout).await;
+        proves = deployment.as_deref().is_some_and(verifies);
+    }
+    if proves {
+        public.standing = Standing::Proved;
+        public.proof = Some(proof);
+    }
+    public
+}
+
+/// What of `/v1/relay/info` is read.
+#[derive(Deserialize)]
+struct About {
+    deployment_id: String,
+    relay: Key,
+}
+
+#[derive(Deserialize)]
+struct Key {
+    public_key: String,
+}
+
+/// Which deployment a peer is, by the answer at the address that the operator gave, with the key that the operator gave. Not
+/// this one, and none that another peer said to be.
+async fn meet(rt: &dyn Runtime, id: &PeerId, peer: &Peer, timeout: Duration) -> Option<String> {
+    let answer = get(rt, peer, "/v1/relay/info", timeout).await.filter(|answer| answer.status == 200)?;
+    let About { deployment_id, relay } = serde_json::from_slice(&answer.body).ok()?;
+    let is_an_id = (1..=MAX_DEPLOYMENT).contains(&deployment_id.len())
+        && deployment_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if !is_an_id || deployment_id == rt.environment().deployment || relay.public_key != encode_base64(&peer.key) {
+        return None;
+    }
+    let meet = Meet { id: *id, key: peer.key, deployment: deployment_id };
+    runtime::call(rt, actor().name, &meet).await.ok()?.then_some(meet.deployment)
 }
 
 /// The members of an identity that are read.
@@ -166,6 +309,25 @@ struct Told {
     metadata: Option<Box<RawValue>>,
     status: String,
     created_at: Option<String>,
+    proof: Option<ToldProof>,
+}
+
+#[derive(Deserialize)]
+struct ToldProof {
+    timestamp: String,
+    nonce: String,
+    signature: String,
+}
+
+impl ToldProof {
+    /// What could be a proof.
+    fn proof(self) -> Option<Proof> {
+        let ToldProof { timestamp, nonce, signature } = self;
+        Timestamp::parse(&timestamp)?;
+        nonces::check("nonce", &nonce).ok()?;
+        let signature = decode_base64("signature", &signature).ok()?;
+        Some(Proof { timestamp, nonce, signature })
+    }
 }
 
 /// The identity in an answer; `None` for what no relay would say of an agent that one can write to.
@@ -204,6 +366,6 @@ fn read(did: &str, body: &[u8]) -> Option<Public> {
         mlkem,
         signed_prekey: told.signed_prekey.and_then(prekey),
         standing: Standing::Silent,
-        proof: None,
+        proof: told.proof.and_then(ToldProof::proof),
     })
 }

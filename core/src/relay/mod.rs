@@ -60,6 +60,7 @@ pub const MAX_BODY: usize = 272 * 1024;
 pub const ENTRIES: &[Entry] = &[
     operation::<peers::PutPeer>(),
     operation::<peers::RemovePeer>(),
+    operation::<peers::Meet>(),
     operation::<peers::Ask>(),
     operation::<peers::Learn>(),
     operation::<peers::PutPin>(),

@@ -1,8 +1,8 @@
 //! The rows of `relay/main`: who the peers are, what they said lately, and which DIDs are theirs.
 //!
 //! A pin says at which peer an agent is and by which key it is known there. It is weak while only a peer claimed it, and
-//! strong once the agent itself signed something that came by that peer, or the operator said so. A weak pin gives way to
-//! a strong one, never the other way round while its peer is one.
+//! strong once the agent itself signed something that came by that peer or is for it, or the operator said so. A weak pin
+//! gives way to a strong one, never the other way round while its peer is one.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,7 @@ use super::tally::Tally;
 use super::{MAX_PEERS, PeerId, peer_id};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::agent::record::Public;
+use crate::agent::standing::Standing;
 use crate::crypto::encoding::did_bytes;
 use crate::directory::Did;
 use crate::kv::{self, Direction, Read, Row, StoreError, Table};
@@ -35,8 +36,17 @@ pub struct Peer {
     /// Agents pinned to it.
     pub agents: u64,
     pub tally: Tally,
+    /// The id of its deployment, which proofs of its agents name; learned from it when one shows a proof.
+    pub deployment: Option<String>,
 }
-impl Row for Peer {}
+impl Row for Peer {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `deployment`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0])
+    }
+}
 
 /// Where an agent is, and its key there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,13 +67,20 @@ struct Answer {
     found: Option<(PeerId, Public)>,
     /// They are being asked, at most until then, and said nothing yet.
     asking: bool,
+    /// Several have it, with different keys, and nothing tells which of them is right.
+    contested: bool,
 }
 impl Row for Answer {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
-    /// Version 1 ended before `asking`.
+    /// Earlier versions knew nothing of proofs: what they heard is forgotten. It held for minutes.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        kv::appended(version, 1, bytes, &[0])
+        if version >= Self::VERSION {
+            return Err(StoreError::Corrupt(format!("an answer of peers has no version {version}")));
+        }
+        // What stands behind the end is left unread.
+        let until = kv::decode_row::<Timestamp>(&[&[Timestamp::VERSION], bytes].concat())?;
+        Ok(Answer { until, found: None, asking: false, contested: false })
     }
 }
 
@@ -123,7 +140,9 @@ impl Operation for PutPeer {
         let last = others.last().map_or(turn.now, |(_, last)| turn.now.max(last.added.plus(1)));
         let added = known.as_ref().filter(|peer| peer.removed.is_none()).map_or(last, |peer| peer.added);
         let (agents, tally) = known.map_or_else(Default::default, |peer| (peer.agents, peer.tally));
-        let peer = Peer { url: self.url, name: self.name, key: self.key, added, removed: None, agents, tally };
+        // Which deployment it is, it says again.
+        let Self { url, name, key } = self;
+        let peer = Peer { url, name, key, added, removed: None, agents, tally, deployment: None };
         PEERS.put(turn, &(id,), &peer)?;
         // What was said while it was no peer holds no longer.
         forget_answers(turn)?;
@@ -144,6 +163,33 @@ fn drop_answer(turn: &mut Turn<'_>, end: Timestamp, did: Did) -> Result<()> {
     ANSWERS_BY_END.delete(turn, &(end, did));
     let count = ANSWERS_COUNT.get(turn, &())?.unwrap_or(0);
     Ok(ANSWERS_COUNT.put(turn, &(), &count.saturating_sub(1))?)
+}
+
+/// Notes which deployment a peer is, as it says itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Meet {
+    pub id: PeerId,
+    /// The key it said that with; nothing is noted of a peer that has another one by now.
+    pub key: [u8; 32],
+    pub deployment: String,
+}
+
+impl Operation for Meet {
+    const ACTOR: Kind = Kind::Relay;
+    const NAME: &'static str = "meet";
+    /// Whether it was noted. Not what another peer said before: proofs for one deployment shall not work for two.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        let peers = all(turn)?;
+        let taken = peers.iter().any(|(id, peer)| *id != self.id && peer.deployment.as_ref() == Some(&self.deployment));
+        let Some(mut peer) = present(turn, &self.id)?.filter(|peer| !taken && peer.key == self.key) else {
+            return Ok(false);
+        };
+        peer.deployment = Some(self.deployment);
+        PEERS.put(turn, &(self.id,), &peer)?;
+        Ok(true)
+    }
 }
 
 /// Ends a peer: it is asked nothing, takes nothing and brings nothing any more.
@@ -221,11 +267,31 @@ pub struct Look {
     pub did: Did,
 }
 
+/// What counts of the answers of all peers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Heard {
+    /// Nobody has it.
+    Nobody,
+    At(PeerId, Box<Public>),
+    /// Several have it, with different keys, and nothing tells which of them is right.
+    Contested,
+}
+
+impl Heard {
+    fn of(answer: Answer) -> Heard {
+        match answer.found {
+            Some((peer, public)) => Heard::At(peer, Box::new(public)),
+            None if answer.contested => Heard::Contested,
+            None => Heard::Nobody,
+        }
+    }
+}
+
 /// The reply to [`Look`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
-    /// An answer that still holds; its inner `None`: nobody has it.
-    pub answer: Option<Option<(PeerId, Public)>>,
+    /// An answer that still holds.
+    pub answer: Option<Heard>,
     pub peers: Vec<(PeerId, Peer)>,
     pub pin: Option<Pin>,
     /// Somebody is asking them just now.
@@ -240,7 +306,7 @@ impl Query for Look {
     fn run(self, view: &View<'_>) -> Result<Looked> {
         let answer = ANSWERS.get(view, &(self.did,))?.filter(|answer| answer.until > view.now);
         let asking = answer.as_ref().is_some_and(|answer| answer.asking);
-        let answer = answer.filter(|answer| !answer.asking).map(|answer| answer.found);
+        let answer = answer.filter(|answer| !answer.asking).map(Heard::of);
         Ok(Looked { answer, peers: all(view)?, pin: PINS.get(view, &(self.did,))?, asking })
     }
 }
@@ -279,7 +345,7 @@ impl Operation for Ask {
         if ANSWERS.get(turn, &(self.did,))?.is_some_and(|answer| answer.until > turn.now) {
             return Ok(false);
         }
-        keep(turn, self.did, &Answer { until: self.until, found: None, asking: true })?;
+        keep(turn, self.did, &Answer { until: self.until, found: None, asking: true, contested: false })?;
         Ok(true)
     }
 }
@@ -289,7 +355,7 @@ impl Operation for Ask {
 pub struct Learn {
     pub did: Did,
     pub until: Timestamp,
-    pub found: Option<(PeerId, Public)>,
+    pub heard: Heard,
 }
 
 impl Operation for Learn {
@@ -298,11 +364,18 @@ impl Operation for Learn {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let Learn { did, until, found } = self;
+        let Learn { did, until, heard } = self;
+        let contested = heard == Heard::Contested;
+        let found = match heard {
+            Heard::At(peer, public) => Some((peer, *public)),
+            Heard::Nobody | Heard::Contested => None,
+        };
         if let Some((peer, public)) = &found {
-            PutPin { did, peer: *peer, signing: public.signing, strong: false }.run(turn)?;
+            // A proof for that very deployment is the agent's own word.
+            let strong = public.standing == Standing::Proved;
+            PutPin { did, peer: *peer, signing: public.signing, strong }.run(turn)?;
         }
-        keep(turn, did, &Answer { until, found, asking: false })
+        keep(turn, did, &Answer { until, found, asking: false, contested })
     }
 }
 

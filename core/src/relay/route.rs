@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::find::find;
+use super::find::{Found, find, instead_of};
 use super::queue::{Delivery, Queue, ReadDelivery, State};
 use super::wire::{DeliverRequest, delivery_id, envelope};
+use crate::agent::continuity;
 use crate::agent::mailbox::{Appended, Body, Origin, append_error};
+use crate::agent::pins::Prints;
 use crate::agent::record::{self, ReadPublic};
 use crate::agent::send::{Labels, local_of};
 use crate::agent::wire;
@@ -76,6 +78,9 @@ pub struct Routed {
     pub next_attempt_at: Option<String>,
     /// When it came to its end.
     pub ended_at: Option<String>,
+    /// As in the answer of `POST /v1/agent/send`, of a recipient here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub key_changed: bool,
 }
 
 async fn route(cx: Cx) -> Result<Response> {
@@ -101,9 +106,13 @@ async fn route(cx: Cx) -> Result<Response> {
     let actor = crate::crypto::encoding::actor_id(&to);
     let envelope = envelope(&caller.did, &request.to, &request.nonce, &request.ciphertext);
     let here = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
-    if here.is_none() {
+    let found = match &here {
+        Some(here) => instead_of(&*cx.rt, &to, here, &caller.actor).await?,
+        None => Some(Box::pin(find(&*cx.rt, &to, &caller.actor)).await?.ok_or_else(append_error)?),
+    };
+    if let Some(found) = found {
         let delivery = Outgoing { request, labels, signature, envelope, to };
-        return Box::pin(elsewhere(&cx, delivery)).await;
+        return Box::pin(elsewhere(&cx, delivery, found)).await;
     }
     let from = record::did_of(&caller.actor)?;
     let local = local_of(&[b"message", &from, &nonce, &signature]);
@@ -115,10 +124,11 @@ async fn route(cx: Cx) -> Result<Response> {
         sender_signing: caller.keys.signing,
         sender_encryption: caller.keys.encryption,
     };
-    let append = labels.append(local, from, body, Origin::of(caller.standing));
-    let (stamp, stored) = match runtime::call(&*cx.rt, actor.as_str(), &append).await? {
-        Appended::Stored { stamp, .. } => (stamp, true),
-        Appended::Repeated { stamp, .. } => (stamp, false),
+    let mut append = labels.append(local, from, body, Origin::of(caller.standing));
+    append.pinned = continuity::pinned(&cx, to).await?;
+    let (stamp, stored, key_changed) = match runtime::call(&*cx.rt, actor.as_str(), &append).await? {
+        Appended::Stored { stamp, key_changed, .. } => (stamp, true, key_changed),
+        Appended::Repeated { stamp, key_changed, .. } => (stamp, false, key_changed),
         Appended::KeysChanged => return Err(Error::internal("an unexpected change of keys")),
     };
     if stored {
@@ -136,6 +146,7 @@ async fn route(cx: Cx) -> Result<Response> {
         last_status: None,
         next_attempt_at: None,
         ended_at: Some(wire::stamp_text(stamp)),
+        key_changed,
     })
 }
 
@@ -148,10 +159,13 @@ struct Outgoing {
     to: crate::directory::Did,
 }
 
-async fn elsewhere(cx: &Cx, outgoing: Outgoing) -> Result<Response> {
+async fn elsewhere(cx: &Cx, outgoing: Outgoing, found: Found) -> Result<Response> {
     let Outgoing { request, labels, signature, envelope, to } = outgoing;
     let caller = cx.caller.agent()?;
-    let found = find(&*cx.rt, &to, &caller.actor).await?.ok_or_else(append_error)?;
+    let keys = Prints::of(&found.public.signing, &found.public.encryption);
+    if continuity::pinned(cx, to).await?.is_some_and(|pinned| pinned != keys) {
+        return Err(continuity::changed());
+    }
     // A relay takes nothing from another whose sender it cannot make sure of, so it would only be refused there.
     if !signing::verify(&caller.keys.signing, envelope.as_bytes(), &signature) {
         let message =
@@ -203,6 +217,7 @@ fn routed(cx: &Cx, id: &super::wire::DeliveryId, delivery: &Delivery) -> Result<
         last_status: delivery.status,
         next_attempt_at: waiting.then(|| wire::stamp_text(delivery.due)),
         ended_at: ended.map(wire::stamp_text),
+        key_changed: false,
     })
 }
 

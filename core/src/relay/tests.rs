@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 
-use super::peers::{Ask, Learn, List, Look, Peer, PinOf, PutPeer, PutPin};
+use super::peers::{Ask, Heard, Learn, List, Look, Peer, PinOf, PutPeer, PutPin};
 use super::queue::{Queue, ReadDelivery, State};
 use super::{PATIENCE, PeerId, actor, key};
 use crate::actor::Operation;
@@ -209,9 +209,13 @@ fn answers_are_bounded_and_end() {
     let look = |number| now(runtime::query(&*scene.rt, actor().name, &Look { did: did(number) })).unwrap();
     for number in 0..20_010 {
         let until = START.plus(5 * MINUTE + i64::from(number));
-        call(&scene.rt, &Learn { did: did(number), until, found: None }).unwrap();
+        call(&scene.rt, &Learn { did: did(number), until, heard: Heard::Nobody }).unwrap();
     }
-    assert_eq!((look(0).answer, look(9).answer, look(10).answer), (None, None, Some(None)), "the first to end went");
+    assert_eq!(
+        (look(0).answer, look(9).answer, look(10).answer),
+        (None, None, Some(Heard::Nobody)),
+        "the first to end went"
+    );
     let rows = scene.rt.rows(&actor()).len();
     assert!(rows < 40_100, "{rows}");
     scene.rt.advance(Duration::from_secs(301));
@@ -219,7 +223,7 @@ fn answers_are_bounded_and_end() {
     // Each that comes takes some that ended away.
     for number in 0..10_000 {
         let until = scene.rt.now().plus(5 * MINUTE);
-        call(&scene.rt, &Learn { did: did(50_000 + number), until, found: None }).unwrap();
+        call(&scene.rt, &Learn { did: did(50_000 + number), until, heard: Heard::Nobody }).unwrap();
     }
     assert!(scene.rt.rows(&actor()).len() < 20_100);
 }
@@ -236,9 +240,9 @@ fn one_request_asks_the_peers_until_it_tells_or_its_time_is_over() {
     scene.rt.advance(Duration::from_secs(8));
     assert_eq!((look().answer, look().asking), (None, false), "it never told");
     assert!(ask());
-    let found = Some((scene.peer, public([7; 32])));
-    call(&scene.rt, &Learn { did, until: scene.rt.now().plus(MINUTE), found: found.clone() }).unwrap();
-    assert_eq!((look().answer, look().asking), (Some(found), false));
+    let heard = Heard::At(scene.peer, Box::new(public([7; 32])));
+    call(&scene.rt, &Learn { did, until: scene.rt.now().plus(MINUTE), heard: heard.clone() }).unwrap();
+    assert_eq!((look().answer, look().asking), (Some(heard), false));
     assert!(!ask(), "it is known");
 }
 
@@ -255,8 +259,10 @@ fn a_pin_gives_way_only_to_a_stronger_one_or_when_its_peer_is_gone() {
     let pin = |peer, byte: u8, strong| call(&scene.rt, &PutPin { did, peer, signing: [byte; 32], strong }).unwrap();
     let held =
         || now(runtime::query(&*scene.rt, actor().name, &PinOf { did })).unwrap().map(|pin| (pin.peer, pin.signing[0]));
-    let learn =
-        |peer| call(&scene.rt, &Learn { did, until: START.plus(DAY), found: Some((peer, public([7; 32]))) }).unwrap();
+    let learn = |peer| {
+        let heard = Heard::At(peer, Box::new(public([7; 32])));
+        call(&scene.rt, &Learn { did, until: START.plus(DAY), heard }).unwrap()
+    };
     learn(first);
     assert_eq!(held(), Some((first, 7)));
     learn(second);

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::consent::{self, Wrote};
+use crate::agent::continuity;
 use crate::agent::pins::Prints;
 use crate::agent::record;
 use crate::agent::standing::Standing;
@@ -47,6 +48,8 @@ pub struct Append {
     pub origin: Origin,
     /// The sender's generation of keys that this message proved to be its own.
     pub proves: Option<u64>,
+    /// What the sender pinned of the recipient's keys.
+    pub pinned: Option<Prints>,
 }
 
 /// What is known of a sender.
@@ -73,12 +76,11 @@ pub enum Appended {
     Stored {
         stamp: Timestamp,
         expires: Timestamp,
+        /// The recipient has other keys than before, and its sender is to be told.
+        key_changed: bool,
     },
     /// The same message was accepted before, at that time.
-    Repeated {
-        stamp: Timestamp,
-        expires: Timestamp,
-    },
+    Repeated { stamp: Timestamp, expires: Timestamp, key_changed: bool },
     /// The recipient has other keys now: encrypt again (ruling foundation-relay 1).
     KeysChanged,
 }
@@ -114,7 +116,7 @@ impl Append {
         let Some(Stored { stamp, expires, body }) = MESSAGES.get(turn, &(self.local,))? else { return Ok(None) };
         let visible = body.is_some() && expires > turn.now;
         if visible || Stored::repeats_end(stamp) > turn.now {
-            return Ok(Some(Appended::Repeated { stamp, expires }));
+            return Ok(Some(Appended::Repeated { stamp, expires, key_changed: self.tell(turn)? }));
         }
         match heads::get(turn, stamp)?.filter(|_| body.is_some()) {
             Some(head) => remove(turn, stamp, &head)?,
@@ -180,6 +182,14 @@ impl Append {
         Ok(counters)
     }
 
+    /// Whether the sender is to be told that the recipient has other keys now.
+    fn tell(&self, turn: &mut Turn<'_>) -> Result<bool> {
+        match self.origin {
+            Origin::Elsewhere => Ok(false),
+            Origin::Proved | Origin::Unproved => continuity::tell(turn, self.from, self.local),
+        }
+    }
+
     /// Lets the sender remember whom it wrote to: it knows that agent now (ruling foundation-relay 39).
     fn introduce(&self, turn: &mut Turn<'_>) -> Result<()> {
         let to = record::did_of(&turn.actor().name)?;
@@ -205,9 +215,11 @@ impl Operation for Append {
         if !consent::admits(turn, turn.actor(), &recipient, self.from, Some(keys))? {
             return Err(append_error());
         }
+        continuity::check(turn, &recipient, self.pinned.as_ref())?;
         if self.expected_version.is_some_and(|version| version != recipient.keys.version) {
             return Ok(Appended::KeysChanged);
         }
+        let key_changed = self.tell(turn)?;
         let mut head = self.head();
         let mut counters = self.occupy(turn, head.size)?;
         let stamp = turn.now.max(counters.last.plus(1));
@@ -232,6 +244,6 @@ impl Operation for Append {
             turn.send(crate::crypto::encoding::actor_id(&self.from), &Sign { version })?;
         }
         turn.wake();
-        Ok(Appended::Stored { stamp, expires })
+        Ok(Appended::Stored { stamp, expires, key_changed })
     }
 }

@@ -11,16 +11,17 @@ use crate::agent::mailbox::Local;
 use crate::agent::record::{self, Credentials, ReadPublic};
 use crate::agent::send::{ATTEMPTS, MAX_KEY, local_of};
 use crate::agent::trust::ReadTrust;
-use crate::agent::{capabilities, consent, custody, wire};
+use crate::agent::{capabilities, consent, continuity, custody, wire};
 use crate::crypto::encoding::{actor_id, encode_base64};
 use crate::http::{Cx, Param, Response, Route, handler};
+use crate::relay::find::check_here;
 use crate::{Error, Result, runtime};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/agent/tasks", handler!(create))
         .agent()
         .accepts::<TaskRequest>()
-        .creates::<TaskInfo>()
+        .creates::<TaskMade>()
         .summary("Ask an agent to do something. `Idempotency-Key` makes a repeat safe."),
     Route::get("/v1/agent/tasks", handler!(list))
         .agent()
@@ -172,6 +173,16 @@ pub struct TaskUpdated {
     pub task: TaskInfo,
 }
 
+/// A new task.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TaskMade {
+    #[serde(flatten)]
+    pub task: TaskInfo,
+    /// As in the answer of `POST /v1/agent/send`, of the assignee's keys.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub key_changed: bool,
+}
+
 fn info(cx: &Cx, local: &Local, head: Head) -> TaskInfo {
     let (from, to) = (wire::did_text(cx.settings(), &head.from), wire::did_text(cx.settings(), &head.to));
     let broadcast_id = head.broadcast.map(|broadcast| wire::message_id(&actor_id(&head.from), &broadcast));
@@ -235,8 +246,10 @@ async fn create(cx: Cx) -> Result<Response> {
     };
     let keys = if let Content::Plain(_) = content { Some(boxed::held(&cx, caller)?) } else { None };
     let actor = wire::known_actor(cx.settings(), &request.to)?;
+    check_here(&*cx.rt, &actor, &caller.actor).await?;
     for _ in 0..ATTEMPTS {
         let peer = consent::peer(&cx, &actor).await?;
+        continuity::check_pin(&cx, &actor).await?;
         put.input = match (&content, &keys) {
             (Content::Plain(text), Some(keys)) => {
                 put.expected_version = Some(peer.version);
@@ -245,8 +258,8 @@ async fn create(cx: Cx) -> Result<Response> {
             (Content::Boxed(boxed), _) => Some(Boxed { reader_encryption: Some(peer.encryption), ..boxed.clone() }),
             _ => None,
         };
-        if let Some(head) = runtime::call(&*cx.rt, actor.as_str(), &put).await? {
-            return Response::created(&info(&cx, &put.local, head));
+        if let Some((head, key_changed)) = runtime::call(&*cx.rt, actor.as_str(), &put).await? {
+            return Response::created(&TaskMade { task: info(&cx, &put.local, head), key_changed });
         }
     }
     Err(Error::unavailable("the assignee kept changing its keys"))
@@ -345,7 +358,9 @@ async fn change(cx: Cx) -> Result<Response> {
     if !nothing {
         // Looked at first, so that a stranger learns nothing and the box is made for the right reader.
         let Whole { head, .. } = runtime::query(&*cx.rt, actor.as_str(), &Look { local, caller: did }).await?;
-        let reader = runtime::query(&*cx.rt, actor_id(&head.from), &ReadPublic).await?.ok_or_else(unknown_task)?;
+        let requester = actor_id(&head.from);
+        let reader = runtime::query(&*cx.rt, requester.as_str(), &ReadPublic).await?.ok_or_else(unknown_task)?;
+        continuity::check_pin(&cx, &requester).await?;
         output = match content {
             Content::Plain(text) => {
                 let keys = boxed::held(&cx, caller)?;

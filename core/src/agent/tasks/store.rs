@@ -7,7 +7,7 @@ use super::{Head, Priority, REMEMBERED, Status, check_move, sent, unknown_task};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::agent::activity::{self, Counts};
 use crate::agent::mailbox::Local;
-use crate::agent::{capabilities, consent, record, trust, wire};
+use crate::agent::{capabilities, consent, continuity, record, trust, wire};
 use crate::crypto::encoding::actor_id;
 use crate::directory::{Did, fold};
 use crate::kv::{Desc, Direction, Read, Row, Table};
@@ -128,13 +128,16 @@ pub struct Put {
 impl Operation for Put {
     const ACTOR: Kind = Kind::Agent;
     const NAME: &'static str = "put_task";
-    /// `None` when the assignee has other keys by now.
-    type Reply = Option<Head>;
+    /// And whether the requester is to be told of a change of keys. `None` when the assignee has other keys by now.
+    type Reply = Option<(Head, bool)>;
 
-    fn run(self, turn: &mut Turn<'_>) -> Result<Option<Head>> {
+    fn run(self, turn: &mut Turn<'_>) -> Result<Self::Reply> {
         let agent = record::active(turn)?.ok_or_else(wire::unknown_agent)?;
         if let Some(head) = find(turn, self.local)? {
-            return if head.from == self.from { Ok(Some(head.at(turn.now))) } else { Err(unknown_task()) };
+            if head.from != self.from {
+                return Err(unknown_task());
+            }
+            return Ok(Some((head.at(turn.now), self.tell(turn)?)));
         }
         if !consent::admits(turn, turn.actor(), &agent, self.from, None)? {
             return Err(wire::unknown_agent());
@@ -158,7 +161,7 @@ impl Operation for Put {
         let head = Head {
             from: self.from,
             to: record::did_of(&turn.actor().name)?,
-            capability: self.capability,
+            capability: self.capability.clone(),
             priority: self.priority,
             status: Status::Pending,
             created,
@@ -177,7 +180,14 @@ impl Operation for Put {
         }
         put(turn, self.local, None, &head)?;
         activity::count(turn, &Counts { tasks_received: 1, ..Counts::default() })?;
-        Ok(Some(head))
+        Ok(Some((head, self.tell(turn)?)))
+    }
+}
+
+impl Put {
+    /// Nobody reads the answer to one task of a broadcast.
+    fn tell(&self, turn: &mut Turn<'_>) -> Result<bool> {
+        if self.broadcast.is_some() { Ok(false) } else { continuity::tell(turn, self.from, self.local) }
     }
 }
 

@@ -302,7 +302,7 @@ fn ruling_foundation_relay_12_a_signed_request_is_fresh_and_serves_once() {
     ask(&signed(&world, &ada.did, 1, "only-once")).refused(409, "CONFLICT");
     let good = signed(&world, &ada.did, 1, "another-one");
     for (member, value) in [
-        ("nonce", json!("yet-another")),
+        ("nonce", json!("yet-another-nonce")),
         ("did", json!(register(&world, keys(2, true)).did)),
         ("timestamp", json!(world.rt.now().plus(1_000_000).to_string())),
         ("signature", json!(encode_base64(&[0; 64]))),

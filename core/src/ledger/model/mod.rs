@@ -247,7 +247,7 @@ impl<S: Store + 'static> Model<S> {
     /// The key row under which an envelope of an agent is verified: the ledger's, else what the agent tells.
     fn known(&self, agent: usize) -> KeyRow {
         let told = &self.keys[agent];
-        let own = KeyRow { version: told.version, key: told.current.then_some(told.proved), active: told.active };
+        let own = KeyRow::of(told.version, Some(told.proved), told.active);
         KEYS.get(self.store(), &(self.name(agent),)).unwrap().unwrap_or(own)
     }
 
@@ -259,7 +259,7 @@ impl<S: Store + 'static> Model<S> {
         match answer {
             Answer::Done(done) => {
                 assert!(submit.signer.row.version >= self.keys[by].heard, "a key that was replaced moved money");
-                assert_eq!(self.known(by), submit.signer.row, "under a key that is not the signer's");
+                assert!(self.known(by).agrees(&submit.signer.row), "under a key that is not the signer's");
                 self.done += 1;
                 // What was due came first.
                 self.follow(Some(by));
@@ -271,7 +271,7 @@ impl<S: Store + 'static> Model<S> {
             Answer::Reverify => {
                 *self.refused.entry("reverify").or_default() += 1;
                 let row = self.known(by);
-                assert_ne!(row, submit.signer.row);
+                assert!(!row.agrees(&submit.signer.row));
                 // Signed with the key of now, in half of the cases.
                 if row.in_force().is_some() && self.below(2) == 0 {
                     let mut submit = submit.clone();

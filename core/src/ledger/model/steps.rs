@@ -6,7 +6,7 @@ use super::{ADMIN, AGENTS, Keys, Model, Step, key_of};
 use crate::kv::Store;
 use crate::ledger::admin::{Direct, Directed, keyid};
 use crate::ledger::escrow::MAX_HOLD;
-use crate::ledger::keys::{OpenWallet, SetKey};
+use crate::ledger::keys::{How, OpenWallet, SetKey};
 use crate::ledger::listing::LISTINGS;
 use crate::ledger::pay::Claimant;
 use crate::ledger::rows::{Id, KEYS, Signed, id_text};
@@ -211,7 +211,7 @@ impl<S: Store + 'static> Model<S> {
     fn change_key(&mut self) {
         let (agent, kind) = (self.agent(), self.below(8));
         let name = self.name(agent);
-        let keys: &mut Keys = &mut self.keys[agent];
+        let (keys, mut how): (&mut Keys, How) = (&mut self.keys[agent], How::default());
         match kind {
             0 if keys.active => keys.active = false,
             // Whoever lost the key comes back to one that was signed for.
@@ -220,12 +220,13 @@ impl<S: Store + 'static> Model<S> {
                 keys.active = true;
                 keys.current = kind > 1;
                 if keys.current {
+                    how.signer = Some(keys.proved);
                     keys.proved = key_of(agent as u8, keys.version);
                 }
             }
         }
         let Keys { version, proved, current, active, .. } = *keys;
-        keys.told.push_back(SetKey { name, version, proved, current, active });
+        keys.told.push_back(SetKey { name, version, proved, current, active, how });
     }
 
     /// One message of an agent arrives, perhaps twice.

@@ -383,6 +383,7 @@ async fn append(rt: &dyn Runtime, actor: &str, id: NoticeId, text: &str) -> Resu
         opens_session: false,
         origin: Origin::Proved,
         proves: None,
+        pinned: None,
     }))
 }
 

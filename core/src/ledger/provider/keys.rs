@@ -148,7 +148,7 @@ impl Own {
         all.extend(members.into_iter().map(|(name, value)| (name.to_owned(), value)));
         let canonical = Json::Object(all).canonical().ok_or_else(|| Error::internal("an envelope without a form"))?;
         let signature = signing::sign(&self.held.signing, &canonical).to_vec();
-        let row = KeyRow { version: self.version, key: Some(self.signing), active: true };
+        let row = KeyRow::of(self.version, Some(self.signing), true);
         let signer = Known { name: self.name.clone(), row };
         let submit = Submit { canonical, signature, signer, others: Vec::new(), claimant: None, repeat: None };
         runtime::call(rt, ACTOR, &submit).await

@@ -4,7 +4,7 @@ use http::header::RETRY_AFTER;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::agent::rotate::ReadLedgerKey;
+use crate::agent::rotate::{LedgerKey, ReadLedgerKey};
 use crate::crypto::encoding::{actor_id, decode_base64, encode_hex, parse_did};
 use crate::crypto::hash::sha256;
 use crate::crypto::signing::PublicKey;
@@ -262,9 +262,11 @@ impl Act {
             ensure(open, Reason::FaucetDisabled)?;
             let mut told = names.into_iter().zip(prepared.keys.into_iter().zip(prepared.wallets));
             let own = told.next().and_then(|(_, (row, _))| row);
-            let row = known(cx, &name, own).await?.ok_or(unknown)?;
-            let key = row.in_force().ok_or(unknown)?;
-            let signature = self.verified(cx, &key)?;
+            let speakers = speakers(cx, &name, own).await?.ok_or(unknown)?;
+            ensure(!speakers.keys.is_empty(), unknown)?;
+            let verified = |key: &[u8; 32]| Some((*key, self.verified(cx, key).ok()?));
+            let (key, signature) = speakers.keys.iter().find_map(verified).ok_or(Reason::InvalidSignature)?;
+            let row = KeyRow { key: Some(key), ..speakers.row };
             within_budget(cx, &name)?;
             let mut others = Vec::new();
             for (name, (row, has_wallet)) in told {
@@ -351,12 +353,43 @@ pub async fn known(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option<Ke
     if row.is_some() {
         return Ok(row);
     }
+    Ok(told(cx, name).await?.as_ref().map(LedgerKey::row))
+}
+
+/// Whose signatures count for a DID.
+pub struct Speakers {
+    /// As the ledger has it, else as its agent tells.
+    pub row: KeyRow,
+    /// The settled key; before there is one, each registered key from which the DID follows.
+    pub keys: Vec<[u8; 32]>,
+}
+
+/// Who may sign for a DID. `None`: there is no such agent.
+pub async fn speakers(cx: &Cx, name: &str, row: Option<KeyRow>) -> Result<Option<Speakers>> {
+    if let Some(row) = row.as_ref().filter(|row| row.settled && row.active) {
+        return Ok(Some(Speakers { keys: row.in_force().into_iter().collect(), row: row.clone() }));
+    }
+    let told = told(cx, name).await?;
+    let row = match (row, &told) {
+        (Some(row), Some(told)) => row.with(&told.row()),
+        (Some(row), None) => row,
+        (None, Some(told)) => told.row(),
+        (None, None) => return Ok(None),
+    };
+    let mut keys = match told {
+        _ if !row.active => Vec::new(),
+        Some(told) => told.keys,
+        // Its registrations are gone, and what the ledger knows of the DID stays.
+        None => row.key.into_iter().collect(),
+    };
+    keys.retain(|key| !row.settled || row.key == Some(*key));
+    Ok(Some(Speakers { row, keys }))
+}
+
+async fn told(cx: &Cx, name: &str) -> Result<Option<LedgerKey>> {
     let brand = &cx.settings().brand;
     let Ok(bytes) = parse_did(brand, &did_of(brand, name)) else { return Ok(None) };
-    let told = runtime::query(&*cx.rt, actor_id(&bytes), &ReadLedgerKey).await?;
-    // A rotation that was not signed for leaves a DID without wallet without a key (ruling ledger 2); had there been a
-    // wallet, the ledger would have a row.
-    Ok(told.map(|told| KeyRow { version: told.version, key: told.current.then_some(told.proved), active: told.active }))
+    runtime::query(&*cx.rt, actor_id(&bytes), &ReadLedgerKey).await
 }
 
 /// Requests count against a signer only once its signature was verified (ruling ledger 18).

@@ -1,7 +1,7 @@
 //! Who reads, and what is shown to whom: the header `X-<brand>-Proof` shows that a request comes from a party (ruling
 //! ledger 24).
 
-use super::act::{self, canonical, known};
+use super::act::{self, canonical, speakers};
 use crate::crypto::encoding::decode_base64;
 use crate::crypto::signing;
 use crate::http::Cx;
@@ -85,8 +85,8 @@ async fn prover(cx: &Cx) -> Result<Option<Name>> {
     let Some(name) = name_of(brand, &read.did).filter(|_| timely && here) else { return Ok(None) };
     let names: Vec<Name> = vec![name.to_owned()];
     let row = runtime::query(&*cx.rt, ACTOR, &Prepare { names }).await?.keys.into_iter().next().flatten();
-    let key = known(cx, name, row).await?.and_then(|row| row.in_force());
-    Ok(key.filter(|key| signing::verify(key, &canonical, &signature)).map(|_| name.to_owned()))
+    let keys = speakers(cx, name, row).await?.map(|speakers| speakers.keys).unwrap_or_default();
+    Ok(keys.iter().any(|key| signing::verify(key, &canonical, &signature)).then(|| name.to_owned()))
 }
 
 /// The header, in the brand's or the extra prefix.

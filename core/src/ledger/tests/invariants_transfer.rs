@@ -216,7 +216,7 @@ fn t9_an_amount_is_at_least_one_micro_and_at_most_ten_to_the_fifteen() {
 pub(super) fn submission(world: &World, by: &Party, other: Option<&Party>, schema: &str, members: Value) -> Submit {
     let known = |party: &Party| {
         let row = KEYS.get(&world.store(), &(party.name(),)).unwrap();
-        let first = KeyRow { version: 1, key: Some(signing::signing_public_key(&party.signer.seed)), active: true };
+        let first = KeyRow::of(1, Some(signing::signing_public_key(&party.signer.seed)), true);
         Known { name: party.name(), row: row.unwrap_or(first) }
     };
     let envelope = world.body(by, schema, members)["envelope"].clone();

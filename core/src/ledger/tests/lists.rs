@@ -22,7 +22,7 @@ const RULINGS: &[(u32, &[&str])] = &[
         2,
         &[
             "keys::ruling_2_an_unproved_rotation_freezes_the_wallet_and_gives_no_key",
-            "keys::ruling_2_an_unproved_rotation_of_a_did_without_wallet_leaves_it_without_key",
+            "keys::ruling_2_an_unproved_rotation_of_a_did_without_wallet_leaves_it_the_key_it_has",
         ],
     ),
     (
@@ -39,7 +39,7 @@ const RULINGS: &[(u32, &[&str])] = &[
         &[
             "ledger_market::ruling_4_a_free_listing_is_readable_but_found_by_nobody",
             "ledger_market::ruling_4_a_hundred_listings_per_did",
-            "keys::ruling_4_who_has_no_key_any_more_is_found_by_nobody",
+            "keys::ruling_4_who_keeps_its_key_keeps_its_offers",
         ],
     ),
     (
