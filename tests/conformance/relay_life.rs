@@ -24,7 +24,7 @@ cases![
     a_suspended_agent_cannot_register_itself_free,
     the_streams_of_a_suspended_agent_end,
     an_erased_agent_leaves_nothing_but_its_did,
-    an_erased_did_is_never_given_out_again,
+    an_erased_proved_did_is_never_given_out_again,
     an_operator_alone_decides_about_agents,
 ];
 
@@ -411,9 +411,11 @@ fn an_erased_agent_leaves_nothing_but_its_did(suite: &Suite) {
 }
 
 /// Ruling foundation-relay 40.
-fn an_erased_did_is_never_given_out_again(suite: &Suite) {
+fn an_erased_proved_did_is_never_given_out_again(suite: &Suite) {
     let client = suite.client();
     let mut sdk = SdkAgent::new(&client, Options::default());
+    let proof = proof(&client, &sdk.sdk, &sdk.sdk.key_body(None, 1), None);
+    sdk.agent.client.post("/v1/agent/prove", &proof).expect(200);
     let bob = Agent::server_side(&client);
     sdk.say(&bob.did, "a message outlives its sender");
     client.admin().delete(&format!("/v1/admin/agents/{}", sdk.agent.did)).expect(200);

@@ -132,6 +132,10 @@ fn what_a_displaced_registration_attested_and_voted_counts_nothing() {
     let vote = signing::sign(&client_seed(1), format!("{theirs}corroborate").as_bytes());
     let cast = json!({ "vote": "corroborate", "signature": encode_base64(&vote) });
     world.post(&format!("/v1/agent/attestations/{theirs}/corroborate"), &thief.key, cast.clone()).expect(200);
+    let channel = world.post("/v1/agent/channels", &bob.key, json!({ "name": "open" })).expect(201);
+    let channel = format!("/v1/agent/channels/{}", channel["id"].as_str().unwrap());
+    world.post(&format!("{channel}/join"), &thief.key, Value::Null).expect(200);
+    world.post(&format!("{channel}/messages"), &thief.key, json!({ "message": "false" })).expect(201);
     let look = |id: &str| world.get(&format!("/v1/agent/attestations/{id}"), "").expect(200);
     assert_eq!(look(&theirs)["corroboration_count"], 1);
 
@@ -151,6 +155,8 @@ fn what_a_displaced_registration_attested_and_voted_counts_nothing() {
     proved["proof"] = proof;
     let real = register(&world, proved);
     world.wait(1);
+    let posts = world.get(&format!("{channel}/messages"), &bob.key).expect(200);
+    assert_eq!(posts["messages"][0]["before_proof"], true, "{posts}");
     let after = look(&theirs);
     assert_eq!(after["corroboration_count"], 0);
     assert_eq!(after["corroborations"][0]["before_proof"], true, "{after}");
