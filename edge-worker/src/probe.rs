@@ -63,7 +63,7 @@ async fn reach(request: &Request) -> Result<Response> {
     };
     match web::send(outgoing).await {
         Ok(incoming) => Response::from_bytes(incoming.body.to_vec()),
-        Err(error) => Response::error(error.message, 503),
+        Err(error) => Response::error(error.message.to_string(), 503),
     }
 }
 
