@@ -482,7 +482,8 @@ impl Runtime for TestRuntime {
 
     fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
         let state = self.state();
-        let rows = state.spaces.get(&call.actor)?;
+        let empty = MemoryStore::default();
+        let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
         let view = View::new(&call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
         host::remembered(&view, call)
     }

@@ -2,6 +2,7 @@
 
 use heliograph_tests::client::{Answer, Client};
 use heliograph_tests::target::{ADMIN_KEY, Kind};
+use heliograph_tests::{data, synthetic};
 use serde_json::json;
 
 use crate::{Suite, cases};
@@ -95,12 +96,15 @@ fn a_question_about_the_past_is_computed_once_and_then_kept(suite: &Suite) {
 fn every_kind_of_question_that_computes_draws_on_the_budget(suite: &Suite) {
     let target = suite.fresh(ONE);
     let client = target.client();
-    let (_, agent) = {
-        let made = client.post("/v1/agent/register", &json!({ "name": "exporter" })).expect(201);
-        (made["did"].clone(), made["api_key"].as_str().unwrap().to_owned())
-    };
+    let made = client.post("/v1/agent/register", &json!({ "name": "exporter" })).expect(201);
+    let agent = made["api_key"].as_str().unwrap().to_owned();
+    // Questions about all countries ask those that have measurements.
+    data::import(&client.admin(), "ooni-observations", "", synthetic::blocked_site().as_bytes());
+    let measured =
+        || client.admin().get("/data/censorship-index.json?as_of=2024-03-13").expect(200)["metadata"].clone();
+    client.until(|| (measured()["totalCountries"].as_u64() > Some(0)).then_some(()));
     spend(&client);
-    let past = "as_of=2024-03-10";
+    let past = "as_of=2024-03-13";
     for path in [
         format!("/data/censorship-index.json?{past}"),
         format!("/data/censorship-index.csv?{past}"),
