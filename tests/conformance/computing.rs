@@ -102,7 +102,7 @@ fn every_kind_of_question_that_computes_draws_on_the_budget(suite: &Suite) {
     data::import(&client.admin(), "ooni-observations", "", synthetic::blocked_site().as_bytes());
     let measured =
         || client.admin().get("/data/censorship-index.json?as_of=2024-03-13").expect(200)["metadata"].clone();
-    client.until(|| (measured()["totalCountries"].as_u64() > Some(0)).then_some(()));
+    client.until(|| (measured()["totalMeasurements"].as_u64() > Some(0)).then_some(()));
     spend(&client);
     let past = "as_of=2024-03-13";
     for path in [
