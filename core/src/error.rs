@@ -60,6 +60,8 @@ error_codes! {
     Internal = "INTERNAL" => INTERNAL_SERVER_ERROR;
     /// Temporarily unable to serve this; `Retry-After` says when to retry.
     Unavailable = "UNAVAILABLE" => SERVICE_UNAVAILABLE;
+    /// As many questions that must be computed wait as may; `Retry-After` says when to retry.
+    Busy = "BUSY" => SERVICE_UNAVAILABLE;
     /// The recipient's mailbox is at its quota; `Retry-After` says when to retry.
     MailboxFull = "MAILBOX_FULL" => SERVICE_UNAVAILABLE;
     /// The wallet has too little; `reason` says so too.

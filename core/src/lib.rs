@@ -41,6 +41,7 @@ pub mod agent;
 pub mod alert;
 pub mod analytics;
 pub mod anomaly;
+pub mod apart;
 pub mod atlas;
 pub mod attestation;
 pub mod change;

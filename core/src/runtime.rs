@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{ActorId, Call, Operation, Query, decode, encode};
+use crate::apart::{self, Asker};
 use crate::documents::{self, Document};
 use crate::http::Ready;
 use crate::limits::Buckets;
@@ -64,6 +65,21 @@ pub trait Runtime: MaybeSend + MaybeSync {
 
     /// Runs a query on a snapshot that contains every change answered before.
     fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>>;
+
+    /// The reply to a query where it is kept ([`crate::actor::host::remembered`]); never computes anything.
+    fn remembered(&self, _call: &Call) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Runs work that takes long where it holds up nobody who asks for little: natively on a thread of its own pool, so
+    /// many at once, in turn between those who ask. It is dropped when nobody waits for it any more.
+    /// [`ErrorCode::Busy`](crate::ErrorCode::Busy): there is no room for it. See [`crate::apart`].
+    fn apart<'a>(&'a self, _asker: &'a Asker, work: BoxFuture<'static, ()>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            work.await;
+            Ok(())
+        })
+    }
 
     /// The published document; `None` when none was published yet. May be up to a minute old on the edge.
     fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>>;
@@ -211,9 +227,23 @@ pub fn call<'a, O: Operation>(rt: &'a dyn Runtime, name: impl Into<String>, oper
     Reply::new(Call::operation(name, operation).map(|call| rt.call(call)))
 }
 
-/// Runs a typed query on the actor of that name.
+/// Runs a typed query on the actor of that name; one that computes waits for room first, unless its answer is kept.
 pub fn query<'a, Q: Query>(rt: &'a dyn Runtime, name: impl Into<String>, query: &Q) -> Reply<'a, Q::Reply> {
-    Reply::new(Call::query(name, query).map(|call| rt.query(call)))
+    let computes = query.computes();
+    Reply::new(Call::query(name, query).map(|call| if computes { computed(rt, call) } else { rt.query(call) }))
+}
+
+/// The reply to a query that may compute: what is kept at once, else once there is room.
+fn computed(rt: &dyn Runtime, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
+    Box::pin(async move {
+        if !apart::is_apart()
+            && let Some(reply) = rt.remembered(&call)
+        {
+            return Ok(reply);
+        }
+        apart::room().await;
+        rt.query(call).await
+    })
 }
 
 /// A reply that may be late, and since when it is known.
@@ -311,7 +341,7 @@ pub async fn document(rt: &dyn Runtime, key: &str) -> Result<Arc<Ready>> {
     match rt.document(key).await? {
         Some(document) => Ok(document),
         None => {
-            let document: Document = decode(&rt.query(documents::render_call(key)?).await?)?;
+            let document: Document = decode(&computed(rt, documents::render_call(key)?).await?)?;
             Ok(Arc::new(document.into()))
         }
     }

@@ -169,6 +169,12 @@ settings! {
     forecast_per_minute: u32 = "0";
     /// Requests per minute and client address on incidents; 0 means no limit.
     incidents_per_minute: u32 = "0";
+    /// Questions per minute and client address that must be computed: about the past, over all countries and not kept, exports, dumps, claims, similar incidents; 0 means no limit.
+    computing_per_minute: u32 = "0";
+    /// Native: questions that are computed at once; 0 means one less than the cores, at least one.
+    computing_threads: u32 = "0";
+    /// Questions that wait to be computed, on the edge those of an isolate that are under way; further ones are answered 503.
+    computing_queue: u32 = "64";
     /// Reads of the ledger per minute and client address; 0 means no limit.
     pay_reads_per_minute: u32 = "0";
     /// Writes of the ledger per minute and client address; 0 means no limit.
@@ -333,6 +339,7 @@ impl Settings {
         raise("data_per_minute", &mut self.data_per_minute, 120);
         raise("forecast_per_minute", &mut self.forecast_per_minute, 60);
         raise("incidents_per_minute", &mut self.incidents_per_minute, 100);
+        raise("computing_per_minute", &mut self.computing_per_minute, 60);
         raise("pay_reads_per_minute", &mut self.pay_reads_per_minute, 600);
         raise("pay_writes_per_address", &mut self.pay_writes_per_address, 600);
         raise("faucet_per_address", &mut self.faucet_per_address, 3);

@@ -480,6 +480,14 @@ impl Runtime for TestRuntime {
         Box::pin(std::future::ready(reply))
     }
 
+    fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
+        let state = self.state();
+        let empty = MemoryStore::default();
+        let rows = state.spaces.get(&call.actor).unwrap_or(&empty);
+        let view = View::new(&call.actor, rows, state.now, &self.environment.settings).remembering(&self.memo);
+        host::remembered(&view, call)
+    }
+
     fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {
         Box::pin(std::future::ready(Ok(self.state().documents.get(key).cloned())))
     }

@@ -1,12 +1,13 @@
 //! The core's [`Runtime`] on the edge: in the Worker's isolate, or inside an object, whose own calls stay local.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use heliograph_core::actor::Call;
 use heliograph_core::agent::stream::Open;
+use heliograph_core::apart::{self, Asker};
 use heliograph_core::documents::Recent;
 use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::http::Ready;
@@ -22,6 +23,32 @@ use crate::{clock, errand, web};
 thread_local! {
     /// What this isolate read of KV lately: each read is a request that the operator pays for.
     static RECENT: RefCell<Recent> = RefCell::default();
+}
+
+thread_local! {
+    /// Answers that this isolate computes at the moment.
+    static COMPUTING: Cell<u32> = const { Cell::new(0) };
+}
+
+/// One of the answers that are computed at once; free again when it is dropped.
+struct Place;
+
+impl Place {
+    fn take(most: u32) -> Result<Place> {
+        match COMPUTING.get() {
+            computing if computing < most => {
+                COMPUTING.set(computing + 1);
+                Ok(Place)
+            }
+            _ => Err(apart::busy()),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        COMPUTING.set(COMPUTING.get().saturating_sub(1));
+    }
 }
 
 pub struct EdgeRuntime {
@@ -63,6 +90,19 @@ impl Runtime for EdgeRuntime {
                 Some(space) => space.answer(&call),
                 None => errand::query(&self.env, &call).await,
             }
+        })
+    }
+
+    /// An isolate has one thread, on which what waits for objects takes turns with all else; what is bounded is how many
+    /// answers it holds in memory while they are made.
+    fn apart<'a>(&'a self, asker: &'a Asker, work: BoxFuture<'static, ()>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let _place = match asker.begun {
+                true => None,
+                false => Some(Place::take(self.environment.settings.computing_queue)?),
+            };
+            work.await;
+            Ok(())
         })
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use heliograph_core::apart;
 use heliograph_core::fetch::{self, Incoming, Networks, Outgoing};
 use heliograph_core::runtime::Runtime;
 use heliograph_core::{Error, ErrorCode, Result};
@@ -152,7 +153,9 @@ pub async fn run(native: Arc<Native>) {
     }
     let pause = Duration::from_secs(u64::from(settings.fetch_pause_seconds));
     loop {
-        let wait = match fetch::step(&*native).await {
+        let runtime = native.clone();
+        let step = Box::pin(async move { fetch::step(&*runtime).await });
+        let wait = match apart::by_ourselves(native.clone(), step).await.flatten() {
             Ok(true) => pause,
             Ok(false) => IDLE,
             Err(error) => {

@@ -7,6 +7,7 @@
 //! | `rotation` | a new master key, and moving what is sealed under it |
 //! | [`runtime`] | the core's `Runtime` on top of both |
 //! | `fetch` | requests to others, and the task that fetches from sources |
+//! | [`pool`] | the threads that compute, apart from those that accept and answer |
 //! | `places` | how many requests are under way at once |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
@@ -31,6 +32,7 @@ pub mod keyfile;
 mod maintenance;
 mod outgoing;
 mod places;
+pub mod pool;
 pub mod probe;
 mod refusal;
 mod rotation;

@@ -30,14 +30,12 @@ impl Maintenance for Native {
         let (store, settings) = (self.store.clone(), self.environment().settings.clone());
         let current = self.environment().secrets.sealing().current().id();
         let resealing = self.rotation.is_running();
-        let work = tokio::task::spawn_blocking(move || info(&store, &settings, current));
-        Box::pin(async move { Ok(FileInfo { resealing, ..work.await.map_err(Error::internal)?? }) })
+        Box::pin(async move { Ok(FileInfo { resealing, ..info(&store, &settings, current)? }) })
     }
 
     fn actors(&self, after: Option<ActorId>, limit: usize) -> BoxFuture<'_, Result<Vec<ActorId>>> {
         let store = self.store.clone();
-        let work = tokio::task::spawn_blocking(move || actors(&store, after.as_ref(), limit));
-        Box::pin(async move { work.await.map_err(Error::internal)? })
+        Box::pin(async move { actors(&store, after.as_ref(), limit) })
     }
 
     fn rotate_master(&self) -> BoxFuture<'_, Result<()>> {

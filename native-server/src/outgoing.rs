@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heliograph_core::actor::{ActorId, Kind};
-use heliograph_core::runtime;
+use heliograph_core::{apart, runtime};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -50,7 +50,9 @@ impl Starter {
         let Ok(place) = self.room.clone().acquire_owned().await else { return };
         let native = self.native.clone();
         tokio::spawn(async move {
-            if let Err(error) = runtime::reach_out(native, &actor, &key).await {
+            let (runtime, who) = (native.clone(), actor.clone());
+            let attempt = Box::pin(async move { runtime::reach_out(runtime, &who, &key).await });
+            if let Err(error) = apart::by_ourselves(native, attempt).await.flatten() {
                 eprintln!("warning: a delivery of {actor} is tried again later: {error}");
             }
             drop(place);

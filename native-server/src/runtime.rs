@@ -8,18 +8,19 @@ use std::time::Duration;
 use fnv::FnvBuildHasher;
 use heliograph_core::actor::{ActorId, Call, Memo, View, host};
 use heliograph_core::agent::stream::Open;
-use heliograph_core::documents::{self, Document, RENDER};
+use heliograph_core::apart::Asker;
+use heliograph_core::documents::Document;
 use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::http::Ready;
 use heliograph_core::kv::Read;
 use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime};
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::places::Places;
+use crate::pool::Pool;
 use crate::rotation::Rotation;
 use crate::store::Store;
 use crate::streams::Streams;
@@ -34,9 +35,8 @@ pub struct Native {
     streams: Arc<Streams>,
     pub(crate) rotation: Rotation,
     memo: Arc<Memo>,
-    /// Documents that may be rendered at once, one for each core: more at a time end no sooner, and each holds what it
-    /// reads in memory.
-    rendering: Arc<Semaphore>,
+    /// What takes long runs here.
+    pub pool: Pool,
     /// For requests to others.
     places: Places,
 }
@@ -48,12 +48,12 @@ impl Native {
         environment: Environment,
         documents: Arc<Documents>,
         streams: Arc<Streams>,
+        pool: Pool,
     ) -> Self {
         let bytes = usize::try_from(environment.settings.answer_cache_bytes).unwrap_or(usize::MAX);
         let (rotation, memo, writer) = (Rotation::default(), Arc::new(Memo::of_bytes(bytes)), Arc::new(writer));
-        let rendering = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
         let places = Places::default();
-        Native { store, writer, environment, documents, streams, rotation, memo, rendering, places }
+        Native { store, writer, environment, documents, streams, rotation, memo, pool, places }
     }
 
     pub fn streams(&self) -> &Arc<Streams> {
@@ -62,15 +62,6 @@ impl Native {
 
     fn answer(&self, call: &Call) -> Result<Vec<u8>> {
         answer(&self.store, &self.environment.settings, &self.memo, call)
-    }
-
-    /// The reply to a call that renders a document, when there is nothing to render.
-    fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
-        let settings = &self.environment.settings;
-        let look = |rows: &dyn Read| {
-            documents::remembered(&View::new(&call.actor, rows, clock::now(), settings).remembering(&self.memo), call)
-        };
-        self.store.read_actor(&call.actor, |rows| Ok(look(rows))).ok().flatten()
     }
 }
 
@@ -91,24 +82,22 @@ impl Runtime for Native {
         Box::pin(self.writer.call(call))
     }
 
-    /// Short reads run where they are asked for: handing them to another thread costs more than they do.
+    /// Reads run where they are asked for: handing short ones to another thread costs more than they do, and who asks for a
+    /// long one waited for room before.
     fn query(&self, call: Call) -> BoxFuture<'_, Result<Vec<u8>>> {
-        if call.name != RENDER {
-            return Box::pin(std::future::ready(self.answer(&call)));
-        }
-        if let Some(reply) = self.remembered(&call) {
-            return Box::pin(std::future::ready(Ok(reply)));
-        }
-        let (store, settings, memo) = (self.store.clone(), self.environment.settings.clone(), self.memo.clone());
-        Box::pin(async move {
-            // Nobody closes it. It ends with the work, which goes on when nobody waits for it any more.
-            let one = self.rendering.clone().acquire_owned().await;
-            let work = tokio::task::spawn_blocking(move || {
-                let _one = one;
-                answer(&store, &settings, &memo, &call)
-            });
-            work.await.unwrap_or_else(|error| Err(Error::internal(error)))
-        })
+        Box::pin(std::future::ready(self.answer(&call)))
+    }
+
+    fn remembered(&self, call: &Call) -> Option<Vec<u8>> {
+        let settings = &self.environment.settings;
+        let look = |rows: &dyn Read| {
+            host::remembered(&View::new(&call.actor, rows, clock::now(), settings).remembering(&self.memo), call)
+        };
+        self.store.read_actor(&call.actor, |rows| Ok(look(rows))).ok().flatten()
+    }
+
+    fn apart<'a>(&'a self, asker: &'a Asker, work: BoxFuture<'static, ()>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(self.pool.run(asker, work))
     }
 
     fn document<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Arc<Ready>>>> {

@@ -12,10 +12,12 @@ use heliograph_core::secrets::Secrets;
 use heliograph_core::settings::Settings;
 use heliograph_core::{actor, actor::Call};
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinHandle;
 
 use crate::keyfile::{self, KeyFile};
+use crate::pool::Pool;
 use crate::runtime::{Documents, Native, News};
 use crate::store::{Options, Store};
 use crate::streams::Streams;
@@ -76,7 +78,9 @@ impl Deployment {
         let vectors = vectors(&settings)?;
         let mut environment = Environment::new(settings, secrets, identity.id);
         environment.search.vectors = vectors;
-        let native = Arc::new(Native::new(store, writer, environment, documents, streams));
+        let pool = Pool::start(&environment.settings, &Handle::current())
+            .map_err(|error| format!("cannot start the threads that compute: {error}"))?;
+        let native = Arc::new(Native::new(store, writer, environment, documents, streams, pool));
         let usage = tokio::spawn(write_usage(native.clone()));
         let resealing = tokio::spawn(rotation::run(native.clone()));
         let fetching = tokio::spawn(fetch::run(native.clone()));
@@ -94,6 +98,7 @@ impl Deployment {
         self.resealing.abort();
         self.fetching.abort();
         self.outgoing.abort();
+        self.native.pool.stop();
         flush(&self.native).await;
         // Waits for the last commit, which is short.
         self.thread.stop();

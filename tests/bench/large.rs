@@ -136,7 +136,7 @@ pub fn run(folder: &Path, kept: Option<&Path>, rows: u64, cores: &machine::Cores
     Large { rows, aggregates, import_seconds, import_cpu, peak, resident, file, followed_cpu, questions }
 }
 
-fn generate_and_import(folder: &Path, store: &Path, rows: u64) -> (usize, Imported) {
+pub fn generate_and_import(folder: &Path, store: &Path, rows: u64) -> (usize, Imported) {
     let csv = folder.join("large.csv");
     eprintln!("writing {rows} rows");
     let mut out = BufWriter::with_capacity(1 << 20, File::create(&csv).unwrap());
@@ -150,7 +150,7 @@ fn generate_and_import(folder: &Path, store: &Path, rows: u64) -> (usize, Import
 }
 
 /// What an import took.
-struct Imported {
+pub struct Imported {
     seconds: f64,
     cpu: Option<f64>,
     peak: Option<u64>,

@@ -122,6 +122,15 @@ pub async fn run_until(base: &str, connections: usize, ends: Ends, plan: &Plan, 
     outcome(connections, latencies, start.elapsed().as_secs_f64())
 }
 
+/// One connection that asks for `window` with a pause after each answer, as somebody does who wants little.
+pub async fn steady(base: &str, window: Duration, pause: Duration, plan: &Plan, seed: u64) -> Outcome {
+    let address = base.trim_start_matches("http://");
+    let (start, sent) = (Instant::now(), Cell::new(0));
+    let random = Dice::new(seed);
+    let latencies = connection_with(address, plan, 0, random, &sent, || start.elapsed() < window, pause).await;
+    outcome(1, latencies, start.elapsed().as_secs_f64())
+}
+
 /// Sends each request once, so many per second whether or not the ones before were answered; time is taken from when a
 /// request is due, so a server that falls behind is seen.
 pub async fn paced(base: &str, connections: usize, rate: f64, plan: &Plan) -> Outcome {
@@ -158,9 +167,21 @@ async fn connection(
     address: &str,
     plan: &Plan,
     number: usize,
+    random: Dice,
+    sent: &Cell<usize>,
+    more: impl Fn() -> bool,
+) -> Vec<u32> {
+    connection_with(address, plan, number, random, sent, more, Duration::ZERO).await
+}
+
+async fn connection_with(
+    address: &str,
+    plan: &Plan,
+    number: usize,
     mut random: Dice,
     sent: &Cell<usize>,
     more: impl Fn() -> bool,
+    pause: Duration,
 ) -> Vec<u32> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut stream = TcpStream::connect(address).await.unwrap();
@@ -183,6 +204,9 @@ async fn connection(
         stream.write_all(request).await.unwrap();
         read_answer(&mut stream, &mut answer, plan.status).await;
         latencies.push(u32::try_from(before.elapsed().as_micros()).unwrap_or(u32::MAX));
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
     }
     latencies
 }

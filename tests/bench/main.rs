@@ -4,7 +4,7 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--probes`, `--forecasts`, `--ledger`,
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--probes`, `--forecasts`, `--fair`, `--ledger`,
 //! `--ledger-grown` and `--ledger-edge` measure other things. The result is
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
@@ -14,6 +14,7 @@ mod asked;
 mod bare;
 mod disk;
 mod edge;
+mod fair;
 mod forecasts;
 mod imports;
 mod incidents;
@@ -79,6 +80,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--forecasts") {
         return measure_forecasts();
     }
+    if args.iter().any(|arg| arg == "--fair") {
+        return measure_fair(&args);
+    }
     if args.iter().any(|arg| arg == "--ledger-grown") {
         return measure_ledger_grown(&args);
     }
@@ -104,9 +108,10 @@ fn main() {
 }
 
 /// What the other benches write their results under.
-const HEADINGS: [&str; 11] = [
+const HEADINGS: [&str; 12] = [
     agents::HEADING,
     alerts::HEADING,
+    fair::HEADING,
     forecasts::HEADING,
     incidents::HEADING,
     large::HEADING,
@@ -168,6 +173,20 @@ fn measure_forecasts() {
     println!("{text}");
     if !cfg!(debug_assertions) {
         write_part(forecasts::HEADING, &text);
+    }
+}
+
+fn measure_fair(args: &[String]) {
+    let rows = given(args, "--rows").map_or(fair::ROWS, |rows| rows.parse().unwrap());
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // Nothing is pinned before `shared` lets everything use every core.
+    let cores = machine::pin_generator();
+    let run = |cores: &machine::Cores| fair::run(folder.path(), rows, fair::WINDOW, cores);
+    let measured = cores.shared(run).unwrap_or_else(|| run(&cores));
+    let text = fair::render(&measured, rows, &machine::describe_shared());
+    println!("{text}");
+    if rows == fair::ROWS && !cfg!(debug_assertions) {
+        write_part(fair::HEADING, &text);
     }
 }
 

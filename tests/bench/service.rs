@@ -64,7 +64,7 @@ impl Service {
             data::import(&client.admin(), "ooni-observations", "", text);
         }
         let key = client.admin().post("/v1/admin/keys", &json!({ "tier": "bench" })).expect(201);
-        let agents = (0..AGENTS).map(|_| register(&client)).collect();
+        let agents = agents(&client, AGENTS);
         let tag = settled(&client);
         let api_key = text(&key["api_key"]);
         Service {
@@ -99,17 +99,26 @@ impl Service {
         self.busy.then(plan)
     }
 
-    /// Each agent writes to its neighbour; nonce and signature differ from message to message.
     pub fn send(&self) -> Plan {
-        let ciphertext = STANDARD.encode([0xa5; CIPHERTEXT]);
-        let all = self.agents.iter().zip(self.agents.iter().cycle().skip(1)).map(|((_, key), (to, _))| {
-            // 24 bytes are 32 digits; 64 bytes are 86 digits and padding, the last of them with two meaningful bits.
-            let (nonce, signature) = ("~".repeat(32), format!("{}A==", "~".repeat(85)));
-            let body = json!({ "to": to, "ciphertext": ciphertext, "nonce": nonce, "signature": signature });
-            (key.clone(), body.to_string())
-        });
-        Plan::own_posts(&self.base, "/v1/agent/send/encrypted", all)
+        sends(&self.base, &self.agents)
     }
+}
+
+/// DID and key of so many new agents.
+pub fn agents(client: &Client, number: usize) -> Vec<(String, String)> {
+    (0..number).map(|_| register(client)).collect()
+}
+
+/// Each agent writes to its neighbour; nonce and signature differ from message to message.
+pub fn sends(base: &str, agents: &[(String, String)]) -> Plan {
+    let ciphertext = STANDARD.encode([0xa5; CIPHERTEXT]);
+    let all = agents.iter().zip(agents.iter().cycle().skip(1)).map(|((_, key), (to, _))| {
+        // 24 bytes are 32 digits; 64 bytes are 86 digits and padding, the last of them with two meaningful bits.
+        let (nonce, signature) = ("~".repeat(32), format!("{}A==", "~".repeat(85)));
+        let body = json!({ "to": to, "ciphertext": ciphertext, "nonce": nonce, "signature": signature });
+        (key.clone(), body.to_string())
+    });
+    Plan::own_posts(base, "/v1/agent/send/encrypted", all)
 }
 
 /// The server on this data file.

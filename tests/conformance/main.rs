@@ -19,6 +19,7 @@ mod changes;
 mod circumvention;
 mod claims;
 mod classify;
+mod computing;
 mod country;
 mod detect;
 mod domain;
@@ -121,6 +122,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("circumvention", circumvention::CASES),
     ("claims", claims::CASES),
     ("classify", classify::CASES),
+    ("computing", computing::CASES),
     ("country", country::CASES),
     ("detect", detect::CASES),
     ("domain", domain::CASES),

@@ -6,9 +6,10 @@ use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
     // These are native.
-    const NATIVE: [&str; 9] = [
+    const NATIVE: [&str; 10] = [
         "--agents",
         "--alerts",
+        "--fair",
         "--forecasts",
         "--incidents",
         "--large",

@@ -180,6 +180,12 @@ pub trait Query: Serialize + DeserializeOwned {
     const NAME: &'static str;
     type Reply: Serialize + DeserializeOwned;
 
+    /// Whether it reads or computes more than one answer about one thing takes: it then waits for [`room`](crate::apart::room)
+    /// first. Any question about the past does.
+    fn computes(&self) -> bool {
+        false
+    }
+
     fn run(self, view: &View<'_>) -> Result<Self::Reply>;
 }
 

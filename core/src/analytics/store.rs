@@ -435,6 +435,10 @@ impl Query for FactsAt {
     const NAME: &'static str = "facts_at";
     type Reply = (Facts, Vec<Site>, Vec<Isp>);
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn run(self, view: &View<'_>) -> Result<Self::Reply> {
         let (rows, summary) = verdicts_and_summary(view, self.at)?;
         let (mut facts, sites) = facts(&rows, &summary, &listed(view)?);

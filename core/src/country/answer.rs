@@ -13,7 +13,7 @@ use super::explain::{self, Explanation};
 use super::source;
 use super::subject::Subject;
 use super::tables::{LISTED, LISTED_SINCE};
-use crate::actor::{Kind, Query, View, decode, encode};
+use crate::actor::{Call, Kind, Query, View, decode, encode};
 use crate::import::ListKind;
 use crate::kv::Direction;
 use crate::settings::Settings;
@@ -175,8 +175,12 @@ pub struct Detect {
 
 impl Query for Detect {
     const ACTOR: Kind = Kind::Country;
-    const NAME: &'static str = "detect";
+    const NAME: &'static str = DETECT;
     type Reply = Vec<Detection>;
+
+    fn computes(&self) -> bool {
+        self.at.is_some()
+    }
 
     fn run(self, view: &View<'_>) -> Result<Vec<Detection>> {
         let at = self.at.unwrap_or(view.now);
@@ -214,6 +218,24 @@ impl Query for Detect {
         }
         Ok(answers)
     }
+}
+
+/// Name of the query.
+pub const DETECT: &str = "detect";
+
+/// The reply to a [`DETECT`] call, when the answers about all of its subjects are kept.
+pub fn remembered(view: &View<'_>, call: &Call) -> Option<Vec<u8>> {
+    let asked: Detect = decode(&call.arguments).ok()?;
+    let memo = view.memo().filter(|_| !asked.explain)?;
+    let at = asked.at.unwrap_or(view.now);
+    let shared = asked.memo_key(view, at).ok()?;
+    let answers = asked.subjects.iter().map(|subject| {
+        let key = [shared.as_slice(), &encode(subject).ok()?].concat();
+        let mut answer: Detection = decode(&memo.get(&key)?).ok()?;
+        dated(&mut answer, NEVER, at);
+        Some(answer)
+    });
+    encode(&answers.collect::<Option<Vec<Detection>>>()?).ok()
 }
 
 /// Stands in what is kept for the time of the question, which an answer without measurements names.

@@ -69,6 +69,10 @@ impl Query for Dump {
     const NAME: &'static str = "dump";
     type Reply = DumpPage;
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn run(self, view: &View<'_>) -> Result<DumpPage> {
         let day = |time: Timestamp| u32::try_from(time.day()).unwrap_or(0);
         let (first, last) = (day(self.from), day(self.to.plus(-1)));

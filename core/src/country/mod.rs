@@ -26,7 +26,7 @@
 //! | `routes` | the endpoints |
 
 mod active;
-mod answer;
+pub(crate) mod answer;
 pub(crate) mod attested;
 pub(crate) mod changes;
 mod day_counts;

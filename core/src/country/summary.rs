@@ -168,6 +168,10 @@ impl Query for Summary {
     const NAME: &'static str = "summary";
     type Reply = CountrySummary;
 
+    fn computes(&self) -> bool {
+        self.at.is_some()
+    }
+
     fn run(self, view: &View<'_>) -> Result<CountrySummary> {
         summary(view, self.at)
     }
@@ -207,6 +211,10 @@ impl Query for Verdicts {
     const NAME: &'static str = "verdicts";
     type Reply = Vec<TargetSummary>;
 
+    fn computes(&self) -> bool {
+        self.at.is_some()
+    }
+
     fn run(self, view: &View<'_>) -> Result<Vec<TargetSummary>> {
         match self.at {
             Some(at) => self::at(view, at),
@@ -238,6 +246,10 @@ impl Query for History {
     const ACTOR: Kind = Kind::Country;
     const NAME: &'static str = "history";
     type Reply = Vec<HistoryDay>;
+
+    fn computes(&self) -> bool {
+        true
+    }
 
     fn run(self, view: &View<'_>) -> Result<Vec<HistoryDay>> {
         let at = self.at.unwrap_or(view.now);

@@ -15,6 +15,7 @@ pub use web::{Incoming, MAX_BYTES, Networks, Outgoing, check_url, is_public, ret
 
 use std::time::Duration;
 
+use crate::apart;
 use crate::import::{ImportKind, Importer, Options, Summary};
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
@@ -108,6 +109,8 @@ async fn attempt(rt: &dyn Runtime, job: Job, url: String) -> End {
         // Asking the same again soon would not help.
         status => return End::Failed(format!("status {status}"), Some(LONGEST_WAIT)),
     }
+    // Reading some megabytes takes long.
+    apart::room().await;
     match import(rt, job, &answer.body).await {
         Ok(summary) => judged(&summary),
         Err(error) => failed(error, None),

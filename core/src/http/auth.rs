@@ -113,7 +113,7 @@ fn subscriber_key<'a>(settings: &Settings, request: &'a Request) -> Option<&'a s
 }
 
 /// Refuses when the budget is spent, with the headers that say so.
-fn within(budget: Admission) -> Result<Option<Admission>, Box<Response>> {
+pub(super) fn within(budget: Admission) -> Result<Option<Admission>, Box<Response>> {
     if budget.allowed {
         return Ok(Some(budget));
     }
@@ -151,8 +151,8 @@ pub(super) fn has_budget_headers(response: &Response) -> bool {
 }
 
 /// The client's address as a bucket name; IPv6 by its /64 (ruling ledger 20).
-pub(super) fn address(request: &Request) -> String {
-    match request.client {
+pub(super) fn address(client: Option<IpAddr>) -> String {
+    match client {
         Some(IpAddr::V6(v6)) => match v6.to_ipv4_mapped() {
             Some(v4) => v4.to_string(),
             None => v6.segments().iter().take(4).map(|part| format!("{part:x}:")).collect(),
@@ -195,7 +195,7 @@ fn public_budget(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<O
     if rate.amount == 0 {
         return Ok(None);
     }
-    within(rt.environment().buckets.take(&format!("{name} {whose} {}", address(request)), rate, rt.now()))
+    within(rt.environment().buckets.take(&format!("{name} {whose} {}", address(request.client)), rate, rt.now()))
 }
 
 async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Response>> {
@@ -208,7 +208,8 @@ async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Re
         return Ok(Admitted { caller: Caller::Admin, budget: None });
     }
     if equal(given, &environment.settings.demo_key) {
-        let budget = environment.buckets.take(&format!("demo {}", address(request)), Tier::Demo.rate(), rt.now());
+        let budget =
+            environment.buckets.take(&format!("demo {}", address(request.client)), Tier::Demo.rate(), rt.now());
         let caller = Caller::Key { account: String::new(), tier: Tier::Demo };
         return Ok(Admitted { caller, budget: within(budget)? });
     }

@@ -10,9 +10,11 @@ use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::computing::Computes;
 use super::router::{Params, readable};
 use super::{Auth, Body, Caller, Request, Response, Route, auth, document};
 use crate::agent::Credentials;
+use crate::apart;
 use crate::documents;
 use crate::runtime::{self, Runtime};
 use crate::settings::Settings;
@@ -97,7 +99,7 @@ impl Cx {
 
     /// The client's address, as the name of a bucket.
     pub fn address(&self) -> String {
-        auth::address(&self.request)
+        auth::address(self.request.client)
     }
 
     /// The agent whose key a public route was sent. There a bad key is like none (spec relay 17).
@@ -199,11 +201,19 @@ impl Cx {
         if let Some(body) = self.page(name) {
             return Ok(Response::new(StatusCode::OK, "application/json", body));
         }
+        self.room().await;
         let response = make.await?;
         if let (StatusCode::OK, Body::Bytes(body)) = (response.status, &response.body) {
             self.keep(name, body);
         }
         Ok(response)
+    }
+
+    /// Waits until what is not kept may be made, unless this route makes it of few rows.
+    async fn room(&self) {
+        if Computes::of(self.route) != Computes::Never {
+            apart::room().await;
+        }
     }
 
     /// What was kept under a name in this publish interval.
@@ -255,6 +265,7 @@ impl Cx {
         if let Some(body) = pages.get(&key) {
             return Ok(self.revalidated(Response::new(StatusCode::OK, "application/json", body), &tag, max_age));
         }
+        self.room().await;
         let response = make.await?;
         let Body::Bytes(body) = &response.body else { return Err(Error::internal("a stream cannot be kept")) };
         pages.put(key, body.clone());

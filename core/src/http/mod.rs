@@ -5,6 +5,7 @@
 //! `ROUTES`.
 
 mod auth;
+mod computing;
 mod document;
 mod extract;
 mod message;
@@ -14,6 +15,7 @@ mod router;
 
 pub(crate) use auth::budget_headers;
 pub use auth::{Caller, is_operator};
+pub use computing::Computes;
 pub use document::{Ready, revalidated};
 pub use extract::Cx;
 pub use message::{Body, Request, Response};

@@ -8,6 +8,7 @@ use matchit::Router;
 use percent_encoding::percent_decode_str;
 
 use super::auth::{self, Admitted};
+use super::computing::{self, Computes, Who};
 use super::{Auth, Body, BodyKind, Cx, Request, Response, Route, message, routes};
 use crate::actor::{ActorId, Kind};
 use crate::agent::reseal;
@@ -15,7 +16,8 @@ use crate::runtime::{BoxFuture, Runtime};
 use crate::settings::Settings;
 use crate::{Error, ErrorCode};
 
-type Methods = Vec<&'static Route>;
+/// The routes of a path, each with whether it computes.
+type Methods = Vec<(&'static Route, Computes)>;
 
 /// Path parameters in order, percent-decoded.
 pub(super) type Params = Vec<(&'static str, String)>;
@@ -25,7 +27,7 @@ fn table() -> &'static Router<Methods> {
     TABLE.get_or_init(|| {
         let mut by_path: BTreeMap<&'static str, Methods> = BTreeMap::new();
         for route in routes() {
-            by_path.entry(route.path).or_default().push(route);
+            by_path.entry(route.path).or_default().push((route, Computes::of(route)));
         }
         let mut router = Router::new();
         for (path, methods) in by_path {
@@ -55,8 +57,8 @@ fn find(method: &Method, path: &str) -> Found {
     let Ok(matched) = table().at(trimmed(path)) else { return Found::Nothing };
     let head = method == Method::HEAD;
     let wanted = if head { &Method::GET } else { method };
-    match matched.value.iter().find(|route| route.method == *wanted) {
-        Some(route) if !(head && route.effectful) => {
+    match matched.value.iter().find(|(route, _)| route.method == *wanted) {
+        Some((route, computes)) if !(head && route.effectful) => {
             let mut params = Params::new();
             for (name, value) in matched.params.iter() {
                 match percent_decode_str(value).decode_utf8() {
@@ -64,7 +66,7 @@ fn find(method: &Method, path: &str) -> Found {
                     Err(_) => return Found::Nothing,
                 }
             }
-            Found::Route(Matched { route, params })
+            Found::Route(Matched { route, computes: *computes, params })
         }
         _ => Found::Methods(matched.value),
     }
@@ -73,7 +75,7 @@ fn find(method: &Method, path: &str) -> Found {
 /// The route of a GET of this path, for answers made of others.
 pub(super) fn readable(path: &str) -> Option<(&'static Route, Params)> {
     match find(&Method::GET, path) {
-        Found::Route(Matched { route, params }) if !route.effectful => Some((route, params)),
+        Found::Route(Matched { route, params, .. }) if !route.effectful => Some((route, params)),
         _ => None,
     }
 }
@@ -81,6 +83,7 @@ pub(super) fn readable(path: &str) -> Option<(&'static Route, Params)> {
 /// The route of a request, looked up once.
 pub struct Matched {
     route: &'static Route,
+    computes: Computes,
     params: Params,
 }
 
@@ -160,7 +163,7 @@ fn look(method: &Method, path: &str, settings: &Settings) -> Preflight {
         Found::Methods(methods) if method == Method::OPTIONS => finished(options(methods, settings), is_open(methods)),
         Found::Methods(methods) => {
             let error = Error::new(ErrorCode::MethodNotAllowed, format!("{method} is not a method of this path."));
-            let response = dressed(Response::error(error), methods.first().copied(), settings);
+            let response = dressed(Response::error(error), methods.first().map(|(route, _)| *route), settings);
             finished(response.with(header::ALLOW, &allow(methods)), is_open(methods))
         }
         Found::Nothing => {
@@ -183,7 +186,7 @@ pub fn refusal(error: Error) -> Response {
 }
 
 fn is_open(methods: &Methods) -> bool {
-    methods.iter().any(|route| route.auth != Auth::Admin)
+    methods.iter().any(|(route, _)| route.auth != Auth::Admin)
 }
 
 /// A body of a media type the route does not read. An empty body has no type, whatever the header says.
@@ -204,8 +207,8 @@ fn unsupported(route: &Route, headers: &HeaderMap) -> Option<Error> {
 }
 
 fn allow(methods: &Methods) -> String {
-    let mut allowed: Vec<&str> = methods.iter().map(|route| route.method.as_str()).collect();
-    if methods.iter().any(|route| route.method == Method::GET && !route.effectful) {
+    let mut allowed: Vec<&str> = methods.iter().map(|(route, _)| route.method.as_str()).collect();
+    if methods.iter().any(|(route, _)| route.method == Method::GET && !route.effectful) {
         allowed.push("HEAD");
     }
     allowed.push("OPTIONS");
@@ -273,17 +276,19 @@ pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
 /// One future in one box: requests are large, and every layer that they are handed through copies them.
 pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFuture<'static, Response> {
     Box::pin(async move {
-        let (head, open, Matched { route, params }) = (request.method == Method::HEAD, matched.is_open(), matched);
+        let (head, open) = (request.method == Method::HEAD, matched.is_open());
+        let Matched { route, computes, params } = matched;
         let brand = route.dress.map(|dress| (dress, rt.environment().settings.brand.clone()));
         let mut response = match auth::admit(&*rt, route, &request).await {
             Err(refusal) => *refusal,
             Ok(Admitted { caller, budget }) => {
                 let behind = reseal::behind(&*rt, &caller).map(|agent| (rt.clone(), agent));
-                let result = (route.handler)(Cx { rt, request, route, caller, path: params }).await;
+                let who = Who::new(&*rt, &request, &caller, route, computes);
+                let handler = (route.handler)(Cx { rt: rt.clone(), request, route, caller, path: params });
+                let mut response = computing::answer(&rt, computes, who, handler).await;
                 if let Some((rt, agent)) = behind {
                     Box::pin(reseal::passing_by(&*rt, &agent)).await;
                 }
-                let mut response = result.unwrap_or_else(Response::error);
                 if let Some(budget) = budget.as_ref().filter(|_| !auth::has_budget_headers(&response)) {
                     auth::budget_headers(&mut response, budget);
                 }

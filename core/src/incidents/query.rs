@@ -253,6 +253,10 @@ impl Query for Select {
     const NAME: &'static str = "select";
     type Reply = Selected;
 
+    fn computes(&self) -> bool {
+        true
+    }
+
     fn run(self, view: &View<'_>) -> Result<Selected> {
         let (page, total, changed) = self.keys(view)?;
         let mut incidents = Vec::with_capacity(page.len());
@@ -292,6 +296,10 @@ impl Query for Listing {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "listing";
     type Reply = Listed;
+
+    fn computes(&self) -> bool {
+        true
+    }
 
     fn run(self, view: &View<'_>) -> Result<Listed> {
         let (page, total, changed) = self.0.keys(view)?;
@@ -404,6 +412,10 @@ impl Query for Page {
     const ACTOR: Kind = Kind::Incidents;
     const NAME: &'static str = "page";
     type Reply = PageOf;
+
+    fn computes(&self) -> bool {
+        true
+    }
 
     fn run(self, view: &View<'_>) -> Result<PageOf> {
         let mut range = match &self.filter.country {

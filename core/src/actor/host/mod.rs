@@ -3,6 +3,7 @@
 
 use super::registry::{self, Run};
 use super::{ActorId, Call, Delivery, Kind, Receipt, Turn, View, outbox, rows, schema, timers};
+use crate::country::answer;
 use crate::documents::{self, Document};
 use crate::kv::{Batch, Read};
 use crate::settings::Settings;
@@ -100,6 +101,15 @@ pub fn answer(view: &View<'_>, call: &Call) -> Result<Vec<u8>> {
         Run::Query(query) if rows::moves(&call.name) => query(&call.arguments, view),
         Run::Query(query) => schema::shown(view, |view| query(&call.arguments, view)),
         Run::Operation(_) => Err(Error::internal(format!("{} is an operation, not a query", call.name))),
+    }
+}
+
+/// The reply to a query when it is kept and still the right one, for a runtime whose view remembers. Computes nothing.
+pub fn remembered(view: &View<'_>, call: &Call) -> Option<Vec<u8>> {
+    match (call.actor.kind, call.name.as_str()) {
+        (_, documents::RENDER) => documents::remembered(view, call),
+        (Kind::Country, answer::DETECT) => answer::remembered(view, call),
+        _ => None,
     }
 }
 

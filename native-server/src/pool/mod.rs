@@ -1,0 +1,214 @@
+//! The threads that compute, apart from those that accept and answer.
+//!
+//! They take work in turn between those who asked for it. Work that waits for something, for a commit or a timer, holds no
+//! thread meanwhile; it comes back into the line when it is woken. So much is let in as fits on the threads and in the line
+//! together, whatever of it has begun. Who gives up takes his work out of the line at once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use async_task::{Builder, Runnable};
+use heliograph_core::apart::{self, Asker};
+use heliograph_core::runtime::BoxFuture;
+use heliograph_core::settings::Settings;
+use heliograph_core::{Error, Result};
+use tokio::runtime::Handle;
+
+mod line;
+
+use line::Line;
+
+/// See the module.
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// Most that is let in at once.
+    most: usize,
+    state: Mutex<State>,
+    /// Something is in line.
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    line: Line<Runnable<Ticket>>,
+    /// What was let in and has not ended.
+    inside: usize,
+    /// The number of the next ticket.
+    next: u64,
+    stopped: bool,
+}
+
+/// What is known of work that was let in.
+struct Ticket {
+    name: Arc<str>,
+    id: u64,
+    begun: AtomicBool,
+    /// It gave way to somebody else.
+    turned_out: Arc<AtomicBool>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change of it is whole before anything can panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets work in, or turns out somebody else's for it.
+    fn let_in(self: &Arc<Self>, name: &str) -> Result<Place> {
+        let mut state = self.state();
+        let turned_out = match state.inside < self.most {
+            true => None,
+            false => Some(state.line.give_way(name).ok_or_else(apart::busy)?),
+        };
+        state.inside += 1;
+        drop(state);
+        if let Some(runnable) = turned_out {
+            runnable.metadata().turned_out.store(true, Ordering::Relaxed);
+            // Gives its place back, which takes the lock.
+            drop(runnable);
+        }
+        Ok(Place(self.clone()))
+    }
+
+    fn push(&self, runnable: Runnable<Ticket>) {
+        let mut state = self.state();
+        if state.stopped {
+            drop(state);
+            return;
+        }
+        let Ticket { name, id, begun, .. } = runnable.metadata();
+        let (name, id, begun) = (name.clone(), *id, begun.load(Ordering::Relaxed));
+        state.line.push(&name, id, begun, runnable);
+        drop(state);
+        self.more.notify_one();
+    }
+
+    /// What is next; `None` when there will be nothing more.
+    fn pop(&self) -> Option<Runnable<Ticket>> {
+        let mut state = self.state();
+        loop {
+            if state.stopped {
+                return None;
+            }
+            match state.line.pop() {
+                Some(runnable) => return Some(runnable),
+                None => state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn stop(&self) {
+        let mut state = self.state();
+        state.stopped = true;
+        let left = state.line.clear();
+        drop(state);
+        drop(left);
+        self.more.notify_all();
+    }
+}
+
+/// Room for one piece of work, until it ends or is dropped.
+struct Place(Arc<Shared>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.state().inside -= 1;
+    }
+}
+
+/// Somebody waits; when that is over, what has not begun leaves the line.
+struct Waits {
+    shared: Arc<Shared>,
+    name: Arc<str>,
+    id: u64,
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        let left = self.shared.state().line.remove(&self.name, self.id);
+        // Gives its place back, which takes the lock.
+        drop(left);
+    }
+}
+
+/// Threads that compute, by the settings: one less than the cores, so that one is left for who asks for little.
+fn threads(settings: &Settings) -> usize {
+    match settings.computing_threads as usize {
+        0 => std::thread::available_parallelism().map_or(1, usize::from).saturating_sub(1).max(1),
+        chosen => chosen,
+    }
+}
+
+impl Pool {
+    /// Starts the threads. Work on them may use what is bound to `runtime`, such as timers.
+    pub fn start(settings: &Settings, runtime: &Handle) -> std::io::Result<Pool> {
+        let threads = threads(settings);
+        let most = threads + settings.computing_queue as usize;
+        let shared = Arc::new(Shared { most, state: Mutex::default(), more: Condvar::new() });
+        let pool = Pool { shared };
+        for _ in 0..threads {
+            let (shared, runtime) = (pool.shared.clone(), runtime.clone());
+            std::thread::Builder::new().name("computing".to_owned()).spawn(move || {
+                let _runtime = runtime.enter();
+                while let Some(runnable) = shared.pop() {
+                    runnable.metadata().begun.store(true, Ordering::Relaxed);
+                    // A panic ends this work alone; who waits for it is told.
+                    let _ = catch_unwind(AssertUnwindSafe(|| runnable.run()));
+                }
+            })?;
+        }
+        Ok(pool)
+    }
+
+    /// Runs work on a thread of the pool. A panic in it goes on in whoever waits; who stops waiting takes it back.
+    pub fn run(&self, asker: &Asker, work: BoxFuture<'static, ()>) -> impl Future<Output = Result<()>> + Send + use<> {
+        let (shared, asker) = (self.shared.clone(), asker.clone());
+        async move {
+            let place = if asker.begun { None } else { Some(shared.let_in(&asker.name)?) };
+            let work = async move {
+                let _place = place;
+                work.await;
+            };
+            let id = {
+                let mut state = shared.state();
+                state.next += 1;
+                state.next
+            };
+            let turned_out = Arc::new(AtomicBool::new(false));
+            let (name, out, line) = (asker.name.clone(), turned_out.clone(), shared.clone());
+            let ticket = Ticket { name: name.clone(), id, begun: AtomicBool::new(asker.begun), turned_out: out };
+            let (runnable, task) = Builder::new().metadata(ticket).spawn(|_| work, move |runnable| line.push(runnable));
+            runnable.schedule();
+            let _waits = Waits { shared: shared.clone(), name, id };
+            match task.fallible().await {
+                Some(()) => Ok(()),
+                None if turned_out.load(Ordering::Relaxed) => Err(apart::busy()),
+                None if shared.state().stopped => Err(Error::unavailable("the server stops")),
+                None => resume_unwind(Box::new("panic in work that ran apart")),
+            }
+        }
+    }
+
+    /// What was let in and has not ended: it runs, waits in line, or waits for something else.
+    pub fn inside(&self) -> usize {
+        self.shared.state().inside
+    }
+
+    /// Ends the threads, each after what it is at; what waits is dropped.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests;
