@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::cache;
 use crate::edge::build::{self, Bundle};
 use crate::edge::state::State;
 use crate::edge::workerd::{Ports, Process, configure};
@@ -127,10 +128,12 @@ fn environment(state: &State, variables: &[(String, String)], address: SocketAdd
     Ok(all.into_iter().collect())
 }
 
-/// `HELIOGRAPH_` and upper-case words, so that the name can stand in the configuration as it is.
+/// `HELIOGRAPH_` and upper-case words, so that the name can stand in the configuration as it is. What tells tests and CI
+/// something is none: the Worker would warn of it.
 fn is_setting(name: &str) -> bool {
     let word = |character: char| character.is_ascii_uppercase() || character.is_ascii_digit() || character == '_';
-    name.strip_prefix("HELIOGRAPH_").is_some_and(|rest| !rest.is_empty() && rest.chars().all(word))
+    let of_tests = name == cache::VARIABLE || name.starts_with("HELIOGRAPH_TEST_");
+    !of_tests && name.strip_prefix("HELIOGRAPH_").is_some_and(|rest| !rest.is_empty() && rest.chars().all(word))
 }
 
 pub fn wait_until_it_answers(address: SocketAddr) -> Result<()> {
@@ -166,6 +169,7 @@ mod tests {
         assert!(!is_setting("HELIOGRAPH_"));
         assert!(!is_setting("HELIOGRAPH_a\"b"));
         assert!(!is_setting("PATH"));
+        assert!(!is_setting("HELIOGRAPH_BUILD_CACHE") && !is_setting("HELIOGRAPH_TEST_TARGETS"));
     }
 
     #[test]
