@@ -55,7 +55,7 @@ async fn fill(server: &Server) -> (mpsc::Sender<()>, tokio::task::JoinHandle<()>
     let (begin, begun) = tokio::sync::oneshot::channel();
     let work = Box::pin(async move {
         let _ = begin.send(());
-        drop(wait.recv());
+        let _ = wait.recv();
     });
     let filling = tokio::spawn(async move { native.apart(&Asker::new("filler"), work).await.unwrap() });
     begun.await.unwrap();

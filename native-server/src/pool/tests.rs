@@ -22,7 +22,10 @@ fn ask(pool: &Arc<Pool>, name: &str, work: impl Future<Output = ()> + Send + 'st
 /// Work that takes a thread until it is let go.
 fn blocking() -> (mpsc::Sender<()>, impl Future<Output = ()> + Send + 'static) {
     let (go, wait) = mpsc::channel::<()>();
-    (go, async move { drop(wait.recv()) })
+    let work = async move {
+        let _ = wait.recv();
+    };
+    (go, work)
 }
 
 async fn until(check: impl Fn() -> bool) {
