@@ -14,7 +14,7 @@ use crate::crypto::encoding::{encode_hex, parse_actor_id};
 use crate::deployment::{self, Keys, ListedKey, WhoAmI};
 use crate::http::{Body, Cx, Param, Response, Route, handler};
 use crate::keys::{RevokeAccount, SignupResponse, Tier};
-use crate::runtime::{self, FileInfo, Maintenance};
+use crate::runtime::{self, FileInfo, Maintenance, Scrub};
 use crate::{Error, ErrorCode, Result};
 
 pub const ROUTES: &[Route] = &[
@@ -66,6 +66,12 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .effectful()
         .summary("A consistent copy of the data file; native only. The key file is not in it."),
+    Route::post("/v1/admin/scrub", handler!(scrub))
+        .admin()
+        .extension()
+        .bodiless()
+        .returns::<Scrubbed>()
+        .summary("Read everything and compare it with its checksums; on the edge the platform does so by itself."),
 ];
 
 /// The answer of a health check.
@@ -233,6 +239,25 @@ async fn db_info(cx: Cx) -> Result<Response> {
     let identity = identity.ok_or_else(|| Error::internal("a running deployment without identity"))?;
     let (brand, created_at) = (identity.brand, identity.created.to_string());
     Response::json(&DbInfo { deployment: identity.id, brand, created_at, file })
+}
+
+/// What a scrub found.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Scrubbed {
+    /// False where the platform keeps the data, with checksums of its own: then there is nothing else to say.
+    pub supported: bool,
+    /// What it means when it is not supported.
+    pub note: Option<String>,
+    #[serde(flatten)]
+    pub found: Scrub,
+}
+
+async fn scrub(cx: Cx) -> Result<Response> {
+    let Some(maintenance) = cx.rt.maintenance() else {
+        let note = "The platform keeps the data of this deployment and checks it with checksums of its own.";
+        return Response::json(&Scrubbed { supported: false, note: Some(note.into()), found: Scrub::default() });
+    };
+    Response::json(&Scrubbed { supported: true, note: None, found: maintenance.scrub().await? })
 }
 
 async fn db_backup(cx: Cx) -> Result<Response> {

@@ -70,6 +70,8 @@ error_codes! {
     Unprocessable = "UNPROCESSABLE" => UNPROCESSABLE_ENTITY;
     /// The recipient's keys do not follow from those that the caller pinned.
     KeyChanged = "KEY_CHANGED" => CONFLICT;
+    /// What is stored for this answer is damaged, and is not used. The operator is told where.
+    Damaged = "DAMAGED" => SERVICE_UNAVAILABLE;
 }
 
 /// What an operation or a handler fails with: [`Details`] in a box, because nearly every function returns one, and code
@@ -122,6 +124,19 @@ impl Error {
         Error::new(ErrorCode::Unavailable, message).retry_after(1).cause(cause.to_string())
     }
 
+    /// Storage fails, for a reason that the system gave ("No space left on device"). The caller sees the reason, and the
+    /// operator's log gets nothing more: it has it already, once and not for each request.
+    pub fn storage(reason: &str) -> Self {
+        let message = format!("Storage fails at present: {reason}. Retry after the stated time.");
+        Error::new(ErrorCode::Unavailable, message).retry_after(1)
+    }
+
+    /// What is stored is not what was written: no answer is made of it.
+    pub fn damaged(cause: impl std::fmt::Display) -> Self {
+        let message = "What is stored for this answer is damaged; the operator has to mend it.";
+        Error::new(ErrorCode::Damaged, message).retry_after(600).cause(cause.to_string())
+    }
+
     /// Replaces the cause.
     pub fn cause(mut self, cause: String) -> Self {
         self.0.cause = Some(cause);
@@ -162,7 +177,8 @@ impl From<crate::kv::StoreError> for Error {
     fn from(error: crate::kv::StoreError) -> Self {
         match error {
             crate::kv::StoreError::Unavailable(cause) => Error::unavailable(cause),
-            crate::kv::StoreError::Corrupt(cause) => Error::internal(cause),
+            crate::kv::StoreError::Corrupt(cause) => Error::damaged(cause),
+            crate::kv::StoreError::Refused(cause) => Error::internal(cause),
         }
     }
 }

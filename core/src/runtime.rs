@@ -110,10 +110,24 @@ pub trait Runtime: MaybeSend + MaybeSync {
         None
     }
 
+    /// What is wrong with storage, for the health checks; nothing where the platform keeps the data.
+    fn storage(&self) -> StorageHealth {
+        StorageHealth::default()
+    }
+
     /// The operator's view of the data file; `None` where the platform keeps the data, as on the edge.
     fn maintenance(&self) -> Option<&dyn Maintenance> {
         None
     }
+}
+
+/// What is wrong with storage.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StorageHealth {
+    /// Why writes fail, in the words of the system; `None` while they succeed.
+    pub failing: Option<String>,
+    /// Pages of the data file that are known to be damaged.
+    pub damaged_pages: u64,
 }
 
 /// A place beside the actors for what never changes: on the edge Workers KV.
@@ -135,6 +149,9 @@ pub trait Maintenance: MaybeSend + MaybeSync {
     /// A consistent copy of the data file as of some moment during the call.
     fn backup(&self) -> BoxFuture<'_, Result<FileCopy>>;
 
+    /// Reads all that is stored and compares it with its checksums; takes time in proportion to the file.
+    fn scrub(&self) -> BoxFuture<'_, Result<Scrub>>;
+
     /// Makes a new master key, durable beside the data, that seals from here on; the earlier ones stay. What is sealed
     /// under those moves in the background.
     fn rotate_master(&self) -> BoxFuture<'_, Result<()>>;
@@ -145,6 +162,44 @@ pub struct FileCopy {
     /// Its whole length: a stream that ends earlier has failed.
     pub bytes: u64,
     pub stream: ByteStream,
+}
+
+/// What reading the whole data file found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Scrub {
+    /// Blocks of 4,096 bytes that hold something, all of which were read.
+    pub pages: u64,
+    /// Rows in them, of all tables.
+    pub rows: u64,
+    /// Whether pages from before there were checksums are still being given theirs.
+    pub converting: bool,
+    /// When it ended, ISO 8601.
+    pub ended_at: String,
+    /// How many places are damaged.
+    pub damaged: u64,
+    /// The first 1,000 of them.
+    pub damage: Vec<Damage>,
+}
+
+/// A damaged page, and what it held. Keys are text with the escapes of a Rust byte string.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Damage {
+    /// Its place in the file: the first of its blocks of 4096 bytes, counted from 0 as the storage engine counts them.
+    pub page: u64,
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// The table it belongs to: `rows`, `timers`, `due`, `documents`, or one of the storage engine's own.
+    pub table: String,
+    /// `leaf` (rows), `branch` (all that lies under it) or `unknown`.
+    pub kind: String,
+    /// Whose rows they are, when the table is `rows`: the actor of the first key and that of the last.
+    pub actors: Vec<String>,
+    /// Every key on it is greater than this one; null: from the first on.
+    pub after: Option<String>,
+    /// No key on it is greater than this one; null: to the last.
+    pub up_to: Option<String>,
+    /// Keys that can still be read on it, though they may be damaged too; the first 100.
+    pub keys: Vec<String>,
 }
 
 /// What a data file holds.
@@ -169,6 +224,15 @@ pub struct FileInfo {
     pub outbox_oldest: Option<String>,
     /// When the next timer or delivery is due, ISO 8601.
     pub next_due: Option<String>,
+    /// Pages that are known to be damaged.
+    #[serde(default)]
+    pub damaged_pages: u64,
+    /// Whether pages from before there were checksums are still being given theirs.
+    #[serde(default)]
+    pub converting: bool,
+    /// When the whole file was last read and compared with its checksums, ISO 8601.
+    #[serde(default)]
+    pub scrubbed_at: Option<String>,
 }
 
 /// What stays the same from request to request.

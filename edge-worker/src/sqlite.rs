@@ -148,7 +148,7 @@ impl Sqlite {
         let key = SqlStorageValue::Blob(key.to_vec());
         match change {
             Change::Put(value) if value.len() > MAX_VALUE_BYTES => {
-                Err(StoreError::Corrupt(format!("a value of {} bytes exceeds the limit", value.len())))
+                Err(StoreError::Refused(format!("a value of {} bytes exceeds the limit", value.len())))
             }
             Change::Put(value) => self.execute(PUT, vec![key, SqlStorageValue::Blob(value.clone())]),
             Change::Delete => self.execute(DELETE, vec![key]),

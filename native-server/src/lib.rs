@@ -11,6 +11,7 @@
 //! | `places` | how many requests are under way at once |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
+//! | `scrub` | reading everything once a day and comparing it with its checksums |
 //! | [`serve`] | the HTTP shell: from a request to the core's router and back |
 //! | `connection` | below it: accepting connections, and ending those whose client stalls |
 //! | [`websocket`] | its WebSocket part |
@@ -37,6 +38,7 @@ pub mod probe;
 mod refusal;
 mod rotation;
 pub mod runtime;
+mod scrub;
 pub mod serve;
 pub mod server;
 pub mod store;

@@ -10,7 +10,7 @@ use heliograph_core::actor::{ActorId, Kind, Query, View, outbox_summary};
 use heliograph_core::agent::reseal::{CountSealed, Counted};
 use heliograph_core::crypto::sealing::KeyId;
 use heliograph_core::kv::{Range, Read};
-use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime};
+use heliograph_core::runtime::{BoxFuture, FileCopy, FileInfo, Maintenance, Runtime, Scrub};
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp, alert, channel, relay};
 use redb::ReadableTableMetadata;
@@ -18,7 +18,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::clock;
 use crate::runtime::Native;
-use crate::store::{self, DOCUMENTS, ROWS, Rows, Store};
+use crate::store::{self, DOCUMENTS, ROWS, Rows, Store, refused};
 
 /// How long one snapshot of a count is held.
 const SLICE: Duration = Duration::from_millis(200);
@@ -36,6 +36,10 @@ impl Maintenance for Native {
     fn actors(&self, after: Option<ActorId>, limit: usize) -> BoxFuture<'_, Result<Vec<ActorId>>> {
         let store = self.store.clone();
         Box::pin(async move { actors(&store, after.as_ref(), limit) })
+    }
+
+    fn scrub(&self) -> BoxFuture<'_, Result<Scrub>> {
+        Box::pin(crate::scrub::now(self, crate::scrub::ASKED))
     }
 
     fn rotate_master(&self) -> BoxFuture<'_, Result<()>> {
@@ -113,12 +117,12 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
     while let Some(start) = from.take() {
         from = store.read(|snapshot| {
             let until = Instant::now() + SLICE;
-            let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
+            let table = snapshot.open_table(ROWS).map_err(refused)?;
             let mut start = start;
             loop {
-                let mut rows = table.range::<&[u8]>(start.as_slice()..).map_err(Error::unavailable)?;
+                let mut rows = table.range::<&[u8]>(start.as_slice()..).map_err(refused)?;
                 let Some(row) = rows.next() else { return Ok(None) };
-                let (key, _) = row.map_err(Error::unavailable)?;
+                let (key, _) = row.map_err(refused)?;
                 let actor = store::actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
                 let prefix = store::prefix(&actor);
                 let rows: &dyn Read = &Rows::new(&table, &prefix);
@@ -148,10 +152,13 @@ fn info(store: &Store, settings: &Settings, current: KeyId) -> Result<FileInfo> 
         })?;
     }
     info.documents = store.read(|snapshot| {
-        let table = snapshot.open_table(DOCUMENTS).map_err(Error::unavailable)?;
-        table.len().map_err(Error::unavailable)
+        let table = snapshot.open_table(DOCUMENTS).map_err(refused)?;
+        table.len().map_err(refused)
     })?;
     info.outbox_oldest = oldest.map(|at| at.to_string());
     info.next_due = store.earliest()?.map(|at| at.to_string());
+    info.damaged_pages = store.damaged_pages();
+    let (converting, scrubbed) = store.checksums();
+    (info.converting, info.scrubbed_at) = (converting, scrubbed.map(|at| at.to_string()));
     Ok(info)
 }

@@ -13,7 +13,7 @@ use heliograph_core::documents::Document;
 use heliograph_core::fetch::{Incoming, Outgoing};
 use heliograph_core::http::Ready;
 use heliograph_core::kv::Read;
-use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime};
+use heliograph_core::runtime::{BoxFuture, ByteStream, Environment, Maintenance, Runtime, StorageHealth};
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
@@ -34,6 +34,8 @@ pub struct Native {
     documents: Arc<Documents>,
     streams: Arc<Streams>,
     pub(crate) rotation: Rotation,
+    /// Held by the one scrub that runs.
+    pub(crate) scrubbing: tokio::sync::Mutex<()>,
     memo: Arc<Memo>,
     /// What takes long runs here.
     pub pool: Pool,
@@ -53,7 +55,8 @@ impl Native {
         let bytes = usize::try_from(environment.settings.answer_cache_bytes).unwrap_or(usize::MAX);
         let (rotation, memo, writer) = (Rotation::default(), Arc::new(Memo::of_bytes(bytes)), Arc::new(writer));
         let places = Places::default();
-        Native { store, writer, environment, documents, streams, rotation, memo, pool, places }
+        let scrubbing = tokio::sync::Mutex::default();
+        Native { store, writer, environment, documents, streams, rotation, scrubbing, memo, pool, places }
     }
 
     pub fn streams(&self) -> &Arc<Streams> {
@@ -73,8 +76,10 @@ pub fn answer(store: &Store, settings: &Settings, memo: &Memo, call: &Call) -> R
             host::answer(&View::new(&call.actor, rows, clock::now(), settings).remembering(memo), call)
         })
     };
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err(Error::internal(format!("panic in query {} of {}", call.name, call.actor))))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        let what = format!("panic in query {} of {}", call.name, call.actor);
+        Err(if store.damaged_pages() > 0 { Error::damaged(what) } else { Error::internal(what) })
+    })
 }
 
 impl Runtime for Native {
@@ -139,6 +144,10 @@ impl Runtime for Native {
             let _place = self.places.take(&outgoing.url).await?;
             crate::fetch::send(&outgoing).await
         })
+    }
+
+    fn storage(&self) -> StorageHealth {
+        StorageHealth { failing: self.store.condition().failing(), damaged_pages: self.store.damaged_pages() }
     }
 
     fn maintenance(&self) -> Option<&dyn Maintenance> {

@@ -22,7 +22,7 @@ use crate::runtime::{Documents, Native, News};
 use crate::store::{Options, Store};
 use crate::streams::Streams;
 use crate::writer::{Writer, WriterThread};
-use crate::{fetch, outgoing, rotation};
+use crate::{fetch, outgoing, rotation, scrub};
 
 /// Time between two writes of usage counters.
 const USAGE_INTERVAL: Duration = Duration::from_secs(60);
@@ -35,6 +35,7 @@ pub struct Deployment {
     resealing: JoinHandle<()>,
     fetching: JoinHandle<()>,
     outgoing: JoinHandle<()>,
+    scrubbing: JoinHandle<()>,
 }
 
 /// The operator's vectors of words, if there is a file of them.
@@ -85,7 +86,9 @@ impl Deployment {
         let resealing = tokio::spawn(rotation::run(native.clone()));
         let fetching = tokio::spawn(fetch::run(native.clone()));
         let outgoing = tokio::spawn(outgoing::run(native.clone(), asked));
-        Ok(Deployment { native, thread, usage, resealing, fetching, outgoing })
+        // A command ends before that is of use.
+        let scrubbing = if alone { tokio::spawn(async {}) } else { tokio::spawn(scrub::run(native.clone())) };
+        Ok(Deployment { native, thread, usage, resealing, fetching, outgoing, scrubbing })
     }
 
     pub fn native(&self) -> &Arc<Native> {
@@ -99,6 +102,7 @@ impl Deployment {
         self.fetching.abort();
         self.outgoing.abort();
         self.native.pool.stop();
+        self.scrubbing.abort();
         flush(&self.native).await;
         // Waits for the last commit, which is short.
         self.thread.stop();

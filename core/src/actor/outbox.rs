@@ -174,7 +174,8 @@ pub(super) fn mark_applied(turn: &mut Turn<'_>, delivery: &Delivery) -> Result<(
 
 /// Whether a failure of the receiver's operation may pass by itself.
 pub(super) fn is_temporary(error: &Error) -> bool {
-    matches!(error.code, ErrorCode::Internal | ErrorCode::Unavailable | ErrorCode::MailboxFull | ErrorCode::RateLimited)
+    use ErrorCode::{Damaged, Internal, MailboxFull, RateLimited, Unavailable};
+    matches!(error.code, Internal | Unavailable | Damaged | MailboxFull | RateLimited)
 }
 
 /// Records at the source what became of the head message of a target. Returns the operation to run here when the

@@ -39,9 +39,12 @@ pub enum StoreError {
     /// The engine failed; the same request may succeed later.
     #[error("storage unavailable: {0}")]
     Unavailable(String),
-    /// A stored row cannot be read by this version, or a value is over [`MAX_VALUE_BYTES`].
+    /// What is stored is damaged: a row that this version cannot read, or a page that is not what was written.
     #[error("stored row unreadable: {0}")]
     Corrupt(String),
+    /// A row that cannot be stored: its value is over [`MAX_VALUE_BYTES`], or has no encoding.
+    #[error("row refused: {0}")]
+    Refused(String),
 }
 
 /// Key and value of one stored pair.

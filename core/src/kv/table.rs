@@ -62,7 +62,7 @@ pub fn beginning<'a, V: Row, B: Deserialize<'a>>(bytes: &'a [u8]) -> Option<B> {
 
 #[cold]
 fn unencodable(error: &postcard::Error) -> StoreError {
-    StoreError::Corrupt(format!("cannot encode row: {error}"))
+    StoreError::Refused(format!("cannot encode row: {error}"))
 }
 
 #[cold]
@@ -82,7 +82,7 @@ fn unreadable(table: u8) -> StoreError {
 
 fn check_size(table: u8, bytes: usize) -> Result<(), StoreError> {
     if bytes > super::MAX_VALUE_BYTES {
-        return Err(StoreError::Corrupt(format!("row of {bytes} bytes in table {table}")));
+        return Err(StoreError::Refused(format!("row of {bytes} bytes in table {table}")));
     }
     Ok(())
 }

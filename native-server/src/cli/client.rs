@@ -67,6 +67,17 @@ impl Client {
         }
     }
 
+    /// The same, to look and change nothing: the data file stays as it is, to the byte, and may be one that cannot be
+    /// written.
+    pub fn open_looking(common: &Common) -> Result<Client, String> {
+        match &common.to {
+            Some(url) => Client::there(common, url),
+            None => {
+                Client::with(common, true, Options { must_exist: true, looking: true, ..Options::new(&common.data) })
+            }
+        }
+    }
+
     /// The same, with a data file closed for changes while it is moved. A server must have been started so.
     pub fn open_closed(common: &Common, create: bool) -> Result<Client, String> {
         match &common.to {
@@ -89,6 +100,10 @@ impl Client {
     }
 
     fn here(common: &Common, create: bool, closed: bool) -> Result<Client, String> {
+        Client::with(common, closed, Options { must_exist: !create, ..Options::new(&common.data) })
+    }
+
+    fn with(common: &Common, closed: bool, options: Options) -> Result<Client, String> {
         let mut settings = common.config()?.settings;
         settings.closed |= closed;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -96,8 +111,7 @@ impl Client {
             .enable_all()
             .build()
             .map_err(|error| error.to_string())?;
-        let options = Options { must_exist: !create, alone: true, ..Options::new(&common.data) };
-        let deployment = runtime.block_on(Deployment::open(settings, options))?;
+        let deployment = runtime.block_on(Deployment::open(settings, Options { alone: true, ..options }))?;
         let admin_key = deployment.native().environment().secrets.admin_key.clone();
         Ok(Client { place: Place::Here { runtime, deployment }, admin_key })
     }
@@ -195,7 +209,7 @@ impl Client {
                     };
                     let mut bytes = 0;
                     while let Some(piece) = pieces.next().await {
-                        target.write_all(&piece).map_err(|error| error.to_string())?;
+                        target.write_all(&piece).map_err(|error| format!("cannot write the copy: {error}"))?;
                         bytes += piece.len() as u64;
                     }
                     whole(bytes, stated)
@@ -211,7 +225,8 @@ impl Client {
                     body.take(MAX_ANSWER).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
                     return Err(explain(status, &answer(status, &bytes)?.body));
                 }
-                let bytes = std::io::copy(&mut body, target).map_err(|error| error.to_string())?;
+                let copied = std::io::copy(&mut body, target);
+                let bytes = copied.map_err(|error| format!("cannot write the copy, or it broke off: {error}"))?;
                 whole(bytes, stated)
             }
         }

@@ -2,16 +2,19 @@
 
 use std::path::Path;
 
-use heliograph_core::admin::DbInfo;
+use bytes::Bytes;
+use heliograph_core::admin::{DbInfo, Scrubbed};
+use heliograph_core::runtime::{Damage, Scrub};
+use http::Method;
 
 use super::args::{Common, DbCommand};
 use super::client::Client;
 use crate::keyfile;
-use crate::store::{Options, Store};
+use crate::store::{Options, Store, scrub};
 
 pub fn run(common: &Common, command: &DbCommand) -> Result<(), String> {
     match command {
-        DbCommand::Info { json } => info(&Client::open(common, false)?, *json),
+        DbCommand::Info { json } => info(&Client::open_looking(common)?, *json),
         DbCommand::Check => check(common),
         DbCommand::Backup { file } => backup(common, file),
         DbCommand::DropSource { name, json } => super::sweep::drop_source(common, name, *json),
@@ -36,22 +39,79 @@ fn info(client: &Client, json: bool) -> Result<(), String> {
     say!("outbox          {} waiting, {} given up", file.outbox_waiting, file.outbox_parked);
     say!("oldest message  {}", file.outbox_oldest.as_deref().unwrap_or("none"));
     say!("next due        {}", file.next_due.as_deref().unwrap_or("nothing"));
+    let converting = if file.converting { " (older pages are still being given checksums)" } else { "" };
+    say!("checked         {}{converting}", file.scrubbed_at.as_deref().unwrap_or("never"));
+    say!("damaged pages   {} known", file.damaged_pages);
     Ok(())
 }
 
+/// Reads everything and compares it with its checksums. Alone on a file it changes nothing.
 fn check(common: &Common) -> Result<(), String> {
-    if common.to.is_some() {
-        return Err("a check needs the file for itself: stop the server, then check without --to; or take a backup \
-                    with --to and check that"
-            .to_owned());
+    match &common.to {
+        Some(url) => check_there(common, url),
+        None => check_here(common),
     }
-    let options = Options { must_exist: true, ..Options::new(&common.data) };
+}
+
+fn check_there(common: &Common, url: &str) -> Result<(), String> {
+    let client = Client::open(common, false)?;
+    let done: Scrubbed = client.request(Method::POST, "/v1/admin/scrub", Bytes::new())?.read()?;
+    match done.supported {
+        true => verdict(url, &done.found),
+        false => {
+            say!("{url}: {}", done.note.unwrap_or_default());
+            Ok(())
+        }
+    }
+}
+
+fn check_here(common: &Common) -> Result<(), String> {
+    let options = Options { must_exist: true, looking: true, ..Options::new(&common.data) };
     let store = Store::open(options).map_err(|error| error.to_string())?;
-    match store.check()? {
-        true => say!("{} is sound", common.data.display()),
-        false => return Err(format!("{} was damaged; what could be read has been repaired", common.data.display())),
+    let found = scrub(&store, &|_| {}).map_err(|error| error.into_details().message.into_owned())?;
+    let name = common.data.display().to_string();
+    if found.damaged == 0 {
+        let unclean = store.was_unclean();
+        match store.check() {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(format!("{name} is damaged: what the storage engine keeps about its pages is wrong"));
+            }
+            Err(cause) => return Err(format!("{name} is damaged: {cause}")),
+        }
+        if unclean {
+            eprintln!("{name} was not closed cleanly; the next start repairs that by itself");
+        }
     }
-    Ok(())
+    verdict(&name, &found)
+}
+
+fn verdict(name: &str, found: &Scrub) -> Result<(), String> {
+    if found.converting {
+        eprintln!("{name} has pages without checksums, from an earlier version; a server that runs on it adds them");
+    }
+    if found.damaged == 0 {
+        say!("{name} is sound ({} pages, {} rows)", found.pages, found.rows);
+        return Ok(());
+    }
+    found.damage.iter().for_each(|damage| eprintln!("{}", told(damage)));
+    Err(format!(
+        "{name} is damaged in {} places; what stood there is answered 503 DAMAGED, and a backup has it if it is old enough",
+        found.damaged
+    ))
+}
+
+/// One damaged page, for people.
+fn told(damage: &Damage) -> String {
+    let mut text =
+        format!("damaged: page {} (byte {}): {} of {}", damage.page, damage.offset, damage.kind, damage.table);
+    if !damage.actors.is_empty() {
+        text.push_str(&format!(", {}", damage.actors.join(" to ")));
+    }
+    let bound = |key: &Option<String>, none: &str| key.as_ref().map_or(none.to_owned(), |key| format!("\"{key}\""));
+    text.push_str(&format!(", keys above {}", bound(&damage.after, "all others")));
+    text.push_str(&format!(" up to {}", bound(&damage.up_to, "the last")));
+    text
 }
 
 fn backup(common: &Common, file: &Path) -> Result<(), String> {

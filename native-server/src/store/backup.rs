@@ -5,7 +5,6 @@
 //! snapshot taken between two commits. The copy is then exactly that snapshot.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use heliograph_core::{Error, Result};
 use redb::{Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, WriteTransaction};
 use tokio::runtime::Handle;
 
-use super::{DOCUMENTS, DUE, PROBE, ROWS, SNAPSHOT_LIMIT, Store, TIMERS};
+use super::{DOCUMENTS, DUE, Fault, PROBE, ROWS, SNAPSHOT_LIMIT, Store, TIMERS, open, refused};
 use crate::writer::Writer;
 
 /// How long one snapshot of the copying is held, and how many rows are copied from it.
@@ -57,8 +56,9 @@ impl Changed {
 
     /// Called by the writer between two commits.
     pub(crate) fn freeze(&self, store: &Store) -> Result<Frozen> {
-        let guard = store.database.read().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = guard.as_ref().ok_or_else(super::closed)?.begin_read().map_err(Error::unavailable)?;
+        let guard = store.lock();
+        let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
+        let snapshot = opened.database.begin_read().map_err(|error| store.refused(error))?;
         let keys = self.lock().as_mut().map(std::mem::take).unwrap_or_default();
         Ok(Frozen { snapshot, keys })
     }
@@ -88,15 +88,10 @@ pub fn backup(store: &Store, writer: &Writer, runtime: &Handle, target: &Path) -
     let _recording = writer.changed().start()?;
     // The commit that answers this, and every later one, notes what it changes.
     drop(runtime.block_on(writer.freeze())?);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(target);
-    let file = file.map_err(|error| Error::internal(format!("cannot write {}: {error}", target.display())))?;
-    let mut builder = Database::builder();
-    builder.set_cache_size(CACHE);
-    let copy = builder.create_file(file).map_err(Error::internal)?;
+    let copy = open::new_file(target, CACHE).map_err(|reason| {
+        eprintln!("error: cannot write {}: {reason}", target.display());
+        Error::storage(&format!("the copy cannot be written ({reason})"))
+    })?;
     copy_rows(store, &copy)?;
     for _ in 0..ROUNDS {
         let frozen = runtime.block_on(writer.freeze())?;
@@ -109,9 +104,15 @@ pub fn backup(store: &Store, writer: &Writer, runtime: &Handle, target: &Path) -
     finish(&runtime.block_on(writer.freeze())?, &copy)
 }
 
+/// The copy could not be written: the reason is the system's.
+fn unwritable(error: impl Into<redb::Error>) -> Error {
+    let fault = Fault::of(error);
+    Error::storage(&format!("the copy cannot be written ({})", fault.reason()))
+}
+
 fn begin(copy: &Database, durability: Durability) -> Result<WriteTransaction> {
-    let mut transaction = copy.begin_write().map_err(Error::internal)?;
-    transaction.set_durability(durability).map_err(Error::internal)?;
+    let mut transaction = copy.begin_write().map_err(unwritable)?;
+    transaction.set_durability(durability).map_err(unwritable)?;
     Ok(transaction)
 }
 
@@ -122,20 +123,19 @@ fn copy_rows(store: &Store, copy: &Database) -> Result<()> {
         let transaction = begin(copy, Durability::None)?;
         let last = store.read(|snapshot| {
             let until = Instant::now() + SLICE;
-            let from = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
-            let mut to = transaction.open_table(ROWS).map_err(Error::internal)?;
+            let from = snapshot.open_table(ROWS).map_err(refused)?;
+            let mut to = transaction.open_table(ROWS).map_err(unwritable)?;
             let start = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            for (number, row) in from.range::<&[u8]>((start, Bound::Unbounded)).map_err(Error::unavailable)?.enumerate()
-            {
-                let (key, value) = row.map_err(Error::unavailable)?;
-                to.insert(key.value(), value.value()).map_err(Error::internal)?;
+            for (number, row) in from.range::<&[u8]>((start, Bound::Unbounded)).map_err(refused)?.enumerate() {
+                let (key, value) = row.map_err(refused)?;
+                to.insert(key.value(), value.value()).map_err(unwritable)?;
                 if number + 1 >= SLICE_ROWS || Instant::now() >= until {
                     return Ok(Some(key.value().to_vec()));
                 }
             }
             Ok(None)
         })?;
-        transaction.commit().map_err(Error::internal)?;
+        transaction.commit().map_err(unwritable)?;
         match last {
             Some(last) => after = Some(last),
             None => return Ok(()),
@@ -152,7 +152,7 @@ fn copy_keys(store: &Store, copy: &Database, keys: Keys) -> Result<()> {
             let until = Instant::now() + SLICE;
             copy_some(snapshot, &transaction, &mut keys, Some(until))
         })?;
-        transaction.commit().map_err(Error::internal)?;
+        transaction.commit().map_err(unwritable)?;
     }
     Ok(())
 }
@@ -163,12 +163,12 @@ fn copy_some(
     keys: &mut dyn Iterator<Item = Vec<u8>>,
     until: Option<Instant>,
 ) -> Result<()> {
-    let from = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
-    let mut to = transaction.open_table(ROWS).map_err(Error::internal)?;
+    let from = snapshot.open_table(ROWS).map_err(refused)?;
+    let mut to = transaction.open_table(ROWS).map_err(unwritable)?;
     for key in keys {
-        match from.get(key.as_slice()).map_err(Error::unavailable)? {
-            Some(value) => drop(to.insert(key.as_slice(), value.value()).map_err(Error::internal)?),
-            None => drop(to.remove(key.as_slice()).map_err(Error::internal)?),
+        match from.get(key.as_slice()).map_err(refused)? {
+            Some(value) => drop(to.insert(key.as_slice(), value.value()).map_err(unwritable)?),
+            None => drop(to.remove(key.as_slice()).map_err(unwritable)?),
         }
         if until.is_some_and(|until| Instant::now() >= until) {
             break;
@@ -184,11 +184,11 @@ fn finish(frozen: &Frozen, copy: &Database) -> Result<()> {
     copy_some(&frozen.snapshot, &transaction, &mut frozen.keys.iter().cloned(), None)?;
     macro_rules! copy_table {
         ($($table:ident),+) => {$({
-            let from = frozen.snapshot.open_table($table).map_err(Error::unavailable)?;
-            let mut to = transaction.open_table($table).map_err(Error::internal)?;
-            for row in from.iter().map_err(Error::unavailable)? {
-                let (key, value) = row.map_err(Error::unavailable)?;
-                to.insert(key.value(), value.value()).map_err(Error::internal)?;
+            let from = frozen.snapshot.open_table($table).map_err(refused)?;
+            let mut to = transaction.open_table($table).map_err(unwritable)?;
+            for row in from.iter().map_err(refused)? {
+                let (key, value) = row.map_err(refused)?;
+                to.insert(key.value(), value.value()).map_err(unwritable)?;
             }
         })+};
     }
@@ -197,5 +197,5 @@ fn finish(frozen: &Frozen, copy: &Database) -> Result<()> {
     if held > SNAPSHOT_LIMIT {
         eprintln!("warning: the last snapshot of the backup was held for {} ms", held.as_millis());
     }
-    transaction.commit().map_err(Error::internal)
+    transaction.commit().map_err(unwritable)
 }

@@ -59,10 +59,6 @@ struct Faulty {
     faults: Arc<Faults>,
 }
 
-/// A backend behind a pointer.
-#[derive(Debug)]
-pub struct Boxed(pub Box<dyn StorageBackend>);
-
 macro_rules! forward {
     ($inner:tt $(, $name:ident($($arg:ident: $type:ty),*) -> $out:ty)+) => {
         $(fn $name(&self, $($arg: $type),*) -> $out {
@@ -87,24 +83,6 @@ impl StorageBackend for Faulty {
         len() -> io::Result<u64>,
         read(offset: u64, out: &mut [u8]) -> io::Result<()>,
         set_len(len: u64) -> io::Result<()>,
-        close() -> io::Result<()>,
-        try_lock_range(start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError>,
-        try_lock_shared_range(start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError>,
-        lock_range(start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError>,
-        lock_shared_range(start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError>,
-        unlock_range(start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError>,
-        query_lock_range(start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError>
-    }
-}
-
-impl StorageBackend for Boxed {
-    forward! {
-        0,
-        len() -> io::Result<u64>,
-        read(offset: u64, out: &mut [u8]) -> io::Result<()>,
-        set_len(len: u64) -> io::Result<()>,
-        sync_data() -> io::Result<()>,
-        write(offset: u64, data: &[u8]) -> io::Result<()>,
         close() -> io::Result<()>,
         try_lock_range(start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError>,
         try_lock_shared_range(start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError>,

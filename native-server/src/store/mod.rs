@@ -12,27 +12,37 @@
 //! for the time of one synchronous call and finds it absent in between.
 
 mod backup;
+mod condition;
+#[cfg(all(test, unix))]
+mod damaged;
 pub mod fault;
+mod open;
+mod overlay;
+mod pages;
 mod rows;
+mod scrub;
 mod space;
 
-use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use heliograph_core::actor::{ActorId, Kind};
 use heliograph_core::documents::Document;
 use heliograph_core::kv::{Range, Room};
-use heliograph_core::{Error, Result, Timestamp, actor};
+use heliograph_core::{Error, ErrorCode, Result, Timestamp, actor};
 use redb::backends::FileBackend;
-use redb::{
-    Database, DatabaseError, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
-    TableError, WriteTransaction,
-};
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction};
 
 pub use backup::{Changed, Frozen, backup};
+pub(crate) use condition::refused;
+pub use condition::{Condition, Fault};
+pub use open::OpenError;
+use open::Opened;
 pub use rows::{Rows, actor_of, apply, code, prefix};
+#[doc(hidden)]
+pub use scrub::pages_in_use;
+pub use scrub::{convert, scrub};
 pub use space::ActorSpace;
 
 pub(crate) const ROWS: TableDefinition<&[u8], &[u8]> = TableDefinition::new("rows");
@@ -58,106 +68,127 @@ pub struct Options {
     /// No server: the only work is that of one command, and nobody waits beside it. Imports then get longer commits, and
     /// what they lead to is computed when nothing more of them is waiting.
     pub alone: bool,
+    /// Only look: the file is opened for reading, and what is written stays in memory.
+    pub looking: bool,
     pub wrap: Option<WrapBackend>,
 }
 
 impl Options {
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Options { path: path.into(), cache_bytes: 64 << 20, must_exist: false, alone: false, wrap: None }
-    }
-}
-
-/// Why the file could not be opened.
-#[derive(Debug)]
-pub enum OpenError {
-    /// Another process has it open.
-    InUse(PathBuf),
-    Missing(PathBuf),
-    Failed(PathBuf, String),
-}
-
-impl std::fmt::Display for OpenError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            OpenError::InUse(path) => write!(
-                f,
-                "{} is in use by another process, probably a running server; ask that server instead: the same \
-                 command with --to http://<its address> and --admin-key (or HELIOGRAPH_ADMIN_KEY)",
-                path.display()
-            ),
-            OpenError::Missing(path) => write!(f, "there is no data file {}", path.display()),
-            OpenError::Failed(path, cause) => write!(f, "cannot open {}: {cause}", path.display()),
+        Options {
+            path: path.into(),
+            cache_bytes: 64 << 20,
+            must_exist: false,
+            alone: false,
+            looking: false,
+            wrap: None,
         }
     }
 }
-
-impl std::error::Error for OpenError {}
 
 /// The open file. One writer begins transactions; any number of readers take snapshots.
 pub struct Store {
     options: Options,
     /// `None` while the file is closed after a fault. Readers hold the lock for one synchronous call.
-    database: RwLock<Option<Database>>,
+    opened: RwLock<Option<Opened>>,
+    condition: Condition,
 }
 
 impl Store {
     pub fn open(options: Options) -> Result<Self, OpenError> {
-        let database = open_database(&options)?;
-        Ok(Store { options, database: RwLock::new(Some(database)) })
+        let opened = open::open(&options)?;
+        Ok(Store { options, opened: RwLock::new(Some(opened)), condition: Condition::default() })
     }
 
     pub fn path(&self) -> &Path {
         &self.options.path
     }
 
+    /// Whether the file takes writes.
+    pub fn condition(&self) -> &Condition {
+        &self.condition
+    }
+
+    fn lock(&self) -> RwLockReadGuard<'_, Option<Opened>> {
+        self.opened.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Runs `body` on a snapshot that contains everything committed before.
     pub fn read<T>(&self, body: impl FnOnce(&ReadTransaction) -> Result<T>) -> Result<T> {
-        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let database = guard.as_ref().ok_or_else(closed)?;
-        let snapshot = database.begin_read().map_err(Error::unavailable)?;
+        let guard = self.lock();
+        let opened = guard.as_ref().ok_or_else(|| self.condition.refusal())?;
+        let snapshot = opened.database.begin_read().map_err(|error| self.refused(error))?;
         body(&snapshot)
+    }
+
+    /// As [`refused`], with the reason in force when the engine has forgotten it.
+    fn refused(&self, error: impl Into<redb::Error>) -> Error {
+        match Fault::of(error) {
+            Fault::Earlier => self.condition.refusal(),
+            fault => fault.into(),
+        }
     }
 
     /// Runs `body` on the rows of one actor.
     pub fn read_actor<T>(&self, actor: &ActorId, body: impl FnOnce(&Rows<'_, Table>) -> Result<T>) -> Result<T> {
         self.read(|snapshot| {
-            let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
+            let table = snapshot.open_table(ROWS).map_err(refused)?;
             let prefix = prefix(actor);
             body(&Rows::new(&table, &prefix).of_file(self.path()))
         })
     }
 
     pub fn is_open(&self) -> bool {
-        self.database.read().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.lock().is_some()
+    }
+
+    /// Whether the file was not closed cleanly before it was opened.
+    pub fn was_unclean(&self) -> bool {
+        self.lock().as_ref().is_some_and(|opened| opened.unclean)
+    }
+
+    /// Pages that are known to be damaged.
+    pub fn damaged_pages(&self) -> u64 {
+        self.lock().as_ref().map_or(0, |opened| opened.pages.damaged())
+    }
+
+    /// Whether pages from before there were checksums may still have none, and when all were compared with theirs last.
+    pub fn checksums(&self) -> (bool, Option<Timestamp>) {
+        let guard = self.lock();
+        let Some(opened) = guard.as_ref() else { return (false, None) };
+        let scrubbed = Some(opened.pages.scrubbed()).filter(|at| *at != 0).map(Timestamp);
+        (opened.pages.is_converting(), scrubbed)
     }
 
     /// Begins the one write transaction; only the writer thread calls this.
-    pub(crate) fn begin_write(&self) -> Result<WriteTransaction> {
-        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        guard.as_ref().ok_or_else(closed)?.begin_write().map_err(Error::unavailable)
+    pub(crate) fn begin_write(&self) -> Result<WriteTransaction, Fault> {
+        let guard = self.lock();
+        guard.as_ref().ok_or(Fault::Earlier)?.database.begin_write().map_err(Fault::of)
     }
 
     /// Closes the file: waits for reads under way, and refuses later ones until [`Store::reopen`].
     pub(crate) fn close(&self) {
-        let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
     }
 
     /// Opens the file again after [`Store::close`].
     pub(crate) fn reopen(&self) -> Result<(), OpenError> {
-        let database = open_database(&self.options)?;
-        *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(database);
+        let opened = open::open(&self.options)?;
+        *self.opened.write().unwrap_or_else(PoisonError::into_inner) = Some(opened);
         Ok(())
     }
 
-    /// Every stored document, for the snapshot in memory.
+    /// Every stored document that can be read, for the snapshot in memory. Who asks for another gets it from its owner's
+    /// rows.
     pub fn documents(&self) -> Result<Vec<Document>> {
         self.read(|snapshot| {
-            let table = snapshot.open_table(DOCUMENTS).map_err(Error::unavailable)?;
             let mut found = Vec::new();
-            for row in table.range::<&str>(..).map_err(Error::unavailable)? {
-                let (_, value) = row.map_err(Error::unavailable)?;
-                found.push(actor::decode(value.value())?);
+            match documents(snapshot, &mut found) {
+                Err(error) if error.code == ErrorCode::Damaged => {
+                    eprintln!("error: some documents are damaged: {error}")
+                }
+                done => done?,
             }
             Ok(found)
         })
@@ -166,17 +197,27 @@ impl Store {
     /// The earliest work of any actor.
     pub fn earliest(&self) -> Result<Option<Timestamp>> {
         self.read(|snapshot| {
-            let table = snapshot.open_table(TIMERS).map_err(Error::unavailable)?;
-            let first = table.first().map_err(Error::unavailable)?;
+            let table = snapshot.open_table(TIMERS).map_err(refused)?;
+            let first = table.first().map_err(refused)?;
             Ok(first.map(|(key, _)| Timestamp(key.value().0)))
         })
     }
 
-    /// Checks every page's checksum; needs the file for itself. `Ok(false)`: it was damaged and has been repaired.
+    /// The engine's own check of everything; needs the file for itself. `Ok(false)`: something was wrong and is repaired.
     pub fn check(self) -> Result<bool, String> {
-        let database = self.database.into_inner().unwrap_or_else(PoisonError::into_inner);
-        database.ok_or("closed")?.check_integrity().map_err(|error| error.to_string())
+        let opened = self.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut database = opened.ok_or("closed")?.database;
+        database.check_integrity().map_err(|error| Fault::of(error).reason().to_owned())
     }
+}
+
+fn documents(snapshot: &ReadTransaction, found: &mut Vec<Document>) -> Result<()> {
+    let table = snapshot.open_table(DOCUMENTS).map_err(refused)?;
+    for row in table.range::<&str>(..).map_err(refused)? {
+        let (_, value) = row.map_err(refused)?;
+        found.push(actor::decode(value.value())?);
+    }
+    Ok(())
 }
 
 /// Actors of these kinds, one kind after the other in the order of their names, from the first kind's one after `after` on
@@ -189,15 +230,15 @@ pub fn actors_of(
 ) -> Result<Vec<ActorId>> {
     let beyond = |actor: &ActorId| Range::prefix(&prefix(actor)).end;
     store.read(|snapshot| {
-        let table = snapshot.open_table(ROWS).map_err(Error::unavailable)?;
+        let table = snapshot.open_table(ROWS).map_err(refused)?;
         let mut found = Vec::new();
         for kind in kinds {
             let first = || Some(vec![code(kind)]);
             let mut start = after.filter(|after| after.kind == kind).map_or_else(first, beyond);
             while let Some(from) = start.take().filter(|_| found.len() < limit) {
-                let mut rows = table.range::<&[u8]>(from.as_slice()..).map_err(Error::unavailable)?;
+                let mut rows = table.range::<&[u8]>(from.as_slice()..).map_err(refused)?;
                 let Some(row) = rows.next() else { break };
-                let (key, _) = row.map_err(Error::unavailable)?;
+                let (key, _) = row.map_err(refused)?;
                 let actor = actor_of(key.value()).ok_or_else(|| Error::internal("a row of no actor"))?;
                 if actor.kind != kind {
                     break;
@@ -241,58 +282,3 @@ fn free(_file: &Path) -> Option<u64> {
 
 /// The `rows` table in a snapshot.
 pub type Table = redb::ReadOnlyTable<&'static [u8], &'static [u8]>;
-
-fn closed() -> Error {
-    Error::unavailable("the data file is closed after a fault and not open again yet")
-}
-
-fn open_database(options: &Options) -> Result<Database, OpenError> {
-    let fail = |cause: String| OpenError::Failed(options.path.clone(), cause);
-    if options.must_exist && !options.path.exists() {
-        return Err(OpenError::Missing(options.path.clone()));
-    }
-    let file = open_file(&options.path).map_err(|error| fail(error.to_string()))?;
-    let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes);
-    builder.set_repair_callback(|session| {
-        eprintln!("the data file was not closed cleanly; checking it: {:.0} %", session.progress() * 100.0);
-    });
-    let opened = match &options.wrap {
-        None => builder.create_file(file),
-        Some(wrap) => {
-            let backend = FileBackend::new(file).map_err(|error| fail(error.to_string()))?;
-            builder.create_with_backend(fault::Boxed(wrap(backend)))
-        }
-    };
-    let database = opened.map_err(|error| match error {
-        DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(options.path.clone()),
-        other => fail(other.to_string()),
-    })?;
-    create_tables(&database).map_err(|error| fail(error.to_string()))?;
-    Ok(database)
-}
-
-fn open_file(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-/// Readers must find every table, so all are created at once, in the first transaction of a new file only.
-fn create_tables(database: &Database) -> Result<(), redb::Error> {
-    match database.begin_read()?.open_table(PROBE) {
-        Ok(_) => return Ok(()),
-        Err(TableError::TableDoesNotExist(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let transaction = database.begin_write()?;
-    transaction.open_table(ROWS)?;
-    transaction.open_table(TIMERS)?;
-    transaction.open_table(DUE)?;
-    transaction.open_table(DOCUMENTS)?;
-    transaction.open_table(PROBE)?;
-    transaction.commit()?;
-    Ok(())
-}

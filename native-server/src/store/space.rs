@@ -50,7 +50,7 @@ impl Read for ActorSpace {
 
 impl Seam for ActorSpace {
     fn apply(&mut self, batch: Batch) -> Result<(), StoreError> {
-        let transaction = self.store.begin_write().map_err(back)?;
+        let transaction = self.store.begin_write().map_err(|fault| back(fault.into()))?;
         {
             let mut table = transaction.open_table(ROWS).map_err(unavailable)?;
             apply(&mut table, &prefix(&self.actor), batch, |_| {}).map_err(unavailable)?;

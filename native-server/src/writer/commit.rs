@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use super::queue::Job;
 use crate::clock;
-use crate::store::{DOCUMENTS, DUE, Frozen, PROBE, ROWS, Rows, TIMERS, apply, prefix};
+use crate::store::{DOCUMENTS, DUE, Fault, Frozen, PROBE, ROWS, Rows, TIMERS, apply, prefix};
 
 /// Deliveries that one operation may cause inside its own commit; the rest is due work of later ones.
 const CASCADE: usize = 64;
@@ -26,24 +26,21 @@ const CASCADE: usize = 64;
 /// Most bytes of changed rows that wait to be put into the table.
 const UNAPPLIED: usize = 1 << 20;
 
-/// The storage engine failed: nothing of this transaction counts.
-#[derive(Debug)]
-pub(super) struct Fault(pub String);
-
-macro_rules! faults {
-    ($($error:ty),+) => {$(
-        impl From<$error> for Fault {
-            fn from(error: $error) -> Self {
-                Fault(error.to_string())
-            }
-        }
-    )+};
+impl From<redb::StorageError> for Fault {
+    fn from(error: redb::StorageError) -> Self {
+        Fault::of(error)
+    }
 }
-faults!(redb::StorageError, redb::TableError);
+
+impl From<redb::TableError> for Fault {
+    fn from(error: redb::TableError) -> Self {
+        Fault::of(error)
+    }
+}
 
 /// An answer that waits for the commit.
 pub(super) enum Answer {
-    Performed(oneshot::Sender<Result<Vec<u8>>>, Result<Vec<u8>>),
+    Performed { call: Call, reply: oneshot::Sender<Result<Vec<u8>>>, result: Result<Vec<u8>> },
     Probed(oneshot::Sender<Result<()>>),
     Freeze(oneshot::Sender<Result<Frozen>>),
 }
@@ -52,7 +49,7 @@ impl Answer {
     /// Sends what is known; a snapshot can only be taken by the caller.
     pub(super) fn send(self) -> Option<oneshot::Sender<Result<Frozen>>> {
         match self {
-            Answer::Performed(reply, result) => drop(reply.send(result)),
+            Answer::Performed { reply, result, .. } => drop(reply.send(result)),
             Answer::Probed(reply) => drop(reply.send(Ok(()))),
             Answer::Freeze(reply) => return Some(reply),
         }
@@ -63,11 +60,12 @@ impl Answer {
         matches!(self, Answer::Freeze(_))
     }
 
-    pub(super) fn refuse(self, error: Error) {
+    /// The job again, of a commit that came to nothing.
+    pub(super) fn into_job(self) -> Job {
         match self {
-            Answer::Performed(reply, _) => drop(reply.send(Err(error))),
-            Answer::Probed(reply) => drop(reply.send(Err(error))),
-            Answer::Freeze(reply) => drop(reply.send(Err(error))),
+            Answer::Performed { call, reply, .. } => Job::Perform { call, reply },
+            Answer::Probed(reply) => Job::Probe(reply),
+            Answer::Freeze(reply) => Job::Freeze(reply),
         }
     }
 }
@@ -91,10 +89,45 @@ impl Seeds {
     fn next(&mut self) -> Result<[u8; 32], Fault> {
         if self.0.is_empty() {
             let mut fresh = vec![[0; 32]; 64];
-            getrandom::fill(fresh.as_flattened_mut()).map_err(|error| Fault(format!("no randomness: {error}")))?;
+            getrandom::fill(fresh.as_flattened_mut())
+                .map_err(|error| Fault::Engine(format!("no randomness: {error}")))?;
             self.0 = fresh;
         }
-        self.0.pop().ok_or_else(|| Fault("no randomness".into()))
+        self.0.pop().ok_or_else(|| Fault::Engine("no randomness".into()))
+    }
+}
+
+/// Actors whose due work failed without putting itself off.
+#[derive(Default)]
+pub(super) struct Penalties {
+    /// Failures in a row, and not before when.
+    by: HashMap<ActorId, (u32, Timestamp)>,
+    /// Whose due work the present transaction has done.
+    worked: Vec<ActorId>,
+}
+
+impl Penalties {
+    fn holds(&self, actor: &ActorId, now: Timestamp) -> bool {
+        self.by.get(actor).is_some_and(|(_, until)| *until > now)
+    }
+
+    fn put_off(&mut self, actor: &ActorId, now: Timestamp) {
+        let failures = self.by.get(actor).map_or(0, |(failures, _)| *failures).saturating_add(1);
+        let wait = (SECOND << failures.min(6).saturating_sub(1)).min(MINUTE);
+        self.by.insert(actor.clone(), (failures, now.plus(wait)));
+        eprintln!("error: {actor} waits {} s after {failures} failures of its due work", wait / SECOND);
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.worked.clear();
+    }
+
+    /// A transaction met damage: whose due work was in it is put off. Whether there was any.
+    pub(super) fn blame(&mut self) -> bool {
+        let now = clock::now();
+        let worked = std::mem::take(&mut self.worked);
+        worked.iter().for_each(|actor| self.put_off(actor, now));
+        !worked.is_empty()
     }
 }
 
@@ -154,13 +187,16 @@ impl<'t> Commit<'t> {
         match job {
             // Nobody waits any more, but nobody was told that it would not happen either: run it.
             Job::Perform { call, reply } => {
-                let result = self.perform(&call)?;
-                answers.push(Answer::Performed(reply, result));
+                let performed = self.perform(&call);
+                let fault = performed.as_ref().err().cloned();
+                let result = performed.unwrap_or_else(|fault| Err(fault.into()));
+                answers.push(Answer::Performed { call, reply, result });
+                return fault.map_or(Ok(()), Err);
             }
             Job::Probe(reply) => {
+                answers.push(Answer::Probed(reply));
                 self.transaction.open_table(PROBE)?.insert((), clock::now().0)?;
                 self.written = true;
-                answers.push(Answer::Probed(reply));
             }
             Job::Freeze(reply) => answers.push(Answer::Freeze(reply)),
         }
@@ -284,11 +320,7 @@ impl<'t> Commit<'t> {
     }
 
     /// Takes up the work of the actor that is due first. False when none is due.
-    pub(super) fn due_work(
-        &mut self,
-        penalties: &mut HashMap<ActorId, (u32, Timestamp)>,
-        until: Instant,
-    ) -> Result<bool, Fault> {
+    pub(super) fn due_work(&mut self, penalties: &mut Penalties, until: Instant) -> Result<bool, Fault> {
         if self.settings.closed {
             return Ok(false);
         }
@@ -304,18 +336,21 @@ impl<'t> Commit<'t> {
             self.written = true;
             return Ok(true);
         };
+        if penalties.holds(&actor, now) {
+            let next = self.next_of(&actor).unwrap_or(Some(now));
+            self.dues.insert(actor, next);
+            return Ok(true);
+        }
+        penalties.worked.push(actor.clone());
         let (failure, complete) = self.work_off(&actor, until)?;
         let Some(error) = failure else {
-            penalties.remove(&actor);
+            penalties.by.remove(&actor);
             return Ok(true);
         };
         // A timer that failed has put itself off. What would come again at once puts off its actor for a while.
         let next = self.next_of(&actor).unwrap_or(Some(now));
         if complete && next.is_some_and(|next| next <= now) {
-            let failures = penalties.get(&actor).map_or(0, |(failures, _)| *failures).saturating_add(1);
-            let wait = (SECOND << failures.min(6).saturating_sub(1)).min(MINUTE);
-            penalties.insert(actor.clone(), (failures, now.plus(wait)));
-            eprintln!("error: {actor} waits {} s after {failures} failures of its due work", wait / SECOND);
+            penalties.put_off(&actor, now);
         }
         eprintln!("error: due work of {actor} failed: {error}");
         self.dues.insert(actor, next);
@@ -386,9 +421,9 @@ impl<'t> Commit<'t> {
     }
 
     /// Writes the due times of the actors touched so far.
-    fn flush(&mut self, penalties: &HashMap<ActorId, (u32, Timestamp)>) -> Result<(), Fault> {
+    fn flush(&mut self, penalties: &Penalties) -> Result<(), Fault> {
         for (actor, next) in std::mem::take(&mut self.dues) {
-            let next = match penalties.get(&actor) {
+            let next = match penalties.by.get(&actor) {
                 Some((_, until)) => next.map(|next| next.max(*until)),
                 None => next,
             };
@@ -413,11 +448,16 @@ impl<'t> Commit<'t> {
     }
 
     /// Closes the tables. The second part says whether there is anything to commit.
-    pub(super) fn finish(mut self, penalties: &HashMap<ActorId, (u32, Timestamp)>) -> Result<(Done, bool), Fault> {
+    pub(super) fn finish(mut self, penalties: &Penalties) -> Result<(Done, bool), Fault> {
         self.apply()?;
         self.flush(penalties)?;
         // Closed for changes: what is due waits for the next start.
-        self.done.next_due = self.earliest()?.map(|(due, _)| due).filter(|_| !self.settings.closed);
+        let earliest = match self.earliest() {
+            // What is due is not known, which is no reason to lose what clients did.
+            Err(Fault::Damaged(_)) => None,
+            earliest => earliest?,
+        };
+        self.done.next_due = earliest.map(|(due, _)| due).filter(|_| !self.settings.closed);
         Ok((self.done, self.written))
     }
 }

@@ -9,13 +9,15 @@
 //! costs who sends a message no more than a commit twice as long.
 //!
 //! After a failed write or sync redb answers nothing reliably any more, so the thread refuses its batch, drops the
-//! database, opens the file again, and takes up writing only after a probe commit (ruling foundation-relay 9).
+//! database, opens the file again, and takes up writing only after a probe commit (ruling foundation-relay 9). A commit that
+//! meets a damaged page comes to nothing; its operations are then done one by one, and only those that need the page are
+//! refused.
 
 mod commit;
 mod pace;
 mod queue;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -30,8 +32,8 @@ use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::oneshot;
 
 use crate::clock;
-use crate::store::{Changed, Frozen, Store};
-use commit::{Answer, Commit, Done, Fault};
+use crate::store::{Changed, Fault, Frozen, Store};
+use commit::{Answer, Commit, Done, Penalties};
 use pace::Pace;
 use queue::{Job, Queues, Rank};
 
@@ -48,6 +50,8 @@ const BULK_TIME_ALONE: Duration = Duration::from_millis(200);
 /// Waits between attempts to open the file again, or to write again.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
+/// Longest that work which follows by itself rests after it met damage.
+const LAST_REST: Duration = Duration::from_secs(60);
 
 /// What the rest of the server hears from the writer. Called on the writer thread: must be quick.
 pub trait Listener: Send + Sync {
@@ -91,7 +95,9 @@ impl Writer {
             alone,
             changed: changed.clone(),
             next_due: Some(Timestamp::MIN),
-            penalties: HashMap::new(),
+            penalties: Penalties::default(),
+            rests_until: None,
+            rest: Duration::ZERO,
             seeds: commit::Seeds::default(),
             pace: Pace::default(),
             runtime: tokio::runtime::Handle::try_current().ok(),
@@ -175,8 +181,10 @@ struct Thread {
     changed: Arc<Changed>,
     /// When some actor has work; the one sleeper of the whole server.
     next_due: Option<Timestamp>,
-    /// Actors whose due work failed without putting itself off: failures in a row, and not before when.
-    penalties: HashMap<ActorId, (u32, Timestamp)>,
+    penalties: Penalties,
+    /// Due work met damage: it rests until then, and rested so long.
+    rests_until: Option<Instant>,
+    rest: Duration,
     seeds: commit::Seeds,
     pace: Pace,
     /// Where clients are served.
@@ -203,8 +211,8 @@ impl Thread {
             let turn = catch_unwind(AssertUnwindSafe(|| self.commit(next.interactive)));
             let fault = match turn {
                 Ok(Ok(())) => continue,
-                Ok(Err(fault)) => fault.0,
-                Err(panic) => format!("panic: {}", commit::panic_text(&*panic)),
+                Ok(Err(fault)) => fault,
+                Err(panic) => Fault::Engine(format!("panic: {}", commit::panic_text(&*panic))),
             };
             self.recover(&fault);
         }
@@ -213,16 +221,65 @@ impl Thread {
     /// One commit. On a fault the whole batch has been refused, and the transaction is gone.
     fn commit(&mut self, mut jobs: VecDeque<Job>) -> Result<(), Fault> {
         let mut answers = Vec::with_capacity(jobs.len());
-        let done = self.transact(&mut jobs, &mut answers);
-        let done = match done {
-            Ok(done) => done,
-            Err(fault) => {
-                let error = Error::unavailable(&fault.0);
-                answers.into_iter().for_each(|answer| answer.refuse(error.clone()));
-                jobs.into_iter().for_each(|job| job.refuse(error.clone()));
-                return Err(fault);
+        match self.transact(&mut jobs, &mut answers, true) {
+            Ok(done) => self.follow_up(done, answers, jobs),
+            Err(Fault::Damaged(_)) => {
+                self.blame();
+                answers.into_iter().map(Answer::into_job).chain(jobs).try_for_each(|job| self.commit_alone(job))?;
             }
-        };
+            Err(fault) => return Err(self.refuse(fault, answers.into_iter().map(Answer::into_job).chain(jobs))),
+        }
+        Ok(())
+    }
+
+    /// A commit of one job, which is refused when it needs what is damaged.
+    fn commit_alone(&mut self, job: Job) -> Result<(), Fault> {
+        let (mut jobs, mut answers) = (VecDeque::from([job]), Vec::new());
+        match self.transact(&mut jobs, &mut answers, false) {
+            Ok(done) => self.follow_up(done, answers, jobs),
+            Err(Fault::Damaged(cause)) => {
+                let error = Error::damaged(cause);
+                answers.into_iter().map(Answer::into_job).chain(jobs).for_each(|job| job.refuse(error.clone()));
+            }
+            Err(fault) => return Err(self.refuse(fault, answers.into_iter().map(Answer::into_job).chain(jobs))),
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, fault: Fault, jobs: impl Iterator<Item = Job>) -> Fault {
+        self.tell(&fault);
+        let error = self.store.condition().refusal();
+        jobs.for_each(|job| job.refuse(error.clone()));
+        fault
+    }
+
+    /// Notes why writes fail, and tells the log when that is news.
+    fn tell(&self, fault: &Fault) {
+        if *fault == Fault::Earlier && self.store.condition().failing().is_some() {
+            return;
+        }
+        if self.store.condition().fails(fault.public_reason()) {
+            eprintln!(
+                "error: {} takes no writes: {}; it is opened again until it does",
+                self.store.path().display(),
+                fault.reason()
+            );
+        }
+    }
+
+    /// A commit met damage. If work that follows by itself was in it, that rests for a while: else every commit of clients
+    /// would come to nothing with it.
+    fn blame(&mut self) {
+        if self.penalties.blame() || self.rests_until.is_some() {
+            self.rest = (self.rest * 2).clamp(Duration::from_secs(1), LAST_REST);
+        }
+        let rest = self.rest.max(Duration::from_secs(1));
+        self.rests_until = Some(Instant::now() + rest);
+        self.next_due = Some(clock::now().plus(i64::try_from(rest.as_micros()).unwrap_or(i64::MAX)));
+    }
+
+    /// What a commit leaves to be done when it is durable.
+    fn follow_up(&mut self, done: Done, answers: Vec<Answer>, jobs: VecDeque<Job>) {
         self.next_due = done.next_due;
         self.changed.record(done.changed);
         let freezes = self.answer(answers);
@@ -238,7 +295,6 @@ impl Thread {
             let frozen = self.changed.freeze(&self.store);
             drop(freeze.send(frozen));
         }
-        Ok(())
     }
 
     /// Sends what is known; what is left needs a snapshot. Answers to many go out from inside the runtime: one by one each
@@ -254,8 +310,14 @@ impl Thread {
         freezes.into_iter().filter_map(Answer::send).collect()
     }
 
-    fn transact(&mut self, jobs: &mut VecDeque<Job>, answers: &mut Vec<Answer>) -> Result<Done, Fault> {
-        let transaction = self.store.begin_write().map_err(|error| Fault(error.to_string()))?;
+    /// One transaction; with `gaps` also of what nobody waits for.
+    fn transact(&mut self, jobs: &mut VecDeque<Job>, answers: &mut Vec<Answer>, fill: bool) -> Result<Done, Fault> {
+        self.penalties.begin();
+        let transaction = self.store.begin_write().map_err(|fault| match fault {
+            // Not a page that somebody needs: the engine itself cannot go on.
+            Fault::Damaged(cause) => Fault::Engine(cause),
+            other => other,
+        })?;
         let mut commit = {
             let given = (&*self.settings, self.store.path());
             Commit::open(&transaction, given, &mut self.seeds, self.changed.is_recording())?
@@ -268,28 +330,34 @@ impl Thread {
                 break;
             }
         }
-        let followed = gaps(&mut commit, &self.queues, &mut self.penalties, answers, &self.pace, self.alone)?;
+        let rests = self.rests_until.is_some_and(|until| Instant::now() < until);
+        let followed = match fill {
+            true => gaps(&mut commit, &self.queues, &mut self.penalties, answers, &self.pace, (self.alone, rests))?,
+            false => false,
+        };
         let (done, written) = commit.finish(&self.penalties)?;
         match written {
-            true => transaction.commit().map_err(|error| Fault(error.to_string()))?,
-            false => transaction.abort().map_err(|error| Fault(error.to_string()))?,
+            true => transaction.commit().map_err(Fault::of)?,
+            false => transaction.abort().map_err(Fault::of)?,
         }
         if written {
             self.pace.committed(started, Instant::now(), served, followed);
+        }
+        if followed {
+            (self.rests_until, self.rest) = (None, Duration::ZERO);
         }
         Ok(done)
     }
 
     /// Opens the file again and returns when a write has succeeded, or the server stops.
-    fn recover(&mut self, fault: &str) {
-        eprintln!("error: the data file failed ({fault}); closing and reopening it");
+    fn recover(&mut self, fault: &Fault) {
+        self.tell(fault);
         let mut pause = Duration::ZERO;
-        let mut reported = String::new();
         loop {
             self.store.close();
             while let Err(error) = self.store.reopen() {
                 pause = longer(pause);
-                report(&mut reported, &error.to_string());
+                self.tell(&Fault::System(error.reason()));
                 if self.refuse_for(pause) {
                     return;
                 }
@@ -300,18 +368,20 @@ impl Thread {
                 return;
             }
             match self.probe() {
-                Ok(()) => break,
-                Err(fault) => report(&mut reported, &fault.0),
+                // Writing works; that one row cannot be written is not what is asked here.
+                Ok(()) | Err(Fault::Damaged(_)) => break,
+                Err(fault) => self.tell(&fault),
             }
             pause = longer(pause);
         }
+        self.store.condition().recovers();
         self.next_due = Some(Timestamp::MIN);
-        eprintln!("the data file takes writes again");
+        eprintln!("{} takes writes again", self.store.path().display());
     }
 
     fn probe(&mut self) -> Result<(), Fault> {
         let (reply, _answer) = oneshot::channel();
-        self.transact(&mut VecDeque::from([Job::Probe(reply)]), &mut Vec::new()).map(|_| ())
+        self.transact(&mut VecDeque::from([Job::Probe(reply)]), &mut Vec::new(), false).map(|_| ())
     }
 
     /// Answers 503 to whatever arrives for so long; true when the server stops.
@@ -319,7 +389,7 @@ impl Thread {
         let until = Instant::now() + pause;
         loop {
             for job in self.queues.drain() {
-                job.refuse(Error::unavailable("the data file does not take writes at present"));
+                job.refuse(self.store.condition().refusal());
             }
             if self.queues.is_closing() {
                 return true;
@@ -339,14 +409,14 @@ impl Thread {
 fn gaps(
     commit: &mut Commit<'_>,
     queues: &Queues,
-    penalties: &mut HashMap<ActorId, (u32, Timestamp)>,
+    penalties: &mut Penalties,
     answers: &mut Vec<Answer>,
     pace: &Pace,
-    alone: bool,
+    (alone, resting): (bool, bool),
 ) -> Result<bool, Fault> {
     let began = Instant::now();
     let until = began + if alone { BULK_TIME_ALONE } else { BULK_TIME };
-    let rests = !pace.rest(began).is_zero() && !queues.is_closing();
+    let rests = resting || !pace.rest(began).is_zero() && !queues.is_closing();
     let follow_until = if alone { until } else { began + pace.slice(began) };
     let (mut followed, mut more) = (false, true);
     while more && Instant::now() < until {
@@ -368,12 +438,4 @@ fn gaps(
 
 fn longer(pause: Duration) -> Duration {
     (pause * 2).clamp(FIRST_PAUSE, LAST_PAUSE)
-}
-
-/// Logs a failure when it is another than the last one.
-fn report(last: &mut String, now: &str) {
-    if last != now {
-        eprintln!("error: the data file still fails: {now}");
-        now.clone_into(last);
-    }
 }

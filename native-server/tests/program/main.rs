@@ -4,6 +4,8 @@
 #[cfg(unix)]
 mod descriptors;
 mod incidents;
+#[cfg(unix)]
+mod storage;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

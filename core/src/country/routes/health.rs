@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::http::{Cx, Response};
 use crate::outlook::AnyScore;
-use crate::{Result, runtime, world};
+use crate::{ErrorCode, Result, runtime, world};
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HealthBody {
@@ -19,8 +19,13 @@ pub struct HealthBody {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Checks {
-    /// `ok`, or `unavailable` when storage does not answer.
+    /// `ok`; `unavailable` when storage does not answer; `failing` when it takes no writes; `damaged` when parts of what is
+    /// stored are.
     database: &'static str,
+    /// `ok`, or why writes fail, in the words of the system.
+    writes: String,
+    /// Pages of the data file that are known to be damaged.
+    damaged_pages: u64,
     /// `ok`, or `empty` before the first import.
     ingest: &'static str,
     /// The rule list in force.
@@ -30,13 +35,26 @@ struct Checks {
 /// Always 200 while the process answers: probes and monitors gate on it (spec intelligence 2.7).
 pub async fn health(cx: Cx) -> Result<Response> {
     let measured = runtime::query(&*cx.rt, world::actor().name, &AnyScore).await;
-    let (status, database) = if measured.is_ok() { ("ok", "ok") } else { ("degraded", "unavailable") };
+    let storage = cx.rt.storage();
+    let (status, database) = match (&measured, &storage.failing, storage.damaged_pages) {
+        (Err(error), ..) if error.code == ErrorCode::Damaged => ("degraded", "damaged"),
+        (Err(_), ..) => ("degraded", "unavailable"),
+        (Ok(_), Some(_), _) => ("degraded", "failing"),
+        (Ok(_), None, 1..) => ("degraded", "damaged"),
+        (Ok(_), None, 0) => ("ok", "ok"),
+    };
     let ingest = if measured.is_ok_and(|measured| measured) { "ok" } else { "empty" };
     Response::json(&HealthBody {
         status,
         version: env!("CARGO_PKG_VERSION"),
         deployment_id: cx.rt.environment().deployment.clone(),
         time: cx.now().to_string(),
-        checks: Checks { database, ingest, model: format!("rules {}", crate::country::RULES_VERSION) },
+        checks: Checks {
+            database,
+            writes: storage.failing.unwrap_or_else(|| "ok".to_owned()),
+            damaged_pages: storage.damaged_pages,
+            ingest,
+            model: format!("rules {}", crate::country::RULES_VERSION),
+        },
     })
 }

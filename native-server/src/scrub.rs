@@ -1,0 +1,55 @@
+//! The task that reads everything once a day and compares it with its checksums, behind everything that clients wait for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use heliograph_core::runtime::Scrub;
+use heliograph_core::time::DAY;
+use heliograph_core::{Error, Result, Timestamp};
+
+use crate::clock;
+use crate::runtime::Native;
+use crate::store;
+
+/// How many times as long as it works the daily one rests, and one that somebody waits for.
+const DAILY: u32 = 9;
+pub const ASKED: u32 = 1;
+/// Pause before the first one after a start, and after one that could not be done.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// One scrub; the next one waits until it has ended.
+pub async fn now(native: &Native, rests: u32) -> Result<Scrub> {
+    let _one = native.scrubbing.lock().await;
+    let store = native.store.clone();
+    let work = tokio::task::spawn_blocking(move || store::scrub(&store, &|took| std::thread::sleep(took * rests)));
+    let found = work.await.map_err(Error::internal)??;
+    if found.damaged > 0 {
+        eprintln!("error: {} places of the data file are damaged; `heliograph db check` names them", found.damaged);
+    }
+    Ok(found)
+}
+
+/// Once a day, and soon when pages from before there were checksums still have none.
+pub async fn run(native: Arc<Native>) {
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        let (converting, scrubbed) = native.store.checksums();
+        let due = scrubbed.map_or(Timestamp::MIN, |at| at.plus(DAY));
+        if !converting && clock::now() < due {
+            continue;
+        }
+        if let Err(error) = look(&native, converting).await {
+            eprintln!("warning: reading everything that is stored is put off: {error}");
+        }
+    }
+}
+
+async fn look(native: &Arc<Native>, converting: bool) -> Result<()> {
+    now(native, DAILY).await?;
+    if converting {
+        let store = native.store.clone();
+        let work = tokio::task::spawn_blocking(move || store::convert(&store, &std::thread::sleep));
+        work.await.map_err(Error::internal)??;
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! Opening the data file.
+
+use std::fs::{File, OpenOptions};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redb::backends::FileBackend;
+use redb::{Database, DatabaseError, ReadableDatabase, StorageBackend, StorageError, TableError};
+
+use super::overlay::Overlay;
+use super::pages::{Pages, Shared, mend};
+use super::{DOCUMENTS, DUE, Fault, Options, PROBE, ROWS, TIMERS};
+
+/// Why the file could not be opened.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process has it open.
+    InUse(PathBuf),
+    Missing(PathBuf),
+    /// So much of it is damaged that nothing can be read.
+    Damaged(PathBuf, String),
+    Failed(PathBuf, String),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OpenError::InUse(path) => write!(
+                f,
+                "{} is in use by another process, probably a running server; ask that server instead: the same \
+                 command with --to http://<its address> and --admin-key (or HELIOGRAPH_ADMIN_KEY)",
+                path.display()
+            ),
+            OpenError::Missing(path) => write!(f, "there is no data file {}", path.display()),
+            OpenError::Damaged(path, cause) => write!(
+                f,
+                "{} is damaged where everything else hangs on it ({cause}): put a backup in its place",
+                path.display()
+            ),
+            OpenError::Failed(path, cause) => write!(f, "cannot open {}: {cause}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl OpenError {
+    /// The reason without the path.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            OpenError::Damaged(_, cause) | OpenError::Failed(_, cause) => cause.clone(),
+            OpenError::InUse(_) => "another process has the data file open".to_owned(),
+            OpenError::Missing(_) => "there is no data file".to_owned(),
+        }
+    }
+}
+
+/// An open file.
+pub(super) struct Opened {
+    pub database: Database,
+    pub pages: Arc<Pages>,
+    /// It was not closed cleanly before.
+    pub unclean: bool,
+}
+
+pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
+    let fail = |cause: String| OpenError::Failed(options.path.clone(), cause);
+    if (options.must_exist || options.looking) && !options.path.exists() {
+        return Err(OpenError::Missing(options.path.clone()));
+    }
+    let file = backend(options).map_err(|error| fail(error.to_string()))?;
+    let pages = Pages::new(file, options.path.clone());
+    let opened = match attempt(options, &pages) {
+        Err(Refusal::Damaged(cause)) => {
+            let mended = catch_unwind(AssertUnwindSafe(|| mend(&pages)));
+            match mended.unwrap_or_else(|_| Ok(false)) {
+                Ok(true) => attempt(options, &pages),
+                Ok(false) => Err(Refusal::Damaged(cause)),
+                Err(error) => return Err(fail(error.to_string())),
+            }
+        }
+        done => done,
+    };
+    opened.map_err(|refusal| match refusal {
+        Refusal::InUse => OpenError::InUse(options.path.clone()),
+        Refusal::Damaged(cause) => OpenError::Damaged(options.path.clone(), cause),
+        Refusal::Failed(cause) => fail(cause),
+    })
+}
+
+enum Refusal {
+    InUse,
+    Damaged(String),
+    Failed(String),
+}
+
+impl From<redb::Error> for Refusal {
+    fn from(error: redb::Error) -> Refusal {
+        match Fault::of(error) {
+            Fault::Damaged(cause) => Refusal::Damaged(cause),
+            fault => Refusal::Failed(fault.reason().to_owned()),
+        }
+    }
+}
+
+/// The engine opens the file, and repairs it when it was not closed cleanly.
+fn attempt(options: &Options, pages: &Arc<Pages>) -> Result<Opened, Refusal> {
+    let unclean = Arc::new(AtomicBool::new(false));
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    builder.set_repair_callback({
+        let (pages, unclean) = (pages.clone(), unclean.clone());
+        move |session| {
+            pages.set_repairing(true);
+            unclean.store(true, Ordering::Release);
+            eprintln!("the data file was not closed cleanly; checking it: {:.0} %", session.progress() * 100.0);
+        }
+    });
+    // On pages that are damaged the engine may panic.
+    let opened = catch_unwind(AssertUnwindSafe(|| builder.create_with_backend(Shared(pages.clone()))));
+    pages.set_repairing(false);
+    let database = match opened {
+        Ok(Ok(database)) => database,
+        Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(Refusal::InUse),
+        Ok(Err(DatabaseError::Storage(StorageError::Corrupted(cause)))) => return Err(Refusal::Damaged(cause)),
+        Ok(Err(error)) => return Err(redb::Error::from(error).into()),
+        Err(_) => return Err(Refusal::Damaged("the storage engine stopped at it".to_owned())),
+    };
+    create_tables(&database)?;
+    Ok(Opened { database, pages: pages.clone(), unclean: unclean.load(Ordering::Acquire) })
+}
+
+fn backend(options: &Options) -> std::io::Result<Box<dyn StorageBackend>> {
+    if options.looking {
+        return Ok(Box::new(Overlay::new(File::open(&options.path)?)?));
+    }
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create(true).truncate(false);
+    owned_by_one(&mut how);
+    let file = FileBackend::new(how.open(&options.path)?).map_err(std::io::Error::other)?;
+    Ok(match &options.wrap {
+        None => Box::new(file),
+        Some(wrap) => wrap(file),
+    })
+}
+
+/// Nobody but its owner reads what is made.
+fn owned_by_one(how: &mut OpenOptions) {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(how, 0o600);
+    #[cfg(not(unix))]
+    let _ = how;
+}
+
+/// A new data file without tables, for a copy of another. The error is the reason of the system.
+pub(super) fn new_file(path: &Path, cache_bytes: usize) -> Result<Database, String> {
+    let mut how = OpenOptions::new();
+    how.read(true).write(true).create_new(true);
+    owned_by_one(&mut how);
+    let file = how.open(path).map_err(|error| error.to_string())?;
+    let file = FileBackend::new(file).map_err(|error| error.to_string())?;
+    let mut builder = Database::builder();
+    builder.set_cache_size(cache_bytes);
+    let made = builder.create_with_backend(Shared(Pages::new(Box::new(file), path.to_owned())));
+    made.map_err(|error| Fault::of(error).reason().to_owned())
+}
+
+/// Readers must find every table, so all are created at once, in the first transaction of a new file only.
+fn create_tables(database: &Database) -> Result<(), redb::Error> {
+    match database.begin_read()?.open_table(PROBE) {
+        Ok(_) => return Ok(()),
+        Err(TableError::TableDoesNotExist(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let transaction = database.begin_write()?;
+    transaction.open_table(ROWS)?;
+    transaction.open_table(TIMERS)?;
+    transaction.open_table(DUE)?;
+    transaction.open_table(DOCUMENTS)?;
+    transaction.open_table(PROBE)?;
+    transaction.commit()?;
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! Where blocks and their checksums lie in the file, and the head of the file.
+//!
+//! The storage engine sees a file of blocks of 4,096 bytes, numbered from 0. On disk a block of checksums stands before
+//! every 512 of them. A file from before there were checksums keeps its blocks where they are: their checksums follow them,
+//! and what the file grows by later is laid out as in a new file.
+//!
+//! ```text
+//! new file:      head, sums, sums, 512 blocks, sums, 512 blocks, ...
+//! earlier file:  head, blocks as they were, their sums, sums, 512 blocks, ...
+//! ```
+//!
+//! Block 0 is the head. It holds the engine's own header and what this module needs, twice, each copy in one sector of 512
+//! bytes with a checksum: a torn write or a flipped bit costs one copy. Its first bytes are not those of the engine, so
+//! that an earlier program refuses the file and does not misread it.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Bytes of a block.
+pub const BLOCK: u64 = 4096;
+/// Checksums in a block of them, 8 bytes each.
+pub const SUMS: u64 = 512;
+/// Bytes of the engine's header.
+pub const ENGINE: usize = 320;
+/// Bytes of one copy of the head.
+pub const SECTOR: usize = 512;
+/// Where the second copy stands in the block.
+pub const SECOND: usize = 2048;
+
+/// The first bytes of a file of the engine.
+pub const ENGINE_MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
+/// The first bytes of ours. The last one is the version of this layout.
+const MAGIC: [u8; 9] = *b"helio\x1a\x0d\x0a\x01";
+
+const BEFORE: usize = ENGINE;
+const SHORTER: usize = BEFORE + 8;
+const SCRUBBED: usize = SHORTER + 8;
+const FLAGS: usize = SCRUBBED + 8;
+const CHECK: usize = SECTOR - 8;
+const CONVERTING: u8 = 1;
+const NAMED: u8 = 2;
+
+/// Places of blocks in a file whose first `before` blocks stand in front of all checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    pub before: u64,
+}
+
+impl Layout {
+    /// Blocks up to the first group.
+    fn front(self) -> u64 {
+        self.before + self.before.div_ceil(SUMS)
+    }
+
+    /// Where a block is, in blocks.
+    pub fn place(self, block: u64) -> u64 {
+        match block.checked_sub(self.before) {
+            None => block,
+            Some(later) => self.front() + later / SUMS * (SUMS + 1) + 1 + later % SUMS,
+        }
+    }
+
+    /// The block of checksums that has this block's, and its number there.
+    pub fn sum(self, block: u64) -> (u64, usize) {
+        let (first, number) = match block.checked_sub(self.before) {
+            None => (self.before + block / SUMS, block % SUMS),
+            Some(later) => (self.front() + later / SUMS * (SUMS + 1), later % SUMS),
+        };
+        (first, number as usize)
+    }
+
+    /// How many blocks from this one on lie side by side.
+    pub fn run(self, block: u64) -> u64 {
+        match block.checked_sub(self.before) {
+            None => self.before - block,
+            Some(later) => SUMS - later % SUMS,
+        }
+    }
+
+    /// Blocks on disk of a file of so many.
+    pub fn on_disk(self, blocks: u64) -> u64 {
+        match blocks.saturating_sub(self.before) {
+            0 => self.front(),
+            later => self.front() + later.div_ceil(SUMS) + later,
+        }
+    }
+
+    /// The other way round; a file that ends in its front has `shorter` blocks.
+    pub fn blocks(self, on_disk: u64, shorter: u64) -> u64 {
+        match on_disk.checked_sub(self.front()) {
+            None | Some(0) => shorter.min(self.before),
+            Some(later) => self.before + later / (SUMS + 1) * SUMS + (later % (SUMS + 1)).saturating_sub(1),
+        }
+    }
+}
+
+/// What block 0 says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The engine's header, with the engine's own first bytes.
+    pub engine: [u8; ENGINE],
+    pub before: u64,
+    /// Blocks of the file when they are fewer than `before`.
+    pub shorter: u64,
+    /// When everything was last compared with its checksums, microseconds since 1970; 0 for never.
+    pub scrubbed: i64,
+    /// Blocks from before may have no checksum yet.
+    pub converting: bool,
+    /// Whether the engine has finished making the file: it writes its first bytes last.
+    pub named: bool,
+}
+
+impl Head {
+    pub fn new() -> Head {
+        Head { engine: [0; ENGINE], before: 1, shorter: 1, scrubbed: 0, converting: false, named: false }
+    }
+
+    fn sector(&self) -> [u8; SECTOR] {
+        let mut sector = [0; SECTOR];
+        sector[..ENGINE].copy_from_slice(&self.engine);
+        sector[..MAGIC.len()].copy_from_slice(&MAGIC);
+        sector[BEFORE..SHORTER].copy_from_slice(&self.before.to_le_bytes());
+        sector[SHORTER..SCRUBBED].copy_from_slice(&self.shorter.to_le_bytes());
+        sector[SCRUBBED..FLAGS].copy_from_slice(&self.scrubbed.to_le_bytes());
+        sector[FLAGS] = if self.converting { CONVERTING } else { 0 } | if self.named { NAMED } else { 0 };
+        let check = xxh3_64(&sector[..CHECK]);
+        sector[CHECK..].copy_from_slice(&check.to_le_bytes());
+        sector
+    }
+
+    /// Block 0.
+    pub fn block(&self) -> Vec<u8> {
+        let (sector, mut block) = (self.sector(), vec![0; BLOCK as usize]);
+        block[..SECTOR].copy_from_slice(&sector);
+        block[SECOND..SECOND + SECTOR].copy_from_slice(&sector);
+        block
+    }
+
+    fn of_sector(sector: &[u8]) -> Option<Head> {
+        let word = |at: usize| Some(u64::from_le_bytes(sector.get(at..at + 8)?.try_into().ok()?));
+        if sector.get(..MAGIC.len())? != MAGIC || word(CHECK)? != xxh3_64(sector.get(..CHECK)?) {
+            return None;
+        }
+        let flags = *sector.get(FLAGS)?;
+        let named = flags & NAMED != 0;
+        let mut engine: [u8; ENGINE] = sector.get(..ENGINE)?.try_into().ok()?;
+        engine[..MAGIC.len()].copy_from_slice(if named { &ENGINE_MAGIC } else { &[0; 9] });
+        Some(Head {
+            engine,
+            before: word(BEFORE)?.max(1),
+            shorter: word(SHORTER)?,
+            scrubbed: word(SCRUBBED)? as i64,
+            converting: flags & CONVERTING != 0,
+            named,
+        })
+    }
+
+    /// Reads block 0: the head, and whether both copies of it are sound.
+    pub fn of_block(block: &[u8]) -> Option<(Head, bool)> {
+        let first = block.get(..SECTOR).and_then(Head::of_sector);
+        let second = block.get(SECOND..SECOND + SECTOR).and_then(Head::of_sector);
+        match (first, second) {
+            // Of a write that was torn between them the first one counts.
+            (Some(first), second) => Some((first, second.is_some())),
+            (None, Some(second)) => Some((second, false)),
+            (None, None) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_and_every_checksum_has_a_place_of_its_own() {
+        for before in [1, 2, 511, 512, 513, 1_300] {
+            let layout = Layout { before };
+            let blocks = before + 3 * SUMS + 7;
+            let mut places = std::collections::HashSet::new();
+            let mut sums = std::collections::HashSet::new();
+            for block in 0..blocks {
+                assert!(places.insert(layout.place(block)));
+                assert!(sums.insert(layout.sum(block)));
+                assert!(layout.place(block) < layout.on_disk(blocks));
+                assert!(layout.sum(block).0 < layout.on_disk(block + 1));
+                for next in 1..layout.run(block) {
+                    assert_eq!(layout.place(block + next), layout.place(block) + next);
+                }
+            }
+            assert!(sums.iter().all(|(block, _)| !places.contains(block)));
+            for count in before..blocks {
+                assert_eq!(layout.blocks(layout.on_disk(count), before), count, "{before} {count}");
+            }
+            assert_eq!(layout.blocks(layout.on_disk(0), 0), 0);
+        }
+    }
+
+    #[test]
+    fn a_head_survives_a_flip_in_either_copy() {
+        let mut engine = [7; ENGINE];
+        engine[..9].copy_from_slice(&ENGINE_MAGIC);
+        let head = Head { engine, before: 77, shorter: 70, scrubbed: -5, converting: true, named: true };
+        let block = head.block();
+        assert_eq!(Head::of_block(&block), Some((head.clone(), true)));
+        for at in 0..SECTOR {
+            for copy in [0, SECOND] {
+                let mut flipped = block.clone();
+                flipped[copy + at] ^= 1 << (at % 8);
+                assert_eq!(Head::of_block(&flipped), Some((head.clone(), false)));
+            }
+            let mut both = block.clone();
+            both[at] ^= 1;
+            both[SECOND + at] ^= 2;
+            assert_eq!(Head::of_block(&both), None);
+        }
+        assert!(!block.starts_with(&ENGINE_MAGIC), "an earlier program must refuse it");
+    }
+}

@@ -1,0 +1,64 @@
+//! Opening a file that was not closed cleanly and is damaged.
+//!
+//! The engine then compares everything with its own checksums and refuses a file in which one is wrong. What is lost is lost,
+//! but the rest need not be: the pages above a damaged one are changed to state the checksum of the page that stands for it,
+//! and the engine opens the file. Whoever needs the damaged page is refused as before.
+//!
+//! Changed pages get another kind of checksum, so that a later look can tell them from pages of a commit that a crash
+//! interrupted. The head comes last: until it is written the file is what it was.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use redb::StorageBackend;
+
+use super::tree::{Found, Reading, Slot, Walk};
+use super::{Pages, Shared, checksum_of_mended, locked};
+
+/// Mends the file; `false` when it has no state that can be mended.
+pub fn mend(pages: &std::sync::Arc<Pages>) -> io::Result<bool> {
+    let shared = Shared(pages.clone());
+    if shared.len()? == 0 {
+        return Ok(false);
+    }
+    let mut engine = locked(&pages.head).engine;
+    let mut found = Vec::new();
+    for slot in Slot::all(&engine) {
+        found.extend(walk(pages, &engine, slot)?.map(|walked| (slot, walked)));
+    }
+    // The newer state, unless its commit was interrupted: then nobody was told of it.
+    let whole = found.iter().position(|(_, (found, _))| found.torn == 0).unwrap_or(0);
+    if found.is_empty() {
+        return Ok(false);
+    }
+    let (slot, (found, sums)) = found.swap_remove(whole);
+    for (block, page) in &found.mended {
+        pages.write_blocks(*block, page, checksum_of_mended)?;
+    }
+    shared.sync_data()?;
+    slot.take(&mut engine, sums);
+    let mut head = locked(&pages.head);
+    head.engine = engine;
+    pages.write_head(&head)?;
+    drop(head);
+    shared.sync_data()?;
+    for (block, count) in found.bad.iter().filter_map(|bad| bad.place) {
+        pages.note(block, count);
+    }
+    Ok(true)
+}
+
+fn walk(pages: &Pages, engine: &[u8; super::ENGINE], slot: Slot) -> io::Result<Option<(Found, [u128; 2])>> {
+    let mut walk = Walk::new(pages, engine, Reading { mend: true, ..Reading::default() });
+    let mut sums = [0; 2];
+    for ((root, prefix), sum) in slot.roots.into_iter().zip(["", "system "]).zip(&mut sums) {
+        let Some(root) = root else { continue };
+        match walk.tables(root, prefix)? {
+            ControlFlow::Continue(now) => *sum = now,
+            ControlFlow::Break(()) => return Ok(None),
+        }
+    }
+    // Without the list of tables nothing is left.
+    let lost = walk.found.bad.iter().any(|bad| bad.table == "tables");
+    Ok((!lost).then_some((walk.found, sums)))
+}

@@ -1,0 +1,115 @@
+//! Checksums of blocks, kept in memory in the blocks of the file that hold them.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+
+use redb::StorageBackend;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::layout::{BLOCK, Layout, SUMS};
+
+/// Blocks of checksums kept in memory: 4 MiB for 2 GiB of data.
+const KEPT: usize = 1_024;
+
+/// What a checksum begins with for a page that was mended: changed in place to go with a damaged page below it.
+const MENDED: u64 = 0x4d45_4e44_4544_0000;
+
+/// The checksum of a block at its place; never 0, which stands for none.
+pub fn checksum(block: u64, bytes: &[u8]) -> u64 {
+    xxh3_64_with_seed(bytes, block).max(1)
+}
+
+/// The same for a block that was mended.
+pub fn checksum_of_mended(block: u64, bytes: &[u8]) -> u64 {
+    xxh3_64_with_seed(bytes, block ^ MENDED).max(1)
+}
+
+#[derive(Debug)]
+struct Kept {
+    sums: Vec<u64>,
+    /// Which of them the file does not have yet.
+    changed: Range<usize>,
+    used: u64,
+}
+
+/// Checksums by block of them. Changed ones go to the file when it is synced.
+#[derive(Debug, Default)]
+pub struct Sums {
+    kept: HashMap<u64, Kept>,
+    /// Those of them that changed.
+    changed: Vec<u64>,
+    clock: u64,
+}
+
+impl Sums {
+    /// The checksum of a block; 0 for none.
+    pub fn get(&mut self, file: &dyn StorageBackend, layout: Layout, block: u64) -> io::Result<u64> {
+        let (place, number) = layout.sum(block);
+        Ok(self.load(file, place)?.sums[number])
+    }
+
+    pub fn set(&mut self, file: &dyn StorageBackend, layout: Layout, block: u64, sum: u64) -> io::Result<()> {
+        let (place, number) = layout.sum(block);
+        let kept = self.load(file, place)?;
+        kept.sums[number] = sum;
+        let first = kept.changed.is_empty();
+        kept.changed = match first {
+            true => number..number + 1,
+            false => kept.changed.start.min(number)..kept.changed.end.max(number + 1),
+        };
+        if first {
+            self.changed.push(place);
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, file: &dyn StorageBackend, place: u64) -> io::Result<&mut Kept> {
+        self.clock += 1;
+        let clock = self.clock;
+        if !self.kept.contains_key(&place) {
+            if self.kept.len() >= KEPT {
+                self.make_room(file)?;
+            }
+            let mut bytes = vec![0; BLOCK as usize];
+            file.read(place * BLOCK, &mut bytes)?;
+            let words = bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
+            self.kept.insert(place, Kept { sums: words.collect(), changed: 0..0, used: clock });
+        }
+        let kept = self.kept.get_mut(&place).ok_or(io::ErrorKind::NotFound)?;
+        kept.used = clock;
+        Ok(kept)
+    }
+
+    /// Lets the quarter go that was not used for longest.
+    fn make_room(&mut self, file: &dyn StorageBackend) -> io::Result<()> {
+        self.flush(file)?;
+        let mut used: Vec<u64> = self.kept.values().map(|kept| kept.used).collect();
+        used.sort_unstable();
+        let oldest = used.get(KEPT / 4).copied().unwrap_or_default();
+        self.kept.retain(|_, kept| kept.used > oldest);
+        Ok(())
+    }
+
+    /// Writes what changed; does not sync.
+    pub fn flush(&mut self, file: &dyn StorageBackend) -> io::Result<()> {
+        while let Some(place) = self.changed.last() {
+            let Some(kept) = self.kept.get_mut(place) else {
+                self.changed.pop();
+                continue;
+            };
+            let bytes: Vec<u8> = kept.sums[kept.changed.clone()].iter().flat_map(|sum| sum.to_le_bytes()).collect();
+            file.write(place * BLOCK + kept.changed.start as u64 * 8, &bytes)?;
+            kept.changed = 0..0;
+            self.changed.pop();
+        }
+        Ok(())
+    }
+
+    /// Forgets the checksums beyond the end of a file that became shorter.
+    pub fn cut(&mut self, on_disk: u64) {
+        self.kept.retain(|place, _| *place < on_disk);
+    }
+}
+
+const _: () = assert!(SUMS * 8 == BLOCK);

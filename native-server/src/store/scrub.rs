@@ -1,0 +1,153 @@
+//! Reading everything and comparing it with its checksums; and giving checksums to a file from before there were any.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use heliograph_core::runtime::{Damage, Scrub};
+use heliograph_core::{Error, Result};
+use redb::ReadableDatabase;
+
+use super::pages::{Bad, Found, Reading, Walk, current_roots};
+use super::{Store, actor_of};
+use crate::clock;
+
+/// How long one snapshot of the reading is held.
+const SLICE: Duration = Duration::from_millis(100);
+/// Damaged pages that are named.
+const NAMED: usize = 1_000;
+/// Blocks that get checksums while a commit may wait.
+const CHUNK: u64 = 64;
+/// The engine's own tables may change while they are read, without a snapshot that keeps them: looked at so often.
+const TRIES: usize = 3;
+
+/// Reads everything. `rest` is told how long a slice took, and rests so that what clients wait for comes first. Blocks.
+pub fn scrub(store: &Store, rest: &dyn Fn(Duration)) -> Result<Scrub> {
+    let mut all = Found::default();
+    walk(store, 0, rest, &mut all)?;
+    let mut own = Found::default();
+    for _ in 0..TRIES {
+        own = Found::default();
+        walk(store, 1, rest, &mut own)?;
+        if own.bad.is_empty() {
+            break;
+        }
+    }
+    all.blocks += own.blocks;
+    all.rows += own.rows;
+    all.bad.extend(own.bad);
+    let guard = store.lock();
+    let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
+    all.bad.iter().filter_map(|bad| bad.place).for_each(|(block, count)| opened.pages.note(block, count));
+    let ended = clock::now();
+    opened.pages.set_scrubbed(ended.0);
+    Ok(Scrub {
+        pages: all.blocks,
+        rows: all.rows,
+        converting: opened.pages.is_converting(),
+        ended_at: ended.to_string(),
+        damaged: all.bad.len() as u64,
+        damage: all.bad.iter().take(NAMED).map(|bad| damage(bad, |block| opened.pages.offset(block))).collect(),
+    })
+}
+
+/// Reads all that one of the two roots leads to, in slices.
+fn walk(store: &Store, root: usize, rest: &dyn Fn(Duration), all: &mut Found) -> Result<()> {
+    let mut from = None;
+    loop {
+        let began = Instant::now();
+        let next = {
+            let guard = store.lock();
+            let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
+            // Taken first: it keeps what the header leads to from being written anew.
+            let _snapshot = opened.database.begin_read().map_err(|error| store.refused(error))?;
+            let Some(engine) = opened.pages.durable() else { return Ok(()) };
+            let Some(root_page) = current_roots(&engine).and_then(|roots| roots[root]) else { return Ok(()) };
+            let reading = Reading { from: from.take(), until: Some(began + SLICE), ..Reading::default() };
+            let mut walk = Walk::new(&opened.pages, &engine, reading);
+            let prefix = if root == 0 { "" } else { "system " };
+            let step = walk.tables(root_page, prefix).map_err(unreadable)?;
+            all.blocks += walk.found.blocks;
+            all.rows += walk.found.rows;
+            // The pages above are read again in every slice.
+            let known =
+                |bad: &Bad, all: &Found| all.bad.iter().any(|other| other.place == bad.place && bad.place.is_some());
+            for bad in walk.found.bad {
+                if !known(&bad, all) {
+                    all.bad.push(bad);
+                }
+            }
+            match step {
+                ControlFlow::Continue(_) => return Ok(()),
+                ControlFlow::Break(()) => walk.next,
+            }
+        };
+        from = next;
+        rest(began.elapsed());
+    }
+}
+
+/// Every page that the tables of the file use, for tests that damage them. At rest only.
+pub fn pages_in_use(store: &Store) -> Result<Vec<Damage>> {
+    let guard = store.lock();
+    let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
+    let Some(engine) = opened.pages.durable() else { return Ok(Vec::new()) };
+    let Some(root) = current_roots(&engine).and_then(|roots| roots[0]) else { return Ok(Vec::new()) };
+    let mut walk = Walk::new(&opened.pages, &engine, Reading { list: true, ..Reading::default() });
+    let _: ControlFlow<(), _> = walk.tables(root, "").map_err(unreadable)?;
+    Ok(walk.found.sound.iter().map(|page| damage(page, |block| opened.pages.offset(block))).collect())
+}
+
+fn unreadable(error: io::Error) -> Error {
+    Error::storage(&error.to_string())
+}
+
+fn damage(bad: &Bad, offset: impl Fn(u64) -> u64) -> Damage {
+    let block = bad.place.map_or(0, |(block, _)| block);
+    let keys = bad.after.iter().chain(&bad.keys).chain(&bad.up_to);
+    let mut actors: Vec<String> = match bad.table == "rows" {
+        true => keys.filter_map(|key| actor_of(key)).map(|actor| actor.to_string()).collect(),
+        false => Vec::new(),
+    };
+    actors.dedup();
+    let printable = |key: &Vec<u8>| key.escape_ascii().to_string();
+    Damage {
+        page: block,
+        offset: if block == 0 { 0 } else { offset(block) },
+        table: bad.table.clone(),
+        kind: bad.kind.to_owned(),
+        actors,
+        after: bad.after.as_ref().map(printable),
+        up_to: bad.up_to.as_ref().map(printable),
+        keys: bad.keys.iter().map(printable).collect(),
+    }
+}
+
+/// Gives checksums to the pages of a file from before there were any, but for those that a scrub found damaged. Run it after
+/// one. Blocks.
+pub fn convert(store: &Store, rest: &dyn Fn(Duration)) -> Result<()> {
+    let (mut at, mut pages) = (0, None);
+    loop {
+        let began = Instant::now();
+        let guard = store.lock();
+        let opened = guard.as_ref().ok_or_else(|| store.condition.refusal())?;
+        if !opened.pages.is_converting() {
+            return Ok(());
+        }
+        // A file that was opened again may have lost what was not synced.
+        let same = pages.replace(opened.pages.clone()).is_none_or(|before| Arc::ptr_eq(&before, &opened.pages));
+        at = if same { at } else { 0 };
+        if at >= opened.pages.before() {
+            opened.pages.end_conversion().map_err(unreadable)?;
+            eprintln!("every page of {} has a checksum now", store.path().display());
+            return Ok(());
+        }
+        while at < opened.pages.before() && began.elapsed() < SLICE {
+            opened.pages.convert(at, CHUNK).map_err(unreadable)?;
+            at += CHUNK;
+        }
+        drop(guard);
+        rest(began.elapsed());
+    }
+}

@@ -1,0 +1,65 @@
+//! A deployment in this process, asked without sockets.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use heliograph::server::Deployment;
+use heliograph::store::{Options, Store};
+use heliograph_core::runtime::{Damage, Runtime as _, Scrub};
+use heliograph_core::settings::Settings;
+use heliograph_tests::client::Client;
+use heliograph_tests::target::ADMIN_KEY;
+use tokio::runtime::Runtime;
+
+pub struct Place {
+    pub deployment: Deployment,
+    runtime: Arc<Runtime>,
+}
+
+pub fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.publish_interval = 0;
+    settings.admin_key = ADMIN_KEY.to_owned();
+    settings.first_party_services = false;
+    // No memory of pages to speak of: what is asked is read from the file.
+    settings.cache_bytes = 1 << 16;
+    settings.answer_cache_bytes = 0;
+    settings
+}
+
+pub fn runtime() -> Arc<Runtime> {
+    Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap())
+}
+
+impl Place {
+    pub fn open(runtime: &Arc<Runtime>, data: &Path) -> Result<Place, String> {
+        let deployment = runtime.block_on(Deployment::open(settings(), Options::new(data)))?;
+        Ok(Place { deployment, runtime: runtime.clone() })
+    }
+
+    pub fn client(&self) -> Client {
+        Client::memory(self.deployment.native().clone())
+    }
+
+    pub fn scrub(&self) -> Scrub {
+        let native = self.deployment.native().clone();
+        self.runtime.block_on(async move { native.maintenance().unwrap().scrub().await }).unwrap()
+    }
+
+    pub fn close(self) {
+        self.runtime.block_on(self.deployment.close());
+    }
+}
+
+/// What `db check` does with a file.
+pub fn check(data: &Path) -> Result<Scrub, String> {
+    let options = Options { must_exist: true, looking: true, ..Options::new(data) };
+    let store = Store::open(options).map_err(|error| error.to_string())?;
+    heliograph::store::scrub(&store, &|_| {}).map_err(|error| error.to_string())
+}
+
+/// The pages that hold the tables of a file.
+pub fn pages(data: &Path) -> Vec<Damage> {
+    let options = Options { must_exist: true, looking: true, ..Options::new(data) };
+    heliograph::store::pages_in_use(&Store::open(options).unwrap()).unwrap()
+}

@@ -1,0 +1,204 @@
+//! Disks that are full or cannot be written, files that are damaged, and commands that only look.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use heliograph::keyfile;
+use heliograph::testing::folder;
+use serde_json::json;
+
+use super::{Server, bad, data, get, good, heliograph, post, run};
+
+/// A small file system of its own, where this machine lets us have one.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(at: &Path, size: &str) -> Option<Disk> {
+        std::fs::create_dir_all(at).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(at).stderr(Stdio::null());
+        match mount.status().is_ok_and(|status| status.success()) {
+            true => Some(Disk(at.to_owned())),
+            false => {
+                println!("skipped: this machine mounts no file system for a test");
+                None
+            }
+        }
+    }
+
+    fn make_read_only(&self) {
+        assert!(Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0).status().unwrap().success());
+    }
+
+    /// Takes all that is free.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.join("filler");
+        let mut file = std::fs::File::create(&path).unwrap();
+        while file.write_all(&[1; 4096]).is_ok() {}
+        path
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// A server whose log is kept.
+fn logged(path: &Path, log: &Path) -> Server {
+    let mut command = heliograph(path);
+    command.args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped());
+    command.stderr(std::fs::File::create(log).unwrap());
+    Server::of(command.spawn().unwrap())
+}
+
+fn lines(log: &Path, what: &str) -> usize {
+    BufReader::new(std::fs::File::open(log).unwrap())
+        .lines()
+        .filter(|line| line.as_ref().unwrap().contains(what))
+        .count()
+}
+
+fn wait(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_with_its_reason_once_and_writes_go_on_when_there_is_room() {
+    let folder = folder("full");
+    let Some(disk) = Disk::mount(&folder.file("disk"), "12m") else { return };
+    let (path, log) = (disk.0.join("d.redb"), folder.file("log"));
+    let server = logged(&path, &log);
+    let of = |route: &str| get(&format!("{}{route}", server.base), ("x-a", "b"));
+    let register = || post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({}));
+    let did = register().1["did"].as_str().unwrap().to_owned();
+    let filler = disk.fill();
+    let mut refused = json!(null);
+    wait("a write that fails", || {
+        let (status, body) = register();
+        refused = body;
+        status == 503
+    });
+    assert!(refused["message"].as_str().unwrap().contains("No space left on device"), "{refused}");
+    for _ in 0..20 {
+        let (status, body) = of("/readyz");
+        assert_eq!(status, 503);
+        assert!(body["message"].as_str().unwrap().contains("No space left on device"), "{body}");
+        let (status, body) = of("/health");
+        assert_eq!((status, body["status"].as_str()), (200, Some("degraded")));
+        assert!(body["checks"]["writes"].as_str().unwrap().contains("No space left on device"), "{body}");
+        assert_eq!(of("/healthz").0, 200);
+    }
+    std::fs::remove_file(filler).unwrap();
+    wait("writes to go on", || of("/readyz").0 == 200);
+    assert_eq!(register().0, 201);
+    assert_eq!(of(&format!("/v1/agent/identity/{did}")).0, 200, "what was answered is there");
+    let (_, body) = of("/health");
+    assert_eq!((body["status"].as_str(), body["checks"]["writes"].as_str()), (Some("ok"), Some("ok")));
+    server.stop();
+    let told = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(lines(&log, "takes no writes: "), 1, "{told}");
+    assert_eq!(lines(&log, "No space left on device"), 1, "{told}");
+    assert_eq!(lines(&log, &format!("{} takes writes again", path.display())), 1, "{told}");
+    // A command on the file says the same.
+    let filler = disk.fill();
+    let mut error = String::new();
+    wait("a command that fails", || {
+        let output = run(&path, &["keys", "create", "--tier", "bench"]);
+        error = String::from_utf8(output.stderr).unwrap();
+        !output.status.success()
+    });
+    assert!(error.contains("No space left on device"), "{error}");
+    std::fs::remove_file(filler).unwrap();
+    assert!(good(&path, &["db", "check"]).contains("sound"));
+}
+
+/// The data file and its key file, as they are on disk.
+fn state(path: &Path) -> (Vec<u8>, Vec<u8>) {
+    (std::fs::read(path).unwrap(), std::fs::read(keyfile::path_for(path)).unwrap())
+}
+
+#[test]
+fn to_look_at_a_file_changes_nothing_of_it_even_after_a_crash() {
+    let (folder, path) = data("look");
+    let mut server = Server::start(&path);
+    for _ in 0..5 {
+        assert_eq!(post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({})).0, 201);
+    }
+    server.kill();
+    let before = state(&path);
+    let checked = run(&path, &["db", "check"]);
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert!(String::from_utf8(checked.stderr).unwrap().contains("was not closed cleanly"));
+    let info: serde_json::Value = serde_json::from_str(&good(&path, &["db", "info", "--json"])).unwrap();
+    assert_eq!(info["actors"]["agent"], 5);
+    assert!(state(&path) == before, "the file has changed");
+    // Nothing is left beside it.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_file_on_a_disk_that_cannot_be_written_is_looked_at_and_else_refused_with_the_reason() {
+    let (folder, path) = data("read-only");
+    good(&path, &["keys", "create", "--tier", "bench"]);
+    let Some(disk) = Disk::mount(&folder.file("disk"), "12m") else { return };
+    let there = disk.0.join("d.redb");
+    std::fs::copy(&path, &there).unwrap();
+    std::fs::copy(keyfile::path_for(&path), keyfile::path_for(&there)).unwrap();
+    disk.make_read_only();
+    assert!(good(&there, &["db", "check"]).contains("sound"));
+    assert!(good(&there, &["db", "info"]).contains("1 account"));
+    let error = bad(&there, &["keys", "create", "--tier", "bench"]);
+    assert!(error.contains("Read-only file system"), "{error}");
+}
+
+/// Where the last page of rows of a kind stands in the file.
+fn last_leaf(path: &Path) -> u64 {
+    let options = heliograph::store::Options { looking: true, ..heliograph::store::Options::new(path) };
+    let store = heliograph::store::Store::open(options).unwrap();
+    let pages = heliograph::store::pages_in_use(&store).unwrap();
+    pages.iter().rfind(|page| page.table == "rows" && page.kind == "leaf").unwrap().offset
+}
+
+#[test]
+fn a_damaged_file_is_named_by_check_and_copied_by_nothing() {
+    let (folder, path) = data("damaged");
+    let server = Server::start(&path);
+    for _ in 0..60 {
+        assert_eq!(post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({})).0, 201);
+    }
+    server.stop();
+    let at = last_leaf(&path);
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at + 100).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at + 100).unwrap();
+    drop(file);
+    let before = state(&path);
+    let error = bad(&path, &["db", "check"]);
+    assert!(error.contains("damaged: page ") && error.contains("leaf of rows, "), "{error}");
+    assert!(error.contains(&format!("byte {at}")), "{error}");
+    assert!(state(&path) == before);
+    let copy = folder.file("copy.redb");
+    let error = bad(&path, &["db", "backup", copy.to_str().unwrap()]);
+    assert!(error.contains("DAMAGED"), "{error}");
+    assert!(!copy.exists());
+    let error = bad(&path, &["dump", folder.file("dump").to_str().unwrap()]);
+    assert!(error.contains("DAMAGED"), "{error}");
+    assert!(!folder.file("dump").exists());
+    // The server runs on it, and says where it is damaged.
+    let server = Server::start(&path);
+    let error = bad(&path, &["db", "check", "--to", &server.base]);
+    assert!(error.contains("damaged: page ") && error.contains("leaf of rows, "), "{error}");
+    let (_, health) = get(&format!("{}/health", server.base), ("x-a", "b"));
+    assert_eq!((health["status"].as_str(), health["checks"]["damaged_pages"].as_u64()), (Some("degraded"), Some(1)));
+    assert_eq!(post(&format!("{}/v1/agent/register", server.base), ("x-a", "b"), &json!({})).0, 201);
+}
