@@ -88,6 +88,9 @@ pub fn backup(store: &Store, writer: &Writer, runtime: &Handle, target: &Path) -
     let _recording = writer.changed().start()?;
     // The commit that answers this, and every later one, notes what it changes.
     drop(runtime.block_on(writer.freeze())?);
+    if target.exists() {
+        return Err(Error::internal(format!("{} is there already", target.display())));
+    }
     let copy = open::new_file(target, CACHE).map_err(|reason| {
         eprintln!("error: cannot write {}: {reason}", target.display());
         Error::storage(&format!("the copy cannot be written ({reason})"))

@@ -1,4 +1,4 @@
-//! A deployment in this process, asked without sockets.
+//! A server in this process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,11 +9,17 @@ use heliograph_core::runtime::{Damage, Runtime as _, Scrub};
 use heliograph_core::settings::Settings;
 use heliograph_tests::client::Client;
 use heliograph_tests::target::ADMIN_KEY;
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 pub struct Place {
-    pub deployment: Deployment,
+    deployment: Deployment,
     runtime: Arc<Runtime>,
+    base: String,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
 }
 
 pub fn settings() -> Settings {
@@ -33,12 +39,20 @@ pub fn runtime() -> Arc<Runtime> {
 
 impl Place {
     pub fn open(runtime: &Arc<Runtime>, data: &Path) -> Result<Place, String> {
-        let deployment = runtime.block_on(Deployment::open(settings(), Options::new(data)))?;
-        Ok(Place { deployment, runtime: runtime.clone() })
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (deployment, base, serving) = runtime.block_on(async {
+            let deployment = Deployment::open(settings(), Options::new(data)).await?;
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let base = format!("http://{}", listener.local_addr().unwrap());
+            let shutdown = async move { drop(stopped.await) };
+            let serving = tokio::spawn(heliograph::serve::run(listener, deployment.native().clone(), shutdown));
+            Ok::<_, String>((deployment, base, serving))
+        })?;
+        Ok(Place { deployment, runtime: runtime.clone(), base, stop, serving })
     }
 
     pub fn client(&self) -> Client {
-        Client::memory(self.deployment.native().clone())
+        Client::http(&self.base)
     }
 
     pub fn scrub(&self) -> Scrub {
@@ -47,7 +61,11 @@ impl Place {
     }
 
     pub fn close(self) {
-        self.runtime.block_on(self.deployment.close());
+        self.stop.send(()).unwrap();
+        self.runtime.block_on(async {
+            self.serving.await.unwrap();
+            self.deployment.close().await;
+        });
     }
 }
 

@@ -35,6 +35,7 @@ const BEFORE: usize = ENGINE;
 const SHORTER: usize = BEFORE + 8;
 const SCRUBBED: usize = SHORTER + 8;
 const FLAGS: usize = SCRUBBED + 8;
+const SYNCED: usize = FLAGS + 8;
 const CHECK: usize = SECTOR - 8;
 const CONVERTING: u8 = 1;
 const NAMED: u8 = 2;
@@ -103,6 +104,9 @@ pub struct Head {
     pub shorter: u64,
     /// When everything was last compared with its checksums, microseconds since 1970; 0 for never.
     pub scrubbed: i64,
+    /// The number of the last commit whose sync is known to have succeeded: what is wrong with it is damage, and no commit
+    /// that a crash interrupted.
+    pub synced: u64,
     /// Blocks from before may have no checksum yet.
     pub converting: bool,
     /// Whether the engine has finished making the file: it writes its first bytes last.
@@ -111,7 +115,7 @@ pub struct Head {
 
 impl Head {
     pub fn new() -> Head {
-        Head { engine: [0; ENGINE], before: 1, shorter: 1, scrubbed: 0, converting: false, named: false }
+        Head { engine: [0; ENGINE], before: 1, shorter: 1, scrubbed: 0, synced: 0, converting: false, named: false }
     }
 
     fn sector(&self) -> [u8; SECTOR] {
@@ -122,6 +126,7 @@ impl Head {
         sector[SHORTER..SCRUBBED].copy_from_slice(&self.shorter.to_le_bytes());
         sector[SCRUBBED..FLAGS].copy_from_slice(&self.scrubbed.to_le_bytes());
         sector[FLAGS] = if self.converting { CONVERTING } else { 0 } | if self.named { NAMED } else { 0 };
+        sector[SYNCED..SYNCED + 8].copy_from_slice(&self.synced.to_le_bytes());
         let check = xxh3_64(&sector[..CHECK]);
         sector[CHECK..].copy_from_slice(&check.to_le_bytes());
         sector
@@ -149,6 +154,7 @@ impl Head {
             before: word(BEFORE)?.max(1),
             shorter: word(SHORTER)?,
             scrubbed: word(SCRUBBED)? as i64,
+            synced: word(SYNCED)?,
             converting: flags & CONVERTING != 0,
             named,
         })
@@ -199,7 +205,7 @@ mod tests {
     fn a_head_survives_a_flip_in_either_copy() {
         let mut engine = [7; ENGINE];
         engine[..9].copy_from_slice(&ENGINE_MAGIC);
-        let head = Head { engine, before: 77, shorter: 70, scrubbed: -5, converting: true, named: true };
+        let head = Head { engine, before: 77, shorter: 70, scrubbed: -5, synced: 9, converting: true, named: true };
         let block = head.block();
         assert_eq!(Head::of_block(&block), Some((head.clone(), true)));
         for at in 0..SECTOR {

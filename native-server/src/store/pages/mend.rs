@@ -21,13 +21,16 @@ pub fn mend(pages: &std::sync::Arc<Pages>) -> io::Result<bool> {
     if shared.len()? == 0 {
         return Ok(false);
     }
-    let mut engine = locked(&pages.head).engine;
+    let (mut engine, synced) = {
+        let head = locked(&pages.head);
+        (head.engine, head.synced)
+    };
     let mut found = Vec::new();
     for slot in Slot::all(&engine) {
         found.extend(walk(pages, &engine, slot)?.map(|walked| (slot, walked)));
     }
     // The newer state, unless its commit was interrupted: then nobody was told of it.
-    let whole = found.iter().position(|(_, (found, _))| found.torn == 0).unwrap_or(0);
+    let whole = found.iter().position(|(slot, (found, _))| found.torn == 0 || slot.id == synced).unwrap_or(0);
     if found.is_empty() {
         return Ok(false);
     }

@@ -104,7 +104,8 @@ impl Pages {
         match Head::of_block(&block) {
             // Its making was interrupted before anything was in it.
             Some((head, _)) if !head.named => return self.file.set_len(0),
-            Some((head, sound)) => {
+            Some((mut head, sound)) => {
+                tree::trust_synced(&mut head.engine, head.synced);
                 self.adopt(head, on_disk);
                 if !sound {
                     eprintln!("error: one copy of the head of {} is damaged; using the other", self.path.display());
@@ -138,7 +139,7 @@ impl Pages {
         self.file.set_len(before * BLOCK)?;
         self.file.set_len(Layout { before }.on_disk(before) * BLOCK)?;
         self.file.sync_data()?;
-        let head = Head { engine, before, shorter: before, scrubbed: 0, converting: true, named: true };
+        let head = Head { engine, before, shorter: before, scrubbed: 0, synced: 0, converting: true, named: true };
         self.write_head(&head)?;
         self.file.sync_data()?;
         self.adopt(head, Layout { before }.on_disk(before));
@@ -423,10 +424,16 @@ impl StorageBackend for Shared {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let engine = locked(&self.0.head).engine;
+        let mut head = locked(&self.0.head);
         locked(&self.0.sums).flush(&*self.0.file)?;
         self.0.file.sync_data()?;
-        *locked(&self.0.durable) = Some(engine);
+        *locked(&self.0.durable) = Some(head.engine);
+        // Not synced itself: whoever is answered now is answered by a process that may be killed, and what is written
+        // survives that. Only a power cut can take it away.
+        if let Some(id) = tree::current_id(&head.engine).filter(|id| *id != head.synced) {
+            head.synced = id;
+            self.0.write_head(&head)?;
+        }
         Ok(())
     }
 

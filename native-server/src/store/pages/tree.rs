@@ -125,6 +125,19 @@ impl Slot {
     }
 }
 
+/// The number of the commit in force.
+pub fn current_id(engine: &[u8; ENGINE]) -> Option<u64> {
+    Slot::read(engine, usize::from(engine[GOD_BYTE] & PRIMARY)).map(|slot| slot.id)
+}
+
+/// The commit in force of a file that was not closed cleanly: when its sync is known to have succeeded the engine must not go
+/// back to the one before, as it does when it finds that something of it is wrong. This flag tells it so.
+pub fn trust_synced(engine: &mut [u8; ENGINE], synced: u64) {
+    if engine[GOD_BYTE] & RECOVERY != 0 && current_id(engine) == Some(synced) {
+        engine[GOD_BYTE] |= TWO_PHASE;
+    }
+}
+
 /// The roots of the state in force: of the tables, and of the engine's own tables.
 pub fn current_roots(engine: &[u8; ENGINE]) -> Option<[Option<Reference>; 2]> {
     Slot::read(engine, usize::from(engine[GOD_BYTE] & PRIMARY)).map(|slot| slot.roots)
