@@ -13,7 +13,8 @@
 
 mod backup;
 mod condition;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod damaged;
 pub mod fault;
 mod open;

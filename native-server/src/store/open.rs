@@ -75,7 +75,7 @@ pub(super) fn open(options: &Options) -> Result<Opened, OpenError> {
     let opened = match attempt(options, &pages) {
         Err(Refusal::Damaged(cause)) => {
             let mended = catch_unwind(AssertUnwindSafe(|| mend(&pages)));
-            match mended.unwrap_or_else(|_| Ok(false)) {
+            match mended.unwrap_or(Ok(false)) {
                 Ok(true) => attempt(options, &pages),
                 Ok(false) => Err(Refusal::Damaged(cause)),
                 Err(error) => return Err(fail(error.to_string())),

@@ -102,7 +102,7 @@ impl StorageBackend for Overlay {
         let mut written = self.lock();
         if len < written.len {
             // What a shorter file loses must not come back when it grows.
-            if len % BLOCK != 0 {
+            if !len.is_multiple_of(BLOCK) {
                 let mut last = self.block(&written, len / BLOCK)?;
                 last[(len % BLOCK) as usize..].fill(0);
                 written.blocks.insert(len / BLOCK, last);

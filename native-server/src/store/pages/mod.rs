@@ -362,7 +362,7 @@ fn misplaced() -> io::Error {
 }
 
 fn whole_blocks(offset: u64, len: usize) -> io::Result<u64> {
-    match offset > 0 && offset % BLOCK == 0 && len > 0 && len as u64 % BLOCK == 0 {
+    match offset > 0 && offset.is_multiple_of(BLOCK) && len > 0 && (len as u64).is_multiple_of(BLOCK) {
         true => Ok(offset / BLOCK),
         false => Err(misplaced()),
     }
