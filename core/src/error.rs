@@ -64,6 +64,8 @@ error_codes! {
     PaymentRequired = "PAYMENT_REQUIRED" => PAYMENT_REQUIRED;
     /// The same idempotency key came with another request.
     Unprocessable = "UNPROCESSABLE" => UNPROCESSABLE_ENTITY;
+    /// The `Idempotency-Key` was used for this route with another body in the last 24 hours. Nothing was done.
+    IdempotencyMismatch = "IDEMPOTENCY_MISMATCH" => UNPROCESSABLE_ENTITY;
 }
 
 /// What an operation or a handler fails with: [`Details`] in a box, because nearly every function returns one, and code

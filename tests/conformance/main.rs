@@ -70,6 +70,7 @@ mod relay_channels;
 mod relay_consent;
 mod relay_deliveries;
 mod relay_federation;
+mod relay_idempotency;
 mod relay_identity;
 mod relay_invites;
 mod relay_life;
@@ -167,6 +168,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_consent", relay_consent::CASES),
     ("relay_deliveries", relay_deliveries::CASES),
     ("relay_federation", relay_federation::CASES),
+    ("relay_idempotency", relay_idempotency::CASES),
     ("relay_memory", relay_memory::CASES),
     ("relay_receive", relay_receive::CASES),
     ("relay_life", relay_life::CASES),

@@ -13,6 +13,7 @@ mod memories;
 mod pinning;
 mod prekeys;
 mod presences;
+mod repeats;
 mod resealing;
 mod sessions;
 mod streams;
