@@ -40,7 +40,19 @@ const MIGRATIONS: &[Migration] = &[
     // Nothing counted agents before.
     Migration { to: 2, concerns: |kind| matches!(kind, Kind::Agent), shows: false, run: crate::agent::stats::begin },
     // What was made under an `Idempotency-Key` had an id that was derived from the key.
-    Migration { to: 3, concerns: |kind| matches!(kind, Kind::Agent), shows: false, run: crate::agent::idempotency::begin },
+    Migration {
+        to: 3,
+        concerns: |kind| matches!(kind, Kind::Agent),
+        shows: false,
+        run: crate::agent::idempotency::begin,
+    },
+    // Two names were one when their letters in lower case were.
+    Migration {
+        to: 3,
+        concerns: |kind| matches!(kind, Kind::Directory),
+        shows: false,
+        run: crate::directory::rekey::begin,
+    },
     #[cfg(test)]
     Migration {
         to: 2,

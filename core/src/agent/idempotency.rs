@@ -126,7 +126,8 @@ impl Claim {
 }
 
 fn mismatch() -> Error {
-    let message = "This `Idempotency-Key` was used for another body. Nothing was done: repeat the first body, or use a new key.";
+    let message =
+        "This `Idempotency-Key` was used for another body. Nothing was done: repeat the first body, or use a new key.";
     Error::new(ErrorCode::IdempotencyMismatch, message)
 }
 

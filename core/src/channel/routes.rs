@@ -15,7 +15,7 @@ use crate::agent::memberships::{HasRoom, MAX_INVITES, ReadInvites, ReadMembershi
 use crate::agent::record::{ReadPublic, did_of};
 use crate::agent::{consent, custody, wire};
 use crate::crypto::encoding::{actor_id, parse_actor_id};
-use crate::directory::{Did, fold};
+use crate::directory::{Did, fold, likeness};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
@@ -322,9 +322,10 @@ async fn own_role(cx: &Cx, actor: &str) -> Result<Option<Role>> {
 async fn create(cx: Cx) -> Result<Response> {
     let request: ChannelRequest = cx.json()?;
     let name = fold(request.name.trim());
-    if !NAME.contains(&name.chars().count()) || name.chars().any(char::is_control) {
-        return Err(Error::bad_request("`name` must be 3 to 64 characters without control characters."));
+    if !NAME.contains(&name.chars().count()) {
+        return Err(Error::bad_request("`name` must be 3 to 64 characters."));
     }
+    likeness::check("name", &name)?;
     let about = About {
         name,
         description: short("description", request.description, MAX_TEXT)?,

@@ -10,6 +10,7 @@ mod lifetimes;
 mod mailboxes;
 mod malformed;
 mod memories;
+mod names;
 mod pinning;
 mod prekeys;
 mod presences;
