@@ -46,6 +46,8 @@ const MIGRATIONS: &[Migration] = &[
         shows: false,
         run: crate::agent::idempotency::begin,
     },
+    // What silent senders have in a mailbox was a row of its own.
+    Migration { to: 3, concerns: |kind| matches!(kind, Kind::Agent), shows: false, run: crate::agent::mailbox::begin },
     // Two names were one when their letters in lower case were.
     Migration {
         to: 3,

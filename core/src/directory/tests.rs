@@ -169,7 +169,7 @@ fn from_before(names: &[(&str, u8, Hold)]) -> Directory {
         let key = fold(name);
         batch.put(NAMES.prefix(&(key.clone(),)).start, crate::kv::encode_row(&row).unwrap());
         if let Some(end) = hold.ends() {
-            batch.put(ENDS.prefix(&(end, key)).start, Vec::new());
+            batch.put(ENDS.prefix(&(end, key)).start, crate::kv::encode_row(&()).unwrap());
         }
     }
     directory.rows.apply(batch).unwrap();

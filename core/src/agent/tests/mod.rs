@@ -16,6 +16,7 @@ mod prekeys;
 mod presences;
 mod repeats;
 mod resealing;
+mod sealing;
 mod sessions;
 mod streams;
 mod tasks;

@@ -27,8 +27,10 @@ fn a_name_that_looks_like_a_taken_or_reserved_one_is_409_and_one_that_cannot_be_
     for bad in ["a\u{202E}b", "a\u{200B}b", "a\u{200D}b", "a\u{FEFF}", "a\u{7}b", "\u{2800}"] {
         register(&world, bad).refused(400, "BAD_REQUEST");
         world.call("PATCH", "/v1/agent/profile", &bob.key, json!({ "name": bad })).refused(400, "BAD_REQUEST");
-        world.post("/v1/agent/channels", &bob.key, json!({ "name": format!("abc{bad}d") })).refused(400, "BAD_REQUEST");
+        // A blank that is only white space is no name; inside of one it can be seen.
         if bad != "\u{2800}" {
+            let channel = json!({ "name": format!("abc{bad}d") });
+            world.post("/v1/agent/channels", &bob.key, channel).refused(400, "BAD_REQUEST");
             let capability = json!({ "name": bad });
             world.post("/v1/agent/capabilities", &bob.key, capability).refused(400, "BAD_REQUEST");
         }
