@@ -103,15 +103,15 @@ pub struct KeyEntry {
     pub revoked: bool,
 }
 
-impl From<ListedKey> for KeyEntry {
-    fn from(key: ListedKey) -> Self {
-        KeyEntry {
+impl KeyEntry {
+    fn of(cx: &Cx, key: ListedKey) -> Result<KeyEntry> {
+        Ok(KeyEntry {
+            label: crate::keys::shown_label(&*cx.rt, &key.account, &key.label)?,
             account: key.account,
             tier: key.tier,
-            label: key.label,
             created_at: key.created.to_string(),
             revoked: key.revoked,
-        }
+        })
     }
 }
 
@@ -130,7 +130,8 @@ async fn list_keys(cx: Cx) -> Result<Response> {
     let query = Keys { after: cx.query("after")?, limit };
     let keys = runtime::query(&*cx.rt, deployment::actor().name, &query).await?;
     let next = keys.last().filter(|_| keys.len() == limit as usize).map(|key| key.account.clone());
-    Response::json(&KeyPage { keys: keys.into_iter().map(KeyEntry::from).collect(), limit, next })
+    let keys = keys.into_iter().map(|key| KeyEntry::of(&cx, key)).collect::<Result<_>>()?;
+    Response::json(&KeyPage { keys, limit, next })
 }
 
 /// What key to make.

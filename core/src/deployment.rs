@@ -39,7 +39,12 @@ const KEYS: Table<(String,), ListedKey> = Table::new(17);
 /// What the ledger was made ready for last ([`start::run`]).
 const READY: Table<(), Ready> = Table::new(19);
 
+/// There once every text that is sealed now was looked at ([`SetTextsSealed`]).
+const TEXTS_SEALED: Table<(), ()> = Table::new(150);
+
 pub const ENTRIES: &[Entry] = &[
+    operation::<SetTextsSealed>(),
+    query::<TextsSealed>(),
     operation::<Start>(),
     operation::<ListKey>(),
     operation::<AskLedger>(),
@@ -187,6 +192,34 @@ impl Operation for ListKey {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         Ok(KEYS.put(turn, &(self.0.account.clone(),), &self.0)?)
+    }
+}
+
+/// Whether nothing is left from before texts were sealed at rest.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TextsSealed;
+
+impl Query for TextsSealed {
+    const ACTOR: Kind = Kind::Deployment;
+    const NAME: &'static str = "texts_sealed";
+    type Reply = bool;
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        Ok(TEXTS_SEALED.contains(view, &())?)
+    }
+}
+
+/// Everything was gone through: no text is left as it was written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SetTextsSealed;
+
+impl Operation for SetTextsSealed {
+    const ACTOR: Kind = Kind::Deployment;
+    const NAME: &'static str = "set_texts_sealed";
+    type Reply = ();
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<()> {
+        Ok(TEXTS_SEALED.put(turn, &(), &())?)
     }
 }
 

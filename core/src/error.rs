@@ -72,6 +72,8 @@ error_codes! {
     KeyChanged = "KEY_CHANGED" => CONFLICT;
     /// What is stored for this answer is damaged, and is not used. The operator is told where.
     Damaged = "DAMAGED" => SERVICE_UNAVAILABLE;
+    /// The `Idempotency-Key` was used for this route with another body in the last 24 hours. Nothing was done.
+    IdempotencyMismatch = "IDEMPOTENCY_MISMATCH" => UNPROCESSABLE_ENTITY;
 }
 
 /// What an operation or a handler fails with: [`Details`] in a box, because nearly every function returns one, and code

@@ -86,31 +86,35 @@ impl Secrets {
     /// address (ruling ledger 20). The first is to be stored; the others are what was stored for the same address under
     /// earlier master keys.
     pub fn address_hashes(&self, address: &str) -> Vec<[u8; 16]> {
-        let hash = |key: &Secret<32>| {
-            let full = hmac_sha256(key.expose(), address.as_bytes());
-            let mut short = [0; 16];
-            short.iter_mut().zip(full).for_each(|(to, from)| *to = from);
-            short
-        };
-        self.keys().address_keys.iter().map(hash).collect()
+        short_macs(&self.keys().address_keys, address.as_bytes())
     }
 
     /// Shows that a subscriber key is one of this deployment, without touching storage: 8 bytes under each master key,
     /// current first.
     pub fn subscriber_macs(&self, named: &[u8]) -> Vec<[u8; 8]> {
-        let mac = |key: &Secret<32>| {
-            let full = hmac_sha256(key.expose(), &[b"subscriber key/".as_slice(), named].concat());
-            let mut short = [0; 8];
-            short.iter_mut().zip(full).for_each(|(to, from)| *to = from);
-            short
-        };
-        self.keys().mac_keys.iter().map(mac).collect()
+        short_macs(&self.keys().mac_keys, &[b"subscriber key/".as_slice(), named].concat())
+    }
+
+    /// What is remembered of the body of a request, so that another one under its `Idempotency-Key` is noticed: 16 bytes
+    /// under each master key, current first. Without a key a short text could be found by trying.
+    pub fn body_digests(&self, body: &[u8]) -> Vec<[u8; 16]> {
+        short_macs(&self.keys().mac_keys, &[b"request body/".as_slice(), body].concat())
     }
 
     /// Proofs of the master keys, current first, for the check at start.
     pub fn key_checks(&self) -> Vec<[u8; 32]> {
         self.sealing().check_values()
     }
+}
+
+/// The first `N` bytes of HMAC-SHA256 of `data` under each of the keys.
+fn short_macs<const N: usize>(keys: &[Secret<32>], data: &[u8]) -> Vec<[u8; N]> {
+    let mac = |key: &Secret<32>| {
+        let mut short = [0; N];
+        short.iter_mut().zip(hmac_sha256(key.expose(), data)).for_each(|(to, from)| *to = from);
+        short
+    };
+    keys.iter().map(mac).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! The order keeps every value readable after a stop at any point: the key file with the new key is durable first, then
 //! the data knows the key (from there on a start with the old key file is refused), and only then does anything seal
 //! under it. Moving is background work on all agents and channels, in bounded pieces; a start takes up what an earlier run left.
+//!
+//! A data file from before texts were sealed has some as they were written: the same work seals them, once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +13,8 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use heliograph_core::actor::{ActorId, Call, Kind};
 use heliograph_core::agent::reseal::{Progress, reseal};
-use heliograph_core::deployment::{self, Start};
-use heliograph_core::runtime::Runtime;
+use heliograph_core::deployment::{self, SetTextsSealed, Start, TextsSealed};
+use heliograph_core::runtime::{self, Runtime};
 use heliograph_core::{Error, Result, alert, channel, relay};
 use tokio::sync::{Mutex, Notify};
 
@@ -71,6 +73,7 @@ impl Rotation {
 
 /// The background task: whenever woken, moves everything that is under an earlier key.
 pub async fn run(native: Arc<Native>) {
+    seal_texts(&native).await;
     loop {
         native.rotation.wanted.notified().await;
         let asked = native.rotation.asked.load(Ordering::SeqCst);
@@ -81,6 +84,22 @@ pub async fn run(native: Arc<Native>) {
             () = native.rotation.wanted.notified() => native.rotation.wanted.notify_one(),
             () = tokio::time::sleep(AGAIN) => finish(&native).await,
         }
+    }
+}
+
+/// Seals what was written before texts were sealed, unless an earlier start has done it.
+async fn seal_texts(native: &Arc<Native>) {
+    // Closed for changes: nothing can be sealed, and whoever opens the deployment again starts it anew.
+    if native.environment().settings.closed {
+        return;
+    }
+    let deployment = deployment::actor().name;
+    if !matches!(runtime::query(&**native, deployment.as_str(), &TextsSealed).await, Ok(false)) {
+        return;
+    }
+    finish(native).await;
+    if let Err(error) = runtime::call(&**native, deployment, &SetTextsSealed).await {
+        eprintln!("warning: texts are sealed, and will be looked for again at the next start: {error}");
     }
 }
 

@@ -72,15 +72,19 @@ mod relay_channels;
 mod relay_consent;
 mod relay_deliveries;
 mod relay_federation;
+mod relay_idempotency;
 mod relay_identity;
 mod relay_invites;
 mod relay_key_changes;
 mod relay_life;
 mod relay_lists;
+mod relay_mailbox;
 mod relay_memory;
 mod relay_moving;
+mod relay_names;
 mod relay_proofs;
 mod relay_receive;
+mod relay_sealed;
 mod relay_search;
 mod relay_signed_texts;
 mod relay_standing;
@@ -175,8 +179,12 @@ const MODULES: &[(&str, &[Case])] = &[
     ("relay_consent", relay_consent::CASES),
     ("relay_deliveries", relay_deliveries::CASES),
     ("relay_federation", relay_federation::CASES),
+    ("relay_idempotency", relay_idempotency::CASES),
+    ("relay_mailbox", relay_mailbox::CASES),
     ("relay_memory", relay_memory::CASES),
+    ("relay_names", relay_names::CASES),
     ("relay_receive", relay_receive::CASES),
+    ("relay_sealed", relay_sealed::CASES),
     ("relay_life", relay_life::CASES),
     ("relay_lists", relay_lists::CASES),
     ("relay_moving", relay_moving::CASES),

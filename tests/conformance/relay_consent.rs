@@ -303,7 +303,7 @@ fn consent_is_the_agents_own(suite: &Suite) {
 
 /// Rulings foundation-relay 11 and 39.
 fn ruling_39_unproved_senders_share_one_tenth_and_take_nobodys_room(suite: &Suite) {
-    let target = suite.fresh(&[("mailbox_messages", "100")]);
+    let target = suite.fresh(&[("mailbox_messages", "200")]);
     let client = target.client();
     let reader = Agent::server_side(&client);
     let unproved: Vec<Agent> = (0..5)
@@ -313,7 +313,7 @@ fn ruling_39_unproved_senders_share_one_tenth_and_take_nobodys_room(suite: &Suit
             Agent::register(&client, &body)
         })
         .collect();
-    // A tenth is ten messages, less the headroom for first messages of hybrid sessions.
+    // A tenth of the half for strangers is ten messages, less the headroom for first messages of hybrid sessions.
     let taken: Vec<u16> = (0..15).map(|at| encrypted(&unproved[at % 5], &reader.did).status).collect();
     assert_eq!(taken.iter().filter(|status| **status == 201).count(), 9, "{taken:?}");
     let refused = encrypted(&unproved[0], &reader.did);

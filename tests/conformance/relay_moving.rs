@@ -424,13 +424,18 @@ fn rows_of_many_pages_move(suite: &Suite) {
     assert_eq!(ada.get("/v1/agent/memory/large/3").expect(200)["value"], json!(large));
 }
 
-/// A data file of before rows had a version, made by the program of that time.
-fn ruling_40_data_of_an_earlier_version_is_read_and_moves(suite: &Suite) {
+/// A data file of before rows had a version, made by the program of that time, and who is in it.
+pub fn earlier_file() -> (Value, Vec<u8>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/earlier");
     let known: Value = serde_json::from_slice(&std::fs::read(folder.join("schema-1.json")).unwrap()).unwrap();
     let packed = std::fs::File::open(folder.join("schema-1.redb.gz")).unwrap();
     let mut data = Vec::new();
     flate2::read::GzDecoder::new(packed).read_to_end(&mut data).unwrap();
+    (known, data)
+}
+
+fn ruling_40_data_of_an_earlier_version_is_read_and_moves(suite: &Suite) {
+    let (known, data) = earlier_file();
     let (scratch, old) = (TempDir::new().unwrap(), Target::on_file(&data, CLOSED));
     let dumped = dump(&old.client(), scratch.path());
     let target = match suite.kind {

@@ -162,6 +162,30 @@ impl Target {
         }
     }
 
+    /// Every byte that it has stored, but for its keys.
+    pub fn stored(&self) -> Vec<u8> {
+        match &self.running {
+            Running::Memory(runtime) => {
+                let rows = runtime.actors().into_iter().flat_map(|actor| runtime.rows(&actor));
+                rows.flat_map(|(key, value)| [key, value].concat()).collect()
+            }
+            Running::Process { dir, .. } => {
+                let (mut found, mut folders) = (Vec::new(), vec![dir.path().to_owned()]);
+                while let Some(folder) = folders.pop() {
+                    for entry in std::fs::read_dir(folder).unwrap() {
+                        let path = entry.unwrap().path();
+                        match path.is_dir() {
+                            true => folders.push(path),
+                            false if path.extension().is_some_and(|kind| kind == "key") => {}
+                            false => found.extend(std::fs::read(path).unwrap()),
+                        }
+                    }
+                }
+                found
+            }
+        }
+    }
+
     pub fn client(&self) -> Client {
         match &self.running {
             Running::Memory(runtime) => Client::memory(runtime.clone()),

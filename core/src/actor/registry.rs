@@ -50,6 +50,7 @@ const MODULES: &[&[Entry]] = &[
     crate::agent::activity::ENTRIES,
     crate::agent::export::ENTRIES,
     crate::agent::moderation::ENTRIES,
+    crate::agent::idempotency::ENTRIES,
     crate::agent::mailbox::ENTRIES,
     crate::agent::pins::ENTRIES,
     crate::agent::continuity::ENTRIES,

@@ -16,7 +16,7 @@ use crate::kv::{Direction, Range, Read, Table};
 use crate::{Error, ErrorCode, Result, roster};
 
 /// The present version. Raise it with a new row in [`MIGRATIONS`]; never change what a row there does.
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 
 /// The version without a stored number.
 const FIRST: u64 = 1;
@@ -39,6 +39,22 @@ const MIGRATIONS: &[Migration] = &[
     Migration { to: 2, concerns: |_| true, shows: false, run: roster::enrol },
     // Nothing counted agents before.
     Migration { to: 2, concerns: |kind| matches!(kind, Kind::Agent), shows: false, run: crate::agent::stats::begin },
+    // What was made under an `Idempotency-Key` had an id that was derived from the key.
+    Migration {
+        to: 3,
+        concerns: |kind| matches!(kind, Kind::Agent),
+        shows: false,
+        run: crate::agent::idempotency::begin,
+    },
+    // What silent senders have in a mailbox was a row of its own.
+    Migration { to: 3, concerns: |kind| matches!(kind, Kind::Agent), shows: false, run: crate::agent::mailbox::begin },
+    // Two names were one when their letters in lower case were.
+    Migration {
+        to: 3,
+        concerns: |kind| matches!(kind, Kind::Directory),
+        shows: false,
+        run: crate::directory::rekey::begin,
+    },
     #[cfg(test)]
     Migration {
         to: 2,

@@ -438,7 +438,8 @@ async fn create(cx: Cx) -> Result<Response> {
         };
         targets.push(Target { did, name: listed.name, task: custody::local(&*cx.rt), input });
     }
-    let create = Create { local: new_local(&cx, caller, "broadcast", "")?, capability, priority, expires_in, targets };
+    let create =
+        Create { local: new_local(&cx, caller, "broadcast", "").await?, capability, priority, expires_in, targets };
     let One { broadcast, tasks } = runtime::call(&*cx.rt, caller.actor.as_str(), &create).await?;
     let made = |(did, task): (Did, Task)| BroadcastedTask {
         task_id: wire::message_id(&actor_id(&did), &task.local),

@@ -13,7 +13,7 @@ use super::register::{MAX_CAPABILITIES, MAX_CAPABILITY};
 use super::{custody, listing, record, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::directory::capabilities::{self as index, Counts, Find, Found, Listed};
-use crate::directory::{Did, fold, search};
+use crate::directory::{Did, fold, likeness, search};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::kv::{Direction, Read, Row, Table};
 use crate::time::MINUTE;
@@ -79,8 +79,21 @@ impl Row for Capability {}
 impl Row for Local {}
 
 const CAPABILITIES: Table<(Local,), Capability> = Table::new(56);
-/// By folded name.
+/// By [`likeness::key`]; those from before that by [`fold`].
 const NAMES: Table<(String,), Local> = Table::new(57);
+
+/// The capability of this name.
+fn named(view: &(impl Read + ?Sized), name: &str) -> Result<Option<Local>> {
+    match NAMES.get(view, &(likeness::key(name),))? {
+        None => Ok(NAMES.get(view, &(fold(name),))?),
+        found => Ok(found),
+    }
+}
+
+fn forget_name(turn: &mut Turn<'_>, name: &str) {
+    NAMES.delete(turn, &(likeness::key(name),));
+    NAMES.delete(turn, &(fold(name),));
+}
 
 fn all(view: &(impl Read + ?Sized)) -> Result<Vec<(Local, Capability)>> {
     let rows = CAPABILITIES.scan(view, &CAPABILITIES.range(), Direction::Ascending, MAX_CAPABILITIES)?;
@@ -109,7 +122,7 @@ pub(super) fn tell(turn: &mut Turn<'_>, rank: u8) -> Result<Vec<String>> {
 
 /// Counts a task for a capability of this name, or the rating of one. Of a name that is not registered nothing is counted.
 pub(super) fn count(turn: &mut Turn<'_>, name: &str, rating: Option<u8>) -> Result<()> {
-    let Some(local) = NAMES.get(turn, &(fold(name),))? else { return Ok(()) };
+    let Some(local) = named(turn, name)? else { return Ok(()) };
     let Some(mut capability) = CAPABILITIES.get(turn, &(local,))? else { return Ok(()) };
     match rating {
         Some(rating) => capability.counts.rate(rating),
@@ -142,7 +155,7 @@ pub(super) fn hide(turn: &mut Turn<'_>) -> Result<()> {
 
 fn take_back(turn: &mut Turn<'_>, local: Local, capability: &Capability) -> Result<()> {
     CAPABILITIES.delete(turn, &(local,));
-    NAMES.delete(turn, &(fold(&capability.name),));
+    forget_name(turn, &capability.name);
     let did = record::did_of(&turn.actor().name)?;
     turn.send(search::shard(&did), &index::Unlist { did, local })
 }
@@ -183,13 +196,16 @@ impl Operation for Register {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<(Local, Capability)> {
         let agent = record::active(turn)?.ok_or_else(record::gone)?;
-        let key = (fold(&self.name),);
-        let known = NAMES.get(turn, &key)?;
+        let key = (likeness::key(&self.name),);
+        let known = named(turn, &self.name)?;
         if known.is_none() && all(turn)?.len() >= MAX_CAPABILITIES {
             return Err(Error::conflict("An agent has at most 32 capabilities; take one back first."));
         }
         let local = known.unwrap_or(self.local);
         let before = CAPABILITIES.get(turn, &(local,))?;
+        if let Some(before) = &before {
+            forget_name(turn, &before.name);
+        }
         let capability = Capability {
             name: self.name,
             description: self.description,
@@ -362,9 +378,10 @@ fn info(cx: &Cx, local: &Local, capability: Capability) -> Result<CapabilityInfo
 /// Checks a capability's name as tasks and registrations give it.
 pub(super) fn check_name(field: &str, name: &str) -> Result<String> {
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > MAX_CAPABILITY || name.chars().any(char::is_control) {
-        return Err(Error::bad_request(format!("`{field}` must be 1 to 128 characters without control characters.")));
+    if name.is_empty() || name.chars().count() > MAX_CAPABILITY {
+        return Err(Error::bad_request(format!("`{field}` must be 1 to 128 characters.")));
     }
+    likeness::check(field, name)?;
     Ok(name.to_owned())
 }
 

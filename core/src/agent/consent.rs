@@ -4,12 +4,14 @@
 //! those on its own list, may reach it. Whoever it refuses gets the answer of an agent that does not exist, for messages,
 //! tasks, broadcasts and invites alike. The actor that is asked decides, in the operation that would store the thing.
 //!
-//! An agent knows whom it pinned, as long as that one has the keys of then, and whom it wrote to or asked a task. The
-//! latter is a row here, which follows by effect from the first message that a mailbox has of it.
+//! An agent knows whom it pinned, as long as that one has the keys of then, and whom it wrote to, asked a task or invited into
+//! a channel. The latter is a row here, which follows by effect from the first message that a mailbox has of it, or from an
+//! invite that was accepted. Whom an agent knows has room in its mailbox that no stranger can take.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::mailbox::DropStrangers;
 use super::pins::{self, Prints};
 use super::record::{self, AGENT, Agent, Public};
 use super::wire;
@@ -58,6 +60,14 @@ pub const ROUTES: &[Route] = &[
         .extension()
         .returns::<ConsentRemoved>()
         .summary("Take an agent off the list `blocked` or `allowed`."),
+    Route::delete("/v1/agent/consent/strangers/unread", handler!(drop_unread))
+        .agent()
+        .extension()
+        .returns::<StrangersDropped>()
+        .summary(
+            "Drop the unread messages that have come from agents which the calling agent did not pin, allow, write to or \
+             invite into a channel.",
+        ),
 ];
 
 /// Most agents on both lists together; our choice, as with pins.
@@ -172,19 +182,35 @@ pub(crate) fn admits(
     if record::did_of(&actor.name)? == from {
         return Ok(true);
     }
-    let listed = |list: List| -> Result<bool> { Ok(since(agent, LISTS.get(view, &list.key(from))?).is_some()) };
-    if consent.blocked > 0 && listed(List::Blocked)? {
+    if consent.blocked > 0 && is_listed(view, agent, List::Blocked, from)? {
         return Ok(false);
     }
-    Ok(match consent.senders {
-        Senders::Everyone => true,
-        Senders::Listed => listed(List::Allowed)?,
-        Senders::Known => {
-            listed(List::Allowed)?
-                || since(agent, CONTACTS.get(view, &(from,))?).is_some()
-                || pins::is_verified(view, from, keys)?
-        }
-    })
+    match consent.senders {
+        Senders::Everyone => Ok(true),
+        Senders::Listed => is_listed(view, agent, List::Allowed, from),
+        Senders::Known => knows(view, actor, agent, from, keys),
+    }
+}
+
+fn is_listed(view: &(impl Read + ?Sized), agent: &Agent, list: List, peer: Did) -> Result<bool> {
+    Ok(since(agent, LISTS.get(view, &list.key(peer))?).is_some())
+}
+
+/// Whether the agent of this actor knows `peer`: it pinned the keys that the peer has, allowed it, wrote to it, or invited it
+/// into a channel where it came. `keys` as in [`admits`].
+pub(crate) fn knows(
+    view: &(impl Read + ?Sized),
+    actor: &ActorId,
+    agent: &Agent,
+    peer: Did,
+    keys: Option<Prints>,
+) -> Result<bool> {
+    if record::did_of(&actor.name)? == peer || pins::is_verified(view, peer, keys)? {
+        return Ok(true);
+    }
+    let Some(consent) = CONSENT.get(view, &())? else { return Ok(false) };
+    Ok((consent.allowed > 0 && is_listed(view, agent, List::Allowed, peer)?)
+        || (consent.contacts > 0 && since(agent, CONTACTS.get(view, &(peer,))?).is_some()))
 }
 
 /// Remembers that this agent wrote to `to`.
@@ -211,10 +237,10 @@ pub(super) fn wrote(turn: &mut Turn<'_>, agent: &Agent, to: Did) -> Result<()> {
     Ok(CONTACTS.put(turn, &(to,), &now)?)
 }
 
-/// A mailbox has its first message of this agent.
+/// A mailbox has its first message of this agent, or somebody accepted an invite of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Wrote {
-    /// Whose mailbox.
+    /// Whose mailbox; who accepted.
     pub to: Did,
 }
 
@@ -474,6 +500,15 @@ pub struct ConsentRemoved {
     pub removed: bool,
 }
 
+/// Unread messages of strangers are gone, or go.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StrangersDropped {
+    /// How many are gone already.
+    pub dropped: u64,
+    /// Whether that is all; else the rest follows at once, without another call.
+    pub complete: bool,
+}
+
 fn info(consent: &Consent) -> Result<Response> {
     Response::json(&ConsentInfo {
         accept_from: consent.senders.as_str(),
@@ -535,4 +570,10 @@ async fn remove(cx: Cx) -> Result<Response> {
     let remove = RemoveListed { list, peer: parse_did(&cx, "did", &did)? };
     runtime::call(&*cx.rt, cx.caller.agent()?.actor.as_str(), &remove).await?;
     Response::json(&ConsentRemoved { did, list: list.as_str(), removed: true })
+}
+
+async fn drop_unread(cx: Cx) -> Result<Response> {
+    let drop = DropStrangers { before: None, after: None };
+    let done = runtime::call(&*cx.rt, cx.caller.agent()?.actor.as_str(), &drop).await?;
+    Response::json(&StrangersDropped { dropped: done.messages, complete: done.complete })
 }

@@ -4,7 +4,7 @@
 use zeroize::Zeroizing;
 
 use super::mailbox::Local;
-use crate::crypto::{CryptoError, Secret, boxes, kem, signing};
+use crate::crypto::{CryptoError, Secret, boxes, kem, sealing, signing};
 use crate::runtime::Runtime;
 use crate::secrets::Secrets;
 use crate::{Error, Result};
@@ -75,6 +75,22 @@ impl HeldKeys {
 /// Seals a value of the agent `did` under a fresh nonce.
 pub fn seal(rt: &dyn Runtime, did: &str, purpose: &str, value: &[u8]) -> Result<Vec<u8>> {
     rt.environment().secrets.sealing().seal(did, purpose, &nonce(rt), value).map_err(Error::internal)
+}
+
+/// Seals a text of `owner` (a DID or the name of another actor), for where texts are kept.
+pub fn seal_text(rt: &dyn Runtime, owner: &str, purpose: &str, text: &str) -> Result<String> {
+    rt.environment().secrets.sealing().seal_text(owner, purpose, &nonce(rt), text).map_err(Error::internal)
+}
+
+/// Opens what [`seal_text`] made; a text from before texts were sealed is given back as it is.
+pub fn open_text(rt: &dyn Runtime, owner: &str, purpose: &str, stored: &str) -> Result<String> {
+    rt.environment().secrets.sealing().open_text(owner, purpose, stored).map_err(Error::internal)
+}
+
+/// Whether a text at rest is still to move: it is not sealed, or under an earlier key, and no task visits all that hold one.
+pub fn is_behind(rt: &dyn Runtime, stored: &str) -> bool {
+    let current = || rt.environment().secrets.sealing().current().id();
+    rt.maintenance().is_none() && sealing::text_key_id(stored) != Some(current())
 }
 
 /// 24 fresh random bytes.

@@ -52,6 +52,23 @@ const MAX_OF_ONE: usize = 100;
 /// Memberships and invites that go at once when an agent ends; more go by timer.
 const BATCH: usize = 64;
 
+/// Texts of invites, as they are kept.
+pub(super) fn texts(view: &(impl crate::kv::Read + ?Sized)) -> Result<Vec<((ChannelId, Local), String)>> {
+    let rows = INVITES.scan(view, &INVITES.range(), Direction::Ascending, MAX_INVITES)?;
+    Ok(rows.into_iter().filter_map(|(key, received)| Some((key, received.invite.message?))).collect())
+}
+
+/// Replaces the text of an invite that is still `old`; whether it was.
+pub(super) fn reseal(turn: &mut Turn<'_>, channel: ChannelId, local: Local, old: &str, new: &str) -> Result<bool> {
+    let found = INVITES.get(turn, &(channel, local))?;
+    let Some(mut received) = found.filter(|received| received.invite.message.as_deref() == Some(old)) else {
+        return Ok(false);
+    };
+    received.invite.message = Some(new.to_owned());
+    INVITES.put(turn, &(channel, local), &received)?;
+    Ok(true)
+}
+
 fn full() -> Error {
     Error::conflict("This agent is in as many channels as it may be in.")
 }

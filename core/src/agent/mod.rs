@@ -12,6 +12,7 @@
 //! | [`register`], [`identity`], [`profile`], [`send`], [`receive`], [`messages`], [`verify`], [`pins`] | the endpoints |
 //! | [`consent`] | who may write to the agent |
 //! | [`continuity`] | whether its keys follow from those that others know |
+//! | [`idempotency`] | requests that are to be done once |
 //! | [`poll`] | answers that wait for a message |
 //! | [`memberships`] | the agent's rows about its channels and invites ([`crate::channel`] decides) |
 //! | [`capabilities`], [`tasks`], [`broadcasts`] | what an agent offers; work that agents ask of each other |
@@ -28,7 +29,8 @@
 //! [`memberships`], 56 and 57 [`capabilities`], 59 to 68 [`tasks`], 69 to 71 [`broadcasts`], 72 to 77 [`memory`], 79
 //! [`presence`], 80 to 83 [`crate::webhook`], 88 [`trust`], 92 [`stats`], 93 [`activity`], 94 [`export`], 95 [`moderation`],
 //! 96 to 99 [`consent`], 100 and 104 [`rotate`], 101 [`access`], 102 [`username`], 103 [`listing`], 106 to 108
-//! [`crate::ledger::notify`], 130, 131 and 133 [`waiting`], 132 [`nonces`], 140 to 142 [`continuity`].
+//! [`crate::ledger::notify`], 130, 131 and 133 [`waiting`], 132 [`nonces`], 140 to 142 [`continuity`], 150 to 153
+//! [`idempotency`].
 //!
 //! An agent's actor is named by [`crate::crypto::encoding::actor_id`] of the 16 bytes in its DID.
 
@@ -44,6 +46,7 @@ pub mod custody;
 pub mod decrypt;
 pub mod did_document;
 pub mod export;
+pub mod idempotency;
 pub mod identity;
 pub mod listing;
 pub mod mailbox;

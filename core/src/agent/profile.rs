@@ -10,7 +10,7 @@ use super::register::{check_capabilities, check_metadata};
 use super::usage::UsageRow;
 use super::waiting::ReadRegistration;
 use super::{record, wire};
-use crate::directory::{self, Reserve};
+use crate::directory;
 use crate::http::{Cx, Response, Route, handler};
 use crate::ledger::provider;
 use crate::{Result, runtime};
@@ -120,14 +120,14 @@ async fn change(cx: Cx) -> Result<Response> {
         check_capabilities(capabilities)?;
     }
     let metadata = check_metadata(change.metadata.as_deref())?;
+    let mut reserved = None;
     if let Some(name) = &change.name {
         directory::check_name(name)?;
         provider::check_free(cx.settings(), name)?;
-        let reserve = Reserve { name: name.clone(), did: record::did_of(&actor)? };
-        runtime::call(&*cx.rt, directory::shard(name), &reserve).await?;
+        reserved = Some(directory::reserve(&*cx.rt, name.clone(), record::did_of(&actor)?).await?);
     }
     let update = Update { name: change.name, capabilities: change.capabilities, metadata, presence: change.presence };
-    let own = runtime::call(&*cx.rt, actor, &update).await?;
+    let own = directory::settled(&*cx.rt, reserved, runtime::call(&*cx.rt, actor, &update).await).await?;
     profile(&cx, cx.caller.agent()?, own)
 }
 

@@ -34,7 +34,10 @@ pub const ROUTES: &[Route] = &[
         .waiting()
         .params(FILTERS)
         .returns::<Received>()
-        .summary("Messages that the service decrypts, oldest first. Marks nothing read."),
+        .summary(
+            "Messages that the service decrypts, oldest first. Marks nothing read. An agent that keeps its own keys is told to \
+             ask `/v1/agent/receive/raw`.",
+        ),
     Route::get("/v1/agent/receive/raw", handler!(receive_raw))
         .agent()
         .waiting()
@@ -133,6 +136,12 @@ async fn receive_raw(cx: Cx) -> Result<Response> {
 }
 
 async fn receive(cx: Cx) -> Result<Response> {
+    // Empty texts would look like messages, and whoever marks them read loses what they say.
+    if cx.caller.agent()?.client_side {
+        let message =
+            "This agent keeps its own keys, so the service cannot decrypt its messages: ask /v1/agent/receive/raw.";
+        return Err(Error::bad_request(message));
+    }
     let limit = limit(&cx)?;
     let page = read(&cx, limit).await?;
     let (mut has_more, mut reached) = (page.has_more, page.reached);

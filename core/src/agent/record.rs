@@ -11,7 +11,7 @@ use super::usage::UsageRow;
 use super::{access, continuity, listing, prekeys, rotate, username, waiting};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::crypto::encoding;
-use crate::directory::{self, Did};
+use crate::directory::{self, Did, likeness};
 use crate::kv::{self, Direction, Read, Row, StoreError, Table};
 use crate::{Error, Result, Timestamp};
 
@@ -481,7 +481,7 @@ pub(super) fn confirm(turn: &mut Turn<'_>, name: &str, did: Did) -> Result<()> {
 
 /// Gives `old` up at once, unless it is another way to write `new`.
 fn release_unless(turn: &mut Turn<'_>, old: String, new: Option<&str>, did: Did) -> Result<()> {
-    if new.is_some_and(|new| directory::fold(new) == directory::fold(&old)) {
+    if new.is_some_and(|new| likeness::key(new) == likeness::key(&old)) {
         return Ok(());
     }
     let shard = directory::shard(&old);

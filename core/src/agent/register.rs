@@ -11,7 +11,7 @@ use super::standing::Standing;
 use super::{KEY_KIND, wire};
 use crate::crypto::encoding::{self, decode_base64, decode_base64_array, encode_base64};
 use crate::crypto::{boxes, kem, signing};
-use crate::directory::{self, Reserve};
+use crate::directory::{self, likeness};
 use crate::http::{Cx, Limit, Response, Route, handler};
 use crate::ledger::provider;
 use crate::{Error, Result, runtime};
@@ -32,7 +32,7 @@ const MAX_METADATA: usize = 4 * 1024;
 /// Who registers. With both public keys the private ones never leave the client; with neither the service makes them.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RegisterRequest {
-    /// Up to 128 characters, unique whatever their case.
+    /// Up to 128 characters that can be seen, unique: names that differ in case, compatibility forms or white space are one.
     pub name: Option<String>,
     /// Up to 32.
     pub capabilities: Option<Vec<String>>,
@@ -78,7 +78,7 @@ pub fn check_capabilities(names: &[String]) -> Result<()> {
     if names.iter().any(|name| name.trim().is_empty() || name.chars().count() > MAX_CAPABILITY) {
         return Err(Error::bad_request("Each of `capabilities` must be 1 to 128 characters."));
     }
-    Ok(())
+    names.iter().try_for_each(|name| likeness::check("capabilities", name))
 }
 
 /// Checks metadata and gives its text; absent means an empty object.
@@ -233,10 +233,10 @@ async fn register(cx: Cx) -> Result<Response> {
     let standing = if proof.is_some() { Standing::Proved } else { keys.standing };
     let sealed = keys.held.as_ref().map(|held| held.seal(&*cx.rt, &did)).transpose()?;
     let api_key = environment.secrets.new_key(&environment.settings.brand, KEY_KIND, &actor, cx.rt.random())?;
-    if let Some(name) = &request.name {
-        let reserve = Reserve { name: name.clone(), did: id };
-        runtime::call(&*cx.rt, directory::shard(name), &reserve).await?;
-    }
+    let reserved = match &request.name {
+        Some(name) => Some(directory::reserve(&*cx.rt, name.clone(), id).await?),
+        None => None,
+    };
     let create = Create {
         name: request.name.clone(),
         capabilities: capabilities.clone(),
@@ -251,8 +251,8 @@ async fn register(cx: Cx) -> Result<Response> {
         api_key_hash: api_key.secret_hash(),
         proof,
     };
-    let created =
-        runtime::retry_unavailable(&*cx.rt, PATIENCE, || runtime::call(&*cx.rt, actor.clone(), &create)).await?;
+    let made = runtime::retry_unavailable(&*cx.rt, PATIENCE, || runtime::call(&*cx.rt, actor.clone(), &create)).await;
+    let created = directory::settled(&*cx.rt, reserved, made).await?;
     Response::created(&RegisterResponse {
         did,
         api_key: api_key.expose().to_owned(),

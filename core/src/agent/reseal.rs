@@ -6,16 +6,18 @@
 //! So a change in between is never undone, a crash at any point leaves every row under one key or the other, both of
 //! which open, and doing it again changes nothing.
 //!
-//! Sessions come first and the present private keys last: present keys under the current master key mean that the whole
+//! Texts come first, then sessions, and the present private keys last: present keys under the current master key mean that the whole
 //! agent has been gone through. Where no task visits all agents, that tells at no cost whom to move when they come by.
 
 use serde::{Deserialize, Serialize};
 
-use super::mailbox::{SESSIONS, SessionKey};
+use super::mailbox::{Local, SESSIONS, SessionKey};
 use super::record::{self, AGENT, EARLIER};
-use super::{custody, decrypt, wire};
+use super::{custody, decrypt, memberships, memory, wire};
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
-use crate::crypto::sealing::{self, KeyId};
+use crate::channel::{ChannelId, invites};
+use crate::crypto::encoding::actor_id;
+use crate::crypto::sealing::{self, KeyId, KeyRing};
 use crate::http::Caller;
 use crate::kv::Direction;
 use crate::runtime::{self, Runtime};
@@ -32,6 +34,12 @@ pub const ENTRIES: &[Entry] = &[query::<SealedValues>(), query::<CountSealed>(),
 /// Where an agent has a sealed value, in the order in which they move.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Place {
+    /// A text of the memory: namespace and key. Texts from before texts were sealed move too.
+    Memory(String, String),
+    /// The text of an invite that the agent got.
+    Invite(ChannelId, Local),
+    /// The address of a webhook.
+    WebhookUrl(webhook::Id),
     Session(SessionKey),
     /// Private keys of an earlier generation, by its version.
     Earlier(u64),
@@ -42,9 +50,25 @@ pub enum Place {
 }
 
 impl Place {
+    /// Whether what is kept there is a text, sealed or not.
+    fn is_text(&self) -> bool {
+        matches!(self, Place::Memory(..) | Place::Invite(..) | Place::WebhookUrl(_))
+    }
+
+    /// Whom the value is sealed for, at the agent `did`.
+    fn owner(&self, did: &str) -> String {
+        match self {
+            Place::Invite(channel, _) => actor_id(channel),
+            _ => did.to_owned(),
+        }
+    }
+
     /// What the value is sealed for.
     fn purpose(&self) -> String {
         match self {
+            Place::Memory(namespace, key) => memory::purpose(namespace, key),
+            Place::Invite(..) => invites::PURPOSE.to_owned(),
+            Place::WebhookUrl(_) => webhook::URL_PURPOSE.to_owned(),
             Place::Session(key) => decrypt::purpose(key),
             Place::Earlier(_) | Place::Present => custody::PURPOSE.to_owned(),
             Place::Webhook(_) => webhook::PURPOSE.to_owned(),
@@ -74,13 +98,16 @@ impl Query for SealedValues {
     type Reply = Page;
 
     fn run(self, view: &View<'_>) -> Result<Page> {
-        let mut values = Vec::new();
+        let mut left = PAGE;
+        let (mut values, next) = self.texts(view, &mut left)?;
+        if next.is_some() {
+            return Ok(Page { values, next });
+        }
         let mut found = |place: Place, sealed: Vec<u8>| {
             if sealing::key_id(&sealed) != Some(self.current) {
                 values.push((place, sealed));
             }
         };
-        let mut left = PAGE;
         if !matches!(self.after, Some(Place::Earlier(_) | Place::Present)) {
             let range = match &self.after {
                 Some(Place::Session(key)) => SESSIONS.after(SESSIONS.range(), key),
@@ -114,6 +141,32 @@ impl Query for SealedValues {
             present.into_iter().for_each(|sealed| found(Place::Present, sealed));
         }
         Ok(Page { values, next: None })
+    }
+}
+
+impl SealedValues {
+    /// Texts that are to move, and the place looked at last when there may be more of them.
+    fn texts(&self, view: &View<'_>, left: &mut usize) -> Result<(Vec<(Place, Vec<u8>)>, Option<Place>)> {
+        let after = match &self.after {
+            None => None,
+            Some(Place::Memory(namespace, key)) => Some((namespace.clone(), key.clone())),
+            Some(_) => return Ok((Vec::new(), None)),
+        };
+        let (texts, last) = memory::texts_behind(view, after.as_ref(), self.current, left)?;
+        let place = |(namespace, key)| Place::Memory(namespace, key);
+        let mut found: Vec<_> = texts.into_iter().map(|(at, text)| (place(at), text.into_bytes())).collect();
+        if last.is_some() {
+            return Ok((found, last.map(place)));
+        }
+        // These are few, so they come with the last page of texts.
+        let behind = |text: &String| sealing::text_key_id(text) != Some(self.current);
+        for ((channel, local), text) in memberships::texts(view)? {
+            found.extend(behind(&text).then(|| (Place::Invite(channel, local), text.into_bytes())));
+        }
+        for (id, hook) in webhook::all(view)? {
+            found.extend(behind(&hook.url).then(|| (Place::WebhookUrl(id), hook.url.into_bytes())));
+        }
+        Ok((found, None))
     }
 }
 
@@ -152,6 +205,13 @@ impl Query for CountSealed {
         })?;
         webhook::sealed(view)?.iter().for_each(|(_, sealed)| count(sealed));
         AGENT.get(view, &())?.and_then(|agent| agent.keys.sealed).iter().for_each(|sealed| count(sealed));
+        let mut count = |text: &str| {
+            counted.all += 1;
+            counted.earlier += u64::from(sealing::text_key_id(text) != Some(self.current));
+        };
+        memory::each_text(view, &mut count)?;
+        memberships::texts(view)?.iter().for_each(|(_, text)| count(text));
+        webhook::all(view)?.iter().for_each(|(_, hook)| count(&hook.url));
         Ok(counted)
     }
 }
@@ -181,6 +241,10 @@ impl Operation for Reseal {
     fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
         let mut replaced = 0;
         for Resealed { place, old, new } in self.values {
+            if place.is_text() {
+                replaced += u32::from(replace_text(turn, place, &old, &new)?);
+                continue;
+            }
             let still = |sealed: &Option<Vec<u8>>| sealed.as_deref() == Some(&old[..]);
             let hit = match place {
                 Place::Session(key) => match SESSIONS.get(turn, &key)? {
@@ -200,6 +264,7 @@ impl Operation for Reseal {
                     _ => false,
                 },
                 Place::Webhook(id) => webhook::reseal(turn, id, &old, new)?,
+                Place::Memory(..) | Place::Invite(..) | Place::WebhookUrl(_) => false,
                 Place::Present => match AGENT.get(turn, &())? {
                     Some(mut agent) if still(&agent.keys.sealed) => {
                         agent.keys.sealed = Some(new);
@@ -213,6 +278,28 @@ impl Operation for Reseal {
         }
         Ok(replaced)
     }
+}
+
+fn replace_text(turn: &mut Turn<'_>, place: Place, old: &[u8], new: &[u8]) -> Result<bool> {
+    let text = |bytes| std::str::from_utf8(bytes).map_err(Error::internal);
+    let (old, new) = (text(old)?, text(new)?);
+    match place {
+        Place::Memory(namespace, key) => memory::reseal(turn, &(namespace, key), old, new),
+        Place::Invite(channel, local) => memberships::reseal(turn, channel, local, old, new),
+        Place::WebhookUrl(id) => webhook::reseal_url(turn, id, old, new),
+        _ => Ok(false),
+    }
+}
+
+/// What is to stand in a place under the current key; `None` when that is what is there.
+fn renewed(rt: &dyn Runtime, ring: &KeyRing, did: &str, place: &Place, old: &[u8]) -> Result<Option<Vec<u8>>> {
+    let (owner, purpose, nonce) = (place.owner(did), place.purpose(), custody::nonce(rt));
+    if place.is_text() {
+        let stored = std::str::from_utf8(old).map_err(Error::internal)?;
+        let new = ring.reseal_text(&owner, &purpose, &nonce, stored).map_err(Error::internal)?;
+        return Ok(new.map(String::into_bytes));
+    }
+    ring.reseal(&owner, &purpose, &nonce, old).map_err(Error::internal)
 }
 
 /// What an attempt came to.
@@ -237,7 +324,7 @@ pub async fn reseal(rt: &dyn Runtime, actor: &str, pages: usize) -> Result<Progr
         let page = runtime::query(rt, actor, &look).await?;
         let (mut values, mut unopened) = (Vec::new(), 0);
         for (place, old) in page.values {
-            match ring.reseal(&did, &place.purpose(), &custody::nonce(rt), &old) {
+            match renewed(rt, &ring, &did, &place, &old) {
                 Ok(Some(new)) => values.push(Resealed { place, old, new }),
                 Ok(None) => {}
                 Err(_) => unopened += 1,

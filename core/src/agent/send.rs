@@ -7,7 +7,7 @@ use super::continuity;
 use super::custody::{self, HeldKeys};
 use super::mailbox::{Append, Appended, Body, Local, Origin, append_error};
 use super::record::{Credentials, Place, ReadPublic};
-use super::{record, waiting, wire};
+use super::{idempotency, record, waiting, wire};
 use crate::crypto::encoding::{decode_base64, decode_base64_array};
 use crate::crypto::envelope::Envelope;
 use crate::crypto::server_message::{self, SenderSecrets};
@@ -43,8 +43,6 @@ const DEFAULT_TTL: u32 = 86_400;
 const MAX_TTL: i64 = 604_800;
 /// Most characters of a content type, message type, thread id or reply id; our choice.
 const MAX_LABEL: usize = 1_024;
-/// Most characters of an `Idempotency-Key`; our choice.
-pub(super) const MAX_KEY: usize = 255;
 /// How far the clock of an envelope may be off when it proves a registration, in microseconds.
 pub(crate) const PROOF_WINDOW: i64 = 5 * MINUTE;
 /// How often a message is encrypted anew because the recipient changed its keys meanwhile.
@@ -214,7 +212,6 @@ async fn send(cx: Cx) -> Result<Response> {
     let labels = Labels::check(content_type, message_type, thread_id, reply_to, ttl)?;
     let actor = recipient(&cx, &to)?;
     let from = record::did_of(&caller.actor)?;
-    let key = cx.idempotency_key(MAX_KEY)?;
     let held = HeldKeys::open(&cx.rt.environment().secrets, &caller.did, sealed)?;
     let nothing = Body {
         ciphertext: Vec::new(),
@@ -224,9 +221,10 @@ async fn send(cx: Cx) -> Result<Response> {
         sender_signing: caller.keys.signing,
         sender_encryption: caller.keys.encryption,
     };
-    let mut append = labels.append(Local::default(), from, nothing, Origin::of(caller.standing));
-    append.pinned = continuity::pinned(&cx, record::did_of(&actor)?).await?;
     check_here(&*cx.rt, &actor, &caller.actor).await?;
+    let local = idempotency::local(&cx, |key| local_of(&[b"key", &from, key])).await?;
+    let mut append = labels.append(local, from, nothing, Origin::of(caller.standing));
+    append.pinned = continuity::pinned(&cx, record::did_of(&actor)?).await?;
     for _ in 0..ATTEMPTS {
         let peer = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
         let peer = peer.filter(|peer| peer.active).ok_or_else(append_error)?;
@@ -240,10 +238,6 @@ async fn send(cx: Cx) -> Result<Response> {
         append.body.signature = decode_base64("signature", &made.signature)?;
         append.body.envelope = Some(made.envelope);
         append.expected_version = Some(peer.version);
-        append.local = match key {
-            Some(key) => local_of(&[b"key", &from, key.as_bytes()]),
-            None => local_of(&[b"message", &from, &nonce, &append.body.signature]),
-        };
         let outcome = runtime::call(&*cx.rt, actor.as_str(), &append).await?;
         if outcome == Appended::KeysChanged {
             continue;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::record::{self, ReadProfile};
 use super::wire;
 use crate::actor::{Entry, Kind, Operation, Turn, operation};
-use crate::directory::{self, Lookup, Reserve};
+use crate::directory::{self, Lookup};
 use crate::http::{Cx, Response, Route, handler};
 use crate::kv::{Read, Row, Table};
 use crate::{Error, Result, Timestamp, runtime};
@@ -166,11 +166,10 @@ async fn set(cx: &Cx, only_first: bool) -> Result<Username> {
     let UsernameRequest { username } = cx.json()?;
     check(&username)?;
     let caller = cx.caller.agent()?;
-    let name = kept_as(&username);
-    let reserve = Reserve { did: record::did_of(&caller.actor)?, name };
-    runtime::call(&*cx.rt, directory::shard(&reserve.name), &reserve).await?;
+    let reserved = directory::reserve(&*cx.rt, kept_as(&username), record::did_of(&caller.actor)?).await?;
     let set = SetUsername { username: Some(username.clone()), only_first };
-    let (_, claimed) = runtime::call(&*cx.rt, caller.actor.clone(), &set).await?;
+    let outcome = runtime::call(&*cx.rt, caller.actor.clone(), &set).await;
+    let (_, claimed) = directory::settled(&*cx.rt, Some(reserved), outcome).await?;
     Ok(Username { username, did: caller.did.clone(), claimed_at: claimed.to_string() })
 }
 

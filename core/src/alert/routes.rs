@@ -60,7 +60,7 @@ pub const ROUTES: &[Route] = &[
         .accepts::<TestRequest>()
         .returns::<TestResult>()
         .effectful()
-        .summary("Send `incident.test` to a subscription's address, or to another, once and at once."),
+        .summary("Send `incident.test` to the address of a subscription of the key, once and at once."),
 ];
 
 /// Most bytes of an address; our choice.
@@ -149,7 +149,7 @@ pub struct RotatedHmacSecret {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TestRequest {
     pub subscription_id: Option<String>,
-    /// Signed where a subscription of the key has this address, unsigned elsewhere.
+    /// The address of a subscription of the key.
     pub webhook_url: Option<String>,
 }
 
@@ -164,12 +164,12 @@ pub struct TestResult {
     pub event: &'static str,
 }
 
-fn body(account: &str, (id, hook, subscription): Whole) -> SubscriptionBody {
+fn body(cx: &Cx, account: &str, (id, hook, subscription): Whole) -> Result<SubscriptionBody> {
     let Subscription { country, least, tried, failed, .. } = subscription;
     let Hook { url, created, disabled, failures, waiting, .. } = hook;
-    SubscriptionBody {
+    Ok(SubscriptionBody {
         id: wire::message_id(account, &id),
-        webhook_url: url,
+        webhook_url: webhook::address(&*cx.rt, &ActorId::new(Kind::Account, account), &url)?,
         country_code: country,
         min_severity: least,
         enabled: disabled.is_none(),
@@ -179,7 +179,7 @@ fn body(account: &str, (id, hook, subscription): Whole) -> SubscriptionBody {
         failure_count: failures,
         disabled_by_failures: disabled.is_some() && failed,
         pending: waiting,
-    }
+    })
 }
 
 /// The account of the caller. The demo key is everybody's, and the operator's is nobody's account.
@@ -237,10 +237,14 @@ async fn subscribe(cx: Cx) -> Result<Response> {
     let (id, secret) = (webhook::short(rt.random()), fresh(&cx, account)?);
     let sealed = seal(&cx, account, &secret)?;
     let secret_hash = secret::hash(&secret);
+    let url = webhook::seal_url(rt, &ActorId::new(Kind::Account, account), &url)?;
     let asked = Subscribe { id, url, country, least, sealed, secret_hash };
     runtime::call(rt, account, &asked).await?;
     let whole = runtime::query(rt, account, &ReadOne { id }).await?.ok_or_else(unknown)?;
-    Response::created(&CreatedSubscription { subscription: body(account, whole), hmac_secret: secret.to_string() })
+    Response::created(&CreatedSubscription {
+        subscription: body(&cx, account, whole)?,
+        hmac_secret: secret.to_string(),
+    })
 }
 
 fn fresh(cx: &Cx, account: &str) -> Result<zeroize::Zeroizing<String>> {
@@ -255,7 +259,8 @@ fn seal(cx: &Cx, account: &str, secret: &str) -> Result<Vec<u8>> {
 async fn list(cx: Cx) -> Result<Response> {
     let account = account(&cx)?;
     let found = runtime::query(&*cx.rt, account, &Subscriptions).await?;
-    let subscriptions: Vec<SubscriptionBody> = found.into_iter().map(|whole| body(account, whole)).collect();
+    let subscriptions = found.into_iter().map(|whole| body(&cx, account, whole));
+    let subscriptions: Vec<SubscriptionBody> = subscriptions.collect::<Result<_>>()?;
     Response::json(&SubscriptionList { count: subscriptions.len(), subscriptions })
 }
 
@@ -263,14 +268,16 @@ async fn alter(cx: Cx) -> Result<Response> {
     let account = account(&cx)?;
     let id = own_id(account, cx.path("id")?)?;
     let AlterRequest { enabled, webhook_url: url, country_code, min_severity } = cx.json()?;
-    if let Some(url) = &url {
-        checked_url(&cx, url)?;
-    }
+    let seal = |url: String| {
+        checked_url(&cx, &url)?;
+        webhook::seal_url(&*cx.rt, &ActorId::new(Kind::Account, account), &url)
+    };
+    let url = url.map(seal).transpose()?;
     let alter = Alter { id, enabled, url, country: country(country_code)?, least: severity(min_severity)? };
     if (alter.enabled.is_none(), &alter.url, &alter.country, alter.least) == (true, &None, &None, None) {
         return Err(Error::bad_request("Say what to change: `enabled` is true or false."));
     }
-    Response::json(&body(account, runtime::call(&*cx.rt, account, &alter).await?))
+    Response::json(&body(&cx, account, runtime::call(&*cx.rt, account, &alter).await?)?)
 }
 
 async fn delete(cx: Cx) -> Result<Response> {
@@ -317,22 +324,29 @@ async fn webhook_test(cx: Cx) -> Result<Response> {
     let TestRequest { subscription_id, webhook_url } = cx.json()?;
     let rt = &*cx.rt;
     let all = runtime::query(rt, account, &Subscriptions).await?;
+    let actor = ActorId::new(Kind::Account, account);
+    let open = |hook: &Hook| webhook::address(rt, &actor, &hook.url);
     let (url, hook) = match (subscription_id, webhook_url) {
         (Some(text), _) => {
             let id = own_id(account, &text)?;
             let (_, hook, _) = all.into_iter().find(|(known, ..)| *known == id).ok_or_else(unknown)?;
-            (hook.url.clone(), Some(hook))
+            (open(&hook)?, hook)
         }
         (None, Some(url)) => {
             checked_url(&cx, &url)?;
-            let hook = all.into_iter().map(|(_, hook, _)| hook).find(|hook| hook.url == url);
-            (url, hook)
+            let mut hook = None;
+            for (_, known, _) in all {
+                hook = hook.or(Some(known).filter(|known| open(known).is_ok_and(|address| address == url)));
+            }
+            // Else a key would have the service make requests to strangers, ten a minute.
+            let refuse = || Error::bad_request("`webhook_url` must be the address of a subscription of this key.");
+            (url, hook.ok_or_else(refuse)?)
         }
         (None, None) => {
             let (_, hook, _) = all.into_iter().next().ok_or_else(|| {
                 Error::bad_request("Name a `subscription_id` or a `webhook_url`: this key has no subscription.")
             })?;
-            (hook.url.clone(), Some(hook))
+            (open(&hook)?, hook)
         }
     };
     let budget = rt.environment().buckets.take(&format!("webhook test {account}"), TESTS, rt.now());
@@ -340,11 +354,10 @@ async fn webhook_test(cx: Cx) -> Result<Response> {
         let error = Error::new(ErrorCode::RateLimited, "At most 10 tests a minute; wait, then retry.");
         return Err(error.retry_after(budget.retry_after()));
     }
-    let actor = ActorId::new(Kind::Account, account);
-    let secret = hook.map(|hook| webhook::unsealed(rt, &actor, &hook.sealed)).transpose()?;
+    let secret = webhook::unsealed(rt, &actor, &hook.sealed)?;
     let id = wire::message_id(account, &webhook::short(rt.random()));
     let (began, said) = (rt.now(), test(rt.now(), &cx.settings().base_url())?);
-    let outcome = webhook::post(rt, &url, &id, &said, secret.as_ref().map(|secret| secret.as_str()), None).await?;
+    let outcome = webhook::post(rt, &url, &id, &said, Some(&secret), None).await?;
     let status_code = match outcome {
         Outcome::Status(status) => Some(status),
         Outcome::Failed | Outcome::Gone => None,

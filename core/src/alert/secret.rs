@@ -7,15 +7,15 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::subscription::{Holds, Reseal, Sealed};
+use super::subscription::{Holds, Place, Reseal, ResealTexts, Sealed, Texts};
 use crate::actor::{ActorId, Kind};
 use crate::agent::custody;
 use crate::agent::reseal::Progress;
 use crate::crypto::encoding::{actor_id, decode_base64, encode_base64, parse_actor_id};
 use crate::runtime::{self, Runtime};
 use crate::secrets::Secrets;
-use crate::webhook::{PURPOSE, SECRET, owner};
-use crate::{Error, Result};
+use crate::webhook::{PURPOSE, SECRET, URL_PURPOSE, owner};
+use crate::{Error, Result, keys};
 
 /// Bytes of the account and the random ones.
 const NAMED: usize = 40;
@@ -52,8 +52,42 @@ pub async fn subscriber(rt: &dyn Runtime, secret: &str) -> Result<Option<String>
     Ok(holds.then_some(account))
 }
 
-/// Moves the sealed secrets of an account under the current master key (ruling foundation-relay 24).
+/// Moves what an account has sealed under the current master key (ruling foundation-relay 24), and seals texts from before
+/// texts were sealed.
 pub async fn reseal(rt: &dyn Runtime, account: &str) -> Result<Progress> {
+    let (secrets, texts) = (reseal_secrets(rt, account).await?, reseal_texts(rt, account).await?);
+    Ok(Progress {
+        resealed: secrets.resealed + texts.resealed,
+        unopened: secrets.unopened + texts.unopened,
+        complete: secrets.complete && texts.complete,
+    })
+}
+
+async fn reseal_texts(rt: &dyn Runtime, account: &str) -> Result<Progress> {
+    let owner = ActorId::new(Kind::Account, account).to_string();
+    let mut progress = Progress { complete: true, ..Progress::default() };
+    let ring = rt.environment().secrets.sealing();
+    let mut values = Vec::new();
+    for (place, old) in runtime::query(rt, account, &Texts { current: ring.current().id() }).await? {
+        let purpose = match place {
+            Place::Url(_) => URL_PURPOSE,
+            Place::Label => keys::LABEL_PURPOSE,
+        };
+        match ring.reseal_text(&owner, purpose, &custody::nonce(rt), &old) {
+            Ok(Some(new)) => values.push((place, old, new)),
+            Ok(None) => {}
+            Err(_) => progress.unopened += 1,
+        }
+    }
+    if !values.is_empty() {
+        let wanted = values.len() as u64;
+        progress.resealed = u64::from(runtime::call(rt, account, &ResealTexts { values }).await?);
+        progress.complete = progress.resealed >= wanted;
+    }
+    Ok(progress)
+}
+
+async fn reseal_secrets(rt: &dyn Runtime, account: &str) -> Result<Progress> {
     let environment = rt.environment();
     let owner = owner(&environment.settings, &ActorId::new(Kind::Account, account))?;
     let mut progress = Progress { complete: true, ..Progress::default() };

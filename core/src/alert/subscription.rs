@@ -32,6 +32,8 @@ pub const ENTRIES: &[Entry] = &[
     query::<ReadLog>(),
     query::<Holds>(),
     query::<Sealed>(),
+    query::<Texts>(),
+    operation::<ResealTexts>(),
 ];
 
 /// Subscriptions that hear something in one turn. Each makes a request, and an object of the edge makes 50 in one go.
@@ -125,6 +127,7 @@ fn remove(turn: &mut Turn<'_>, id: Id) -> Result<()> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Subscribe {
     pub id: Id,
+    /// Sealed.
     pub url: String,
     pub country: Option<String>,
     pub least: Severity,
@@ -441,11 +444,71 @@ impl Query for Sealed {
     }
 }
 
-/// Counts the sealed secrets of a key, for the operator.
+/// Counts what a key has sealed, for the operator.
 pub fn counted(view: &View<'_>, current: KeyId) -> Result<crate::agent::reseal::Counted> {
-    let all = webhook::sealed(view)?;
-    let earlier = all.iter().filter(|(_, sealed)| sealing::key_id(sealed) != Some(current)).count();
-    Ok(crate::agent::reseal::Counted { all: all.len() as u64, earlier: earlier as u64 })
+    let mut keys: Vec<_> = webhook::sealed(view)?.iter().map(|(_, sealed)| sealing::key_id(sealed)).collect();
+    keys.extend(texts(view)?.iter().map(|(_, text)| sealing::text_key_id(text)));
+    let earlier = keys.iter().filter(|key| **key != Some(current)).count();
+    Ok(crate::agent::reseal::Counted { all: keys.len() as u64, earlier: earlier as u64 })
+}
+
+/// Where an account has a sealed text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// The address of a subscription.
+    Url(Id),
+    /// What the holder of the key said about themselves.
+    Label,
+}
+
+fn texts(view: &(impl Read + ?Sized)) -> Result<Vec<(Place, String)>> {
+    let mut all: Vec<_> = webhook::all(view)?.into_iter().map(|(id, hook)| (Place::Url(id), hook.url)).collect();
+    // What nobody wrote tells nothing.
+    all.extend(keys::label(view)?.filter(|label| !label.is_empty()).map(|label| (Place::Label, label)));
+    Ok(all)
+}
+
+/// Texts that are not under the master key `current`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Texts {
+    pub current: KeyId,
+}
+
+impl Query for Texts {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "texts_behind";
+    type Reply = Vec<(Place, String)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let all = texts(view)?.into_iter();
+        Ok(all.filter(|(_, text)| sealing::text_key_id(text) != Some(self.current)).collect())
+    }
+}
+
+/// Replaces texts that are still what was read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResealTexts {
+    /// Where, old and new.
+    pub values: Vec<(Place, String, String)>,
+}
+
+impl Operation for ResealTexts {
+    const ACTOR: Kind = Kind::Account;
+    const NAME: &'static str = "reseal_texts";
+    /// How many were replaced.
+    type Reply = u32;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
+        let mut replaced = 0;
+        for (place, old, new) in self.values {
+            let hit = match place {
+                Place::Url(id) => webhook::reseal_url(turn, id, &old, &new)?,
+                Place::Label => keys::reseal_label(turn, &old, new)?,
+            };
+            replaced += u32::from(hit);
+        }
+        Ok(replaced)
+    }
 }
 
 /// Replaces sealed secrets that are still what was read.

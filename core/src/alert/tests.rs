@@ -496,7 +496,8 @@ fn ruling_foundation_relay_24_secrets_are_stored_sealed_and_move_under_a_new_mas
     let master = |byte| MasterKey::new(Secret::new([byte; 32]));
     scene.rt.environment().secrets.replace(KeyRing::new(master(43), vec![master(42)]));
     let done = secret::reseal(&*scene.rt, &account).now_or_never().unwrap().unwrap();
-    assert_eq!((done.resealed, done.complete), (2, true), "the present one and the one before");
+    let of = "the present one and the one before, the address, the label of the key";
+    assert_eq!((done.resealed, done.complete), (4, true), "{of}");
     scene.rt.environment().secrets.replace(KeyRing::new(master(43), Vec::new()));
     scene.report("KE", 1, Some(draft(START)));
     let got = scene.got();

@@ -4,15 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use super::id_of;
 use super::record::{self, Admission, SWEEP, Sweep, take_off};
-use crate::actor::{Kind, Operation, Turn};
+use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::agent::consent::Wrote;
 use crate::agent::mailbox::Local;
 use crate::agent::memberships::{Invited, Settled};
 use crate::crypto::encoding::actor_id;
+use crate::crypto::sealing::{self, KeyId};
 use crate::directory::Did;
 use crate::kv::{Direction, Read, Row, Table};
 use crate::time::{DAY, HOUR};
 use crate::{Error, Result, Timestamp};
 
+/// What the text of an invite is sealed for, under the master key and for the channel: it is kept here and at whom it
+/// invites.
+pub const PURPOSE: &str = "invite/1";
 /// How long an invite is remembered after its end, in microseconds: a late answer is told what happened.
 pub const REMEMBERED: i64 = 30 * DAY;
 /// Most invites of one channel that are remembered; our choice.
@@ -47,6 +52,7 @@ pub struct StoredInvite {
     pub inviter: Did,
     pub inviter_name: Option<String>,
     pub invitee: Did,
+    /// Sealed for [`PURPOSE`]; as it is where it was written before texts were sealed.
     pub message: Option<String>,
     pub created: Timestamp,
     pub expires: Timestamp,
@@ -75,10 +81,76 @@ pub(super) fn pending(view: &(impl Read + ?Sized), did: &Did, now: Timestamp) ->
 /// Most remembered invites of one agent into one channel; who has declined so often is not asked again so soon.
 const MAX_OF_ONE: usize = 16;
 
+/// Texts of invites that are not under the master key `current`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TextsBehind {
+    pub current: KeyId,
+    pub limit: u32,
+}
+
+impl Query for TextsBehind {
+    const ACTOR: Kind = Kind::Channel;
+    const NAME: &'static str = "invite_texts_behind";
+    type Reply = Vec<(Local, String)>;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Reply> {
+        let mut found = Vec::new();
+        INVITES.visit(view, INVITES.range(), Direction::Ascending, |(local,), invite| {
+            let behind = |text: &String| sealing::text_key_id(text) != Some(self.current);
+            found.extend(invite.message.filter(behind).map(|text| (local, text)));
+            Ok(found.len() < self.limit as usize)
+        })?;
+        Ok(found)
+    }
+}
+
+/// Counts texts of invites: all, and those that are not under the master key `current`.
+pub(super) fn count_texts(view: &View<'_>, current: KeyId) -> Result<(u64, u64)> {
+    let (mut all, mut earlier) = (0, 0);
+    INVITES.visit(view, INVITES.range(), Direction::Ascending, |_, invite| {
+        if let Some(text) = invite.message {
+            all += 1;
+            earlier += u64::from(sealing::text_key_id(&text) != Some(current));
+        }
+        Ok(true)
+    })?;
+    Ok((all, earlier))
+}
+
+/// Replaces texts that are still what was read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ResealTexts {
+    /// Whose, old and new.
+    pub values: Vec<(Local, String, String)>,
+}
+
+impl Operation for ResealTexts {
+    const ACTOR: Kind = Kind::Channel;
+    const NAME: &'static str = "reseal_invites";
+    /// How many were replaced.
+    type Reply = u32;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<u32> {
+        let mut replaced = 0;
+        for (local, old, new) in self.values {
+            let found = INVITES.get(turn, &(local,))?.filter(|invite| invite.message.as_ref() == Some(&old));
+            if let Some(invite) = found {
+                INVITES.put(turn, &(local,), &StoredInvite { message: Some(new), ..invite })?;
+                replaced += 1;
+            }
+        }
+        Ok(replaced)
+    }
+}
+
 /// Decides an invite and lets the invited agent know.
 pub(super) fn settle(turn: &mut Turn<'_>, local: Local, invite: StoredInvite, status: Status) -> Result<()> {
     let settled = Settled { channel: id_of(&turn.actor().name)?, local, status };
     turn.send(actor_id(&invite.invitee), &settled)?;
+    if status == Status::Accepted {
+        // Whoever invites somebody knows it from then on.
+        turn.send(actor_id(&invite.inviter), &Wrote { to: invite.invitee })?;
+    }
     Ok(INVITES.put(turn, &(local,), &StoredInvite { status, ..invite })?)
 }
 

@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::invites::{self, ResealTexts, TextsBehind};
 use super::record::CHANNEL;
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::agent::custody;
@@ -70,10 +71,11 @@ impl Query for ReadKey {
     }
 }
 
-/// Counts the sealed key of a channel, for the operator.
+/// Counts the sealed key of a channel and its sealed texts, for the operator.
 pub fn counted(view: &View<'_>, current: KeyId) -> Result<Counted> {
     let Some(channel) = CHANNEL.get(view, &())? else { return Ok(Counted::default()) };
-    Ok(Counted { all: 1, earlier: u64::from(sealing::key_id(&channel.key) != Some(current)) })
+    let (texts, behind) = invites::count_texts(view, current)?;
+    Ok(Counted { all: 1 + texts, earlier: u64::from(sealing::key_id(&channel.key) != Some(current)) + behind })
 }
 
 /// Replaces the sealed key if it is still what was read.
@@ -102,8 +104,44 @@ impl Operation for Reseal {
     }
 }
 
-/// Moves the key of a channel under the current master key.
+/// Moves the key of a channel, and the texts of its invites, under the current master key.
 pub async fn reseal(rt: &dyn Runtime, actor: &str) -> Result<Progress> {
+    let (key, texts) = (reseal_key(rt, actor).await?, reseal_invites(rt, actor).await?);
+    Ok(Progress {
+        resealed: key.resealed + texts.resealed,
+        unopened: key.unopened + texts.unopened,
+        complete: key.complete && texts.complete,
+    })
+}
+
+/// Invites whose texts move at once.
+const TEXTS: u32 = 200;
+
+async fn reseal_invites(rt: &dyn Runtime, actor: &str) -> Result<Progress> {
+    let mut progress = Progress { complete: true, ..Progress::default() };
+    let ring = rt.environment().secrets.sealing();
+    let look = TextsBehind { current: ring.current().id(), limit: TEXTS };
+    loop {
+        let found = runtime::query(rt, actor, &look).await?;
+        let (mut values, all) = (Vec::new(), found.len() < TEXTS as usize);
+        for (local, old) in found {
+            match ring.reseal_text(actor, invites::PURPOSE, &custody::nonce(rt), &old) {
+                Ok(Some(new)) => values.push((local, old, new)),
+                Ok(None) => {}
+                Err(_) => progress.unopened += 1,
+            }
+        }
+        if !values.is_empty() {
+            progress.resealed += u64::from(runtime::call(rt, actor, &ResealTexts { values }).await?);
+        }
+        // Texts that no key opens would come again for ever.
+        if all || progress.unopened > 0 {
+            return Ok(progress);
+        }
+    }
+}
+
+async fn reseal_key(rt: &dyn Runtime, actor: &str) -> Result<Progress> {
     let mut progress = Progress { complete: true, ..Progress::default() };
     for _ in 0..RACES {
         let Some(old) = runtime::query(rt, actor, &ReadKey).await? else { return Ok(progress) };

@@ -45,6 +45,8 @@ pub const ENTRIES: &[Entry] = &[
     operation::<invites::Invite>(),
     operation::<invites::Respond>(),
     operation::<invites::TakeBack>(),
+    query::<invites::TextsBehind>(),
+    operation::<invites::ResealTexts>(),
     operation::<key::Reseal>(),
     query::<key::ReadKey>(),
     operation::<listing::Touch>(),

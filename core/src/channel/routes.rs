@@ -4,7 +4,7 @@ use futures_util::stream::{self, StreamExt};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::invites::{Invite, Respond, StoredInvite, Waiting, unknown_invite};
+use super::invites::{self, Invite, Respond, StoredInvite, Waiting, unknown_invite};
 use super::key::{self, ChannelKey};
 use super::listing::{self, Find, Listed, Wanted};
 use super::posts::{Post, ReadPosts, StoredPost};
@@ -15,7 +15,7 @@ use crate::agent::memberships::{HasRoom, MAX_INVITES, ReadInvites, ReadMembershi
 use crate::agent::record::{ReadPublic, did_of};
 use crate::agent::{consent, custody, wire};
 use crate::crypto::encoding::{actor_id, parse_actor_id};
-use crate::directory::{Did, fold};
+use crate::directory::{Did, fold, likeness};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::secrets::Secrets;
 use crate::settings::Settings;
@@ -69,7 +69,7 @@ pub const ROUTES: &[Route] = &[
         .accepts::<InviteRequest>()
         .creates::<InviteInfo>()
         .summary("Ask an agent into a channel that the caller is in. One that is asked already is not asked twice."),
-    Route::get("/v1/agent/invites", handler!(invites))
+    Route::get("/v1/agent/invites", handler!(received))
         .agent()
         .params(&[
             Param::optional("status", "`pending`, `accepted`, `declined` or `expired`."),
@@ -324,9 +324,10 @@ async fn own_role(cx: &Cx, actor: &str) -> Result<Option<Role>> {
 async fn create(cx: Cx) -> Result<Response> {
     let request: ChannelRequest = cx.json()?;
     let name = fold(request.name.trim());
-    if !NAME.contains(&name.chars().count()) || name.chars().any(char::is_control) {
-        return Err(Error::bad_request("`name` must be 3 to 64 characters without control characters."));
+    if !NAME.contains(&name.chars().count()) {
+        return Err(Error::bad_request("`name` must be 3 to 64 characters."));
     }
+    likeness::check("name", &name)?;
     let about = About {
         name,
         description: short("description", request.description, MAX_TEXT)?,
@@ -461,7 +462,9 @@ async fn invite(cx: Cx) -> Result<Response> {
     let actor = channel(&cx)?;
     let invited = request.did.or(request.invitee_did);
     let invited = invited.ok_or_else(|| Error::bad_request("`did` or `invitee_did` is required."))?;
-    let message = short("message", request.message, MAX_TEXT)?;
+    let message = short("message", request.message, MAX_TEXT)?
+        .map(|text| custody::seal_text(&*cx.rt, actor, invites::PURPOSE, &text))
+        .transpose()?;
     let hours = request.expires_hours.unwrap_or(DEFAULT_HOURS);
     let hours = u32::try_from(hours).ok().filter(|hours| (1..=MAX_HOURS).contains(&i64::from(*hours)));
     let hours = hours.ok_or_else(|| Error::bad_request("`expires_hours` must be from 1 to 8760."))?;
@@ -479,25 +482,26 @@ async fn invite(cx: Cx) -> Result<Response> {
         hours,
     };
     let Waiting { local, channel_name, invite } = runtime::call(&*cx.rt, actor, &ask).await?;
-    Response::created(&invite_info(&cx, actor, &local, channel_name, invite))
+    Response::created(&invite_info(&cx, actor, &local, channel_name, invite)?)
 }
 
-fn invite_info(cx: &Cx, actor: &str, local: &Local, channel_name: String, invite: StoredInvite) -> InviteInfo {
-    InviteInfo {
+fn invite_info(cx: &Cx, actor: &str, local: &Local, channel_name: String, invite: StoredInvite) -> Result<InviteInfo> {
+    let open = |stored: String| custody::open_text(&*cx.rt, actor, invites::PURPOSE, &stored);
+    Ok(InviteInfo {
         id: wire::message_id(actor, local),
         channel_id: actor.to_owned(),
         channel_name,
         inviter: wire::did_text(cx.settings(), &invite.inviter),
         inviter_name: invite.inviter_name,
         invitee: wire::did_text(cx.settings(), &invite.invitee),
-        message: invite.message,
+        message: invite.message.map(open).transpose()?,
         status: invite.status.as_str(invite.expires, cx.now()),
         created_at: invite.created.to_string(),
         expires_at: invite.expires.to_string(),
-    }
+    })
 }
 
-async fn invites(cx: Cx) -> Result<Response> {
+async fn received(cx: Cx) -> Result<Response> {
     let wanted = cx.query("status")?;
     if wanted.as_deref().is_some_and(|wanted| !["pending", "accepted", "declined", "expired"].contains(&wanted)) {
         return Err(Error::bad_request("`status` must be pending, accepted, declined or expired."));
@@ -509,8 +513,13 @@ async fn invites(cx: Cx) -> Result<Response> {
     let shown = all.into_iter().map(|((channel, local), ReceivedInvite { channel_name, invite })| {
         invite_info(&cx, &actor_id(&channel), &local, channel_name, invite)
     });
-    let chosen = shown.filter(|invite| wanted.as_deref().is_none_or(|wanted| wanted == invite.status));
-    let invites: Vec<InviteInfo> = chosen.take(limit as usize).collect();
+    let mut invites = Vec::new();
+    for invite in shown {
+        let invite = invite?;
+        if invites.len() < limit as usize && wanted.as_deref().is_none_or(|wanted| wanted == invite.status) {
+            invites.push(invite);
+        }
+    }
     let count = invites.len();
     Response::json(&InviteList { invites, count })
 }

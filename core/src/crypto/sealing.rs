@@ -11,6 +11,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use super::encoding::{decode_base64, encode_base64};
 use super::{CryptoError, Secret, hash};
 
 const VERSION: u8 = 1;
@@ -181,6 +182,48 @@ impl KeyRing {
     }
 }
 
+/// How a text at rest begins when it is sealed; base64 of the sealed value follows. What was stored before texts were sealed
+/// has no such beginning: none of them may begin with a control character.
+const SEALED_TEXT: &str = "\u{1}sealed/1:";
+
+impl KeyRing {
+    /// [`KeyRing::seal`] for a text, as a text.
+    pub fn seal_text(&self, owner: &str, purpose: &str, nonce: &[u8; 24], text: &str) -> Result<String, CryptoError> {
+        Ok(format!("{SEALED_TEXT}{}", encode_base64(&self.seal(owner, purpose, nonce, text.as_bytes())?)))
+    }
+
+    /// A text at rest, opened; one from before texts were sealed is given back as it is.
+    pub fn open_text(&self, owner: &str, purpose: &str, stored: &str) -> Result<String, CryptoError> {
+        let Some(sealed) = sealed_text(stored) else { return Ok(stored.to_owned()) };
+        let bytes = self.open(owner, purpose, &sealed)?;
+        std::str::from_utf8(&bytes).map(str::to_owned).map_err(|_| CryptoError::Malformed)
+    }
+
+    /// The text under the current key, or `None` when it already is. `nonce` as in [`KeyRing::seal`].
+    pub fn reseal_text(
+        &self,
+        owner: &str,
+        purpose: &str,
+        nonce: &[u8; 24],
+        stored: &str,
+    ) -> Result<Option<String>, CryptoError> {
+        if text_key_id(stored) == Some(self.current.id()) {
+            return Ok(None);
+        }
+        let text = Zeroizing::new(self.open_text(owner, purpose, stored)?);
+        self.seal_text(owner, purpose, nonce, &text).map(Some)
+    }
+}
+
+fn sealed_text(stored: &str) -> Option<Vec<u8>> {
+    decode_base64("text", stored.strip_prefix(SEALED_TEXT)?).ok()
+}
+
+/// Which master key sealed a text at rest; `None` for one that is not sealed.
+pub fn text_key_id(stored: &str) -> Option<KeyId> {
+    key_id(&sealed_text(stored)?)
+}
+
 /// Which master key sealed a value; `None` for bytes that are no sealed value.
 pub fn key_id(sealed: &[u8]) -> Option<KeyId> {
     split_id(sealed).ok().map(|(id, _)| *id)
@@ -252,6 +295,27 @@ mod tests {
         let new = KeyRing::new(master(2), vec![]);
         assert_eq!(&**new.open(OWNER, "p", &resealed).unwrap(), b"secret");
         assert_eq!(new.open(OWNER, "p", &sealed), Err(CryptoError::UnknownMasterKey));
+    }
+
+    #[test]
+    fn a_text_at_rest_says_nothing_opens_in_its_place_only_and_moves_to_a_new_key_also_from_before() {
+        let old = KeyRing::new(master(1), vec![]);
+        let sealed = old.seal_text(OWNER, "note", &[7; 24], "canary").unwrap();
+        assert!(!sealed.contains("canary"));
+        assert_eq!(old.open_text(OWNER, "note", &sealed).unwrap(), "canary");
+        assert!(
+            old.open_text(OWNER, "other", &sealed).is_err() && old.open_text("did:svc:other", "note", &sealed).is_err()
+        );
+        let both = KeyRing::new(master(2), vec![master(1)]);
+        for stored in [sealed.as_str(), "canary"] {
+            let moved = both.reseal_text(OWNER, "note", &[8; 24], stored).unwrap().unwrap();
+            assert_eq!(text_key_id(&moved), Some(master(2).id()));
+            assert_eq!(both.open_text(OWNER, "note", &moved).unwrap(), "canary");
+            assert_eq!(both.reseal_text(OWNER, "note", &[8; 24], &moved), Ok(None));
+        }
+        for plain in ["", "canary", "\u{1}", "\u{1}sealed/1:%", "\u{1}sealed/1:AAAA"] {
+            assert_eq!(text_key_id(plain), None, "{plain:?}");
+        }
     }
 
     /// Ruling foundation-relay 24.

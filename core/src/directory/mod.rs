@@ -1,18 +1,20 @@
 //! Names of agents: who holds which, over all agents of a deployment.
 //!
-//! A name belongs to one agent, whatever its letters' case. The agent's own record says what its name is; the directory
-//! decides who may have it. Registration and renaming reserve a name here for a minute, then let the agent's own
-//! operation decide, whose effect confirms the reservation (ruling foundation-relay 1). A reservation that nobody
-//! confirms lapses by itself.
+//! A name belongs to one agent, and names that look alike are one ([`likeness`]). The agent's own record says what its name
+//! is; the directory decides who may have it. Registration and renaming reserve a name here for a minute, then let the
+//! agent's own operation decide, whose effect confirms the reservation (ruling foundation-relay 1). When that operation
+//! fails the reservation ends with it ([`settled`]); one that nobody confirms lapses by itself.
 //!
 //! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint; [`capabilities`] finds what they offer.
 //! [`leaderboard`] orders them by trust; [`stats`] counts them.
 //! Table numbers: 16 and 17 names, 18 to 21 [`search`], 34 and 35 [`capabilities`], 38 and 39 [`leaderboard`],
-//! 46 to 49 [`stats`].
+//! 46 to 49 [`stats`], 150 [`rekey`].
 
 pub mod capabilities;
 pub mod discover;
 pub mod leaderboard;
+pub mod likeness;
+pub mod rekey;
 pub mod search;
 pub mod stats;
 
@@ -20,8 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::kv::{Direction, Row, Table};
+use crate::runtime::{self, Runtime};
 use crate::time::{DAY, MINUTE};
-use crate::{Error, Result, Timestamp};
+use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// Most characters in a name (interface section 8).
 pub const MAX_NAME: usize = 128;
@@ -61,15 +64,30 @@ struct Name {
 }
 impl Row for Name {}
 
+impl Name {
+    /// Whether it still keeps others out.
+    fn counts(&self, now: Timestamp) -> bool {
+        self.hold.ends().is_none_or(|end| end > now)
+    }
+}
+
+/// By [`likeness::key`].
 const NAMES: Table<(String,), Name> = Table::new(16);
 const ENDS: Table<(Timestamp, String), ()> = Table::new(17);
 
-pub const ENTRIES: &[Entry] =
-    &[operation::<Reserve>(), operation::<Confirm>(), operation::<Release>(), operation::<Sweep>(), query::<Lookup>()];
+pub const ENTRIES: &[Entry] = &[
+    operation::<Reserve>(),
+    operation::<Confirm>(),
+    operation::<Release>(),
+    operation::<Unreserve>(),
+    operation::<Sweep>(),
+    operation::<rekey::Rekey>(),
+    query::<Lookup>(),
+];
 
-/// The form under which two names are the same: every character's simple lower case, one by one, so that the result
-/// does not depend on its neighbours (a final sigma is an ordinary one). No normalization and no full folding: `ß` and
-/// `ss` differ, and so do a letter with an accent and a letter followed by one.
+/// The form in which searches compare texts: every character's simple lower case, one by one, so that the result does not
+/// depend on its neighbours and the beginning of a text is the beginning of its form. What makes two names one is
+/// [`likeness::key`].
 pub fn fold(name: &str) -> String {
     name.chars().flat_map(char::to_lowercase).collect()
 }
@@ -79,16 +97,14 @@ pub fn shard(_name: &str) -> &'static str {
     "0"
 }
 
-/// Checks the shape of a name: 1 to 128 characters, none of them a control character, not only white space.
+/// Checks the shape of a name: 1 to 128 characters, all of which can be seen, not only white space.
 pub fn check_name(name: &str) -> Result<()> {
-    if name.trim().is_empty() {
-        return Err(Error::bad_request("`name` must not be blank."));
-    }
     if name.chars().count() > MAX_NAME {
         return Err(Error::bad_request("`name` must be at most 128 characters."));
     }
-    if name.chars().any(char::is_control) {
-        return Err(Error::bad_request("`name` must not contain control characters."));
+    likeness::check("name", name)?;
+    if likeness::key(name).is_empty() {
+        return Err(Error::bad_request("`name` must not be blank."));
     }
     Ok(())
 }
@@ -115,10 +131,38 @@ fn forget_end(turn: &mut Turn<'_>, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// The row that keeps `did` from having this name now.
-fn obstacle(turn: &Turn<'_>, key: &str, did: &Did) -> Result<Option<Name>> {
-    let row = NAMES.get(turn, &(key.to_owned(),))?;
-    Ok(row.filter(|row| row.did != *did && row.hold.ends().is_none_or(|end| end > turn.now)))
+/// Every row about a name, with its key.
+fn rows(turn: &Turn<'_>, name: &str) -> Result<Vec<(String, Name)>> {
+    let key = likeness::key(name);
+    let old = rekey::old_key(turn, name, &key)?;
+    let mut found = Vec::new();
+    for key in [Some(key), old].into_iter().flatten() {
+        if let Some(row) = NAMES.get(turn, &(key.clone(),))? {
+            found.push((key, row));
+        }
+    }
+    Ok(found)
+}
+
+/// Takes what an agent has of a name off the directory, and gives it back.
+fn take(turn: &mut Turn<'_>, name: &str, did: &Did) -> Result<Option<Name>> {
+    let mut own = None;
+    for (key, row) in rows(turn, name)? {
+        if row.did == *did {
+            forget_end(turn, &key)?;
+            NAMES.delete(turn, &(key,));
+            own = own.or(Some(row));
+        }
+    }
+    Ok(own)
+}
+
+/// The same for who wants the name: 409 when another agent has it.
+fn take_free(turn: &mut Turn<'_>, name: &str, did: &Did) -> Result<Option<Name>> {
+    match rows(turn, name)?.iter().any(|(_, row)| row.did != *did && row.counts(turn.now)) {
+        true => Err(taken()),
+        false => take(turn, name, did),
+    }
 }
 
 /// Keeps a name for one agent for [`RESERVATION`]. 409 when another agent has it.
@@ -130,20 +174,74 @@ pub struct Reserve {
 
 impl Operation for Reserve {
     const ACTOR: Kind = Kind::Directory;
-    const NAME: &'static str = "reserve";
+    const NAME: &'static str = "reserve_name";
+    /// Whether the agent had nothing of the name before.
+    type Reply = bool;
+
+    fn run(self, turn: &mut Turn<'_>) -> Result<bool> {
+        let end = turn.now.plus(RESERVATION);
+        let own = take_free(turn, &self.name, &self.did)?.filter(|own| own.counts(turn.now));
+        let fresh = own.is_none();
+        let row = match own {
+            Some(own) if own.hold == Hold::Held => own,
+            // A request that fails does not shorten the time for which a name is kept from others.
+            Some(Name { hold: Hold::Quarantined(until), .. }) => {
+                Name { shown: self.name, did: self.did, hold: Hold::Quarantined(until.max(end)) }
+            }
+            _ => Name { shown: self.name, did: self.did, hold: Hold::Reserved(end) },
+        };
+        put(turn, likeness::key(&row.shown), &row)?;
+        Ok(fresh)
+    }
+}
+
+/// A name that is kept for an agent until its own operation has decided.
+pub struct Reserved {
+    reserve: Reserve,
+    fresh: bool,
+}
+
+/// [`Reserve`]s a name for an agent.
+pub async fn reserve(rt: &dyn Runtime, name: String, did: Did) -> Result<Reserved> {
+    let reserve = Reserve { name, did };
+    let fresh = runtime::call(rt, shard(&reserve.name), &reserve).await?;
+    Ok(Reserved { reserve, fresh })
+}
+
+/// Gives a reserved name back at once when the agent's own operation was refused, so that a request that fails keeps no
+/// name. What was kept for another request of the same agent stays, and where nothing is known of the outcome the
+/// reservation lapses by itself.
+pub async fn settled<T>(rt: &dyn Runtime, reserved: Option<Reserved>, outcome: Result<T>) -> Result<T> {
+    let known = |error: &Error| !matches!(error.code, ErrorCode::Unavailable | ErrorCode::Internal);
+    if let Some(Reserved { reserve: Reserve { name, did }, fresh: true }) = reserved
+        && outcome.as_ref().is_err_and(known)
+    {
+        // Not done is no error of the request: the reservation lapses.
+        let _ = runtime::call(rt, shard(&name), &Unreserve { name: name.clone(), did }).await;
+    }
+    outcome
+}
+
+/// Ends a reservation. What the agent holds, and a name of somebody else, stays as it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Unreserve {
+    pub name: String,
+    pub did: Did,
+}
+
+impl Operation for Unreserve {
+    const ACTOR: Kind = Kind::Directory;
+    const NAME: &'static str = "unreserve_name";
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let key = fold(&self.name);
-        if obstacle(turn, &key, &self.did)?.is_some() {
-            return Err(taken());
+        let key = likeness::key(&self.name);
+        let row = NAMES.get(turn, &(key.clone(),))?;
+        if row.is_some_and(|row| row.did == self.did && matches!(row.hold, Hold::Reserved(_))) {
+            forget_end(turn, &key)?;
+            NAMES.delete(turn, &(key,));
         }
-        let own = NAMES.get(turn, &(key.clone(),))?.filter(|row| row.did == self.did);
-        if own.is_some_and(|row| row.hold == Hold::Held) {
-            return Ok(());
-        }
-        let hold = Hold::Reserved(turn.now.plus(RESERVATION));
-        put(turn, key, &Name { shown: self.name, did: self.did, hold })
+        Ok(())
     }
 }
 
@@ -160,11 +258,8 @@ impl Operation for Confirm {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let key = fold(&self.name);
-        if obstacle(turn, &key, &self.did)?.is_some() {
-            return Err(taken());
-        }
-        put(turn, key, &Name { shown: self.name, did: self.did, hold: Hold::Held })
+        take_free(turn, &self.name, &self.did)?;
+        put(turn, likeness::key(&self.name), &Name { shown: self.name, did: self.did, hold: Hold::Held })
     }
 }
 
@@ -183,15 +278,12 @@ impl Operation for Release {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        let key = fold(&self.name);
-        let Some(row) = NAMES.get(turn, &(key.clone(),))?.filter(|row| row.did == self.did) else { return Ok(()) };
+        let Some(row) = take(turn, &self.name, &self.did)? else { return Ok(()) };
         match self.free_at {
-            Some(end) if end > turn.now => put(turn, key, &Name { hold: Hold::Quarantined(end), ..row }),
-            _ => {
-                forget_end(turn, &key)?;
-                NAMES.delete(turn, &(key,));
-                Ok(())
+            Some(end) if end > turn.now => {
+                put(turn, likeness::key(&row.shown), &Name { hold: Hold::Quarantined(end), ..row })
             }
+            _ => Ok(()),
         }
     }
 }
@@ -233,7 +325,7 @@ impl Query for Lookup {
     type Reply = Option<(String, Did)>;
 
     fn run(self, view: &View<'_>) -> Result<Option<(String, Did)>> {
-        let row = NAMES.get(view, &(fold(&self.name),))?;
+        let row = NAMES.get(view, &(likeness::key(&self.name),))?;
         Ok(row.filter(|row| row.hold == Hold::Held).map(|row| (row.shown, row.did)))
     }
 }

@@ -119,6 +119,11 @@ pub(super) fn name_of(view: &(impl Read + ?Sized), did: Did) -> Result<Option<St
     Ok(LISTED.get(view, &(did,))?.and_then(|listed| listed.name))
 }
 
+/// When a listed agent registered.
+pub(super) fn registered(view: &(impl Read + ?Sized), did: Did) -> Result<Option<Timestamp>> {
+    Ok(LISTED.get(view, &(did,))?.map(|listed| listed.registered))
+}
+
 /// The directory actor that lists an agent. There is one shard; more are a matter of merging what each finds.
 pub fn shard(_did: &Did) -> &'static str {
     "0"

@@ -102,11 +102,112 @@ fn sweeping_takes_every_ended_row_and_leaves_the_rest() {
 }
 
 #[test]
-fn folding_is_by_character_and_pinned() {
+fn folding_for_searches_is_by_character_and_pinned() {
     assert_eq!(fold("ÄÖÜ Straße ΣΑΣ"), "äöü straße σασ");
     assert_ne!(fold("STRASSE"), fold("straße"));
-    let widest = "\u{130}".repeat(MAX_NAME);
+}
+
+#[test]
+fn names_that_look_alike_are_one_name() {
     let mut directory = Directory::new();
+    assert!(directory.reserve("Straße", 1) && directory.confirm("Straße", 1));
+    for alike in ["STRASSE", "Ｓtraße", "stra\u{DF}e ", "strasse"] {
+        assert!(!directory.reserve(alike, 2) && !directory.confirm(alike, 2), "{alike:?}");
+        assert_eq!(directory.holder(alike), Some(1));
+    }
+    let widest = "\u{130}".repeat(MAX_NAME);
     assert!(directory.reserve(&widest, 1));
     assert!(check_name(&widest).is_ok() && check_name(&format!("{widest}x")).is_err());
+    assert!(check_name("\u{2800} \u{3000}").is_err());
+}
+
+#[test]
+fn a_refused_request_gives_back_what_it_reserved_and_nothing_else() {
+    let mut directory = Directory::new();
+    let give_back =
+        |directory: &mut Directory, did| directory.run(&Unreserve { name: "ADA".into(), did: [did; 16] }).unwrap();
+    let reserve = |directory: &mut Directory| directory.run(&Reserve { name: "Ada".into(), did: [1; 16] }).unwrap();
+    assert!(reserve(&mut directory), "fresh");
+    assert!(!reserve(&mut directory), "another request of the same agent has it");
+    give_back(&mut directory, 2);
+    assert!(!directory.reserve("ada", 2));
+    give_back(&mut directory, 1);
+    assert!(directory.rows.scan(&ENDS.range(), Direction::Ascending, 9).unwrap().is_empty());
+    assert!(directory.reserve("ada", 2) && directory.confirm("ada", 2));
+    // What is held, or kept from others for a time, stays.
+    give_back(&mut directory, 2);
+    assert_eq!(directory.holder("ada"), Some(2));
+    let end = directory.now.plus(QUARANTINE);
+    directory.run(&Release { name: "ada".into(), did: [2; 16], free_at: Some(end) }).unwrap();
+    assert!(!directory.run(&Reserve { name: "ada".into(), did: [2; 16] }).unwrap());
+    give_back(&mut directory, 2);
+    directory.now = directory.now.plus(RESERVATION * 2);
+    assert!(!directory.reserve("ada", 1), "a failed request shortened the time for which the name is kept from others");
+}
+
+/// A directory as the version before wrote it: names under their letters in lower case.
+fn from_before(names: &[(&str, u8, Hold)]) -> Directory {
+    let mut directory = Directory::new();
+    for (name, did, hold) in names {
+        if *hold != Hold::Held {
+            continue;
+        }
+        let listed = search::Listed {
+            name: Some((*name).to_owned()),
+            capabilities: Vec::new(),
+            signing: [0; 32],
+            encryption: [0; 32],
+            rank: 0,
+            registered: Timestamp(i64::from(*did)),
+        };
+        directory.run(&search::Index { did: [*did; 16], listed }).unwrap();
+    }
+    let mut batch = crate::kv::Batch::default();
+    batch.put(vec![14], crate::kv::encode_row(&2_u64).unwrap());
+    for (name, did, hold) in names {
+        let row = Name { shown: (*name).to_owned(), did: [*did; 16], hold: hold.clone() };
+        let key = fold(name);
+        batch.put(NAMES.prefix(&(key.clone(),)).start, crate::kv::encode_row(&row).unwrap());
+        if let Some(end) = hold.ends() {
+            batch.put(ENDS.prefix(&(end, key)).start, crate::kv::encode_row(&()).unwrap());
+        }
+    }
+    directory.rows.apply(batch).unwrap();
+    directory
+}
+
+#[test]
+fn stored_names_move_to_their_new_keys_and_the_older_agent_keeps_what_two_hold() {
+    let later = Timestamp::from_seconds(2_000_000);
+    let many: Vec<String> = (0..250).map(|n| format!("Maße {n}")).collect();
+    let mut names = vec![
+        ("Straße", 9, Hold::Held),
+        ("STRASSE", 3, Hold::Held),
+        ("\u{FB01}ne", 4, Hold::Held),
+        ("Fine", 5, Hold::Held),
+        ("Gro\u{DF}", 6, Hold::Quarantined(later)),
+        ("GROSS", 7, Hold::Held),
+        ("Fu\u{DF}", 8, Hold::Reserved(Timestamp::from_seconds(1))),
+        ("plain", 1, Hold::Held),
+        ("\u{1}ada_1", 2, Hold::Held),
+    ];
+    names.extend(many.iter().map(|name| (name.as_str(), 1, Hold::Held)));
+    let mut directory = from_before(&names);
+    // The first operation begins. A name that has not moved yet is found where it was.
+    directory.run(&Sweep).unwrap();
+    assert!(!directory.reserve("maße 17", 2) && !directory.reserve("Fine", 4));
+    for _ in 0..5 {
+        directory.run(&rekey::Rekey).unwrap();
+    }
+    for (name, holder) in [("strasse", 3), ("fine", 4), ("gross", 7), ("plain", 1), ("MASSE 249", 1), ("\u{1}ada_1", 2)]
+    {
+        assert_eq!(directory.holder(name), Some(holder), "{name}");
+    }
+    assert!(directory.reserve("fuss", 2), "a reservation that had ended");
+    let rows = directory.rows.scan(&NAMES.range(), Direction::Ascending, 999).unwrap();
+    assert!(rows.iter().all(|(key, row)| {
+        let row: Name = crate::kv::decode_row(row).unwrap();
+        *key == NAMES.prefix(&(likeness::key(&row.shown),)).start
+    }));
+    assert_eq!(rows.len(), 250 + 6);
 }

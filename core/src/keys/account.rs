@@ -14,6 +14,7 @@ use crate::{Error, Result, Timestamp};
 struct Account {
     secret_hash: [u8; 32],
     tier: Tier,
+    /// Sealed for [`super::LABEL_PURPOSE`], unless nothing was written; as it is where it was written before.
     label: String,
     created: Timestamp,
     revoked: Option<Timestamp>,
@@ -29,7 +30,7 @@ pub const ENTRIES: &[Entry] = &[operation::<CreateAccount>(), operation::<Revoke
 pub struct CreateAccount {
     pub secret_hash: [u8; 32],
     pub tier: Tier,
-    /// What the holder wrote about themselves, for the operator's list.
+    /// What the holder wrote about themselves, for the operator's list; sealed.
     pub label: String,
 }
 
@@ -79,6 +80,24 @@ impl Operation for RevokeAccount {
 /// Whether the key of this actor was revoked, or never was.
 pub fn is_revoked(view: &(impl Read + ?Sized)) -> Result<bool> {
     Ok(ACCOUNT.get(view, &())?.is_none_or(|account| account.revoked.is_some()))
+}
+
+/// What the holder wrote about themselves, as it is kept.
+pub fn label(view: &(impl Read + ?Sized)) -> Result<Option<String>> {
+    Ok(ACCOUNT.get(view, &())?.map(|account| account.label))
+}
+
+/// Replaces a label that is still `old`, here and in the operator's list; whether it was.
+pub fn reseal_label(turn: &mut Turn<'_>, old: &str, new: String) -> Result<bool> {
+    match ACCOUNT.get(turn, &())?.filter(|account| account.label == old) {
+        Some(account) => {
+            let account = Account { label: new, ..account };
+            ACCOUNT.put(turn, &(), &account)?;
+            list(turn, &account)?;
+            Ok(true)
+        }
+        None => Ok(false),
+    }
 }
 
 fn list(turn: &mut Turn<'_>, account: &Account) -> Result<()> {

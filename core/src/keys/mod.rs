@@ -5,14 +5,16 @@
 mod account;
 mod signup;
 
-pub use account::{Admit, CreateAccount, ENTRIES, RevokeAccount, is_revoked};
-pub use signup::{ROUTES, SignupResponse, create};
+pub use account::{Admit, CreateAccount, ENTRIES, RevokeAccount, is_revoked, label, reseal_label};
+pub use signup::{ROUTES, SignupResponse, create, shown_label};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::Rate;
 
+/// What the label of a key is sealed for: people sign up with their mail addresses.
+pub const LABEL_PURPOSE: &str = "key-label/1";
 /// The kind word in API keys.
 pub const KEY_KIND: &str = "key";
 

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CreateAccount, KEY_KIND, Tier};
+use super::{CreateAccount, KEY_KIND, LABEL_PURPOSE, Tier};
+use crate::actor::{ActorId, Kind};
+use crate::agent::custody;
 use crate::http::{Cx, Limit, Response, Route, handler};
 use crate::secrets::Secrets;
 use crate::{Error, Result, runtime};
@@ -53,12 +55,27 @@ async fn signup(cx: Cx) -> Result<Response> {
     Response::created(&create(&*cx.rt, Tier::Research, &request.email).await?)
 }
 
+/// Whom the label of a key is sealed for.
+fn owner(account: &str) -> String {
+    ActorId::new(Kind::Account, account).to_string()
+}
+
+/// The label of a key as its holder wrote it.
+pub fn shown_label(rt: &dyn runtime::Runtime, account: &str, stored: &str) -> Result<String> {
+    custody::open_text(rt, &owner(account), LABEL_PURPOSE, stored)
+}
+
 /// Makes a key of a tier.
 pub async fn create(rt: &dyn runtime::Runtime, tier: Tier, label: &str) -> Result<SignupResponse> {
     let environment = rt.environment();
     let actor = Secrets::new_actor(rt.random());
     let key = environment.secrets.new_key(&environment.settings.brand, KEY_KIND, &actor, rt.random())?;
-    let account = CreateAccount { secret_hash: key.secret_hash(), tier, label: label.to_owned() };
+    // What nobody wrote tells nothing.
+    let label = match label {
+        "" => String::new(),
+        label => custody::seal_text(rt, &owner(&actor), LABEL_PURPOSE, label)?,
+    };
+    let account = CreateAccount { secret_hash: key.secret_hash(), tier, label };
     let created = runtime::call(rt, actor, &account).await?;
     let rate = tier.rate();
     Ok(SignupResponse {

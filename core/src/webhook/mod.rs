@@ -30,11 +30,11 @@ use crate::time::{DAY, MINUTE, SECOND};
 
 pub use queue::{
     Add, ENTRIES, Hook, Id, List, Outcome, ReadLog, Record, Remove, Replay, Rotate, Subject, Tried, all, deliver,
-    ended, enqueue, enqueue_as, log, put, read, remove, replay, reseal, resume, rotate, sealed,
+    ended, enqueue, enqueue_as, log, put, read, remove, replay, reseal, reseal_url, resume, rotate, sealed,
 };
 pub use routes::{DeliveryAttempt, DeliveryList, ROUTES, Replayed, RotatedSecret, attempts, short};
 pub(crate) use send::permitted;
-pub use send::{Job, Next, PURPOSE, SECRET, attempt, owner, post, unsealed};
+pub use send::{Job, Next, PURPOSE, SECRET, URL_PURPOSE, address, attempt, owner, post, seal_url, unsealed};
 
 /// Waits before attempts after the first, in microseconds from when the attempt before was due (interface section 6).
 pub const SCHEDULE: [i64; 5] = [2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE, 32 * MINUTE];

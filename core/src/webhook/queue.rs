@@ -21,6 +21,7 @@ const SWEEP: usize = 200;
 /// A webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
+    /// Sealed for [`super::URL_PURPOSE`]; as it is where it was given before addresses were sealed.
     pub url: String,
     /// Names of the events that are told; of none in particular for a subscription, which chooses by other things.
     pub events: Vec<String>,
@@ -294,6 +295,17 @@ pub fn reseal(turn: &mut Turn<'_>, id: Id, old: &[u8], new: Vec<u8>) -> Result<b
     Ok(true)
 }
 
+/// Replaces an address at rest if it is still `old`; whether it was.
+pub fn reseal_url(turn: &mut Turn<'_>, id: Id, old: &str, new: &str) -> Result<bool> {
+    match HOOKS.get(turn, &(id,))?.filter(|hook| hook.url == old) {
+        Some(hook) => {
+            HOOKS.put(turn, &(id,), &Hook { url: new.to_owned(), ..hook })?;
+            Ok(true)
+        }
+        None => Ok(false),
+    }
+}
+
 fn unknown() -> Error {
     Error::not_found("There is no such webhook.")
 }
@@ -359,6 +371,7 @@ impl Operation for Replay {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Add {
     pub id: Id,
+    /// Sealed.
     pub url: String,
     pub events: Vec<String>,
     pub sealed: Vec<u8>,

@@ -4,12 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{Add, Hook, Id, List, PURPOSE, ReadLog, Remove, Replay, Rotate, SECRET, Tried, owner, permitted};
+use super::{
+    Add, Hook, Id, List, PURPOSE, ReadLog, Remove, Replay, Rotate, SECRET, Tried, address, owner, permitted, seal_url,
+};
 use crate::actor::{ActorId, Kind};
 use crate::agent::{custody, wire};
 use crate::crypto::encoding::encode_base64;
 use crate::http::{Cx, Response, Route, handler};
 use crate::ledger::notify;
+use crate::runtime::Runtime;
 use crate::{Error, Result, runtime};
 
 pub const ROUTES: &[Route] = &[
@@ -149,17 +152,17 @@ impl RotatedSecret {
     }
 }
 
-fn webhook(actor: &str, (id, hook): (Id, Hook)) -> Webhook {
-    Webhook {
+fn webhook(rt: &dyn Runtime, actor: &str, (id, hook): (Id, Hook)) -> Result<Webhook> {
+    Ok(Webhook {
         id: wire::message_id(actor, &id),
-        webhook_url: hook.url,
+        webhook_url: address(rt, &ActorId::new(Kind::Agent, actor), &hook.url)?,
         events: hook.events,
         enabled: hook.disabled.is_none(),
         failure_count: hook.failures,
         pending: hook.waiting,
         created_at: hook.created.to_string(),
         disabled_at: hook.disabled.map(|at| at.to_string()),
-    }
+    })
 }
 
 /// The local part of an id that belongs to the caller; anybody else's is unknown.
@@ -197,7 +200,8 @@ async fn create(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
     let id = short(rt.random());
     let (secret, sealed) = fresh(&cx, actor)?;
-    let add = Add { id, url: url.clone(), events: events.clone(), sealed };
+    let kept = seal_url(rt, &ActorId::new(Kind::Agent, actor), &url)?;
+    let add = Add { id, url: kept, events: events.clone(), sealed };
     runtime::call(rt, actor, &add).await?;
     Response::created(&CreatedWebhook {
         id: wire::message_id(actor, &id),
@@ -236,7 +240,8 @@ async fn replay(cx: Cx) -> Result<Response> {
 async fn list(cx: Cx) -> Result<Response> {
     let actor = cx.caller.agent()?.actor.as_str();
     let hooks = runtime::query(&*cx.rt, actor, &List).await?;
-    let webhooks: Vec<Webhook> = hooks.into_iter().map(|hook| webhook(actor, hook)).collect();
+    let webhooks = hooks.into_iter().map(|hook| webhook(&*cx.rt, actor, hook));
+    let webhooks: Vec<Webhook> = webhooks.collect::<Result<_>>()?;
     Response::json(&WebhookList { count: webhooks.len(), webhooks })
 }
 

@@ -7,7 +7,7 @@ use super::queue;
 use super::{Id, LATEST, LEASE, Outcome, Record, Subject, TIMEOUT};
 use crate::actor::{ActorId, Call, Kind, Operation, Query, View, decode, encode};
 use crate::agent::wire::{self, RawMessage};
-use crate::agent::{mailbox, record};
+use crate::agent::{custody, mailbox, record, reseal};
 use crate::alert::secret;
 use crate::crypto::encoding::{decode_base64, decode_hex_array, encode_base64, encode_hex};
 use crate::crypto::hash::hmac_sha256;
@@ -20,12 +20,15 @@ use crate::{Error, ErrorCode, Result, Timestamp};
 
 /// What the secret is sealed for.
 pub const PURPOSE: &str = "webhook/1";
+/// What the address is sealed for.
+pub const URL_PURPOSE: &str = "webhook-url/1";
 /// How every secret begins (Standard Webhooks); the rest is base64.
 pub const SECRET: &str = "whsec_";
 
 /// A delivery as it is to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
+    /// As it is kept.
     pub url: String,
     pub sealed: Vec<u8>,
     /// The secret before a rotation, as long as both sign.
@@ -157,8 +160,12 @@ pub async fn attempt(rt: &dyn Runtime, actor: &ActorId, key: &str) -> Result<()>
     rt.call(call(Record::NAME, encode(&record)?)).await?;
     // Where no task visits all that hold something sealed, an account moves its secrets when it uses one.
     let current = rt.environment().secrets.sealing().current().id();
-    if actor.kind == Kind::Account && rt.maintenance().is_none() && sealing::key_id(&job.sealed) != Some(current) {
-        let _ = Box::pin(secret::reseal(rt, &actor.name)).await;
+    let behind = rt.maintenance().is_none() && sealing::key_id(&job.sealed) != Some(current);
+    if behind || custody::is_behind(rt, &job.url) {
+        match actor.kind {
+            Kind::Account => drop(Box::pin(secret::reseal(rt, &actor.name)).await),
+            _ => Box::pin(reseal::passing_by(rt, &actor.name)).await,
+        }
     }
     Ok(())
 }
@@ -167,7 +174,7 @@ async fn make(rt: &dyn Runtime, actor: &ActorId, job: &Job, body: &str) -> Resul
     let id = wire::message_id(&actor.name, &job.delivery);
     let secret = unsealed(rt, actor, &job.sealed)?;
     let previous = job.previous.as_deref().map(|sealed| unsealed(rt, actor, sealed)).transpose()?;
-    post(rt, &job.url, &id, body, Some(&secret), previous.as_deref().map(String::as_str)).await
+    post(rt, &address(rt, actor, &job.url)?, &id, body, Some(&secret), previous.as_deref().map(String::as_str)).await
 }
 
 /// A secret as its holder knows it.
@@ -176,6 +183,16 @@ pub fn unsealed(rt: &dyn Runtime, actor: &ActorId, sealed: &[u8]) -> Result<Zero
     let owner = owner(&environment.settings, actor)?;
     let secret = environment.secrets.sealing().open(&owner, PURPOSE, sealed).map_err(Error::internal)?;
     std::str::from_utf8(&secret).map(|text| Zeroizing::new(text.to_owned())).map_err(Error::internal)
+}
+
+/// Seals the address of a webhook.
+pub fn seal_url(rt: &dyn Runtime, actor: &ActorId, url: &str) -> Result<String> {
+    custody::seal_text(rt, &owner(&rt.environment().settings, actor)?, URL_PURPOSE, url)
+}
+
+/// The address of a webhook as its owner gave it.
+pub fn address(rt: &dyn Runtime, actor: &ActorId, stored: &str) -> Result<String> {
+    custody::open_text(rt, &owner(&rt.environment().settings, actor)?, URL_PURPOSE, stored)
 }
 
 /// One request to a receiver, signed where there is a secret.

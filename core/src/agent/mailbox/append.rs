@@ -2,27 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::shares::{Amount, Class, Rooms, Share};
 use super::{
-    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Sender, Stored, THREADS, UNPROVED, UNREAD, UNREAD_FROM,
-    Unproved, count_today, forget, heads, purge, remove, sessions, thread_key,
+    Body, COUNTERS, Counters, Head, Local, MESSAGES, SENDERS, Stored, THREADS, UNREAD, UNREAD_FROM, count_today,
+    forget, heads, purge, remove, sessions, thread_key,
 };
 use crate::actor::{Kind, Operation, Turn};
 use crate::agent::consent::{self, Wrote};
 use crate::agent::continuity;
 use crate::agent::pins::Prints;
-use crate::agent::record;
+use crate::agent::record::{self, Agent};
 use crate::agent::standing::Standing;
 use crate::agent::waiting::Sign;
 use crate::directory::Did;
 use crate::time::SECOND;
 use crate::{Error, ErrorCode, Result, Timestamp, webhook};
 
-/// Shares of a mailbox: one sender may fill at most a tenth (ruling foundation-relay 10), and so may all together that
-/// were not seen to hold their signing keys (ruling foundation-relay 39).
-const SENDER_SHARE: u64 = 10;
-/// One part in so many is kept free for first messages of hybrid sessions, since losing one of those silences its
-/// whole session (ruling foundation-relay 2).
-const HEADROOM: u64 = 20;
 /// Seconds after which a sender that met a full mailbox may try again.
 const FULL_RETRY: u32 = 60;
 /// What a message costs beyond its own bytes: keys, stamps, index rows, and [`super::REMEMBERED`].
@@ -59,7 +54,7 @@ pub enum Origin {
     Proved,
     /// It has an API key here and no more.
     Unproved,
-    /// Another relay speaks for it. It has no actor here, and shares the tenth of the unproved.
+    /// Another relay speaks for it. It has no actor here, and shares with the silent ones.
     Elsewhere,
 }
 
@@ -108,6 +103,7 @@ impl Append {
             message_type: self.message_type.clone(),
             thread_id: self.thread_id.clone(),
             reply_to: self.reply_to.clone(),
+            kept: false,
         }
     }
 
@@ -125,60 +121,43 @@ impl Append {
         Ok(None)
     }
 
-    /// Counts the message among what its sender has in the mailbox. Says how much that is, and the same of all unproved
-    /// senders, if this is one of them.
-    fn count(&self, turn: &mut Turn<'_>, mut sender: Sender, size: u64) -> Result<(Sender, Unproved)> {
-        let was_unproved = sender.unproved;
-        sender.unproved = self.origin != Origin::Proved;
-        let mut unproved = Unproved::default();
-        if was_unproved || sender.unproved {
-            unproved = UNPROVED.get(turn, &())?.unwrap_or_default();
+    /// What the sender is to the owner now.
+    fn class(&self, turn: &Turn<'_>, recipient: &Agent, keys: Prints) -> Result<Class> {
+        if consent::knows(turn, turn.actor(), recipient, self.from, Some(keys))? {
+            return Ok(Class::Known);
         }
-        if was_unproved {
-            unproved.messages = unproved.messages.saturating_sub(sender.messages);
-            unproved.bytes = unproved.bytes.saturating_sub(sender.bytes);
-        }
-        sender.messages += 1;
-        sender.bytes += size;
-        sender.unread += 1;
-        if sender.unproved {
-            unproved.messages += sender.messages;
-            unproved.bytes += sender.bytes;
-        }
-        if was_unproved || sender.unproved {
-            UNPROVED.put(turn, &(), &unproved)?;
-        }
-        SENDERS.put(turn, &(self.from,), &sender)?;
-        Ok(if sender.unproved { (sender, unproved) } else { (sender, Unproved::default()) })
+        Ok(if self.origin == Origin::Proved { Class::Stranger } else { Class::Silent })
     }
 
-    /// Adds to the counters, or refuses for lack of room.
-    fn occupy(&self, turn: &mut Turn<'_>, size: u64) -> Result<Counters> {
-        let limit =
-            |whole: u64| if self.opens_session { whole } else { whole - whole.div_ceil(HEADROOM).min(whole / 2) };
+    /// Finds room for the message, notes in its head whether that is kept room, and adds it to the counters; or refuses.
+    fn occupy(&self, turn: &mut Turn<'_>, head: &mut Head, class: Class) -> Result<Counters> {
+        let refuse = |message: &'static str| Error::new(ErrorCode::MailboxFull, message).retry_after(FULL_RETRY);
         let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
-        let sender = SENDERS.get(turn, &(self.from,))?;
-        if sender.is_none() {
+        let known = SENDERS.get(turn, &(self.from,))?;
+        if known.is_none() {
             self.introduce(turn)?;
         }
-        let (sender, unproved) = self.count(turn, sender.unwrap_or_default(), size)?;
-        let full = |messages: u64, bytes: u64, share: u64| {
-            messages > limit((turn.settings.mailbox_messages / share).max(1))
-                || bytes > limit((turn.settings.mailbox_bytes / share).max(1))
-        };
+        let mut sender = known.unwrap_or_default();
+        // What it has here counts where it belongs by now.
+        let share = counters.shares.of(sender.class);
+        *share = share.less(sender.share());
+        let share = counters.shares.of(class);
+        *share = share.plus(sender.share());
+        sender.class = class;
+
+        let (rooms, more) = (Rooms::of(turn.settings), Amount::new(1, head.size));
+        rooms.check_sender(sender.held.plus(more), self.opens_session).map_err(refuse)?;
+        let all = Amount::new(counters.messages, counters.bytes);
+        head.kept = rooms.admit(all, counters.shares, class, more, self.opens_session).map_err(refuse)?;
+        let share = Share { held: more, kept: if head.kept { more } else { Amount::default() } };
+        (sender.held, sender.kept) = (sender.held.plus(share.held), sender.kept.plus(share.kept));
+        sender.unread += 1;
+        SENDERS.put(turn, &(self.from,), &sender)?;
+        let all = counters.shares.of(class);
+        *all = all.plus(share);
         counters.messages += 1;
-        counters.bytes += size;
+        counters.bytes += head.size;
         counters.unread += 1;
-        let refuse = |message: &'static str| Error::new(ErrorCode::MailboxFull, message).retry_after(FULL_RETRY);
-        if full(counters.messages, counters.bytes, 1) {
-            return Err(refuse("The recipient's mailbox is full; retry later."));
-        }
-        if full(sender.messages, sender.bytes, SENDER_SHARE) {
-            return Err(refuse("Your share of the recipient's mailbox is full; retry later."));
-        }
-        if full(unproved.messages, unproved.bytes, SENDER_SHARE) {
-            return Err(refuse("The share of the recipient's mailbox for senders that proved no key is full."));
-        }
         Ok(counters)
     }
 
@@ -221,7 +200,8 @@ impl Operation for Append {
         }
         let key_changed = self.tell(turn)?;
         let mut head = self.head();
-        let mut counters = self.occupy(turn, head.size)?;
+        let class = self.class(turn, &recipient, keys)?;
+        let mut counters = self.occupy(turn, &mut head, class)?;
         let stamp = turn.now.max(counters.last.plus(1));
         counters.last = stamp;
         count_today(turn, &mut counters, 1, 0)?;

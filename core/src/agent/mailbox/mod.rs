@@ -10,7 +10,7 @@
 //! | `MESSAGES` | what is delivered, by local id; also remembers exact repeats (ruling foundation-relay 16) |
 //! | `READ`, `UNREAD` | what filters look at, in order; each message has its head in one of the two |
 //! | `UNREAD_FROM`, `THREADS` | indexes (ruling foundation-relay 10) |
-//! | `SENDERS`, `UNPROVED`, `COUNTERS` | use of the quota, unread counts |
+//! | `SENDERS`, `COUNTERS` | use of the quota ([`shares`]), unread counts |
 //! | `ENDS`, `GONE` | per-minute buckets of expiry, and of ids to forget (ruling foundation-relay 17) |
 //! | `SESSIONS`, `SESSION_DAYS` | sealed sessions of senders with keys of their own (ruling foundation-relay 3) |
 //! | `BEGINNINGS` | how sessions began that no message was opened of yet |
@@ -25,6 +25,8 @@ mod marks;
 mod page;
 mod purge;
 mod sessions;
+mod shares;
+mod strangers;
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +47,8 @@ pub(super) use sessions::SESSIONS;
 pub use sessions::{
     DropSessions, KnownSession, ReadSessions, SessionKey, StoreSessions, StoredSession, key as session_key,
 };
+use shares::{Amount, Class, Share, Shares};
+pub use strangers::DropStrangers;
 
 /// Local part of a message id: 96 bits.
 pub type Local = [u8; 12];
@@ -70,8 +74,18 @@ pub struct Head {
     pub message_type: Option<String>,
     pub thread_id: Option<String>,
     pub reply_to: Option<String>,
+    /// It came into the room that is kept for first messages.
+    pub kept: bool,
 }
-impl Row for Head {}
+
+impl Row for Head {
+    const VERSION: u8 = 2;
+
+    /// Version 1 ended before `kept`.
+    fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
+        kv::appended(version, 1, bytes, &[0])
+    }
+}
 
 /// What is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,27 +130,28 @@ impl Row for Gone {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sender {
-    messages: u64,
-    bytes: u64,
+    held: Amount,
     unread: u64,
-    /// Its last message came before it was seen to hold its signing key: what it has here counts in [`UNPROVED`].
-    unproved: bool,
+    /// What it was to the owner when its last message came: what it has here counts in the share of that class.
+    class: Class,
+    /// Of what it has, what came into the room that is kept for first messages.
+    kept: Amount,
 }
+
 impl Row for Sender {
-    const VERSION: u8 = 2;
-    /// Version 1 ended before `unproved`.
+    const VERSION: u8 = 3;
+    /// Version 1 ended before `class`; version 2 before `kept`, and told silent senders from all others.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        kv::appended(version, 1, bytes, &[0])
+        let missing: &[u8] = if version == 1 { &[0; 3] } else { &[0; 2] };
+        kv::appended(version, version.clamp(1, 2), bytes, missing)
     }
 }
 
-/// What unproved senders hold together (ruling foundation-relay 39).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Unproved {
-    messages: u64,
-    bytes: u64,
+impl Sender {
+    fn share(&self) -> Share {
+        Share { held: self.held, kept: self.kept }
+    }
 }
-impl Row for Unproved {}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counters {
@@ -148,15 +163,28 @@ struct Counters {
     day: u32,
     received: u64,
     read: u64,
+    /// What each class of senders has here.
+    shares: Shares,
 }
 
 impl Row for Counters {
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
-    /// Version 1 ended before `day`.
+    /// Version 1 ended before `day`, version 2 before `shares`.
     fn upgrade(version: u8, bytes: &[u8]) -> Result<Self, StoreError> {
-        kv::appended(version, 1, bytes, &[0; 3])
+        let missing: &[u8] = if version == 1 { &[0; 15] } else { &[0; 12] };
+        kv::appended(version, version.clamp(1, 2), bytes, missing)
     }
+}
+
+/// For a mailbox from before [`Counters::shares`]: what silent senders had together was a row of its own.
+pub(crate) fn begin(turn: &mut Turn<'_>) -> Result<()> {
+    let Some(silent) = UNPROVED.get(turn, &())? else { return Ok(()) };
+    let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
+    counters.shares.of(Class::Silent).held = silent;
+    COUNTERS.put(turn, &(), &counters)?;
+    UNPROVED.delete(turn, &());
+    Ok(())
 }
 
 /// Counts arrivals and first readings of today. A day that is over moves to its own row.
@@ -169,6 +197,11 @@ fn count_today(turn: &mut Turn<'_>, counters: &mut Counters, received: u64, read
     counters.received += received;
     counters.read += read;
     Ok(())
+}
+
+/// The latest stamp.
+fn latest(view: &(impl Read + ?Sized)) -> Result<Timestamp> {
+    Ok(COUNTERS.get(view, &())?.unwrap_or_default().last)
 }
 
 impl Counters {
@@ -202,7 +235,8 @@ const COUNTERS: Table<(), Counters> = Table::new(35);
 const UNREAD_FROM: Table<(Did, Timestamp), ()> = Table::new(36);
 const SENDERS: Table<(Did,), Sender> = Table::new(37);
 const THREADS: Table<(Thread, Timestamp), ()> = Table::new(38);
-const UNPROVED: Table<(), Unproved> = Table::new(44);
+/// Only before [`begin`].
+const UNPROVED: Table<(), Amount> = Table::new(44);
 /// By the minutes in which messages end and came: the stamp to look from.
 const ENDS: Table<(Timestamp, Timestamp), Timestamp> = Table::new(39);
 const GONE: Table<(Timestamp, Local), Gone> = Table::new(40);
@@ -214,6 +248,7 @@ pub const ENTRIES: &[Entry] = &[
     operation::<Purge>(),
     operation::<StoreSessions>(),
     operation::<DropSessions>(),
+    operation::<DropStrangers>(),
     query::<Page>(),
     query::<UnreadCount>(),
     query::<ReadSessions>(),
@@ -279,37 +314,34 @@ fn remove(turn: &mut Turn<'_>, stamp: Timestamp, head: &Head) -> Result<()> {
         MESSAGES.delete(turn, &(head.local,));
         0
     };
-    free(turn, head.from, 1, head.size.saturating_sub(kept))
+    let gone = Amount::new(1, head.size.saturating_sub(kept));
+    // What stays of it stays in the room that is for all.
+    let of_kept = if head.kept { Amount::new(1, head.size) } else { Amount::default() };
+    free(turn, head.from, Share { held: gone, kept: of_kept })
 }
 
 /// Forgets the id of a message that is gone: the same message would be a new one now.
 fn forget(turn: &mut Turn<'_>, local: &Local, stamp: Timestamp, from: Did) -> Result<()> {
     MESSAGES.delete(turn, &(*local,));
     GONE.delete(turn, &(bucket(Stored::repeats_end(stamp)), *local));
-    free(turn, from, 0, REMEMBERED)
+    free(turn, from, Share { held: Amount::new(0, REMEMBERED), kept: Amount::default() })
 }
 
-/// Gives room back to the mailbox and to the sender's share of it.
-fn free(turn: &mut Turn<'_>, from: Did, messages: u64, bytes: u64) -> Result<()> {
+/// Gives room back to the mailbox, and to what the sender and its class may have of it.
+fn free(turn: &mut Turn<'_>, from: Did, gone: Share) -> Result<()> {
     let mut counters = COUNTERS.get(turn, &())?.unwrap_or_default();
-    counters.messages = counters.messages.saturating_sub(messages);
-    counters.bytes = counters.bytes.saturating_sub(bytes);
-    COUNTERS.put(turn, &(), &counters)?;
+    counters.messages = counters.messages.saturating_sub(gone.held.messages);
+    counters.bytes = counters.bytes.saturating_sub(gone.held.bytes);
     if let Some(mut sender) = SENDERS.get(turn, &(from,))? {
-        sender.messages = sender.messages.saturating_sub(messages);
-        sender.bytes = sender.bytes.saturating_sub(bytes);
-        if sender.unproved {
-            let mut unproved = UNPROVED.get(turn, &())?.unwrap_or_default();
-            unproved.messages = unproved.messages.saturating_sub(messages);
-            unproved.bytes = unproved.bytes.saturating_sub(bytes);
-            UNPROVED.put(turn, &(), &unproved)?;
-        }
-        match (sender.messages, sender.bytes) {
-            (0, 0) => SENDERS.delete(turn, &(from,)),
-            _ => SENDERS.put(turn, &(from,), &sender)?,
+        (sender.held, sender.kept) = (sender.held.less(gone.held), sender.kept.less(gone.kept));
+        let share = counters.shares.of(sender.class);
+        *share = share.less(gone);
+        match sender.held == Amount::default() {
+            true => SENDERS.delete(turn, &(from,)),
+            false => SENDERS.put(turn, &(from,), &sender)?,
         }
     }
-    Ok(())
+    Ok(COUNTERS.put(turn, &(), &counters)?)
 }
 
 #[cfg(test)]

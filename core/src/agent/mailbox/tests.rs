@@ -46,6 +46,7 @@ fn head(n: i64) -> Head {
         message_type: (n % 1_000 == 1).then(|| "rare".to_owned()),
         thread_id: Some(format!("thread {}", n % THREADS_IN_TURN)),
         reply_to: None,
+        kept: false,
     }
 }
 
@@ -80,7 +81,7 @@ fn fill() -> MemoryStore {
         MESSAGES.put(&mut rows, &(head.local,), &stored).unwrap();
     }
     for (from, unread) in unread_from.into_iter().enumerate() {
-        let sender = Sender { messages: 1, bytes: 1, unread, unproved: false };
+        let sender = Sender { held: Amount::new(1, 1), unread, ..Sender::default() };
         SENDERS.put(&mut rows, &([from as u8; 16],), &sender).unwrap();
     }
     let counters = Counters {
@@ -217,7 +218,7 @@ fn a_purge_of_messages_that_came_in_minutes_of_their_own_changes_at_most_500_row
         let head = Head { expires: stamp.plus(1), read_at: None, from: [n as u8; 16], ..head(n) };
         UNREAD.put(&mut space, &(stamp,), &head).unwrap();
         SENDERS
-            .put(&mut space, &(head.from,), &Sender { messages: 2, bytes: 1_000, unread: 2, unproved: false })
+            .put(&mut space, &(head.from,), &Sender { held: Amount::new(2, 1_000), unread: 2, ..Sender::default() })
             .unwrap();
         ENDS.put(&mut space, &(bucket(head.expires), bucket(stamp)), &stamp).unwrap();
     }
@@ -270,18 +271,45 @@ fn the_sessions_of_one_sender_are_bounded_and_the_latest_stay() {
     assert_eq!(days.len(), latest.len());
 }
 
-/// Ruling foundation-relay 40: a sender's row of version 1 did not tell whether it was proved; it counts among the unproved
-/// with its next message, with all that it has here, and with what it has no more it leaves them again.
+/// Ruling foundation-relay 40: earlier rows of a sender knew no kept room and one bit of its class, the first ones not even
+/// that. What it has counts where it belongs with its next message.
 #[test]
-fn ruling_foundation_relay_40_a_senders_row_of_the_first_version_is_read() {
-    let first = [&[1_u8][..], &postcard::to_allocvec(&(300_u64, 70_000_u64, 2_u64)).unwrap()].concat();
+fn ruling_foundation_relay_40_senders_and_counters_of_earlier_versions_are_read() {
+    let row = |version: u8, bytes: Vec<u8>| [vec![version], bytes].concat();
+    let first = row(1, postcard::to_allocvec(&(300_u64, 70_000_u64, 2_u64)).unwrap());
     let read: Sender = kv::decode_row(&first).unwrap();
-    assert_eq!(read, Sender { messages: 300, bytes: 70_000, unread: 2, unproved: false });
-    let now = Sender { unproved: true, ..read };
+    let held = Amount::new(300, 70_000);
+    assert_eq!(read, Sender { held, unread: 2, class: Class::Known, kept: Amount::default() });
+    for (silent, class) in [(false, Class::Known), (true, Class::Silent)] {
+        let second = row(2, postcard::to_allocvec(&(300_u64, 70_000_u64, 2_u64, silent)).unwrap());
+        let read: Sender = kv::decode_row(&second).unwrap();
+        assert_eq!(read, Sender { held, unread: 2, class, kept: Amount::default() });
+    }
+    let now = Sender { class: Class::Stranger, kept: Amount::new(1, 2), ..read };
     assert_eq!(kv::decode_row::<Sender>(&kv::encode_row(&now).unwrap()).unwrap(), now);
-    for broken in [&first[..2], &[3, 1, 1, 1], &[]] {
+    for broken in [&first[..2], &[4, 1, 1, 1], &[]] {
         assert!(kv::decode_row::<Sender>(broken).is_err());
     }
+    let counters = postcard::to_allocvec(&(Timestamp(9), 300_u64, 70_000_u64, 2_u64)).unwrap();
+    for bytes in [row(1, counters.clone()), row(2, [counters, vec![7, 1, 1]].concat())] {
+        let read: Counters = kv::decode_row(&bytes).unwrap();
+        assert_eq!((read.messages, read.shares), (300, Shares::default()));
+    }
+}
+
+#[test]
+fn what_silent_senders_had_together_moves_into_the_counters() {
+    let mut rows = MemoryStore::default();
+    let mut space = Overlay::new(&rows);
+    UNPROVED.put(&mut space, &(), &Amount::new(7, 900)).unwrap();
+    COUNTERS.put(&mut space, &(), &Counters { messages: 9, bytes: 1_000, ..Counters::default() }).unwrap();
+    let mut batch = space.into_batch();
+    batch.put(vec![14], kv::encode_row(&2_u64).unwrap());
+    rows.apply(batch).unwrap();
+    run(&mut rows, Timestamp(1), &Purge);
+    let mut counters = COUNTERS.get(&rows, &()).unwrap().unwrap();
+    assert_eq!((counters.messages, counters.shares.of(Class::Silent).held), (9, Amount::new(7, 900)));
+    assert_eq!(UNPROVED.get(&rows, &()).unwrap(), None);
 }
 
 #[test]
@@ -298,9 +326,14 @@ fn stored_shapes_are_pinned() {
         message_type: None,
         thread_id: Some("t".into()),
         reply_to: None,
+        kept: false,
     };
-    let expected = format!("01{}{}0201040301016300010174{}", "aa".repeat(12), "bb".repeat(16), "00");
-    assert_eq!(hex(encode_row(&head).unwrap()), expected);
+    let expected = format!("{}{}0201040301016300010174{}", "aa".repeat(12), "bb".repeat(16), "00");
+    assert_eq!(hex(encode_row(&head).unwrap()), format!("02{expected}00"));
+    let mut first = encode_row(&head).unwrap();
+    first[0] = 1;
+    first.pop();
+    assert_eq!(kv::decode_row::<Head>(&first).unwrap(), head);
     let body = Body {
         ciphertext: vec![1, 2],
         nonce: [3; 24],

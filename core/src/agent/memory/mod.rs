@@ -1,6 +1,6 @@
 //! Memory: what an agent keeps with the service, by namespace and key (spec relay 11).
 //!
-//! A value is the JSON text that was put, kept and given back to the letter. A value with a ttl is invisible at its end,
+//! A value is the JSON text that was put, kept sealed under the master key and given back to the letter. A value with a ttl is invisible at its end,
 //! since every reader compares; a timer then frees its room. Heads stand apart from the texts, so that a list of keys reads
 //! no values.
 
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::mailbox::Local;
 use super::record;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
+use crate::crypto::sealing::{self, KeyId};
 use crate::kv::{Direction, Range, Read, Row, Table};
 use crate::time::SECOND;
 use crate::{Error, ErrorCode, Result, Timestamp};
@@ -65,12 +66,61 @@ impl Totals {
 }
 
 const HEADS: Table<Place, Head> = Table::new(72);
+/// Sealed for [`purpose`]; as they are where they were put before texts were sealed.
 const TEXTS: Table<Place, String> = Table::new(73);
 const NAMESPACES: Table<(String,), Totals> = Table::new(74);
 const TOTAL: Table<(), Totals> = Table::new(75);
 const ENDS: Table<(Timestamp, String, String), ()> = Table::new(76);
 /// There while everything is being taken out.
 const CLEARING: Table<(), ()> = Table::new(77);
+
+/// What a text is sealed for. Namespaces and keys have no control characters.
+pub(super) fn purpose(namespace: &str, key: &str) -> String {
+    format!("memory/1\n{namespace}\n{key}")
+}
+
+/// Texts after a place that are not under the master key `current`, and the last place looked at when there may be more.
+/// Looks at so many texts at most, and at [`LOOK_BYTES`].
+pub(super) fn texts_behind(
+    view: &(impl Read + ?Sized),
+    after: Option<&Place>,
+    current: KeyId,
+    left: &mut usize,
+) -> Result<(Vec<(Place, String)>, Option<Place>)> {
+    let range = after.map_or_else(|| TEXTS.range(), |after| TEXTS.after(TEXTS.range(), after));
+    let (mut found, mut last, mut bytes) = (Vec::new(), None, 0);
+    TEXTS.visit(view, range, Direction::Ascending, |place, text| {
+        *left = left.saturating_sub(1);
+        bytes += text.len();
+        last = Some(place.clone());
+        if sealing::text_key_id(&text) != Some(current) {
+            found.push((place, text));
+        }
+        Ok(*left > 0 && bytes < LOOK_BYTES)
+    })?;
+    Ok((found, last.filter(|_| *left == 0 || bytes >= LOOK_BYTES)))
+}
+
+/// Replaces a text that is still `old`; whether it was.
+pub(super) fn reseal(turn: &mut Turn<'_>, place: &Place, old: &str, new: &str) -> Result<bool> {
+    let still = TEXTS.get(turn, place)?.is_some_and(|text| text == old);
+    if still {
+        TEXTS.put(turn, place, &new.to_owned())?;
+    }
+    Ok(still)
+}
+
+/// Visits every text.
+pub(super) fn each_text(view: &(impl Read + ?Sized), mut see: impl FnMut(&str)) -> Result<()> {
+    TEXTS.visit(view, TEXTS.range(), Direction::Ascending, |_, text| {
+        see(&text);
+        Ok(true)
+    })?;
+    Ok(())
+}
+
+/// Bytes of texts that one look reads, about.
+const LOOK_BYTES: usize = 1024 * 1024;
 
 pub const ENTRIES: &[Entry] = &[
     operation::<Put>(),
@@ -178,17 +228,19 @@ impl Operation for Expire {
 pub struct Put {
     pub namespace: String,
     pub key: String,
-    /// JSON.
+    /// JSON, sealed for [`purpose`].
     pub text: String,
     pub value_type: Option<String>,
     pub client_nonce: Option<String>,
     /// Seconds.
     pub ttl: Option<u32>,
+    /// Bytes of the JSON.
+    pub size: u64,
 }
 
 impl Operation for Put {
     const ACTOR: Kind = Kind::Agent;
-    const NAME: &'static str = "put_memory";
+    const NAME: &'static str = "keep_memory";
     type Reply = Head;
 
     fn run(self, turn: &mut Turn<'_>) -> Result<Head> {
@@ -210,7 +262,7 @@ impl Operation for Put {
             local: earlier.as_ref().map_or_else(|| turn.random(), |head| head.local),
             value_type: self.value_type,
             client_nonce: self.client_nonce,
-            size: self.text.len() as u64,
+            size: self.size,
             created: earlier.map_or(now, |head| head.created),
             updated: now,
             expires: self.ttl.map(|ttl| now.plus(i64::from(ttl) * SECOND)),

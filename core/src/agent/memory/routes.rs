@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Head, KeyPage, Put, ReadKeys, ReadNamespaces, ReadValue, Remove};
-use crate::agent::wire;
+use super::{Head, KeyPage, Put, ReadKeys, ReadNamespaces, ReadValue, Remove, purpose};
+use crate::agent::{Credentials, custody, reseal, wire};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::{Error, ErrorCode, Result, runtime};
 
@@ -212,10 +212,11 @@ async fn put(cx: Cx) -> Result<Response> {
     // A type that is not given is told by the value when it is shown; a given empty one is none.
     let value_type = request.value_type.filter(|given| !given.is_empty());
     let shown = value_type.clone().unwrap_or_else(|| inferred(value.get()).to_owned());
-    let actor = cx.caller.agent()?.actor.clone();
+    let Credentials { actor, did, .. } = cx.caller.agent()?.clone();
     let value_type = Some(shown.clone());
-    let (client_nonce, text) = (request.client_nonce, String::from(Box::<str>::from(value)));
-    let put = Put { namespace: namespace.clone(), key: key.clone(), text, value_type, client_nonce, ttl };
+    let (client_nonce, size) = (request.client_nonce, value.get().len() as u64);
+    let text = custody::seal_text(&*cx.rt, &did, &purpose(&namespace, &key), value.get())?;
+    let put = Put { namespace: namespace.clone(), key: key.clone(), text, value_type, client_nonce, ttl, size };
     let head = runtime::call(&*cx.rt, actor.as_str(), &put).await?;
     Response::json(&Stored {
         stored: true,
@@ -234,7 +235,11 @@ async fn get(cx: Cx) -> Result<Response> {
     let (namespace, key) = place(&cx)?;
     let actor = cx.caller.agent()?.actor.as_str();
     let read = ReadValue { namespace: namespace.clone(), key: key.clone() };
-    let (head, text) = runtime::query(&*cx.rt, actor, &read).await?;
+    let (head, stored) = runtime::query(&*cx.rt, actor, &read).await?;
+    let text = custody::open_text(&*cx.rt, &cx.caller.agent()?.did, &purpose(&namespace, &key), &stored)?;
+    if custody::is_behind(&*cx.rt, &stored) {
+        reseal::passing_by(&*cx.rt, actor).await;
+    }
     Response::json(&Value {
         id: wire::message_id(actor, &head.local),
         namespace,

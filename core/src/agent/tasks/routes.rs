@@ -9,9 +9,9 @@ use super::store::{List, Look, Patch, Put, Whole};
 use super::{Head, Priority, Status, unknown_task};
 use crate::agent::mailbox::Local;
 use crate::agent::record::{self, Credentials, ReadPublic};
-use crate::agent::send::{ATTEMPTS, MAX_KEY, local_of};
+use crate::agent::send::{ATTEMPTS, local_of};
 use crate::agent::trust::ReadTrust;
-use crate::agent::{capabilities, consent, continuity, custody, wire};
+use crate::agent::{capabilities, consent, continuity, idempotency, wire};
 use crate::crypto::encoding::{actor_id, encode_base64};
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::relay::find::check_here;
@@ -214,12 +214,9 @@ pub fn expires_in(seconds: Option<i64>) -> Result<Option<u32>> {
     }
 }
 
-/// The local part of a new id at `to`: the same one for the same `Idempotency-Key` of the caller.
-pub fn new_local(cx: &Cx, caller: &Credentials, what: &str, to: &str) -> Result<Local> {
-    Ok(match cx.idempotency_key(MAX_KEY)? {
-        Some(key) => local_of(&[what.as_bytes(), caller.did.as_bytes(), to.as_bytes(), key.as_bytes()]),
-        None => custody::local(&*cx.rt),
-    })
+/// The local part of a new id at `to`: the same one for the same request under one `Idempotency-Key`.
+pub async fn new_local(cx: &Cx, caller: &Credentials, what: &str, to: &str) -> Result<Local> {
+    idempotency::local(cx, |key| local_of(&[what.as_bytes(), caller.did.as_bytes(), to.as_bytes(), key])).await
 }
 
 async fn create(cx: Cx) -> Result<Response> {
@@ -235,7 +232,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let content = given.check(caller)?;
     let capability = request.capability.as_deref().map(|name| capabilities::check_name("capability", name));
     let mut put = Put {
-        local: new_local(&cx, caller, "task", &request.to)?,
+        local: Local::default(),
         from: record::did_of(&caller.actor)?,
         capability: capability.transpose()?,
         priority: Priority::parse(request.priority.as_deref())?,
@@ -247,6 +244,7 @@ async fn create(cx: Cx) -> Result<Response> {
     let keys = if let Content::Plain(_) = content { Some(boxed::held(&cx, caller)?) } else { None };
     let actor = wire::known_actor(cx.settings(), &request.to)?;
     check_here(&*cx.rt, &actor, &caller.actor).await?;
+    put.local = new_local(&cx, caller, "task", &request.to).await?;
     for _ in 0..ATTEMPTS {
         let peer = consent::peer(&cx, &actor).await?;
         continuity::check_pin(&cx, &actor).await?;

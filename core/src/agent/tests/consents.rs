@@ -105,10 +105,11 @@ fn unproved(world: &World, seed: u8) -> (Client, Agent) {
     (client, agent)
 }
 
-/// Rulings foundation-relay 11 and 39: unproved senders share one tenth, less its headroom, by count and by bytes.
+/// Ruling foundation-relay 11: senders that have signed nothing share a tenth of what strangers may have, less its headroom,
+/// by count and by bytes.
 #[test]
-fn ruling_foundation_relay_39_unproved_senders_share_one_tenth_of_a_mailbox() {
-    let world = World::with(&[("mailbox_messages", "200"), ("agent_burst", "1000"), ("agent_per_second", "1000")]);
+fn silent_senders_share_a_tenth_of_the_room_for_strangers() {
+    let world = World::with(&[("mailbox_messages", "400"), ("agent_burst", "1000"), ("agent_per_second", "1000")]);
     let bob = world.server_agent("Bob");
     let (mut ada, ada_key) = unproved(&world, 11);
     let (_, eve) = unproved(&world, 12);
@@ -122,15 +123,16 @@ fn ruling_foundation_relay_39_unproved_senders_share_one_tenth_of_a_mailbox() {
         assert_eq!(refused.headers["retry-after"], "60");
         refused.refused(503, "MAILBOX_FULL");
     }
-    // A proved sender has a tenth of its own.
+    // A sender that has signed has a tenth of its own.
     let carl = world.server_agent("Carl");
-    (0..19).for_each(|n| drop(post(&carl, n).expect(201)));
+    (0..38).for_each(|n| drop(post(&carl, n).expect(201)));
+    post(&carl, 99).refused(503, "MAILBOX_FULL");
     // What is deleted makes room; once only.
     let path = format!("/v1/agent/messages/{}", sent[0]["id"].as_str().unwrap());
     world.call("DELETE", &path, &bob.key, Value::Null).expect(200);
     post(&ada_key, 20).expect(201);
     post(&eve, 20).refused(503, "MAILBOX_FULL");
-    // A sender that proves its key takes what it has with it, from its next message on.
+    // A sender that shows its key takes what it has with it, from its next message on.
     world.call("DELETE", &format!("/v1/agent/messages/{}", sent[1]["id"].as_str().unwrap()), &bob.key, Value::Null);
     let proof = ada.send(&world.peer(&bob.did), "2026-01-01T00:00:01.000Z", "me", Default::default()).unwrap();
     world.post("/v1/agent/send/encrypted", &ada_key.key, serde_json::to_value(&proof).unwrap()).expect(201);
@@ -145,7 +147,7 @@ fn ruling_foundation_relay_39_unproved_senders_share_one_tenth_of_a_mailbox() {
     }
     post(&eve, 119).refused(503, "MAILBOX_FULL");
 
-    let world = World::with(&[("mailbox_bytes", "100000"), ("agent_burst", "1000")]);
+    let world = World::with(&[("mailbox_bytes", "200000"), ("agent_burst", "1000")]);
     let bob = world.server_agent("Bob");
     let agents: Vec<Agent> = (20..40).map(|seed| unproved(&world, seed).1).collect();
     let mut taken = 0;
@@ -155,6 +157,97 @@ fn ruling_foundation_relay_39_unproved_senders_share_one_tenth_of_a_mailbox() {
         taken += usize::from(world.post("/v1/agent/send/encrypted", &agent.key, body).status == 201);
     }
     assert_eq!(taken, 9_500 / (900 + 64 + 10 + 256));
+}
+
+/// Fills a mailbox of 200 messages with what strangers may have: 100, less 1 and 5 kept for first messages of silent and
+/// other strangers.
+fn flood(world: &World, to: &Agent) -> Vec<Agent> {
+    let strangers: Vec<Agent> = (0..6).map(|n| world.server_agent(&format!("Stranger{n}"))).collect();
+    let mut sent = 0;
+    for stranger in &strangers {
+        for n in 0..19 {
+            sent += u64::from(world.post("/v1/agent/send/encrypted", &stranger.key, letter(&to.did, n)).status == 201);
+        }
+    }
+    assert_eq!(sent, 94);
+    strangers
+}
+
+#[test]
+fn a_friend_gets_through_a_mailbox_that_strangers_have_filled() {
+    let world = World::with(&[("mailbox_messages", "200"), ("agent_burst", "1000"), ("agent_per_second", "1000")]);
+    let bob = world.server_agent("Bob");
+    let [allowed, pinned, wrote, invited, nobody] =
+        ["Allowed", "Pinned", "Wrote", "Invited", "Nobody"].map(|name| world.server_agent(name));
+    world.call("PUT", &format!("/v1/agent/consent/allowed/{}", allowed.did), &bob.key, Value::Null).expect(200);
+    world.post("/v1/agent/keys/pin", &bob.key, json!({ "did": pinned.did })).expect(200);
+    world.send(&bob, &wrote.did, "hello");
+    let channel = world.post("/v1/agent/channels", &bob.key, json!({ "name": "ours", "private": true })).expect(201);
+    let path = format!("/v1/agent/channels/{}/invite", channel["id"].as_str().unwrap());
+    let invite = world.post(&path, &bob.key, json!({ "did": invited.did })).expect(201);
+    let path = format!("/v1/agent/invites/{}/respond", invite["id"].as_str().unwrap());
+    world.post(&path, &invited.key, json!({ "action": "accept" })).expect(200);
+    let strangers = flood(&world, &bob);
+    for (n, friend) in [&allowed, &pinned, &wrote, &invited].into_iter().enumerate() {
+        assert_eq!(write(&world, friend, &bob), 201, "friend {n}");
+    }
+    world.post("/v1/agent/send", &nobody.key, json!({ "to": bob.did, "message": "x" })).refused(503, "MAILBOX_FULL");
+    // Knowing somebody helps from the next message on, and forgetting somebody too.
+    let path = format!("/v1/agent/consent/allowed/{}", strangers[5].did);
+    world.call("PUT", &path, &bob.key, Value::Null).expect(200);
+    assert_eq!(write(&world, &strangers[5], &bob), 201);
+    let path = format!("/v1/agent/consent/allowed/{}", allowed.did);
+    world.call("DELETE", &path, &bob.key, Value::Null).expect(200);
+    assert_eq!(write(&world, &allowed, &bob), 503);
+}
+
+#[test]
+fn unread_mail_of_strangers_goes_by_one_call_and_that_of_friends_stays() {
+    let world = World::with(&[("agent_burst", "10000"), ("agent_per_second", "10000")]);
+    let bob = world.server_agent("Bob");
+    let (friend, eve, mallory) =
+        (world.server_agent("Friend"), world.server_agent("Eve"), world.server_agent("Mallory"));
+    world.call("PUT", &format!("/v1/agent/consent/allowed/{}", friend.did), &bob.key, Value::Null).expect(200);
+    for n in 0..150 {
+        for from in [&friend, &eve, &mallory] {
+            world.post("/v1/agent/send/encrypted", &from.key, letter(&bob.did, n)).expect(201);
+        }
+    }
+    let read = world.messages(&bob, &format!("from={}&limit=1", eve.did))[0]["id"].as_str().unwrap().to_owned();
+    world.post(&format!("/v1/agent/messages/{read}/read"), &bob.key, Value::Null).expect(200);
+    accept_from(&world, &bob, "listed");
+    let path = "/v1/agent/consent/strangers/unread";
+    let first = world.call("DELETE", path, &bob.key, Value::Null).expect(200);
+    assert_eq!(first, json!({ "dropped": 100, "complete": false }));
+    world.wait(1);
+    let count = world.get("/v1/agent/messages/unread-count", &bob.key).expect(200);
+    assert_eq!((&count["unread_count"], &count["by_sender"][0]["from"]), (&json!(150), &json!(friend.did)));
+    assert_eq!(world.messages(&bob, &format!("from={}&unread=false", eve.did)).len(), 1, "what was read stays");
+    assert_eq!(
+        world.call("DELETE", path, &bob.key, Value::Null).expect(200),
+        json!({ "dropped": 0, "complete": true })
+    );
+    // An exact repeat brings nothing back; what comes later is there until it is dropped in turn.
+    accept_from(&world, &bob, "everyone");
+    world.post("/v1/agent/send/encrypted", &eve.key, letter(&bob.did, 7)).expect(201);
+    world.post("/v1/agent/send/encrypted", &eve.key, letter(&bob.did, 777)).expect(201);
+    assert_eq!(world.messages(&bob, &format!("from={}", eve.did)).len(), 1);
+    world.call("DELETE", path, "", Value::Null).refused(401, "UNAUTHORIZED");
+}
+
+/// Empty texts would look like messages.
+#[test]
+fn an_agent_with_its_own_keys_is_told_to_ask_for_raw_messages() {
+    let world = World::new();
+    let (client, own) = world.client(3, Options::default());
+    let ada = world.server_agent("Ada");
+    world.send(&ada, &client.did, "hello");
+    for query in ["", "?unread=false", "?wait=1"] {
+        let refused = world.get(&format!("/v1/agent/receive{query}"), &own.key);
+        assert!(refused.body["message"].as_str().unwrap().contains("/v1/agent/receive/raw"));
+        refused.refused(400, "BAD_REQUEST");
+    }
+    assert_eq!(world.messages(&own, "").len(), 1);
 }
 
 /// Spec relay 5.8: in memory sleeping moves the clock, so the length of a wait can be told exactly.

@@ -100,6 +100,7 @@ fn many_values_that_end_at_once_take_nothing_that_came_after_them() {
         value_type: None,
         client_nonce: None,
         ttl: None,
+        size: 5,
     };
     let batch = run(&store, &Call::operation(actor.name.clone(), &new).unwrap());
     store.apply(batch).unwrap();

@@ -353,8 +353,8 @@ fn ruling_foundation_relay_24_secrets_of_webhooks_move_under_the_new_master_key(
     let secrets = &scene.world.rt.environment().secrets;
     secrets.replace(KeyRing::new(master(43), vec![master(42)]));
     let done = reseal(&*scene.world.rt, &scene.actor().name, 100).now_or_never().unwrap().unwrap();
-    // The private keys of the agent, and the secret.
-    assert_eq!((done.resealed, done.complete), (2, true));
+    // The private keys of the agent, the secret and the address.
+    assert_eq!((done.resealed, done.complete), (3, true));
     secrets.replace(KeyRing::new(master(43), Vec::new()));
     scene.world.rt.advance(Duration::from_secs(1));
     let (mut eve, key) = scene.world.client(1, Options::default());

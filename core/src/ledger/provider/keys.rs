@@ -7,7 +7,7 @@ use crate::agent::record::{Create, Deactivate, ReadKeys, Update};
 use crate::agent::{reseal, wire};
 use crate::crypto::encoding::{self, encode_hex};
 use crate::crypto::{sealing, signing};
-use crate::directory::{self, Did, Reserve};
+use crate::directory::{self, Did, Reserve, likeness};
 use crate::ledger::ACTOR;
 use crate::ledger::book::{did_of, name_of};
 use crate::ledger::json::{Json, Members};
@@ -39,9 +39,9 @@ pub fn agent_name(brand: &str) -> String {
     format!("{brand} services")
 }
 
-/// Refuses the provider's name to others.
+/// Refuses the provider's name to others, and every name that looks like it.
 pub fn check_free(settings: &Settings, name: &str) -> Result<()> {
-    if directory::fold(name.trim()) == directory::fold(&agent_name(&settings.brand)) {
+    if likeness::looks_like(name, &agent_name(&settings.brand)) {
         return Err(Error::conflict("This name is taken."));
     }
     Ok(())
@@ -123,7 +123,7 @@ impl Own {
         let reserve = Reserve { name: name.clone(), did: self.id()? };
         match runtime::call(rt, directory::shard(&name), &reserve).await {
             Err(error) if error.code == ErrorCode::Conflict => return Ok(()),
-            reserved => reserved?,
+            reserved => reserved.map(|_| ())?,
         }
         let update = Update { name: Some(name), capabilities: None, metadata: None, presence: None };
         runtime::call(rt, self.actor.as_str(), &update).await.map(|_| ())
