@@ -435,9 +435,9 @@ async fn brought_proof(
         };
     let signature = decode_base64("rotation_signature", signature)?;
     let proved = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadProvedKey).await?;
-    // Who repeats a rotation whose answer was lost signed with the key before the present one.
+    // Who repeats a rotation whose answer was lost has the very signature that led to the present keys.
     let last = runtime::query(&*cx.rt, caller.actor.as_str(), &ReadRotations).await?.into_iter().next();
-    let last = last.filter(|(_, last)| last.to == caller.keys.signing).and_then(|(_, last)| last.proof);
+    let last = last.and_then(|(_, last)| last.proof).filter(|proof| proof.signature == signature);
     let signers = [proved, Some(caller.keys.signing), last.map(|proof| proof.signer)];
     let signer =
         |text: &str| signers.into_iter().flatten().find(|key| signing::verify(key, text.as_bytes(), &signature));
