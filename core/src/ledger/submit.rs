@@ -7,13 +7,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Books, name_of};
+use super::book::{Books, did_of, name_of};
 use super::envelope::{Common, Content, Envelope, MAX_WINDOW, SKEW};
 use super::pay::{self, Claimant};
 use super::reason::{Reason, Ruled, ensure};
 use super::rows::{Id, KEYS, KeyRow, Micro, Name, Payment, Signed, Space, WALLETS, id};
 use super::{batch, escrow, hire, idempotency, listing, metrics, notify, provider, receipt, room, sweep};
 use crate::actor::{Kind, Operation, Query, Turn, View};
+use crate::agent::waiting::Spoke;
+use crate::crypto::encoding::{actor_id, parse_did};
 use crate::crypto::hash::sha256;
 use crate::{Error, Result, Timestamp};
 
@@ -208,6 +210,7 @@ impl Operation for Submit {
         }
         let row = known.as_ref().map_or_else(|| self.signer.row.clone(), |row| row.with(&self.signer.row));
         let row = KeyRow { key: Some(key), settled: true, told: true, ..row };
+        let is_news = known.as_ref().is_none_or(|known| !known.told);
         if known.as_ref() != Some(&row) {
             KEYS.put(books.space, &name, &row)?;
         }
@@ -231,9 +234,19 @@ impl Operation for Submit {
         }
         let due = books.close()?.due(turn)?;
         sweep::plan(turn, due)?;
+        if is_news {
+            tell_agent(turn, &self.signer.name, key)?;
+        }
         effects(turn, &envelope, &answer)?;
         Ok(answer)
     }
+}
+
+/// Tells the registrations of a DID which of their keys signs: whoever made one up holds the DID no longer then.
+fn tell_agent(turn: &mut Turn<'_>, name: &str, signing: [u8; 32]) -> Result<()> {
+    let brand = &turn.settings.brand;
+    let did = parse_did(brand, &did_of(brand, name))?;
+    turn.send(actor_id(&did), &Spoke { signing })
 }
 
 /// What follows elsewhere from what was decided.
