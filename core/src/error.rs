@@ -60,7 +60,7 @@ error_codes! {
     Internal = "INTERNAL" => INTERNAL_SERVER_ERROR;
     /// Temporarily unable to serve this; `Retry-After` says when to retry.
     Unavailable = "UNAVAILABLE" => SERVICE_UNAVAILABLE;
-    /// As many questions that must be computed wait as may; `Retry-After` says when to retry.
+    /// A budget of the server is used up: connections, streams, bodies on their way, questions that compute; `Retry-After` says when to retry.
     Busy = "BUSY" => SERVICE_UNAVAILABLE;
     /// The recipient's mailbox is at its quota; `Retry-After` says when to retry.
     MailboxFull = "MAILBOX_FULL" => SERVICE_UNAVAILABLE;
@@ -137,6 +137,11 @@ impl Error {
     pub fn damaged(cause: impl std::fmt::Display) -> Self {
         let message = "What is stored for this answer is damaged; the operator has to mend it.";
         Error::new(ErrorCode::Damaged, message).retry_after(600).cause(cause.to_string())
+    }
+
+    /// A budget of the server is used up.
+    pub fn busy(message: impl Into<Cow<'static, str>>) -> Self {
+        Error::new(ErrorCode::Busy, message).retry_after(2)
     }
 
     /// Replaces the cause.

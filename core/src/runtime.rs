@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::actor::{ActorId, Call, Operation, Query, decode, encode};
 use crate::apart::{self, Asker};
 use crate::documents::{self, Document};
-use crate::http::Ready;
+use crate::http::{Proxies, Ready};
 use crate::limits::Buckets;
 use crate::settings::Settings;
 use crate::time::SECOND;
@@ -241,6 +241,8 @@ pub struct Environment {
     /// The settings for what a proxy passed on: public figures, where the operator chose none, in place of those of a
     /// server that only its own machine reaches (ruling ledger 20).
     pub proxied: Settings,
+    /// Whose word counts about where a request comes from.
+    pub proxies: Proxies,
     pub secrets: crate::secrets::Secrets,
     pub buckets: Buckets,
     /// Usage counters of agents that wait to be written; [`crate::agent::usage::flush`] writes them.
@@ -269,6 +271,7 @@ impl Environment {
         let mut proxied = settings.clone();
         proxied.open_to_the_world();
         Environment {
+            proxies: Proxies::of(&settings),
             settings,
             proxied,
             secrets,

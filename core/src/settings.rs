@@ -5,7 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use http::HeaderName;
+
+use crate::agent::stream::PAGE_BYTES;
 use crate::fetch::{Job, Networks};
+
+/// A quarter of it, which one address has, takes the largest body of any route.
+const LEAST_BODY_BYTES: u64 = 4 * crate::moving::MAX_LOAD as u64;
 
 /// One setting, for listings and documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +145,9 @@ settings! {
     public_url: String = "";
     /// Address the native server listens on.
     listen: String = "127.0.0.1:8787";
-    /// Header that a trusted proxy puts the client address into; empty means the socket peer.
+    /// Addresses or networks of proxies, by comma, that may say for whom they ask, in `Forwarded` or `X-Forwarded-For`; from anybody else such headers count for nothing.
+    trusted_proxies: String = "127.0.0.0/8,::1/128";
+    /// One other header that trusted proxies put the client address into, read in place of those two: `X-Real-IP`.
     client_address_header: String = "";
     /// The shared key for trying the service; empty switches it off.
     demo_key: String = "svc_demo";
@@ -232,6 +240,30 @@ settings! {
     effect_wait_ms: u32 = "250";
     /// Seconds a receive stream lives (ruling foundation-relay 8).
     stream_seconds: u32 = "30";
+    /// Streams that an agent may have open at once; with one more, its oldest ends.
+    streams_per_agent: u32 = "32";
+    /// Bytes of messages that are on their way to a stream before its client takes them, at most 262144; one message always fits.
+    stream_bytes: u64 = "65536";
+    /// Native: streams open at once, of all agents; past it a connect waits up to 20 s, then 503.
+    streams: u32 = "10000";
+    /// Native: connects that wait at once for a place among the streams; past it 503 at once.
+    streams_waiting: u32 = "1000";
+    /// Native: bytes on their way to clients that have not taken them, of all streams and large answers together; past it the slowest clients are cut.
+    streams_bytes: u64 = "33554432";
+    /// Native: connections open at once; past it 503.
+    connections: u32 = "10240";
+    /// Native: connections open at once of one client address (IPv6: of its /64); trusted proxies have no such limit.
+    connections_per_address: u32 = "1024";
+    /// Native: bytes of request bodies on their way or being worked on, of all clients together; one address has a quarter of it. Past it 503.
+    body_bytes: u64 = "33554432";
+    /// Native: most bytes of a request head, from 8192 to 1048576.
+    head_bytes: u32 = "65536";
+    /// Native: request heads at once of which only a part has arrived; one address has a quarter of it. Past it 503.
+    heads: u32 = "1024";
+    /// Native: requests at once on one HTTP/2 connection.
+    http2_streams: u32 = "100";
+    /// Native: bytes of bodies that a client may send ahead on one HTTP/2 connection, from 65535 to 16777216.
+    http2_window_bytes: u32 = "65535";
     /// Seconds a client may take for a request head, for a piece of a body, and to take a piece of an answer (native).
     client_seconds: u32 = "30";
     /// Licences of sources where the operator knows better: `source=SPDX;source=SPDX`.
@@ -295,6 +327,7 @@ impl Settings {
         if self.pay_reads_seconds > 30 {
             return Err("pay_reads_seconds must be at most 30".to_owned());
         }
+        self.check_budgets()?;
         if self.client_seconds == 0 {
             return Err("client_seconds must be at least 1".to_owned());
         }
@@ -313,10 +346,45 @@ impl Settings {
         if Networks::parse(&self.allow_outbound).is_none() {
             return Err("allow_outbound must be networks such as 127.0.0.0/8, by comma".to_owned());
         }
+        if Networks::parse(&self.trusted_proxies).is_none() {
+            return Err("trusted_proxies must be addresses or networks such as 10.0.0.0/8, by comma".to_owned());
+        }
+        if !self.client_address_header.is_empty() && HeaderName::try_from(&self.client_address_header).is_err() {
+            return Err("client_address_header must be the name of a header".to_owned());
+        }
         if !self.fetch_since.is_empty() && crate::Timestamp::parse(&self.fetch_since).is_none() {
             return Err("fetch_since must be a day such as 2026-01-31".to_owned());
         }
         Ok(())
+    }
+
+    fn check_budgets(&self) -> Result<(), String> {
+        // A budget of nothing would refuse everybody; less than one body or page would refuse those.
+        let least = [
+            ("streams_per_agent", u64::from(self.streams_per_agent), 1),
+            ("streams", self.streams.into(), 1),
+            ("connections", self.connections.into(), 1),
+            ("connections_per_address", self.connections_per_address.into(), 1),
+            ("heads", self.heads.into(), 4),
+            ("http2_streams", self.http2_streams.into(), 1),
+            ("stream_bytes", self.stream_bytes, 1_024),
+            ("streams_bytes", self.streams_bytes, 1 << 20),
+            ("body_bytes", self.body_bytes, LEAST_BODY_BYTES),
+            ("head_bytes", self.head_bytes.into(), 8_192),
+            ("http2_window_bytes", self.http2_window_bytes.into(), 65_535),
+        ];
+        if let Some((name, _, least)) = least.iter().find(|(_, value, least)| value < least) {
+            return Err(format!("{name} must be at least {least}"));
+        }
+        let most = [
+            ("stream_bytes", self.stream_bytes, PAGE_BYTES),
+            ("head_bytes", self.head_bytes.into(), 1 << 20),
+            ("http2_window_bytes", self.http2_window_bytes.into(), 16 << 20),
+        ];
+        match most.iter().find(|(_, value, most)| value > most) {
+            Some((name, _, most)) => Err(format!("{name} must be at most {most}")),
+            None => Ok(()),
+        }
     }
 
     /// What links in answers begin with, without a slash at the end.
@@ -402,8 +470,16 @@ mod tests {
             ("client_seconds", "0"),
             ("fetch_sources", "ioda,oony"),
             ("fetch_since", "soon"),
-            ("allow_outbound", "127.0.0.1"),
+            ("allow_outbound", "127.0.0.1:80"),
             ("allow_outbound", "10.0.0.0/33"),
+            ("streams_per_agent", "0"),
+            ("stream_bytes", "262145"),
+            ("connections", "0"),
+            ("body_bytes", "33554431"),
+            ("head_bytes", "8191"),
+            ("trusted_proxies", "10.0.0.1:443"),
+            ("trusted_proxies", "proxy.example"),
+            ("client_address_header", "no header"),
             ("memory_bytes", "0"),
             ("memory_value_bytes", "1800001"),
             ("channels_per_agent", "1001"),

@@ -437,7 +437,7 @@ impl Stream for TestStream {
         let next = self.runtime.state().next(&self.runtime.environment.settings, &self.agent, self.id);
         match next {
             Some(Emission::Page(bytes)) => Poll::Ready(Some(bytes)),
-            Some(Emission::Last(bytes)) => {
+            Some(Emission::Last(bytes, _)) => {
                 self.ended = true;
                 Poll::Ready((!bytes.is_empty()).then_some(bytes))
             }

@@ -1,16 +1,15 @@
 //! The Worker: every request enters here.
 
-use heliograph_core::http::{self as routes, Preflight};
+use heliograph_core::Error;
+use heliograph_core::http::{self as routes, Origin, Preflight};
 use heliograph_core::settings::Settings;
-use heliograph_core::{Error, ErrorCode};
-use worker::js_sys::Uint8Array;
 use worker::{
     Context, Env, Headers, Method, Request, Response, Result, ScheduleContext, ScheduledEvent, console_log, event,
 };
 
-use crate::errand::{self, ADDRESS, CLIENT};
+use crate::errand::{self, ADDRESS, CLIENT, PASSED_ON};
 use crate::runtime::EdgeRuntime;
-use crate::shell::{self, Head, Unread};
+use crate::shell::{self, Head};
 use crate::{environment, sockets, work};
 
 #[event(fetch)]
@@ -54,7 +53,7 @@ fn refuse(error: Error) -> Result<Response> {
     shell::response(shell::logged("start", routes::refusal(error)))
 }
 
-async fn answer(mut request: Request, env: Env, mut head: Head, settings: &Settings) -> Result<Response> {
+async fn answer(mut request: Request, env: Env, head: Head, settings: &Settings) -> Result<Response> {
     let matched = match routes::preflight(&head.method, &head.path, &head.headers, settings) {
         Preflight::Answer(response) => {
             shell::discard(&mut request).await;
@@ -70,45 +69,32 @@ async fn answer(mut request: Request, env: Env, mut head: Head, settings: &Setti
     if sockets::is_upgrade(&head) {
         return sockets::connect(env, runtime, &head).await;
     }
-    let body = match shell::body(&mut request, &head, matched.max_body()).await {
-        Ok(body) => body,
-        Err(Unread::TooLarge) => return shell::response(routes::too_large(&matched, settings)),
-        Err(Unread::Broken) => {
-            let error = Error::new(ErrorCode::BadRequest, "The body did not arrive completely.");
-            return shell::response(matched.refusal(error, settings));
-        }
-    };
-    let client = head.client(&settings.client_address_header);
-    if !settings.client_address_header.is_empty() {
-        // Behind a proxy the platform knows the network of the proxy.
-        head.network = None;
-    }
+    let origin = head.origin(&runtime.environment().proxies);
+    let route = format!("{} {}", head.method, head.path);
     if let Some(actor) = matched.home(&head.headers, &*runtime) {
-        let forwarded = forward(&head, &body, client)?;
+        // Its key is checked there, and only then its body is read: until then that waits on its way.
+        let forwarded = forward(&head, &request, &origin)?;
         let answered = match errand::object(&env, &actor) {
             Ok(object) => object.fetch_with_request(forwarded).await.map_err(Error::unavailable),
             Err(error) => Err(error),
         };
-        let route = format!("{} {}", head.method, head.path);
         return answered.or_else(|error| shell::response(shell::logged(&route, routes::refusal(error))));
     }
-    let route = format!("{} {}", head.method, head.path);
-    shell::response(shell::logged(&route, routes::answer(runtime, matched, head.with_body(body, client)).await))
+    let answered = shell::answer(runtime, matched, head.bodiless(&origin), &mut request).await;
+    shell::response(shell::logged(&route, answered))
 }
 
 /// The same request for the object of its caller. Headers that only describe the connection stay behind.
-fn forward(head: &Head, body: &[u8], client: Option<std::net::IpAddr>) -> Result<Request> {
+fn forward(head: &Head, request: &Request, origin: &Origin) -> Result<Request> {
     const CONNECTION: [&str; 6] = ["host", "connection", "content-length", "transfer-encoding", "upgrade", ADDRESS];
     let headers = Headers::new();
     for (name, value) in head.headers.iter().filter(|(name, _)| !CONNECTION.contains(&name.as_str())) {
         headers.append(name.as_str(), value.to_str().map_err(|error| error.to_string())?)?;
     }
-    if let Some(client) = client {
-        headers.set(ADDRESS, &client.to_string())?;
-    }
+    let passed_on = if origin.forwarded { PASSED_ON } else { "" };
+    headers.set(ADDRESS, &format!("{}{passed_on}", origin.client))?;
     let query = if head.query.is_empty() { String::new() } else { format!("?{}", head.query) };
-    let body = (!body.is_empty() && head.method != http::Method::GET && head.method != http::Method::HEAD)
-        .then(|| Uint8Array::from(body));
+    let body = request.inner().body().map(Into::into);
     let url = format!("https://{CLIENT}{}{query}", head.path);
     errand::request(&url, Method::from(head.method.to_string()), headers, body)
         .map_err(|error| worker::Error::RustError(error.to_string()))

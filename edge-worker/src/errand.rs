@@ -7,6 +7,7 @@ use heliograph_core::actor::{ActorId, Call, Delivery, Receipt, decode, encode};
 use heliograph_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use worker::js_sys::Uint8Array;
+use worker::wasm_bindgen::JsValue;
 use worker::{Env, Headers, Method, Request, RequestInit, Response, Stub};
 
 /// Address of errands; the path names the errand.
@@ -23,8 +24,10 @@ pub const REACH: &str = "/reach";
 /// Opens a WebSocket for the stream described in [`OPEN`].
 pub const SOCKET: &str = "/socket";
 
-/// Header with the address of the client of a forwarded request.
+/// Header with the address of the client of a forwarded request; with [`PASSED_ON`] behind it where a proxy passed it on.
 pub const ADDRESS: &str = "x-heliograph-client-address";
+/// What stands behind an [`ADDRESS`] that a proxy named.
+pub const PASSED_ON: &str = " passed on";
 /// Header with the encoded stream to open, in hexadecimal.
 pub const OPEN: &str = "x-heliograph-open";
 
@@ -84,7 +87,7 @@ pub async fn probe(env: &Env, actor: &ActorId) -> Result<()> {
 async fn run<T: DeserializeOwned>(env: &Env, name: &str, errand: &str, body: Vec<u8>) -> Result<T> {
     let lost = |error: worker::Error| Error::unavailable(format!("object {name}: {error}"));
     let body = Uint8Array::from(body.as_slice());
-    let request = request(&format!("https://{ERRAND}{errand}"), Method::Post, Headers::new(), Some(body))?;
+    let request = request(&format!("https://{ERRAND}{errand}"), Method::Post, Headers::new(), Some(body.into()))?;
     let mut response = named(env, name)?.fetch_with_request(request).await.map_err(lost)?;
     if response.status_code() != 200 {
         return Err(Error::unavailable(format!("object {name} answered {}", response.status_code())));
@@ -92,10 +95,10 @@ async fn run<T: DeserializeOwned>(env: &Env, name: &str, errand: &str, body: Vec
     decode(&response.bytes().await.map_err(lost)?)
 }
 
-/// A request to an object.
-pub fn request(url: &str, method: Method, headers: Headers, body: Option<Uint8Array>) -> Result<Request> {
+/// A request to an object, with bytes or a stream of them as body.
+pub fn request(url: &str, method: Method, headers: Headers, body: Option<JsValue>) -> Result<Request> {
     let mut init = RequestInit::new();
-    init.with_method(method).with_headers(headers).with_body(body.map(Into::into));
+    init.with_method(method).with_headers(headers).with_body(body);
     Request::new_with_init(url, &init).map_err(Error::internal)
 }
 

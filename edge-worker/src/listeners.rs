@@ -13,9 +13,9 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_util::Stream;
-use heliograph_core::actor::{decode, encode};
+use heliograph_core::actor::{View, decode, encode};
 use heliograph_core::agent::stream::{Emission, Hub, Open, StreamId};
-use heliograph_core::agent::websocket::REFUSED;
+use heliograph_core::agent::websocket::{TRY_LATER, end_code};
 use heliograph_core::runtime::ByteStream;
 use heliograph_core::{Result, Timestamp, order};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,10 @@ use crate::{clock, hex};
 /// Pause between two pages on one socket, in microseconds: the platform buffers what a socket is sent and does not
 /// tell how much, so a long backlog must not be written into it at once.
 const PAGE_PAUSE: i64 = 50_000;
+
+/// Pages' worth of bytes that one socket is sent before it is closed, for the same reason: its client connects again and
+/// goes on where it was, and one that doesn't read makes the platform keep no more than that.
+const SOCKET_PAGES: u64 = 32;
 
 /// Pause before rows that could not be read are tried again, or a client that does not read is looked at again.
 const RETRY: i64 = 1_000_000;
@@ -47,6 +51,8 @@ enum Sink {
         kept: Kept,
         /// When it may get the next page.
         ready: Timestamp,
+        /// Bytes it was sent.
+        sent: u64,
     },
 }
 
@@ -83,7 +89,7 @@ impl Slot {
     fn put(&mut self, emission: Emission) {
         match emission {
             Emission::Page(bytes) => self.page = Some(bytes),
-            Emission::Last(bytes) => {
+            Emission::Last(bytes, _) => {
                 self.last = Some(bytes).filter(|bytes| !bytes.is_empty());
                 self.ended = true;
             }
@@ -119,7 +125,7 @@ impl Space {
         // The new socket is already among those of the state, so a hub that has to be built again finds it there.
         let restored = self.restore();
         if !restored {
-            self.listen(open, opened, |_| Sink::Socket { socket: pair.server, kept, ready: Timestamp(0) });
+            self.listen(open, opened, |_| Sink::Socket { socket: pair.server, kept, ready: Timestamp(0), sent: 0 });
         }
         Ok(pair.client)
     }
@@ -149,7 +155,7 @@ impl Space {
         order::sort_by_key(&mut sockets, |(kept, _)| (kept.opened, kept.number));
         for (kept, socket) in sockets {
             let id = listeners.hub.open(kept.open.clone(), kept.opened);
-            listeners.sinks.insert(id, Sink::Socket { socket, kept, ready: Timestamp(0) });
+            listeners.sinks.insert(id, Sink::Socket { socket, kept, ready: Timestamp(0), sent: 0 });
         }
         drop(listeners);
         self.turn_streams();
@@ -204,7 +210,7 @@ impl Space {
 
 impl Listeners {
     /// Hands out pages until no stream takes more. Returns when to call again.
-    fn turn(&mut self, view: &heliograph_core::actor::View<'_>, now: Timestamp) -> Result<Option<Timestamp>> {
+    fn turn(&mut self, view: &View<'_>, now: Timestamp) -> Result<Option<Timestamp>> {
         loop {
             let Listeners { hub, sinks, .. } = self;
             let mut emitted = Vec::new();
@@ -222,7 +228,7 @@ impl Listeners {
             let mut paged = false;
             for (id, emission) in emitted {
                 paged |= matches!(emission, Emission::Page(_));
-                self.hand_over(id, emission, now);
+                self.hand_over(id, emission, view);
             }
             if !paged {
                 // A page that waits for its reader is no reason to come back at once: the reader will.
@@ -232,27 +238,32 @@ impl Listeners {
         }
     }
 
-    fn hand_over(&mut self, id: StreamId, emission: Emission, now: Timestamp) {
-        let last = matches!(emission, Emission::Last(_));
+    fn hand_over(&mut self, id: StreamId, emission: Emission, view: &View<'_>) {
+        let end = match &emission {
+            Emission::Page(_) => None,
+            Emission::Last(_, end) => Some(*end),
+        };
         match self.sinks.get_mut(&id) {
             Some(Sink::Events(slot)) => slot.borrow_mut().put(emission),
-            Some(Sink::Socket { socket, kept, ready }) => {
-                let sent = send(socket, &emission);
-                *ready = now.plus(PAGE_PAUSE);
+            Some(Sink::Socket { socket, kept, ready, sent }) => {
+                let gone = send(socket, &emission).is_err();
+                *ready = view.now.plus(PAGE_PAUSE);
+                *sent += emission.size();
                 if let Some(open) = self.hub.state(id) {
                     kept.open = open.clone();
                 }
-                if last {
-                    let _ = socket.close(Some(REFUSED), Some("the key is not valid any more"));
-                } else if sent.is_err() || kept.attach(socket).is_err() {
-                    let _ = socket.close(Some(1011), Some("could not send"));
+                if let Some(end) = end {
+                    let (code, reason) = end_code(end);
+                    let _ = socket.close(Some(code), Some(reason));
+                } else if gone || kept.attach(socket).is_err() || *sent > SOCKET_PAGES * view.settings.stream_bytes {
+                    let _ = socket.close(Some(TRY_LATER), Some("connect again to go on where this ended"));
                     self.hub.close(id);
                     self.sinks.remove(&id);
                 }
             }
             None => {}
         }
-        if last {
+        if end.is_some() {
             self.sinks.remove(&id);
         }
     }
@@ -260,7 +271,7 @@ impl Listeners {
 
 /// One text frame a line.
 fn send(socket: &WebSocket, emission: &Emission) -> worker::Result<()> {
-    let (Emission::Page(bytes) | Emission::Last(bytes)) = emission;
+    let (Emission::Page(bytes) | Emission::Last(bytes, _)) = emission;
     let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.filter_map(|line| std::str::from_utf8(line).ok()).try_for_each(|line| socket.send_with_str(line))
 }

@@ -7,17 +7,17 @@ use std::rc::Rc;
 use heliograph_core::Error;
 use heliograph_core::actor::{ActorId, Call, Delivery, Kind, decode};
 use heliograph_core::agent::stream::Open;
-use heliograph_core::{http as routes, runtime};
+use heliograph_core::http::{self as routes, Preflight};
+use heliograph_core::runtime;
 use worker::{
-    DurableObject, Env, Method, Request, Response, Result, State, Url, WebSocket, WebSocketIncomingMessage,
-    durable_object,
+    DurableObject, Env, Request, Response, Result, State, Url, WebSocket, WebSocketIncomingMessage, durable_object,
 };
 
 use crate::errand::{self, CALL, CLIENT, DELIVER, ERRAND, OPEN, PROBE, QUERY, REACH, SOCKET};
 use crate::runtime::EdgeRuntime;
 use crate::space::Space;
 use crate::sqlite::Sqlite;
-use crate::{environment, hex, shell, work};
+use crate::{environment, hex, shell, sockets, work};
 
 #[durable_object]
 pub struct Actor {
@@ -71,10 +71,9 @@ impl DurableObject for Actor {
         Ok(())
     }
 
-    async fn websocket_close(&self, socket: WebSocket, _code: usize, _reason: String, _clean: bool) -> Result<()> {
+    async fn websocket_close(&self, socket: WebSocket, code: usize, _reason: String, _clean: bool) -> Result<()> {
         self.space()?.socket_closed(&socket);
-        // Completes the closing handshake; a socket that is gone already needs none.
-        let _ = socket.close(Some(1000), Some(""));
+        sockets::answer_close(&socket, code);
         Ok(())
     }
 
@@ -149,13 +148,15 @@ async fn client(space: &Rc<Space>, mut request: Request) -> Result<Response> {
         Err(error) => return shell::response(shell::logged("start", routes::refusal(error))),
     };
     let head = shell::head(&request)?;
-    let body = match request.method() {
-        Method::Get | Method::Head => Vec::new(),
-        _ => request.bytes().await?,
-    };
-    let runtime = EdgeRuntime::shared(space.env.clone(), environment, Some(space.clone()));
     let route = format!("{} {}", head.method, head.path);
-    let response = routes::serve(runtime, head.forwarded(body.into())).await;
+    let response = match routes::preflight(&head.method, &head.path, &head.headers, &environment.settings) {
+        // The Worker looked at the head before.
+        Preflight::Answer(response) => *response,
+        Preflight::Read(matched) => {
+            let runtime = EdgeRuntime::shared(space.env.clone(), environment, Some(space.clone()));
+            shell::answer(runtime, matched, head.forwarded(), &mut request).await
+        }
+    };
     if space.actor().kind == Kind::Agent {
         work::usage_changed(space);
     }

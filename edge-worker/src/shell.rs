@@ -1,12 +1,19 @@
 //! Requests and responses between the platform's types and the core's.
 
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
-use heliograph_core::http::{Body, Request, Response};
+use futures_util::{StreamExt, future};
+use heliograph_core::Error;
+use heliograph_core::http::{self as routes, Body, Matched, Origin, Proxies, Request, Response};
+use heliograph_core::runtime::Runtime;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use worker::{Headers, ResponseBuilder, Result, js_sys};
 
-use crate::errand::ADDRESS;
+use crate::clock;
+use crate::errand::{ADDRESS, PASSED_ON};
 
 /// A request without its body.
 pub struct Head {
@@ -38,28 +45,67 @@ impl Head {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The client's address: what a trusted proxy says where one is configured, else what the platform says. A client
-    /// cannot set the platform's header, except on a machine that has no platform around it.
-    pub fn client(&self, trusted: &str) -> Option<std::net::IpAddr> {
-        let name = if trusted.is_empty() { "cf-connecting-ip" } else { trusted };
-        let stated = self.headers.get_all(name).iter().next_back()?.to_str().ok()?;
-        stated.rsplit(',').next()?.trim().parse().ok()
+    /// Where the request comes from. The peer is whom the platform names; a client cannot set the platform's header, except
+    /// on a machine that has no platform around it, where the peer is that machine itself.
+    pub fn origin(&self, proxies: &Proxies) -> Origin {
+        match self.platform() {
+            Some(peer) => Origin { forwarded: true, ..proxies.origin(peer, &self.headers) },
+            None => proxies.origin(Ipv4Addr::LOCALHOST.into(), &self.headers),
+        }
     }
 
-    pub fn with_body(self, body: Bytes, client: Option<std::net::IpAddr>) -> Request {
-        let Head { method, path, query, headers, network } = self;
-        Request { method, path, query, headers, body, client, network }
+    fn platform(&self) -> Option<IpAddr> {
+        self.headers.get_all("cf-connecting-ip").iter().next_back()?.to_str().ok()?.trim().parse().ok()
     }
 
-    /// A request that the Worker forwarded to an object.
-    pub fn forwarded(mut self, body: Bytes) -> Request {
+    /// The request as the core takes it, before its body is read.
+    pub fn bodiless(self, origin: &Origin) -> Request {
+        // The platform knows the network of its peer, which may be a proxy's.
+        let network = self.network.filter(|_| self.platform() == Some(origin.client));
+        let Head { method, path, query, headers, .. } = self;
+        let (client, forwarded) = (Some(origin.client), origin.forwarded);
+        Request { method, path, query, headers, body: Bytes::new(), client, forwarded, network }
+    }
+
+    /// The same of a request that the Worker forwarded to an object.
+    pub fn forwarded(mut self) -> Request {
         let address = self.headers.remove(ADDRESS);
-        let client = address.and_then(|value| value.to_str().ok()?.parse().ok());
-        self.with_body(body, client)
+        let text = address.as_ref().and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let (client, forwarded) = match text.strip_suffix(PASSED_ON) {
+            Some(text) => (text.parse().ok(), true),
+            None => (text.parse().ok(), false),
+        };
+        let Head { method, path, query, headers, network } = self;
+        Request { method, path, query, headers, body: Bytes::new(), client, forwarded, network }
     }
 }
 
-pub enum Unread {
+/// The answer to a request, whose body is read only once its key is known to be valid.
+pub async fn answer(
+    runtime: Arc<dyn Runtime>,
+    matched: Matched,
+    mut asked: Request,
+    request: &mut worker::Request,
+) -> Response {
+    let admitted = match routes::admit(&*runtime, &matched, &asked).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
+            discard(request).await;
+            return *refusal;
+        }
+    };
+    let settings = &runtime.environment().settings;
+    asked.body = match body(request, &asked, matched.max_body()).await {
+        Ok(body) => body,
+        Err(Unread::TooLarge) => return routes::too_large(&matched, settings),
+        Err(Unread::Broken) => {
+            return matched.refusal(Error::bad_request("The body did not arrive completely."), settings);
+        }
+    };
+    routes::answer_admitted(runtime, matched, admitted, asked).await
+}
+
+enum Unread {
     TooLarge,
     Broken,
 }
@@ -67,8 +113,11 @@ pub enum Unread {
 /// Most of an unwanted body that is read.
 const DISCARD: usize = 32 * 1024 * 1024;
 
+/// Longest that a refusal waits for its body.
+const DISCARD_TIME: Duration = Duration::from_secs(1);
+
 /// Reads and forgets a body: the runtime closes a connection whose request was not read to its end, and a client that
-/// is still sending would never see the answer.
+/// is still sending would never see the answer. One that sends slowly gets it before it is done.
 pub async fn discard(request: &mut worker::Request) {
     if let Ok(pieces) = request.stream() {
         drain(pieces).await;
@@ -76,18 +125,21 @@ pub async fn discard(request: &mut worker::Request) {
 }
 
 async fn drain(mut pieces: worker::ByteStream) {
-    let mut read = 0;
-    while let Some(Ok(piece)) = pieces.next().await {
-        read += piece.len();
-        if read > DISCARD {
-            return;
+    let reading = async {
+        let mut read = 0;
+        while let Some(Ok(piece)) = pieces.next().await {
+            read += piece.len();
+            if read > DISCARD {
+                return;
+            }
         }
-    }
+    };
+    let _ = future::select(Box::pin(reading), Box::pin(clock::sleep(DISCARD_TIME))).await;
 }
 
 /// Reads a body of at most `limit` bytes.
-pub async fn body(request: &mut worker::Request, head: &Head, limit: usize) -> Result<Bytes, Unread> {
-    let stated = head.header("content-length").and_then(|value| value.parse::<usize>().ok());
+async fn body(request: &mut worker::Request, asked: &Request, limit: usize) -> Result<Bytes, Unread> {
+    let stated = asked.header("content-length").and_then(|value| value.parse::<usize>().ok());
     if stated.is_some_and(|length| length > limit) {
         discard(request).await;
         return Err(Unread::TooLarge);

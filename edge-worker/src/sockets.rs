@@ -61,6 +61,15 @@ fn close(socket: &WebSocket, error: &Error) {
     let _ = socket.close(Some(websocket::close_code(error)), Some(error.message.as_ref()));
 }
 
+/// Answers the Close frame of a client with its own code (RFC 6455 section 5.5.1); with 1000 where it had none that may be
+/// sent.
+pub fn answer_close(socket: &WebSocket, code: usize) {
+    let sendable = |code: &u16| (1000..5000).contains(code) && !matches!(code, 1004..=1006 | 1015);
+    let code = u16::try_from(code).ok().filter(sendable).unwrap_or(1000);
+    // A socket that is gone already needs none.
+    let _ = socket.close(Some(code), Some(""));
+}
+
 /// Opens the stream at its agent's object.
 async fn at_object(env: &Env, open: &Open) -> Result<Response> {
     let headers = Headers::new();
@@ -77,6 +86,10 @@ async fn pass_on(env: &Env, runtime: &dyn Runtime, client: &WebSocket, since: Op
     let first = future::select(frames.next(), Box::pin(clock::sleep(FIRST_FRAME))).await;
     let text = match first {
         Either::Left((Some(Ok(WebsocketEvent::Message(message))), _)) => message.text(),
+        Either::Left((Some(Ok(WebsocketEvent::Close(event))), _)) => {
+            answer_close(client, event.code().into());
+            return Ok(());
+        }
         Either::Left(_) => return Ok(()),
         Either::Right(_) => None,
     };
@@ -104,9 +117,13 @@ async fn pass_on(env: &Env, runtime: &dyn Runtime, client: &WebSocket, since: Op
                     client.send_with_str("pong").map_err(Error::unavailable)?;
                 }
             }
-            Either::Right(_) => {
+            Either::Right((left, _)) => {
                 let _ = object.close(Some(1000), Some(""));
-                let _ = client.close(Some(1000), Some(""));
+                let code = match left {
+                    Some(Ok(WebsocketEvent::Close(event))) => event.code(),
+                    _ => 1000,
+                };
+                answer_close(client, code.into());
                 return Ok(());
             }
         }

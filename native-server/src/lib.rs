@@ -8,11 +8,14 @@
 //! | [`runtime`] | the core's `Runtime` on top of both |
 //! | `fetch` | requests to others, and the task that fetches from sources |
 //! | [`pool`] | the threads that compute, apart from those that accept and answer |
+//! | `budgets`, `queue` | how much of the machine clients may hold |
 //! | `places` | how many requests are under way at once |
 //! | [`streams`] | receive streams: one task per listening agent |
 //! | `maintenance` | what the data file holds, and copies of it |
 //! | `scrub` | reading everything once a day and comparing it with its checksums |
 //! | [`serve`] | the HTTP shell: from a request to the core's router and back |
+//! | `host` | the host that a request names |
+//! | `proxies` | what the operator hears about proxies |
 //! | `connection` | below it: accepting connections, and ending those whose client stalls |
 //! | [`websocket`] | its WebSocket part |
 //! | [`server`] | starting and stopping all of it |
@@ -23,19 +26,22 @@
 //! | [`cli`] | the command line |
 #![forbid(unsafe_code)]
 
+mod budgets;
 pub mod cli;
 pub mod clock;
 pub mod config;
 mod connection;
 mod evaluate;
 mod fetch;
+mod host;
 pub mod keyfile;
 mod maintenance;
 mod outgoing;
 mod places;
 pub mod pool;
 pub mod probe;
-mod refusal;
+mod proxies;
+mod queue;
 mod rotation;
 pub mod runtime;
 mod scrub;

@@ -18,13 +18,13 @@ use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::clock;
 use crate::places::Places;
 use crate::pool::Pool;
 use crate::rotation::Rotation;
 use crate::store::Store;
 use crate::streams::Streams;
 use crate::writer::{Listener, Writer};
+use crate::{clock, connection};
 
 /// Everything a handler reaches.
 pub struct Native {
@@ -110,7 +110,10 @@ impl Runtime for Native {
     }
 
     fn stream(&self, open: Open) -> BoxFuture<'_, Result<ByteStream>> {
-        Box::pin(std::future::ready(self.streams.open(open)))
+        Box::pin(async move {
+            let stream = self.streams.open(open, connection::cut()).await?;
+            Ok(Box::pin(stream) as ByteStream)
+        })
     }
 
     fn sleep(&self, duration: Duration) -> BoxFuture<'_, ()> {

@@ -1,6 +1,6 @@
 //! The HTTP shell: from a socket to the core's router and back.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,17 +10,21 @@ use axum::extract::ws::WebSocketUpgrade;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::Either;
 use futures_util::{FutureExt, StreamExt};
-use heliograph_core::http::{self as routes, Body, Matched, Preflight, Request, Response};
+use heliograph_core::http::{self as routes, Body, Matched, Origin, Preflight, Request, Response};
 use heliograph_core::runtime::{BoxFuture, Runtime};
+use heliograph_core::settings::Settings;
 use heliograph_core::{Error, ErrorCode};
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyDataStream;
 use hyper::body::{Body as _, Incoming};
 use tokio::net::TcpListener;
 
+use crate::budgets::{Budgets, Charge};
 use crate::connection::{self, Content};
+use crate::proxies::Watch;
+use crate::queue::Queue;
 use crate::runtime::Native;
-use crate::websocket;
+use crate::{host, websocket};
 
 /// Longest that a whole request body may take, in times of `client_seconds`, of which each of its pieces has one.
 const BODY: u32 = 10;
@@ -35,57 +39,86 @@ const DISCARD_TIME: Duration = Duration::from_secs(2);
 /// Longest that open requests may take to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Answers requests until `shutdown` ends, then lets open ones finish. Streams end at once.
-pub async fn run(listener: TcpListener, native: Arc<Native>, shutdown: impl Future<Output = ()>) {
-    let runtime: Arc<dyn Runtime> = native.clone();
-    let patience = patience(&runtime);
-    let answer = move |peer, request| handle(&runtime, peer, request);
-    let last = connection::accept(listener, patience, answer, shutdown).await;
+/// Fewest bytes a second of a body, once it has taken [`SLOW_START`]: whoever sends less keeps what others need.
+const SLOWEST: u64 = 1_024;
+const SLOW_START: Duration = Duration::from_secs(10);
+
+/// What answering a request needs.
+struct Shell {
+    native: Arc<Native>,
+    runtime: Arc<dyn Runtime>,
+    budgets: Budgets,
+    watch: Watch,
+}
+
+impl Shell {
+    fn settings(&self) -> &Settings {
+        &self.runtime.environment().settings
+    }
+
+    /// How long a client may keep a connection waiting.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(self.settings().client_seconds.into())
+    }
+}
+
+/// Answers requests until `shutdown` ends, then lets open ones finish. Streams end at once. There are at most
+/// `descriptors` connections.
+pub async fn run(listener: TcpListener, native: Arc<Native>, descriptors: u64, shutdown: impl Future<Output = ()>) {
+    let settings = &native.environment().settings;
+    let budgets = Budgets::new(settings, descriptors);
+    let queue = native.streams().queue().clone();
+    let limits = connection::Limits::new(settings, budgets.clone(), queue.clone());
+    let sweeping = tokio::spawn(sweep(queue, limits.patience));
+    let shell = Arc::new(Shell { runtime: native.clone(), native: native.clone(), budgets, watch: Watch::default() });
+    let answer = move |peer, request| handle(&shell, peer, request);
+    let last = connection::accept(listener, limits, answer, shutdown).await;
     native.streams().stop();
     if tokio::time::timeout(GRACE, last).await.is_err() {
         eprintln!("warning: stopped with requests still open");
     }
+    sweeping.abort();
 }
 
-/// How long a client may keep a connection waiting.
-fn patience(runtime: &Arc<dyn Runtime>) -> Duration {
-    Duration::from_secs(runtime.environment().settings.client_seconds.into())
+/// Cuts clients that have taken nothing for as long as `patience`.
+async fn sweep(queue: Arc<Queue>, patience: Duration) {
+    let mut looks = tokio::time::interval(patience / 3);
+    loop {
+        looks.tick().await;
+        queue.cut_older(patience);
+    }
 }
 
 /// The answer to a request. What can be decided from its head is, before anything is put into a future: a request with
 /// all its headers is large, and moving it costs more than most of what is done with it.
 fn handle(
-    runtime: &Arc<dyn Runtime>,
+    shell: &Arc<Shell>,
     peer: IpAddr,
     request: http::Request<Incoming>,
 ) -> impl Future<Output = http::Response<Content>> + Send + use<> {
-    let settings = &runtime.environment().settings;
+    let (settings, runtime) = (shell.settings(), &shell.runtime);
     let (head, body) = request.into_parts();
-    if websocket::is_upgrade(&head) {
-        return Either::Left(Box::pin(upgrade(runtime.clone(), head)));
-    }
-    let client = client(&head.headers, &settings.client_address_header, peer);
-    let started = settings.access_log.then(Instant::now);
+    let origin = runtime.environment().proxies.origin(peer, &head.headers);
+    shell.watch.look(peer, &origin);
     let (method, uri) = (head.method.clone(), head.uri.clone());
-    let answering: BoxFuture<'static, Response> =
+    let started = settings.access_log.then(Instant::now);
+    let answering: BoxFuture<'static, Response> = if let Some(error) = host::wrong(&head) {
+        discard(body, &head.headers);
+        Box::pin(std::future::ready(routes::refusal(error)))
+    } else if websocket::is_upgrade(&head) {
+        return Either::Left(Box::pin(upgrade(shell.native.clone(), head)));
+    } else {
         match routes::preflight(&head.method, head.uri.path(), &head.headers, settings) {
-            Preflight::Answer(response) => Box::pin(async move {
-                discard(BodyDataStream::new(body), &head.headers).await;
-                *response
-            }),
+            Preflight::Answer(response) => {
+                discard(body, &head.headers);
+                Box::pin(std::future::ready(*response))
+            }
             Preflight::Read(matched) if body.is_end_stream() => {
-                routes::answer(runtime.clone(), matched, whole(head, Bytes::new(), client))
+                routes::answer(runtime.clone(), matched, bodiless(head, &origin))
             }
-            Preflight::Read(matched) => {
-                let runtime = runtime.clone();
-                Box::pin(async move {
-                    match read(body, &head.headers, &matched, &runtime).await {
-                        Ok(body) => routes::answer(runtime, matched, whole(head, body, client)).await,
-                        Err(response) => *response,
-                    }
-                })
-            }
-        };
+            Preflight::Read(matched) => Box::pin(reading(shell.clone(), matched, bodiless(head, &origin), body)),
+        }
+    };
     Either::Right(async move {
         // A panic becomes a 500 of this request.
         let answered = AssertUnwindSafe(answering).catch_unwind().await;
@@ -93,27 +126,56 @@ fn handle(
         report(&method, uri.path(), response.cause.as_deref());
         if let Some(started) = started {
             let micros = started.elapsed().as_micros();
-            eprintln!("{client} {method} {} {} {micros} us", uri.path(), response.status.as_u16());
+            eprintln!("{} {method} {} {} {micros} us", origin.client, uri.path(), response.status.as_u16());
         }
         outgoing(response)
     })
 }
 
-/// The request as the core takes it.
-fn whole(head: http::request::Parts, body: Bytes, client: IpAddr) -> Request {
+/// The request as the core takes it, before its body is read.
+fn bodiless(head: http::request::Parts, origin: &Origin) -> Request {
     Request {
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         method: head.method,
         headers: head.headers,
-        body,
-        client: Some(client),
+        body: Bytes::new(),
+        client: Some(origin.client),
+        forwarded: origin.forwarded,
         network: None,
     }
 }
 
+/// The answer to a request with a body, which is read only once its key is known to be valid.
+async fn reading(shell: Arc<Shell>, matched: Matched, mut request: Request, body: Incoming) -> Response {
+    let admitted = match routes::admit(&*shell.runtime, &matched, &request).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => {
+            discard(body, &request.headers);
+            return *refusal;
+        }
+    };
+    // Counts as long as the body may be in memory.
+    let mut charge = match shell.budgets.bodies.take(request.client.and_then(|client| shell.budgets.address(client)), 0)
+    {
+        Some(charge) => charge,
+        None => return matched.refusal(no_room(), shell.settings()),
+    };
+    match read(body, &request.headers, &matched, &shell, &mut charge).await {
+        Ok(body) => request.body = body,
+        Err(response) => return *response,
+    }
+    let response = routes::answer_admitted(shell.runtime.clone(), matched, admitted, request).await;
+    drop(charge);
+    response
+}
+
+fn no_room() -> Error {
+    Error::busy("The server has as many bytes of request bodies as it may; wait, then send it again.")
+}
+
 /// Turns the connection into a WebSocket, or says why not.
-async fn upgrade(runtime: Arc<dyn Runtime>, mut head: http::request::Parts) -> http::Response<Content> {
+async fn upgrade(native: Arc<Native>, mut head: http::request::Parts) -> http::Response<Content> {
     let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &()).await {
         Ok(upgrade) => upgrade,
         Err(rejection) => {
@@ -123,7 +185,7 @@ async fn upgrade(runtime: Arc<dyn Runtime>, mut head: http::request::Parts) -> h
         }
     };
     let query = head.uri.query().unwrap_or_default();
-    match websocket::accept(runtime, upgrade, &head.headers, query).await {
+    match websocket::accept(native, upgrade, &head.headers, query).await {
         // What changes the protocol has no body.
         Ok(response) => response.map(|_| Content::Whole(Bytes::new())),
         Err(error) => {
@@ -140,52 +202,41 @@ fn report(method: &Method, path: &str, cause: Option<&str>) {
     }
 }
 
-/// The client's address: the last one in the trusted header, which the proxy itself appended, else the socket's peer.
-fn client(headers: &HeaderMap, trusted: &str, peer: IpAddr) -> IpAddr {
-    if trusted.is_empty() {
-        return peer;
-    }
-    let last = headers.get_all(trusted).iter().next_back().and_then(|value| value.to_str().ok());
-    let stated = last.and_then(|value| value.rsplit(',').next()).and_then(|text| address(text.trim()));
-    stated.unwrap_or(peer)
-}
-
-/// An address, possibly with a port.
-fn address(text: &str) -> Option<IpAddr> {
-    let bare = text.trim_start_matches('[').trim_end_matches(']');
-    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
-}
-
-/// Reads a body of at most `limit` bytes, each piece of it within `patience`; else the answer that says what is wrong.
+/// Reads a body within its limit, each piece of it in time and charged as it arrives; else the answer that says what is
+/// wrong.
 async fn read(
     body: Incoming,
     headers: &HeaderMap,
     matched: &Matched,
-    runtime: &Arc<dyn Runtime>,
+    shell: &Shell,
+    charge: &mut Charge,
 ) -> Result<Bytes, Box<Response>> {
-    let (limit, settings, patience) = (matched.max_body(), &runtime.environment().settings, patience(runtime));
+    let (limit, settings) = (matched.max_body(), shell.settings());
+    let refused = |error| Err(Box::new(matched.refusal(error, settings)));
     let too_large = || Err(Box::new(routes::too_large(matched, settings)));
     let stated = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    let mut pieces = BodyDataStream::new(body);
     if stated.is_some_and(|length| length > limit) {
-        discard(pieces, headers).await;
+        discard(body, headers);
         return too_large();
     }
-    let end = tokio::time::Instant::now() + patience * BODY;
+    let mut pieces = BodyDataStream::new(body);
+    let pace = Pace::new(shell.patience());
     let mut whole = BytesMut::new();
     loop {
-        let next = end.min(tokio::time::Instant::now() + patience);
-        let piece = match tokio::time::timeout_at(next, pieces.next()).await {
+        let piece = match tokio::time::timeout_at(pace.next(whole.len()), pieces.next()).await {
             Ok(Some(Ok(piece))) => piece,
             Ok(None) => return Ok(whole.freeze()),
             Ok(Some(Err(_))) | Err(_) => {
-                let error = Error::bad_request("The body did not arrive completely.");
-                return Err(Box::new(matched.refusal(error, settings)));
+                return refused(Error::bad_request("The body did not arrive completely, or too slowly."));
             }
         };
         if whole.len() + piece.len() > limit {
-            discard(pieces, headers).await;
+            discard_rest(pieces, headers);
             return too_large();
+        }
+        if !charge.grow(piece.len() as u64) {
+            discard_rest(pieces, headers);
+            return refused(no_room());
         }
         // Most bodies come in one piece, which need not be copied.
         if whole.is_empty() && stated == Some(piece.len()) {
@@ -195,14 +246,38 @@ async fn read(
     }
 }
 
-/// Reads what the client is still sending of a body that nobody wants, within bounds.
-async fn discard(mut pieces: BodyDataStream<Incoming>, headers: &HeaderMap) {
+/// When pieces of a body must be here.
+struct Pace {
+    begun: tokio::time::Instant,
+    patience: Duration,
+}
+
+impl Pace {
+    fn new(patience: Duration) -> Pace {
+        Pace { begun: tokio::time::Instant::now(), patience }
+    }
+
+    /// Until when the next piece may take, with so many bytes here.
+    fn next(&self, bytes: usize) -> tokio::time::Instant {
+        let slow = SLOW_START.max(Duration::from_secs(bytes as u64 / SLOWEST));
+        (tokio::time::Instant::now() + self.patience).min(self.begun + slow.min(self.patience * BODY))
+    }
+}
+
+/// Reads what the client is still sending of a body that nobody wants, within bounds, beside the answer that says so.
+fn discard(body: Incoming, headers: &HeaderMap) {
+    if !body.is_end_stream() {
+        discard_rest(BodyDataStream::new(body), headers);
+    }
+}
+
+fn discard_rest(mut pieces: BodyDataStream<Incoming>, headers: &HeaderMap) {
     // A client that asks first sends nothing when it is refused, unless we read.
     if headers.contains_key(header::EXPECT) {
         return;
     }
     let mut left = DISCARD_BYTES;
-    let reading = async {
+    let reading = async move {
         while let Some(Ok(piece)) = pieces.next().await {
             match left.checked_sub(piece.len()) {
                 Some(rest) => left = rest,
@@ -211,7 +286,7 @@ async fn discard(mut pieces: BodyDataStream<Incoming>, headers: &HeaderMap) {
         }
     };
     // Whoever is slower than that may see the broken pipe.
-    let _ = tokio::time::timeout(DISCARD_TIME, reading).await;
+    tokio::spawn(tokio::time::timeout(DISCARD_TIME, reading));
 }
 
 fn outgoing(response: Response) -> http::Response<Content> {
@@ -232,17 +307,18 @@ fn outgoing(response: Response) -> http::Response<Content> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_client_address_comes_from_the_trusted_header_only() {
-        let peer: IpAddr = "10.0.0.1".parse().unwrap();
-        let mut headers = HeaderMap::new();
-        headers.append("x-forwarded-for", "1.1.1.1, 2.2.2.2".parse().unwrap());
-        assert_eq!(client(&headers, "", peer), peer);
-        assert_eq!(client(&headers, "x-forwarded-for", peer), "2.2.2.2".parse::<IpAddr>().unwrap());
-        assert_eq!(client(&headers, "x-real-ip", peer), peer);
-        headers.append("x-forwarded-for", "[2001:db8::1]:4711".parse().unwrap());
-        assert_eq!(client(&headers, "x-forwarded-for", peer), "2001:db8::1".parse::<IpAddr>().unwrap());
-        headers.insert("x-forwarded-for", "unknown".parse().unwrap());
-        assert_eq!(client(&headers, "x-forwarded-for", peer), peer);
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_ten_seconds_and_then_a_second_for_each_kilobyte() {
+        let seconds = Duration::from_secs;
+        let pace = Pace::new(seconds(30));
+        let left = |bytes| pace.next(bytes).saturating_duration_since(pace.begun);
+        assert_eq!(
+            (left(0), left(10_000), left(12 << 10), left(20 << 10)),
+            (seconds(10), seconds(10), seconds(12), seconds(20))
+        );
+        // No piece takes longer than a client has, and no body ten times that.
+        assert_eq!(left(1 << 20), seconds(30));
+        tokio::time::advance(seconds(290)).await;
+        assert_eq!(left(8 << 20), seconds(300));
     }
 }

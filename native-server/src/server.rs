@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::keyfile::{self, KeyFile};
 use crate::pool::Pool;
+use crate::queue::Queue;
 use crate::runtime::{Documents, Native, News};
 use crate::store::{Options, Store};
 use crate::streams::Streams;
@@ -65,7 +66,7 @@ impl Deployment {
 
         let documents = Arc::new(Documents::default());
         documents.put(store.documents().map_err(|error| error.to_string())?);
-        let streams = Streams::new(store.clone(), settings.clone());
+        let streams = Streams::new(store.clone(), settings.clone(), Queue::new(settings.streams_bytes));
         let (outgoing, asked) = unbounded_channel();
         let news = News { store: store.clone(), documents: documents.clone(), streams: streams.clone(), outgoing };
         let (writer, thread) = Writer::spawn(store.clone(), Arc::new(settings.clone()), Arc::new(news), alone)

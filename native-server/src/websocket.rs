@@ -7,15 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
-use futures_util::{SinkExt, StreamExt};
+use bytes::Bytes;
+use futures_util::stream::SplitSink;
+use futures_util::{SinkExt, Stream, StreamExt};
 use heliograph_core::agent::stream::Open;
-use heliograph_core::agent::websocket::{FIRST_FRAME, MAX_FIRST_FRAME, PATH, close_code, open};
-use heliograph_core::runtime::{ByteStream, Runtime};
+use heliograph_core::agent::websocket::{FIRST_FRAME, MAX_FIRST_FRAME, PATH, close_code, end_code, open};
 use heliograph_core::{Error, Result};
 use http::{HeaderMap, Method};
+use tokio::sync::Notify;
+
+use crate::runtime::Native;
+use crate::streams::Outlet;
 
 /// Time between pings; a client that answers none of two is gone.
 const PING: Duration = Duration::from_secs(30);
+/// Longest that the last frames of a connection may take: the other side's Close, and ours.
+const CLOSING: Duration = Duration::from_secs(2);
 /// Close code of a server that stops (RFC 6455, 7.4.1).
 const AWAY: u16 = 1001;
 
@@ -29,7 +36,7 @@ pub fn is_upgrade(head: &http::request::Parts) -> bool {
 
 /// Accepts the upgrade. A wrong key in the header is refused before it, one in the first frame by closing.
 pub async fn accept(
-    runtime: Arc<dyn Runtime>,
+    native: Arc<Native>,
     upgrade: WebSocketUpgrade,
     headers: &HeaderMap,
     query: &str,
@@ -41,89 +48,120 @@ pub async fn accept(
         .map(|since| percent_encoding::percent_decode_str(since).decode_utf8_lossy().into_owned());
     let since = text("last-event-id").map(str::to_owned).or(since);
     let opened = match text("x-agent-key") {
-        Some(key) => Some(open(&*runtime, Some(key), since.as_deref(), None).await?),
+        Some(key) => Some(open(&*native, Some(key), since.as_deref(), None).await?),
         None => None,
     };
     let upgrade = upgrade.max_message_size(MAX_FIRST_FRAME).max_frame_size(MAX_FIRST_FRAME);
-    Ok(upgrade.on_upgrade(move |socket| run(runtime, socket, opened, since)))
+    Ok(upgrade.on_upgrade(move |socket| run(native, socket, opened, since)))
 }
 
-async fn run(runtime: Arc<dyn Runtime>, mut socket: WebSocket, opened: Option<Open>, since: Option<String>) {
+async fn run(native: Arc<Native>, mut socket: WebSocket, opened: Option<Open>, since: Option<String>) {
     let opened = match opened {
         Some(opened) => Ok(opened),
-        None => {
-            let frame = first_frame(&mut socket).await;
-            open(&*runtime, None, since.as_deref(), frame.as_deref()).await
-        }
+        None => match first_frame(&mut socket).await {
+            First::Text(text) => open(&*native, None, since.as_deref(), Some(&text)).await,
+            First::Nothing => open(&*native, None, since.as_deref(), None).await,
+            First::Left => return finish(socket).await,
+        },
     };
+    let cut = Arc::new(Notify::new());
     let stream = match opened {
-        Ok(opened) => runtime.stream(opened).await,
+        Ok(opened) => native.streams().open(opened, cut.clone()).await,
         Err(error) => Err(error),
     };
     match stream {
-        Ok(stream) => pump(socket, stream).await,
-        Err(error) => close(&mut socket, error).await,
+        Ok(stream) => {
+            tokio::select! {
+                () = pump(socket, stream) => {}
+                // It takes nothing, and others need what it holds.
+                () = cut.notified() => {}
+            }
+        }
+        Err(error) => close(socket, error).await,
     }
 }
 
-/// The first text frame, when it comes in time.
-async fn first_frame(socket: &mut WebSocket) -> Option<String> {
+/// What a client sent first.
+enum First {
+    Text(String),
+    /// No key in time, or something else.
+    Nothing,
+    /// It closed the connection.
+    Left,
+}
+
+async fn first_frame(socket: &mut WebSocket) -> First {
     let frame = async {
         loop {
             match socket.recv().await {
-                Some(Ok(Message::Text(text))) => return Some(text.as_str().to_owned()),
+                Some(Ok(Message::Text(text))) => return First::Text(text.as_str().to_owned()),
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                _ => return None,
+                Some(Ok(Message::Binary(_))) => return First::Nothing,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return First::Left,
             }
         }
     };
-    tokio::time::timeout(FIRST_FRAME, frame).await.ok().flatten()
+    tokio::time::timeout(FIRST_FRAME, frame).await.unwrap_or(First::Nothing)
 }
 
-async fn close(socket: &mut WebSocket, error: Error) {
+/// Takes what still comes until both sides have closed, within bounds: reading on sends the answer to a Close frame, and
+/// whoever closed first sees its own answered (RFC 6455 section 5.5.1).
+async fn finish(mut socket: impl Stream<Item = Result<Message, axum::Error>> + Unpin) {
+    let rest = async { while let Some(Ok(_)) = socket.next().await {} };
+    // A client that takes longer than that goes without.
+    let _ = tokio::time::timeout(CLOSING, rest).await;
+}
+
+async fn close(mut socket: WebSocket, error: Error) {
     if let Some(cause) = &error.cause {
         eprintln!("error: {PATH}: {cause}");
     }
     let frame = CloseFrame { code: close_code(&error), reason: error.into_details().message.into_owned().into() };
     // A client that is gone needs no reason.
-    let _ = socket.send(Message::Close(Some(frame))).await;
+    if socket.send(Message::Close(Some(frame))).await.is_ok() {
+        finish(socket).await;
+    }
 }
 
 /// Sends each line of the stream as a text frame until one side ends.
-async fn pump(socket: WebSocket, mut stream: ByteStream) {
+async fn pump(socket: WebSocket, mut stream: Outlet) {
     let (mut to, mut from) = socket.split();
     let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + PING, PING);
     let mut unanswered = 0;
     loop {
         tokio::select! {
             page = stream.next() => match page {
-                Some(page) => {
-                    for line in page.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                        let Ok(text) = std::str::from_utf8(line) else { continue };
-                        if to.feed(Message::Text(text.into())).await.is_err() {
-                            return;
-                        }
-                    }
-                    if to.flush().await.is_err() {
-                        return;
-                    }
-                }
-                None => {
-                    let end = CloseFrame { code: AWAY, reason: "the server is stopping".into() };
-                    let _ = to.send(Message::Close(Some(end))).await;
+                Some(page) => if send(&mut to, page).await.is_err() {
                     return;
+                },
+                None => {
+                    let (code, reason) = stream.end().map_or((AWAY, "the server is stopping"), end_code);
+                    let end = CloseFrame { code, reason: reason.into() };
+                    let _ = to.send(Message::Close(Some(end))).await;
+                    return finish(from).await;
                 }
             },
             frame = from.next() => match frame {
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                Some(Ok(Message::Close(_))) => return finish(from).await,
+                Some(Err(_)) | None => return,
                 Some(Ok(_)) => unanswered = 0,
             },
             _ = ping.tick() => {
-                if unanswered == 2 || to.send(Message::Ping(bytes::Bytes::new())).await.is_err() {
+                if unanswered == 2 || to.send(Message::Ping(Bytes::new())).await.is_err() {
                     return;
                 }
                 unanswered += 1;
             }
         }
     }
+}
+
+/// Sends a page, a frame for each of its lines. Each is sent before the next is handed over, so that no more than one waits
+/// in the buffer of the library.
+async fn send(to: &mut SplitSink<WebSocket, Message>, page: Bytes) -> Result<(), axum::Error> {
+    for line in page.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let Ok(text) = std::str::from_utf8(line) else { continue };
+        to.send(Message::Text(text.into())).await?;
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--probes`, `--forecasts`, `--fair`, `--ledger`,
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--overload`, `--probes`, `--forecasts`, `--fair`, `--ledger`,
 //! `--ledger-grown` and `--ledger-edge` measure other things. The result is
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
@@ -23,6 +23,7 @@ mod ledger;
 mod load;
 mod machine;
 mod mailbox;
+mod overload;
 mod probes;
 mod report;
 mod service;
@@ -71,6 +72,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--mailbox") {
         return measure_mailbox(&args);
     }
+    if args.iter().any(|arg| arg == "--overload") {
+        return measure_overload(&args);
+    }
     if args.iter().any(|arg| arg == "--alerts") {
         return measure_alerts(&args);
     }
@@ -108,7 +112,7 @@ fn main() {
 }
 
 /// What the other benches write their results under.
-const HEADINGS: [&str; 12] = [
+const HEADINGS: [&str; 13] = [
     agents::HEADING,
     alerts::HEADING,
     fair::HEADING,
@@ -116,6 +120,7 @@ const HEADINGS: [&str; 12] = [
     incidents::HEADING,
     large::HEADING,
     mailbox::HEADING,
+    overload::HEADING,
     probes::HEADING,
     DIRECTORY,
     ledger::HEADING,
@@ -162,6 +167,18 @@ fn measure_alerts(args: &[String]) {
     println!("{text}");
     if number == alerts::SUBSCRIPTIONS {
         write_part(alerts::HEADING, &text);
+    }
+}
+
+fn measure_overload(args: &[String]) {
+    let window =
+        given(args, "--seconds").map_or(overload::WINDOW, |seconds| Duration::from_secs(seconds.parse().unwrap()));
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = overload::run(folder.path(), window);
+    let text = overload::render(&measured, &machine::describe_shared());
+    println!("{text}");
+    if window == overload::WINDOW {
+        write_part(overload::HEADING, &text);
     }
 }
 

@@ -36,6 +36,7 @@ mod incidents_served;
 mod index;
 mod interop;
 mod keys;
+mod keys_first;
 mod layouts;
 mod ledger_audit;
 mod ledger_batch;
@@ -143,6 +144,7 @@ const MODULES: &[(&str, &[Case])] = &[
     ("index", index::CASES),
     ("interop", interop::CASES),
     ("keys", keys::CASES),
+    ("keys_first", keys_first::CASES),
     ("layouts", layouts::CASES),
     ("ledger_audit", ledger_audit::CASES),
     ("ledger_batch", ledger_batch::CASES),

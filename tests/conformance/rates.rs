@@ -17,6 +17,8 @@ cases![
     sign_ups_are_limited_per_day,
     ruling_33_a_bench_key_meets_no_limit,
     ruling_ledger_20_what_a_proxy_passes_on_gets_the_public_figures,
+    clients_of_a_trusted_proxy_have_a_budget_each_whatever_they_write,
+    a_header_from_anybody_else_counts_for_nothing,
 ];
 
 fn number(answer: &Answer, name: &str) -> i64 {
@@ -62,7 +64,7 @@ fn detect(client: &Client) -> Answer {
 }
 
 fn the_demo_key_has_a_burst_of_20_and_100_a_minute(suite: &Suite) {
-    let target = suite.fresh(&[]);
+    let target = suite.fresh(&[("trusted_proxies", "")]);
     let client = target.client().key("svc_demo");
     let (answers, refusal) = drain(&client, 200, detect);
     // The bucket gains 100/60 tokens a second while the test runs, so a slow machine sees some more.
@@ -73,10 +75,8 @@ fn the_demo_key_has_a_burst_of_20_and_100_a_minute(suite: &Suite) {
         assert_eq!((answer.status, budget(suite, answer).0), (200, 100));
     }
     // Every address has its own share of the demo key, but one address cannot make another by a header.
-    let disguised = client.with("x-forwarded-for", "198.51.100.9").with("cf-connecting-ip", "198.51.100.10");
-    if suite.kind == Kind::Native {
-        assert_eq!(drain(&disguised, 10, detect).1.status, 429);
-    }
+    let disguised = client.with("x-forwarded-for", "198.51.100.9").with("forwarded", "for=198.51.100.10");
+    assert_eq!(drain(&disguised, 10, detect).1.status, 429);
 }
 
 fn a_research_key_has_its_own_budget_of_1000_a_minute_and_a_burst_of_100(suite: &Suite) {
@@ -177,6 +177,45 @@ fn ruling_ledger_20_what_a_proxy_passes_on_gets_the_public_figures(suite: &Suite
     assert_eq!(client.get("/data/country/SE").header("x-ratelimit-limit"), None);
     let sign_up = client.post("/api-keys/signup", &json!({ "email": "ada@example.org" }));
     assert_eq!(number(&sign_up, "x-ratelimit-remaining"), 999);
+}
+
+fn left(answer: &Answer) -> i64 {
+    number(answer, "x-ratelimit-remaining")
+}
+
+/// Whom a trusted proxy names has a budget of its own, and cannot make another by writing into the header itself.
+fn clients_of_a_trusted_proxy_have_a_budget_each_whatever_they_write(suite: &Suite) {
+    let target = suite.fresh(&[("trusted_proxies", "127.0.0.1,::1,10.0.0.0/8"), ("accessibility_per_minute", "7")]);
+    let client = target.client();
+    let ask = |name: &str, value: &str| {
+        left(&client.with(name, value).get("/v1/accessibility/check?domain=a.example&country=SE"))
+    };
+    assert_eq!(ask("x-forwarded-for", "198.51.100.1"), 6);
+    assert_eq!(ask("x-forwarded-for", "198.51.100.2"), 6);
+    for spoofed in ["203.0.113.7, 198.51.100.1", "unknown, 198.51.100.1", "\"a, 198.51.100.1", "198.51.100.1, 10.0.0.9"]
+    {
+        assert!(ask("x-forwarded-for", spoofed) < 6, "{spoofed}");
+    }
+    assert!(ask("forwarded", "for=203.0.113.7, for=\"198.51.100.1:4711\";proto=https") < 6);
+    assert_eq!(ask("forwarded", "for=\"[2001:db8::1]:4711\""), 6);
+    // The same /64.
+    assert!(ask("x-forwarded-for", "2001:db8::2") < 6);
+    // A client that is hidden shares the budget of the proxy that hides it.
+    assert_eq!(ask("x-forwarded-for", "unknown"), 6);
+    assert!(ask("x-forwarded-for", "203.0.113.9, _hidden") < 6);
+}
+
+/// From a peer that is not trusted no header makes a second budget.
+fn a_header_from_anybody_else_counts_for_nothing(suite: &Suite) {
+    let target = suite.fresh(&[("trusted_proxies", ""), ("accessibility_per_minute", "7")]);
+    let client = target.client();
+    let ask = |client: &Client| left(&client.get("/v1/accessibility/check?domain=a.example&country=SE"));
+    assert_eq!(ask(&client), 6);
+    for (name, value) in
+        [("x-forwarded-for", "198.51.100.1"), ("forwarded", "for=198.51.100.1"), ("x-real-ip", "198.51.100.1")]
+    {
+        assert!(ask(&client.with(name, value)) < 6, "{name}");
+    }
 }
 
 /// Ruling foundation-relay 33: benches use keys of tier `bench`, so that they measure the service and not its limiter.

@@ -27,6 +27,8 @@ cases![
     reconnecting_with_the_last_id_loses_and_doubles_nothing,
     every_connection_of_an_agent_gets_each_message,
     ruling_8_the_connection_opened_first_is_served_first,
+    past_the_budget_of_an_agent_its_oldest_stream_ends_and_the_new_one_is_served,
+    a_page_holds_no_more_than_the_budget_of_a_stream_and_one_message_always_fits,
     a_stream_of_a_deactivated_agent_brings_nothing_more,
     ruling_8_a_place_that_cannot_be_read_never_refuses_a_connect,
 ];
@@ -378,6 +380,42 @@ fn ruling_8_the_connection_opened_first_is_served_first(suite: &Suite) {
         drain(&mut second);
     }
     assert!(served * 2 > ROUNDS, "the first connection had the message first in {served} of {ROUNDS} rounds");
+}
+
+/// A client that is refused would come back at once.
+fn past_the_budget_of_an_agent_its_oldest_stream_ends_and_the_new_one_is_served(suite: &Suite) {
+    let target = suite.fresh(&[("streams_per_agent", "2")]);
+    let (a, b) = pair(&target.client());
+    let mut streams = Vec::new();
+    for round in 0..4 {
+        streams.push(b.client.events(SSE));
+        // Served, so that the order of opening is the order here.
+        let sent = say(&a, &b, &format!("round {round}"));
+        let newest = streams.last_mut().unwrap();
+        while id(newest.next()) != sent {}
+        if streams.len() > 2 {
+            let ended: Vec<Event> = streams.remove(0).collect();
+            assert_eq!(ended.last().map(|event| event.event.as_str()), Some("reconnect"), "{ended:?}");
+        }
+    }
+    assert_eq!(streams.len(), 2);
+    let last = say(&a, &b, "both");
+    for stream in &mut streams {
+        while id(stream.next()) != last {}
+    }
+    // Another agent has its own budget.
+    let sent = say(&b, &a, "x");
+    assert_eq!(id(a.client.events(SSE).next()), sent);
+}
+
+fn a_page_holds_no_more_than_the_budget_of_a_stream_and_one_message_always_fits(suite: &Suite) {
+    let target = suite.fresh(&[("stream_bytes", "1024")]);
+    let (a, b) = pair(&target.client());
+    let sent: Vec<String> = (0..20).map(|at| say(&a, &b, &"long ".repeat(1 + at * 40))).collect();
+    let mut events = b.client.events(SSE);
+    for expected in sent {
+        assert_eq!(id(events.next()), expected);
+    }
 }
 
 fn a_stream_of_a_deactivated_agent_brings_nothing_more(suite: &Suite) {

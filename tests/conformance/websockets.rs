@@ -4,8 +4,10 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use heliograph_tests::relay::{Agent, letter, text};
+use heliograph_tests::target::Kind;
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest;
+use tungstenite::protocol::CloseFrame;
 use tungstenite::{Message, WebSocket};
 
 use crate::{Suite, cases};
@@ -19,6 +21,10 @@ cases![
     ruling_37_a_key_in_the_url_is_ignored,
     ruling_37_no_frame_marks_anything_read,
     ruling_7_a_backlog_of_300_arrives_once_and_in_order,
+    on_the_edge_a_socket_that_was_sent_much_is_closed_and_the_next_goes_on_where_it_ended,
+    past_the_budget_of_an_agent_its_oldest_socket_is_closed_with_the_reason,
+    a_client_that_closes_gets_its_close_frame_back,
+    a_client_that_closes_before_it_said_who_it_is_gets_its_close_frame_back,
     frames_of_a_client_that_make_no_sense_do_not_stop_the_stream,
     a_plain_get_is_no_websocket,
 ];
@@ -207,6 +213,104 @@ fn ruling_7_a_backlog_of_300_arrives_once_and_in_order(suite: &Suite) {
     assert_eq!(received, sent);
     let live = say(&a, &b);
     assert_eq!(next_id(&mut socket), live);
+}
+
+/// The platform buffers what a socket is sent and does not tell how much.
+fn on_the_edge_a_socket_that_was_sent_much_is_closed_and_the_next_goes_on_where_it_ended(suite: &Suite) {
+    if suite.kind != Kind::Edge {
+        eprintln!("skipped: here bytes that a client has not taken are counted");
+        return;
+    }
+    let target = suite.fresh(&[("stream_bytes", "1024")]);
+    let client = target.client();
+    let address = client.base().unwrap().strip_prefix("http://").unwrap();
+    let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
+    let sent: Vec<String> = (0..100).map(|_| say(&a, &b)).collect();
+    let (mut received, mut since, mut closings) = (Vec::new(), None, 0);
+    while received.len() < sent.len() {
+        let path = since.as_ref().map_or(PATH.to_owned(), |since| format!("{PATH}?since={since}"));
+        let mut socket = connect(address, &path, Some(&b.api_key)).unwrap();
+        while let Some(event) = next(&mut socket) {
+            since = Some(event["id"].as_str().unwrap().to_owned());
+            received.push(text(&event["data"], "id").to_owned());
+            if received.len() == sent.len() {
+                break;
+            }
+        }
+        closings += 1;
+    }
+    assert_eq!(received, sent);
+    assert!((2..20).contains(&closings), "{closings}");
+}
+
+fn past_the_budget_of_an_agent_its_oldest_socket_is_closed_with_the_reason(suite: &Suite) {
+    let target = suite.fresh(&[("streams_per_agent", "2")]);
+    let client = target.client();
+    let Some(address) = client.base().and_then(|base| base.strip_prefix("http://")) else {
+        eprintln!("skipped on memory: it has no sockets");
+        return;
+    };
+    let (a, b) = (Agent::server_side(&client), Agent::server_side(&client));
+    let mut sockets = Vec::new();
+    for _ in 0..3 {
+        let mut socket = connect(address, PATH, Some(&b.api_key)).unwrap();
+        // Served, so that the order of opening is the order here.
+        let sent = say(&a, &b);
+        while next_id(&mut socket) != sent {}
+        sockets.push(socket);
+    }
+    let mut oldest = sockets.remove(0);
+    let frame = loop {
+        match oldest.read() {
+            Ok(Message::Close(frame)) => break frame.expect("a Close frame without a code"),
+            Ok(_) => {}
+            Err(error) => panic!("no Close frame: {error}"),
+        }
+    };
+    assert_eq!(u16::from(frame.code), 1008, "{frame:?}");
+    assert!(frame.reason.contains("more streams"), "{frame:?}");
+    let sent = say(&a, &b);
+    for socket in &mut sockets {
+        while next_id(socket) != sent {}
+    }
+}
+
+/// Closes with this code; what the server's Close frame says.
+#[track_caller]
+fn closed(socket: &mut Socket, code: u16) -> u16 {
+    let frame = CloseFrame { code: code.into(), reason: "done".into() };
+    socket.close(Some(frame)).unwrap();
+    loop {
+        match socket.read() {
+            Ok(Message::Close(Some(frame))) => return frame.code.into(),
+            Ok(Message::Close(None)) => panic!("a Close frame without a code"),
+            Ok(_) => {}
+            Err(error) => panic!("no Close frame came back: {error}"),
+        }
+    }
+}
+
+/// RFC 6455 section 5.5.1.
+fn a_client_that_closes_gets_its_close_frame_back(suite: &Suite) {
+    let Some(address) = address(suite) else { return };
+    let (a, b) = pair(suite);
+    for (code, by_frame) in [(1000, false), (3001, false), (1000, true), (3001, true)] {
+        let mut socket = connect(&address, PATH, (!by_frame).then_some(b.api_key.as_str())).unwrap();
+        if by_frame {
+            socket.send(Message::text(json!({ "api_key": b.api_key }).to_string())).unwrap();
+        }
+        // The stream is open, and something may be on its way when the client closes.
+        let sent = say(&a, &b);
+        while next_id(&mut socket) != sent {}
+        say(&a, &b);
+        assert_eq!(closed(&mut socket, code), code, "by frame: {by_frame}");
+    }
+}
+
+fn a_client_that_closes_before_it_said_who_it_is_gets_its_close_frame_back(suite: &Suite) {
+    let Some(address) = address(suite) else { return };
+    let mut socket = connect(&address, PATH, None).unwrap();
+    assert_eq!(closed(&mut socket, 1000), 1000);
 }
 
 fn frames_of_a_client_that_make_no_sense_do_not_stop_the_stream(suite: &Suite) {

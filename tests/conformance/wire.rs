@@ -16,6 +16,7 @@ cases![
     interface_7_a_request_that_nobody_can_read_gets_the_error_body_too,
     a_body_that_breaks_off_is_no_message,
     framing_that_contradicts_itself_is_refused,
+    a_request_with_two_hosts_or_none_is_refused,
     ruling_28_a_client_that_writes_too_much_sees_the_413,
     a_client_that_asks_first_is_told_before_it_sends,
     half_a_request_keeps_nobody_waiting,
@@ -152,6 +153,35 @@ fn framing_that_contradicts_itself_is_refused(suite: &Suite) {
         assert!(status(&answer).is_none_or(|status| (400..500).contains(&status)), "{chunks:?}: {answer}");
     }
     works(suite);
+}
+
+/// RFC 9112 section 3.2: whoever reads the first Host and whoever reads the second would answer for different sites.
+fn a_request_with_two_hosts_or_none_is_refused(suite: &Suite) {
+    let Some(address) = address(suite) else { return };
+    let asked = |version: &str, hosts: &str| {
+        write_then_read(&address, format!("GET /healthz HTTP/{version}\r\n{hosts}\r\n").as_bytes())
+    };
+    for (version, hosts) in [
+        ("1.1", ""),
+        ("1.1", "host: a.example\r\nhost: b.example\r\n"),
+        ("1.1", "host: a.example\r\nhost: a.example\r\n"),
+        ("1.0", "host: a.example\r\nhost: b.example\r\n"),
+        ("1.1", "host: a.example, b.example\r\n"),
+        ("1.1", "host: a.example/x\r\n"),
+    ] {
+        let answer = asked(version, hosts);
+        assert_eq!(status(&answer), Some(400), "{version} {hosts:?}: {answer}");
+        let body: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+        assert_eq!(body["error"], "BAD_REQUEST", "{answer}");
+        assert!(answer.contains("access-control-allow-origin: *"), "{answer}");
+    }
+    // A request for a WebSocket is no exception.
+    let upgrade = "GET /v1/agent/receive/ws HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+                   sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    assert_eq!(status(&write_then_read(&address, upgrade.as_bytes())), Some(400));
+    for (version, hosts) in [("1.0", ""), ("1.0", "host: x\r\n"), ("1.1", "host: x:80\r\n"), ("1.1", "host:\r\n")] {
+        assert_eq!(status(&asked(version, hosts)), Some(200), "{version} {hosts:?}");
+    }
 }
 
 /// Writes all of it before it reads anything, as many clients do.

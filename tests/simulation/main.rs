@@ -26,6 +26,7 @@ fn request(method: Method, path: &str, key: Option<&str>, body: &Value) -> Reque
         headers,
         body: body.into(),
         client: None,
+        forwarded: false,
         network: None,
     }
 }

@@ -242,24 +242,18 @@ impl Client {
         }
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let settings = &runtime.environment().settings;
-        let matched = match core_http::preflight(&method, path, &headers, settings) {
-            core_http::Preflight::Answer(response) => return *response,
-            core_http::Preflight::Read(matched) if body.len() > matched.max_body() => {
-                return core_http::too_large(&matched, settings);
-            }
-            core_http::Preflight::Read(matched) => matched,
-        };
+        let origin = runtime.environment().proxies.origin([127, 0, 0, 1].into(), &headers);
         let request = core_http::Request {
             method,
             path: path.to_owned(),
             query: query.to_owned(),
             headers,
             body: Bytes::copy_from_slice(body),
-            client: Some([127, 0, 0, 1].into()),
+            client: Some(origin.client),
+            forwarded: origin.forwarded,
             network: None,
         };
-        core_http::answer(runtime, matched, request).await
+        core_http::serve(runtime, request).await
     }
 
     /// Opens an event stream; it ends when the server closes it.

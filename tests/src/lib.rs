@@ -5,6 +5,8 @@
 //! | [`target`] | the three runtimes a conformance test runs on |
 //! | [`client`] | one request, one answer; JSON helpers; event streams |
 //! | [`data`] | real data beside the checkout, and imports of it |
+//! | [`floods`] | clients that want to exhaust a server, and others meanwhile |
+//! | [`limited`] | processes with little memory |
 //! | [`listening`] | many agents that listen at once |
 //! | [`peer`] | another relay as a test plays it, honest or not |
 //! | [`process`] | starting and ending a server that we own |
@@ -17,7 +19,9 @@
 
 pub mod client;
 pub mod data;
+pub mod floods;
 pub mod ledger;
+pub mod limited;
 pub mod listening;
 pub mod peer;
 pub mod process;

@@ -6,7 +6,7 @@ use crate::run::{Result, run};
 
 pub fn bench(args: &[&str]) -> Result<()> {
     // These are native.
-    const NATIVE: [&str; 10] = [
+    const NATIVE: [&str; 11] = [
         "--agents",
         "--alerts",
         "--fair",
@@ -16,6 +16,7 @@ pub fn bench(args: &[&str]) -> Result<()> {
         "--ledger",
         "--ledger-grown",
         "--mailbox",
+        "--overload",
         "--probes",
     ];
     if !NATIVE.iter().any(|native| args.contains(native)) {

@@ -19,7 +19,7 @@ use crate::{Error, Result, Timestamp};
 
 /// Most messages in a page.
 pub const PAGE_MESSAGES: usize = 64;
-/// Bytes after which a page takes no further message.
+/// Most bytes after which a page takes no further message; the setting `stream_bytes` is at most that.
 pub const PAGE_BYTES: u64 = 256 * 1024;
 /// How long a connect is held while storage cannot answer, before it gets a 503 (ruling foundation-relay 8).
 pub const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
@@ -64,7 +64,26 @@ pub enum Emission {
     /// Some messages. The stream counts as not ready until they are on their way to the client.
     Page(Bytes),
     /// The end: send this, then close. Comes even when the stream is not ready.
-    Last(Bytes),
+    Last(Bytes, End),
+}
+
+impl Emission {
+    /// How many bytes are sent.
+    pub fn size(&self) -> u64 {
+        let (Emission::Page(bytes) | Emission::Last(bytes, _)) = self;
+        bytes.len() as u64
+    }
+}
+
+/// Why a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It lived as long as streams do.
+    Time,
+    /// The key that opened it is not valid any more.
+    Key,
+    /// The agent opened more streams than it may have, and this was its oldest.
+    Displaced,
 }
 
 #[derive(Debug, Clone)]
@@ -130,6 +149,7 @@ impl Hub {
         if self.streams.is_empty() {
             return Ok(None);
         }
+        self.make_room(view, emit);
         let version = match record::active(view)? {
             Some(agent) => Some(record::epoch(view, &agent)?),
             None => None,
@@ -152,14 +172,27 @@ impl Hub {
         }
         self.streams.retain(|stream| {
             let ends = stream.ends(view);
-            if version != Some(stream.open.version) || ends.is_some_and(|ends| ends <= view.now) {
-                emit(stream.id, Emission::Last(stream.farewell()));
-                return false;
-            }
-            ends.into_iter().for_each(&mut sooner);
-            true
+            let end = match ends {
+                _ if version != Some(stream.open.version) => End::Key,
+                Some(ends) if ends <= view.now => End::Time,
+                _ => {
+                    ends.into_iter().for_each(&mut sooner);
+                    return true;
+                }
+            };
+            emit(stream.id, Emission::Last(stream.farewell(), end));
+            false
         });
         Ok(next)
+    }
+
+    /// Ends the oldest streams of an agent that has more than it may. A client that is refused comes back at once, so the
+    /// new stream is opened and an old one, which may well be forgotten, gives way.
+    fn make_room(&mut self, view: &View<'_>, emit: &mut dyn FnMut(StreamId, Emission)) {
+        let most = usize::try_from(view.settings.streams_per_agent).unwrap_or(usize::MAX);
+        for stream in self.streams.drain(..self.streams.len().saturating_sub(most)) {
+            emit(stream.id, Emission::Last(stream.farewell(), End::Displaced));
+        }
     }
 }
 
@@ -174,7 +207,7 @@ impl Stream {
             },
         };
         let filter = Filter { after: self.open.after, from, unread: true, ..Filter::default() };
-        page(view, &filter, Budget { messages: PAGE_MESSAGES, bytes: PAGE_BYTES })
+        page(view, &filter, Budget { messages: PAGE_MESSAGES, bytes: view.settings.stream_bytes })
     }
 
     fn render(&self, view: &View<'_>, to: &str, items: Vec<Item>) -> Result<Bytes> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::stream::{CONNECT_PATIENCE, Framing, Open, cursor};
+use super::stream::{CONNECT_PATIENCE, End, Framing, Open, cursor};
 use super::{Authorize, KEY_KIND};
 use crate::runtime::{self, Runtime};
 use crate::{Error, ErrorCode, Result};
@@ -37,6 +37,15 @@ pub fn close_code(error: &Error) -> u16 {
     match error.code {
         ErrorCode::Unauthorized | ErrorCode::BadRequest => REFUSED,
         _ => TRY_LATER,
+    }
+}
+
+/// The close code of a stream that ended, and the reason in words.
+pub fn end_code(end: End) -> (u16, &'static str) {
+    match end {
+        End::Time => (TRY_LATER, "the stream ended; connect again"),
+        End::Key => (REFUSED, "the key is not valid any more"),
+        End::Displaced => (REFUSED, "the agent opened more streams than it may have"),
     }
 }
 

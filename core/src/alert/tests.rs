@@ -84,6 +84,7 @@ impl Scene {
             headers,
             body: if body.is_null() { Bytes::new() } else { Bytes::from(body.to_string()) },
             client: Some([127, 0, 0, 1].into()),
+            forwarded: false,
             network: None,
         };
         let response = serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits");

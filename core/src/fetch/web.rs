@@ -1,9 +1,10 @@
 //! Requests to others: what is asked, what came back, and where a request may go.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use bytes::Bytes;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::event::moment::moment;
 use crate::measurement::failure::is_bogon;
@@ -29,24 +30,19 @@ pub struct Outgoing {
     pub beyond: Networks,
 }
 
-/// Networks that requests may go to although they are not of the open Internet.
+/// A list of networks, as settings name them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Networks(Vec<(IpAddr, u32)>);
+pub struct Networks(Vec<IpNet>);
 
 impl Networks {
     /// Every address there is.
     pub fn all() -> Networks {
-        Networks(vec![(Ipv4Addr::UNSPECIFIED.into(), 0), (Ipv6Addr::UNSPECIFIED.into(), 0)])
+        Networks(vec![Ipv4Net::default().into(), Ipv6Net::default().into()])
     }
 
-    /// Networks as `address/bits`, by comma; the empty text is none.
+    /// Networks as `address/bits`, or single addresses, by comma; the empty text is none.
     pub fn parse(text: &str) -> Option<Networks> {
-        let one = |text: &str| {
-            let (address, bits) = text.split_once('/')?;
-            let address: IpAddr = address.parse().ok()?;
-            let bits: u32 = bits.parse().ok()?;
-            (bits <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, bits))
-        };
+        let one = |text: &str| text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
         let texts = text.split(',').map(str::trim).filter(|text| !text.is_empty());
         texts.map(one).collect::<Option<Vec<_>>>().map(Networks)
     }
@@ -55,16 +51,9 @@ impl Networks {
         *self == Networks::all()
     }
 
-    fn contains(&self, address: IpAddr) -> bool {
-        let begins =
-            |left: u128, right: u128, bits: u32| bits == 0 || (left ^ right).checked_shr(128 - bits) == Some(0);
-        self.0.iter().any(|(network, bits)| match (network, address.to_canonical()) {
-            (IpAddr::V4(network), IpAddr::V4(address)) => {
-                begins(u128::from(network.to_bits()), u128::from(address.to_bits()), 96 + bits)
-            }
-            (IpAddr::V6(network), IpAddr::V6(address)) => begins(network.to_bits(), address.to_bits(), *bits),
-            _ => false,
-        })
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|network| network.contains(&address))
     }
 
     /// Whether a request may go to this address: one of the open Internet, or of these networks.
@@ -390,7 +379,8 @@ mod tests {
         assert!(reach("", "8.8.8.8") && reach("10.0.0.0/8", "8.8.8.8") && !reach("", "10.1.2.3"));
         assert!(reach("10.1.2.3/32", "10.1.2.3") && !reach("10.1.2.3/32", "10.1.2.2"));
         assert!(reach("0.0.0.0/0", "10.1.2.3") && !reach("0.0.0.0/0", "::1") && reach("::/0", "::1"));
-        for bad in ["127.0.0.1", "127.0.0.1/33", "::/129", "localhost/8", "127.0.0.0/8;::/0"] {
+        assert!(reach("10.1.2.3", "10.1.2.3") && !reach("10.1.2.3", "10.1.2.4"));
+        for bad in ["127.0.0.1:80", "127.0.0.1/33", "::/129", "localhost/8", "127.0.0.0/8;::/0"] {
             assert_eq!(Networks::parse(bad), None, "{bad}");
         }
         assert_eq!(Networks::parse(" "), Some(Networks::default()));

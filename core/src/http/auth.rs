@@ -37,10 +37,10 @@ impl Caller {
     }
 }
 
-/// The outcome of admission: the caller, and the state of the budget it drew on.
-pub(super) struct Admitted {
-    pub caller: Caller,
-    pub budget: Option<Admission>,
+/// A request that may go on: who calls, and the state of the budget it drew on.
+pub struct Admitted {
+    pub(super) caller: Caller,
+    pub(super) budget: Option<Admission>,
 }
 
 /// Longest a patient request waits for its budget (ruling foundation-relay 2).
@@ -152,26 +152,16 @@ pub(super) fn has_budget_headers(response: &Response) -> bool {
 
 /// The client's address as a bucket name; IPv6 by its /64 (ruling ledger 20).
 pub(super) fn address(client: Option<IpAddr>) -> String {
-    match client {
-        Some(IpAddr::V6(v6)) => match v6.to_ipv4_mapped() {
-            Some(v4) => v4.to_string(),
-            None => v6.segments().iter().take(4).map(|part| format!("{part:x}:")).collect(),
-        },
-        Some(IpAddr::V4(v4)) => v4.to_string(),
+    match client.map(super::proxy::neighbourhood) {
+        Some(address) => address.to_string(),
         None => "unknown".to_owned(),
     }
 }
 
-/// Headers by which proxies say for whom they ask.
-const FORWARDING: [&str; 6] =
-    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "cf-connecting-ip", "true-client-ip"];
-
 /// The settings for this request. A server that listens on loopback is generous, since only its own machine asks; what
 /// a proxy on that machine passes on comes from the world (ruling ledger 20). Also a word for the name of the bucket.
 pub(super) fn figures<'a>(environment: &'a Environment, request: &Request) -> (&'a Settings, &'static str) {
-    let own = environment.settings.client_address_header.as_str();
-    let forwarded = FORWARDING.iter().any(|name| request.headers.contains_key(*name));
-    match forwarded || (!own.is_empty() && request.headers.contains_key(own)) {
+    match request.forwarded {
         true => (&environment.proxied, "for"),
         false => (&environment.settings, "of"),
     }

@@ -121,6 +121,7 @@ mod tests {
             headers,
             body: Bytes::new(),
             client: None,
+            forwarded: false,
             network: None,
         };
         Ready::from(document()).answer(&request, Timestamp::from_seconds(1_700_000_000 + seconds))

@@ -64,6 +64,7 @@ impl Cx {
             headers: self.request.headers.clone(),
             body: Bytes::new(),
             client: self.request.client,
+            forwarded: self.request.forwarded,
             network: self.request.network,
         };
         let cx = Cx { rt: self.rt.clone(), request, route, caller: self.caller.clone(), path: params };
@@ -80,7 +81,8 @@ impl Cx {
             .ok_or_else(|| Error::internal(format!("{path} cannot be asked for")))?;
         let (path, query) = (path.to_owned(), query.to_owned());
         let (headers, body) = (http::HeaderMap::new(), Bytes::new());
-        let request = Request { method: Method::GET, path, query, headers, body, client: None, network: None };
+        let request =
+            Request { method: Method::GET, path, query, headers, body, client: None, forwarded: false, network: None };
         Ok((route.handler)(Cx { rt, request, route, caller: Caller::Public, path: params })
             .await
             .unwrap_or_else(Response::error))

@@ -20,8 +20,10 @@ pub struct Request {
     pub query: String,
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// The address of the client: the socket's peer, or what a trusted proxy says.
+    /// The address of the client: the socket's peer, or what a trusted proxy says ([`super::Proxies`]).
     pub client: Option<IpAddr>,
+    /// Whether a trusted proxy passed it on, so that it comes from the world and not from this machine.
+    pub forwarded: bool,
     /// The number of the network that the client is in, where the platform knows it.
     pub network: Option<u32>,
 }

@@ -10,18 +10,20 @@ mod document;
 mod extract;
 mod message;
 pub mod openapi;
+mod proxy;
 mod route;
 mod router;
 
 pub(crate) use auth::budget_headers;
-pub use auth::{Caller, is_operator};
+pub use auth::{Admitted, Caller, is_operator};
 pub use computing::Computes;
 pub use document::{Ready, revalidated};
 pub use extract::Cx;
 pub use message::{Body, Request, Response};
+pub use proxy::{Origin, Proxies, Unheard, neighbourhood};
 pub(crate) use route::handler;
 pub use route::{Auth, BodyKind, Handler, Limit, Param, Route, SchemaOf};
-pub use router::{Matched, Preflight, answer, preflight, refusal, serve, too_large};
+pub use router::{Matched, Preflight, admit, answer, answer_admitted, preflight, refusal, serve, too_large};
 
 /// Every route, by resource.
 pub const ROUTES: &[&[Route]] = &[

@@ -120,7 +120,7 @@ impl Matched {
 
 /// What a shell must know before it reads a body.
 pub enum Preflight {
-    /// Read the body, then [`answer`].
+    /// [`admit`] it, read the body, then [`answer_admitted`]; or [`answer`] at once where there is none.
     Read(Matched),
     /// Answer this without reading the body.
     Answer(Box<Response>),
@@ -261,25 +261,62 @@ pub async fn serve(rt: Arc<dyn Runtime>, request: Request) -> Response {
         Preflight::Read(matched) => matched,
         Preflight::Answer(response) => return *response,
     };
+    let unread = if request.body.is_empty() { None } else { unsupported(matched.route, &request.headers) };
+    if let Some(error) = unread {
+        return matched.refusal(error, settings);
+    }
+    let admitted = match admit(&*rt, &matched, &request).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => return *refusal,
+    };
     if request.body.len() > matched.max_body() {
         return too_large(&matched, settings);
     }
-    let unread = if request.body.is_empty() { None } else { unsupported(matched.route, &request.headers) };
-    match unread {
-        Some(error) => matched.refusal(error, settings),
-        None => answer(rt, matched, request).await,
-    }
+    answer_admitted(rt, matched, admitted, request).await
 }
 
-/// Answers a request whose head passed [`preflight`] and whose body is within the limit.
-///
-/// One future in one box: requests are large, and every layer that they are handed through copies them.
+/// Whether a request may go on, from its head alone: the key is checked and the budget drawn on, and what `body` holds
+/// does not matter. So a shell that reads the body afterwards reads none for a caller without a key. The refusal is a
+/// whole answer.
+pub async fn admit(rt: &dyn Runtime, matched: &Matched, request: &Request) -> Result<Admitted, Box<Response>> {
+    let refusal = match auth::admit(rt, matched.route, request).await {
+        Ok(admitted) => return Ok(admitted),
+        Err(refusal) => *refusal,
+    };
+    let head = request.method == Method::HEAD;
+    Err(Box::new(finish(refusal, matched.route, &rt.environment().settings.brand, head)))
+}
+
+/// Answers a request whose head passed [`preflight`] and whose body, if it has one, is within the limit.
 pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFuture<'static, Response> {
+    respond(rt, matched, None, request)
+}
+
+/// Answers a request that passed [`admit`] and then got its body, which is within the limit.
+pub fn answer_admitted(
+    rt: Arc<dyn Runtime>,
+    matched: Matched,
+    admitted: Admitted,
+    request: Request,
+) -> BoxFuture<'static, Response> {
+    respond(rt, matched, Some(admitted), request)
+}
+
+/// One future in one box: requests are large, and every layer that they are handed through copies them.
+fn respond(
+    rt: Arc<dyn Runtime>,
+    matched: Matched,
+    admitted: Option<Admitted>,
+    request: Request,
+) -> BoxFuture<'static, Response> {
     Box::pin(async move {
-        let (head, open) = (request.method == Method::HEAD, matched.is_open());
-        let Matched { route, computes, params } = matched;
-        let brand = route.dress.map(|dress| (dress, rt.environment().settings.brand.clone()));
-        let mut response = match auth::admit(&*rt, route, &request).await {
+        let (head, Matched { route, computes, params }) = (request.method == Method::HEAD, matched);
+        let brand = route.dress.map(|_| rt.environment().settings.brand.clone()).unwrap_or_default();
+        let admitted = match admitted {
+            Some(admitted) => Ok(admitted),
+            None => auth::admit(&*rt, route, &request).await,
+        };
+        let response = match admitted {
             Err(refusal) => *refusal,
             Ok(Admitted { caller, budget }) => {
                 let behind = reseal::behind(&*rt, &caller).map(|agent| (rt.clone(), agent));
@@ -295,15 +332,20 @@ pub fn answer(rt: Arc<dyn Runtime>, matched: Matched, request: Request) -> BoxFu
                 response
             }
         };
-        if let Some((dress, brand)) = brand {
-            dress(&mut response, &brand);
-        }
-        cors(&mut response, open);
-        if head {
-            without_body(&mut response);
-        }
-        response
+        finish(response, route, &brand, head)
     })
+}
+
+/// An answer of a route as it goes to the client.
+fn finish(mut response: Response, route: &Route, brand: &str, head: bool) -> Response {
+    if let Some(dress) = route.dress {
+        dress(&mut response, brand);
+    }
+    cors(&mut response, route.auth != Auth::Admin);
+    if head {
+        without_body(&mut response);
+    }
+    response
 }
 
 /// What HEAD gets of the answer to GET (RFC 9110 section 9.3.2).

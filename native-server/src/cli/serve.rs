@@ -2,14 +2,18 @@
 
 use std::io::Write;
 
+use heliograph_core::runtime::Runtime;
 use tokio::net::TcpListener;
 
 use super::args::Common;
+use crate::proxies;
 use crate::server::Deployment;
 use crate::store::Options;
 
-/// Descriptors a server needs besides its connections.
+/// Descriptors a server needs besides its connections: for files, and for requests to others, of which there may be as many
+/// as this or an eighth of all, whichever is less.
 const OTHER_FILES: u64 = 64;
+const OUTGOING: u64 = 1_024;
 
 /// Requests that a thread answers before it looks who else has come. Tokio's own 61 are meant for work of a microsecond: of
 /// requests that take half a millisecond it would first answer thirty, and then take the next ones in no order.
@@ -35,12 +39,13 @@ pub fn run(common: &Common) -> Result<(), String> {
         let deployment = Deployment::open(settings, Options::new(&common.data)).await?;
         // What an interrupted rotation left is taken up again.
         deployment.native().rotation.wake(deployment.native());
-        raise_descriptor_limit();
+        let descriptors = raise_descriptor_limit();
+        eprintln!("{}", proxies::in_force(&deployment.native().environment().settings));
         eprintln!("data: {}", common.data.display());
         eprint!("{hints}");
         say!("listening on http://{address}");
         std::io::stdout().flush().map_err(|error| error.to_string())?;
-        crate::serve::run(listener, deployment.native().clone(), stop_signal()).await;
+        crate::serve::run(listener, deployment.native().clone(), descriptors, stop_signal()).await;
         deployment.close().await;
         Ok(())
     })
@@ -62,11 +67,19 @@ fn hints(base: &str, demo_key: &str) -> String {
     text
 }
 
-/// Every stream holds a descriptor; the usual soft limit of 1,024 would end there (ruling foundation-relay 34).
-fn raise_descriptor_limit() {
+/// Every stream holds a descriptor; the usual soft limit of 1,024 would end there (ruling foundation-relay 34). Says how many
+/// there are for connections.
+fn raise_descriptor_limit() -> u64 {
     match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(limit) => eprintln!("open files: {limit}, room for {} streams", limit.saturating_sub(OTHER_FILES)),
-        Err(error) => eprintln!("warning: cannot raise the limit of open files: {error}"),
+        Ok(limit) => {
+            let room = limit.saturating_sub(OTHER_FILES.min(limit / 2) + OUTGOING.min(limit / 8));
+            eprintln!("open files: {limit}, room for {room} connections");
+            room
+        }
+        Err(error) => {
+            eprintln!("warning: cannot raise the limit of open files: {error}");
+            u64::MAX
+        }
     }
 }
 

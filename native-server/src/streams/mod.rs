@@ -11,18 +11,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use heliograph_core::actor::{ActorId, Kind, View};
-use heliograph_core::agent::stream::{Emission, Hub, Open, StreamId};
-use heliograph_core::runtime::ByteStream;
+use heliograph_core::agent::stream::{CONNECT_PATIENCE, Emission, Hub, Open, StreamId};
 use heliograph_core::settings::Settings;
 use heliograph_core::{Error, Result, Timestamp};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::clock;
+use crate::queue::Queue;
 use crate::store::Store;
 use slot::Inlet;
+pub use slot::Outlet;
 
 /// Pause before a page that could not be read is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+/// Pause before room for a page is looked for again, while clients that hold others are being cut.
+const SHORT: Duration = Duration::from_millis(100);
 
 /// Everything that listens.
 pub struct Streams {
@@ -30,6 +33,10 @@ pub struct Streams {
     settings: Settings,
     agents: Mutex<HashMap<String, Arc<Agent>>>,
     stopping: AtomicBool,
+    /// Places for streams, and for those who wait for one.
+    places: Arc<Semaphore>,
+    waiting: Semaphore,
+    queue: Arc<Queue>,
 }
 
 /// One agent with open streams.
@@ -41,16 +48,48 @@ struct Agent {
 }
 
 impl Streams {
-    pub fn new(store: Arc<Store>, settings: Settings) -> Arc<Self> {
-        Arc::new(Streams { store, settings, agents: Mutex::default(), stopping: AtomicBool::new(false) })
+    /// `queue` holds what clients have not taken yet.
+    pub fn new(store: Arc<Store>, settings: Settings, queue: Arc<Queue>) -> Arc<Self> {
+        let places = |most: u32| usize::try_from(most).unwrap_or(Semaphore::MAX_PERMITS);
+        Arc::new(Streams {
+            places: Arc::new(Semaphore::new(places(settings.streams))),
+            waiting: Semaphore::new(places(settings.streams_waiting)),
+            store,
+            settings,
+            agents: Mutex::default(),
+            stopping: AtomicBool::new(false),
+            queue,
+        })
+    }
+
+    /// What clients have not taken yet.
+    pub fn queue(&self) -> &Arc<Queue> {
+        &self.queue
     }
 
     fn agents(&self) -> MutexGuard<'_, HashMap<String, Arc<Agent>>> {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a stream; refused while the data file is closed after a fault (the caller tries again, patiently).
-    pub fn open(self: &Arc<Self>, open: Open) -> Result<ByteStream> {
+    /// A place for a stream. Where all are taken, the caller is held until one is free: a client that is refused comes back
+    /// at once, and streams end every few seconds.
+    async fn place(&self) -> Result<OwnedSemaphorePermit> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        let busy = || Error::busy("The server has as many streams open as it may.");
+        let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
+        match tokio::time::timeout(CONNECT_PATIENCE, self.places.clone().acquire_owned()).await {
+            Ok(Ok(place)) => Ok(place),
+            Ok(Err(_)) => Err(Error::unavailable("the server is stopping")),
+            Err(_) => Err(busy()),
+        }
+    }
+
+    /// Opens a stream; refused while the data file is closed after a fault (the caller tries again, patiently). `cut` ends
+    /// the client's connection when it takes nothing.
+    pub async fn open(self: &Arc<Self>, open: Open, cut: Arc<Notify>) -> Result<Outlet> {
+        let place = self.place().await?;
         if !self.store.is_open() {
             return Err(Error::unavailable("a stream was asked for while the data file is closed"));
         }
@@ -71,11 +110,11 @@ impl Streams {
                 agent
             }
         };
-        let (inlet, outlet) = slot::pair(agent.changed.clone());
+        let (inlet, outlet) = slot::pair(agent.changed.clone(), cut, place);
         // Still under the lock of `agents`: a task that is about to end looks here once more under the same lock.
         agent.openings.lock().unwrap_or_else(PoisonError::into_inner).push((open, inlet));
         agent.changed.notify_one();
-        Ok(Box::pin(outlet))
+        Ok(outlet)
     }
 
     /// Rows of this actor changed that its streams look at.
@@ -94,6 +133,7 @@ impl Streams {
     /// Ends every stream and refuses new ones.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
+        self.places.close();
         self.wake_all();
     }
 
@@ -158,22 +198,32 @@ type Parcel = (StreamId, Emission);
 
 /// Hands out pages until no stream takes more. Returns when to call again.
 async fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut Inlets) -> Result<Option<Timestamp>> {
+    let page = usize::try_from(streams.settings.stream_bytes).unwrap_or(usize::MAX);
     loop {
         let mut parcels: Vec<Parcel> = Vec::new();
         let now = clock::now();
+        let (mut reserved, mut short) = (0, false);
         let next = streams.store.read_actor(agent, |rows| {
             let view = View::new(agent, rows, now, &streams.settings);
-            let ready = |id: StreamId| inlets.iter().any(|(known, inlet)| *known == id && inlet.is_ready());
-            hub.turn(&view, &mut { ready }, &mut |id, emission| parcels.push((id, emission)))
+            let mut ready = |id: StreamId| {
+                let wants = inlets.iter().any(|(known, inlet)| *known == id && inlet.is_ready());
+                let fits = wants && streams.queue.has_room(reserved + page);
+                (reserved, short) = (reserved + usize::from(fits) * page, short || (wants && !fits));
+                fits
+            };
+            hub.turn(&view, &mut ready, &mut |id, emission| parcels.push((id, emission)))
         });
         let paged = parcels.iter().any(|(_, emission)| matches!(emission, Emission::Page(_)));
         for (id, emission) in parcels {
-            hand_over(inlets, id, emission);
+            hand_over(streams, inlets, id, emission);
             // The scheduler runs the connection it woke last first. Giving way here lets each connection write before
             // the next one is woken, so that the first opened is the first served.
             tokio::task::yield_now().await;
         }
         let next = next?;
+        if short {
+            return Ok(Some(now.plus_duration(SHORT)));
+        }
         // After its last page a stream is not read again: what came meanwhile left a wake with the notifier.
         if !paged || next.is_none_or(|next| next > now) {
             return Ok(next);
@@ -181,15 +231,14 @@ async fn turn(streams: &Streams, agent: &ActorId, hub: &mut Hub, inlets: &mut In
     }
 }
 
-fn hand_over(inlets: &mut Inlets, id: StreamId, emission: Emission) {
-    let (bytes, last) = match emission {
-        Emission::Page(bytes) => (bytes, false),
-        Emission::Last(bytes) => (bytes, true),
-    };
-    if let Some((_, inlet)) = inlets.iter().find(|(known, _)| *known == id) {
-        inlet.put(bytes, last);
-    }
-    if last {
-        inlets.retain(|(known, _)| *known != id);
+fn hand_over(streams: &Streams, inlets: &mut Inlets, id: StreamId, emission: Emission) {
+    let Some(at) = inlets.iter().position(|(known, _)| *known == id) else { return };
+    match emission {
+        Emission::Page(page) => {
+            if let Some((_, inlet)) = inlets.get(at) {
+                inlet.put(page.clone(), streams.queue.hold(page.len(), inlet.cut.clone()));
+            }
+        }
+        Emission::Last(last, end) => inlets.remove(at).1.end(last, end),
     }
 }

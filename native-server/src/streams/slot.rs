@@ -1,4 +1,7 @@
 //! The place between a serving task and a client: one page, and the last words.
+//!
+//! A page is read for a client only once it has taken the one before, so that one that doesn't read holds one page, which
+//! counts in the [`Queue`](crate::queue::Queue) until it is sent.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,17 +9,21 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use futures_util::Stream;
-use tokio::sync::Notify;
+use heliograph_core::agent::stream::End;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-#[derive(Default)]
+use crate::queue::Held;
+
 struct Slot {
-    page: Option<Bytes>,
+    page: Option<(Bytes, Held)>,
     last: Option<Bytes>,
-    /// Nothing more comes after `page` and `last`.
-    ended: bool,
+    /// Nothing more comes after `page` and `last`; why, where the task said so.
+    ended: Option<Option<End>>,
     /// The client left.
     gone: bool,
-    /// The task found the page not taken yet and waits to hear that it was.
+    /// The client took everything it was given.
+    wanting: bool,
+    /// The task found that it did not and waits to hear that it has.
     stalled: bool,
     reader: Option<Waker>,
 }
@@ -28,39 +35,57 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Slot> {
 }
 
 /// The task's end. Dropping it ends the stream.
-pub(super) struct Inlet(Shared);
+pub(super) struct Inlet {
+    slot: Shared,
+    /// Ends the client's connection.
+    pub(super) cut: Arc<Notify>,
+}
 
 /// The client's end: a stream of pages. Dropping it tells the task.
-pub(super) struct Outlet {
+pub struct Outlet {
     slot: Shared,
     task: Arc<Notify>,
+    /// Of the page that was taken last, until the client asks for the next one.
+    held: Option<Held>,
+    /// Its place among all streams.
+    _place: OwnedSemaphorePermit,
 }
 
 /// A new slot; `task` is notified when the client made room or left.
-pub(super) fn pair(task: Arc<Notify>) -> (Inlet, Outlet) {
-    let slot = Shared::default();
-    (Inlet(slot.clone()), Outlet { slot, task })
+pub(super) fn pair(task: Arc<Notify>, cut: Arc<Notify>, place: OwnedSemaphorePermit) -> (Inlet, Outlet) {
+    let slot = Slot { page: None, last: None, ended: None, gone: false, wanting: true, stalled: false, reader: None };
+    let slot = Arc::new(Mutex::new(slot));
+    (Inlet { slot: slot.clone(), cut }, Outlet { slot, task, held: None, _place: place })
 }
 
 impl Inlet {
-    /// Whether the last page was taken. When not, the task is notified once it is.
+    /// Whether the client took everything. When not, the task is notified once it has.
     pub(super) fn is_ready(&self) -> bool {
-        let mut slot = lock(&self.0);
-        slot.stalled = slot.page.is_some();
-        !slot.stalled
+        let mut slot = lock(&self.slot);
+        slot.stalled = !slot.wanting;
+        slot.wanting
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        lock(&self.0).gone
+        lock(&self.slot).gone
     }
 
-    /// Puts a page in, or the last words, for which there is always room.
-    pub(super) fn put(&self, bytes: Bytes, last: bool) {
-        let mut slot = lock(&self.0);
-        match last {
-            true => slot.last = Some(bytes),
-            false => slot.page = Some(bytes),
-        }
+    pub(super) fn put(&self, page: Bytes, held: Held) {
+        let mut slot = lock(&self.slot);
+        slot.page = Some((page, held));
+        slot.wanting = false;
+        Inlet::wake(slot);
+    }
+
+    /// The last words, for which there is always room.
+    pub(super) fn end(self, last: Bytes, end: End) {
+        let mut slot = lock(&self.slot);
+        slot.last = Some(last).filter(|last| !last.is_empty());
+        slot.ended = Some(Some(end));
+        Inlet::wake(slot);
+    }
+
+    fn wake(mut slot: MutexGuard<'_, Slot>) {
         if let Some(reader) = slot.reader.take() {
             drop(slot);
             reader.wake();
@@ -70,40 +95,53 @@ impl Inlet {
 
 impl Drop for Inlet {
     fn drop(&mut self) {
-        let mut slot = lock(&self.0);
-        slot.ended = true;
-        if let Some(reader) = slot.reader.take() {
-            drop(slot);
-            reader.wake();
-        }
+        let mut slot = lock(&self.slot);
+        slot.ended.get_or_insert(None);
+        Inlet::wake(slot);
+    }
+}
+
+impl Outlet {
+    /// Why the stream ended; `None` while it goes on, and when the server stops.
+    pub fn end(&self) -> Option<End> {
+        lock(&self.slot).ended.flatten()
     }
 }
 
 impl Stream for Outlet {
     type Item = Bytes;
 
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let mut slot = lock(&self.slot);
-        if let Some(page) = slot.page.take() {
-            if std::mem::take(&mut slot.stalled) {
-                self.task.notify_one();
-            }
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let this = &mut *self;
+        // Whoever asks for more has sent what it had.
+        this.held = None;
+        let mut slot = lock(&this.slot);
+        if let Some((page, held)) = slot.page.take() {
+            this.held = Some(held);
             return Poll::Ready(Some(page));
         }
         if let Some(last) = slot.last.take() {
             return Poll::Ready(Some(last));
         }
-        if slot.ended {
+        if slot.ended.is_some() {
             return Poll::Ready(None);
         }
+        slot.wanting = true;
         slot.reader = Some(cx.waker().clone());
+        if std::mem::take(&mut slot.stalled) {
+            drop(slot);
+            this.task.notify_one();
+        }
         Poll::Pending
     }
 }
 
 impl Drop for Outlet {
     fn drop(&mut self) {
-        lock(&self.slot).gone = true;
+        let mut slot = lock(&self.slot);
+        slot.gone = true;
+        slot.page = None;
+        drop(slot);
         self.task.notify_one();
     }
 }
@@ -111,30 +149,53 @@ impl Drop for Outlet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Queue;
     use futures_util::{FutureExt, StreamExt};
+    use tokio::sync::Semaphore;
+
+    fn pair_of(task: &Arc<Notify>) -> (Inlet, Outlet) {
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        pair(task.clone(), Arc::default(), place)
+    }
 
     #[test]
     fn one_page_is_buffered_and_the_last_words_always_fit() {
-        let task = Arc::new(Notify::new());
-        let (inlet, mut outlet) = pair(task.clone());
+        let (task, queue) = (Arc::new(Notify::new()), Queue::new(10));
+        let (inlet, mut outlet) = pair_of(&task);
         assert!(inlet.is_ready());
-        inlet.put(Bytes::from_static(b"one"), false);
+        inlet.put(Bytes::from_static(b"one"), queue.hold(3, Arc::default()));
         assert!(!inlet.is_ready());
-        inlet.put(Bytes::from_static(b"end"), true);
-        drop(inlet);
+        inlet.end(Bytes::from_static(b"end"), End::Displaced);
         assert!(task.notified().now_or_never().is_none());
         let all = outlet.by_ref().collect::<Vec<_>>().now_or_never().unwrap();
         assert_eq!(all, ["one", "end"]);
+        assert_eq!((outlet.end(), queue.bytes()), (Some(End::Displaced), 0));
+    }
+
+    #[test]
+    fn a_page_counts_until_the_client_asks_for_the_next_and_none_is_read_before() {
+        let (task, queue) = (Arc::new(Notify::new()), Queue::new(10));
+        let (inlet, mut outlet) = pair_of(&task);
+        inlet.put(Bytes::from_static(b"one"), queue.hold(3, Arc::default()));
+        assert_eq!(outlet.next().now_or_never().unwrap().unwrap(), "one");
+        // It has the page, but has not sent it.
+        assert!(!inlet.is_ready());
+        assert_eq!(queue.bytes(), 3);
+        assert!(outlet.next().now_or_never().is_none());
+        assert!(inlet.is_ready());
+        assert_eq!(queue.bytes(), 0);
         // The task had found it full, so it heard that there is room.
         assert!(task.notified().now_or_never().is_some());
     }
 
     #[test]
-    fn a_client_that_leaves_is_noticed() {
-        let task = Arc::new(Notify::new());
-        let (inlet, outlet) = pair(task.clone());
+    fn a_client_that_leaves_is_noticed_and_gives_up_what_it_held() {
+        let (task, queue) = (Arc::new(Notify::new()), Queue::new(10));
+        let (inlet, outlet) = pair_of(&task);
+        inlet.put(Bytes::from_static(b"one"), queue.hold(3, Arc::default()));
         drop(outlet);
         assert!(inlet.is_gone());
+        assert_eq!(queue.bytes(), 0);
         assert!(task.notified().now_or_never().is_some());
     }
 }

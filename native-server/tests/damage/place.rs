@@ -45,7 +45,7 @@ impl Place {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let base = format!("http://{}", listener.local_addr().unwrap());
             let shutdown = async move { drop(stopped.await) };
-            let serving = tokio::spawn(heliograph::serve::run(listener, deployment.native().clone(), shutdown));
+            let serving = tokio::spawn(heliograph::serve::run(listener, deployment.native().clone(), 1_000, shutdown));
             Ok::<_, String>((deployment, base, serving))
         })?;
         Ok(Place { deployment, runtime: runtime.clone(), base, stop, serving })

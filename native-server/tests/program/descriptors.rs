@@ -15,13 +15,15 @@ fn start(limits: &str, data: &Path) -> (Server, usize) {
     let program = env!("CARGO_BIN_EXE_heliograph");
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{limits}; exec \"$0\" \"$@\""), program, "serve", "--listen", "127.0.0.1:0"]);
+    // All of them are of one agent.
+    command.env("HELIOGRAPH_STREAMS_PER_AGENT", "10000");
     command.arg("--data").arg(data).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     let line = said.by_ref().map(Result::unwrap).find(|line| line.starts_with("open files: ")).unwrap();
     // Whatever it says later must find a reader.
     std::thread::spawn(move || said.for_each(drop));
-    let room = line.split_once("room for ").unwrap().1.strip_suffix(" streams").unwrap().parse().unwrap();
+    let room = line.split_once("room for ").unwrap().1.strip_suffix(" connections").unwrap().parse().unwrap();
     (Server::of(child), room)
 }
 

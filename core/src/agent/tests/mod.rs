@@ -94,6 +94,7 @@ impl World {
             headers: map,
             body: Bytes::copy_from_slice(body),
             client: Some([127, 0, 0, 1].into()),
+            forwarded: false,
             network: None,
         };
         serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits")

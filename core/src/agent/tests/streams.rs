@@ -76,8 +76,9 @@ fn a_page_of_a_stream_is_bounded_in_bytes() {
     }
     let mut events = world.events(&bob, "", None);
     let Next::Piece(page) = events.next() else { panic!() };
-    assert_eq!(page.matches("event: message").count(), 3);
-    assert_eq!(events.drain().len(), 2);
+    // More than the setting `stream_bytes`, so that it is alone.
+    assert_eq!(page.matches("event: message").count(), 1);
+    assert_eq!(events.drain().len(), 4);
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn ruling_foundation_relay_8_streams_are_served_in_opening_order() {
     let later = View::new(&actor, &rows, world.rt.now().plus(30 * crate::time::SECOND), settings);
     let mut last = 0;
     let ended = hub.turn(&later, &mut |_| false, &mut |_, emission| {
-        assert!(matches!(emission, Emission::Last(_)));
+        assert!(matches!(emission, Emission::Last(..)));
         last += 1;
     });
     assert_eq!((ended.unwrap(), last, hub.is_empty()), (None, 4, true));

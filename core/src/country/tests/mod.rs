@@ -63,6 +63,7 @@ impl Server {
             headers: map,
             body: body.to_vec().into(),
             client: None,
+            forwarded: false,
             network: None,
         };
         serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory")

@@ -39,6 +39,7 @@ impl Server {
             headers: map,
             body: body.to_string().into_bytes().into(),
             client: Some(address),
+            forwarded: false,
             network: None,
         };
         let (status, body) = read(serve(self.0.clone(), request).now_or_never().expect("nothing waits in memory"));
@@ -392,6 +393,7 @@ fn the_network_that_the_platform_knows_counts() {
             headers,
             body: json!({ "country": "NO", "asn": 50 }).to_string().into_bytes().into(),
             client: Some([192, 0, 2, 1].into()),
+            forwarded: false,
             network: asn,
         };
         read(serve(server.0.clone(), request).now_or_never().expect("nothing waits in memory")).1["asn"].clone()

@@ -234,6 +234,7 @@ fn ruling_14_overload_is_503_with_retry_after() {
             headers: http::HeaderMap::new(),
             body: body.to_owned().into(),
             client: None,
+            forwarded: false,
             network: None,
         };
         let response = crate::http::serve(world.rt.clone(), request).now_or_never().unwrap();

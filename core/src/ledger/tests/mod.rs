@@ -133,6 +133,7 @@ impl World {
             headers,
             body,
             client,
+            forwarded: false,
             network: None,
         };
         let response = serve(self.rt.clone(), request).now_or_never().expect("the runtime of tests never waits");

@@ -1,6 +1,9 @@
-//! Clients that stall, over real sockets: what they hold is given back, and patient ones keep their connection.
+//! Clients that stall or want too much, over real sockets: what they hold is given back, and patient ones keep their
+//! connection.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod budgets;
+#[path = "../common/mod.rs"]
 mod common;
 
 use std::time::{Duration, Instant};

@@ -14,16 +14,14 @@ use heliograph_core::http::{self as routes, Body};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A socket on which an empty refusal of the library becomes one with the error body.
+use super::heads::Heads;
+
+/// A socket on which an empty refusal of the library becomes one with the error body, and on which heads that come in
+/// parts are counted.
 pub struct Socket {
     socket: TcpStream,
     refusal: Option<Refusal>,
-}
-
-impl From<TcpStream> for Socket {
-    fn from(socket: TcpStream) -> Self {
-        Socket { socket, refusal: None }
-    }
+    heads: Heads,
 }
 
 /// An answer on its way in place of the library's own.
@@ -34,6 +32,21 @@ struct Refusal {
 }
 
 impl Socket {
+    pub fn new(socket: TcpStream, heads: Heads) -> Socket {
+        Socket { socket, refusal: None, heads }
+    }
+
+    /// Tells the client that no more heads in parts are taken, as far as that can be done without waiting.
+    fn give_up(&self) -> io::Error {
+        let refusal =
+            whole(Error::busy("The server reads as many half requests as it may; send the head in one piece."));
+        let mut scratch = [0; 4 * 1024];
+        // What the client has sent unread would make the system throw the refusal away.
+        while self.socket.try_read(&mut scratch).is_ok_and(|length| length > 0) {}
+        let _ = self.socket.try_write(&refusal);
+        io::ErrorKind::ConnectionAborted.into()
+    }
+
     /// Writes a refusal in place of `bytes` when they are the library's own; `None` when they are anything else.
     fn refuse(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Option<io::Result<usize>>> {
         if self.refusal.is_none() {
@@ -58,7 +71,17 @@ impl Socket {
 
 impl AsyncRead for Socket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.socket).poll_read(cx, buffer) {
+            Poll::Ready(read) => read?,
+            Poll::Pending => {
+                self.heads.waiting();
+                return Poll::Pending;
+            }
+        }
+        let arrived = buffer.filled().get(before..).unwrap_or_default();
+        let welcome = self.heads.arrived(arrived);
+        Poll::Ready(if welcome { Ok(()) } else { Err(self.give_up()) })
     }
 }
 
@@ -110,7 +133,17 @@ fn in_place_of(answer: &[u8]) -> Option<Bytes> {
     if own.len() == stated {
         return None;
     }
-    let response = routes::refusal(Error::bad_request(message));
+    written(Error::bad_request(message), own.into_iter())
+}
+
+/// A refusal that ends its connection, as bytes.
+pub fn whole(error: Error) -> Bytes {
+    written(error, std::iter::once("connection: close")).unwrap_or_default()
+}
+
+/// A refusal with these header lines besides its own, as bytes.
+fn written<'a>(error: Error, own: impl Iterator<Item = &'a str>) -> Option<Bytes> {
+    let response = routes::refusal(error);
     let Body::Bytes(body) = response.body else { return None };
     let mut text = format!("HTTP/1.1 {}\r\ncontent-length: {}\r\n", response.status, body.len()).into_bytes();
     for (name, value) in &response.headers {

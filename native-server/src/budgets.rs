@@ -1,0 +1,166 @@
+//! Budgets: how much of the machine all clients together, and each of them, may hold at once.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fnv::FnvBuildHasher;
+use heliograph_core::http::{Proxies, neighbourhood};
+use heliograph_core::settings::Settings;
+
+/// The part of a budget that one address may have.
+const PART: u64 = 4;
+
+/// A budget of all clients together, of which each address may have a part.
+#[derive(Debug)]
+pub struct Budget {
+    most: u64,
+    most_per_address: u64,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    all: u64,
+    /// Only who holds something.
+    by_address: HashMap<IpAddr, u64, FnvBuildHasher>,
+}
+
+/// What is held of a budget; given back when it is dropped.
+#[derive(Debug)]
+pub struct Charge {
+    budget: Arc<Budget>,
+    address: Option<IpAddr>,
+    amount: u64,
+}
+
+impl Budget {
+    pub fn new(most: u64, most_per_address: u64) -> Arc<Budget> {
+        Arc::new(Budget { most, most_per_address, held: Mutex::default() })
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes so much of it; `None` when there is not so much left. What has no address counts only towards the total.
+    pub fn take(self: &Arc<Self>, address: Option<IpAddr>, amount: u64) -> Option<Charge> {
+        let mut charge = Charge { budget: self.clone(), address, amount: 0 };
+        charge.grow(amount).then_some(charge)
+    }
+
+    /// What all hold together.
+    #[cfg(test)]
+    pub fn all(&self) -> u64 {
+        self.held().all
+    }
+}
+
+impl Charge {
+    /// Takes more; says whether there was room.
+    pub fn grow(&mut self, more: u64) -> bool {
+        let mut held = self.budget.held();
+        let all = held.all.saturating_add(more);
+        if all > self.budget.most {
+            return false;
+        }
+        if let Some(address) = self.address {
+            let own = held.by_address.get(&address).copied().unwrap_or(0).saturating_add(more);
+            if own > self.budget.most_per_address {
+                return false;
+            }
+            held.by_address.insert(address, own);
+        }
+        held.all = all;
+        self.amount += more;
+        true
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let mut held = self.budget.held();
+        held.all = held.all.saturating_sub(self.amount);
+        let Some(address) = self.address else { return };
+        let rest = held.by_address.get(&address).copied().unwrap_or(0).saturating_sub(self.amount);
+        match rest {
+            0 => held.by_address.remove(&address),
+            rest => held.by_address.insert(address, rest),
+        };
+    }
+}
+
+/// The budgets of connections and of what comes in over them.
+#[derive(Debug, Clone)]
+pub struct Budgets {
+    pub connections: Arc<Budget>,
+    /// Heads of which only a part has arrived.
+    pub heads: Arc<Budget>,
+    /// Bytes of bodies.
+    pub bodies: Arc<Budget>,
+    proxies: Proxies,
+}
+
+impl Budgets {
+    /// As the settings say; no more connections than there are descriptors for.
+    pub fn new(settings: &Settings, descriptors: u64) -> Budgets {
+        let connections = u64::from(settings.connections).min(descriptors);
+        let (heads, bodies) = (u64::from(settings.heads), settings.body_bytes);
+        Budgets {
+            connections: Budget::new(connections, settings.connections_per_address.into()),
+            heads: Budget::new(heads, heads / PART),
+            bodies: Budget::new(bodies, bodies / PART),
+            proxies: Proxies::of(settings),
+        }
+    }
+
+    /// The address whose part of a budget a client at this address draws on. A trusted proxy speaks for many, so that there
+    /// is none, and what it does counts only towards the total.
+    pub fn address(&self, client: IpAddr) -> Option<IpAddr> {
+        (!self.proxies.trusts(client)).then(|| neighbourhood(client))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Option<IpAddr> {
+        Some(text.parse().unwrap())
+    }
+
+    #[test]
+    fn one_address_takes_its_part_and_leaves_the_rest_to_others() {
+        let budget = Budget::new(10, 4);
+        let own: Vec<_> = (0..4).map(|_| budget.take(address("192.0.2.1"), 1).unwrap()).collect();
+        assert!(budget.take(address("192.0.2.1"), 1).is_none());
+        let mut other = budget.take(address("192.0.2.2"), 3).unwrap();
+        assert!(!other.grow(2) && other.grow(1));
+        // A proxy speaks for many.
+        let proxy = budget.take(None, 2).unwrap();
+        assert!(budget.take(None, 1).is_none() && budget.take(address("192.0.2.3"), 1).is_none());
+        drop((own, other, proxy));
+        assert_eq!(budget.all(), 0);
+        assert!(budget.held().by_address.is_empty());
+        assert!(budget.take(None, 10).is_some());
+    }
+
+    #[test]
+    fn what_was_refused_is_not_charged() {
+        let budget = Budget::new(10, 5);
+        let mut charge = budget.take(address("192.0.2.1"), 5).unwrap();
+        assert!(!charge.grow(1));
+        drop(charge);
+        assert_eq!(budget.all(), 0);
+    }
+
+    #[test]
+    fn addresses_of_trusted_proxies_count_only_towards_the_total() {
+        let mut settings = Settings::default();
+        settings.set("trusted_proxies", "10.0.0.0/8").unwrap();
+        let budgets = Budgets::new(&settings, 100);
+        assert_eq!(budgets.address("10.1.2.3".parse().unwrap()), None);
+        assert_eq!(budgets.address("2001:db8::1".parse().unwrap()), address("2001:db8::"));
+        assert_eq!(budgets.connections.most, 100);
+    }
+}

@@ -1,0 +1,296 @@
+//! Connections: accepting them, and ending those whose client stalls.
+//!
+//! A connection waits `client_seconds` for a whole request head, on its first request and on every later one, and as
+//! long for room to send more of an answer. Then it is closed. While a request is worked on, or a stream has nothing to
+//! send, its client owes nothing, and the connection stays. (`serve` bounds bodies; a WebSocket keeps its own time.)
+//!
+//! No clock is read and no timer is set for a request: each leaves two marks on its connection, and a look at the marks
+//! every third of that time finds a connection on which nothing happened. So a stalled client is closed after one to
+//! one and a third times `client_seconds`.
+//!
+//! There are so many connections at once as the budgets say. Whoever comes beyond that is told so and let go.
+
+mod answer;
+mod heads;
+mod marks;
+mod refusal;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use heliograph_core::Error;
+use heliograph_core::settings::Settings;
+use http::{StatusCode, Version};
+use hyper::body::Incoming;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::Instant;
+
+use crate::budgets::{Budgets, Charge};
+use crate::queue::Queue;
+use answer::Answer;
+pub use answer::Content;
+use heads::Heads;
+use marks::{LOOKS, Marks, Turn, Watch};
+use refusal::Socket;
+
+/// Bytes that the system takes for a client beyond what is on its way to it: a client that reads nothing must not make it
+/// keep megabytes.
+const UNSENT: u32 = 64 * 1024;
+/// Most bytes of one head over HTTP/2, of which a connection may have a half one besides its others.
+const HTTP2_HEAD: u32 = 16 * 1024;
+/// Clients at once that are told that there is no room, and for how long each.
+const TURNED_AWAY: usize = 64;
+const TURNING_AWAY: Duration = Duration::from_secs(2);
+/// Pause after the system refused a connection, for want of descriptors or memory.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Time in which that is logged once.
+const QUIET: Duration = Duration::from_secs(60 * 60);
+
+/// What connections may do.
+#[derive(Clone)]
+pub struct Limits {
+    /// How long a client may keep a connection waiting.
+    pub patience: Duration,
+    pub head_bytes: u32,
+    pub http2_streams: u32,
+    pub http2_window: u32,
+    pub budgets: Budgets,
+    /// What clients have not taken yet.
+    pub queue: Arc<Queue>,
+}
+
+impl Limits {
+    pub fn new(settings: &Settings, budgets: Budgets, queue: Arc<Queue>) -> Limits {
+        Limits {
+            patience: Duration::from_secs(settings.client_seconds.into()),
+            head_bytes: settings.head_bytes,
+            http2_streams: settings.http2_streams,
+            http2_window: settings.http2_window_bytes,
+            budgets,
+            queue,
+        }
+    }
+}
+
+tokio::task_local! {
+    /// While a request is answered: what ends its connection.
+    static CUT: Arc<Notify>;
+}
+
+/// What ends the connection whose request is being answered, when it is notified.
+pub fn cut() -> Arc<Notify> {
+    CUT.try_with(Arc::clone).unwrap_or_default()
+}
+
+/// Answers requests until `shutdown` ends, then lets open ones finish: the future that is returned has accepted its
+/// last connection, and ends with the last one.
+pub async fn accept<F, R>(
+    listener: TcpListener,
+    limits: Limits,
+    answer: F,
+    shutdown: impl Future<Output = ()>,
+) -> impl Future<Output = ()>
+where
+    F: Fn(IpAddr, http::Request<Incoming>) -> R + Clone + Send + Sync + 'static,
+    R: Future<Output = http::Response<Content>> + Send + 'static,
+{
+    let (stop, stopping) = watch::channel(());
+    let mut shutdown = pin!(shutdown);
+    let mut door = Door { listener, quiet_until: None };
+    let limits = Arc::new(limits);
+    let leaving = Arc::new(Semaphore::new(TURNED_AWAY));
+    loop {
+        let (socket, peer) = tokio::select! {
+            accepted = door.next() => accepted,
+            () = &mut shutdown => break,
+        };
+        let address = limits.budgets.address(peer.ip());
+        match limits.budgets.connections.take(address, 1) {
+            Some(place) => {
+                prepare(&socket);
+                tokio::spawn(serve(socket, peer.ip(), limits.clone(), answer.clone(), stopping.clone(), place));
+            }
+            // Beyond that many they are closed without a word.
+            None => drop(leaving.clone().try_acquire_owned().map(|leave| tokio::spawn(turn_away(socket, leave)))),
+        }
+    }
+    drop((door, stopping));
+    // Fails when nobody is connected.
+    let _ = stop.send(());
+    async move { stop.closed().await }
+}
+
+fn prepare(socket: &TcpStream) {
+    // Without it small answers wait for the acknowledgement of earlier ones.
+    let _ = socket.set_nodelay(true);
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(socket).set_tcp_notsent_lowat(UNSENT);
+}
+
+/// Where connections come in.
+struct Door {
+    listener: TcpListener,
+    quiet_until: Option<Instant>,
+}
+
+impl Door {
+    /// The next connection. While the system has no descriptor for one, those that are open go on.
+    async fn next(&mut self) -> (TcpStream, SocketAddr) {
+        use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+        loop {
+            let error = match self.listener.accept().await {
+                Ok(accepted) => return accepted,
+                // That of a client that left again.
+                Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) => {
+                    continue;
+                }
+                Err(error) => error,
+            };
+            if self.quiet_until.is_none_or(|until| until <= Instant::now()) {
+                self.quiet_until = Some(Instant::now() + QUIET);
+                eprintln!("warning: no more connections can be accepted for now, those that are open go on: {error}");
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Tells a client that there is no room for it, and reads what it sent, so that it sees the answer.
+async fn turn_away<P>(mut socket: TcpStream, _leave: P) {
+    let telling = async {
+        socket.write_all(&refusal::whole(Error::busy("The server has as many connections open as it may."))).await?;
+        socket.shutdown().await?;
+        let mut scratch = [0; 4 * 1024];
+        while socket.read(&mut scratch).await? > 0 {}
+        io::Result::Ok(())
+    };
+    let _ = tokio::time::timeout(TURNING_AWAY, telling).await;
+}
+
+async fn serve<F, R>(
+    socket: TcpStream,
+    peer: IpAddr,
+    limits: Arc<Limits>,
+    answer: F,
+    mut stopping: watch::Receiver<()>,
+    _place: Charge,
+) where
+    F: Fn(IpAddr, http::Request<Incoming>) -> R + Send + Sync + 'static,
+    R: Future<Output = http::Response<Content>> + Send + 'static,
+{
+    let marks = Arc::new(Marks::default());
+    let heads = Heads::new(marks.clone(), limits.budgets.heads.clone(), limits.budgets.address(peer));
+    let io =
+        Marked { socket: TokioIo::new(Socket::new(socket, heads)), stalls: 0, stalled: false, marks: marks.clone() };
+    let service = service_fn(|request| {
+        let turn = Turn::begin(&marks);
+        let paced = request.version() < Version::HTTP_2;
+        let answer = CUT.scope(marks.cut().clone(), answer(peer, request));
+        let queue = limits.queue.clone();
+        async move {
+            let answer = answer.await;
+            if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+                turn.0.carries_other();
+            }
+            let held = Answer::is_large(answer.body()).map(|bytes| queue.hold(bytes, turn.0.cut().clone()));
+            Ok::<_, Infallible>(answer.map(|content| Answer::new(content, paced, turn, held)))
+        }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // Most answers are short: copying one behind its head costs less than sending two pieces.
+    builder.http1().writev(false).max_buf_size(limits.head_bytes as usize);
+    builder
+        .http2()
+        .max_concurrent_streams(limits.http2_streams)
+        .initial_stream_window_size(limits.http2_window)
+        .initial_connection_window_size(limits.http2_window)
+        .max_send_buf_size(UNSENT as usize)
+        .max_header_list_size(limits.head_bytes.min(HTTP2_HEAD));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
+    let mut looks = tokio::time::interval(limits.patience / LOOKS);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let (mut watch, mut going) = (Watch::default(), true);
+    loop {
+        tokio::select! {
+            biased;
+            // What ends a connection early, a client that leaves or writes nonsense, is not the operator's concern.
+            _ = connection.as_mut() => return,
+            () = marks.cut().notified() => return,
+            _ = stopping.changed(), if going => {
+                going = false;
+                connection.as_mut().graceful_shutdown();
+            }
+            _ = looks.tick() => if watch.look(&marks) { return },
+        }
+    }
+}
+
+/// A socket that marks when there is no room to send.
+struct Marked {
+    socket: TokioIo<Socket>,
+    /// Stalls so far.
+    stalls: u64,
+    stalled: bool,
+    marks: Arc<Marks>,
+}
+
+impl Marked {
+    fn mark<T>(&mut self, sent: Poll<T>) -> Poll<T> {
+        if sent.is_pending() != self.stalled {
+            self.stalled = sent.is_pending();
+            self.stalls += u64::from(self.stalled);
+            self.marks.stalled(if self.stalled { self.stalls } else { 0 });
+        }
+        sent
+    }
+}
+
+impl Read for Marked {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, buf)
+    }
+}
+
+impl Write for Marked {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let sent = Pin::new(&mut self.socket).poll_write(cx, buf);
+        self.mark(sent)
+    }
+
+    /// The HTTP library flushes once it has written everything.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        if flushed.is_ready() {
+            self.marks.sent();
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let sent = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
+        self.mark(sent)
+    }
+}
