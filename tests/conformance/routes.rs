@@ -3,7 +3,7 @@
 use heliograph_core::http::{BodyKind, routes};
 use heliograph_tests::client::Client;
 use heliograph_tests::relay::Agent;
-use heliograph_tests::target::ADMIN_KEY;
+use heliograph_tests::target::{ADMIN_KEY, Kind};
 use serde_json::json;
 
 use crate::{Suite, cases};
@@ -17,6 +17,8 @@ cases![
     ruling_28_a_body_over_its_limit_is_413,
     a_missing_or_wrong_key_is_401_on_every_route_that_needs_one,
     two_leading_slashes_are_one,
+    an_operator_has_everything_read_and_compared_with_its_checksums,
+    health_says_whether_storage_is_well,
 ];
 
 /// A path with every parameter filled in.
@@ -132,4 +134,28 @@ fn a_missing_or_wrong_key_is_401_on_every_route_that_needs_one(suite: &Suite) {
 
 fn two_leading_slashes_are_one(suite: &Suite) {
     assert_eq!(suite.client().get("//openapi.json").status, 200);
+}
+
+/// Natively; where the platform keeps the data it has checksums of its own, and the route says so.
+fn an_operator_has_everything_read_and_compared_with_its_checksums(suite: &Suite) {
+    let target = suite.fresh(&[]);
+    let client = target.client();
+    let id = Agent::server_side(&client).did;
+    let found = client.admin().send("POST", "/v1/admin/scrub", None, b"").expect(200);
+    assert_eq!(found["supported"], target.kind == Kind::Native, "{found}");
+    assert_eq!((&found["damaged"], &found["damage"]), (&json!(0), &json!([])), "{found}");
+    match target.kind {
+        Kind::Native => assert!(found["rows"].as_u64() > Some(10) && found["pages"].as_u64() > Some(5), "{found}"),
+        _ => assert!(found["note"].as_str().is_some_and(|note| note.contains("checksums of its own")), "{found}"),
+    }
+    client.get(&format!("/v1/agent/identity/{id}")).expect(200);
+}
+
+fn health_says_whether_storage_is_well(suite: &Suite) {
+    let health = suite.client().get("/health").expect(200);
+    let checks = &health["checks"];
+    assert_eq!(
+        (&checks["database"], &checks["writes"], &checks["damaged_pages"]),
+        (&json!("ok"), &json!("ok"), &json!(0))
+    );
 }

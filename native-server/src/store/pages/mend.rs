@@ -26,7 +26,8 @@ pub fn mend(pages: &std::sync::Arc<Pages>) -> io::Result<bool> {
         (head.engine, head.synced)
     };
     let mut found = Vec::new();
-    for slot in Slot::all(&engine) {
+    // A state before the last one that was answered is none to go back to, however sound it is.
+    for slot in Slot::all(&engine).into_iter().filter(|slot| slot.id >= synced) {
         found.extend(walk(pages, &engine, slot)?.map(|walked| (slot, walked)));
     }
     // The newer state, unless its commit was interrupted: then nobody was told of it.
