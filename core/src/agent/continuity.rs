@@ -12,6 +12,7 @@ use super::mailbox::Local;
 use super::pins::{Prints, ReadPin};
 use super::record::{self, AGENT, Agent, EARLIER, MAX_EARLIER};
 use super::rotate::ROTATIONS;
+use super::standing::Standing;
 use crate::actor::{Entry, Kind, Query, Turn, View, query};
 use crate::directory::Did;
 use crate::http::Cx;
@@ -92,6 +93,13 @@ pub(super) fn follows(view: &(impl Read + ?Sized), agent: &Agent, known: &Prints
         }
     }
     Ok(last_joined)
+}
+
+/// Whether it can matter to senders what they pinned of this agent, whose keys must have changed for that, or who has its DID at
+/// a peer, if there are any (`alone`: there are none).
+pub(super) fn matters(view: &(impl Read + ?Sized), agent: &Agent, alone: bool) -> Result<bool> {
+    let elsewhere = !alone && agent.standing < Standing::Proved;
+    Ok(elsewhere || agent.keys.version > 1 || BREAK.contains(view, &())?)
 }
 
 /// The answer to a sender that pinned keys which the present ones do not follow from.

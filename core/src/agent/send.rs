@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::continuity;
 use super::custody::{self, HeldKeys};
-use super::mailbox::{Append, Appended, Body, Local, Origin, append_error};
+use super::mailbox::{Append, Appended, Asked, Body, Local, Origin, append_error};
 use super::record::{Credentials, Place, ReadPublic};
 use super::{idempotency, record, waiting, wire};
 use crate::crypto::encoding::{decode_base64, decode_base64_array};
@@ -160,7 +160,8 @@ impl Labels {
             opens_session: false,
             origin,
             proves: None,
-            pinned: None,
+            asked: None,
+            alone: false,
         }
     }
 }
@@ -178,7 +179,7 @@ fn sent(cx: &Cx, to: &str, actor: &str, local: &Local, outcome: &Appended, clien
         Appended::Stored { stamp, expires, key_changed } | Appended::Repeated { stamp, expires, key_changed } => {
             (stamp, expires, key_changed)
         }
-        Appended::KeysChanged => return Err(Error::internal("an unexpected change of keys")),
+        Appended::KeysChanged | Appended::Ask => return Err(Error::internal("an unexpected change of keys")),
     };
     Response::created(&Sent {
         id: wire::message_id(actor, local),
@@ -190,6 +191,18 @@ fn sent(cx: &Cx, to: &str, actor: &str, local: &Local, outcome: &Appended, clien
         client_side,
         key_changed,
     })
+}
+
+/// Gives a message to its recipient, with what that asks for.
+async fn hand_over(cx: &Cx, actor: &str, append: &mut Append) -> Result<Appended> {
+    append.alone = cx.rt.environment().relay.is_alone(cx.now());
+    let outcome = runtime::call(&*cx.rt, actor, append).await?;
+    if outcome != Appended::Ask {
+        return Ok(outcome);
+    }
+    check_here(&*cx.rt, actor, &cx.caller.agent()?.actor).await?;
+    append.asked = Some(Asked { pinned: continuity::pinned(cx, record::did_of(actor)?).await? });
+    runtime::call(&*cx.rt, actor, append).await
 }
 
 fn recipient(cx: &Cx, to: &str) -> Result<String> {
@@ -221,10 +234,8 @@ async fn send(cx: Cx) -> Result<Response> {
         sender_signing: caller.keys.signing,
         sender_encryption: caller.keys.encryption,
     };
-    check_here(&*cx.rt, &actor, &caller.actor).await?;
     let local = idempotency::local(&cx, |key| local_of(&[b"key", &from, key])).await?;
     let mut append = labels.append(local, from, nothing, Origin::of(caller.standing));
-    append.pinned = continuity::pinned(&cx, record::did_of(&actor)?).await?;
     for _ in 0..ATTEMPTS {
         let peer = runtime::query(&*cx.rt, actor.as_str(), &ReadPublic).await?;
         let peer = peer.filter(|peer| peer.active).ok_or_else(append_error)?;
@@ -238,7 +249,7 @@ async fn send(cx: Cx) -> Result<Response> {
         append.body.signature = decode_base64("signature", &made.signature)?;
         append.body.envelope = Some(made.envelope);
         append.expected_version = Some(peer.version);
-        let outcome = runtime::call(&*cx.rt, actor.as_str(), &append).await?;
+        let outcome = hand_over(&cx, &actor, &mut append).await?;
         if outcome == Appended::KeysChanged {
             continue;
         }
@@ -299,10 +310,8 @@ async fn send_encrypted(cx: Cx) -> Result<Response> {
     let local = local_of(&[b"message", &from, &nonce, &body.signature]);
     let opens_session = envelope.pq_ciphertext.is_some();
     let origin = Origin::of(caller.standing);
-    let pinned = continuity::pinned(&cx, record::did_of(&actor)?).await?;
-    check_here(&*cx.rt, &actor, &caller.actor).await?;
-    let append = Append { opens_session, proves, pinned, ..labels.append(local, from, body, origin) };
-    let outcome = runtime::call(&*cx.rt, actor.as_str(), &append).await?;
+    let mut append = Append { opens_session, proves, ..labels.append(local, from, body, origin) };
+    let outcome = hand_over(&cx, &actor, &mut append).await?;
     if matches!(outcome, Appended::Stored { .. }) && !sealed_sender {
         cx.rt.environment().usage.sent(&caller.actor);
     }

@@ -109,7 +109,7 @@ async fn deliver(cx: Cx) -> Result<Response> {
     let (stamp, expires, new) = match runtime::call(&*cx.rt, recipient.as_str(), &append).await? {
         Appended::Stored { stamp, expires, .. } => (stamp, expires, true),
         Appended::Repeated { stamp, expires, .. } => (stamp, expires, false),
-        Appended::KeysChanged => return Err(Error::internal("an unexpected change of keys")),
+        Appended::KeysChanged | Appended::Ask => return Err(Error::internal("an unexpected change of keys")),
     };
     if new {
         cx.rt.environment().relay.routed(peer, cx.now());

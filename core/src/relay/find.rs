@@ -91,8 +91,7 @@ pub async fn find(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Fo
 /// The agent at a peer that proved to be the owner of a DID, where whoever has the DID here proved nothing. Peers have a
 /// quarter of a second: what is known here counts then, and also when nobody may ask any more.
 pub async fn proved_elsewhere(rt: &dyn Runtime, did: &Did, client: &str) -> Result<Option<Found>> {
-    // Most deployments have no peers, and need not ask one object for each message.
-    if runtime::late(rt, actor().name, &List).await?.value.is_empty() {
+    if is_alone(rt).await? {
         return Ok(None);
     }
     let end = rt.now().plus_duration(BRIEFLY);
@@ -125,10 +124,23 @@ pub async fn instead_of(rt: &dyn Runtime, did: &Did, here: &Public, client: &str
     }
 }
 
+/// Whether there is no peer. Most deployments have none, and need not ask one object for each message.
+async fn is_alone(rt: &dyn Runtime) -> Result<bool> {
+    let known = &rt.environment().relay;
+    if known.is_alone(rt.now()) {
+        return Ok(true);
+    }
+    let alone = runtime::query(rt, actor().name, &List).await?.is_empty();
+    if alone {
+        known.found_none(rt.now());
+    }
+    Ok(alone)
+}
+
 /// Refuses to hand to an agent of ours what is for the owner of its DID, who proved it at a peer: 404, as for all whom only
 /// `POST /v1/relay/route` reaches.
 pub async fn check_here(rt: &dyn Runtime, actor_name: &str, client: &str) -> Result<()> {
-    if runtime::late(rt, actor().name, &List).await?.value.is_empty() {
+    if is_alone(rt).await? {
         return Ok(());
     }
     let did = record::did_of(actor_name)?;

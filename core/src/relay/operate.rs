@@ -156,6 +156,7 @@ async fn put(cx: Cx) -> Result<Response> {
         return Err(Error::bad_request("`name` must be at most 128 characters."));
     }
     let (id, peer) = runtime::call(&*cx.rt, actor().name, &PutPeer { url, name, key }).await?;
+    cx.rt.environment().relay.added();
     Response::created(&admin_peer(&cx, &id, peer))
 }
 

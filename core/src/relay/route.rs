@@ -7,7 +7,7 @@ use super::find::{Found, find, instead_of};
 use super::queue::{Delivery, Queue, ReadDelivery, State};
 use super::wire::{DeliverRequest, delivery_id, envelope};
 use crate::agent::continuity;
-use crate::agent::mailbox::{Appended, Body, Origin, append_error};
+use crate::agent::mailbox::{Appended, Asked, Body, Origin, append_error};
 use crate::agent::pins::Prints;
 use crate::agent::record::{self, ReadPublic};
 use crate::agent::send::{Labels, local_of};
@@ -125,11 +125,11 @@ async fn route(cx: Cx) -> Result<Response> {
         sender_encryption: caller.keys.encryption,
     };
     let mut append = labels.append(local, from, body, Origin::of(caller.standing));
-    append.pinned = continuity::pinned(&cx, to).await?;
+    append.asked = Some(Asked { pinned: continuity::pinned(&cx, to).await? });
     let (stamp, stored, key_changed) = match runtime::call(&*cx.rt, actor.as_str(), &append).await? {
         Appended::Stored { stamp, key_changed, .. } => (stamp, true, key_changed),
         Appended::Repeated { stamp, key_changed, .. } => (stamp, false, key_changed),
-        Appended::KeysChanged => return Err(Error::internal("an unexpected change of keys")),
+        Appended::KeysChanged | Appended::Ask => return Err(Error::internal("an unexpected change of keys")),
     };
     if stored {
         cx.rt.environment().usage.sent(&caller.actor);

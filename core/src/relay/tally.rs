@@ -2,6 +2,7 @@
 //! foundation-relay 26), by [`crate::agent::usage::flush`].
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::peers::Count;
 use super::{MAX_PEERS, PeerId, actor};
 use crate::runtime::{self, Runtime};
+use crate::time::SECOND;
 use crate::{Result, Timestamp};
 
 /// Sums over one peer.
@@ -32,18 +34,40 @@ impl Tally {
     }
 }
 
-/// What is not written yet.
+/// What is not written yet, and what need not be read again.
 #[derive(Debug, Default)]
-pub struct Tallies(Mutex<BTreeMap<PeerId, Tally>>);
+pub struct Tallies {
+    sums: Mutex<BTreeMap<PeerId, Tally>>,
+    /// Until when it counts that there was no peer, in microseconds.
+    alone_until: AtomicI64,
+}
+
+/// How long a process takes it for granted that there is no peer: one that another process added is asked that much later.
+const ALONE: i64 = 10 * SECOND;
 
 impl Tallies {
     /// Adds what happened once.
     pub fn add(&self, peer: PeerId, happened: &Tally) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() < 2 * MAX_PEERS || all.contains_key(&peer) {
             let sum = all.entry(peer).or_default();
             *sum = sum.plus(happened);
         }
+    }
+
+    /// There is no peer.
+    pub fn is_alone(&self, now: Timestamp) -> bool {
+        now.0 < self.alone_until.load(Ordering::Relaxed)
+    }
+
+    /// There was no peer just now.
+    pub fn found_none(&self, now: Timestamp) {
+        self.alone_until.store(now.plus(ALONE).0, Ordering::Relaxed);
+    }
+
+    /// There is one from now on.
+    pub fn added(&self) {
+        self.alone_until.store(0, Ordering::Relaxed);
     }
 
     /// A message changed relays.
@@ -58,7 +82,7 @@ impl Tallies {
 
     /// What is not written yet of one peer.
     pub fn pending(&self, peer: &PeerId) -> Tally {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(peer).cloned().unwrap_or_default()
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner).get(peer).cloned().unwrap_or_default()
     }
 }
 
@@ -66,7 +90,7 @@ impl Tallies {
 pub async fn flush(rt: &dyn Runtime) -> Result<()> {
     let tallies = &rt.environment().relay;
     let since: Vec<(PeerId, Tally)> =
-        std::mem::take(&mut *tallies.0.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect();
+        std::mem::take(&mut *tallies.sums.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect();
     if since.is_empty() {
         return Ok(());
     }

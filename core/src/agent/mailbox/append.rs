@@ -43,7 +43,17 @@ pub struct Append {
     pub origin: Origin,
     /// The sender's generation of keys that this message proved to be its own.
     pub proves: Option<u64>,
-    /// What the sender pinned of the recipient's keys.
+    /// What the recipient may have asked for ([`Appended::Ask`]).
+    pub asked: Option<Asked>,
+    /// There are no peers, at which the owner of the recipient's DID could be.
+    pub alone: bool,
+}
+
+/// What is looked up only where it can matter, since it takes more reads: that the recipient's owner is at no peer, and what
+/// the sender pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Of the recipient's keys.
     pub pinned: Option<Prints>,
 }
 
@@ -78,6 +88,8 @@ pub enum Appended {
     Repeated { stamp: Timestamp, expires: Timestamp, key_changed: bool },
     /// The recipient has other keys now: encrypt again (ruling foundation-relay 1).
     KeysChanged,
+    /// Nothing is decided before [`Asked`] is looked up: the recipient proved nothing, or its keys have changed.
+    Ask,
 }
 
 /// The answer to a recipient that does not exist, no longer does, or refuses the sender.
@@ -194,7 +206,13 @@ impl Operation for Append {
         if !consent::admits(turn, turn.actor(), &recipient, self.from, Some(keys))? {
             return Err(append_error());
         }
-        continuity::check(turn, &recipient, self.pinned.as_ref())?;
+        match &self.asked {
+            Some(asked) => continuity::check(turn, &recipient, asked.pinned.as_ref())?,
+            None if self.origin != Origin::Elsewhere && continuity::matters(turn, &recipient, self.alone)? => {
+                return Ok(Appended::Ask);
+            }
+            None => {}
+        }
         if self.expected_version.is_some_and(|version| version != recipient.keys.version) {
             return Ok(Appended::KeysChanged);
         }

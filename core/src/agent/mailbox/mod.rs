@@ -38,7 +38,7 @@ use crate::kv::{self, Read, Row, StoreError, Table};
 use crate::time::{DAY, MINUTE};
 use crate::{Result, Timestamp};
 
-pub use append::{Append, Appended, Origin, append_error};
+pub use append::{Append, Appended, Asked, Origin, append_error};
 pub use count::{Unread, UnreadCount};
 pub use marks::{Delete, MAX_MARKS, Mark, MarkRead};
 pub use page::{Budget, Filter, Item, Page, ReadPage, page};

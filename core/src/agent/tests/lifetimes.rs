@@ -243,7 +243,8 @@ fn ruling_foundation_relay_1_a_send_notices_that_the_recipients_keys_changed() {
         opens_session: false,
         origin: Origin::Elsewhere,
         proves: None,
-        pinned: None,
+        asked: None,
+        alone: true,
     };
     let run =
         |append: &Append| crate::runtime::call(&*world.rt, name.as_str(), append).now_or_never().unwrap().unwrap();

@@ -132,7 +132,8 @@ fn a_repeat_of_a_request_from_before_digests_is_the_same_message() {
         opens_session: false,
         origin: Origin::Proved,
         proves: None,
-        pinned: None,
+        asked: None,
+        alone: false,
     };
     runtime::call(&*world.rt, to.as_str(), &append).now_or_never().unwrap().unwrap();
     // The agent's rows as the version before had them.

@@ -23,7 +23,7 @@ use super::rows::{ESCROWS, Id, Name, Outcome, id_text};
 use super::submit::{Answer, Done};
 use super::{ACTOR, provider};
 use crate::actor::{ActorId, Kind, Operation, Query, Turn, View};
-use crate::agent::mailbox::{Append, Appended, Body, Origin};
+use crate::agent::mailbox::{Append, Appended, Asked, Body, Origin};
 use crate::agent::record::{self, ReadPublic};
 use crate::agent::{custody, wire};
 use crate::crypto::encoding::{actor_id, decode_base64, decode_hex_array, encode_hex, parse_did};
@@ -383,7 +383,9 @@ async fn append(rt: &dyn Runtime, actor: &str, id: NoticeId, text: &str) -> Resu
         opens_session: false,
         origin: Origin::Proved,
         proves: None,
-        pinned: None,
+        // It writes to whoever holds the DID here.
+        asked: Some(Asked { pinned: None }),
+        alone: true,
     }))
 }
 
