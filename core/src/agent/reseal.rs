@@ -144,9 +144,12 @@ impl Query for SealedValues {
     }
 }
 
+/// Sealed texts by their places, and the place to go on after where there may be more.
+type Texts = (Vec<(Place, Vec<u8>)>, Option<Place>);
+
 impl SealedValues {
     /// Texts that are to move, and the place looked at last when there may be more of them.
-    fn texts(&self, view: &View<'_>, left: &mut usize) -> Result<(Vec<(Place, Vec<u8>)>, Option<Place>)> {
+    fn texts(&self, view: &View<'_>, left: &mut usize) -> Result<Texts> {
         let after = match &self.after {
             None => None,
             Some(Place::Memory(namespace, key)) => Some((namespace.clone(), key.clone())),

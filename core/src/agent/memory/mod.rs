@@ -79,6 +79,9 @@ pub(super) fn purpose(namespace: &str, key: &str) -> String {
     format!("memory/1\n{namespace}\n{key}")
 }
 
+/// Texts by their places, and the place to go on after where there may be more.
+pub(super) type Behind = (Vec<(Place, String)>, Option<Place>);
+
 /// Texts after a place that are not under the master key `current`, and the last place looked at when there may be more.
 /// Looks at so many texts at most, and at [`LOOK_BYTES`].
 pub(super) fn texts_behind(
@@ -86,7 +89,7 @@ pub(super) fn texts_behind(
     after: Option<&Place>,
     current: KeyId,
     left: &mut usize,
-) -> Result<(Vec<(Place, String)>, Option<Place>)> {
+) -> Result<Behind> {
     let range = after.map_or_else(|| TEXTS.range(), |after| TEXTS.after(TEXTS.range(), after));
     let (mut found, mut last, mut bytes) = (Vec::new(), None, 0);
     TEXTS.visit(view, range, Direction::Ascending, |place, text| {
