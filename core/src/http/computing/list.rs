@@ -168,6 +168,7 @@ pub const NEVER: &[&str] = &[
     "DELETE /v1/admin/sources/{name}",
     "GET /v1/admin/sources/{name}",
     "GET /v1/admin/verdicts/recompute",
+    "POST /v1/admin/scrub",
     "POST /v1/admin/verdicts/recompute",
     "GET /v1/agent/analytics",
     "POST /v1/agent/api-key",
