@@ -172,9 +172,9 @@ fn a_flipped_bit_is_never_an_answer() {
 
 fn report(table: &BTreeMap<When, Counts>, pages: &[Damage]) -> String {
     let mut text = format!(
-        "# Flips in the data file\n\nSingle bits, and one in four a whole block of 4,096 bytes (zeros or noise), on pages that \
-         hold rows: the file has {} of them. Every answer was the one from before the flip, or 503, and the scrub named every \
-         page that was hit. `HELIOGRAPH_FLIPS=2000 HELIOGRAPH_FLIPS_TABLE=tests/bench/DAMAGE.md cargo test -p heliograph \
+        "# Flips in the data file\n\nSingle bits, and one in four a whole block of 4,096 bytes (zeros or noise), on pages in \
+         use, of which the file has {}. Every answer was the one from before the flip, or 503, and the check named every page \
+         that was hit before a start (what changes under a running server may be written anew before it looks). `HELIOGRAPH_FLIPS=2000 HELIOGRAPH_FLIPS_TABLE=tests/bench/DAMAGE.md cargo test -p heliograph \
          --test damage flipped`\n\n\
          | When | Flips | On rows | Questions | Answered 503 | Flips with a 503 | File not opened |\n|---|---|---|---|---|---|---|\n",
         pages.len()
