@@ -110,8 +110,8 @@ async fn a_body_that_stops_coming_is_answered_400_and_its_connection_closed() {
 async fn a_body_that_trickles_in_ends_at_ten_times_the_pause() {
     let (_folder, server) = start("clients-body-trickle", 30).await;
     let head = "POST /v1/agent/register HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 60000";
-    let mut socket = server.connect(&format!("{head}\r\n\r\n")).await;
     let begun = Instant::now();
+    let mut socket = server.connect(&format!("{head}\r\n\r\n")).await;
     let (mut from, mut to) = socket.split();
     let trickle = async {
         while to.write_all(b" ").await.is_ok() {
