@@ -245,7 +245,9 @@ impl World {
         let agent = &mut self.agents[at];
         let Some(change) = agent.change.take() else { return };
         agent.generation += 1;
-        agent.old = Some(old);
+        // A rotation that nobody signed for names no other key for the DID, and of a key that has signed nothing it freezes
+        // no wallet: that key still moves money.
+        agent.old = (change.proved || agent.funded).then_some(old);
         match change.proved {
             true => agent.signer.seed = Secret::new(change.seed),
             // The key before it still speaks for the DID, and what it has is frozen.
