@@ -161,8 +161,10 @@ impl Operation for SetKey {
         sweep::catch_up(&mut books)?;
         let frozen = books.wallet(&self.name)?.map(|wallet| wallet.frozen);
         let mut row = self.row(brand, known.as_ref());
+        // That the key signed here may still be on its way to the agent.
+        let silent = self.how.silent && !known.as_ref().is_some_and(|row| row.told);
         let freeze = match frozen {
-            Some(false) if !self.current && self.active && !self.how.silent => Some(true),
+            Some(false) if !self.current && self.active && !silent => Some(true),
             Some(true) if row.froze && self.how.proved => Some(false),
             _ => None,
         };
