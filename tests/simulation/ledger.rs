@@ -199,7 +199,7 @@ impl World {
             Tag::Rotate(at) => {
                 self.agents[at].busy.remove("rotate");
                 if status == 200 {
-                    self.rotated(at);
+                    self.rotated(at, answer["wallet_frozen"] == json!(true));
                 } else {
                     assert!(status == 503 || status == 409, "{answer}");
                 }
@@ -239,15 +239,18 @@ impl World {
         }
     }
 
-    fn rotated(&mut self, at: usize) {
+    fn rotated(&mut self, at: usize, frozen: bool) {
         ROTATED.fetch_add(1, Ordering::Relaxed);
         let old = self.payment(at);
         let agent = &mut self.agents[at];
         let Some(change) = agent.change.take() else { return };
-        agent.generation += 1;
         // A rotation that nobody signed for names no other key for the DID, and of a key that has signed nothing it freezes
         // no wallet: that key still moves money.
-        agent.old = (change.proved || agent.funded).then_some(old);
+        if !change.proved && !frozen {
+            return;
+        }
+        agent.generation += 1;
+        agent.old = Some(old);
         match change.proved {
             true => agent.signer.seed = Secret::new(change.seed),
             // The key before it still speaks for the DID, and what it has is frozen.
