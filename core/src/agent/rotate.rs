@@ -172,7 +172,7 @@ impl Query for ReadLedgerKey {
     }
 }
 
-/// Tells the ledger of a registration, or of its end, in the order of the changes (ruling ledger 5).
+/// Tells the ledger of a registration, or of its end, in the order of the changes.
 pub(super) fn tell_ledger(turn: &mut Turn<'_>, agent: &Agent) -> Result<()> {
     tell_of_rotation(turn, agent, None)
 }

@@ -52,7 +52,7 @@ pub async fn subscriber(rt: &dyn Runtime, secret: &str) -> Result<Option<String>
     Ok(holds.then_some(account))
 }
 
-/// Moves what an account has sealed under the current master key (ruling foundation-relay 24), and seals texts from before
+/// Moves what an account has sealed under the current master key, and seals texts from before
 /// texts were sealed.
 pub async fn reseal(rt: &dyn Runtime, account: &str) -> Result<Progress> {
     let (secrets, texts) = (reseal_secrets(rt, account).await?, reseal_texts(rt, account).await?);

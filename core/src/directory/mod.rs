@@ -2,7 +2,7 @@
 //!
 //! A name belongs to one agent, and names that look alike are one ([`likeness`]). The agent's own record says what its name
 //! is; the directory decides who may have it. Registration and renaming reserve a name here for a minute, then let the
-//! agent's own operation decide, whose effect confirms the reservation (ruling foundation-relay 1). When that operation
+//! agent's own operation decide, whose effect confirms the reservation. When that operation
 //! fails the reservation ends with it ([`settled`]); one that nobody confirms lapses by itself.
 //!
 //! [`search`] finds agents by name, DID and capability; [`discover`] is its endpoint; [`capabilities`] finds what they offer.

@@ -1,4 +1,4 @@
-//! Asking the peers for a DID that nobody here has, or nobody who proved it (ruling foundation-relay 13).
+//! Asking the peers for a DID that nobody here has, or nobody who proved it.
 //!
 //! Each peer is asked once, at `GET /v1/agent/identity/{did}?local=true`, which asks nobody further. What they say holds
 //! for five minutes. A copy of somebody's public keys, with a prekey that their owner signed for another relay, can be

@@ -67,7 +67,7 @@ fn hints(base: &str, demo_key: &str) -> String {
     text
 }
 
-/// Every stream holds a descriptor; the usual soft limit of 1,024 would end there (ruling foundation-relay 34). Says how many
+/// Every stream holds a descriptor; the usual soft limit of 1,024 would end there. Says how many
 /// there are for connections.
 fn raise_descriptor_limit() -> u64 {
     match rlimit::increase_nofile_limit(u64::MAX) {

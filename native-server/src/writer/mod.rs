@@ -9,7 +9,7 @@
 //! costs who sends a message no more than a commit twice as long.
 //!
 //! After a failed write or sync redb answers nothing reliably any more, so the thread refuses its batch, drops the
-//! database, opens the file again, and takes up writing only after a probe commit (ruling foundation-relay 9). A commit that
+//! database, opens the file again, and takes up writing only after a probe commit. A commit that
 //! meets a damaged page comes to nothing; its operations are then done one by one, and only those that need the page are
 //! refused.
 
