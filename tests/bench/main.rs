@@ -4,8 +4,8 @@
 //! JSON handler, a cached lookup, detection from stored aggregates, durable sends at 1, 16 and 64 connections, and the
 //! fdatasync rate again. Three rounds; ratios are taken within a round and the worst round counts. Then imports with
 //! their peak memory, and the Worker's start and size. Server and generator are pinned to different cores where
-//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--overload`, `--probes`, `--forecasts`, `--fair`, `--ledger`,
-//! `--ledger-grown` and `--ledger-edge` measure other things. The result is
+//! `taskset` is there. `--large`, `--incidents`, `--agents`, `--mailbox`, `--alerts`, `--overload`, `--races`, `--probes`, `--forecasts`, `--fair`,
+//! `--ledger`, `--ledger-grown` and `--ledger-edge` measure other things. The result is
 //! `tests/bench/RESULTS.md`; `--quick` measures shortly and writes nothing.
 
 mod agents;
@@ -25,6 +25,7 @@ mod machine;
 mod mailbox;
 mod overload;
 mod probes;
+mod races;
 mod report;
 mod service;
 
@@ -84,6 +85,9 @@ fn main() {
     if args.iter().any(|arg| arg == "--forecasts") {
         return measure_forecasts();
     }
+    if args.iter().any(|arg| arg == "--races") {
+        return measure_races(&args);
+    }
     if args.iter().any(|arg| arg == "--fair") {
         return measure_fair(&args);
     }
@@ -112,7 +116,7 @@ fn main() {
 }
 
 /// What the other benches write their results under.
-const HEADINGS: [&str; 13] = [
+const HEADINGS: [&str; 14] = [
     agents::HEADING,
     alerts::HEADING,
     fair::HEADING,
@@ -122,6 +126,7 @@ const HEADINGS: [&str; 13] = [
     mailbox::HEADING,
     overload::HEADING,
     probes::HEADING,
+    races::HEADING,
     DIRECTORY,
     ledger::HEADING,
     ledger::GROWN_HEADING,
@@ -204,6 +209,18 @@ fn measure_fair(args: &[String]) {
     println!("{text}");
     if rows == fair::ROWS && !cfg!(debug_assertions) {
         write_part(fair::HEADING, &text);
+    }
+}
+
+fn measure_races(args: &[String]) {
+    let number = given(args, "--number").map_or(races::RACES, |number| number.parse().unwrap());
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let measured = races::run(folder.path(), number);
+    let text = races::render(&measured, number, &machine::describe_shared());
+    println!("{text}");
+    assert!(races::holds(&measured), "an attacker won something");
+    if number == races::RACES {
+        write_part(races::HEADING, &text);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whose a DID is: made-up keys, copied signatures, proofs. The attacker knows what is public and no more.
 
 use heliograph_core::crypto::client::{Client as Sdk, Options};
-use heliograph_core::crypto::{boxes, hash, signing};
+use heliograph_tests::races::{self, copied, encryption_key, made_up, owner};
 use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, deployment_id, proof, seed, unique, unsigned_body};
 use serde_json::{Value, json};
 
@@ -22,42 +22,11 @@ cases![
     a_stolen_api_key_that_deactivates_ends_nothing_for_the_proved_key,
     a_squatter_that_is_suspended_or_erased_does_not_bind_the_did,
     a_did_document_has_proved_keys_only,
-    an_owner_wins_the_race_against_an_attacker,
+    an_owner_wins_the_race_against_attackers_and_inherits_nothing,
 ];
-
-/// A new identity, and the body of its registration by today's clients.
-fn owner() -> (Sdk, Value) {
-    let sdk = Sdk::new("svc", seed(), Options { post_quantum: false, ..Options::default() });
-    let body = sdk.key_body(None, 1);
-    (sdk, body)
-}
 
 fn without_prekey(body: &Value) -> Value {
     unsigned_body(body)
-}
-
-/// A signing key that nobody holds, with the first 16 bytes of `body`'s.
-fn made_up(body: &Value) -> Value {
-    let mut key = bytes(&body["signing_public_key"]);
-    loop {
-        key[16..].copy_from_slice(&hash::sha256(&seed())[16..]);
-        let key: [u8; 32] = key.clone().try_into().unwrap();
-        if signing::validate_signing_key("key", &key).is_ok() {
-            return json!({ "signing_public_key": base64(&key), "encryption_public_key": encryption_key() });
-        }
-    }
-}
-
-/// An encryption key that the attacker holds.
-fn encryption_key() -> String {
-    base64(&boxes::box_public_key(&heliograph_core::crypto::Secret::new(seed())))
-}
-
-/// What anybody can copy of an identity, with an encryption key of the attacker's.
-fn copied(body: &Value) -> Value {
-    let mut copy = body.clone();
-    copy["encryption_public_key"] = encryption_key().into();
-    copy
 }
 
 fn proved(suite: &Suite, sdk: &Sdk, body: &Value) -> Value {
@@ -347,20 +316,8 @@ fn a_did_document_has_proved_keys_only(suite: &Suite) {
     assert_eq!(document["authentication"].as_array().unwrap().len(), 1);
 }
 
-fn an_owner_wins_the_race_against_an_attacker(suite: &Suite) {
-    let (sdk, body) = owner();
-    let attacks: Vec<Value> = (0..12).map(|n| if n % 2 == 0 { made_up(&body) } else { copied(&body) }).collect();
-    let right = proved(suite, &sdk, &body);
-    std::thread::scope(|scope| {
-        for attack in attacks.chunks(3) {
-            scope.spawn(move || {
-                for body in attack {
-                    suite.client().post("/v1/agent/register", body);
-                }
-            });
-        }
-        let owner = scope.spawn(|| register(suite, &right));
-        owner.join().unwrap();
-    });
-    holds(suite, &sdk.did, &body, "proved");
+fn an_owner_wins_the_race_against_attackers_and_inherits_nothing(suite: &Suite) {
+    let race = races::run(&|| suite.client(), 4);
+    assert!(race.registered > 0 && race.written > 0, "no race: {race:?}");
+    assert_eq!((race.lost, race.left, race.open), (0, 0, 0), "{race:?}");
 }

@@ -11,6 +11,7 @@
 //! | [`peer`] | another relay as a test plays it, honest or not |
 //! | [`process`] | starting and ending a server that we own |
 //! | [`questions`] | every public endpoint as readers ask it, for measurements under load |
+//! | [`races`] | an owner and attackers who want one DID at the same moment |
 //! | [`relay`] | agents of the relay, with and without their own keys |
 //! | [`simulation`] | a whole deployment in one thread, from a seed |
 //! | [`source`] | somebody else's server on loopback that a deployment fetches from |
@@ -26,6 +27,7 @@ pub mod listening;
 pub mod peer;
 pub mod process;
 pub mod questions;
+pub mod races;
 pub mod relay;
 pub mod simulation;
 pub mod source;

@@ -175,19 +175,10 @@ fn load(folder: &Path) -> Result<BTreeMap<String, Advisory>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packages::REGISTRY;
+    use crate::packages::package;
     use crate::project::write;
     use crate::run::notices;
     use serde_json::{Value, json};
-
-    fn package(name: &str, version: &str) -> Package {
-        Package {
-            name: name.to_owned(),
-            version: version.parse().unwrap(),
-            license: None,
-            source: Some(REGISTRY.to_owned()),
-        }
-    }
 
     fn advisory(id: &str, name: &str, kind: Option<&str>, events: &Value) -> Value {
         json!({

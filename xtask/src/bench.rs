@@ -4,7 +4,13 @@ use crate::edge;
 use crate::project::cargo;
 use crate::run::{Result, run};
 
+/// Flips of [`damage`].
+const FLIPS: &str = "2000";
+
 pub fn bench(args: &[&str]) -> Result<()> {
+    if args == ["--damage"] {
+        return damage();
+    }
     // These are native.
     const NATIVE: [&str; 11] = [
         "--agents",
@@ -28,4 +34,11 @@ pub fn bench(args: &[&str]) -> Result<()> {
         "benches",
         cargo().args(["bench", "--locked", "--package", "heliograph-tests", "--bench", "bench", "--"]).args(args),
     )
+}
+
+/// Bits and pages of a data file that change on disk: the test of the native server, with more flips than in CI.
+fn damage() -> Result<()> {
+    let table = crate::project::root().join("tests/bench/DAMAGE.md");
+    let test = ["test", "--locked", "--package", "heliograph", "--test", "damage", "--", "flipped"];
+    run("flips", cargo().env("HELIOGRAPH_FLIPS", FLIPS).env("HELIOGRAPH_FLIPS_TABLE", table).args(test))
 }

@@ -32,10 +32,11 @@ cargo xtask <task>
   sim [ARGS...]         the deterministic simulation
   sim ledger [STEPS]    ten million random operations on the ledger, compared with its rules after each
   bench [--large | --incidents | --agents | --mailbox | --alerts | --probes | --forecasts | --ledger | --ledger-grown |
-         --ledger-edge]
+         --ledger-edge | --overload | --fair | --races | --damage]
                         the measurements of tests/bench; those of five million rows, 20,000 incidents, 10,000 listeners,
                         a full mailbox, 10,000 alerts, probes, the daily forecasts, the credit ledger natively, with
-                        two million transfers in it, and under workerd
+                        two million transfers in it, and under workerd; floods under a limit of memory, cheap questions
+                        beside costly ones, owners against attackers, and 2,000 flips in a data file
   edge build            bundle the Worker into build/ and print its size
   edge size             size of the present bundle; fails above the limit
   edge start            time to the first answer, beside that of a bare JavaScript Worker

@@ -28,3 +28,14 @@ pub fn packages() -> Result<Vec<Package>> {
     let metadata: Metadata = serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
     Ok(metadata.packages)
 }
+
+/// A package of the registry, for tests.
+#[cfg(test)]
+pub fn package(name: &str, version: &str) -> Package {
+    Package {
+        name: name.to_owned(),
+        version: version.parse().unwrap(),
+        license: None,
+        source: Some(REGISTRY.to_owned()),
+    }
+}

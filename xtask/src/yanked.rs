@@ -87,20 +87,11 @@ fn place(name: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packages::packages;
+    use crate::packages::{package, packages};
 
     /// What cargo keeps of a package with a yanked version.
     const KEPT: &[u8] = b"\x03\x02\0\0\0etag: \"1\"\x001.0.0\0{\"name\":\"short\",\"vers\":\"1.0.0\",\"yanked\":true}\0\
         1.0.1+build\0{\"name\": \"short\", \"vers\": \"1.0.1+build\", \"deps\": [{\"req\":\"^1\"}], \"yanked\": false}\0";
-
-    fn package(name: &str, version: &str) -> Package {
-        Package {
-            name: name.to_owned(),
-            version: version.parse().unwrap(),
-            license: None,
-            source: Some(REGISTRY.to_owned()),
-        }
-    }
 
     #[test]
     fn a_yanked_version_is_found_also_when_the_registry_cannot_be_reached() {

@@ -38,8 +38,10 @@ pub const fn query<Q: Query>() -> Entry {
 /// The modules that define operations.
 const MODULES: &[&[Entry]] = &[
     crate::agent::record::ENTRIES,
+    crate::agent::create::ENTRIES,
     crate::agent::rotate::ENTRIES,
     crate::agent::access::ENTRIES,
+    crate::agent::keyed::ENTRIES,
     crate::agent::waiting::ENTRIES,
     crate::agent::proof::ENTRIES,
     crate::agent::prekeys::ENTRIES,
@@ -103,13 +105,29 @@ fn index() -> &'static BTreeMap<(Kind, &'static str), Run> {
     })
 }
 
-pub(super) fn find(kind: Kind, name: &str) -> Result<Run> {
+fn find(kind: Kind, name: &str) -> Result<Run> {
     let general = || super::rows::ENTRIES.iter().find(|(known, _)| *known == name).map(|(_, run)| *run);
     index()
         .get(&(kind, name))
         .copied()
         .or_else(general)
         .ok_or_else(|| Error::internal(format!("no operation {name} on {}", kind.as_str())))
+}
+
+/// Runs an operation or query by its name in a turn; the reply is encoded.
+pub fn operate(kind: Kind, name: &str, arguments: &[u8], turn: &mut Turn<'_>) -> Result<Vec<u8>> {
+    match find(kind, name)? {
+        Run::Operation(operation) => operation(arguments, turn),
+        Run::Query(query) => query(arguments, &turn.view()),
+    }
+}
+
+/// Runs a query by its name; the reply is encoded.
+pub fn ask(kind: Kind, name: &str, arguments: &[u8], view: &View<'_>) -> Result<Vec<u8>> {
+    match find(kind, name)? {
+        Run::Query(query) => query(arguments, view),
+        Run::Operation(_) => Err(Error::internal(format!("{name} is an operation, not a query"))),
+    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::create::Create;
 use super::custody::HeldKeys;
 use super::proof::{self, PATIENCE, ProofRequest};
-use super::record::{Create, SignedPrekey};
+use super::record::SignedPrekey;
 use super::standing::Standing;
 use super::{KEY_KIND, wire};
 use crate::crypto::encoding::{self, decode_base64, decode_base64_array, encode_base64};

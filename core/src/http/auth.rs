@@ -1,18 +1,21 @@
 //! Who is calling, and whether they may call now.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 use subtle::ConstantTimeEq;
 
 use super::{Auth, Limit, Request, Response, Route};
+use crate::agent::keyed::{self, Keyed};
 use crate::agent::record::{Credentials, Place};
 use crate::keys::{Admit, Tier};
 use crate::limits::{Admission, Rate};
 use crate::runtime::{self, Environment, Runtime};
 use crate::settings::Settings;
-use crate::{Error, Result};
+use crate::time::SECOND;
+use crate::{Error, Result, Timestamp};
 
 /// The authenticated caller of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,20 +44,66 @@ impl Caller {
 pub struct Admitted {
     pub(super) caller: Caller,
     pub(super) budget: Option<Admission>,
+    /// The agent key that the caller showed.
+    key: Option<Shown>,
+}
+
+/// An agent key that was right.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    secret_hash: [u8; 32],
+    checked: Timestamp,
+}
+
+impl Admitted {
+    fn new(caller: Caller, budget: Option<Admission>) -> Admitted {
+        Admitted { caller, budget, key: None }
+    }
+
+    fn agent(caller: Credentials, key: Shown, budget: Option<Admission>) -> Admitted {
+        Admitted { caller: Caller::Agent(Box::new(caller)), budget, key: Some(key) }
+    }
+
+    /// The runtime for the request: its own agent does nothing for it once the key has ended.
+    pub(super) fn runtime(&self, rt: &Arc<dyn Runtime>) -> Arc<dyn Runtime> {
+        match (&self.caller, self.key) {
+            (Caller::Agent(agent), Some(key)) => Keyed::new(rt.clone(), &agent.actor, key.secret_hash),
+            _ => rt.clone(),
+        }
+    }
 }
 
 /// Longest a patient request waits for its budget (ruling foundation-relay 2).
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long a check of an agent key holds for what the request asks of others, which do not look at the key.
+const CHECK_HOLDS: i64 = SECOND;
+
+/// Checks an agent key again whose check is no longer fresh, because the body or the budget took its time.
+pub(super) async fn still(
+    rt: &dyn Runtime,
+    route: &Route,
+    request: &Request,
+    admitted: Admitted,
+) -> Result<Admitted, Box<Response>> {
+    if admitted.key.is_none_or(|key| rt.now().since(key.checked) <= CHECK_HOLDS) {
+        return Ok(admitted);
+    }
+    match credentials(rt, request, Duration::ZERO, route.waiting).await {
+        Ok((caller, key)) => Ok(Admitted::agent(caller, key, admitted.budget)),
+        Err(error) => Err(Box::new(Response::error(error))),
+    }
+}
+
 pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Admitted, Box<Response>> {
     let refuse = |error: Error| Box::new(Response::error(error));
     match route.auth {
         Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin | Auth::Token => {
-            Ok(Admitted { caller: Caller::Public, budget: public_budget(rt, route, request)? })
+            Ok(Admitted::new(Caller::Public, public_budget(rt, route, request)?))
         }
         Auth::Admin => {
             admin(rt, request).map_err(refuse)?;
-            Ok(Admitted { caller: Caller::Admin, budget: None })
+            Ok(Admitted::new(Caller::Admin, None))
         }
         Auth::Sentinel => Box::pin(sentinel(rt, request)).await,
         // Boxed, so that a public route does not carry their state around.
@@ -103,7 +152,7 @@ async fn sentinel(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<R
     };
     let rate = Rate::per(environment.settings.reports_per_hour, 60);
     let budget = environment.buckets.take(&format!("reports of {whose}"), rate, rt.now());
-    Ok(Admitted { caller, budget: within(budget)? })
+    Ok(Admitted::new(caller, within(budget)?))
 }
 
 /// The subscriber key of a request, in the brand's or the extra prefix.
@@ -195,13 +244,13 @@ async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Re
     // Keys that the operator sets have any form, so they are compared before the form is checked (ruling
     // foundation-relay 32).
     if equal(given, &environment.secrets.admin_key) {
-        return Ok(Admitted { caller: Caller::Admin, budget: None });
+        return Ok(Admitted::new(Caller::Admin, None));
     }
     if equal(given, &environment.settings.demo_key) {
         let budget =
             environment.buckets.take(&format!("demo {}", address(request.client)), Tier::Demo.rate(), rt.now());
         let caller = Caller::Key { account: String::new(), tier: Tier::Demo };
-        return Ok(Admitted { caller, budget: within(budget)? });
+        return Ok(Admitted::new(caller, within(budget)?));
     }
     let key = environment
         .secrets
@@ -213,7 +262,7 @@ async fn api_key(rt: &dyn Runtime, request: &Request) -> Result<Admitted, Box<Re
         .map_err(|error| Box::new(Response::error(error)))?
         .ok_or_else(|| refuse("The API key is not valid."))?;
     let budget = environment.buckets.take(&format!("key {}", key.actor()), tier.rate(), rt.now());
-    Ok(Admitted { caller: Caller::Key { account: key.actor().to_owned(), tier }, budget: within(budget)? })
+    Ok(Admitted::new(Caller::Key { account: key.actor().to_owned(), tier }, within(budget)?))
 }
 
 /// The agent whose valid key the request carries, if it holds its DID.
@@ -232,22 +281,28 @@ pub(super) async fn registration(rt: &dyn Runtime, request: &Request) -> Result<
 
 /// The agent whose key a request carries: 401 without a valid one, and 409 for one that waits for its DID, unless `waiting`
 /// allows that. `patience` is how long to wait for storage.
-async fn credentials(rt: &dyn Runtime, request: &Request, patience: Duration, waiting: bool) -> Result<Credentials> {
+async fn credentials(
+    rt: &dyn Runtime,
+    request: &Request,
+    patience: Duration,
+    waiting: bool,
+) -> Result<(Credentials, Shown)> {
     let environment = rt.environment();
     let given =
         request.header("x-agent-key").ok_or_else(|| Error::unauthorized("This route needs the header X-Agent-Key."))?;
-    let invalid = || Error::unauthorized("The agent key is not valid.");
+    let invalid = keyed::ended;
     let key = environment
         .secrets
         .parse_key(&environment.settings.brand, crate::agent::KEY_KIND, given)
         .ok_or_else(invalid)?;
-    let authorize = crate::agent::Authorize { secret_hash: key.secret_hash() };
+    let secret_hash = key.secret_hash();
+    let authorize = crate::agent::Authorize { secret_hash };
     let found = runtime::retry_unavailable(rt, patience, || runtime::query(rt, key.actor(), &authorize)).await?;
     let credentials = found.ok_or_else(invalid)?.admitted(waiting)?;
     if credentials.place == Place::Stands {
         environment.usage.seen(key.actor(), rt.now());
     }
-    Ok(credentials)
+    Ok((credentials, Shown { secret_hash, checked: rt.now() }))
 }
 
 /// Takes a request out of an agent's budget.
@@ -260,7 +315,7 @@ fn agent_budget(rt: &dyn Runtime, actor: &str) -> Admission {
 /// The calling agent of a route that is public unless something of the caller's own is asked for; it draws on the agent's
 /// budget then.
 pub(super) async fn sign_in(rt: &dyn Runtime, request: &Request) -> Result<Credentials> {
-    let credentials = credentials(rt, request, Duration::ZERO, false).await?;
+    let (credentials, _) = credentials(rt, request, Duration::ZERO, false).await?;
     let budget = agent_budget(rt, &credentials.actor);
     if budget.allowed { Ok(credentials) } else { Err(spent(&budget)) }
 }
@@ -269,12 +324,11 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
     // A stream holds its client while storage is closed, since that would come back every half second (ruling
     // foundation-relay 8).
     let patience = if route.streams() { crate::agent::stream::CONNECT_PATIENCE } else { Duration::ZERO };
-    let credentials =
+    let (caller, key) =
         credentials(rt, request, patience, route.waiting).await.map_err(|error| Box::new(Response::error(error)))?;
-    let actor = credentials.actor.clone();
-    let caller = Caller::Agent(Box::new(credentials));
+    let actor = caller.actor.clone();
     let mut budget = match route.limit {
-        Limit::None => return Ok(Admitted { caller, budget: None }),
+        Limit::None => return Ok(Admitted::agent(caller, key, None)),
         _ => agent_budget(rt, &actor),
     };
     if route.limit == Limit::AgentPatient && !budget.allowed {
@@ -290,5 +344,5 @@ async fn agent(rt: &dyn Runtime, route: &Route, request: &Request) -> Result<Adm
             return Err(over_budget(error, &budget));
         }
     }
-    Ok(Admitted { caller, budget: within(budget)? })
+    Ok(Admitted::agent(caller, key, within(budget)?))
 }

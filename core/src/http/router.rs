@@ -316,12 +316,18 @@ fn respond(
             Some(admitted) => Ok(admitted),
             None => auth::admit(&*rt, route, &request).await,
         };
+        let admitted = match admitted {
+            Ok(admitted) => auth::still(&*rt, route, &request, admitted).await,
+            refused => refused,
+        };
         let response = match admitted {
             Err(refusal) => *refusal,
-            Ok(Admitted { caller, budget }) => {
+            Ok(admitted) => {
+                let keyed = admitted.runtime(&rt);
+                let who = Who::new(&*rt, &request, &admitted, route, computes);
+                let Admitted { caller, budget, .. } = admitted;
                 let behind = reseal::behind(&*rt, &caller).map(|agent| (rt.clone(), agent));
-                let who = Who::new(&*rt, &request, &caller, route, computes);
-                let handler = (route.handler)(Cx { rt: rt.clone(), request, route, caller, path: params });
+                let handler = (route.handler)(Cx { rt: keyed, request, route, caller, path: params });
                 let mut response = computing::answer(&rt, computes, who, handler).await;
                 if let Some((rt, agent)) = behind {
                     Box::pin(reseal::passing_by(&*rt, &agent)).await;

@@ -1,5 +1,5 @@
-//! Bits and whole pages that change on disk. `HELIOGRAPH_FLIPS=2000` for more of them than CI has, and
-//! `HELIOGRAPH_FLIPS_TABLE=FILE` for the figures.
+//! Bits and whole pages that change on disk. `cargo xtask bench --damage` makes more of them than CI, by the variables
+//! `HELIOGRAPH_FLIPS` (how many) and `HELIOGRAPH_FLIPS_TABLE` (the file for the figures).
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -174,8 +174,8 @@ fn report(table: &BTreeMap<When, Counts>, pages: &[Damage]) -> String {
     let mut text = format!(
         "# Flips in the data file\n\nSingle bits, and one in four a whole block of 4,096 bytes (zeros or noise), on pages in \
          use, of which the file has {}. Every answer was the one from before the flip, or 503, and the check named every page \
-         that was hit before a start (what changes under a running server may be written anew before it looks). `HELIOGRAPH_FLIPS=2000 HELIOGRAPH_FLIPS_TABLE=tests/bench/DAMAGE.md cargo test -p heliograph \
-         --test damage flipped`\n\n\
+         that was hit before a start (what changes under a running server may be written anew before it looks). Written by \
+         `cargo xtask bench --damage`.\n\n\
          | When | Flips | On rows | Questions | Answered 503 | Flips with a 503 | File not opened |\n|---|---|---|---|---|---|---|\n",
         pages.len()
     );

@@ -1,7 +1,7 @@
 //! Runs calls against a key space. Pure: a runtime reads rows, applies the batch of the outcome atomically, then does
 //! what the outcome names (move messages, wake streams, store a document).
 
-use super::registry::{self, Run};
+use super::registry;
 use super::{ActorId, Call, Delivery, Kind, Receipt, Turn, View, outbox, rows, schema, timers};
 use crate::country::answer;
 use crate::documents::{self, Document};
@@ -97,11 +97,8 @@ pub fn perform(space: &Space<'_>, call: &Call) -> Outcome {
 
 /// Runs a query; nothing changes.
 pub fn answer(view: &View<'_>, call: &Call) -> Result<Vec<u8>> {
-    match registry::find(call.actor.kind, &call.name)? {
-        Run::Query(query) if rows::moves(&call.name) => query(&call.arguments, view),
-        Run::Query(query) => schema::shown(view, |view| query(&call.arguments, view)),
-        Run::Operation(_) => Err(Error::internal(format!("{} is an operation, not a query", call.name))),
-    }
+    let answer = |view: &View<'_>| registry::ask(call.actor.kind, &call.name, &call.arguments, view);
+    if rows::moves(&call.name) { answer(view) } else { schema::shown(view, answer) }
 }
 
 /// The reply to a query when it is kept and still the right one, for a runtime whose view remembers. Computes nothing.
@@ -189,10 +186,7 @@ pub fn next_due(rows: &(impl Read + ?Sized)) -> Result<Option<Timestamp>> {
 }
 
 fn dispatch(call: &Call, turn: &mut Turn<'_>) -> Result<Vec<u8>> {
-    match registry::find(call.actor.kind, &call.name)? {
-        Run::Operation(operation) => operation(&call.arguments, turn),
-        Run::Query(query) => query(&call.arguments, &turn.view()),
-    }
+    registry::operate(call.actor.kind, &call.name, &call.arguments, turn)
 }
 
 /// Runs a follow-up in the same turn.

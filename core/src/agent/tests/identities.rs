@@ -346,7 +346,7 @@ fn ruling_foundation_relay_1_register_reserves_then_decides_and_the_rest_is_an_e
     assert_eq!(names, ["reserve_name", "create"]);
     world.call("PATCH", "/v1/agent/profile", &ada.key, json!({ "name": "Grace" })).expect(200);
     let names: Vec<String> = world.rt.calls().into_iter().map(|(_, name)| name).collect();
-    assert_eq!(names, ["authorize", "reserve_name", "update"]);
+    assert_eq!(names, ["authorize", "reserve_name", "keyed/operation"]);
 }
 
 /// Ruling foundation-relay 1.
@@ -380,7 +380,7 @@ fn ruling_foundation_relay_4_a_route_costs_one_read_of_the_caller_and_the_target
     world.send(&ada, &bob.did, "x");
     assert_eq!(world.rt.calls(), [call(&a, "authorize"), call(&b, "public"), call(&b, "append")]);
     world.messages(&bob, "");
-    assert_eq!(world.rt.calls(), [call(&b, "authorize"), call(&b, "page")]);
+    assert_eq!(world.rt.calls(), [call(&b, "authorize"), call(&b, "keyed/query")]);
     world.call("DELETE", &format!("/v1/agent/messages/{id}"), &ada.key, Value::Null).expect(200);
     assert_eq!(world.rt.calls(), [call(&a, "authorize"), call(&b, "delete")]);
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::agent::waiting::Spoke;
 use crate::crypto::encoding::encode_base64;
 use crate::crypto::{Secret, boxes, signing};
+use crate::http::{Preflight, admit, answer_admitted, preflight};
 use crate::runtime::Runtime as _;
 
 /// The body of a registration with keys that follow from a seed; without the signed prekey nothing is signed.
@@ -116,6 +117,79 @@ fn an_heir_stands_only_when_nothing_of_the_earlier_holder_is_left() {
     world.send(&bob, &real.did, "for the heir");
     assert_eq!(world.messages(&real, "").len(), 1);
     assert_eq!(shown(&world, &real.did).1, "signed");
+}
+
+/// A request of the earlier holder that was let in before the heir came, and got its body afterwards.
+fn finish_late(
+    world: &World,
+    (method, path): (&str, &str),
+    agent: &Agent,
+    body: &Value,
+    meanwhile: impl FnOnce(),
+) -> Response {
+    let mut headers = HeaderMap::new();
+    headers.insert("x-agent-key", agent.key.parse().unwrap());
+    let mut request = Request {
+        method: method.parse().unwrap(),
+        path: path.to_owned(),
+        query: String::new(),
+        headers,
+        body: Bytes::new(),
+        client: None,
+        forwarded: false,
+        network: None,
+    };
+    let settings = &world.rt.environment().settings;
+    let Preflight::Read(matched) = preflight(&request.method, path, &request.headers, settings) else {
+        panic!("{path} was answered from its head")
+    };
+    let admitted = admit(&*world.rt, &matched, &request).now_or_never().unwrap();
+    let admitted = admitted.unwrap_or_else(|refusal| panic!("{path}: {}", refusal.status));
+    meanwhile();
+    request.body = body.to_string().into();
+    answer_admitted(world.rt.clone(), matched, admitted, request).now_or_never().unwrap()
+}
+
+#[test]
+fn a_request_that_was_let_in_before_the_heir_came_writes_nothing_for_it() {
+    let requests = [
+        (
+            "POST",
+            "/v1/agent/webhooks",
+            json!({ "webhook_url": "https://attacker.example/hook", "events": ["message"] }),
+        ),
+        ("POST", "/v1/agent/keys/pin", json!({ "did": "", "accept": true })),
+        ("PUT", "/v1/agent/memory/n/k", json!({ "value": "v" })),
+        ("DELETE", "/v1/agent/deactivate", json!({})),
+    ];
+    for (method, path, mut body) in requests {
+        // At once, and when the check of the key is no longer fresh.
+        for pause in [0, 30] {
+            let world = World::new();
+            let owner = body_of_owner();
+            let squatter = register(&world, made_up(&owner, 1));
+            let bob = world.server_agent("Bob");
+            if !body["did"].is_null() {
+                body["did"] = bob.did.clone().into();
+            }
+            let mut heir = None;
+            let answer = finish_late(&world, (method, path), &squatter, &body, || {
+                heir = Some(register(&world, owner.clone()));
+                world.wait(pause);
+            });
+            assert_eq!(answer.status, 401, "{path}");
+            let heir = heir.unwrap();
+            let kept = |path: &str| world.get(path, &heir.key).expect(200).to_string();
+            assert!(!kept("/v1/agent/webhooks").contains("attacker"), "{path}");
+            assert!(!kept("/v1/agent/keys/pins").contains(&bob.did), "{path}");
+            assert!(!kept("/v1/agent/memory/n").contains("\"k\""), "{path}");
+            world.get("/v1/agent/profile", &heir.key).expect(200);
+        }
+    }
+}
+
+fn body_of_owner() -> Value {
+    body(1, 2, true)
 }
 
 #[test]

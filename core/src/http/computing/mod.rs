@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use super::auth::{self, within};
+use super::auth::{self, Admitted, within};
 use super::{Body, Caller, Limit, Request, Response, Route};
 use crate::Result;
 use crate::apart::{self, Asker};
@@ -60,17 +60,20 @@ pub(super) struct Who {
     /// A word for the name of the budget, as in [`auth::figures`].
     whose: &'static str,
     operator: bool,
+    /// Whether the route has no other budget, so that the answer says how this one stands.
+    told: bool,
 }
 
 impl Who {
-    pub fn new(rt: &dyn Runtime, request: &Request, caller: &Caller, route: &Route, computes: Computes) -> Who {
+    pub fn new(rt: &dyn Runtime, request: &Request, admitted: &Admitted, route: &Route, computes: Computes) -> Who {
+        let told = admitted.budget.is_none();
         // Whoever audits the ledger reads all of its log, out of the budget of its reads.
         if computes == Computes::Never || route.limit == Limit::PayRead {
-            return Who { client: request.client, rate: 0, whose: "of", operator: false };
+            return Who { client: request.client, rate: 0, whose: "of", operator: false, told };
         }
         let (settings, whose) = auth::figures(rt.environment(), request);
-        let operator = *caller == Caller::Admin || auth::is_operator(rt, request);
-        Who { client: request.client, rate: settings.computing_per_minute, whose, operator }
+        let operator = admitted.caller == Caller::Admin || auth::is_operator(rt, request);
+        Who { client: request.client, rate: settings.computing_per_minute, whose, operator, told }
     }
 
     /// Takes an answer that computes out of the client's budget. The operator has none.
@@ -111,8 +114,7 @@ async fn go_apart(rt: &Arc<dyn Runtime>, who: Who, handler: BoxFuture<'static, R
     if let Body::Stream(pieces) = response.body {
         response.body = Body::Stream(apart::stream(rt.clone(), &asker, pieces));
     }
-    // A route without another budget says how this one stands.
-    if let Some(budget) = budget.filter(|_| !auth::has_budget_headers(&response)) {
+    if let Some(budget) = budget.filter(|_| who.told && !auth::has_budget_headers(&response)) {
         auth::budget_headers(&mut response, &budget);
     }
     response

@@ -2,8 +2,9 @@
 
 use super::services::SERVICES;
 use super::{Adopt, ReadOwn};
+use crate::agent::create::Create;
 use crate::agent::custody::HeldKeys;
-use crate::agent::record::{Create, Deactivate, ReadKeys, Update};
+use crate::agent::record::{Deactivate, ReadKeys, Update};
 use crate::agent::{reseal, wire};
 use crate::crypto::encoding::{self, encode_hex};
 use crate::crypto::{sealing, signing};
