@@ -30,7 +30,7 @@ fn auth(route: &Route) -> &'static str {
         Auth::Sentinel => "sentinel",
         Auth::Signed => "signed",
         Auth::SignedOrAdmin => "signed-or-admin",
-        Auth::Token => "token",
+        Auth::Probe | Auth::Token => "token",
     }
 }
 

@@ -21,7 +21,7 @@ cases![
 /// Routes that need a key and read a body, one for each kind of key.
 fn keyed() -> impl Iterator<Item = &'static Route> {
     routes().filter(|route| {
-        let keyed = matches!(route.auth, Auth::Key | Auth::Agent | Auth::Admin | Auth::Sentinel);
+        let keyed = matches!(route.auth, Auth::Key | Auth::Agent | Auth::Admin | Auth::Sentinel | Auth::Probe);
         keyed && route.body != BodyKind::None
     })
 }
@@ -55,6 +55,7 @@ fn head(route: &Route, key: &str, framing: &str) -> String {
         Auth::Key => "x-api-key",
         Auth::Agent => "x-agent-key",
         Auth::Admin => "x-admin-key",
+        Auth::Probe => "authorization",
         _ => "x-sentinel-admin-key",
     };
     let (method, path) = (&route.method, sample(route.path));
@@ -72,10 +73,17 @@ fn a_wrong_key_is_answered_before_the_body_is_sent(suite: &Suite) {
     // A key of the right form, whose agent has no other.
     let gone = Agent::server_side(&client);
     gone.client.delete("/v1/agent/deactivate").expect(200);
-    for auth in [Auth::Key, Auth::Agent, Auth::Admin, Auth::Sentinel] {
+    for auth in [Auth::Key, Auth::Agent, Auth::Admin, Auth::Sentinel, Auth::Probe] {
         // The largest bodies are the operator's.
         let route = keyed().filter(|route| route.auth == auth).max_by_key(|route| route.max_body).unwrap();
-        let keys = ["wrong".to_owned(), if auth == Auth::Agent { gone.api_key.clone() } else { "x".repeat(90) }];
+        let keys = [
+            "wrong".to_owned(),
+            match auth {
+                Auth::Agent => gone.api_key.clone(),
+                Auth::Probe => format!("Bearer pt-{}-{}", "a".repeat(16), "b".repeat(64)),
+                _ => "x".repeat(90),
+            },
+        ];
         for key in keys {
             for framing in [format!("content-length: {}", 8 << 20), "transfer-encoding: chunked".to_owned()] {
                 let (took, answer) = said(address, &head(route, &key, &framing));

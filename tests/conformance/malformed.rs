@@ -45,6 +45,10 @@ impl Probe {
             Auth::Agent => Agent::server_side(&open).client,
             Auth::Admin => open.admin(),
             Auth::Sentinel => open.with("x-sentinel-admin-key", ADMIN_KEY),
+            Auth::Probe => {
+                let node = open.post("/v1/community/register", &json!({})).expect(201);
+                open.with("authorization", &format!("Bearer {}", node["nodeToken"].as_str().unwrap()))
+            }
         };
         Probe { client, route, path: path(route, None) }
     }

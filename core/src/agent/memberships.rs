@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::activity::{self, Counts};
 use super::mailbox::Local;
 use super::record;
+use super::standing::Standing;
 use crate::actor::{Entry, Kind, Operation, Query, Turn, View, operation, query};
 use crate::channel::invites::{REMEMBERED, Status, StoredInvite};
 use crate::channel::record::Leave;
@@ -44,7 +45,13 @@ impl Row for ReceivedInvite {}
 
 const MEMBERSHIPS: Table<(ChannelId,), Membership> = Table::new(52);
 const INVITES: Table<(ChannelId, Local), ReceivedInvite> = Table::new(53);
+/// Channels that an unproved registration was in. What it posted there is marked when another takes its place.
+const FORMER: Table<(ChannelId,), ()> = Table::new(134);
+const FORMER_COUNT: Table<(), u64> = Table::new(135);
 
+/// Most channels that an unproved registration leaves: none may be forgotten, or its posts there would pass for those of
+/// whoever takes its place. Our choice.
+const MAX_FORMER: u64 = 10_000;
 /// Most invites that an agent has on record; our choice.
 pub const MAX_INVITES: usize = 1_000;
 /// Most of them that wait and come from one agent, so that nobody fills the record of another.
@@ -69,13 +76,34 @@ pub(super) fn reseal(turn: &mut Turn<'_>, channel: ChannelId, local: Local, old:
     Ok(true)
 }
 
-fn full() -> Error {
-    Error::conflict("This agent is in as many channels as it may be in.")
+/// Refuses one more channel with 409 where an agent is in `limit` of them, or has left too many unproved.
+fn room(view: &(impl crate::kv::Read + ?Sized), limit: u32) -> Result<()> {
+    let limit = limit as usize;
+    if MEMBERSHIPS.scan(view, &MEMBERSHIPS.range(), Direction::Ascending, limit)?.len() >= limit {
+        return Err(Error::conflict("This agent is in as many channels as it may be in."));
+    }
+    if FORMER_COUNT.get(view, &())?.unwrap_or(0) >= MAX_FORMER && may_give_way(view)? {
+        let message =
+            "This agent has left too many channels to join more before it proves its keys: POST /v1/agent/prove.";
+        return Err(Error::conflict(message));
+    }
+    Ok(())
 }
 
-fn room(view: &(impl crate::kv::Read + ?Sized), limit: u32) -> Result<bool> {
-    let limit = limit as usize;
-    Ok(MEMBERSHIPS.scan(view, &MEMBERSHIPS.range(), Direction::Ascending, limit)?.len() < limit)
+/// Whether another registration of the DID may take the place of this one.
+fn may_give_way(view: &(impl crate::kv::Read + ?Sized)) -> Result<bool> {
+    Ok(record::AGENT.get(view, &())?.is_some_and(|agent| agent.standing < Standing::Proved))
+}
+
+/// The agent is in a channel no more.
+fn forget(turn: &mut Turn<'_>, channel: ChannelId, displaced: bool) -> Result<()> {
+    MEMBERSHIPS.delete(turn, &(channel,));
+    if displaced || !may_give_way(turn)? || FORMER.contains(turn, &(channel,))? {
+        return Ok(());
+    }
+    FORMER.put(turn, &(channel,), &())?;
+    let count = FORMER_COUNT.get(turn, &())?.unwrap_or(0);
+    Ok(FORMER_COUNT.put(turn, &(), &(count + 1))?)
 }
 
 /// Whether the agent may be in one more channel. 409 when not.
@@ -88,7 +116,7 @@ impl Query for HasRoom {
     type Reply = ();
 
     fn run(self, view: &View<'_>) -> Result<()> {
-        if room(view, view.settings.channels_per_agent)? { Ok(()) } else { Err(full()) }
+        room(view, view.settings.channels_per_agent)
     }
 }
 
@@ -107,9 +135,7 @@ impl Operation for Joined {
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
         record::active(turn)?.ok_or_else(super::wire::unknown_agent)?;
-        if !room(turn, turn.settings.channels_per_agent)? {
-            return Err(full());
-        }
+        room(turn, turn.settings.channels_per_agent)?;
         if !MEMBERSHIPS.contains(turn, &(self.channel,))? {
             activity::count(turn, &Counts { channels_joined: 1, ..Counts::default() })?;
         }
@@ -130,10 +156,10 @@ impl Operation for Left {
     type Reply = ();
 
     fn run(self, turn: &mut Turn<'_>) -> Result<()> {
-        if MEMBERSHIPS.get(turn, &(self.channel,))?.is_some_and(|membership| membership.joined == self.joined) {
-            MEMBERSHIPS.delete(turn, &(self.channel,));
+        match MEMBERSHIPS.get(turn, &(self.channel,))? {
+            Some(membership) if membership.joined == self.joined => forget(turn, self.channel, false),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -244,6 +270,11 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp, displaced: Option<Timestamp>) -
         }
         Ok(leaving.len() < BATCH)
     })?;
+    // What was left before has posts too.
+    let former = match displaced {
+        Some(_) => FORMER.scan(turn, &FORMER.range(), Direction::Ascending, BATCH)?,
+        None => Vec::new(),
+    };
     let mut invites = Vec::new();
     INVITES.visit(turn, INVITES.range(), Direction::Ascending, |key, received| {
         if received.invite.created <= before {
@@ -252,10 +283,15 @@ fn leave(turn: &mut Turn<'_>, before: Timestamp, displaced: Option<Timestamp>) -
         Ok(invites.len() < BATCH)
     })?;
     let did = record::did_of(&turn.actor().name)?;
-    let more = leaving.len() == BATCH || invites.len() == BATCH;
+    let more = [leaving.len(), former.len(), invites.len()].contains(&BATCH);
     for (channel, joined) in leaving {
-        MEMBERSHIPS.delete(turn, &(channel,));
+        forget(turn, channel, displaced.is_some())?;
         turn.send(actor_id(&channel), &Leave { did, joined: Some(joined), displaced })?;
+    }
+    for ((channel,), ()) in former {
+        FORMER.delete(turn, &(channel,));
+        // It is in no membership any more, so only the mark is left.
+        turn.send(actor_id(&channel), &Leave { did, joined: Some(before), displaced })?;
     }
     invites.iter().for_each(|key| INVITES.delete(turn, key));
     match more {

@@ -208,6 +208,9 @@ pub(super) fn vacate(turn: &mut Turn<'_>, ended: &Agent) -> Result<()> {
     let last = record::epoch(turn, ended)?.max(LAST.get(turn, &())?.unwrap_or(0));
     LAST.put(turn, &(), &last)?;
     continuity::left(turn, ended)?;
+    // What it wrote elsewhere is not of whoever holds the DID next.
+    super::memberships::ended(turn, Some(turn.now))?;
+    crate::attestation::displaced::tell(turn)?;
     AGENT.delete(turn, &());
     SUCCESSION.put(turn, &(), &Succession { heir: None })?;
     turn.wake();

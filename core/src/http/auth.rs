@@ -101,6 +101,10 @@ pub(super) async fn admit(rt: &dyn Runtime, route: &Route, request: &Request) ->
         Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin | Auth::Token => {
             Ok(Admitted::new(Caller::Public, public_budget(rt, route, request)?))
         }
+        Auth::Probe => {
+            crate::probe::community::admit(rt, request).await.map_err(refuse)?;
+            Ok(Admitted::new(Caller::Public, public_budget(rt, route, request)?))
+        }
         Auth::Admin => {
             admin(rt, request).map_err(refuse)?;
             Ok(Admitted::new(Caller::Admin, None))

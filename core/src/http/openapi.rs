@@ -118,7 +118,7 @@ mod generate {
         );
         let scheme = match route.auth {
             // What is signed is in the body.
-            Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin | Auth::Token => None,
+            Auth::None | Auth::Signed | Auth::SignedOrAdmin | Auth::SignedAdmin | Auth::Probe | Auth::Token => None,
             Auth::Key => Some("key"),
             Auth::Agent => Some("agent"),
             Auth::Admin => Some("admin"),

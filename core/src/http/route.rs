@@ -26,7 +26,9 @@ pub enum Auth {
     SignedOrAdmin,
     /// The signature of an admin key of the ledger.
     SignedAdmin,
-    /// The token of a probe, which the handler checks.
+    /// The token of a probe as bearer.
+    Probe,
+    /// The token of a probe in the body or as bearer, which the handler checks.
     Token,
 }
 

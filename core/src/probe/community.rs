@@ -10,8 +10,8 @@ use super::{ID, Page, bytes_of, named, shard_of};
 use crate::country::probed::Standing;
 use crate::crypto::encoding::encode_hex;
 use crate::crypto::hash::sha256;
-use crate::http::{Auth, Cx, Limit, Param, Response, Route, handler};
-use crate::runtime;
+use crate::http::{Auth, Cx, Limit, Param, Request, Response, Route, handler};
+use crate::runtime::{self, Runtime};
 use crate::time::{DAY, HOUR};
 use crate::{Error, Result, Timestamp, starter};
 
@@ -146,9 +146,23 @@ async fn register(cx: Cx) -> Result<Response> {
 }
 
 /// The token after `Authorization: Bearer`.
-pub fn bearer(cx: &Cx) -> Option<&str> {
-    let (scheme, token) = cx.request.header("authorization")?.split_once(' ')?;
+pub fn bearer(request: &Request) -> Option<&str> {
+    let (scheme, token) = request.header("authorization")?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The answer to a token or a signature that is wrong.
+pub fn refused() -> Error {
+    Error::unauthorized("The node token or the signature is not valid.")
+}
+
+/// Whether a request carries the token of a node, before its body is read. 401 where it does not.
+pub async fn admit(rt: &dyn Runtime, request: &Request) -> Result<()> {
+    let token =
+        bearer(request).ok_or_else(|| Error::unauthorized("This route needs Authorization: Bearer <token>."))?;
+    let key = node_of(token).ok_or_else(refused)?;
+    let check = Check { key, token_hash: sha256(token.as_bytes()) };
+    runtime::query(rt, record::shard(&key), &check).await?.map(|_| ()).ok_or_else(refused)
 }
 
 /// A node and its token, which may also come as `Authorization: Bearer`.
@@ -192,7 +206,7 @@ fn handle(text: String) -> Result<Option<String>> {
 
 async fn validate(cx: Cx) -> Result<Response> {
     let request: NodeToken = cx.json()?;
-    let token = request.node_token.as_deref().or(bearer(&cx)).filter(|token| !token.is_empty());
+    let token = request.node_token.as_deref().or(bearer(&cx.request)).filter(|token| !token.is_empty());
     let (Some(id), Some(token)) = (request.node_id.as_deref().filter(|id| !id.is_empty()), token) else {
         return Err(Error::bad_request("`nodeId` and `nodeToken` are required."));
     };

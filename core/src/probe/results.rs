@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::community::{bearer, country, node_of};
+use super::community::{bearer, country, node_of, refused};
 use super::record::{self, Submit};
 use super::wire::{Reading, Submission};
 use super::{ID, MAX_ROWS, block, named};
@@ -18,7 +18,7 @@ use crate::{Error, ErrorCode, Result, Timestamp, runtime};
 
 pub const ROUTES: &[Route] = &[
     Route::post("/v1/probe/results", handler!(submit))
-        .signed(Auth::Token)
+        .signed(Auth::Probe)
         .max_body(256 * 1024)
         .accepts::<Submission>()
         .returns::<ProbeSubmitted>()
@@ -61,13 +61,12 @@ fn signature(cx: &Cx) -> Option<[u8; 32]> {
 }
 
 async fn submit(cx: Cx) -> Result<Response> {
-    let refuse = || Error::unauthorized("The node token or the signature is not valid.");
-    let token = bearer(&cx).ok_or_else(|| Error::unauthorized("This route needs Authorization: Bearer <token>."))?;
-    let key = node_of(token).ok_or_else(refuse)?;
-    let signature = signature(&cx).ok_or_else(refuse)?;
+    let token = bearer(&cx.request).ok_or_else(refused)?;
+    let key = node_of(token).ok_or_else(refused)?;
+    let signature = signature(&cx).ok_or_else(refused)?;
     // Over the bytes as they came: clients write JSON in different ways.
     if !hmac_sha256_verify(token.as_bytes(), &cx.request.body, &signature) {
-        return Err(refuse());
+        return Err(refused());
     }
     let submission: Submission = cx.json()?;
     let node = named(ID, &key);
@@ -94,7 +93,7 @@ async fn submit(cx: Cx) -> Result<Response> {
     let submit = Submit {
         key,
         token_hash: sha256(token.as_bytes()),
-        submission: *digest.first_chunk().ok_or_else(refuse)?,
+        submission: *digest.first_chunk().ok_or_else(refused)?,
         block: block(&cx.rt.environment().secrets, cx.request.client),
         country: Some(country(given)).filter(|country| country != "XX"),
         network: cx.request.network,

@@ -192,6 +192,53 @@ fn body_of_owner() -> Value {
     body(1, 2, true)
 }
 
+/// The owner's registration with a proof: of [`body`] with the seeds 1 and 2.
+fn proved(world: &World, owner: &Value, did: &str) -> Value {
+    let keys = crate::agent::proof::Keys {
+        signing: &key(owner),
+        encryption: &boxes::box_public_key(&Secret::new([2; 32])),
+        mlkem: None,
+    };
+    let (timestamp, nonce) = ("2026-01-01T00:00:00Z", "0123456789abcdef");
+    let text = crate::agent::proof::text("svc", &world.rt.environment().deployment, did, keys, timestamp, nonce);
+    let signature = signing::sign(&client_seed(1), text.as_bytes());
+    let mut proved = owner.clone();
+    proved["proof"] = json!({ "timestamp": timestamp, "nonce": nonce, "signature": encode_base64(&signature) });
+    proved
+}
+
+#[test]
+fn posts_of_a_registration_that_is_gone_are_marked_in_channels_that_it_had_left_too() {
+    // It leaves; it deactivates itself; the operator erases it.
+    for way in ["leave", "deactivate", "erase"] {
+        let world = World::with(&[("admin_key", "erasing")]);
+        let owner = body_of_owner();
+        let squatter = register(&world, made_up(&owner, 1));
+        let bob = world.server_agent("Bob");
+        let channel = world.post("/v1/agent/channels", &bob.key, json!({ "name": "open" })).expect(201);
+        let channel = format!("/v1/agent/channels/{}", channel["id"].as_str().unwrap());
+        world.post(&format!("{channel}/join"), &squatter.key, Value::Null).expect(200);
+        world.post(&format!("{channel}/messages"), &squatter.key, json!({ "message": "false" })).expect(201);
+        match way {
+            "leave" => world.post(&format!("{channel}/leave"), &squatter.key, Value::Null).expect(200),
+            "deactivate" => world.call("DELETE", "/v1/agent/deactivate", &squatter.key, Value::Null).expect(200),
+            _ => {
+                let path = format!("/v1/admin/agents/{}", squatter.did);
+                world.raw("DELETE", &path, &[("x-admin-key", "erasing")], &[]).expect(200)
+            }
+        };
+        world.wait(2);
+        let real = register(&world, proved(&world, &owner, &squatter.did));
+        world.wait(2);
+        let posts = || world.get(&format!("{channel}/messages"), &bob.key).expect(200)["messages"].clone();
+        assert_eq!(posts()[0]["before_proof"], true, "{way}: {}", posts());
+        world.post(&format!("{channel}/join"), &real.key, Value::Null).expect(200);
+        world.post(&format!("{channel}/messages"), &real.key, json!({ "message": "true" })).expect(201);
+        let marks: Vec<bool> = posts().as_array().unwrap().iter().map(|post| post["before_proof"] == true).collect();
+        assert_eq!(marks.iter().filter(|mark| **mark).count(), 1, "{way}: {}", posts());
+    }
+}
+
 #[test]
 fn what_a_displaced_registration_attested_and_voted_counts_nothing() {
     let world = World::new();
@@ -213,21 +260,7 @@ fn what_a_displaced_registration_attested_and_voted_counts_nothing() {
     let look = |id: &str| world.get(&format!("/v1/agent/attestations/{id}"), "").expect(200);
     assert_eq!(look(&theirs)["corroboration_count"], 1);
 
-    let proof = {
-        let deployment = world.rt.environment().deployment.clone();
-        let keys = crate::agent::proof::Keys {
-            signing: &key(&owner),
-            encryption: &boxes::box_public_key(&Secret::new([2; 32])),
-            mlkem: None,
-        };
-        let (timestamp, nonce) = ("2026-01-01T00:00:00Z", "0123456789abcdef");
-        let text = crate::agent::proof::text("svc", &deployment, &thief.did, keys, timestamp, nonce);
-        let signature = signing::sign(&client_seed(1), text.as_bytes());
-        json!({ "timestamp": timestamp, "nonce": nonce, "signature": encode_base64(&signature) })
-    };
-    let mut proved = owner.clone();
-    proved["proof"] = proof;
-    let real = register(&world, proved);
+    let real = register(&world, proved(&world, &owner, &thief.did));
     world.wait(1);
     let posts = world.get(&format!("{channel}/messages"), &bob.key).expect(200);
     assert_eq!(posts["messages"][0]["before_proof"], true, "{posts}");
