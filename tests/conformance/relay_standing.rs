@@ -1,8 +1,8 @@
 //! Whose a DID is: made-up keys, copied signatures, proofs. The attacker knows what is public and no more.
 
-use heliograph_core::crypto::client::{Client as Sdk, Options};
+use heliograph_core::crypto::client::Client as Sdk;
 use heliograph_tests::races::{self, copied, encryption_key, made_up, owner};
-use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, deployment_id, proof, seed, unique, unsigned_body};
+use heliograph_tests::relay::{Agent, SdkAgent, base64, bytes, deployment_id, proof, unique, unsigned_body};
 use serde_json::{Value, json};
 
 use crate::relay_channels::{join, post, public};

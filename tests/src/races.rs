@@ -69,13 +69,11 @@ pub fn run(client: &(impl Fn() -> Client + Sync), attackers: usize) -> Race {
     let mut right = body.clone();
     right["proof"] = proof(&client(), &sdk, &body, None);
     let (begun, over, written) = (AtomicBool::new(attackers == 0), AtomicBool::new(false), AtomicU64::new(0));
+    let attack = |number: usize| {
+        (0..3).filter_map(|turn| attack(&client(), &body, number + turn, &begun, &over, &written)).collect::<Vec<_>>()
+    };
+    let attack = &attack;
     let (owner, keys) = std::thread::scope(|scope| {
-        let attack = |number: usize| {
-            (0..3)
-                .filter_map(|turn| attack(&client(), &body, number + turn, &begun, &over, &written))
-                .collect::<Vec<_>>()
-        };
-        let attack = &attack;
         let attacks: Vec<_> = (0..attackers).map(|number| scope.spawn(move || attack(number))).collect();
         // The owner comes when the attackers are at it.
         while !begun.load(Ordering::Relaxed) {
