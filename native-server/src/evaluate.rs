@@ -116,8 +116,7 @@ pub fn evaluate(cases: &[Case]) -> Evaluation {
     let specificity = Share::new(clear, count(&|case| !case.blocked && case.said != Said::Unknown));
     let abstention = Share::new(count(&|case| case.said == Said::Unknown), n);
     let reliability = bins(cases);
-    let gap = |bin: &Bin| bin.cases as f64 * (bin.mean_probability - bin.observed).abs();
-    let ece = mean(reliability.iter().map(gap).sum());
+    let ece = gap(&reliability);
     let decided = abstention.point.is_some_and(|share| share < MOST_ABSTENTION);
     let holds = |name, goal, met: bool| Bar { name, goal, met: (n >= LEAST_LABELS).then_some(met) };
     // An interval that lies above the goal is better than one that includes it. Without a label of the class nobody can say.
@@ -153,6 +152,23 @@ pub fn evaluate(cases: &[Case]) -> Evaluation {
 
 fn truth(case: &Case) -> f64 {
     f64::from(u8::from(case.blocked))
+}
+
+/// Mean distance between probability and truth over bins; `None` without cases.
+fn gap(bins: &[Bin]) -> Option<f64> {
+    let cases: usize = bins.iter().map(|bin| bin.cases).sum();
+    let gap = |bin: &Bin| bin.cases as f64 * (bin.mean_probability - bin.observed).abs();
+    (cases > 0).then(|| bins.iter().map(gap).sum::<f64>() / cases as f64)
+}
+
+/// The calibration error of probabilities in ascending order, each with what was the case; `None` without any.
+pub fn calibration_error(said: &[(f64, bool)]) -> Option<f64> {
+    let case = |(probability, blocked): &(f64, bool)| Case {
+        blocked: *blocked,
+        said: Said::Blocked,
+        probability: *probability,
+    };
+    gap(&bins(&said.iter().map(case).collect::<Vec<_>>()))
 }
 
 /// Ten bins of equal mass of cases sorted by probability. Cases of one probability share their mean truth, so that the order of the file

@@ -52,4 +52,5 @@ pub mod streams;
 #[doc(hidden)]
 pub mod testing;
 pub mod websocket;
+mod world;
 pub mod writer;

@@ -71,7 +71,8 @@ pub struct Keyed {
 }
 
 impl Keyed {
-    pub fn new(inner: Arc<dyn Runtime>, agent: &str, secret_hash: [u8; 32]) -> Arc<dyn Runtime> {
+    /// A runtime that asks this agent under this API key.
+    pub fn over(inner: Arc<dyn Runtime>, agent: &str, secret_hash: [u8; 32]) -> Arc<dyn Runtime> {
         Arc::new(Keyed { inner, agent: ActorId::new(Kind::Agent, agent), secret_hash })
     }
 

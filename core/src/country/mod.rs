@@ -7,6 +7,7 @@
 //! | `lists` | block lists about the country |
 //! | `evidence`, `timeline` | from entries to judged networks, at any time; at the end of each of many days |
 //! | `answer`, `explain` | the answer to a question, and why |
+//! | `course` | how a series stood at many moments |
 //! | `refresh` | verdicts after a change, by timer; effects to [`crate::world`] |
 //! | `changes` | when blocking began and ended: incidents, by timer |
 //! | `days` | the measured days of each series, for the world |
@@ -29,6 +30,7 @@ mod active;
 pub(crate) mod answer;
 pub(crate) mod attested;
 pub(crate) mod changes;
+mod course;
 mod day_counts;
 mod days;
 mod distinct;
@@ -62,6 +64,7 @@ pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAn
 pub use attested::AttestationEvidence;
 pub(crate) use changes::networks_heard;
 pub use changes::{CountFailures, FailingElsewhere, SetElsewhere, SetFailing};
+pub use course::{Course, Standing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use days::{Days, SeriesDays, TellAllDays};
 pub use documents::FAMILIES;
@@ -128,6 +131,7 @@ pub const ENTRIES: &[Entry] = &[
     query::<DayCountsPreview>(),
     query::<DayCountRows>(),
     query::<Detect>(),
+    query::<Course>(),
     query::<Summary>(),
     query::<Verdicts>(),
     query::<History>(),

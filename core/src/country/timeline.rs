@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::changes::outages;
+use super::course::Standing;
 use super::evidence::{self, Failing, Surroundings, is_remote, peers, read_of};
 use super::instrument;
 use super::subject::is_messaging;
@@ -103,10 +104,20 @@ impl Timeline {
     /// The country's verdict at the end of a day, where control sites failed so.
     pub fn verdict(&self, day: u32, control: &Failing) -> CountryVerdict {
         // The last instant of the day: the window takes the hour that `now` is in.
-        let end = Timestamp::end_of_day(day).min(self.at);
+        self.verdict_at(Timestamp::end_of_day(day).min(self.at), control).0
+    }
+
+    /// The country and its networks at a moment.
+    pub fn standing(&self, at: Timestamp, control: &Failing) -> Standing {
+        let (verdict, networks) = self.verdict_at(at, control);
+        let networks = self.networks.iter().zip(networks).map(|((asn, ..), verdict)| (*asn, verdict.status.into()));
+        Standing { status: verdict.status.into(), p_blocked: verdict.p_blocked, networks: networks.collect() }
+    }
+
+    fn verdict_at(&self, end: Timestamp, control: &Failing) -> (CountryVerdict, Vec<NetworkVerdict>) {
         let now = self.verdicts(end, control);
         let verdict = national::verdict(&members_of(&self.networks, &now));
-        match verdict.blocked_since_evidence(end) {
+        let verdict = match verdict.blocked_since_evidence(end) {
             Some(then)
                 if !national::is_block_of(
                     &members_of(&self.networks, &self.verdicts(then, control)),
@@ -116,7 +127,8 @@ impl Timeline {
                 verdict.undecided()
             }
             _ => verdict,
-        }
+        };
+        (verdict, now)
     }
 }
 

@@ -67,7 +67,7 @@ impl Admitted {
     /// The runtime for the request: its own agent does nothing for it once the key has ended.
     pub(super) fn runtime(&self, rt: &Arc<dyn Runtime>) -> Arc<dyn Runtime> {
         match (&self.caller, self.key) {
-            (Caller::Agent(agent), Some(key)) => Keyed::new(rt.clone(), &agent.actor, key.secret_hash),
+            (Caller::Agent(agent), Some(key)) => Keyed::over(rt.clone(), &agent.actor, key.secret_hash),
             _ => rt.clone(),
         }
     }

@@ -232,8 +232,20 @@ pub struct Classify {
 #[derive(Debug, Args)]
 pub struct Evaluate {
     /// Files of labels, one JSON object a line with `label` and `measurement`, plain or gzip.
-    #[arg(required = true)]
+    #[arg(required_unless_present = "world", conflicts_with = "world")]
     pub files: Vec<PathBuf>,
+    /// Judge the method by simulated worlds instead, which need no data.
+    #[arg(long)]
+    pub world: bool,
+    /// What the worlds are made from.
+    #[arg(long, requires = "world", default_value_t = 1)]
+    pub seed: u64,
+    /// Worlds of each row of the table.
+    #[arg(long, requires = "world", value_name = "N")]
+    pub worlds: Option<u64>,
+    /// Few small worlds.
+    #[arg(long, requires = "world")]
+    pub short: bool,
     /// Print every number as JSON.
     #[arg(long)]
     pub json: bool,

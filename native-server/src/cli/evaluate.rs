@@ -1,6 +1,7 @@
 //! `heliograph evaluate`: how well the classifier does on labelled measurements (methods 1.5, ruling intelligence 20).
 //!
-//! A label is one JSON object a line with `label`, `superseded_by` and the raw document as `measurement`. Only rows with
+//! A label is one JSON object a line with `label`, `superseded_by` and the raw document as `measurement`, or one of those that
+//! an object lists as `labels`. Only rows with
 //! a document can be judged; all others are counted by the reason why not.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,9 @@ struct Report {
 }
 
 pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
+    if command.world {
+        return super::world::run(common, command);
+    }
     let (client, _folder) = classify::open(common)?;
     let mut found = Found::default();
     for file in &command.files {
@@ -58,7 +62,7 @@ pub fn run(common: &Common, command: &Evaluate) -> Result<(), String> {
 }
 
 /// What a file of labels must be, for who gave another one.
-const FORM: &str = "Labels are JSON objects, one a line, with `label` (blocked, down or ok) and the raw document as \
+const FORM: &str = "Labels are JSON objects, one a line or in a list `labels`, with `label` (blocked, down or ok) and the raw document as \
     `measurement`.";
 
 #[derive(Default)]
@@ -109,27 +113,43 @@ fn one_file(client: &Client, file: &Path, found: &mut Found) -> Result<(), Strin
     let strange = |found: &Found| ["no_json", "no_label"].iter().filter_map(|r| found.skipped.get(*r)).sum::<u64>();
     let (rows_before, strange_before) = (found.rows, strange(found));
     while let Some(row) = rows.next().map_err(|error| error.to_string())? {
-        found.rows += 1;
-        let read = match row {
-            None => Err("no_json"),
-            Some(row) if superseded(&row) => Err("superseded"),
-            Some(row) => read(row),
-        };
-        let read = match read {
-            Ok((_, Some(id), _)) if !found.ids.insert(id.clone()) => Err("repeated"),
-            other => other,
-        };
-        match read {
-            Ok((label, _, document)) => {
-                batch.add(client, document, json!({ "truth": label }), &mut |result| found.judged(result))?;
-            }
-            Err(reason) => found.skip(reason),
+        for row in labels(row) {
+            one_row(client, row, &mut batch, found)?;
         }
     }
     batch.send(client, &mut |result| found.judged(result))?;
     let rows = found.rows - rows_before;
     if rows > 0 && strange(found) - strange_before == rows {
         return Err(format!("none of its {rows} rows is a label. {FORM}"));
+    }
+    Ok(())
+}
+
+/// The labels of a row: itself, or those that it lists as `labels`, as exports of a whole set do.
+fn labels(row: Option<Value>) -> Vec<Option<Value>> {
+    match row {
+        Some(Value::Object(mut row)) if row.get("labels").is_some_and(Value::is_array) => match row.remove("labels") {
+            Some(Value::Array(labels)) => labels.into_iter().map(Some).collect(),
+            _ => Vec::new(),
+        },
+        row => vec![row],
+    }
+}
+
+/// Takes one label; `None` is a row that is no JSON.
+fn one_row(client: &Client, row: Option<Value>, batch: &mut Batch, found: &mut Found) -> Result<(), String> {
+    found.rows += 1;
+    let read = match row {
+        None => Err("no_json"),
+        Some(row) if superseded(&row) => Err("superseded"),
+        Some(row) => read(row),
+    };
+    match read {
+        Ok((_, Some(id), _)) if !found.ids.insert(id.clone()) => found.skip("repeated"),
+        Ok((label, _, document)) => {
+            batch.add(client, document, json!({ "truth": label }), &mut |result| found.judged(result))?;
+        }
+        Err(reason) => found.skip(reason),
     }
     Ok(())
 }

@@ -34,6 +34,7 @@ mod probe;
 mod serve;
 mod spill;
 mod sweep;
+mod world;
 
 use std::process::ExitCode;
 

@@ -1,0 +1,279 @@
+//! A world from a seed.
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+/// Hours of a world.
+pub const HOURS: usize = 30 * 24;
+/// Share of pairs of country and site that are blocked at some time.
+const BLOCKED_PAIRS: f64 = 0.06;
+/// Share of blocks that are on every network of their country.
+const ON_ALL: f64 = 0.6;
+/// Share of sessions that fail under a block: from, to.
+const FAILING: (f64, f64) = (0.80, 0.97);
+/// Hours in which a block begins, and its shortest length; it ends within the world.
+const BEGINS: (f64, f64) = (72.0, 420.0);
+const SHORTEST: f64 = 96.0;
+const ENDS_BEFORE: f64 = 648.0;
+/// In bursts: how often sessions fail on a network that is bad, and at a site that is flaky everywhere.
+const BAD: f64 = 0.6;
+const FLAKY: f64 = 0.5;
+/// Hours that a network is bad, and a site flaky.
+const BAD_HOURS: (f64, f64) = (6.0, 24.0);
+const FLAKY_HOURS: usize = 48;
+/// Share of networks that have a probe which always fails.
+const BROKEN: f64 = 0.1;
+
+/// Countries, sites of each and networks of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    pub countries: usize,
+    pub sites: usize,
+    pub networks: usize,
+}
+
+impl Size {
+    pub const FULL: Size = Size { countries: 20, sites: 90, networks: 6 };
+    /// For a check that takes seconds.
+    pub const SHORT: Size = Size { countries: 8, sites: 24, networks: 6 };
+}
+
+/// Failures where nobody blocks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Noise {
+    /// Share of all sessions, 0-1.
+    pub share: f64,
+    /// A quarter of them each: by themselves, on networks that are bad for some hours, at sites that are flaky everywhere
+    /// for two days, and by probes that always fail. Otherwise all by themselves.
+    pub bursts: bool,
+}
+
+/// What blocks look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Usual,
+    /// Only from 7 to 17 o'clock on weekdays.
+    OfficeHours,
+}
+
+/// What a world is made from, beside its seed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    pub size: Size,
+    /// Sessions of a network on a day.
+    pub rate: usize,
+    pub noise: Noise,
+    pub shape: Shape,
+}
+
+/// A block: hours `[start, end)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    pub country: usize,
+    pub site: usize,
+    pub networks: Vec<bool>,
+    pub start: usize,
+    pub end: usize,
+    failing: f64,
+}
+
+/// One session of a network, which visits every site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    pub country: usize,
+    pub network: usize,
+    pub hour: usize,
+    /// By site.
+    pub failed: Vec<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct World {
+    pub plan: Plan,
+    /// IPv4 addresses by country and network.
+    pub addresses: Vec<Vec<u64>>,
+    pub blocks: Vec<Block>,
+    pub sessions: Vec<Session>,
+}
+
+struct Dice(ChaCha8Rng);
+
+impl Dice {
+    /// 0 to below 1.
+    fn share(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn chance(&mut self, share: f64) -> bool {
+        self.share() < share
+    }
+
+    fn between(&mut self, (low, high): (f64, f64)) -> f64 {
+        low + (high - low) * self.share()
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.share() * n as f64) as usize
+    }
+}
+
+/// How likely sessions fail by hour, beside failures by themselves.
+struct Bursts {
+    /// By network over all countries, then hour.
+    bad: Vec<Vec<f64>>,
+    /// By site, then hour.
+    flaky: Vec<Vec<f64>>,
+    /// Share of sessions by a broken probe, by network over all countries.
+    broken: Vec<f64>,
+}
+
+impl Bursts {
+    fn make(size: Size, quarter: f64, dice: &mut Dice) -> Bursts {
+        let networks = size.countries * size.networks;
+        let mut bad = vec![vec![0.0; HOURS]; networks];
+        for hours in &mut bad {
+            let mut left = quarter * HOURS as f64 / BAD;
+            while left > 0.0 && (left >= BAD_HOURS.0 || dice.chance(left / BAD_HOURS.0)) {
+                let length = dice.between(BAD_HOURS).min(left).max(BAD_HOURS.0);
+                let start = dice.below(HOURS);
+                hours.iter_mut().skip(start).take(length as usize).for_each(|hour| *hour = BAD);
+                left -= length;
+            }
+        }
+        let mut flaky = vec![vec![0.0; HOURS]; size.sites];
+        for hours in &mut flaky {
+            let mut left = quarter * HOURS as f64 / FLAKY;
+            while left > 0.0 && (left >= FLAKY_HOURS as f64 || dice.chance(left / FLAKY_HOURS as f64)) {
+                let start = dice.below(HOURS - FLAKY_HOURS);
+                hours.iter_mut().skip(start).take(FLAKY_HOURS).for_each(|hour| *hour = FLAKY);
+                left -= FLAKY_HOURS as f64;
+            }
+        }
+        let share = (quarter / BROKEN).min(0.9);
+        let broken = (0..networks).map(|_| if dice.chance(BROKEN) { share } else { 0.0 }).collect();
+        Bursts { bad, flaky, broken }
+    }
+}
+
+impl World {
+    pub fn make(plan: Plan, seed: u64) -> World {
+        let mut dice = Dice(ChaCha8Rng::seed_from_u64(seed));
+        let Size { countries, networks, .. } = plan.size;
+        // Heavy-tailed: a few networks have most of the addresses.
+        let mut addresses = || (16_384.0 * (1.0 / (1.0 - dice.share())).powf(1.2)).min(16.7e6) as u64;
+        let addresses = (0..countries).map(|_| (0..networks).map(|_| addresses()).collect()).collect();
+        let blocks = blocks(plan.size, &mut dice);
+        let sessions = sessions(&plan, &blocks, &mut dice);
+        World { plan, addresses, blocks, sessions }
+    }
+}
+
+fn blocks(size: Size, dice: &mut Dice) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for (country, site) in (0..size.countries).flat_map(|country| (0..size.sites).map(move |site| (country, site))) {
+        if !dice.chance(BLOCKED_PAIRS) {
+            continue;
+        }
+        let mut networks = vec![dice.chance(ON_ALL); size.networks];
+        if !networks.contains(&true) {
+            let some = 1 + dice.below(size.networks - 1);
+            while networks.iter().filter(|on| **on).count() < some {
+                let network = dice.below(size.networks);
+                networks.iter_mut().skip(network).take(1).for_each(|on| *on = true);
+            }
+        }
+        let start = dice.between(BEGINS);
+        let end = start + dice.between((SHORTEST, (ENDS_BEFORE - start).max(SHORTEST + 1.0)));
+        let failing = dice.between(FAILING);
+        blocks.push(Block { country, site, networks, start: start as usize, end: end as usize, failing });
+    }
+    blocks
+}
+
+impl Block {
+    fn is_on(&self, network: usize, hour: usize, shape: Shape) -> bool {
+        let at_work = (hour / 24) % 7 < 5 && (7..17).contains(&(hour % 24));
+        let on = (self.start..self.end).contains(&hour) && (shape == Shape::Usual || at_work);
+        on && self.networks.get(network).copied().unwrap_or(false)
+    }
+}
+
+fn sessions(plan: &Plan, blocks: &[Block], dice: &mut Dice) -> Vec<Session> {
+    let Plan { size, rate, noise, shape } = *plan;
+    let alone = if noise.bursts { noise.share / 4.0 } else { noise.share };
+    let bursts = Bursts::make(size, if noise.bursts { alone } else { 0.0 }, dice);
+    let at = |rows: &[Vec<f64>], row: usize, hour: usize| rows.get(row).and_then(|row| row.get(hour)).copied();
+    let mut sessions = Vec::new();
+    for (country, network) in (0..size.countries).flat_map(|c| (0..size.networks).map(move |n| (c, n))) {
+        let of_country: Vec<&Block> = blocks.iter().filter(|block| block.country == country).collect();
+        let number = country * size.networks + network;
+        let broken = bursts.broken.get(number).copied().unwrap_or(0.0);
+        for day in 0..HOURS / 24 {
+            for _ in 0..rate {
+                let hour = day * 24 + dice.below(24);
+                let always = dice.chance(broken);
+                let bad = at(&bursts.bad, number, hour).unwrap_or(0.0);
+                let mut failed: Vec<bool> = (0..size.sites)
+                    .map(|site| {
+                        let flaky = at(&bursts.flaky, site, hour).unwrap_or(0.0);
+                        let fails = dice.chance(1.0 - (1.0 - alone) * (1.0 - bad) * (1.0 - flaky));
+                        always || fails
+                    })
+                    .collect();
+                for block in of_country.iter().filter(|block| block.is_on(network, hour, shape)) {
+                    let blocked = dice.chance(block.failing);
+                    failed.iter_mut().skip(block.site).take(1).for_each(|failed| *failed |= blocked);
+                }
+                sessions.push(Session { country, network, hour, failed });
+            }
+        }
+    }
+    sessions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(share: f64, bursts: bool) -> Plan {
+        Plan { size: Size::FULL, rate: 2, noise: Noise { share, bursts }, shape: Shape::Usual }
+    }
+
+    #[test]
+    fn a_seed_makes_one_world() {
+        let small = Plan { size: Size::SHORT, ..plan(0.05, true) };
+        assert_eq!(World::make(small, 3), World::make(small, 3));
+        assert_ne!(World::make(small, 3).sessions, World::make(small, 4).sessions);
+    }
+
+    /// The share of failures where nobody blocks is what the plan says, however they come.
+    #[test]
+    fn failures_are_as_many_as_planned() {
+        for (share, bursts) in [(0.02, false), (0.08, false), (0.02, true), (0.08, true)] {
+            let world = World::make(plan(share, bursts), 1);
+            let blocked: std::collections::BTreeSet<_> =
+                world.blocks.iter().map(|block| (block.country, block.site)).collect();
+            let (mut failed, mut all) = (0, 0);
+            for session in &world.sessions {
+                let clean = session.failed.iter().enumerate();
+                for (_, lost) in clean.filter(|(site, _)| !blocked.contains(&(session.country, *site))) {
+                    (failed, all) = (failed + usize::from(*lost), all + 1);
+                }
+            }
+            let found = failed as f64 / all as f64;
+            assert!((found - share).abs() < 0.3 * share, "{share} {bursts}: {found}");
+        }
+    }
+
+    #[test]
+    fn blocks_begin_and_end_inside() {
+        let world = World::make(plan(0.05, false), 1);
+        assert!(world.blocks.len() > 60, "{}", world.blocks.len());
+        let whole = world.blocks.iter().filter(|block| !block.networks.contains(&false)).count();
+        assert!(2 * whole > world.blocks.len());
+        for block in &world.blocks {
+            assert!(block.start >= 72 && block.end <= HOURS && block.end >= block.start + 96, "{block:?}");
+            assert!(block.networks.contains(&true));
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Simulated worlds, by which the method of verdicts is judged: what it calls blocked that is not, how soon it finds a block
+//! and its end, and whether its probabilities are right. A world shows what the method does under the noise that it was
+//! made with. It says nothing about the real world.
+//!
+//! | Module | What |
+//! |---|---|
+//! | `made` | countries, sites, networks, blocks and failures, from a seed |
+//! | `told` | the sessions of a world as rows of the observation table |
+//! | `lived` | a world goes through the import of a deployment, and is asked about |
+//! | `judged` | the answers compared with the truth |
+
+mod judged;
+mod lived;
+mod made;
+mod told;
+
+pub use judged::{Judgement, Row};
+pub use lived::live;
+pub use made::{Noise, Plan, Shape, Size, World};
+
+/// What is judged: each noise and each rate of measurement by itself.
+pub fn grid(size: Size) -> Vec<Plan> {
+    let noises = [0.02, 0.05, 0.08];
+    let mut plans = Vec::new();
+    for rate in [4, 2, 1] {
+        for bursts in [false, true] {
+            plans.extend(noises.map(|share| Plan { size, rate, noise: Noise { share, bursts }, shape: Shape::Usual }));
+        }
+        plans.push(Plan { size, rate, noise: Noise { share: 0.05, bursts: false }, shape: Shape::OfficeHours });
+    }
+    plans
+}
