@@ -56,8 +56,8 @@ pub fn rows(out: &mut String, session: &Session, number: usize, start: Timestamp
             out,
             "{compact}T{clock}{minute:02}{second:02}Z_webconnectivity_{country}_{asn}_n1_{number:016},https://{host}/,\
              web_connectivity,{compact}{clock}{minute:02}{second:02}.{number:09}{place:03}_{country}_webconnectivity_{asn:016x},\
-             {country},{asn},{date} {clock}:{minute:02}:{second:02}+00:00,{host},192.0.2.1,443,{asn},android,3.18.1,system,,\
-             192.0.2.1,1,,{tls},",
+             {country},{asn},{date} {clock}:{minute:02}:{second:02}+00:00,{host},93.184.216.34,443,{asn},android,3.18.1,system,,\
+             93.184.216.34,1,,{tls},",
         );
     }
 }
