@@ -72,6 +72,8 @@ pub struct Keyed {
 
 impl Keyed {
     /// A runtime that asks this agent under this API key.
+    // On the edge a runtime stays on its thread.
+    #[allow(clippy::arc_with_non_send_sync)]
     pub fn over(inner: Arc<dyn Runtime>, agent: &str, secret_hash: [u8; 32]) -> Arc<dyn Runtime> {
         Arc::new(Keyed { inner, agent: ActorId::new(Kind::Agent, agent), secret_hash })
     }
