@@ -12,7 +12,7 @@ use super::tables::{
     ENTRIES, EPOCHS, META, Meta, NETWORKS, NetworkRow, PEERS_CHANGED, ROLLED, RULES_VERSION, SOURCES, SourceRow,
     TARGETS, WITNESSES, WitnessRow, Witnesses,
 };
-use super::{changes, days};
+use super::{changes, days, noise};
 use crate::actor::{Kind, Operation, Query, Turn, View};
 use crate::import::removal;
 use crate::kv::Read;
@@ -138,6 +138,8 @@ struct Change {
     repeats: u64,
     /// Measurements more than before, by hour of the day.
     hours: [i64; 24],
+    /// Those of them that failed.
+    failed: [i64; 24],
 }
 
 fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
@@ -150,12 +152,15 @@ fn join_entries(known: &[u8], more: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Each measurement once, at the series that it is counted at.
-fn count_hours(entries: &[u8], sign: i64, hours: &mut [i64; 24]) {
+/// Each measurement once, at the series that it is counted at; those that failed too.
+fn count_hours(entries: &[u8], sign: i64, hours: &mut [i64; 24], failed: &mut [i64; 24]) {
     let entries = entries.chunks_exact(ENTRY_LEN).filter_map(|bytes| Entry::decode(bytes.try_into().ok()?));
     for entry in entries.filter(|entry| entry.primary) {
-        if let Some(count) = hours.get_mut(usize::from(entry.hour)) {
-            *count += sign;
+        let lost = i64::from(noise::is_failure(entry.outcome.evaluate().vote));
+        for (counts, more) in [(&mut *hours, sign), (&mut *failed, sign * lost)] {
+            if let Some(count) = counts.get_mut(usize::from(entry.hour)) {
+                *count += more;
+            }
         }
     }
 }
@@ -226,13 +231,14 @@ fn change(view: &impl Read, now: Timestamp, cell: &Cell, before: &Kept<'_>, out:
         witnesses = (after != kept).then_some(after);
     }
     let altered = *entries != *before.entries;
-    let mut hours = [0; 24];
+    let (mut hours, mut failed) = ([0; 24], [0; 24]);
     if altered {
-        count_hours(&entries, 1, &mut hours);
-        count_hours(before.entries, -1, &mut hours);
+        count_hours(&entries, 1, &mut hours, &mut failed);
+        count_hours(before.entries, -1, &mut hours, &mut failed);
     }
     Ok(Change {
         hours,
+        failed,
         altered,
         new: ((entries.len() - before.entries.len()) / ENTRY_LEN) as u64,
         // A merge never takes the mark away.
@@ -348,6 +354,8 @@ struct Totals<'a> {
     peers: BTreeSet<(&'a str, u32)>,
     /// Measurements more than before by day and source, network, and hour.
     volumes: BTreeMap<(u32, u8), BTreeMap<u32, [i64; 24]>>,
+    /// Those of them that failed.
+    failed: BTreeMap<(u32, u8), BTreeMap<u32, [i64; 24]>>,
 }
 
 impl<'a> Totals<'a> {
@@ -366,9 +374,13 @@ impl<'a> Totals<'a> {
             source.last_hour = source.last_hour.max(last_hour(cell));
         }
         // Volunteers come and go; that their probes fall silent says nothing.
-        if change.hours != [0; 24] && cell.source != Source::Probe.code() {
-            let volume = self.volumes.entry((cell.day, cell.source)).or_default().entry(cell.asn).or_default();
-            volume.iter_mut().zip(change.hours).for_each(|(sum, more)| *sum += more);
+        if cell.source != Source::Probe.code() {
+            for (all, more) in [(&mut self.volumes, change.hours), (&mut self.failed, change.failed)] {
+                if more != [0; 24] {
+                    let sums = all.entry((cell.day, cell.source)).or_default().entry(cell.asn).or_default();
+                    sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+                }
+            }
         }
         if change.altered {
             self.oldest = Some(self.oldest.map_or(cell.day, |oldest| oldest.min(cell.day)));
@@ -469,8 +481,11 @@ fn record(turn: &mut Turn<'_>, totals: Totals<'_>) -> Result<()> {
         days::queue(turn, target, days.0.saturating_sub(1))?;
         changes::measured(turn, target, *days)?;
     }
-    for (key, networks) in &totals.volumes {
-        changes::heard(turn, *key, networks)?;
+    let (none, keys) = (BTreeMap::new(), totals.volumes.keys().chain(totals.failed.keys()));
+    for key in keys.collect::<BTreeSet<_>>() {
+        let of = |all: &'_ BTreeMap<_, BTreeMap<u32, [i64; 24]>>| all.get(key).cloned();
+        let (measured, failed) = (of(&totals.volumes), of(&totals.failed));
+        changes::heard(turn, *key, measured.as_ref().unwrap_or(&none), failed.as_ref().unwrap_or(&none))?;
     }
     for (target, day) in totals.peers {
         PEERS_CHANGED.put(turn, &(target.to_owned(), day), &())?;

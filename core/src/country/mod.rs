@@ -5,6 +5,7 @@
 //! | `tables`, `packed` | what is stored |
 //! | `fold` | storing measurements, idempotent in any order |
 //! | `lists` | block lists about the country |
+//! | `noise` | how often sessions fail where nobody blocks |
 //! | `evidence`, `timeline` | from entries to judged networks, at any time; at the end of each of many days |
 //! | `answer`, `explain` | the answer to a question, and why |
 //! | `course` | how a series stood at many moments |
@@ -44,6 +45,7 @@ mod fold;
 mod inbox;
 mod instrument;
 mod lists;
+mod noise;
 mod packed;
 pub(crate) mod past;
 pub(crate) mod probed;
@@ -64,7 +66,7 @@ pub use answer::{Detect, Detection, Listing, MAX_SUBJECTS, NetworkAnswer, RoleAn
 pub use attested::AttestationEvidence;
 pub(crate) use changes::networks_heard;
 pub use changes::{CountFailures, FailingElsewhere, SetElsewhere, SetFailing};
-pub use course::{Course, Standing};
+pub use course::{Course, Method, Standing};
 pub use day_counts::{AddDayCounts, COUNTS_AT_ONCE, DayCountRows, DayCountsPreview};
 pub use days::{Days, SeriesDays, TellAllDays};
 pub use documents::FAMILIES;

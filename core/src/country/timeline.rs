@@ -6,10 +6,12 @@ use super::changes::outages;
 use super::course::Standing;
 use super::evidence::{self, Failing, Surroundings, is_remote, peers, read_of};
 use super::instrument;
+use super::noise::Free;
 use super::subject::is_messaging;
 use crate::actor::View;
 use crate::time::DAY;
 use crate::verdict::Vote;
+use crate::verdict::belief::{self, Track, Voice};
 use crate::verdict::national::{self, CountryVerdict, Member};
 use crate::verdict::network::{self, Context, NetworkVerdict};
 use crate::verdict::posterior::Calibration;
@@ -112,6 +114,30 @@ impl Timeline {
         let (verdict, networks) = self.verdict_at(at, control);
         let networks = self.networks.iter().zip(networks).map(|((asn, ..), verdict)| (*asn, verdict.status.into()));
         Standing { status: verdict.status.into(), p_blocked: verdict.p_blocked, networks: networks.collect() }
+    }
+
+    /// The same by a filter over votes.
+    pub fn believed(&self, at: Timestamp, free: &Free) -> Standing {
+        let votes: Vec<&[HourVote]> =
+            self.networks.iter().map(|(_, _, votes)| belief::counting(votes, at, self.ageing)).collect();
+        let rates: Vec<Vec<f64>> = self
+            .networks
+            .iter()
+            .zip(&votes)
+            .map(|((asn, ..), votes)| votes.iter().map(|vote| free.at(*asn, vote.hour)).collect())
+            .collect();
+        let tracks: Vec<Track<'_>> = votes.iter().zip(&rates).map(|(votes, free)| Track { votes, free }).collect();
+        let beliefs = belief::beliefs(&tracks, at.hour());
+        let (mut voices, mut networks) = (Vec::new(), Vec::new());
+        for (((asn, addresses, _), votes), belief) in self.networks.iter().zip(&votes).zip(beliefs) {
+            let (p_blocked, status) = (belief.blocked(), belief::status(votes, belief.blocked()));
+            networks.push((*asn, status.into()));
+            if !votes.is_empty() {
+                voices.push(Voice { addresses: *addresses, remote: *asn == 0, status, p_blocked });
+            }
+        }
+        let (status, p_blocked) = belief::country(&voices);
+        Standing { status: status.into(), p_blocked, networks }
     }
 
     fn verdict_at(&self, end: Timestamp, control: &Failing) -> (CountryVerdict, Vec<NetworkVerdict>) {

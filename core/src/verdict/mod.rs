@@ -9,10 +9,12 @@
 //! | [`classify`](mod@classify) | one raw document to accessible / blocked / down / unknown |
 //! | [`confirm`] | which measurements of volunteers' probes may vote |
 //! | [`window`] | measurements of a series to votes, and the window that counts at a time T |
+//! | [`belief`] | how likely each network blocks: a filter over votes, which `heliograph evaluate` compares with the window |
 //! | [`network`] | verdict of one network |
 //! | [`national`] | verdict of a country |
 //! | [`posterior`] | Beta intervals and calibrated probability |
 
+pub mod belief;
 pub mod classify;
 pub mod confirm;
 pub mod constants;

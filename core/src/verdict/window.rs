@@ -228,7 +228,7 @@ pub fn window(votes: &[HourVote], now: Timestamp, ageing: Ageing) -> &[HourVote]
 }
 
 /// The first hour that begins at or after `now - age`.
-fn hour_after(now: Timestamp, age: i64) -> i64 {
+pub(super) fn hour_after(now: Timestamp, age: i64) -> i64 {
     let start = now.0.saturating_sub(age);
     start.div_euclid(HOUR) + i64::from(start.rem_euclid(HOUR) != 0)
 }

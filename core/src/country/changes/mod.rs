@@ -26,9 +26,9 @@ pub use compared::{CountFailures, FailingElsewhere, SetFailing};
 pub use silences::SetElsewhere;
 pub(crate) use silences::networks_heard;
 pub(super) use silences::{forget, heard, heard_from, heard_until};
-pub(super) use tables::Days;
 #[cfg(test)]
 pub(super) use tables::FOUND as FOUND_ROWS;
+pub(super) use tables::{Days, FAILED, VOLUMES, Volumes};
 
 use std::collections::{BTreeMap, BTreeSet};
 

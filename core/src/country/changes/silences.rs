@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::super::tables::NETWORKS;
-use super::tables::{Days, SILENCES, SilenceRow, VOLUME_DAYS, VOLUMES, WORK, Work};
+use super::tables::{Days, FAILED, SILENCES, SilenceRow, VOLUME_DAYS, VOLUMES, WORK, Work};
 use super::{combine_again, soon};
 use crate::actor::{Kind, Operation, Turn, View};
 use crate::change::combine::Silence;
@@ -30,17 +30,33 @@ const SEARCH_INTERVALS: i64 = 360;
 /// A country that was lately measured is listened to this often.
 const LISTEN: i64 = 6 * HOUR;
 
-/// Counts measurements of a day and source: how many more there are by network and hour than before.
-pub fn heard(turn: &mut Turn<'_>, (day, source): (u32, u8), more: &BTreeMap<u32, [i64; 24]>) -> Result<()> {
-    let mut volumes = VOLUMES.get(turn, &(day, source))?.unwrap_or_default();
-    more.iter().for_each(|(asn, hours)| volumes.add(*asn, hours));
-    VOLUMES.put(turn, &(day, source), &volumes)?;
+/// Counts measurements of a day and source: how many more there are by network and hour than before, and of those that
+/// failed.
+pub fn heard(
+    turn: &mut Turn<'_>,
+    (day, source): (u32, u8),
+    measured: &BTreeMap<u32, [i64; 24]>,
+    failed: &BTreeMap<u32, [i64; 24]>,
+) -> Result<()> {
+    for (table, more) in [(&VOLUMES, measured), (&FAILED, failed)] {
+        if !more.is_empty() {
+            let mut volumes = table.get(turn, &(day, source))?.unwrap_or_default();
+            more.iter().for_each(|(asn, hours)| volumes.add(*asn, hours));
+            // A richer form of a measurement may say that it did not fail.
+            volumes.0.retain(|(_, hours)| hours.iter().any(|count| *count > 0));
+            match volumes.0.is_empty() {
+                true => table.delete(turn, &(day, source)),
+                false => table.put(turn, &(day, source), &volumes)?,
+            }
+        }
+    }
     Ok(VOLUME_DAYS.put(turn, &(day,), &())?)
 }
 
 /// A source was removed from a day.
 pub fn forget(turn: &mut Turn<'_>, (day, source): (u32, u8)) -> Result<()> {
     VOLUMES.delete(turn, &(day, source));
+    FAILED.delete(turn, &(day, source));
     Ok(VOLUME_DAYS.put(turn, &(day,), &())?)
 }
 

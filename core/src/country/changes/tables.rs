@@ -109,6 +109,8 @@ impl Row for Reported {}
 
 /// Measurements of the networks by hour, by day and source.
 pub const VOLUMES: Table<(u32, u8), Volumes> = Table::new(47);
+/// Those of them that failed, the same way.
+pub const FAILED: Table<(u32, u8), Volumes> = Table::new(124);
 /// Silences, by source and start (hours since the epoch).
 pub const SILENCES: Table<(u8, i64), SilenceRow> = Table::new(48);
 /// Days whose volume changed.
