@@ -1,5 +1,6 @@
 //! What a clause only supposes, fears or demands: it may or will be, and nothing says that it is.
 
+use super::lexicon::Words;
 use super::measures::names_a_measure;
 use super::words::{Word, stem};
 
@@ -8,93 +9,11 @@ pub const DONE_TO: [&str; 10] =
     ["block", "ban", "shut", "cut", "throttl", "restrict", "censor", "unblock", "lift", "restor"];
 
 /// With what is done to a service: it was tried, or can be, and whether it was done is not said.
-const ABLE: [&str; 35] = [
-    "bill",
-    "law",
-    "motion",
-    "tried",
-    "tries",
-    "try",
-    "trying",
-    "attempt",
-    "attempted",
-    "attempts",
-    "effort",
-    "efforts",
-    "bid",
-    "wanted",
-    "wants",
-    "sought",
-    "seeks",
-    "hoped",
-    "hopes",
-    "able",
-    "ready",
-    "free",
-    "power",
-    "powers",
-    "authority",
-    "ability",
-    "capacity",
-    "right",
-    "how",
-    "voted",
-    "votes",
-    "willing",
-    "tempted",
-    "entitled",
-    "urged",
-];
+static ABLE: Words = Words::of("ahead able");
 /// What says by itself that the rest is supposed.
-const SUPPOSING: [&str; 22] = [
-    "assume",
-    "assuming",
-    "suppose",
-    "supposing",
-    "imagine",
-    "imagining",
-    "imagines",
-    "hypothetically",
-    "pretend",
-    "hope",
-    "hopes",
-    "hoping",
-    "wish",
-    "wishes",
-    "dreamed",
-    "dreamt",
-    "dream",
-    "fear",
-    "fears",
-    "feared",
-    "rumoured",
-    "rumored",
-];
+static SUPPOSING: Words = Words::of("ahead supposing");
 /// Before a measure: it is to be expected.
-const PROSPECTS: [&str; 22] = [
-    "face",
-    "faces",
-    "facing",
-    "faced",
-    "call",
-    "calls",
-    "called",
-    "calling",
-    "warn",
-    "warns",
-    "warned",
-    "threat",
-    "threats",
-    "prospect",
-    "possibility",
-    "risk",
-    "risks",
-    "demand",
-    "demands",
-    "debate",
-    "debates",
-    "proposal",
-];
+static PROSPECTS: Words = Words::of("ahead prospects");
 
 /// Whether a clause supposes what it says; `good` tells that it only speaks of a service that works.
 pub fn is_supposed(words: &[Word<'_>], good: bool) -> bool {

@@ -1,126 +1,18 @@
 //! Services that a sentence names and claims nothing of: who reports a block, where it was read, and what people get around
 //! it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
 
+use super::lexicon::Words;
 use super::means::USING;
 use super::senses::{Sense, meanings};
 use super::subjects::{Named, names_connectivity};
 use super::words::{Pause, Word};
 
 /// Verbs of reporting.
-pub const REPORTS: [&str; 52] = [
-    "report",
-    "reports",
-    "reported",
-    "reporting",
-    "say",
-    "says",
-    "said",
-    "saying",
-    "tell",
-    "tells",
-    "told",
-    "write",
-    "writes",
-    "wrote",
-    "claim",
-    "claims",
-    "claimed",
-    "confirm",
-    "confirms",
-    "confirmed",
-    "announce",
-    "announces",
-    "announced",
-    "note",
-    "notes",
-    "noted",
-    "reveal",
-    "reveals",
-    "revealed",
-    "show",
-    "shows",
-    "showed",
-    "warn",
-    "warns",
-    "warned",
-    "publish",
-    "publishes",
-    "published",
-    "tweet",
-    "tweets",
-    "tweeted",
-    "post",
-    "posts",
-    "posted",
-    "complain",
-    "complained",
-    "allege",
-    "alleged",
-    "finds",
-    "found",
-    "learned",
-    "writing",
-];
+pub static REPORTS: Words = Words::of("aside reports");
 /// After one of these the verb is passive: "Telegram is reported blocked" has no reporter.
-const REPORTED_AS: [&str; 16] = [
-    "blocked",
-    "banned",
-    "down",
-    "inaccessible",
-    "unavailable",
-    "unreachable",
-    "restricted",
-    "throttled",
-    "slow",
-    "to",
-    "as",
-    "dead",
-    "offline",
-    "unblocked",
-    "accessible",
-    "by",
-];
+static REPORTED_AS: Words = Words::of("aside reported as");
 /// Words between a name and its verb: "Twitter users in Uganda have reported".
-const BETWEEN: [&str; 38] = [
-    "thread",
-    "threads",
-    "data",
-    "figures",
-    "metrics",
-    "users",
-    "user",
-    "channels",
-    "channel",
-    "posts",
-    "accounts",
-    "account",
-    "journalists",
-    "reporters",
-    "correspondents",
-    "correspondent",
-    "article",
-    "articles",
-    "message",
-    "messages",
-    "video",
-    "videos",
-    "story",
-    "news",
-    "newspaper",
-    "agency",
-    "service",
-    "people",
-    "has",
-    "have",
-    "had",
-    "also",
-    "just",
-    "now",
-    "in",
-    "on",
-    "from",
-    "today",
-];
+static BETWEEN: Words = Words::of("aside between");
 /// Most of them.
 const MOST_BETWEEN: usize = 5;
 /// People of a medium, who are no subject wherever they are.
@@ -128,57 +20,16 @@ const STAFF: [&str; 6] = ["journalists", "journalist", "reporters", "reporter", 
 /// Words before a medium that is cited.
 const CITES: [&str; 8] = ["citing", "quoting", "per", "source", "sources", "cites", "quotes", "cited"];
 /// What is read, seen or said "on" a service.
-const READ: [&str; 40] = [
-    "read", "reading", "saw", "see", "seen", "post", "posts", "posted", "posting", "wrote", "written", "writing",
-    "heard", "hear", "said", "say", "saying", "shared", "share", "tweet", "tweeted", "claim", "claims", "claimed",
-    "rumours", "rumour", "rumors", "rumor", "message", "messages", "article", "articles", "story", "stories", "video",
-    "videos", "thread", "report", "reports", "reported",
-];
+static READ: Words = Words::of("aside read");
 /// Before what is read, they say that it cannot be.
-const UNREAD: [&str; 14] = [
-    "cannot",
-    "can't",
-    "couldn't",
-    "not",
-    "unable",
-    "block",
-    "blocks",
-    "blocked",
-    "bans",
-    "banned",
-    "censors",
-    "censored",
-    "restricts",
-    "restricted",
-];
+static UNREAD: Words = Words::of("aside unread");
 /// Services that get around blocks.
-const TOOLS: [&str; 8] = [
-    "tor",
-    "psiphon",
-    "protonvpn.com",
-    "nordvpn.com",
-    "mullvad.net",
-    "getlantern.org",
-    "expressvpn.com",
-    "starlink.com",
-];
+static TOOLS: Words = Words::of("aside tools");
 /// Words between one of [`USING`] and the tool.
-const USES_BETWEEN: [&str; 16] = [
-    "to", "on", "the", "a", "an", "tools", "like", "such", "as", "apps", "vpn", "vpns", "and", "or", "proxies", "both",
-];
+static USES_BETWEEN: Words = Words::of("aside uses between");
 
 /// Words that say that a block is only said.
-const HEARSAY: [&str; 9] = [
-    "allegedly",
-    "reportedly",
-    "supposedly",
-    "purportedly",
-    "apparently",
-    "alleged",
-    "purported",
-    "accused",
-    "suspected",
-];
+static HEARSAY: Words = Words::of("aside hearsay");
 /// ... and those that do so before "to have" and "to be".
 const SAID_TO: [&str; 5] = ["said", "reported", "believed", "claimed", "thought"];
 

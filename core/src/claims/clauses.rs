@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::ahead::{DONE_TO, is_supposed};
 use super::aside::REPORTS;
+use super::lexicon::Words;
 use super::places::mentions;
 use super::senses::{Sense, meanings};
 use super::subjects::brand;
@@ -250,21 +251,9 @@ fn is_set_apart(words: &[Word<'_>], at: usize, back: usize) -> bool {
 }
 
 /// Words of a clause that leaves its verb to another one: "but Russia does", "not in Sweden", "WhatsApp is".
-const ELLIPTIC: [&str; 59] = [
-    "stays", "stay", "remained", "stayed", "is", "are", "was", "were", "does", "do", "did", "has", "have", "had",
-    "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
-    "longer", "any", "more", "so", "it", "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither",
-    "nor", "either", "or", "only", "still", "of", "for", "there", "this", "since", "until", "remains", "remain",
-    "today", "now", "just", "merely", "simply",
-];
-const NEGATIONS: [&str; 14] = [
-    "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
-    "neither", "nor",
-];
-const AUXILIARIES: [&str; 16] = [
-    "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "remains", "remain", "remained", "stays",
-    "stay", "stayed",
-];
+static ELLIPTIC: Words = Words::of("clauses elliptic");
+static NEGATIONS: Words = Words::of("clauses negations");
+static AUXILIARIES: Words = Words::of("clauses auxiliaries");
 
 pub fn is_elliptic(word: &Word<'_>) -> bool {
     ELLIPTIC.contains(&word.lower.as_str())
@@ -289,56 +278,9 @@ pub enum Mood {
 }
 
 /// Verbs of intending, as they begin.
-const INTENDING: [&str; 11] = [
-    "plan",
-    "plans",
-    "planned",
-    "planning",
-    "promise",
-    "promises",
-    "promised",
-    "threaten",
-    "threatens",
-    "threatened",
-    "threatening",
-];
-const INTENDING_TO: [&str; 19] = [
-    "intends",
-    "intend",
-    "intended",
-    "vows",
-    "vowed",
-    "pledges",
-    "pledged",
-    "proposes",
-    "proposed",
-    "prepares",
-    "preparing",
-    "prepared",
-    "going",
-    "about",
-    "set",
-    "expected",
-    "likely",
-    "agreed",
-    "agrees",
-];
-const CONSIDERING: [&str; 14] = [
-    "consider",
-    "considers",
-    "considering",
-    "considered",
-    "mulls",
-    "mulling",
-    "weighs",
-    "weighing",
-    "debates",
-    "debating",
-    "debated",
-    "discusses",
-    "discussing",
-    "discussed",
-];
+static INTENDING: Words = Words::of("clauses intending");
+static INTENDING_TO: Words = Words::of("clauses intending to");
+static CONSIDERING: Words = Words::of("clauses considering");
 
 /// Words before an "if" that asks and supposes nothing.
 const ASKING: [&str; 13] =
@@ -395,56 +337,8 @@ pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
 
 /// "The court ordered them to unblock it", "urged Kenya to lift the ban": what is demanded is not done yet.
 fn is_demanded(words: &[Word<'_>]) -> bool {
-    const DEMANDS: [&str; 33] = [
-        "order",
-        "orders",
-        "ordered",
-        "told",
-        "tells",
-        "instructed",
-        "directed",
-        "asked",
-        "asks",
-        "urged",
-        "urges",
-        "urge",
-        "called",
-        "calls",
-        "call",
-        "demanded",
-        "demands",
-        "demand",
-        "petitioned",
-        "wants",
-        "want",
-        "pressed",
-        "needs",
-        "need",
-        "negotiations",
-        "talks",
-        "efforts",
-        "conditions",
-        "close",
-        "petition",
-        "pressure",
-        "campaign",
-        "ready",
-    ];
-    const UNDONE: [&str; 13] = [
-        "unblock",
-        "restore",
-        "lift",
-        "reinstate",
-        "unban",
-        "reopen",
-        "end",
-        "unblocked",
-        "restored",
-        "lifted",
-        "lifting",
-        "unblocking",
-        "restoring",
-    ];
+    static DEMANDS: Words = Words::of("clauses demands");
+    static UNDONE: Words = Words::of("clauses undone");
     const WISHES: [&str; 8] = ["unblock", "restore", "lift", "stop", "end", "unban", "let", "free"];
     let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
     let undo = |at: usize| is(at, &["to", "for"]) && is(at + 1 + usize::from(is(at + 1, &["be"])), &UNDONE);
@@ -458,22 +352,7 @@ fn is_demanded(words: &[Word<'_>]) -> bool {
 const WHY: [&str; 9] = ["after", "because", "following", "over", "since", "when", "retaliation", "revenge", "response"];
 
 /// What there is on a service.
-const POSTED: [&str; 14] = [
-    "post",
-    "posts",
-    "ad",
-    "ads",
-    "advertisements",
-    "hashtag",
-    "hashtags",
-    "channel",
-    "channels",
-    "group",
-    "groups",
-    "page",
-    "pages",
-    "bots",
-];
+static POSTED: Words = Words::of("clauses posted");
 
 /// "A Telegram channel was blocked": not the service, unless the channel is who says so.
 fn is_part_of_a_service(words: &[Word<'_>], at: usize) -> bool {

@@ -1,6 +1,7 @@
 //! Days that have a name: those of the calendar are read, and those that move or differ by country are told as unreadable.
 
 use super::dates::Reader;
+use super::lexicon::Words;
 
 /// Feasts of one day everywhere, as they are split into words.
 const FIXED: [(&str, i64, i64); 10] = [
@@ -17,73 +18,14 @@ const FIXED: [(&str, i64, i64); 10] = [
 ];
 
 /// Feasts that move, or are another day in each country.
-const MOVING: [&str; 32] = [
-    "easter",
-    "eastertide",
-    "good friday",
-    "holy week",
-    "pentecost",
-    "lent",
-    "ramadan",
-    "eid",
-    "muharram",
-    "ashura",
-    "arbaeen",
-    "mawlid",
-    "hajj",
-    "nowruz",
-    "diwali",
-    "holi",
-    "vesak",
-    "songkran",
-    "passover",
-    "hanukkah",
-    "yom kippur",
-    "thanksgiving",
-    "carnival",
-    "chinese new year",
-    "lunar new year",
-    "orthodox christmas",
-    "independence day",
-    "republic day",
-    "liberation day",
-    "national day",
-    "labour day",
-    "constitution day",
-];
+static MOVING: Words = Words::of("feasts moving");
 
 /// What happened on such a day, and is told by another date.
 const HAPPENED: [&str; 10] =
     ["attack", "attacks", "bombing", "bombings", "massacre", "shooting", "killings", "explosions", "uprising", "riots"];
 
 /// Words between "on" and "day" that name no feast: "on the same day".
-const NO_FEASTS: [&str; 25] = [
-    "all",
-    "whole",
-    "entire",
-    "which",
-    "the",
-    "a",
-    "that",
-    "this",
-    "same",
-    "next",
-    "following",
-    "previous",
-    "other",
-    "another",
-    "one",
-    "any",
-    "every",
-    "each",
-    "single",
-    "last",
-    "final",
-    "very",
-    "given",
-    "certain",
-    "busy",
-];
+static NO_FEASTS: Words = Words::of("feasts no feasts");
 
 /// "On its founding day", "on election day": the word before "day", where it is no number.
 fn is_of_a_day(reader: &Reader<'_>, at: usize) -> bool {

@@ -102,7 +102,7 @@ impl Later {
         let (first, last) = match base.span {
             Span::Since | Span::After => (base.first, base.first.plus(base.named - 1)),
             Span::Range | Span::Until | Span::By | Span::Throughout => (base.last, base.last),
-            Span::During | Span::Before => (base.first, base.last),
+            Span::During | Span::Between | Span::Before => (base.first, base.last),
         };
         match self.by {
             By::Days(least, most) => Some(When::new(first.plus(least), last.plus(most))),

@@ -1,68 +1,16 @@
 //! What is reached by a way around a block: "people used VPNs to reach Telegram" tells that it is blocked.
 
+use super::lexicon::Words;
 use super::words::Word;
 
 /// Ways around.
-pub const MEANS: [&str; 13] = [
-    "vpn",
-    "vpns",
-    "proxy",
-    "proxies",
-    "tor",
-    "psiphon",
-    "lantern",
-    "mirrors",
-    "circumvention",
-    "workaround",
-    "workarounds",
-    "nordvpn",
-    "protonvpn",
-];
+pub static MEANS: Words = Words::of("means means");
 /// Words before a way, or a service that is one, which people use.
-pub const USING: [&str; 32] = [
-    "use",
-    "uses",
-    "used",
-    "using",
-    "via",
-    "through",
-    "with",
-    "over",
-    "by",
-    "need",
-    "needs",
-    "needed",
-    "require",
-    "requires",
-    "required",
-    "download",
-    "downloads",
-    "downloaded",
-    "downloading",
-    "install",
-    "installed",
-    "installing",
-    "turned",
-    "turn",
-    "turning",
-    "switched",
-    "switch",
-    "rely",
-    "relied",
-    "resorted",
-    "adopted",
-    "behind",
-];
+pub static USING: Words = Words::of("means using");
 /// Words between those and the way.
-const BETWEEN: [&str; 22] = [
-    "a", "an", "the", "their", "any", "free", "some", "to", "on", "of", "or", "and", "like", "such", "as", "tools",
-    "apps", "help", "only", "virtual", "private", "paid",
-];
+static BETWEEN: Words = Words::of("means between");
 /// Nothing is got around "without a VPN", or where no VPN is needed.
-const WITHOUT: [&str; 14] = [
-    "without", "no", "not", "don't", "doesn't", "needn't", "never", "unless", "cannot", "can't", "didn't", "isn't",
-    "nobody", "unable",
-];
+static WITHOUT: Words = Words::of("means without");
 
 /// Whether a clause says that something is reached by such a way.
 pub fn reached_by(words: &[Word<'_>]) -> bool {

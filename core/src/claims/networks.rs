@@ -1,5 +1,6 @@
 //! The network that a claim is about: "blocked on AS30844", "Safaricom blocks Telegram".
 
+use super::lexicon::Words;
 use super::words::{Lazy, Pause, Phrases, Word, split, stem};
 use crate::order;
 use crate::starter::{self, Country};
@@ -36,48 +37,7 @@ impl Network {
 }
 
 /// Words in names of operators that tell none from another.
-const GENERIC: [&str; 40] = [
-    "telecom",
-    "telecoms",
-    "telekom",
-    "telecommunication",
-    "telecommunications",
-    "telkom",
-    "network",
-    "networks",
-    "mobile",
-    "limited",
-    "ltd",
-    "company",
-    "corporation",
-    "internet",
-    "communications",
-    "communication",
-    "broadband",
-    "national",
-    "group",
-    "holding",
-    "services",
-    "service",
-    "data",
-    "the",
-    "and",
-    "for",
-    "university",
-    "government",
-    "education",
-    "research",
-    "ministry",
-    "global",
-    "international",
-    "solutions",
-    "technologies",
-    "technology",
-    "digital",
-    "wireless",
-    "public",
-    "joint",
-];
+static GENERIC: Words = Words::of("networks generic");
 
 /// The words of a name, in lower case.
 fn tokens(name: &str) -> Vec<String> {
@@ -141,48 +101,26 @@ pub fn home(name: &str) -> Option<&'static Country> {
 const ORDINARY: [&str; 12] =
     ["orange", "claro", "jazz", "vivo", "inter", "roshan", "robi", "moov", "tigo", "mts", "unifi", "mpt"];
 /// Words before the name of a network.
-const BEFORE: [&str; 14] = [
-    "on",
-    "by",
-    "via",
-    "over",
-    "through",
-    "isp",
-    "isps",
-    "operator",
-    "operators",
-    "provider",
-    "providers",
-    "carrier",
-    "network",
-    "and",
-];
+static BEFORE: Words = Words::of("networks before");
 /// Words behind one.
-const BEHIND: [&str; 17] = [
-    "users",
-    "customers",
-    "subscribers",
-    "network",
-    "block",
-    "blocks",
-    "blocked",
-    "throttles",
-    "throttled",
-    "restricts",
-    "restricted",
-    "unblocked",
-    "has",
-    "have",
-    "and",
-    "does",
-    "doesn't",
-];
+static BEHIND: Words = Words::of("networks behind");
 /// Verbs behind one that only says what others do.
 const SAYS: [&str; 10] =
     ["says", "said", "say", "reports", "reported", "told", "announced", "announces", "warns", "warned"];
 
 /// The networks that a clause names; `taken` tells of words that name something else.
 pub fn named(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Network> {
+    joined(places(words, taken))
+}
+
+/// The words that name networks: the first, and how many.
+pub fn spans(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let reported = operators().all(words).into_iter().filter(|(at, length, _)| says(words, at + length));
+    let reported = reported.map(|(at, length, _)| (at, length));
+    places(words, taken).into_iter().map(|(at, length, _)| (at, length)).chain(reported).collect()
+}
+
+fn places(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<(usize, usize, Network)> {
     let mut found: Vec<(usize, usize, Network)> = numbers(words);
     for (at, length, country) in operators().all(words) {
         let meant = |word: &&Word<'_>| word.is_capital() && !says(words, at + length) && !is_excepted(words, at);
@@ -193,7 +131,7 @@ pub fn named(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Network> 
     }
     found.extend(stated(words, &found, taken));
     order::sort_by_key(&mut found, |(at, ..)| *at);
-    joined(found)
+    found
 }
 
 /// "AS30844", "AS 30844".
@@ -241,67 +179,9 @@ fn has_context(words: &[Word<'_>], at: usize, to: usize) -> bool {
 }
 
 /// What is named after "on" and is no network.
-const NO_NETWORKS: [&str; 34] = [
-    "android",
-    "ios",
-    "iphone",
-    "iphones",
-    "ipad",
-    "windows",
-    "mac",
-    "macos",
-    "linux",
-    "chrome",
-    "firefox",
-    "safari",
-    "wifi",
-    "wi",
-    "tv",
-    "pc",
-    "pcs",
-    "google",
-    "apple",
-    "app",
-    "election",
-    "independence",
-    "eid",
-    "christmas",
-    "easter",
-    "ramadan",
-    "ashura",
-    "nowruz",
-    "diwali",
-    "new",
-    "good",
-    "april",
-    "friday",
-    "earth",
-];
+static NO_NETWORKS: Words = Words::of("networks no networks");
 /// Words of what a network does to a service, without their endings.
-const STATES: [&str; 22] = [
-    "block",
-    "throttl",
-    "censor",
-    "unblock",
-    "restrict",
-    "filter",
-    "work",
-    "accessibl",
-    "inaccessibl",
-    "availabl",
-    "unavailabl",
-    "reachabl",
-    "unreachabl",
-    "down",
-    "slow",
-    "open",
-    "load",
-    "unusabl",
-    "ban",
-    "user",
-    "customer",
-    "fin",
-];
+static STATES: Words = Words::of("networks states");
 
 /// "Blocked on", and not "the block on".
 fn is_state(word: &str) -> bool {

@@ -1,5 +1,6 @@
 //! What is blocked, where it is nothing that we check: a road, a bill, a person.
 
+use super::lexicon::Words;
 use super::senses::{Sense, meanings};
 use super::words::{Pause, Word, stem};
 
@@ -7,162 +8,16 @@ use super::words::{Pause, Word, stem};
 const VERBS: [&str; 12] =
     ["block", "ban", "bar", "cut", "restrict", "suspend", "prohibit", "outlaw", "censor", "limit", "shut", "clos"];
 /// Things and people that are no part of the internet.
-const THINGS: [&str; 112] = [
-    "me",
-    "him",
-    "myself",
-    "you",
-    "bill",
-    "bills",
-    "law",
-    "laws",
-    "road",
-    "roads",
-    "street",
-    "streets",
-    "highway",
-    "highways",
-    "bridge",
-    "bridges",
-    "border",
-    "borders",
-    "port",
-    "ports",
-    "resolution",
-    "resolutions",
-    "deal",
-    "deals",
-    "export",
-    "exports",
-    "exporting",
-    "import",
-    "imports",
-    "importing",
-    "vote",
-    "votes",
-    "motion",
-    "amendment",
-    "merger",
-    "takeover",
-    "sale",
-    "sales",
-    "aid",
-    "convoy",
-    "convoys",
-    "ship",
-    "ships",
-    "protest",
-    "protests",
-    "protesters",
-    "march",
-    "rally",
-    "rallies",
-    "appointment",
-    "extradition",
-    "funds",
-    "funding",
-    "loan",
-    "loans",
-    "asset",
-    "assets",
-    "payment",
-    "payments",
-    "transfer",
-    "transfers",
-    "visa",
-    "visas",
-    "flight",
-    "flights",
-    "petition",
-    "proposal",
-    "plan",
-    "plans",
-    "investigation",
-    "inquiry",
-    "nomination",
-    "trade",
-    "goods",
-    "grain",
-    "fuel",
-    "weapons",
-    "sanctions",
-    "statement",
-    "video",
-    "entrance",
-    "lawsuit",
-    "rice",
-    "reform",
-    "rate",
-    "rates",
-    "tax",
-    "taxes",
-    "subsidy",
-    "subsidies",
-    "spending",
-    "budget",
-    "wages",
-    "salaries",
-    "jobs",
-    "ties",
-    "relations",
-    "office",
-    "offices",
-    "school",
-    "schools",
-    "university",
-    "universities",
-    "embassy",
-    "consulate",
-    "airport",
-    "airports",
-    "airspace",
-    "shops",
-    "banks",
-    "factory",
-    "factories",
-];
+static THINGS: Words = Words::of("objects things");
 /// What is cut or blocked where the internet is.
 const INTERNET: [&str; 7] = ["internet", "connectivity", "access", "mobile", "data", "web", "networks"];
 /// Many people: what they are blocked from is blocked.
 const MANY: [&str; 10] =
     ["public", "everyone", "everybody", "nation", "country", "people", "population", "access", "site", "app"];
 /// What a service blocks by itself.
-const OWN: [&str; 29] = [
-    "group",
-    "account",
-    "accounts",
-    "bot",
-    "ads",
-    "hashtags",
-    "user",
-    "users",
-    "channel",
-    "channels",
-    "news",
-    "content",
-    "post",
-    "posts",
-    "video",
-    "videos",
-    "developer",
-    "developers",
-    "moderators",
-    "page",
-    "pages",
-    "groups",
-    "bots",
-    "president",
-    "minister",
-    "supporters",
-    "opposition",
-    "politicians",
-    "journalists",
-];
+static OWN: Words = Words::of("objects own");
 /// Words that end what a verb takes as its object.
-const BEHIND: [&str; 21] = [
-    "in", "on", "from", "during", "over", "by", "after", "before", "at", "with", "for", "to", "since", "until", "that",
-    "which", "who", "via", "through", "because", "amid",
-];
+static BEHIND: Words = Words::of("objects behind");
 /// Most words of an object.
 const LONGEST: usize = 5;
 
@@ -255,28 +110,7 @@ const ON_IT: [&str; 6] = ["bots", "ads", "posts", "channels", "groups", "hashtag
 /// Words for one who may be blocked by others, and for others of theirs who do it.
 const SOMEBODY: [&str; 7] = ["i", "he", "she", "i've", "he's", "she's", "i'm"];
 const THEIRS: [&str; 6] = ["his", "her", "my", "your", "our", "their"];
-const PEOPLE: [&str; 20] = [
-    "ex",
-    "friend",
-    "friends",
-    "guy",
-    "girl",
-    "man",
-    "woman",
-    "girlfriend",
-    "boyfriend",
-    "wife",
-    "husband",
-    "mother",
-    "father",
-    "brother",
-    "sister",
-    "boss",
-    "neighbour",
-    "neighbor",
-    "somebody",
-    "someone",
-];
+static PEOPLE: Words = Words::of("objects people");
 
 #[cfg(test)]
 mod tests {

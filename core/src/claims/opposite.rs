@@ -18,6 +18,9 @@ pub struct Known<'k> {
     /// How far it reaches, where the claim says so.
     pub nationwide: Fit,
     pub networks: Fit,
+    pub hours: Fit,
+    /// One of them began on the claimed days.
+    pub begins: bool,
     pub now: Timestamp,
 }
 
@@ -28,7 +31,8 @@ impl Known<'_> {
             Beyond::HowMany(_) => self.networks == Fit::Opposed,
             Beyond::Nationwide => self.nationwide == Fit::Opposed,
             Beyond::HowLong(length) => self.is_of_another_length(length),
-            Beyond::AllHours => self.surest.is_some_and(|incident| incident.draft.schedule.is_some()),
+            Beyond::Hours(_) => self.hours == Fit::Opposed,
+            Beyond::Beginning => !self.begins && !self.fitting.is_empty(),
             Beyond::Method(claimed) => claimed.are_opposed_by(self.methods),
             _ => false,
         }

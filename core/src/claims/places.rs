@@ -1,5 +1,6 @@
 //! The country that a claim is about.
 
+use super::lexicon::Words;
 use super::words::{Lazy, Pause, Phrases, Word, flag, stem};
 use crate::starter::{self, Country};
 
@@ -28,6 +29,13 @@ pub struct Mention {
     located: bool,
     /// Named as one where it is otherwise: "unlike Iran", "but not in Hong Kong".
     aside: bool,
+}
+
+impl Mention {
+    /// "Kenyan": who or what is of a country.
+    pub fn is_adjective(&self) -> bool {
+        self.how == How::Adjective
+    }
 }
 
 /// A part of a country.
@@ -75,35 +83,7 @@ impl Meaning {
 }
 
 /// Names in the column of places that are the whole country, or speak for its government.
-const NO_AREAS: [&str; 27] = [
-    "taliban",
-    "emirates",
-    "bosnia",
-    "dr congo",
-    "drc",
-    "democratic republic of congo",
-    "congo-kinshasa",
-    "republic of the congo",
-    "republic of congo",
-    "congo-brazzaville",
-    "ivory coast",
-    "côte d'ivoire",
-    "great firewall",
-    "mainland china",
-    "prc",
-    "cape verde",
-    "czech republic",
-    "britain",
-    "u.k",
-    "u.s",
-    "u.s.a",
-    "u.a.e",
-    "kremlin",
-    "roskomnadzor",
-    "burma",
-    "dprk",
-    "holland",
-];
+static NO_AREAS: Words = Words::of("places no areas");
 
 fn names() -> &'static Phrases<Meaning> {
     static NAMES: Lazy<Meaning> = Lazy::new();
@@ -133,11 +113,7 @@ fn names() -> &'static Phrases<Meaning> {
 }
 
 /// Words that are names only with a capital letter ("polish", "us", "turkey" is left: nobody blocks a site in a bird).
-const NEED_CAPITAL: [&str; 31] = [
-    "us", "polish", "dutch", "cali", "lima", "rome", "georgian", "swiss", "jordan", "poles", "finn", "dane", "tico",
-    "swat", "surat", "kota", "saran", "leh", "fars", "altai", "komi", "beni", "gao", "van", "rif", "swede", "goa",
-    "doda", "ilam", "ganja", "bago",
-];
+static NEED_CAPITAL: Words = Words::of("places need capital");
 
 const BEFORE_A_PLACE: [&str; 12] =
     ["in", "across", "throughout", "inside", "within", "from", "around", "of", "for", "over", "near", "entire"];
@@ -198,67 +174,9 @@ fn governs(words: &[Word<'_>], at: usize, length: usize) -> bool {
 }
 
 /// Words between a government and what it does.
-const HELPERS: [&str; 16] = [
-    "has",
-    "have",
-    "had",
-    "again",
-    "also",
-    "now",
-    "then",
-    "did",
-    "didn't",
-    "does",
-    "doesn't",
-    "not",
-    "never",
-    "will",
-    "to",
-    "reportedly",
-];
+static HELPERS: Words = Words::of("places helpers");
 /// What a government does, and by name what it has, without their endings.
-const GOVERNING: [&str; 40] = [
-    "block",
-    "ban",
-    "cut",
-    "restrict",
-    "suspend",
-    "shut",
-    "lift",
-    "order",
-    "throttl",
-    "slow",
-    "restor",
-    "unblock",
-    "unban",
-    "censor",
-    "censorship",
-    "clos",
-    "impos",
-    "deny",
-    "refus",
-    "say",
-    "said",
-    "announc",
-    "told",
-    "switch",
-    "turn",
-    "disconnect",
-    "limit",
-    "filter",
-    "outlaw",
-    "pull",
-    "bar",
-    "forbid",
-    "kill",
-    "end",
-    "decid",
-    "plan",
-    "want",
-    "allow",
-    "government",
-    "authority",
-];
+static GOVERNING: Words = Words::of("places governing");
 
 /// Whether a clause speaks of a country as a whole: "nationwide", "the whole of Pakistan", "all over Iraq".
 pub fn is_nationwide(words: &[Word<'_>], mentions: &[Mention]) -> bool {
@@ -292,53 +210,11 @@ pub fn capital(words: &[Word<'_>], code: &str) -> Vec<Area> {
 }
 
 /// Names of places that people bear.
-const GIVEN: [&str; 14] = [
-    "chad", "jordan", "georgia", "israel", "india", "kenya", "cuba", "paris", "sydney", "ireland", "holland", "milan",
-    "florence", "santiago",
-];
+static GIVEN: Words = Words::of("places given");
 /// Words before somebody's name.
-const WHO: [&str; 15] = [
-    "friend",
-    "brother",
-    "sister",
-    "cousin",
-    "uncle",
-    "husband",
-    "boyfriend",
-    "boss",
-    "colleague",
-    "mr",
-    "mrs",
-    "ms",
-    "singer",
-    "actor",
-    "footballer",
-];
+static WHO: Words = Words::of("places who");
 /// Names of what a state has, which follow its name with a capital as a surname does.
-const OF_A_STATE: [&str; 22] = [
-    "government",
-    "authorities",
-    "police",
-    "parliament",
-    "court",
-    "president",
-    "king",
-    "army",
-    "airways",
-    "telecom",
-    "telecoms",
-    "times",
-    "post",
-    "today",
-    "regulator",
-    "ministry",
-    "isps",
-    "internet",
-    "news",
-    "islamists",
-    "senate",
-    "mobile",
-];
+static OF_A_STATE: Words = Words::of("places of a state");
 
 /// Whether the name of a place at `at` is that of a person: "Jordan Henderson", "my friend Chad".
 pub fn is_person(words: &[Word<'_>], at: usize) -> bool {
@@ -427,9 +303,7 @@ pub fn choose(mentions: &[Mention]) -> Option<&'static Country> {
 }
 
 /// Words between countries that are named side by side.
-const BESIDE: [&str; 15] = [
-    "and", "but", "or", "nor", "in", "the", "both", "as", "well", "also", "from", "across", "neither", "either", "not",
-];
+static BESIDE: Words = Words::of("places beside");
 
 /// "Kenya (November 2023), Uganda (January 2021)": a date in brackets behind the first, and something behind the second.
 fn are_dated(words: &[Word<'_>], a: &Mention, b: &Mention) -> bool {

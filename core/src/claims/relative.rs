@@ -2,6 +2,7 @@
 
 use super::dates::{Part, Reader, Written, YEARS, number};
 use super::later::later;
+use super::lexicon::Words;
 use super::when::When;
 use super::words::Word;
 use crate::time::Date;
@@ -19,29 +20,7 @@ pub fn weekday(word: &Word<'_>) -> Option<i64> {
 
 /// Small numbers in words, for "two weeks ago", with how many words they are. Vague ones are what most people mean.
 pub fn quantity(reader: &Reader<'_>, at: usize) -> Option<(usize, i64)> {
-    const WORDS: [&str; 21] = [
-        "",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
+    static WORDS: Words = Words::of("relative words");
     let few = |at: usize| match reader.lower(at) {
         "couple" => Some((1 + usize::from(reader.is(at + 1, &["of"])), 2)),
         "few" => Some((1, 3)),

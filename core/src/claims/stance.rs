@@ -1,5 +1,6 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
+use super::lexicon::Words;
 use super::means;
 use super::measures::{measure, names_a_measure};
 use super::senses::{Sense, meanings};
@@ -157,22 +158,7 @@ fn suspends_a_measure(words: &[Word<'_>], at: usize) -> bool {
 
 /// Whether a verb of blocking is said of a measure, and not of a service.
 fn undoes(words: &[Word<'_>], verb: usize, measure: usize) -> bool {
-    const BEFORE: [&str; 14] = [
-        "the",
-        "a",
-        "an",
-        "its",
-        "this",
-        "that",
-        "proposed",
-        "planned",
-        "new",
-        "government",
-        "order",
-        "law",
-        "bill",
-        "to",
-    ];
+    static BEFORE: Words = Words::of("stance before");
     let between = words.get(verb + 1..measure).unwrap_or_default();
     let doing = words.get(measure).is_some_and(|word| word.lower.ends_with("ing"));
     let from = doing && between.iter().any(|word| word.lower == "from");
@@ -292,22 +278,7 @@ fn is_negated(senses: &[(usize, Sense)], words: &[Word<'_>], (target, sense): (u
 }
 
 /// Words, without their endings, for what is said and untrue, and for saying so.
-const UNTRUE: [&str; 14] = [
-    "deny",
-    "fals",
-    "untru",
-    "myth",
-    "rumour",
-    "rumor",
-    "fak",
-    "hoax",
-    "baseles",
-    "unfound",
-    "groundles",
-    "debunk",
-    "incorrect",
-    "refut",
-];
+static UNTRUE: Words = Words::of("stance untrue");
 
 /// Verbs, without their endings, of what is not blocked while other things are.
 const SPARES: [&str; 3] = ["spar", "exempt", "surviv"];
@@ -347,6 +318,33 @@ fn kind(said: &[(usize, Sense, bool)], internet: bool, negated: bool) -> Kind {
     }
     // A service that is "shut down" or "cut" is blocked; only connectivity is shut down.
     if internet { Kind::Shutdown } else { Kind::Block }
+}
+
+static DONE: Words = Words::of("stance done");
+static ENDED: Words = Words::of("stance ended");
+
+/// "Kenya blocked Telegram": somebody did it, at some time that is past. "Telegram blocked in Kenya" and "Kenya has blocked
+/// Telegram" tell of now.
+pub fn was_done(words: &[Word<'_>]) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let object = |at: usize| {
+        let name = words.get(at).is_some_and(|word| word.pause == super::words::Pause::None && word.is_capital());
+        name || OBJECTS.contains(&lower(at))
+    };
+    let helped = |at: usize| (1..=2).any(|back| at.checked_sub(back).is_some_and(|at| HELPERS.contains(&lower(at))));
+    (1..words.len()).any(|at| DONE.contains(&lower(at)) && object(at + 1) && !helped(at))
+}
+
+/// What begins an object.
+const OBJECTS: [&str; 13] =
+    ["the", "its", "all", "access", "internet", "mobile", "social", "several", "both", "down", "off", "a", "an"];
+/// Before a participle that is no verb of the past.
+const HELPERS: [&str; 13] =
+    ["is", "are", "be", "been", "being", "has", "have", "having", "hasn't", "haven't", "gets", "remains", "to"];
+
+/// "Lifted the ban", "came back": an end as something that happened, unlike "is accessible again".
+pub fn tells_an_end(words: &[Word<'_>]) -> bool {
+    words.iter().any(|word| ENDED.contains(&word.lower.as_str()))
 }
 
 #[cfg(test)]

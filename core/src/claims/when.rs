@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::dates::{self, Reader};
 use super::feasts;
 use super::later::{Later, later};
+use super::lexicon::Words;
 use super::relative::weekday;
-use super::times::Times;
+use super::times;
 use super::words::{Pause, Word};
 use crate::Timestamp;
 use crate::time::{DAY, Date};
@@ -20,6 +21,8 @@ pub enum Span {
     Throughout,
     /// From a first day to a last one: "from 8 to 24 November".
     Range,
+    /// At some time between two: "between May and June".
+    Between,
     /// From the first of them until today: "since May", "from 8 November onwards".
     Since,
     /// At some time after an event or day; the first day is the one after it.
@@ -39,8 +42,10 @@ pub struct When {
     pub first: Date,
     pub last: Date,
     pub span: Span,
-    /// Days of the date that was named: 30 of "until June".
+    /// Days of the date that was named, of two the first: 30 of "until June".
     pub named: i64,
+    /// Days of the last date that was named.
+    pub closing: i64,
 }
 
 /// Days that a span without a beginning reaches back. Our choice: a year.
@@ -48,7 +53,8 @@ pub const OPEN: i64 = 365;
 
 impl When {
     pub fn new(first: Date, last: Date) -> When {
-        When { first, last, span: Span::During, named: last.days() - first.days() + 1 }
+        let named = last.days() - first.days() + 1;
+        When { first, last, span: Span::During, named, closing: named }
     }
 
     pub fn day(day: Date) -> When {
@@ -128,17 +134,60 @@ struct Named {
 const HAVING: [&str; 10] = ["no", "a", "an", "the", "its", "their", "internet", "limited", "only", "little"];
 
 /// Words between times that are listed.
-const LISTING: [&str; 15] = [
-    "and", "again", "in", "on", "from", "since", "during", "also", "as", "well", "once", "more", "then", "later", "the",
-];
+static LISTING: Words = Words::of("when listing");
 
 /// The days that a clause speaks of, as seen from `now`; a date without a year may be of the `year` that the rest of the
 /// sentence names.
 pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
+    let Times { mut found, background, behind } = times(words, now, year);
+    let reader = reader(words);
+    if found.is_empty() {
+        found.extend(background);
+    }
+    // "The Easter Sunday attacks in April 2019": a date says more than a day of the week.
+    if found.iter().any(|named| !named.weekday) {
+        found.retain(|named| !named.weekday);
+    }
+    let mut spoken = chosen(words, &found);
+    // Of a feast whose day is not known the year says too little.
+    let dated = |when: &When| when.last.days() - when.first.days() < 31;
+    if !spoken.days.iter().any(dated) && (0..words.len()).any(|at| feasts::moving(&reader, at)) {
+        return Spoken { unread: Some(Unread::NoSuchDate), ..Spoken::default() };
+    }
+    // "It deleted a tweet on 2 June 2021; three days later it was banned."
+    if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &behind, found.first()) {
+        let stop = words.get(at.start).is_some_and(|word| word.pause == Pause::Stop);
+        let apart = at.start > named.to && (stop || at.start > named.to + 1);
+        *day = later.behind(*day).filter(|_| apart).unwrap_or(*day);
+    }
+    Spoken { later: behind, ..spoken }
+}
+
+/// The words that name times, and the days of each; of days that are counted from others there are none.
+pub fn spans(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Vec<(Range<usize>, Vec<When>)> {
+    let Times { found, background, behind } = times(words, now, year);
+    let dated = found.into_iter().chain(background);
+    let dated = dated.map(|named| (named.at..named.to, named.days.into_iter().flatten().collect()));
+    dated.chain(behind.map(|(range, _)| (range, Vec::new()))).collect()
+}
+
+/// The times of a sentence.
+struct Times {
+    found: Vec<Named>,
+    /// Said of what had been before.
+    background: Option<Named>,
+    behind: Option<(Range<usize>, Later)>,
+}
+
+fn reader<'a>(words: &'a [Word<'a>]) -> Reader<'a> {
     let is_lower = |word: &Word<'_>| word.text.chars().any(char::is_lowercase);
+    Reader { words, shouting: !words.iter().any(is_lower) }
+}
+
+fn times(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Times {
     let ahead = words.iter().any(|word| matches!(word.lower.as_str(), "will" | "shall" | "plans" | "going"));
-    let reader = Reader { words, shouting: !words.iter().any(is_lower) };
-    let times = Times { reader, today: Date::from_days(now.day()), ahead, year };
+    let reader = reader(words);
+    let times = times::Times { reader, today: Date::from_days(now.day()), ahead, year };
     let mut found: Vec<Named> = Vec::new();
     let (mut at, mut from, mut background, mut behind) = (0, 0, None, None);
     while at < words.len() {
@@ -169,26 +218,7 @@ pub fn when(words: &[Word<'_>], now: Timestamp, year: Option<i64>) -> Spoken {
         at += length;
         from = at;
     }
-    if found.is_empty() {
-        found.extend(background);
-    }
-    // "The Easter Sunday attacks in April 2019": a date says more than a day of the week.
-    if found.iter().any(|named| !named.weekday) {
-        found.retain(|named| !named.weekday);
-    }
-    let mut spoken = chosen(words, &found);
-    // Of a feast whose day is not known the year says too little.
-    let dated = |when: &When| when.last.days() - when.first.days() < 31;
-    if !spoken.days.iter().any(dated) && (0..words.len()).any(|at| feasts::moving(&reader, at)) {
-        return Spoken { unread: Some(Unread::NoSuchDate), ..Spoken::default() };
-    }
-    // "It deleted a tweet on 2 June 2021; three days later it was banned."
-    if let ([day], Some((at, later)), Some(named)) = (spoken.days.as_mut_slice(), &behind, found.first()) {
-        let stop = words.get(at.start).is_some_and(|word| word.pause == Pause::Stop);
-        let apart = at.start > named.to && (stop || at.start > named.to + 1);
-        *day = later.behind(*day).filter(|_| apart).unwrap_or(*day);
-    }
-    Spoken { later: behind, ..spoken }
+    Times { found, background, behind }
 }
 
 /// A date with the figure behind it that was meant to be its year and is none: "14 January 20211".
@@ -239,7 +269,8 @@ fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
             *first = next;
         } else if found.first().is_some_and(|named| named.opens) && next.span == Span::Until && first.first <= next.last
         {
-            *first = When { span: Span::Range, ..When::new(first.first, next.last) };
+            let (named, closing) = (first.named, next.named);
+            *first = When { span: Span::Range, named, closing, ..When::new(first.first, next.last) };
         }
     }
     // "In 2023 and in November 2023" says no more than the month does.
@@ -329,7 +360,7 @@ mod tests {
 
     #[test]
     fn open_and_partial_spans_are_no_wider_than_what_is_said() {
-        use Span::{After, Before, By, During, Range, Since, Throughout, Until};
+        use Span::{After, Before, Between, By, During, Range, Since, Throughout, Until};
         let now = Timestamp::parse("2026-11-24T09:00:00Z").unwrap();
         for (text, first, last, span) in [
             ("before 8 May 2023", "2022-05-07", "2023-05-07", Before),
@@ -411,7 +442,7 @@ mod tests {
             ("in the month of May 2022", "2022-05-01", "2022-05-31", During),
             ("in the last week of May 2022", "2022-05-25", "2022-05-31", During),
             ("on 29 February 2024", "2024-02-29", "2024-02-29", During),
-            ("between 3 and 9 June 2023", "2023-06-03", "2023-06-09", Range),
+            ("between 3 and 9 June 2023", "2023-06-03", "2023-06-09", Between),
             ("three days ago", "2026-11-21", "2026-11-21", During),
             ("since at least 8 May 2022", "2022-05-08", "2026-11-24", Since),
             ("beginning in May 2022", "2022-05-01", "2026-11-24", Since),
