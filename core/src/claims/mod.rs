@@ -52,6 +52,8 @@ mod ahead;
 mod aside;
 mod bearing;
 mod beyond;
+#[cfg(test)]
+mod cases;
 mod causes;
 mod check;
 mod clauses;

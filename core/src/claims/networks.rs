@@ -274,51 +274,6 @@ pub fn candidates(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Stri
 mod tests {
     use super::*;
 
-    fn labels(text: &str) -> Vec<String> {
-        named(&split(text), |_| false).iter().map(Network::label).collect()
-    }
-
-    #[test]
-    fn networks_are_named_by_number_by_name_and_by_both() {
-        for (text, expected) in [
-            ("blocked on AS30844 in Kenya", vec!["AS30844"]),
-            ("blocked on AS 30844 and ASN30844", vec!["AS30844"]),
-            ("Safaricom (AS33771) blocks it", vec!["AS33771 (Safaricom)"]),
-            ("AS33771 (Safaricom) blocks it", vec!["AS33771 (Safaricom)"]),
-            ("it is blocked on Safaricom and Airtel", vec!["Safaricom", "Airtel"]),
-            ("Safaricom blocks it", vec!["Safaricom"]),
-            ("customers of MTN Irancell cannot open it", vec!["MTN Irancell"]),
-            ("it is blocked on Jamii in Kenya", vec!["Jamii"]),
-            ("but not on Liquid in Kenya", vec!["Liquid"]),
-            ("the ISP Jamii has blocked it", vec!["Jamii"]),
-            ("it works on Orange", vec!["Orange"]),
-            ("Orange is blocking it in Guinea", vec!["Orange"]),
-            ("it was blocked by Safaricom, says NetBlocks", vec!["Safaricom"]),
-            ("blocked on AS33771, AS36926 and Telkom Kenya", vec!["AS33771", "AS36926", "Telkom Kenya"]),
-        ] {
-            assert_eq!(labels(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_network_is_none() {
-        for text in [
-            "it is blocked on Android in India",
-            "it was blocked on Monday in Iran",
-            "it was blocked on Election Day in Uganda",
-            "it was blocked on November 8",
-            "Safaricom says that it is blocked in Kenya",
-            "the ban on Signal in Russia",
-            "every provider except Safaricom blocked it",
-            "it works on all networks other than Airtel",
-            "an orange is down",
-            "blocked as of 2023",
-            "it is blocked on Khamenei orders",
-        ] {
-            assert_eq!(labels(text), Vec::<String>::new(), "{text}");
-        }
-    }
-
     #[test]
     fn names_of_tables_are_those_of_operators() {
         let network = |name: &str| Network { asn: None, name: Some(name.to_owned()), country: None };

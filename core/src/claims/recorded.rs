@@ -23,8 +23,7 @@ pub async fn lately(rt: &dyn Runtime, country: &str, topic: &Topic, period: Peri
     Ok(found)
 }
 
-/// Incidents know a host of a platform by the platform's name as well (ruling intelligence 30), and a site by its
-/// domain or its name.
+/// Incidents know a host of a platform by the platform's name as well, and a site by its domain or its name.
 pub async fn incidents_of(rt: &dyn Runtime, country: &str, topic: &Topic, period: Period) -> Result<Vec<Incident>> {
     if topic.name() == SOCIAL_MEDIA {
         return social(rt, country, period).await;

@@ -71,7 +71,7 @@ pub fn spoken(sentence: &Sentence<'_>, mentions: &[Mention], named: &[Named], re
     slots.times(&when::spans(words, sentence.now, sentence.year), readings);
     slots.senses();
     slots.harmless(readings);
-    slots.asides();
+    slots.asides(named);
     slots.names();
     slots.audience();
     let one = |(word, filled): (&Word<'_>, &bool)| Spoken {
@@ -183,12 +183,17 @@ impl Slots<'_> {
         }
     }
 
-    /// "Like Senegal in 2023, ...": whom a claim compares with is not checked, and changes nothing.
-    fn asides(&mut self) {
+    /// "Like Senegal in 2023, ...": whom a claim compares with is not checked, and changes nothing. "..., which was founded in
+    /// 2013, ...": nor does what is said of a service, unless it is that it was blocked.
+    fn asides(&mut self, named: &[Named]) {
         for piece in clauses::pieces(self.reader.words) {
-            let relative = self.reader.before(piece.range.start, 1);
-            if piece.link == Link::Aside && !matches!(relative, "which" | "who" | "whose") {
-                self.fill(piece.range.start.saturating_sub(2), piece.range.len() + 2);
+            let (start, words) = (piece.range.start, self.reader.words.get(piece.range.clone()).unwrap_or_default());
+            let relative = matches!(self.reader.before(start, 1), "which" | "who" | "whose");
+            let of_a_service = named.iter().any(|named| named.at + named.length + 1 == start);
+            let tells = |(.., sense): &(usize, usize, Sense)| !matches!(sense, Sense::Aside | Sense::Good);
+            let beside = !relative || of_a_service && !senses::spans(words).iter().any(tells);
+            if piece.link == Link::Aside && beside {
+                self.fill(start.saturating_sub(1), piece.range.len() + 1);
             }
         }
     }

@@ -293,66 +293,6 @@ mod tests {
     use super::super::words::split;
     use super::*;
 
-    fn names(text: &str) -> Vec<String> {
-        topics(&split(text), &Listed::new(&[]), |_| false).iter().map(|topic| topic.name().to_owned()).collect()
-    }
-
-    #[test]
-    fn platforms_brands_domains_and_connectivity_are_told_apart() {
-        for (text, expected) in [
-            ("Telegram and WhatsApp are down", vec!["telegram", "whatsapp"]),
-            ("X is blocked", vec!["twitter"]),
-            ("X (formerly Twitter) is blocked", vec!["twitter"]),
-            ("the medium of television", vec![]),
-            ("Medium is blocked", vec!["medium"]),
-            ("a weak signal", vec![]),
-            ("Signal and signal.org", vec!["signal", "signal.org"]),
-            ("https://www.bbc.com/news is blocked", vec!["bbc.com"]),
-            ("the BBC and BBC News", vec!["bbc.com"]),
-            ("the Internet Archive is blocked", vec!["archive.org"]),
-            ("the internet was cut", vec!["internet"]),
-            ("a nationwide shutdown", vec!["internet"]),
-            ("the longest government shutdown", vec![]),
-            ("a power outage", vec![]),
-            ("the whole country went dark", vec!["internet"]),
-            ("Signal has gone dark", vec!["signal"]),
-            ("no mobile data for Telegram", vec!["telegram"]),
-            ("X-ray machines", vec![]),
-            ("Voice of America, VOA", vec!["voanews.com"]),
-            ("my-site.co.uk is censored", vec!["my-site.co.uk"]),
-            ("the U.S. said", vec![]),
-            ("X/Twitter is blocked", vec!["twitter"]),
-            ("Telegram Messenger is down", vec!["telegram"]),
-            ("Google Maps is blocked", vec!["maps.google.com"]),
-            ("The Onion Router is blocked", vec!["tor"]),
-            ("Tik Tok and Whats App", vec!["tiktok", "whatsapp"]),
-            ("Le Monde and Radio Liberty", vec!["lemonde.fr", "rferl.org"]),
-            ("x is blocked in venezuela", vec!["twitter"]),
-            ("they blocked signal in august", vec!["signal"]),
-            ("medium was banned", vec!["medium"]),
-            ("a blocked line", vec![]),
-            ("they blocked signal boosters", vec![]),
-            ("the medium is blocked", vec![]),
-            ("xn--e1afmkfd.xn--p1ai is blocked", vec!["xn--e1afmkfd.xn--p1ai"]),
-            ("phone lines were cut", vec!["internet"]),
-            ("they blocked social media", vec!["social media"]),
-            ("social networks were cut", vec!["social media"]),
-            ("social media and the internet were cut", vec!["internet", "social media"]),
-            ("social media such as Facebook were cut", vec!["facebook"]),
-            ("people say on social media that it is cut", vec![]),
-            ("the internet was restored, except social media", vec!["internet"]),
-            ("social media works again, except for the internet", vec!["social media"]),
-            ("social media users say so", vec![]),
-            ("social media users were cut off", vec!["social media"]),
-            ("social media users in Uganda cannot post", vec!["social media"]),
-            ("social media users report that many were blocked", vec![]),
-            ("social media users were arrested", vec![]),
-            ("a town is cut off from the world", vec!["internet"]),
-        ] {
-            assert_eq!(names(text), expected, "{text}");
-        }
-    }
-
     /// A platform of a target list is named like those of the project; an ordinary word is none.
     #[test]
     fn platforms_of_target_lists_are_named_too() {
