@@ -4,7 +4,7 @@
 use super::causes::{Occasions, is_occasion};
 use super::dates::Reader;
 use super::hours::{Hours, hours};
-use super::length::{Length, duration};
+use super::length::{Length, duration, number_of};
 use super::method::{self, Methods};
 use super::shares::{Share, share};
 use super::stance::Stance;
@@ -58,11 +58,13 @@ pub fn beyond(words: &[Word<'_>], days: &[When], occasions: Occasions, stance: S
         let denied = places().any(|at| reader.is(at, &NOT));
         return whole.into_iter().chain(nationwide).filter(|_| denied).collect();
     }
-    let spanned = days.iter().any(|when| matches!(when.span, Span::Range));
     let during = days.iter().all(|when| when.span == Span::During) && !days.is_empty();
     let begun = during && !stance.over && places().any(|at| begins(&reader, at));
     let hours = places().find_map(|at| hours(&reader, at)).map(|(_, hours)| Beyond::Hours(hours));
-    let length = places().find_map(|at| duration(&words, at)).filter(|_| !spanned).map(Beyond::HowLong);
+    // "Lifted after three weeks": so long it was.
+    let after = |at: usize| reader.is(at, &["after"]).then(|| number_of(&reader, at + 1)).flatten();
+    let over = places().find_map(after).filter(|_| stance.over && days.is_empty());
+    let length = places().find_map(|at| duration(&words, at)).or(over).map(Beyond::HowLong);
     let method = method::methods(&reader).map(Beyond::Method);
     let occasion = occasions.is_any().then_some(Beyond::Occasion);
     let found = [share.map(Beyond::HowMany), hours, length, method, nationwide, occasion];
@@ -132,7 +134,10 @@ mod tests {
                 "it was blocked because of elections in May 2023|it was blocked over protests in May 2023|it was cut for \
                  school exams in May 2023|it was cut after an earthquake in May 2023|it was blocked during the 2023 floods",
             ),
-            ("for how long", "it was cut for two weeks in May 2023|a 10-day shutdown"),
+            (
+                "for how long",
+                "it was cut for two weeks in May 2023|a 10-day shutdown|it was cut for 3 days from 5 to 8 May 2023",
+            ),
             ("that it began then", "it began to be blocked on 5 May 2023|the block started on 5 May 2023"),
         ] {
             for text in texts.split('|') {
@@ -145,7 +150,7 @@ mod tests {
     #[test]
     fn what_is_no_detail_is_none() {
         for text in "it was blocked in May 2023|it can be reached only with a VPN|not only Kenya blocked it|the Daily Nation was \
-                     blocked in May 2023|it was blocked for 3 days from 5 to 8 May 2023|it was blocked after it deleted a post \
+                     blocked in May 2023|it was blocked after it deleted a post \
                      in May 2023|on 15 November Kenyan networks blocked it|one activist's network|it was blocked for the \
                      public in May 2023|it was blocked for the past week|it was blocked for the first time in 3 years|it has \
                      been blocked since Monday|a court ordered the blocking of it"

@@ -373,9 +373,11 @@ mod tests {
     fn what_lasted_shorter_than_claimed_or_was_elsewhere_confirms_nothing() {
         let blocked = claim(Kind::Block, false);
         let shorter = Findings { incident: Some(0.9), covers: false, ..NOTHING };
-        assert_eq!(verdict(blocked, &shorter), (Verdict::Likely, false));
+        assert_eq!(verdict(blocked, &shorter), (Verdict::Unconfirmed, false));
+        let misdated = Findings { misdated: true, ..shorter.clone() };
+        assert_eq!(verdict(blocked, &misdated), (Verdict::Unconfirmed, true));
         assert_eq!(verdict(claim(Kind::Block, true), &shorter), (Verdict::Unconfirmed, false));
-        assert_eq!(verdict(blocked, &Findings { covers: false, ..BLOCKED }), (Verdict::Likely, false));
+        assert_eq!(verdict(blocked, &Findings { covers: false, ..BLOCKED }), (Verdict::Unconfirmed, false));
         let elsewhere = Findings { elsewhere: true, ..NOTHING };
         assert_eq!(verdict(blocked, &elsewhere), (Verdict::Unconfirmed, false));
         let before = Findings { before: true, ..BLOCKED };
@@ -432,7 +434,7 @@ mod tests {
         let open = Findings { incident: Some(0.9), lapsed: true, covers: false, ..ACCESSIBLE };
         assert_eq!(verdict(blocked, &open), (Verdict::Unconfirmed, true));
         let again = Findings { incident: Some(0.9), lapsed: true, covers: false, ..BLOCKED };
-        assert_eq!(verdict(blocked, &again), (Verdict::Likely, false));
+        assert_eq!(verdict(blocked, &again), (Verdict::Unconfirmed, false));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::beyond::Beyond;
 use super::check::{Judgement, Verdict, together};
 use super::counts::Counting;
 use super::gather::Found;
@@ -39,7 +40,10 @@ pub fn conclude(claim: &Claim, found: &[Found]) -> Option<Conclusion> {
     let parts: Vec<Judgement> = found.iter().map(|found| found.judgement).collect();
     let deciding = together(&parts)?;
     let (part, of) = (parts.get(deciding)?, found.get(deciding)?);
-    let told: Vec<_> = found.iter().flat_map(|found| &found.told).copied().collect();
+    // Who says that it works everywhere says no more than that it works.
+    let denied = found.iter().any(|found| found.stance.negated && !found.stance.over);
+    let whole = denied.then_some(Beyond::Nationwide);
+    let told: Vec<Beyond> = found.iter().flat_map(|found| &found.told).copied().chain(whole).collect();
     let networks: Vec<String> = found
         .iter()
         .filter_map(|found| found.network.as_ref()?.network.name.as_deref())

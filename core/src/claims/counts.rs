@@ -109,8 +109,9 @@ pub fn counting(words: &[Word<'_>], mentions: &[Mention], readings: &[Reading]) 
 
 /// "The most internet shutdowns", "the highest number of shutdowns", "led the world in shutdowns": its last word.
 fn superlative(reader: &Reader<'_>, at: usize, noun: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-    let of = reader.is(at + 1, &["of"]);
-    let most = reader.is(at, &["most"]) && !of || reader.is(at, &["highest", "largest", "biggest", "greatest"]);
+    // "Most shutdowns in India are regional" compares none.
+    let had = reader.is(at.wrapping_sub(1), &["the", "had", "has", "saw", "recorded", "imposed", "with"]);
+    let most = reader.is(at, &["most"]) && had || reader.is(at, &["highest", "largest", "biggest", "greatest"]);
     let led = reader.is(at, &["led", "leads", "topped", "tops"]);
     most.then(|| noun(at + 1)).flatten().or_else(|| led.then(|| noun(at + 1).or_else(|| noun(at + 4))).flatten())
 }
@@ -194,7 +195,7 @@ pub async fn check(rt: &dyn Runtime, counting: &Counting) -> Result<Option<Answe
     let days = counting.when.map(|when| (when.first.days(), when.last.days()));
     let starts = || rows.iter().map(|(_, mark)| i64::from(mark.start));
     let (Some(oldest), Some(newest)) = (starts().min(), starts().max()) else { return Ok(None) };
-    if days.is_some_and(|(first, last)| last > newest + COVERED || first + COVERED < oldest && last < oldest) {
+    if days.is_some_and(|(_, last)| last > newest + COVERED || last < oldest) {
         return Ok(None);
     }
     Ok(Some(answer(counting, &Table { rows, days })))

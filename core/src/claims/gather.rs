@@ -289,7 +289,6 @@ impl Claimed<'_> {
         let on_networks = share.map_or((Fit::Untold, None), |share| fit(Reach::Networks(share)));
         let known = Known {
             fitting: bearing.fitting.iter().filter_map(|at| incidents.get(*at)).collect(),
-            surest: deciding,
             methods: &methods(surest, seen),
             nationwide: national.0,
             networks: on_networks.0,
@@ -318,7 +317,7 @@ impl Claimed<'_> {
             } else {
                 Judgement { contradicted: judgement.contradicted, ..core }
             },
-            told: if denied { untold.clone() } else { told },
+            told: told.into_iter().chain(untold.iter().copied().filter(|beyond| known.opposes(*beyond))).collect(),
             untold: if capped { untold.clone() } else { Vec::new() },
             beyond: opposed.or(untold.first().copied().filter(|_| capped || judgement.verdict == Verdict::Likely)),
             networks: counted.or(national.1).or(on_networks.1),

@@ -3,7 +3,7 @@
 use super::dates::Reader;
 use super::length::is_of_each_day;
 use super::reach::Fit;
-use super::relative::weekday;
+use super::relative::{weekday, weekdays};
 use super::words::Pause;
 use crate::incidents;
 
@@ -106,6 +106,9 @@ pub fn hours(reader: &Reader<'_>, at: usize) -> Option<(usize, Hours)> {
     match reader.lower(at) {
         "weekend" | "weekends" => return Some((1, Hours::Weekends)),
         "weekday" | "weekdays" | "workdays" => return Some((1, Hours::Weekdays)),
+        _ if let Some(day) = reader.read(at, weekdays) => {
+            return Some((1, if day < 5 { Hours::Other } else { Hours::Weekends }));
+        }
         "office" | "working" | "business" | "school" if reader.is(at + 1, &["hours"]) => {
             return Some((2, Hours::Of(Span { from: 7, to: 18 }, Zone::Local)));
         }
@@ -158,7 +161,12 @@ fn clock(reader: &Reader<'_>, at: usize) -> Option<(usize, Hours)> {
     let mut end = at + length;
     let link = reader.is(end, &["to", "and", "until", "till"]) || reader.joined(end);
     let second = end + usize::from(!reader.joined(end));
-    let to = link.then(|| time(reader, second)).flatten();
+    let named = |at: usize| match reader.lower(at) {
+        "midnight" => Some((1, 0)),
+        "noon" | "midday" => Some((1, 12)),
+        _ => None,
+    };
+    let to = link.then(|| time(reader, second).or_else(|| named(second))).flatten();
     if let Some((more, _)) = to {
         end = second + more;
     }
@@ -214,11 +222,14 @@ mod tests {
             ("blocked every morning", "KE", Fit::Agrees),
             ("blocked from 7:00 to 17:00", "KE", Fit::Agrees),
             ("blocked from 6pm to 10pm", "KE", Fit::Opposed),
+            ("blocked from 6pm to midnight", "KE", Fit::Opposed),
+            ("blocked from 9am until noon", "KE", Fit::Agrees),
             ("blocked from 04:00 to 06:00 UTC", "RU", Fit::Agrees),
             ("blocked from 15:00 to 20:00 UTC", "RU", Fit::Opposed),
             ("blocked at night", "RU", Fit::Untold),
             ("blocked only at weekends", "KE", Fit::Opposed),
             ("blocked on weekdays", "KE", Fit::Agrees),
+            ("blocked on Saturdays", "KE", Fit::Opposed),
             ("blocked around the clock", "KE", Fit::Opposed),
             ("blocked 24/7", "KE", Fit::Opposed),
             ("blocked during office hours", "KE", Fit::Agrees),

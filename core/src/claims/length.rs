@@ -34,6 +34,12 @@ impl Length {
         Length { least: count * days - off, most: count * days + off }
     }
 
+    /// "An entire month": nothing less.
+    fn whole(days: f64) -> Length {
+        let off = if days >= 30.0 { 2.0 * SLACK } else { SLACK };
+        Length { least: days - off, most: days + off }
+    }
+
     /// Whether something that took so many days took as long.
     pub fn holds(self, days: f64) -> bool {
         days >= self.least && days <= self.most
@@ -74,7 +80,7 @@ fn is_about(reader: &Reader<'_>, at: usize) -> bool {
 pub fn duration(words: &[Word<'_>], at: usize) -> Option<Length> {
     let reader = Reader { words, shouting: false };
     if reader.is(at, &["entire", "whole", "full"]) || reader.is(at, &["all"]) && !reader.lower(at + 1).ends_with('s') {
-        return days(reader.lower(at + 1)).map(|days| Length::of(1.0, days, false));
+        return days(reader.lower(at + 1)).map(Length::whole);
     }
     // "A week-long blackout", "a short-lived ban"
     if reader.is(at + 1, &["long", "lived"]) && reader.joined(at + 1) {
@@ -131,7 +137,7 @@ pub fn is_of_each_day(reader: &Reader<'_>, at: usize) -> bool {
 }
 
 /// "Three days", "several weeks", "months".
-fn number_of(reader: &Reader<'_>, at: usize) -> Option<Length> {
+pub fn number_of(reader: &Reader<'_>, at: usize) -> Option<Length> {
     // Without a number: more than one, and fewer than make the next larger unit.
     let plural = match reader.lower(at) {
         "minutes" => Some(0.1),
@@ -187,7 +193,7 @@ mod tests {
             ("an entire month", 30.0, 5.0),
             ("a 10-day shutdown", 10.0, 3.0),
             ("it lasted about a week", 7.0, 30.0),
-            ("all year", 360.0, 100.0),
+            ("all year", 362.0, 222.0),
             ("five days without internet", 5.0, 20.0),
         ] {
             let words = split(text);

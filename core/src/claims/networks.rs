@@ -1,6 +1,7 @@
 //! The network that a claim is about: "blocked on AS30844", "Safaricom blocks Telegram".
 
 use super::lexicon::Words;
+use super::relative;
 use super::words::{Lazy, Pause, Phrases, Word, split, stem};
 use crate::order;
 use crate::starter::{self, Country};
@@ -191,7 +192,8 @@ fn is_state(word: &str) -> bool {
 /// Whether a day of the week or a month is named at a place.
 pub fn is_day(words: &[Word<'_>], at: usize) -> bool {
     let reader = super::dates::Reader { words, shouting: false };
-    words.get(at).is_some_and(|word| super::relative::weekday(word).is_some()) || reader.month(at).is_some()
+    let weekday = |word: &Word<'_>| relative::weekday(word).or_else(|| relative::weekdays(word)).is_some();
+    words.get(at).is_some_and(weekday) || reader.month(at).is_some()
 }
 
 /// Names that no table has and the sentence says to be networks: "blocked on Jamii in Kenya", "the ISP Jamii".

@@ -12,8 +12,6 @@ use crate::time::DAY;
 pub struct Known<'k> {
     /// The incidents of the claimed place and time.
     pub fitting: Vec<&'k Incident>,
-    /// The one that decides.
-    pub surest: Option<&'k Incident>,
     pub methods: &'k [&'k str],
     /// How far it reaches, where the claim says so.
     pub nationwide: Fit,

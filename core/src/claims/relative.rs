@@ -18,6 +18,12 @@ pub fn weekday(word: &Word<'_>) -> Option<i64> {
     WEEKDAYS.iter().position(is).and_then(|day| i64::try_from(day).ok())
 }
 
+/// Days since Monday of "on Saturdays".
+pub fn weekdays(word: &Word<'_>) -> Option<i64> {
+    let name = word.lower.strip_suffix('s')?;
+    WEEKDAYS.iter().position(|full| *full == name).and_then(|day| i64::try_from(day).ok())
+}
+
 /// Small numbers in words, for "two weeks ago", with how many words they are. Vague ones are what most people mean.
 pub fn quantity(reader: &Reader<'_>, at: usize) -> Option<(usize, i64)> {
     static WORDS: Words = Words::of("relative words");

@@ -14,8 +14,9 @@ use super::parse::{Reading, Sentence};
 use super::places::Mention;
 use super::relative::{quantity, unit, weekday};
 use super::senses::{self, Sense};
+use super::shares::is_network;
 use super::subjects::{self, Named};
-use super::when::{self, When};
+use super::when::{self, Span, When};
 use super::words::{Pause, Word};
 
 /// A word of a claim.
@@ -31,6 +32,7 @@ pub struct Spoken {
 
 static HARMLESS: Words = Words::of("slots harmless");
 static AUTHORS: Words = Words::of("slots authors");
+static EXCEPTIONS: Words = Words::of("slots exceptions");
 static REPORTERS: Words = Words::of("slots reporters");
 static REPORTS: Words = Words::of("aside reports");
 static AUDIENCE: Words = Words::of("slots audience");
@@ -65,12 +67,17 @@ pub fn spoken(sentence: &Sentence<'_>, mentions: &[Mention], named: &[Named], re
     for named in named {
         slots.fill(named.at, named.length);
     }
-    for (at, length) in subjects::general(words).into_iter().chain(networks::spans(words, |at| taken(at))) {
+    let of_a_service =
+        readings.iter().flat_map(|reading| &reading.topics).any(|topic| *topic != subjects::Topic::Internet);
+    // "Blocked on mobile networks" is less than blocked.
+    let lines = |at: usize| of_a_service && slots.reader.is(at, &["mobile", "cellular", "phone"]);
+    let general: Vec<(usize, usize)> = subjects::general(words).into_iter().filter(|(at, _)| !lines(*at)).collect();
+    for (at, length) in general.into_iter().chain(networks::spans(words, taken)) {
         slots.fill(at, length);
     }
     slots.times(&when::spans(words, sentence.now, sentence.year), readings);
     slots.senses();
-    slots.harmless(readings);
+    slots.harmless(readings, of_a_service);
     slots.asides(named);
     slots.names();
     slots.audience();
@@ -103,7 +110,24 @@ impl Slots<'_> {
         for mention in mentions {
             let checked = readings.iter().flat_map(|reading| &reading.countries).any(|c| c.code == mention.code);
             let of = mention.at + mention.length;
-            let origin = (of..of + 3).any(|at| self.reader.is(at, &["app", "platform", "company", "users", "owned"]));
+            let origin = (of..of + 3).any(|at| {
+                self.reader.is(
+                    at,
+                    &[
+                        "app",
+                        "platform",
+                        "company",
+                        "users",
+                        "owned",
+                        "social",
+                        "network",
+                        "messenger",
+                        "site",
+                        "service",
+                        "search",
+                    ],
+                )
+            });
             if checked || origin && mention.is_adjective() {
                 self.fill(mention.at, mention.length);
             }
@@ -113,16 +137,27 @@ impl Slots<'_> {
     /// Times that the readings are of.
     fn times(&mut self, times: &[(std::ops::Range<usize>, Vec<When>)], readings: &[Reading]) {
         let holds = |a: &When, b: &When| a.first <= b.first && b.last <= a.last;
-        for (range, days) in times {
+        // "Of June 2021 ... lifted seven months later": the first is what the second is counted from.
+        let counted = times.iter().any(|(_, days)| days.is_empty());
+        let alone = times.iter().all(|(_, days)| days.is_empty());
+        for (range, days) in times.iter().filter(|_| !alone) {
             let checked = |days: &When| {
                 let mut all = readings.iter().filter_map(|reading| reading.when);
                 all.any(|when| holds(&when, days) || holds(days, &when))
             };
             let now = range.len() == 1 && self.reader.is(range.start, &["now", "currently", "today"]);
-            if !days.iter().all(checked) && !now {
+            if !days.iter().all(checked) && !now && !counted {
                 continue;
             }
             self.fill(range.start, range.len());
+            // "Throughout 2021", "for all of May": looked at as a whole.
+            if days.iter().any(|when| when.span == Span::Throughout) {
+                for at in range.start.saturating_sub(4)..range.start {
+                    if self.reader.is(at, &["throughout", "all", "whole", "entire", "through"]) {
+                        self.fill(at, 1);
+                    }
+                }
+            }
             // "Wednesday, 15 November": compared with the date where that was read.
             let beside = (range.start.saturating_sub(2)..range.start).chain(range.end..range.end + 2);
             for at in beside {
@@ -136,7 +171,8 @@ impl Slots<'_> {
 
     fn senses(&mut self) {
         /// Beside these a denial says how many or why.
-        const TELLING: [&str; 13] = [
+        const TELLING: [&str; 14] = [
+            "nothing",
             "all",
             "every",
             "each",
@@ -161,17 +197,21 @@ impl Slots<'_> {
         }
     }
 
-    fn harmless(&mut self, readings: &[Reading]) {
+    fn harmless(&mut self, readings: &[Reading], of_a_service: bool) {
         let over = readings.iter().any(|reading| reading.stance.is_some_and(|stance| stance.over || stance.negated));
-        let of_a_service =
-            readings.iter().flat_map(|reading| &reading.topics).any(|topic| *topic != subjects::Topic::Internet);
+        let denied = readings.iter().any(|reading| reading.stance.is_some_and(|stance| stance.negated && !stance.over));
+        let excepted = denied && self.reader.words.iter().any(|word| word.lower == "except");
         for (at, word) in self.reader.words.iter().enumerate() {
             let again = over && word.lower == "again";
             let lines = of_a_service && matches!(word.lower.as_str(), "mobile" | "cellular");
             // Who orders it changes nothing; for whom it was so does.
             let whom = (1..=3).any(|back| WHOM.contains(&self.reader.before(at, back)));
             let author = AUTHORS.contains(&word.lower.as_str()) && !whom;
-            if again || author || HARMLESS.contains(&word.lower.as_str()) && !lines {
+            // "Did not block it, only slowed it"; "everywhere in Africa except Kenya".
+            let but = denied && word.lower == "only" && word.pause == Pause::Comma;
+            let exception = excepted && EXCEPTIONS.contains(&word.lower.as_str());
+            let report = REPORTS.contains(&word.lower.as_str());
+            if again || author || but || exception || report || HARMLESS.contains(&word.lower.as_str()) && !lines {
                 self.fill(at, 1);
             }
         }
@@ -326,10 +366,11 @@ fn fills(detail: Beyond, reader: &Reader<'_>, at: usize) -> bool {
         Beyond::HowLong(_) => {
             let counted =
                 (1..=2).any(|on| unit(reader.lower(at + on)).is_some() || reader.is(at + on, &["hours", "hour"]));
-            is(&OF_LENGTH) || unit(reader.lower(at)).is_some() || number() && counted
+            let named = unit(reader.lower(at)).is_some() || is(&["hour", "hours", "minute", "minutes"]);
+            is(&OF_LENGTH) || named || number() && counted
         }
         Beyond::HowMany(_) => {
-            let counted = (1..=4).any(|on| networks::is_network(reader.lower(at + on)));
+            let counted = (1..=4).any(|on| is_network(reader.lower(at + on)));
             is(&OF_SHARES) || number() && counted
         }
         Beyond::Hours(_) => {

@@ -285,6 +285,8 @@ impl<'a> Times<'a> {
         const STARTING: [&str; 4] = ["starting", "beginning", "effective", "commencing"];
         let onwards = reader.is(after, &["onward", "onwards", "forward"]);
         let span = match word {
+            // "Since 8 November until 24 November".
+            "since" if found.span == Span::Range => return Some(found),
             "since" => Span::Since,
             _ if onwards || STARTING.contains(&word) => Span::Since,
             "on" | "in" | "from" if STARTING.contains(&before) => Span::Since,

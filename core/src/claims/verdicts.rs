@@ -111,7 +111,8 @@ fn verdict(runtime: &TestRuntime, claim: &str) -> (String, String) {
     let checked = route::check(runtime, &read, START).now_or_never().unwrap().unwrap();
     let Some(whole) = checked.conclusion(&read) else { return ("nothing".to_owned(), reason::missing(&read)) };
     let contradicted = if whole.contradicted { " contradicted" } else { "" };
-    let core = whole.core.map(|core| format!(" / {}", core.verdict.as_str())).unwrap_or_default();
+    let core = whole.core.filter(|core| core.verdict != whole.verdict);
+    let core = core.map(|core| format!(" / {}", core.verdict.as_str())).unwrap_or_default();
     (format!("{}{contradicted}{core}", whole.verdict.as_str()), checked.reason(&whole, START))
 }
 

@@ -267,7 +267,9 @@ fn chosen(words: &[Word<'_>], found: &[Named]) -> Spoken {
         if first.span == Span::During && first.holds(next) {
             // "In 2021 it was cut, on 13 January."
             *first = next;
-        } else if found.first().is_some_and(|named| named.opens) && next.span == Span::Until && first.first <= next.last
+        } else if (first.span == Span::Since || found.first().is_some_and(|named| named.opens))
+            && next.span == Span::Until
+            && first.first <= next.last
         {
             let (named, closing) = (first.named, next.named);
             *first = When { span: Span::Range, named, closing, ..When::new(first.first, next.last) };
