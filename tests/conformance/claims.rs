@@ -513,7 +513,7 @@ fn what_nobody_checked_of_a_claim_is_named_and_the_rest_is_judged(suite: &Suite)
     let client = suite.prepared("site", with_blocked_site);
     for (more, unchecked) in [
         ("and the minister resigned over it", "resigned"),
-        ("and lost 40 customers", "40"),
+        ("and 40 people were fined", "40"),
         ("because of a cyclone", "cyclone"),
         ("for the third time", "third"),
     ] {
