@@ -29,9 +29,9 @@
 //! | `parse` | all of it together |
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
-//! | `beyond` | what a claim says beyond what is checked |
+//! | `beyond` | details that the record may bear out or speak against |
 //! | `shares` | on how many networks it says so |
-//! | `causes` | why it says so, and at what event |
+//! | `causes` | for what occasions it says so |
 //! | `method` | by which method |
 //! | `opposite` | details of which the data say the opposite |
 //! | `reach` | in how much of a country |

@@ -69,7 +69,7 @@ pub struct Reading {
     pub networks: Vec<Network>,
     /// Words that may name a network which measurements know.
     pub candidates: Vec<String>,
-    /// What it says beyond what is checked.
+    /// Its details, which are compared with the record.
     pub beyond: Vec<Beyond>,
     /// For what occasions, and during which, it says so.
     pub occasions: Occasions,

@@ -94,7 +94,7 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
     }
 }
 
-/// What a claim says beyond what is checked, with what is known of it.
+/// A detail that the record does not bear out, with what is known of it.
 fn unchecked(found: &Found, beyond: Beyond, now: Timestamp) -> Option<String> {
     let surest = found.bearing.surest.and_then(|at| found.incidents.get(at));
     let took = surest.and_then(|incident| bearing::took(incident, now)).filter(|_| !found.stance.over);

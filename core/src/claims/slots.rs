@@ -215,10 +215,17 @@ impl Slots<'_> {
                 self.fill(at, 1);
             }
         }
-        // "Telegram is 4G-only" is none; technologies by name are.
         for at in 0..self.reader.words.len() {
-            if self.reader.is(at, &["2g", "3g", "4g", "5g", "lte"]) {
-                self.fill(at, 1);
+            // Technologies by name; "around 12 May", which the tolerance covers; "several users reported".
+            let known = self.reader.is(at, &["2g", "3g", "4g", "5g", "lte"]);
+            let near = self.reader.is(at, &["around", "about"]) && self.reader.written(at + 1).is_some();
+            let said = self.reader.is(at, &["several", "some", "many", "multiple"])
+                && self
+                    .reader
+                    .is(at + 1, &["users", "people", "residents", "journalists", "outlets", "media", "sources"])
+                && self.reader.is(at + 2, &REPORTS);
+            if known || near || said {
+                self.fill(at, if said { 2 } else { 1 });
             }
         }
     }
@@ -329,7 +336,7 @@ pub fn left_over<'s>(spoken: &'s [Spoken], told: &[Beyond], networks: &[String])
     let left: Vec<bool> = spoken
         .iter()
         .zip(&filled)
-        .map(|(word, filled)| word.left && !filled && !networks.iter().any(|name| *name == word.lower))
+        .map(|(word, filled)| word.left && !filled && !networks.contains(&word.lower))
         .collect();
     let is_left = |at: usize| left.get(at).copied().unwrap_or(false);
     let (mut phrases, mut at) = (Vec::new(), 0);

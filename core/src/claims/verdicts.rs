@@ -76,6 +76,8 @@ fn known() -> std::sync::Arc<TestRuntime> {
     report(&runtime, "SN", vec![Draft { confidence: 0.3, ..on(6, 6, 1.0) }]);
     report(&runtime, "TD", vec![Draft { status: Status::Active, ..incident("signal", "2025-12-28", "goes on") }]);
     report(&runtime, "ML", vec![incident("signal", "2025-12-20", "2025-12-30")]);
+    let later = Draft { confidence: 0.8, ..incident("signal", "2022-03-01", "2022-03-09") };
+    report(&runtime, "TG", vec![incident("signal", "2019-02-01", "2019-02-20"), later]);
     report(&runtime, "GA", vec![incident("internet", "2023-08-26", "2023-08-30")]);
     let hours = Some("weekdays 04-14 UTC".to_owned());
     report(&runtime, "MZ", vec![Draft { schedule: hours, ..incident("whatsapp", "2024-10-21", "2024-11-20") }]);
@@ -204,6 +206,10 @@ fn reasons_tell_what_is_known_and_what_is_not_checked() {
         ("Signal was blocked by IP blocking in Tanzania in May 2024", "dns-poison, tls-reset is known"),
         ("Signal was blocked in Senegal in May 2024", "doubtful"),
         ("Signal is still blocked in Mali", "is not any more"),
+        // Of all time, and the latest of what is known.
+        ("Togo blocked Signal", "from 1 Mar 2022 to 9 Mar 2022"),
+        ("Signal was blocked in Togo", "from 1 Mar 2022 to 9 Mar 2022"),
+        ("Togo has blocked Signal", "earlier: Signal was blocked in Togo, from 1 Mar 2022"),
         ("Kenya reportedly blocked Telegram on 15 November 2023", "not who says or alleges it"),
     ] {
         let (_, said) = verdict(&runtime, claim);
