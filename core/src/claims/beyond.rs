@@ -40,7 +40,7 @@ impl Beyond {
             Beyond::HowLong(_) => "for how long",
             Beyond::Method(_) => "by which method",
             Beyond::Occasion => "for what reason or at what event",
-            Beyond::Beginning => "that it began then",
+            Beyond::Beginning => "when it began or ended",
         }
     }
 }
@@ -138,7 +138,7 @@ mod tests {
                 "for how long",
                 "it was cut for two weeks in May 2023|a 10-day shutdown|it was cut for 3 days from 5 to 8 May 2023",
             ),
-            ("that it began then", "it began to be blocked on 5 May 2023|the block started on 5 May 2023"),
+            ("when it began", "it began to be blocked on 5 May 2023|the block started on 5 May 2023"),
         ] {
             for text in texts.split('|') {
                 let first = said(text).first().map_or("nothing", Beyond::as_str);

@@ -368,7 +368,13 @@ impl Claimed<'_> {
             Beyond::Nationwide => known.nationwide == Fit::Agrees,
             Beyond::Occasion => occasion.is_some_and(|told| self.reading.occasions.are(told)),
         };
-        self.reading.beyond.iter().copied().partition(told)
+        let (told, mut untold): (Vec<Beyond>, Vec<Beyond>) = self.reading.beyond.iter().copied().partition(told);
+        // Lists and verdicts of days do not tell when it began or ended.
+        let dated = self.reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Range | Span::Until));
+        if dated && !self.stance.negated && surest.is_none() && !untold.contains(&Beyond::Beginning) {
+            untold.push(Beyond::Beginning);
+        }
+        (told, untold)
     }
 
     /// The detail of which the data say the opposite, where they support the rest.

@@ -252,6 +252,9 @@ const VERBS_OF_PEOPLE: [&str; 12] =
 /// How one country stands to another that is named behind.
 const STANDING_TO: [&str; 6] = ["neighbour", "neighbor", "ally", "rival", "partner", "adversary"];
 
+/// What another country gave, of which nothing is claimed.
+const PROMPTED: [&str; 8] = ["request", "behest", "help", "support", "pressure", "behalf", "advice", "assistance"];
+
 fn aside(words: &[Word<'_>], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
     let the = usize::from(before(1) == "the");
@@ -264,6 +267,8 @@ fn aside(words: &[Word<'_>], at: usize) -> bool {
     }
     match before(1 + the) {
         "unlike" | "outside" => true,
+        // "At the request of the United States".
+        "of" => PROMPTED.contains(&before(2 + the)),
         "in" => before(2 + the) == "not" && before(3 + the) == "but",
         _ => false,
     }

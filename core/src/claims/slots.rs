@@ -48,6 +48,9 @@ const LEADS: [&str; 12] =
     ["at", "on", "for", "by", "with", "during", "because", "after", "before", "over", "since", "than"];
 /// Words before those for whom it is so.
 const WHOM: [&str; 4] = ["for", "within", "inside", "among"];
+/// What is of a country without being there.
+const OF_AN_ORIGIN: [&str; 11] =
+    ["app", "platform", "company", "users", "owned", "social", "network", "messenger", "site", "service", "search"];
 /// What has a number that is part of its name.
 const NUMBERED: [&str; 11] =
     ["law", "act", "decree", "article", "section", "order", "resolution", "no", "channel", "radio", "tv"];
@@ -63,7 +66,8 @@ pub fn spoken(sentence: &Sentence<'_>, mentions: &[Mention], named: &[Named], re
             || named.iter().any(|named| holds(named.at, named.length, at))
     };
     let mut slots = Slots { reader: Reader { words, shouting: false }, filled: vec![false; words.len()] };
-    slots.places(mentions, readings);
+    slots.asides(named);
+    let compared = slots.filled.clone();
     for named in named {
         slots.fill(named.at, named.length);
     }
@@ -78,9 +82,9 @@ pub fn spoken(sentence: &Sentence<'_>, mentions: &[Mention], named: &[Named], re
     slots.times(&when::spans(words, sentence.now, sentence.year), readings);
     slots.senses();
     slots.harmless(readings, of_a_service);
-    slots.asides(named);
     slots.names();
     slots.audience();
+    slots.places(mentions, readings, &compared);
     let one = |(word, filled): (&Word<'_>, &bool)| Spoken {
         text: word.text.to_owned(),
         lower: word.lower.clone(),
@@ -105,32 +109,16 @@ impl Slots<'_> {
         self.filled.get(at).copied().unwrap_or(false)
     }
 
-    /// Countries that the readings are of, and where a service or its people come from.
-    fn places(&mut self, mentions: &[Mention], readings: &[Reading]) {
+    /// Countries that the readings are of, and where a service or its people come from. Others are left over, whatever they
+    /// are part of the name of, unless the claim compares with them.
+    fn places(&mut self, mentions: &[Mention], readings: &[Reading], compared: &[bool]) {
         for mention in mentions {
             let checked = readings.iter().flat_map(|reading| &reading.countries).any(|c| c.code == mention.code);
             let of = mention.at + mention.length;
-            let origin = (of..of + 3).any(|at| {
-                self.reader.is(
-                    at,
-                    &[
-                        "app",
-                        "platform",
-                        "company",
-                        "users",
-                        "owned",
-                        "social",
-                        "network",
-                        "messenger",
-                        "site",
-                        "service",
-                        "search",
-                    ],
-                )
-            });
-            if checked || origin && mention.is_adjective() {
-                self.fill(mention.at, mention.length);
-            }
+            let origin = mention.is_adjective() && (of..of + 3).any(|at| self.reader.is(at, &OF_AN_ORIGIN));
+            let beside = compared.get(mention.at).copied().unwrap_or(false);
+            let known = checked || origin || beside;
+            self.filled.iter_mut().skip(mention.at).take(mention.length).for_each(|filled| *filled = known);
         }
     }
 
