@@ -330,7 +330,8 @@ fn an_end_shows_in_the_days_after_it(suite: &Suite) {
 /// Two of four networks reset the site in Finland.
 fn a_claim_of_how_many_networks_is_compared_with_those_that_are_decided(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
-    for (who, verdict) in [("all ISPs", "unconfirmed"), ("several ISPs", "confirmed"), ("only one provider", "unconfirmed")]
+    for (who, verdict) in
+        [("all ISPs", "unconfirmed"), ("several ISPs", "confirmed"), ("only one provider", "unconfirmed")]
     {
         let body = verify(&client, &format!("{SITE} was blocked by {who} in Finland on 12 March 2024"));
         check_shape(&body);
@@ -519,12 +520,17 @@ fn what_nobody_checked_of_a_claim_is_named_and_the_rest_is_judged(suite: &Suite)
     ] {
         let body = verify(&client, &format!("{SITE} was blocked in Finland on 12 March 2024 {more}"));
         check_shape(&body);
-        assert_eq!((&body["verdict"], &body["core"]["verdict"]), (&json!("unconfirmed"), &json!("confirmed")), "{body}");
+        assert_eq!(
+            (&body["verdict"], &body["core"]["verdict"]),
+            (&json!("unconfirmed"), &json!("confirmed")),
+            "{body}"
+        );
         assert_eq!((&body["contradicted"], &body["confidence"]), (&json!(false), &json!(0.0)), "{body}");
         assert!(body["unchecked"].to_string().contains(unchecked), "{body}");
         assert!(body["reason"].as_str().unwrap().contains("not checked"), "{body}");
     }
-    let body = verify(&client, &format!("{SITE}, a site with 900 million users, was blocked in Finland on 12 March 2024"));
+    let body =
+        verify(&client, &format!("{SITE}, a site with 900 million users, was blocked in Finland on 12 March 2024"));
     assert_eq!((&body["verdict"], &body["unchecked"]), (&json!("confirmed"), &json!([])), "{body}");
     assert!(body.get("core").is_none(), "{body}");
 }
@@ -532,7 +538,8 @@ fn what_nobody_checked_of_a_claim_is_named_and_the_rest_is_judged(suite: &Suite)
 fn numbers_and_comparisons_of_shutdowns_are_checked_against_the_table(suite: &Suite) {
     let target = suite.fresh(&[("publish_interval", "1")]);
     let client = target.client();
-    let mut table = "start_date,country,geo_scope,area_name,shutdown_type,shutdown_status,end_date,count_year\n".to_owned();
+    let mut table =
+        "start_date,country,geo_scope,area_name,shutdown_type,shutdown_status,end_date,count_year\n".to_owned();
     for (country, rows) in [("India", 40), ("Uganda", 4), ("Chad", 1)] {
         for row in 0..rows {
             let date = format!("2021-{:02}-{:02}", 1 + row % 12, 1 + row / 12);
@@ -554,7 +561,11 @@ fn numbers_and_comparisons_of_shutdowns_are_checked_against_the_table(suite: &Su
         let body = client.until(|| Some(verify(&client, claim)).filter(counted));
         check_shape(&body);
         let verdict = if contradicted { "unconfirmed" } else { "confirmed" };
-        assert_eq!((&body["verdict"], &body["contradicted"]), (&json!(verdict), &json!(contradicted)), "{claim}: {body}");
+        assert_eq!(
+            (&body["verdict"], &body["contradicted"]),
+            (&json!(verdict), &json!(contradicted)),
+            "{claim}: {body}"
+        );
         assert!(body["reason"].as_str().unwrap().contains(says), "{claim}: {body}");
     }
 }
