@@ -33,6 +33,8 @@ cases![
     slowed_is_not_blocked_and_blocked_is_not_slowed,
     a_shutdown_is_found_in_the_words_of_its_reporters,
     evidence_is_asked_for_by_a_flag_in_body_or_query,
+    what_nobody_checked_of_a_claim_is_named_and_the_rest_is_judged,
+    numbers_and_comparisons_of_shutdowns_are_checked_against_the_table,
 ];
 
 fn verify(client: &Client, claim: &str) -> Value {
@@ -58,6 +60,8 @@ fn check_shape(body: &Value) {
         }
         assert!(incident["startTime"].as_str().unwrap().len() >= 10 && incident["confidence"].is_number());
     }
+    assert!(body["unchecked"].as_array().unwrap().iter().all(Value::is_string), "{body}");
+    assert!(body.get("core").is_none_or(|core| verdicts.contains(&core["verdict"].as_str().unwrap())), "{body}");
     for row in body.get("evidence").and_then(Value::as_array).into_iter().flatten() {
         assert!(row["source"].is_string() && row["observedAt"].as_str().unwrap().len() >= 10, "{row}");
         assert!(row["confidence"].is_number() && row["claim"].is_string() && row["kind"].is_string(), "{row}");
@@ -248,11 +252,11 @@ fn a_claim_of_a_span_needs_interference_of_the_whole_span(suite: &Suite) {
     for (claim, verdict, contradicted) in [
         ("Facebook was blocked in Bolivia in February 2021", "confirmed", false),
         ("Facebook was blocked in Bolivia from 4 February to 4 March 2021", "confirmed", false),
-        ("Facebook was blocked in Bolivia from 1 January 2021 to 31 December 2021", "likely", false),
+        ("Facebook was blocked in Bolivia from 1 January 2021 to 31 December 2021", "unconfirmed", true),
         ("Facebook has been blocked in Bolivia since 4 February 2021", "unconfirmed", false),
         ("Signal has been blocked in Bolivia since 4 February 2021", "confirmed", false),
         ("Signal has been blocked in Bolivia since February 2021", "confirmed", false),
-        ("Signal has been blocked in Bolivia since 4 February 2019", "likely", false),
+        ("Signal has been blocked in Bolivia since 4 February 2019", "unconfirmed", true),
         ("Facebook was reachable in Bolivia from 4 February to 4 March 2021", "unconfirmed", true),
     ] {
         let body = verify(&client, claim);
@@ -326,7 +330,8 @@ fn an_end_shows_in_the_days_after_it(suite: &Suite) {
 /// Two of four networks reset the site in Finland.
 fn a_claim_of_how_many_networks_is_compared_with_those_that_are_decided(suite: &Suite) {
     let client = suite.prepared("site", with_blocked_site);
-    for (who, verdict) in [("all ISPs", "unconfirmed"), ("several ISPs", "confirmed"), ("only one provider", "likely")]
+    for (who, verdict) in
+        [("all ISPs", "unconfirmed"), ("several ISPs", "confirmed"), ("only one provider", "unconfirmed")]
     {
         let body = verify(&client, &format!("{SITE} was blocked by {who} in Finland on 12 March 2024"));
         check_shape(&body);
@@ -501,5 +506,66 @@ fn evidence_is_asked_for_by_a_flag_in_body_or_query(suite: &Suite) {
         }
         let odd = client.post(&format!("/verify-claim?{name}=yes"), &json!({ "claim": claim }));
         odd.expect_error(400, "BAD_REQUEST");
+    }
+}
+
+/// A claim is confirmed as a whole or not at all.
+fn what_nobody_checked_of_a_claim_is_named_and_the_rest_is_judged(suite: &Suite) {
+    let client = suite.prepared("site", with_blocked_site);
+    for (more, unchecked) in [
+        ("and the minister resigned over it", "resigned"),
+        ("and 40 people were fined", "40"),
+        ("because of a cyclone", "cyclone"),
+        ("for the third time", "third"),
+    ] {
+        let body = verify(&client, &format!("{SITE} was blocked in Finland on 12 March 2024 {more}"));
+        check_shape(&body);
+        assert_eq!(
+            (&body["verdict"], &body["core"]["verdict"]),
+            (&json!("unconfirmed"), &json!("confirmed")),
+            "{body}"
+        );
+        assert_eq!((&body["contradicted"], &body["confidence"]), (&json!(false), &json!(0.0)), "{body}");
+        assert!(body["unchecked"].to_string().contains(unchecked), "{body}");
+        assert!(body["reason"].as_str().unwrap().contains("not checked"), "{body}");
+    }
+    let body =
+        verify(&client, &format!("{SITE}, a site with 900 million users, was blocked in Finland on 12 March 2024"));
+    assert_eq!((&body["verdict"], &body["unchecked"]), (&json!("confirmed"), &json!([])), "{body}");
+    assert!(body.get("core").is_none(), "{body}");
+}
+
+fn numbers_and_comparisons_of_shutdowns_are_checked_against_the_table(suite: &Suite) {
+    let target = suite.fresh(&[("publish_interval", "1")]);
+    let client = target.client();
+    let mut table =
+        "start_date,country,geo_scope,area_name,shutdown_type,shutdown_status,end_date,count_year\n".to_owned();
+    for (country, rows) in [("India", 40), ("Uganda", 4), ("Chad", 1)] {
+        for row in 0..rows {
+            let date = format!("2021-{:02}-{:02}", 1 + row % 12, 1 + row / 12);
+            table += &format!("{date},{country},,Area {row},Shutdown,Ended,{date},2021\n");
+        }
+    }
+    table += "2022-03-01,Chad,,Area,Shutdown,Ended,2022-03-02,2022\n";
+    data::import(&client.admin(), "shutdowns", "", table.as_bytes());
+    // Countries tell the world of their rows a moment after the import.
+    let counted = |body: &Value| body["reason"].as_str().unwrap().contains("Access Now STOP");
+    for (claim, contradicted, says) in [
+        ("India had 40 internet shutdowns in 2021", false, "40 shutdowns of India"),
+        ("There were 5000 shutdowns in India in 2021", true, "40 shutdowns of India"),
+        ("India had more than 30 shutdowns in 2021", false, "40 shutdowns of India"),
+        ("Uganda had more shutdowns than India in 2021", true, "4 shutdowns of Uganda and 40 shutdowns of India"),
+        ("India had the most shutdowns in the world in 2021", false, "the most"),
+        ("Uganda had the most shutdowns in Africa in 2021", false, "4 shutdowns of Uganda"),
+    ] {
+        let body = client.until(|| Some(verify(&client, claim)).filter(counted));
+        check_shape(&body);
+        let verdict = if contradicted { "unconfirmed" } else { "confirmed" };
+        assert_eq!(
+            (&body["verdict"], &body["contradicted"]),
+            (&json!(verdict), &json!(contradicted)),
+            "{claim}: {body}"
+        );
+        assert!(body["reason"].as_str().unwrap().contains(says), "{claim}: {body}");
     }
 }

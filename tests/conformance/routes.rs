@@ -97,7 +97,10 @@ fn a_body_of_another_media_type_is_415(suite: &Suite) {
 pub fn with_every_key(suite: &Suite) -> Client {
     let client = suite.client();
     let agent = Agent::server_side(&client);
-    client.agent(&agent.api_key).key(ADMIN_KEY).admin().with("x-sentinel-admin-key", ADMIN_KEY)
+    let node = client.post("/v1/community/register", &json!({})).expect(201);
+    let token = format!("Bearer {}", node["nodeToken"].as_str().unwrap());
+    let client = client.agent(&agent.api_key).key(ADMIN_KEY).admin();
+    client.with("x-sentinel-admin-key", ADMIN_KEY).with("authorization", &token)
 }
 
 /// Ruling foundation-relay 28.

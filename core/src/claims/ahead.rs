@@ -1,5 +1,6 @@
 //! What a clause only supposes, fears or demands: it may or will be, and nothing says that it is.
 
+use super::lexicon::Words;
 use super::measures::names_a_measure;
 use super::words::{Word, stem};
 
@@ -8,93 +9,11 @@ pub const DONE_TO: [&str; 10] =
     ["block", "ban", "shut", "cut", "throttl", "restrict", "censor", "unblock", "lift", "restor"];
 
 /// With what is done to a service: it was tried, or can be, and whether it was done is not said.
-const ABLE: [&str; 35] = [
-    "bill",
-    "law",
-    "motion",
-    "tried",
-    "tries",
-    "try",
-    "trying",
-    "attempt",
-    "attempted",
-    "attempts",
-    "effort",
-    "efforts",
-    "bid",
-    "wanted",
-    "wants",
-    "sought",
-    "seeks",
-    "hoped",
-    "hopes",
-    "able",
-    "ready",
-    "free",
-    "power",
-    "powers",
-    "authority",
-    "ability",
-    "capacity",
-    "right",
-    "how",
-    "voted",
-    "votes",
-    "willing",
-    "tempted",
-    "entitled",
-    "urged",
-];
+static ABLE: Words = Words::of("ahead able");
 /// What says by itself that the rest is supposed.
-const SUPPOSING: [&str; 22] = [
-    "assume",
-    "assuming",
-    "suppose",
-    "supposing",
-    "imagine",
-    "imagining",
-    "imagines",
-    "hypothetically",
-    "pretend",
-    "hope",
-    "hopes",
-    "hoping",
-    "wish",
-    "wishes",
-    "dreamed",
-    "dreamt",
-    "dream",
-    "fear",
-    "fears",
-    "feared",
-    "rumoured",
-    "rumored",
-];
+static SUPPOSING: Words = Words::of("ahead supposing");
 /// Before a measure: it is to be expected.
-const PROSPECTS: [&str; 22] = [
-    "face",
-    "faces",
-    "facing",
-    "faced",
-    "call",
-    "calls",
-    "called",
-    "calling",
-    "warn",
-    "warns",
-    "warned",
-    "threat",
-    "threats",
-    "prospect",
-    "possibility",
-    "risk",
-    "risks",
-    "demand",
-    "demands",
-    "debate",
-    "debates",
-    "proposal",
-];
+static PROSPECTS: Words = Words::of("ahead prospects");
 
 /// Whether a clause supposes what it says; `good` tells that it only speaks of a service that works.
 pub fn is_supposed(words: &[Word<'_>], good: bool) -> bool {
@@ -123,48 +42,4 @@ pub fn is_supposed(words: &[Word<'_>], good: bool) -> bool {
             _ => false,
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::words::split;
-    use super::*;
-
-    #[test]
-    fn what_is_supposed_is_told_from_what_is() {
-        for text in [
-            "Suppose Ghana blocks X",
-            "Imagine Kenya blocking Telegram",
-            "In case Ghana blocks X, use Tor",
-            "Can Ghana block X?",
-            "Ghana is able to block X",
-            "Ghana is ready to block X",
-            "Ghana has the power to block X",
-            "Ghana knows how to block X",
-            "X faces a ban in Ghana",
-            "A ban on X looms in Ghana",
-            "Calls for a ban on X grow in Ghana",
-            "Activists warn of a block of X in Ghana",
-            "Ghana's parliament voted to block X",
-            "Ghana asked ISPs to block X",
-            "I hope X is blocked in Ghana",
-            "I dreamed that X is blocked in Ghana",
-            "Kenya's attempt to block Telegram failed",
-            "Ghana's efforts to block X did not succeed",
-        ] {
-            assert!(is_supposed(&split(text), false), "{text}");
-        }
-        for text in [
-            "Ghana blocks X",
-            "ISPs were ordered to block X",
-            "the case of X, blocked in Ghana",
-            "Kenya faces floods and blocked Telegram",
-            "Kenya called off the vote and blocked Telegram",
-            "people asked why it is blocked",
-            "nobody can reach it",
-        ] {
-            assert!(!is_supposed(&split(text), false), "{text}");
-        }
-        assert!(!is_supposed(&split("Can Kenyans open Telegram?"), true));
-    }
 }

@@ -1,126 +1,18 @@
 //! Services that a sentence names and claims nothing of: who reports a block, where it was read, and what people get around
 //! it with. "BBC reported that Telegram is blocked in Iran" is about Telegram.
 
+use super::lexicon::Words;
 use super::means::USING;
 use super::senses::{Sense, meanings};
 use super::subjects::{Named, names_connectivity};
 use super::words::{Pause, Word};
 
 /// Verbs of reporting.
-pub const REPORTS: [&str; 52] = [
-    "report",
-    "reports",
-    "reported",
-    "reporting",
-    "say",
-    "says",
-    "said",
-    "saying",
-    "tell",
-    "tells",
-    "told",
-    "write",
-    "writes",
-    "wrote",
-    "claim",
-    "claims",
-    "claimed",
-    "confirm",
-    "confirms",
-    "confirmed",
-    "announce",
-    "announces",
-    "announced",
-    "note",
-    "notes",
-    "noted",
-    "reveal",
-    "reveals",
-    "revealed",
-    "show",
-    "shows",
-    "showed",
-    "warn",
-    "warns",
-    "warned",
-    "publish",
-    "publishes",
-    "published",
-    "tweet",
-    "tweets",
-    "tweeted",
-    "post",
-    "posts",
-    "posted",
-    "complain",
-    "complained",
-    "allege",
-    "alleged",
-    "finds",
-    "found",
-    "learned",
-    "writing",
-];
+pub static REPORTS: Words = Words::of("aside reports");
 /// After one of these the verb is passive: "Telegram is reported blocked" has no reporter.
-const REPORTED_AS: [&str; 16] = [
-    "blocked",
-    "banned",
-    "down",
-    "inaccessible",
-    "unavailable",
-    "unreachable",
-    "restricted",
-    "throttled",
-    "slow",
-    "to",
-    "as",
-    "dead",
-    "offline",
-    "unblocked",
-    "accessible",
-    "by",
-];
+static REPORTED_AS: Words = Words::of("aside reported as");
 /// Words between a name and its verb: "Twitter users in Uganda have reported".
-const BETWEEN: [&str; 38] = [
-    "thread",
-    "threads",
-    "data",
-    "figures",
-    "metrics",
-    "users",
-    "user",
-    "channels",
-    "channel",
-    "posts",
-    "accounts",
-    "account",
-    "journalists",
-    "reporters",
-    "correspondents",
-    "correspondent",
-    "article",
-    "articles",
-    "message",
-    "messages",
-    "video",
-    "videos",
-    "story",
-    "news",
-    "newspaper",
-    "agency",
-    "service",
-    "people",
-    "has",
-    "have",
-    "had",
-    "also",
-    "just",
-    "now",
-    "in",
-    "on",
-    "from",
-    "today",
-];
+static BETWEEN: Words = Words::of("aside between");
 /// Most of them.
 const MOST_BETWEEN: usize = 5;
 /// People of a medium, who are no subject wherever they are.
@@ -128,57 +20,16 @@ const STAFF: [&str; 6] = ["journalists", "journalist", "reporters", "reporter", 
 /// Words before a medium that is cited.
 const CITES: [&str; 8] = ["citing", "quoting", "per", "source", "sources", "cites", "quotes", "cited"];
 /// What is read, seen or said "on" a service.
-const READ: [&str; 40] = [
-    "read", "reading", "saw", "see", "seen", "post", "posts", "posted", "posting", "wrote", "written", "writing",
-    "heard", "hear", "said", "say", "saying", "shared", "share", "tweet", "tweeted", "claim", "claims", "claimed",
-    "rumours", "rumour", "rumors", "rumor", "message", "messages", "article", "articles", "story", "stories", "video",
-    "videos", "thread", "report", "reports", "reported",
-];
+static READ: Words = Words::of("aside read");
 /// Before what is read, they say that it cannot be.
-const UNREAD: [&str; 14] = [
-    "cannot",
-    "can't",
-    "couldn't",
-    "not",
-    "unable",
-    "block",
-    "blocks",
-    "blocked",
-    "bans",
-    "banned",
-    "censors",
-    "censored",
-    "restricts",
-    "restricted",
-];
+static UNREAD: Words = Words::of("aside unread");
 /// Services that get around blocks.
-const TOOLS: [&str; 8] = [
-    "tor",
-    "psiphon",
-    "protonvpn.com",
-    "nordvpn.com",
-    "mullvad.net",
-    "getlantern.org",
-    "expressvpn.com",
-    "starlink.com",
-];
+static TOOLS: Words = Words::of("aside tools");
 /// Words between one of [`USING`] and the tool.
-const USES_BETWEEN: [&str; 16] = [
-    "to", "on", "the", "a", "an", "tools", "like", "such", "as", "apps", "vpn", "vpns", "and", "or", "proxies", "both",
-];
+static USES_BETWEEN: Words = Words::of("aside uses between");
 
 /// Words that say that a block is only said.
-const HEARSAY: [&str; 9] = [
-    "allegedly",
-    "reportedly",
-    "supposedly",
-    "purportedly",
-    "apparently",
-    "alleged",
-    "purported",
-    "accused",
-    "suspected",
-];
+static HEARSAY: Words = Words::of("aside hearsay");
 /// ... and those that do so before "to have" and "to be".
 const SAID_TO: [&str; 5] = ["said", "reported", "believed", "claimed", "thought"];
 
@@ -397,81 +248,4 @@ fn is_used(words: &[Word<'_>], from: usize) -> bool {
     let using = before.next().is_some_and(|word| USING.contains(&word.lower.as_str()));
     // "Together with Tor" is no use of it.
     using && !before.next().is_some_and(|word| matches!(word.lower.as_str(), "along" | "together"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::subjects::{Listed, Topic, named, topics};
-    use super::super::words::split;
-    use super::*;
-
-    fn about(text: &str) -> Vec<String> {
-        let mut words = split(text);
-        let listed = Listed::new(&[]);
-        let found = named(&words, &listed, |_| false);
-        mark(&mut words, &found);
-        topics(&words, &listed, |_| false).iter().map(Topic::name).map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn who_reports_is_not_what_is_blocked() {
-        for (text, expected) in [
-            ("BBC reported that Telegram is blocked in Iran", vec!["telegram"]),
-            ("Reuters: WhatsApp blocked in Uganda", vec!["whatsapp"]),
-            ("According to the New York Times, Signal is blocked in Iran", vec!["signal"]),
-            ("I read on Facebook that Signal is blocked in Russia", vec!["signal"]),
-            ("Twitter users in Uganda report that WhatsApp is down", vec!["whatsapp"]),
-            ("Telegram channels say that YouTube is blocked", vec!["youtube"]),
-            ("BBC is blocked in Iran, Reuters reported", vec!["bbc.com"]),
-            ("Signal is blocked in Oman, says the BBC", vec!["signal"]),
-            ("CNN: Iran's internet cut", vec!["internet"]),
-            ("New York Times reporters in China cannot open Google", vec!["google.com"]),
-            ("On Twitter people say that Signal is blocked", vec!["signal"]),
-            ("CNN and BBC report that X and Signal are blocked", vec!["twitter", "signal"]),
-            ("Signal has been blocked in Oman (source: BBC)", vec!["signal"]),
-            ("YouTube and Signal: all blocked in Iran, CNN reported", vec!["youtube", "signal"]),
-            ("Signal: blocked in Iran, CNN reported", vec!["signal"]),
-            ("Signal is blocked in Iran, as Reuters and AFP reported on Friday", vec!["signal"]),
-            ("A video on YouTube claims TikTok is banned", vec!["tiktok"]),
-            ("As reported by Al Jazeera, Gaza is without internet", vec!["internet"]),
-        ] {
-            assert_eq!(about(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_blocked_stays_whoever_reports() {
-        for (text, expected) in [
-            ("Facebook is blocked in Myanmar", vec!["facebook"]),
-            ("The New York Times website is blocked in China", vec!["nytimes.com"]),
-            ("Facebook said on Thursday that its service was restricted", vec!["facebook"]),
-            ("Facebook and WhatsApp users report that they cannot connect", vec!["facebook", "whatsapp"]),
-            ("Telegram is reported blocked, and WhatsApp is", vec!["telegram", "whatsapp"]),
-            ("BBC, CNN and Reuters are blocked", vec!["bbc.com", "cnn.com", "reuters.com"]),
-            ("Nobody can read posts on Facebook and WhatsApp", vec!["facebook", "whatsapp"]),
-            ("Telegram: blocked in Iran; WhatsApp: works", vec!["telegram", "whatsapp"]),
-            ("Twitter users report an outage", vec!["twitter"]),
-        ] {
-            assert_eq!(about(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_people_get_around_a_block_with_is_not_blocked() {
-        for (text, expected) in [
-            ("people used Tor because Telegram was blocked", vec!["telegram"]),
-            ("people use Psiphon since WhatsApp was blocked", vec!["whatsapp"]),
-            ("they bypass the block of Signal with Tor and Psiphon", vec!["signal"]),
-            ("Tor and Psiphon are blocked in Iran", vec!["tor", "psiphon"]),
-            ("Russia blocks Tor because people use it to read the BBC", vec!["tor"]),
-            ("Russia blocked Signal along with Tor", vec!["signal", "tor"]),
-            ("nobody can use Tor", vec!["tor"]),
-            ("Signal downloads soared in Kenya after Telegram was blocked", vec!["telegram"]),
-            ("they switched to WhatsApp when Telegram was blocked", vec!["telegram"]),
-            ("WhatsApp was down after Telegram was blocked", vec!["whatsapp", "telegram"]),
-            ("Signal, Telegram and WhatsApp were blocked", vec!["signal", "telegram", "whatsapp"]),
-        ] {
-            assert_eq!(about(text), expected, "{text}");
-        }
-    }
 }

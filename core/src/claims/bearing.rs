@@ -1,8 +1,10 @@
 //! Which incidents bear on a claim: of the place that it names, and for as long as it says.
 
+use super::findings::DOUBTFUL;
 use super::gather::Period;
 use super::parse::Reading;
 use super::places::Area;
+use super::reach::Fit;
 use super::stance::{Kind, Stance};
 use super::when::{Span, When};
 use crate::Timestamp;
@@ -14,10 +16,8 @@ use crate::time::DAY;
 const WHOLE: f64 = 0.75;
 /// Sources date by days: beginnings and ends may lie so far apart, in microseconds. Our choice.
 pub const SLACK: i64 = DAY;
-/// ... and so far from the date that a claim of a span gives for its beginning or end. Our choice.
-const NEAR: i64 = 7 * DAY;
-/// ... but no further than this share of the time since then: who says "since Monday" knows the day. Our choice.
-const REMEMBERED: i64 = 4;
+/// A claimed beginning or end lies less than so many days from the recorded one.
+const NEAR: i64 = 2;
 
 /// Incidents, by their place in the list.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,6 +31,8 @@ pub struct Bearing {
     pub unordered: bool,
     /// They last as long as the claim says.
     pub covers: bool,
+    /// ... or begin or end at another time than it says.
+    pub misdated: bool,
     /// There are some of other places.
     pub elsewhere: bool,
     /// The surest of another kind than the claimed one: slowed, and not blocked.
@@ -66,7 +68,19 @@ pub fn of(
     let is = |at: usize, wanted: &dyn Fn(&Incident) -> bool| incidents.get(at).is_some_and(wanted);
     let known = |at: &usize| is(*at, &|incident| incident.status() != Status::Suspected);
     let ordered = |at: &usize| is(*at, &|incident| incident.kind() != IncidentType::Disruption);
+    // Of a claim of all times the newest that can be relied on.
+    let newest = period.since.is_none() && reading.when.is_none() && !stance.over;
+    let sure = |at: &usize| is(*at, &|incident| incident.confidence() >= DOUBTFUL);
     let surest = |among: Vec<usize>| {
+        if let Some(first) = among
+            .iter()
+            .copied()
+            .filter(sure)
+            .filter(|_| newest)
+            .max_by_key(|at| incidents.get(*at).map(Incident::start))
+        {
+            return Some(first);
+        }
         // Of equal ones the first: the newest.
         among.into_iter().reduce(|best, next| match (incidents.get(best), incidents.get(next)) {
             (Some(a), Some(b)) if b.confidence() > a.confidence() => next,
@@ -76,15 +90,17 @@ pub fn of(
     let kind = |at: &usize| is(*at, &|incident| is_of_kind(incident, stance));
     let (of_kind, others): (Vec<usize>, Vec<usize>) = fitting.iter().copied().partition(kind);
     let among = |wanted: &dyn Fn(&usize) -> bool| of_kind.iter().copied().filter(wanted).collect::<Vec<usize>>();
-    let lasting = |at: &usize| lasts(&one(incidents, *at), reading.when, stance, period);
+    let lasting = |at: &usize| lasts(&one(incidents, *at), reading.when, stance, period) == Fit::Agrees;
     // What proves the claim goes before what only supports it.
     let ranks: [&dyn Fn(&usize) -> bool; 3] =
         [&|at| known(at) && ordered(at) && lasting(at), &|at| known(at) && ordered(at), &known];
     let deciding = ranks.iter().find_map(|rank| surest(among(rank)));
     let all: Vec<&Incident> = among(&known).into_iter().filter_map(|at| incidents.get(at)).collect();
+    let lasts = lasts(&all, reading.when, stance, period);
     Bearing {
         unordered: deciding.is_some_and(|at| !ordered(&at)),
-        covers: lasts(&all, reading.when, stance, period),
+        covers: lasts == Fit::Agrees,
+        misdated: lasts == Fit::Opposed,
         surest: deciding,
         suspected: surest(among(&|at| !known(at))),
         elsewhere: fitting.len() < incidents.len(),
@@ -120,38 +136,53 @@ fn fits(areas: &[String], claimed: &[Area], nationwide: bool) -> bool {
 }
 
 /// Whether incidents last as long as the claim says; for a claim that there was none, whether they speak against it.
-fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Period) -> bool {
-    let Some(when) = when else { return true };
+fn lasts(incidents: &[&Incident], when: Option<When>, stance: Stance, period: Period) -> Fit {
+    let Some(when) = when else { return Fit::Agrees };
     let until = |incident: &Incident| incident.end().unwrap_or(period.to).max(incident.start());
+    let fit = |fits: bool| if fits { Fit::Agrees } else { Fit::Untold };
+    let told = |fits: bool, known: bool| match (fits, known) {
+        (true, _) => Fit::Agrees,
+        (false, true) => Fit::Opposed,
+        (false, false) => Fit::Untold,
+    };
+    let begins = |incident: &&Incident| begins(incident, when);
+    let ends = |incident: &&Incident| incident.end().is_some_and(|end| is_last(end, when));
+    // Who knows only when it was last said to go on does not know its end.
+    let ended = incidents.iter().all(|incident| incident.end().is_some() && !incident.is_end_unknown());
     match (when.span, stance.negated) {
-        (Span::During | Span::By, _) | (Span::Before | Span::After, false) => true,
+        (Span::During | Span::By | Span::Between, _) | (Span::Before | Span::After, false) => Fit::Agrees,
         // "Blocked until 24 November": it ended then.
-        (Span::Until, false) => incidents.iter().any(|incident| {
-            incident.end().is_some_and(|end| is_near(end, (when.end().plus(-when.named * DAY), when.end()), NEAR))
-        }),
-        (Span::Since, false) => incidents.iter().any(|incident| {
-            let goes_on = incident.end().is_none_or(|end| end >= period.to);
-            let near = ((period.to.0 - when.start().0) / REMEMBERED).clamp(2 * SLACK, NEAR);
-            goes_on && is_near(incident.start(), (when.start(), when.start().plus(when.named * DAY)), near)
-        }),
-        (Span::Throughout | Span::Range, false) => share(incidents, period, until) >= WHOLE,
-        (Span::After | Span::Before, true) => share(incidents, period, until) >= WHOLE,
+        (Span::Until, false) => told(incidents.iter().any(ends), ended),
+        (Span::Since, false) => {
+            let goes_on = |incident: &&Incident| incident.end().is_none_or(|end| end >= period.to);
+            let going: Vec<&Incident> = incidents.iter().copied().filter(|incident| goes_on(incident)).collect();
+            told(going.iter().any(begins), !going.is_empty())
+        }
+        (Span::Range, false) => {
+            // Of several, the first begins and the last ends it, and they fill most of it.
+            let several = incidents.iter().any(begins) && incidents.iter().any(ends);
+            told(several && share(incidents, period, until) >= WHOLE, ended)
+        }
+        (Span::Throughout, false) => told(share(incidents, period, until) >= WHOLE, ended),
+        (Span::After | Span::Before, true) => fit(share(incidents, period, until) >= WHOLE),
         // One that only touches the end of a span does not contradict that it was free.
-        _ => incidents
+        _ => fit(incidents
             .iter()
-            .any(|incident| until(incident) > period.from.plus(SLACK) && incident.start() < period.to.plus(-SLACK)),
+            .any(|incident| until(incident) > period.from.plus(SLACK) && incident.start() < period.to.plus(-SLACK))),
     }
 }
 
-/// Whether a beginning or an end lies within the days that a claim gives, or near them.
-fn is_near(moment: Timestamp, (from, to): (Timestamp, Timestamp), near: i64) -> bool {
-    moment.plus(near) >= from && moment <= to.plus(near)
+/// Whether an incident began on the days that a claim gives for its beginning, or near them.
+pub fn begins(incident: &Incident, when: When) -> bool {
+    let (first, day) = (when.first.days(), incident.start().day());
+    let last = if matches!(when.span, Span::During) { when.last.days() } else { first + when.named - 1 };
+    day + NEAR > first && day < last + NEAR
 }
 
-/// Whether an incident began in the days that a claim gives for its beginning.
-pub fn begins(incident: &Incident, when: When) -> bool {
-    let start = incident.start();
-    start.plus(2 * SLACK) >= when.start() && start <= when.end().plus(2 * SLACK)
+/// Whether an end lies on the days that a claim gives for it, or near them. An end at midnight is that of the day before.
+fn is_last(end: Timestamp, when: When) -> bool {
+    let (last, day) = (when.last.days(), end.plus(-1).day());
+    end.day() + NEAR > last - when.closing + 1 && day < last + NEAR
 }
 
 /// Days that an incident took, up to now where it goes on; nobody knows of one that was only said to go on at some time.

@@ -61,8 +61,10 @@ pub enum Why {
     Doubtful,
     /// Lost connectivity that nobody is known to have ordered.
     Unordered,
-    /// Not as long as claimed.
+    /// Not as long as claimed, or from another day on.
     Shorter,
+    /// Rows of a table were counted.
+    Counted,
     /// One blocked day among clear ones.
     Sporadic,
     /// Blocked before the claimed days, and not measured on them.
@@ -94,17 +96,19 @@ pub fn judge(stance: Stance, findings: &Findings) -> Judgement {
         return answer(Verdict::InsufficientData, 0.0, false, Why::Outdated);
     }
     match (stance.negated, interference) {
-        (false, Some((verdict, confidence, why))) => answer(verdict, confidence, false, why),
+        (false, Some((verdict, confidence, why))) => {
+            answer(verdict, confidence, why == Why::Shorter && findings.misdated, why)
+        }
         // Over means that it had been there, and is not any more.
         (true, _) if stance.over && findings.over && !findings.is_still_blocked() => {
             let confidence = findings.incident.unwrap_or(findings.confidence);
             let blocked = findings.state == State::Blocked && !findings.dated_end;
             let verdict = match confidence < DOUBTFUL || blocked {
-                _ if findings.late => Verdict::Unconfirmed,
+                _ if findings.late || findings.early => Verdict::Unconfirmed,
                 true => Verdict::Likely,
                 false => Verdict::Confirmed,
             };
-            answer(verdict, confidence, false, Why::Ended)
+            answer(verdict, confidence, findings.early, Why::Ended)
         }
         // It was, and a list that no measurement bears out says that it still is.
         (true, Some(_)) if stance.over && findings.over && !findings.measured => {
@@ -165,7 +169,7 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
         return match (findings.unordered && stance.deliberate, findings.covers) {
             (_, false) if findings.lapsed => Some((Verdict::Unconfirmed, confidence, Why::Ended)),
             (true, _) => likely(confidence, Why::Unordered),
-            (false, false) => likely(confidence, Why::Shorter),
+            (false, false) => Some((Verdict::Unconfirmed, confidence, Why::Shorter)),
             (false, true) if confidence < DOUBTFUL => likely(confidence, Why::Doubtful),
             (false, true) => Some((Verdict::Confirmed, confidence, Why::Incident)),
         };
@@ -187,6 +191,7 @@ fn interference(stance: Stance, findings: &Findings) -> Option<(Verdict, f64, Wh
                 Some((Verdict::Unconfirmed, findings.confidence, Why::Sporadic))
             }
             (true, true) => Some((Verdict::Confirmed, findings.confidence, Why::Blocked)),
+            (true, false) if !findings.covers => Some((Verdict::Unconfirmed, findings.confidence, Why::Shorter)),
             (true, false) => Some((Verdict::Likely, findings.confidence, Why::Blocked)),
         };
     }
@@ -368,9 +373,11 @@ mod tests {
     fn what_lasted_shorter_than_claimed_or_was_elsewhere_confirms_nothing() {
         let blocked = claim(Kind::Block, false);
         let shorter = Findings { incident: Some(0.9), covers: false, ..NOTHING };
-        assert_eq!(verdict(blocked, &shorter), (Verdict::Likely, false));
+        assert_eq!(verdict(blocked, &shorter), (Verdict::Unconfirmed, false));
+        let misdated = Findings { misdated: true, ..shorter.clone() };
+        assert_eq!(verdict(blocked, &misdated), (Verdict::Unconfirmed, true));
         assert_eq!(verdict(claim(Kind::Block, true), &shorter), (Verdict::Unconfirmed, false));
-        assert_eq!(verdict(blocked, &Findings { covers: false, ..BLOCKED }), (Verdict::Likely, false));
+        assert_eq!(verdict(blocked, &Findings { covers: false, ..BLOCKED }), (Verdict::Unconfirmed, false));
         let elsewhere = Findings { elsewhere: true, ..NOTHING };
         assert_eq!(verdict(blocked, &elsewhere), (Verdict::Unconfirmed, false));
         let before = Findings { before: true, ..BLOCKED };
@@ -427,7 +434,7 @@ mod tests {
         let open = Findings { incident: Some(0.9), lapsed: true, covers: false, ..ACCESSIBLE };
         assert_eq!(verdict(blocked, &open), (Verdict::Unconfirmed, true));
         let again = Findings { incident: Some(0.9), lapsed: true, covers: false, ..BLOCKED };
-        assert_eq!(verdict(blocked, &again), (Verdict::Likely, false));
+        assert_eq!(verdict(blocked, &again), (Verdict::Unconfirmed, false));
     }
 
     #[test]

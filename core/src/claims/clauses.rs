@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::ahead::{DONE_TO, is_supposed};
 use super::aside::REPORTS;
+use super::lexicon::Words;
 use super::places::mentions;
 use super::senses::{Sense, meanings};
 use super::subjects::brand;
@@ -34,7 +35,7 @@ pub struct Piece {
 }
 
 /// Pieces that are told apart; the last has the rest. Our choice: each costs a reading of what stands before it.
-const MOST_PIECES: usize = 40;
+pub const MOST_PIECES: usize = 40;
 
 /// Cuts a sentence wherever a clause may begin.
 pub fn pieces(words: &[Word<'_>]) -> Vec<Piece> {
@@ -250,21 +251,9 @@ fn is_set_apart(words: &[Word<'_>], at: usize, back: usize) -> bool {
 }
 
 /// Words of a clause that leaves its verb to another one: "but Russia does", "not in Sweden", "WhatsApp is".
-const ELLIPTIC: [&str; 59] = [
-    "stays", "stay", "remained", "stayed", "is", "are", "was", "were", "does", "do", "did", "has", "have", "had",
-    "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
-    "longer", "any", "more", "so", "it", "they", "that", "in", "from", "by", "on", "the", "also", "too", "neither",
-    "nor", "either", "or", "only", "still", "of", "for", "there", "this", "since", "until", "remains", "remain",
-    "today", "now", "just", "merely", "simply",
-];
-const NEGATIONS: [&str; 14] = [
-    "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "didn't", "hasn't", "haven't", "not", "never", "no",
-    "neither", "nor",
-];
-const AUXILIARIES: [&str; 16] = [
-    "is", "are", "was", "were", "does", "do", "did", "has", "have", "had", "remains", "remain", "remained", "stays",
-    "stay", "stayed",
-];
+static ELLIPTIC: Words = Words::of("clauses elliptic");
+static NEGATIONS: Words = Words::of("clauses negations");
+static AUXILIARIES: Words = Words::of("clauses auxiliaries");
 
 pub fn is_elliptic(word: &Word<'_>) -> bool {
     ELLIPTIC.contains(&word.lower.as_str())
@@ -289,56 +278,9 @@ pub enum Mood {
 }
 
 /// Verbs of intending, as they begin.
-const INTENDING: [&str; 11] = [
-    "plan",
-    "plans",
-    "planned",
-    "planning",
-    "promise",
-    "promises",
-    "promised",
-    "threaten",
-    "threatens",
-    "threatened",
-    "threatening",
-];
-const INTENDING_TO: [&str; 19] = [
-    "intends",
-    "intend",
-    "intended",
-    "vows",
-    "vowed",
-    "pledges",
-    "pledged",
-    "proposes",
-    "proposed",
-    "prepares",
-    "preparing",
-    "prepared",
-    "going",
-    "about",
-    "set",
-    "expected",
-    "likely",
-    "agreed",
-    "agrees",
-];
-const CONSIDERING: [&str; 14] = [
-    "consider",
-    "considers",
-    "considering",
-    "considered",
-    "mulls",
-    "mulling",
-    "weighs",
-    "weighing",
-    "debates",
-    "debating",
-    "debated",
-    "discusses",
-    "discussing",
-    "discussed",
-];
+static INTENDING: Words = Words::of("clauses intending");
+static INTENDING_TO: Words = Words::of("clauses intending to");
+static CONSIDERING: Words = Words::of("clauses considering");
 
 /// Words before an "if" that asks and supposes nothing.
 const ASKING: [&str; 13] =
@@ -395,56 +337,8 @@ pub fn mood(words: &[Word<'_>], good: bool, bad: bool) -> Mood {
 
 /// "The court ordered them to unblock it", "urged Kenya to lift the ban": what is demanded is not done yet.
 fn is_demanded(words: &[Word<'_>]) -> bool {
-    const DEMANDS: [&str; 33] = [
-        "order",
-        "orders",
-        "ordered",
-        "told",
-        "tells",
-        "instructed",
-        "directed",
-        "asked",
-        "asks",
-        "urged",
-        "urges",
-        "urge",
-        "called",
-        "calls",
-        "call",
-        "demanded",
-        "demands",
-        "demand",
-        "petitioned",
-        "wants",
-        "want",
-        "pressed",
-        "needs",
-        "need",
-        "negotiations",
-        "talks",
-        "efforts",
-        "conditions",
-        "close",
-        "petition",
-        "pressure",
-        "campaign",
-        "ready",
-    ];
-    const UNDONE: [&str; 13] = [
-        "unblock",
-        "restore",
-        "lift",
-        "reinstate",
-        "unban",
-        "reopen",
-        "end",
-        "unblocked",
-        "restored",
-        "lifted",
-        "lifting",
-        "unblocking",
-        "restoring",
-    ];
+    static DEMANDS: Words = Words::of("clauses demands");
+    static UNDONE: Words = Words::of("clauses undone");
     const WISHES: [&str; 8] = ["unblock", "restore", "lift", "stop", "end", "unban", "let", "free"];
     let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
     let undo = |at: usize| is(at, &["to", "for"]) && is(at + 1 + usize::from(is(at + 1, &["be"])), &UNDONE);
@@ -458,22 +352,7 @@ fn is_demanded(words: &[Word<'_>]) -> bool {
 const WHY: [&str; 9] = ["after", "because", "following", "over", "since", "when", "retaliation", "revenge", "response"];
 
 /// What there is on a service.
-const POSTED: [&str; 14] = [
-    "post",
-    "posts",
-    "ad",
-    "ads",
-    "advertisements",
-    "hashtag",
-    "hashtags",
-    "channel",
-    "channels",
-    "group",
-    "groups",
-    "page",
-    "pages",
-    "bots",
-];
+static POSTED: Words = Words::of("clauses posted");
 
 /// "A Telegram channel was blocked": not the service, unless the channel is who says so.
 fn is_part_of_a_service(words: &[Word<'_>], at: usize) -> bool {
@@ -494,98 +373,4 @@ fn is_where_it_was_said(words: &[Word<'_>], at: usize) -> bool {
     let article =
         |word: &&str| matches!(*word, "a" | "an" | "the" | "his" | "her" | "their" | "its" | "this" | "several");
     before.find(|word| !article(word)).is_some_and(|word| matches!(word, "in" | "on" | "via" | "from" | "by"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::words::split;
-    use super::*;
-
-    fn cut(text: &str) -> Vec<String> {
-        let words = split(text);
-        let text = |piece: Piece| {
-            let words = words[piece.range].iter().map(|word| word.text).collect::<Vec<_>>();
-            format!("{:?}: {}", piece.link, words.join(" "))
-        };
-        pieces(&words).into_iter().map(text).collect()
-    }
-
-    #[test]
-    fn sentences_are_cut_where_a_clause_may_begin() {
-        for (text, expected) in [
-            ("blocked in Turkey but not in Sweden", vec!["And: blocked in Turkey", "But: not in Sweden"]),
-            ("Unlike Iran, Turkey does not", vec!["Unlike: Iran", "And: Turkey does not"]),
-            ("It works even though banned.", vec!["And: It works", "Despite: banned"]),
-            ("Albania has yet to lift it", vec!["And: Albania has yet to lift it"]),
-            ("Nigeria, not Ghana, banned", vec!["And: Nigeria", "And: not Ghana", "And: banned"]),
-            ("Nigeria rather than Ghana banned", vec!["And: Nigeria", "Contrast: Ghana", "And: banned"]),
-            ("blocked rather than slowed", vec!["And: blocked rather than slowed"]),
-            ("Signal, not Medium and Tor, is", vec!["And: Signal", "And: not Medium and Tor", "And: is"]),
-            ("Like Mali in 2021, Niger cut it", vec!["Aside: Mali in 2021", "And: Niger cut it"]),
-            ("Kenya blocked it, didn't it?", vec!["And: Kenya blocked it"]),
-            ("X, which was cut, works", vec!["And: X", "Aside: was cut", "And: works"]),
-        ] {
-            assert_eq!(cut(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_long_list_is_cut_into_so_many_pieces_and_no_more() {
-        assert_eq!(cut(&"x, ".repeat(900)).len(), MOST_PIECES + 1);
-    }
-
-    #[test]
-    fn what_is_planned_or_possible_is_no_fact() {
-        let of = |text: &str, good: bool| mood(&split(text), good, !good);
-        for text in [
-            "should have blocked it",
-            "could have blocked it but chose not to",
-            "is debating whether to block it",
-            "will be blocked tomorrow",
-            "might soon block",
-            "could block",
-            "If Turkey blocks it",
-            "promised to unblock",
-            "plans to block",
-            "is considering a ban",
-            "may be blocked",
-            "would be blocked",
-            "tried to block",
-        ] {
-            assert_eq!(of(text, false), Mood::Ahead, "{text}");
-        }
-        for (text, good) in [
-            ("was blocked in May 2023", false),
-            ("was blocked in may 2023", false),
-            ("was soon restored", false),
-            ("let me know if it is blocked", false),
-            ("may have been blocked", false),
-            ("could not be reached", true),
-            ("could once again access it", true),
-            ("will not load", true),
-            ("won't open", true),
-            ("ordered providers to block", false),
-            ("people who tried to open it got a block page", false),
-        ] {
-            assert_eq!(of(text, good), Mood::Fact, "{text}");
-        }
-        for text in [
-            "a court ordered Kenya to unblock it",
-            "they urged Mali to lift the ban",
-            "ordered it to be restored",
-            "you must unblock it",
-            "Please unblock it",
-            "talks to lift the ban",
-        ] {
-            assert_eq!(of(text, false), Mood::Ahead, "{text}");
-        }
-        assert_eq!(of("My account was blocked by a friend", false), Mood::Account);
-        assert_eq!(of("a Telegram channel was blocked", false), Mood::Account);
-        assert_eq!(of("Ads on X are banned", false), Mood::Account);
-        assert_eq!(of("Posts on X critical of the president are blocked", false), Mood::Account);
-        assert_eq!(of("Posts on X say that Telegram is blocked", false), Mood::Fact);
-        assert_eq!(of("according to posts on X it is blocked", false), Mood::Fact);
-        assert_eq!(of("Telegram channels say that it is blocked", false), Mood::Fact);
-        assert_eq!(of("blocked on account of the vote", false), Mood::Fact);
-    }
 }

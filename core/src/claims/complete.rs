@@ -116,7 +116,8 @@ fn end_what_is_over(drafts: &mut [Draft]) {
             && since.span == Span::Since
             && since.first <= end.first
         {
-            *since = When { span: Span::Range, ..When::new(since.first, end.last) };
+            *since =
+                When { span: Span::Range, named: since.named, closing: end.named, ..When::new(since.first, end.last) };
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Dates as people write them: days, months, years and named parts of those, of which the year may be missing.
 
 use super::feasts;
+use super::lexicon::Words;
 use super::months;
 use super::when::When;
 use super::words::Word;
@@ -144,44 +145,9 @@ enum Third {
 }
 
 /// Words that divide a span of time: one that is not understood names fewer days than what it divides.
-const UNITS: [&str; 13] = [
-    "half",
-    "quarter",
-    "trimester",
-    "semester",
-    "term",
-    "third",
-    "month",
-    "months",
-    "week",
-    "weeks",
-    "weekend",
-    "day",
-    "days",
-];
+static UNITS: Words = Words::of("dates units");
 
-const ORDINALS: [&str; 20] = [
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "eleventh",
-    "twelfth",
-    "thirteenth",
-    "fourteenth",
-    "fifteenth",
-    "sixteenth",
-    "seventeenth",
-    "eighteenth",
-    "nineteenth",
-    "twentieth",
-];
+static ORDINALS: Words = Words::of("dates ordinals");
 
 pub fn digits(text: &str, most: usize) -> Option<i64> {
     let plain = (1..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -27,6 +27,8 @@ pub struct Findings {
     pub before: bool,
     /// Whether what is known lasts as long as the claim says.
     pub covers: bool,
+    /// What is known begins or ends at another time than the claim says.
+    pub misdated: bool,
     /// The incident is lost connectivity that nobody is known to have ordered.
     pub unordered: bool,
     /// Incidents are known, but of other parts of the country than the claim speaks of.
@@ -51,6 +53,8 @@ pub struct Findings {
     pub over: bool,
     /// It ended later than the days of the claim, and by more than sources differ.
     pub late: bool,
+    /// The claim dates an end, and it had ended before that.
+    pub early: bool,
     /// It went on beyond the time that is looked at, and for no more than a few days.
     pub soon_over: bool,
     /// The claim says that it goes on since then, and its end is on record.
@@ -79,6 +83,7 @@ pub const NOTHING: Findings = Findings {
     decided_days: 0,
     before: false,
     covers: true,
+    misdated: false,
     unordered: false,
     elsewhere: false,
     throttled: false,
@@ -92,6 +97,7 @@ pub const NOTHING: Findings = Findings {
     suspected: None,
     over: false,
     late: false,
+    early: false,
     soon_over: false,
     lapsed: false,
     goes_on: false,

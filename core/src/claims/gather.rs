@@ -9,16 +9,17 @@ use super::opposite::{self, Known};
 use super::parse::Reading;
 use super::platforms;
 use super::reach::{self, Fit, Reach};
+use super::recorded::{incidents_of, lately};
 use super::shares::Share;
 use super::stance::Stance;
-use super::subjects::{SOCIAL, SOCIAL_MEDIA, Topic};
+use super::subjects::{SOCIAL_MEDIA, Topic};
 use super::when::{Span, When};
 use crate::country::{Detect, Detection, Heard, History, HistoryDay, State, Subject};
-use crate::incidents::{self, Filter, INTERNET, Incident, Select};
+use crate::incidents::{self, INTERNET, Incident};
 use crate::runtime::{self, Runtime};
 use crate::starter::Country;
 use crate::time::DAY;
-use crate::{Error, Result, Timestamp, order};
+use crate::{Error, Result, Timestamp};
 
 /// Days of a period that are looked at one by one, its last ones; of a longer one the rest is left to the incidents.
 const MOST_DAYS: u32 = 400;
@@ -29,11 +30,6 @@ const AFTERWARDS: i64 = 4 * DAY;
 const JUST_ENDED: i64 = 7 * DAY;
 /// An end that lies no further behind the time that is looked at contradicts nothing. Our choice.
 const SOON: i64 = 3 * DAY;
-/// A claim about now looks for incidents that ended so lately: that they ended is known of now. Our choice.
-const LATELY: i64 = 7 * DAY;
-/// Most incidents that an answer lists.
-pub const MOST_INCIDENTS: u32 = 10;
-
 /// What was found about one topic in one country.
 pub struct Found {
     pub country: &'static Country,
@@ -51,8 +47,12 @@ pub struct Found {
     /// Where nothing is known of the period: the newest incident before it.
     pub earlier: Option<Incident>,
     pub decided_days: u32,
-    /// What the claim says beyond what the data tell.
+    /// What the claim says beyond what the data tell, or against it: for the reason.
     pub beyond: Option<Beyond>,
+    /// Details that the data bear out.
+    pub told: Vec<Beyond>,
+    /// ... and those for which the judgement is no surer than [`Verdict::Unconfirmed`].
+    pub untold: Vec<Beyond>,
     /// The claim tells of it as something that is said.
     pub hearsay: bool,
     /// Where the claim says on how many networks: of those that are decided.
@@ -60,6 +60,8 @@ pub struct Found {
     /// Where the verdict rests on platforms of social media.
     pub platforms: Option<Counted>,
     pub judgement: Judgement,
+    /// The same without the details that nothing tells.
+    pub core: Judgement,
 }
 
 impl Found {
@@ -170,6 +172,16 @@ pub async fn find(
     Ok(found)
 }
 
+/// What a comparison with all details gives.
+struct Compared {
+    judgement: Judgement,
+    core: Judgement,
+    told: Vec<Beyond>,
+    untold: Vec<Beyond>,
+    beyond: Option<Beyond>,
+    networks: Option<Counted>,
+}
+
 /// One statement about one topic in one country.
 struct Claimed<'c> {
     country: &'static Country,
@@ -193,7 +205,7 @@ impl Claimed<'_> {
         let named = |incident: &Incident| network.as_ref().is_none_or(|network| network.is_of(incident, period));
         let claim = (self.reading, self.stance);
         let mut bearing = bearing::of(&incidents, country, claim, period, |one| named(one) && !self.is_gone(one));
-        weigh_incidents(&mut findings, &incidents, &bearing, (self.reading.when, period));
+        weigh_incidents(&mut findings, &incidents, &bearing, (self.reading, period));
         let gone = bearing::of(&incidents, country, claim, period, |one| named(one) && self.is_gone(one));
         self.weigh_now(&mut findings, gone.surest.and_then(|at| incidents.get(at)), detection.as_ref());
         if network.is_some() {
@@ -203,9 +215,9 @@ impl Claimed<'_> {
             self.weigh_national(&mut findings, &incidents, &mut bearing);
         }
         findings.outdated = self.is_outdated(rt, &findings, detection.as_ref()).await?;
-        let (judgement, beyond, networks) =
+        let compared =
             self.compared(rt, &findings, detection.as_ref(), (&incidents, &bearing), network.is_none()).await?;
-        let earlier = match judgement.why {
+        let earlier = match compared.judgement.why {
             Why::Nothing => {
                 let before = Period { since: None, to: period.from, ..period };
                 incidents_of(rt, country, self.topic, before).await?.into_iter().max_by_key(Incident::start)
@@ -223,15 +235,36 @@ impl Claimed<'_> {
             bearing,
             earlier,
             decided_days: findings.decided_days,
-            beyond,
+            beyond: compared.beyond,
+            told: compared.told,
+            untold: compared.untold,
             hearsay: self.reading.hearsay,
-            networks,
+            networks: compared.networks,
             platforms: None,
-            judgement,
+            judgement: compared.judgement,
+            core: compared.core,
         })
     }
 
-    /// The judgement, with the detail that keeps it from being surer and the networks that the claim counts.
+    /// What the schedule of an incident says to the hours that the claim names.
+    fn hours(&self, incident: Option<&Incident>) -> Fit {
+        let claimed = self.reading.beyond.iter().find_map(|beyond| match beyond {
+            Beyond::Hours(hours) => Some(*hours),
+            _ => None,
+        });
+        let schedule = incident.and_then(|incident| incident.draft.schedule.as_deref());
+        claimed.map_or(Fit::Untold, |hours| hours.fit(schedule, self.country.code))
+    }
+
+    /// Whether an incident of the claimed place began when the claim says.
+    fn begins(&self, incidents: &[Incident], bearing: &Bearing) -> bool {
+        let began = |when: When| {
+            bearing.fitting.iter().filter_map(|at| incidents.get(*at)).any(|incident| bearing::begins(incident, when))
+        };
+        self.reading.when.is_some_and(began)
+    }
+
+    /// The judgement with and without the details that nothing tells, and the networks that the claim counts.
     async fn compared(
         &self,
         rt: &dyn Runtime,
@@ -239,7 +272,7 @@ impl Claimed<'_> {
         seen: Option<&Seen>,
         (incidents, bearing): (&[Incident], &Bearing),
         of_country: bool,
-    ) -> Result<(Judgement, Option<Beyond>, Option<Counted>)> {
+    ) -> Result<Compared> {
         let share = self.reading.beyond.iter().find_map(|beyond| match beyond {
             Beyond::HowMany(share) if of_country => Some(*share),
             _ => None,
@@ -256,72 +289,69 @@ impl Claimed<'_> {
         let on_networks = share.map_or((Fit::Untold, None), |share| fit(Reach::Networks(share)));
         let known = Known {
             fitting: bearing.fitting.iter().filter_map(|at| incidents.get(*at)).collect(),
-            surest: deciding,
             methods: &methods(surest, seen),
             nationwide: national.0,
             networks: on_networks.0,
+            hours: self.hours(deciding),
+            begins: self.begins(incidents, bearing),
             now: self.now,
         };
-        let beyond = self.beyond(incidents, bearing, (counted, &known));
-        let mut judgement = self.bounded(judge(self.stance, findings), beyond, (share, counted));
-        let opposed = self.opposed(judgement, &known);
+        let (told, untold) = self.sorted(incidents, bearing, (counted, &known));
+        let core = self.of_share(judge(self.stance, findings), untold.is_empty(), (share, counted));
+        let opposed = self.opposed(core, &known);
+        let mut judgement = core;
         // "Not on all networks", where it is so on some.
-        if !self.stance.over
-            && self.stance.negated
-            && judgement.verdict == Verdict::Unconfirmed
-            && beyond.is_some_and(|beyond| known.opposes(beyond))
-        {
+        let denied = self.stance.negated && !self.stance.over;
+        if denied && core.verdict == Verdict::Unconfirmed && untold.iter().any(|beyond| known.opposes(*beyond)) {
             judgement.verdict = Verdict::Likely;
         }
-        if opposed.is_some() {
-            (judgement.verdict, judgement.contradicted) = (Verdict::Unconfirmed, true);
+        judgement.contradicted &= !denied || untold.is_empty();
+        // No surer than what is known of all that the claim says.
+        let capped = opposed.is_none() && !denied && !untold.is_empty() && judgement.verdict < Verdict::Unconfirmed;
+        if opposed.is_some() || capped {
+            (judgement.verdict, judgement.contradicted) = (Verdict::Unconfirmed, opposed.is_some());
         }
-        let told = opposed.or(beyond.filter(|_| judgement.verdict == Verdict::Likely));
-        Ok((judgement, told, counted.or(national.1).or(on_networks.1)))
+        Ok(Compared {
+            core: if opposed.is_some() {
+                judgement
+            } else {
+                Judgement { contradicted: judgement.contradicted, ..core }
+            },
+            told: told.into_iter().chain(untold.iter().copied().filter(|beyond| known.opposes(*beyond))).collect(),
+            untold: if capped { untold.clone() } else { Vec::new() },
+            beyond: opposed.or(untold.first().copied().filter(|_| capped || judgement.verdict == Verdict::Likely)),
+            networks: counted.or(national.1).or(on_networks.1),
+            judgement,
+        })
     }
 
-    /// A judgement, no surer than what is known of all that the claim says.
-    fn bounded(
+    /// "One network of four" is so, where most of the country can reach it.
+    fn of_share(
         &self,
         mut judgement: Judgement,
-        beyond: Option<Beyond>,
+        told: bool,
         (share, networks): (Option<Share>, Option<Counted>),
     ) -> Judgement {
-        match (share, networks) {
-            // "One network of four" is so, where most of the country can reach it.
-            (Some(share), Some(Counted { blocked, decided }))
-                if judgement.why == Why::Partly && !self.stance.negated && share.holds(blocked, decided) =>
-            {
-                judgement.verdict = Verdict::Likely;
-            }
-            // Another number was counted.
-            (Some(Share::Count { .. }), Some(_)) if matches!(beyond, Some(Beyond::HowMany(_))) => {
-                judgement.verdict = judgement.verdict.max(Verdict::Unconfirmed);
-            }
-            _ => {}
-        }
-        match (beyond, self.stance.negated && !self.stance.over) {
-            // That some could use it is said neither for a block nor against one.
-            (Some(_), true) | (Some(Beyond::Partly), _) if judgement.contradicted => judgement.contradicted = false,
-            (Some(_), false) if judgement.verdict == Verdict::Confirmed => judgement.verdict = Verdict::Likely,
-            _ => {}
+        let holds = || share.zip(networks).is_some_and(|(share, known)| share.holds(known.blocked, known.decided));
+        if judgement.why == Why::Partly && !self.stance.negated && told && holds() {
+            judgement.verdict = Verdict::Likely;
         }
         judgement
     }
 
-    /// What the claim says and nothing that was found bears out.
-    fn beyond(
+    /// The details of the claim: what was found bears the first ones out, and not the others.
+    fn sorted(
         &self,
         incidents: &[Incident],
         bearing: &Bearing,
         (networks, known): (Option<Counted>, &Known<'_>),
-    ) -> Option<Beyond> {
+    ) -> (Vec<Beyond>, Vec<Beyond>) {
         let surest = bearing.surest.and_then(|at| incidents.get(at));
-        let began = |when: When| surest.is_some_and(|incident| bearing::begins(incident, when));
         let recorded = surest.map_or(0, |incident| incident.draft.networks.len());
         let occasion = surest.and_then(|incident| incident.draft.occasion.as_deref());
         let told = |beyond: &Beyond| match *beyond {
-            Beyond::Beginning => self.reading.when.is_some_and(began),
+            Beyond::Beginning => known.begins,
+            Beyond::Hours(_) => known.hours == Fit::Agrees,
             Beyond::HowLong(length) => {
                 // What is said of the past, and goes on, has no length yet.
                 let ended = |incident: &&Incident| incident.end().is_some() || !self.reading.past;
@@ -336,14 +366,15 @@ impl Claimed<'_> {
             }
             Beyond::Method(claimed) => claimed.are_among(known.methods),
             Beyond::Nationwide => known.nationwide == Fit::Agrees,
-            Beyond::Cause | Beyond::Event => occasion.is_some_and(|told| self.reading.occasions.are(told)),
-            _ => false,
+            Beyond::Occasion => occasion.is_some_and(|told| self.reading.occasions.are(told)),
         };
-        let other = || {
-            let claimed = !self.stance.negated && occasion.is_some_and(|told| self.reading.occasions.differ(told));
-            claimed.then_some(Beyond::Event)
-        };
-        self.reading.beyond.iter().copied().find(|beyond| !told(beyond)).or_else(other)
+        let (told, mut untold): (Vec<Beyond>, Vec<Beyond>) = self.reading.beyond.iter().copied().partition(told);
+        // Lists and verdicts of days do not tell when it began or ended.
+        let dated = self.reading.when.is_some_and(|when| matches!(when.span, Span::Since | Span::Range | Span::Until));
+        if dated && !self.stance.negated && surest.is_none() && !untold.contains(&Beyond::Beginning) {
+            untold.push(Beyond::Beginning);
+        }
+        (told, untold)
     }
 
     /// The detail of which the data say the opposite, where they support the rest.
@@ -419,8 +450,9 @@ fn weigh_incidents(
     findings: &mut Findings,
     incidents: &[Incident],
     bearing: &Bearing,
-    (when, period): (Option<When>, Period),
+    (reading, period): (&Reading, Period),
 ) {
+    let when = reading.when;
     let confidence = |at: Option<usize>| at.and_then(|at| incidents.get(at)).map(Incident::confidence);
     findings.incident = confidence(bearing.surest);
     findings.suspected = confidence(bearing.suspected);
@@ -428,7 +460,7 @@ fn weigh_incidents(
     findings.unordered = bearing.unordered;
     findings.elsewhere = bearing.elsewhere && bearing.surest.is_none() && bearing.suspected.is_none();
     if bearing.surest.is_some() {
-        findings.covers = bearing.covers;
+        (findings.covers, findings.misdated) = (bearing.covers, bearing.misdated);
     }
     let fitting = || bearing.fitting.iter().filter_map(|at| incidents.get(*at));
     // Who knows only when it was last said to go on does not know that it ended.
@@ -442,62 +474,13 @@ fn weigh_incidents(
     findings.lapsed = findings.over && when.is_some_and(|when| when.span == Span::Since);
     findings.goes_on = !fitting().all(ended_by(period.at.plus(-JUST_ENDED)));
     let claimed = when.filter(|when| when.span == Span::During).map(|when| when.end().plus(SLACK));
-    findings.late = claimed.is_some_and(|by| fitting().any(|incident| incident.end().is_some_and(|end| end > by)));
-}
-
-/// The incidents of a period; for a claim about now those too of which it is known that they ended lately.
-async fn lately(rt: &dyn Runtime, country: &str, topic: &Topic, period: Period) -> Result<Vec<Incident>> {
-    let Some(since) = period.since.filter(|_| period.is_now) else {
-        return incidents_of(rt, country, topic, period).await;
+    // "Lifted on 20 January": it was lifted a week before. What is over on a day may have ended before.
+    let before = |incident: &Incident, when: When| {
+        incident.end().is_some_and(|end| end.day() < when.first.days() - 1) && matches!(when.span, Span::During)
     };
-    let longer = Period { since: Some(period.to.plus(-LATELY)), ..period };
-    let mut found = incidents_of(rt, country, topic, longer).await?;
-    found.retain(|incident| !incident.is_end_unknown() || incident.end().is_none_or(|end| end >= since));
-    Ok(found)
-}
-
-/// Incidents know a host of a platform by the platform's name as well (ruling intelligence 30), and a site by its
-/// domain or its name.
-async fn incidents_of(rt: &dyn Runtime, country: &str, topic: &Topic, period: Period) -> Result<Vec<Incident>> {
-    if topic.name() == SOCIAL_MEDIA {
-        return social(rt, country, period).await;
-    }
-    named(rt, country, topic.names(), period).await
-}
-
-/// Those of social media as a whole, and those of two platforms or more.
-async fn social(rt: &dyn Runtime, country: &str, period: Period) -> Result<Vec<Incident>> {
-    let names = [SOCIAL_MEDIA, "social_media", "social media services"].into_iter().chain(SOCIAL).map(str::to_owned);
-    let mut found = named(rt, country, names.collect(), period).await?;
-    found.retain(|incident| {
-        let draft = &incident.draft;
-        let names = || draft.services.iter().chain([&draft.subject]);
-        let platforms = SOCIAL.iter().filter(|platform| names().any(|name| name == *platform)).count();
-        platforms > 1 || names().any(|name| name.starts_with("social"))
-    });
-    order::sort_by_key(&mut found, |incident| std::cmp::Reverse(incident.start()));
-    Ok(found)
-}
-
-/// Incidents of a subject by all its names, each once.
-async fn named(rt: &dyn Runtime, country: &str, names: Vec<String>, period: Period) -> Result<Vec<Incident>> {
-    let mut found: Vec<Incident> = Vec::new();
-    for name in names {
-        let filter = Filter {
-            country: Some(country.to_owned()),
-            subject: Some(name),
-            since: period.since,
-            until: Some(period.to),
-            ..Filter::default()
-        };
-        let select = Select { filter, offset: 0, limit: MOST_INCIDENTS };
-        for incident in runtime::query(rt, incidents::actor().name, &select).await?.incidents {
-            if !found.iter().any(|known| known.id == incident.id) {
-                found.push(incident);
-            }
-        }
-    }
-    Ok(found)
+    findings.early =
+        reading.ends && fitting().next().is_some() && when.is_some_and(|when| fitting().all(|one| before(one, when)));
+    findings.late = claimed.is_some_and(|by| fitting().any(|incident| incident.end().is_some_and(|end| end > by)));
 }
 
 pub type Measured = (Findings, Option<Seen>);

@@ -102,66 +102,12 @@ impl Later {
         let (first, last) = match base.span {
             Span::Since | Span::After => (base.first, base.first.plus(base.named - 1)),
             Span::Range | Span::Until | Span::By | Span::Throughout => (base.last, base.last),
-            Span::During | Span::Before => (base.first, base.last),
+            Span::During | Span::Between | Span::Before => (base.first, base.last),
         };
         match self.by {
             By::Days(least, most) => Some(When::new(first.plus(least), last.plus(most))),
             By::Next(name) => period(last, name, 1),
             By::DayBefore => Some(When::day(first.plus(-1))),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::words::split;
-    use super::*;
-    use crate::time::Date;
-
-    fn read(text: &str) -> Option<String> {
-        let words = split(text);
-        let reader = Reader { words: &words, shouting: false };
-        let (_, found) = (0..words.len()).find_map(|at| later(&reader, at))?;
-        let when = found.behind(When::day(Date::new(2021, 1, 12)?))?;
-        Some(format!("{}/{}", when.first, when.last))
-    }
-
-    /// As counted from 12 January 2021.
-    #[test]
-    fn distances_are_counted_from_a_day() {
-        for (text, expected) in [
-            ("it was restored five days later", "2021-01-17/2021-01-17"),
-            ("two weeks later it was over", "2021-01-26/2021-01-26"),
-            ("a month later", "2021-01-27/2021-02-26"),
-            ("36 hours later", "2021-01-13/2021-01-14"),
-            ("a few days later", "2021-01-14/2021-01-16"),
-            ("lifted the next day", "2021-01-13/2021-01-13"),
-            ("lifted the following morning", "2021-01-13/2021-01-13"),
-            ("it was back the day after", "2021-01-13/2021-01-13"),
-            ("the following month", "2021-02-01/2021-02-28"),
-            ("it had been cut two days before", "2021-01-10/2021-01-10"),
-            ("it was cut a week earlier", "2021-01-05/2021-01-05"),
-            ("it was cut 36 hours earlier", "2021-01-10/2021-01-11"),
-            ("it was cut the day before", "2021-01-11/2021-01-11"),
-            ("it was cut the previous evening", "2021-01-11/2021-01-11"),
-            ("restored after 5 days", "2021-01-17/2021-01-17"),
-            ("restored five days after", "2021-01-17/2021-01-17"),
-        ] {
-            assert_eq!(read(text).as_deref(), Some(expected), "{text}");
-        }
-        for text in [
-            "later this month",
-            "no later than 5 May",
-            "reconnected after a 10-day shutdown",
-            "next week",
-            "two days after the vote",
-            "two days before the vote",
-            "earlier this month",
-            "the previous month",
-            "the day after tomorrow",
-            "three days ago",
-        ] {
-            assert_eq!(read(text), None, "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::country::tests::{HEADER, Server, rows};
+use crate::country::tests::{HEADER, Server, rows, shared};
 use crate::import::{ImportKind, Options};
 
 const SITE: &str = "gazette.example";
@@ -61,8 +61,8 @@ fn claims_are_compared_with_what_was_measured() {
         ("was not blocked nationwide in France in December 2025", "unconfirmed contradicted", ""),
         ("was accessible nationwide in Italy in December 2025", "unconfirmed contradicted", ""),
         ("was blocked in Norway in December 2025", "confirmed", ""),
-        ("was blocked nationwide in Norway in December 2025", "likely", "too few networks"),
-        ("was blocked on all networks in Norway in December 2025", "likely", "too few networks"),
+        ("was blocked nationwide in Norway in December 2025", "unconfirmed", "too few networks"),
+        ("was blocked on all networks in Norway in December 2025", "unconfirmed", "too few networks"),
         ("was blocked nationwide in France in December 2025", "confirmed", ""),
         ("was blocked on all networks in France in December 2025", "confirmed", "6 of 6 networks"),
         ("is blocked nationwide in Germany", "unconfirmed contradicted", "2 of 6 networks"),
@@ -82,7 +82,7 @@ fn claims_are_compared_with_what_was_measured() {
         ("was blocked in Italy until 24 December 2025", "confirmed", ""),
         ("was blocked in Italy in December 2025 and is still blocked", "unconfirmed contradicted", ""),
         ("was blocked in Italy in December 2025 but is no longer blocked", "confirmed", ""),
-        ("has been blocked in Germany for a month", "likely", "took 11 days"),
+        ("has been blocked in Germany for a month", "unconfirmed", "took 11 days"),
         ("has been blocked in Germany for ten days", "confirmed", ""),
         ("is blocked in Greece", "unconfirmed", "doubtful, its confidence being 0."),
         ("is not blocked in Greece", "unconfirmed", "doubtful, its confidence being 0."),
@@ -95,6 +95,36 @@ fn claims_are_compared_with_what_was_measured() {
         let reason = body["reason"].as_str().unwrap_or_default();
         if found != expected || !reason.contains(says) {
             wrong.push(format!("{claim}: {found} and not {expected}: {reason} {}", body["incidents"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Rows of the real shutdown table, where it is at hand.
+#[test]
+fn claims_are_compared_with_the_shutdown_table() {
+    let Some(table) = shared("shutdowns/stop_2016_2024.csv.gz") else { return };
+    let server = Server::start();
+    server.import(ImportKind::Shutdowns, Options::default(), &table);
+    let mut wrong = Vec::new();
+    for (claim, expected, says) in [
+        ("5000 shutdowns in India in 2021", "unconfirmed contradicted", "105 shutdowns of India"),
+        ("India had 106 internet shutdowns in 2021", "confirmed", "Access Now STOP"),
+        ("Uganda had more shutdowns than India", "unconfirmed contradicted", "shutdowns of India"),
+        ("India had the most internet shutdowns in the world in 2021", "confirmed", "India"),
+        ("Uganda's internet shutdown in January 2021 cost 1 billion dollars", "unconfirmed / confirmed", "billion"),
+        ("Uganda's internet shutdown in January 2021 killed 50 people", "unconfirmed / confirmed", "killed 50"),
+        ("Gabon cut the internet on 26 August 2023", "confirmed", ""),
+        ("The internet shutdown in Gabon started on 28 August 2023", "unconfirmed contradicted", "26 Aug 2023"),
+        ("The internet shutdown in Gabon started on 26 August 2023", "confirmed", ""),
+    ] {
+        let (_, body) = server.post("/verify-claim", &json!({ "claim": claim }));
+        let contradicted = if body["contradicted"] == true { " contradicted" } else { "" };
+        let core = body["core"]["verdict"].as_str().map(|core| format!(" / {core}")).unwrap_or_default();
+        let found = format!("{}{contradicted}{core}", body["verdict"].as_str().unwrap_or_default());
+        let reason = body["reason"].as_str().unwrap_or_default();
+        if found != expected || !reason.contains(says) {
+            wrong.push(format!("{claim}: {found} and not {expected}: {reason}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

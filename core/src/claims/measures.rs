@@ -1,32 +1,10 @@
 //! Measures against a service by name: "the ban", and unlike "to ban".
 
+use super::lexicon::Words;
 use super::words::Word;
 
 /// Measures by name: what ends one ends the interference.
-const MEASURES: [&str; 22] = [
-    "block",
-    "blockage",
-    "ban",
-    "censorship",
-    "restriction",
-    "restrictions",
-    "suspension",
-    "shutdown",
-    "blackout",
-    "outage",
-    "curfew",
-    "throttling",
-    "slowdown",
-    "blocks",
-    "bans",
-    "blocking",
-    "filtering",
-    "filters",
-    "order",
-    "ruling",
-    "decision",
-    "limits",
-];
+static MEASURES: Words = Words::of("measures measures");
 /// Before one of these words, "block" and "ban" are no names.
 const BEFORE_A_VERB: [&str; 12] =
     ["to", "not", "and", "or", "will", "would", "can", "could", "did", "didn't", "does", "doesn't"];

@@ -19,7 +19,7 @@
 //! | `means` | what is reached only by a way around a block |
 //! | `networks` | the network that a sentence names, by number or by name |
 //! | `senses` | what the words of a sentence say |
-//! | `phrases` | the words that say so |
+//! | `lexicon` | the words that say so, and all other lists of words |
 //! | `measures` | what is done to a service, by name |
 //! | `objects` | what is blocked and is no service |
 //! | `ahead` | what is only supposed |
@@ -29,17 +29,22 @@
 //! | `parse` | all of it together |
 //! | `aside` | who reports it, and what people get around a block with |
 //! | `bearing` | which incidents are of the claimed place and time |
-//! | `beyond` | what a claim says beyond what is checked |
+//! | `beyond` | details that the record may bear out or speak against |
 //! | `shares` | on how many networks it says so |
-//! | `causes` | why it says so, and at what event |
+//! | `causes` | for what occasions it says so |
 //! | `method` | by which method |
 //! | `opposite` | details of which the data say the opposite |
 //! | `reach` | in how much of a country |
+//! | `slots` | what of a claim is in no slot: left over |
+//! | `hours` | at what hours and on which days of the week it says so |
+//! | `counts` | what it counts and compares, against the rows of a table |
+//! | `recorded` | the incidents of its service, country and period |
 //! | `gather` | what measurements, lists and incidents say |
 //! | `on_network` | what measurements say of one network |
 //! | `platforms` | what measurements of platforms say of social media |
 //! | `findings` | what was found, and what of it decides |
 //! | `check` | the verdict |
+//! | `conclude` | the verdict on the claim as a whole |
 //! | `reason` | why, in one sentence |
 //! | `route` | the endpoint |
 
@@ -47,16 +52,22 @@ mod ahead;
 mod aside;
 mod bearing;
 mod beyond;
+#[cfg(test)]
+mod cases;
 mod causes;
 mod check;
 mod clauses;
 mod complete;
+mod conclude;
+mod counts;
 mod dates;
 mod feasts;
 mod findings;
 mod gather;
+mod hours;
 mod later;
 mod length;
+mod lexicon;
 mod means;
 #[cfg(test)]
 mod measured;
@@ -69,15 +80,16 @@ mod on_network;
 mod opposite;
 mod parse;
 mod part;
-mod phrases;
 mod places;
 mod platforms;
 mod reach;
 mod reason;
+mod recorded;
 mod relative;
 mod route;
 mod senses;
 mod shares;
+mod slots;
 mod stance;
 mod subjects;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The network that a claim is about: "blocked on AS30844", "Safaricom blocks Telegram".
 
+use super::lexicon::Words;
+use super::relative;
 use super::words::{Lazy, Pause, Phrases, Word, split, stem};
 use crate::order;
 use crate::starter::{self, Country};
@@ -36,48 +38,7 @@ impl Network {
 }
 
 /// Words in names of operators that tell none from another.
-const GENERIC: [&str; 40] = [
-    "telecom",
-    "telecoms",
-    "telekom",
-    "telecommunication",
-    "telecommunications",
-    "telkom",
-    "network",
-    "networks",
-    "mobile",
-    "limited",
-    "ltd",
-    "company",
-    "corporation",
-    "internet",
-    "communications",
-    "communication",
-    "broadband",
-    "national",
-    "group",
-    "holding",
-    "services",
-    "service",
-    "data",
-    "the",
-    "and",
-    "for",
-    "university",
-    "government",
-    "education",
-    "research",
-    "ministry",
-    "global",
-    "international",
-    "solutions",
-    "technologies",
-    "technology",
-    "digital",
-    "wireless",
-    "public",
-    "joint",
-];
+static GENERIC: Words = Words::of("networks generic");
 
 /// The words of a name, in lower case.
 fn tokens(name: &str) -> Vec<String> {
@@ -141,48 +102,26 @@ pub fn home(name: &str) -> Option<&'static Country> {
 const ORDINARY: [&str; 12] =
     ["orange", "claro", "jazz", "vivo", "inter", "roshan", "robi", "moov", "tigo", "mts", "unifi", "mpt"];
 /// Words before the name of a network.
-const BEFORE: [&str; 14] = [
-    "on",
-    "by",
-    "via",
-    "over",
-    "through",
-    "isp",
-    "isps",
-    "operator",
-    "operators",
-    "provider",
-    "providers",
-    "carrier",
-    "network",
-    "and",
-];
+static BEFORE: Words = Words::of("networks before");
 /// Words behind one.
-const BEHIND: [&str; 17] = [
-    "users",
-    "customers",
-    "subscribers",
-    "network",
-    "block",
-    "blocks",
-    "blocked",
-    "throttles",
-    "throttled",
-    "restricts",
-    "restricted",
-    "unblocked",
-    "has",
-    "have",
-    "and",
-    "does",
-    "doesn't",
-];
+static BEHIND: Words = Words::of("networks behind");
 /// Verbs behind one that only says what others do.
 const SAYS: [&str; 10] =
     ["says", "said", "say", "reports", "reported", "told", "announced", "announces", "warns", "warned"];
 
 /// The networks that a clause names; `taken` tells of words that name something else.
 pub fn named(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Network> {
+    joined(places(words, taken))
+}
+
+/// The words that name networks: the first, and how many.
+pub fn spans(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<(usize, usize)> {
+    let reported = operators().all(words).into_iter().filter(|(at, length, _)| says(words, at + length));
+    let reported = reported.map(|(at, length, _)| (at, length));
+    places(words, taken).into_iter().map(|(at, length, _)| (at, length)).chain(reported).collect()
+}
+
+fn places(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<(usize, usize, Network)> {
     let mut found: Vec<(usize, usize, Network)> = numbers(words);
     for (at, length, country) in operators().all(words) {
         let meant = |word: &&Word<'_>| word.is_capital() && !says(words, at + length) && !is_excepted(words, at);
@@ -193,7 +132,7 @@ pub fn named(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Network> 
     }
     found.extend(stated(words, &found, taken));
     order::sort_by_key(&mut found, |(at, ..)| *at);
-    joined(found)
+    found
 }
 
 /// "AS30844", "AS 30844".
@@ -241,67 +180,9 @@ fn has_context(words: &[Word<'_>], at: usize, to: usize) -> bool {
 }
 
 /// What is named after "on" and is no network.
-const NO_NETWORKS: [&str; 34] = [
-    "android",
-    "ios",
-    "iphone",
-    "iphones",
-    "ipad",
-    "windows",
-    "mac",
-    "macos",
-    "linux",
-    "chrome",
-    "firefox",
-    "safari",
-    "wifi",
-    "wi",
-    "tv",
-    "pc",
-    "pcs",
-    "google",
-    "apple",
-    "app",
-    "election",
-    "independence",
-    "eid",
-    "christmas",
-    "easter",
-    "ramadan",
-    "ashura",
-    "nowruz",
-    "diwali",
-    "new",
-    "good",
-    "april",
-    "friday",
-    "earth",
-];
+static NO_NETWORKS: Words = Words::of("networks no networks");
 /// Words of what a network does to a service, without their endings.
-const STATES: [&str; 22] = [
-    "block",
-    "throttl",
-    "censor",
-    "unblock",
-    "restrict",
-    "filter",
-    "work",
-    "accessibl",
-    "inaccessibl",
-    "availabl",
-    "unavailabl",
-    "reachabl",
-    "unreachabl",
-    "down",
-    "slow",
-    "open",
-    "load",
-    "unusabl",
-    "ban",
-    "user",
-    "customer",
-    "fin",
-];
+static STATES: Words = Words::of("networks states");
 
 /// "Blocked on", and not "the block on".
 fn is_state(word: &str) -> bool {
@@ -311,7 +192,8 @@ fn is_state(word: &str) -> bool {
 /// Whether a day of the week or a month is named at a place.
 pub fn is_day(words: &[Word<'_>], at: usize) -> bool {
     let reader = super::dates::Reader { words, shouting: false };
-    words.get(at).is_some_and(|word| super::relative::weekday(word).is_some()) || reader.month(at).is_some()
+    let weekday = |word: &Word<'_>| relative::weekday(word).or_else(|| relative::weekdays(word)).is_some();
+    words.get(at).is_some_and(weekday) || reader.month(at).is_some()
 }
 
 /// Names that no table has and the sentence says to be networks: "blocked on Jamii in Kenya", "the ISP Jamii".
@@ -393,51 +275,6 @@ pub fn candidates(words: &[Word<'_>], taken: impl Fn(usize) -> bool) -> Vec<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn labels(text: &str) -> Vec<String> {
-        named(&split(text), |_| false).iter().map(Network::label).collect()
-    }
-
-    #[test]
-    fn networks_are_named_by_number_by_name_and_by_both() {
-        for (text, expected) in [
-            ("blocked on AS30844 in Kenya", vec!["AS30844"]),
-            ("blocked on AS 30844 and ASN30844", vec!["AS30844"]),
-            ("Safaricom (AS33771) blocks it", vec!["AS33771 (Safaricom)"]),
-            ("AS33771 (Safaricom) blocks it", vec!["AS33771 (Safaricom)"]),
-            ("it is blocked on Safaricom and Airtel", vec!["Safaricom", "Airtel"]),
-            ("Safaricom blocks it", vec!["Safaricom"]),
-            ("customers of MTN Irancell cannot open it", vec!["MTN Irancell"]),
-            ("it is blocked on Jamii in Kenya", vec!["Jamii"]),
-            ("but not on Liquid in Kenya", vec!["Liquid"]),
-            ("the ISP Jamii has blocked it", vec!["Jamii"]),
-            ("it works on Orange", vec!["Orange"]),
-            ("Orange is blocking it in Guinea", vec!["Orange"]),
-            ("it was blocked by Safaricom, says NetBlocks", vec!["Safaricom"]),
-            ("blocked on AS33771, AS36926 and Telkom Kenya", vec!["AS33771", "AS36926", "Telkom Kenya"]),
-        ] {
-            assert_eq!(labels(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_network_is_none() {
-        for text in [
-            "it is blocked on Android in India",
-            "it was blocked on Monday in Iran",
-            "it was blocked on Election Day in Uganda",
-            "it was blocked on November 8",
-            "Safaricom says that it is blocked in Kenya",
-            "the ban on Signal in Russia",
-            "every provider except Safaricom blocked it",
-            "it works on all networks other than Airtel",
-            "an orange is down",
-            "blocked as of 2023",
-            "it is blocked on Khamenei orders",
-        ] {
-            assert_eq!(labels(text), Vec::<String>::new(), "{text}");
-        }
-    }
 
     #[test]
     fn names_of_tables_are_those_of_operators() {

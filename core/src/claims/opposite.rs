@@ -12,12 +12,13 @@ use crate::time::DAY;
 pub struct Known<'k> {
     /// The incidents of the claimed place and time.
     pub fitting: Vec<&'k Incident>,
-    /// The one that decides.
-    pub surest: Option<&'k Incident>,
     pub methods: &'k [&'k str],
     /// How far it reaches, where the claim says so.
     pub nationwide: Fit,
     pub networks: Fit,
+    pub hours: Fit,
+    /// One of them began on the claimed days.
+    pub begins: bool,
     pub now: Timestamp,
 }
 
@@ -28,7 +29,8 @@ impl Known<'_> {
             Beyond::HowMany(_) => self.networks == Fit::Opposed,
             Beyond::Nationwide => self.nationwide == Fit::Opposed,
             Beyond::HowLong(length) => self.is_of_another_length(length),
-            Beyond::AllHours => self.surest.is_some_and(|incident| incident.draft.schedule.is_some()),
+            Beyond::Hours(_) => self.hours == Fit::Opposed,
+            Beyond::Beginning => !self.begins && !self.fitting.is_empty(),
             Beyond::Method(claimed) => claimed.are_opposed_by(self.methods),
             _ => false,
         }

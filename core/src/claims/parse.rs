@@ -7,11 +7,14 @@ use super::beyond::{Beyond, beyond};
 use super::causes::{self, Occasions};
 use super::clauses::{self, Link, Mood, Piece, mood};
 use super::complete::{Draft, complete};
+use super::counts::{Counting, counting};
+use super::lexicon::Words;
 use super::measures;
 use super::networks::{self, Network};
 use super::objects;
 use super::part::{Part, about_internet};
 use super::places::{self, Area, Mention};
+use super::slots::{self, Spoken};
 use super::stance::{self, Stance};
 use super::subjects::{self, Listed, Topic, named, topics};
 use super::when::{Span, Unread, When, only_year, when};
@@ -36,6 +39,10 @@ pub struct Claim {
     pub stance: Option<Stance>,
     /// What its clauses say.
     pub readings: Vec<Reading>,
+    /// Its words, with what is left over of them.
+    pub spoken: Vec<Spoken>,
+    /// What it counts or compares.
+    pub count: Option<Counting>,
 }
 
 /// What one clause says.
@@ -56,11 +63,13 @@ pub struct Reading {
     pub past: bool,
     /// It says how things are now.
     pub present: bool,
+    /// It tells when something ended, and not only that it is over.
+    pub ends: bool,
     /// Networks that it is said of; of the country as a whole when there are none.
     pub networks: Vec<Network>,
     /// Words that may name a network which measurements know.
     pub candidates: Vec<String>,
-    /// What it says beyond what is checked.
+    /// Its details, which are compared with the record.
     pub beyond: Vec<Beyond>,
     /// For what occasions, and during which, it says so.
     pub occasions: Occasions,
@@ -91,6 +100,8 @@ pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
     let sentence =
         Sentence { words: &words, now, listed: &listed, internet: about_internet(&all), year: only_year(&words) };
     let readings = sentence.readings();
+    let spoken = slots::spoken(&sentence, &mentions, &named, &readings);
+    let count = counting(&words, &mentions, &readings);
     let main = readings.iter().find(|reading| reading.stance.is_some()).or(readings.first());
     let country = main.and_then(|main| main.countries.first().copied()).or_else(|| places::choose(&mentions));
     let mut others: Vec<&'static str> = mentions.iter().map(|mention| mention.code).collect();
@@ -108,6 +119,8 @@ pub fn parse(text: &str, now: Timestamp, listed: &[Tracked]) -> Claim {
         when: main.and_then(|main| said_when(main, &readings)),
         stance: main.and_then(|main| main.stance),
         readings,
+        spoken,
+        count,
     }
 }
 
@@ -140,13 +153,14 @@ struct Clause {
     link: Link,
 }
 
-struct Sentence<'a> {
-    words: &'a [Word<'a>],
-    now: Timestamp,
+/// A claim before it is read.
+pub struct Sentence<'a> {
+    pub words: &'a [Word<'a>],
+    pub now: Timestamp,
     listed: &'a Listed<'a>,
     internet: bool,
     /// That of all its dates.
-    year: Option<i64>,
+    pub year: Option<i64>,
 }
 
 /// The countries of these mentions, each once.
@@ -218,7 +232,6 @@ impl<'a> Sentence<'a> {
             nationwide: places::is_nationwide(&words, &chosen),
             countries,
             topics,
-            feature: subjects::names_a_part(&words, &services, |at| place(at) || service(at)),
             days: spoken.days,
             later: spoken.later.as_ref().map(|(_, later)| *later),
             unread: spoken.unread,
@@ -453,7 +466,7 @@ impl<'a> Sentence<'a> {
     }
 
     fn reading(&self, part: &Part<'_>, stance: Option<Stance>) -> Reading {
-        let said = part.said;
+        let (said, occasions) = (part.said, causes::occasions(&part.words));
         let mut mood = mood(&part.words, said.is_some_and(|s| s.works), said.is_some_and(|s| s.bad));
         // A headline: "Iraq to lift ban on Telegram".
         let subject = places::mentions(&part.words).into_iter().find(|mention| mention.at == 0);
@@ -469,7 +482,8 @@ impl<'a> Sentence<'a> {
             unread: part.unread,
             stance,
             mood,
-            past: part.has_word(&["was", "were", "had", "did", "lasted"]),
+            past: part.has_word(&["was", "were", "had", "did", "lasted"]) || stance::was_done(&part.words),
+            ends: stance.is_some_and(|stance| stance.over) && stance::tells_an_end(&part.words),
             // What "has been restored" is over since some time.
             present: part.has_word(&PRESENT)
                 || part.has_word(&["yet"])
@@ -478,30 +492,13 @@ impl<'a> Sentence<'a> {
             candidates: part.candidates.clone(),
             beyond: stance
                 .filter(|_| part.has_verb() || !part.begins_with_only())
-                .map(|stance| beyond(&part.words, &part.days, stance))
-                .into_iter()
-                .flatten()
-                .chain(part.feature.then_some(Beyond::Feature))
-                .collect(),
-            occasions: causes::occasions(&part.words),
+                .map(|stance| beyond(&part.words, &part.days, occasions, stance))
+                .unwrap_or_default(),
+            occasions,
             hearsay: aside::is_hearsay(&part.words),
         }
     }
 }
 
 /// Words of how it is now.
-const PRESENT: [&str; 13] = [
-    "is",
-    "are",
-    "isn't",
-    "aren't",
-    "now",
-    "again",
-    "longer",
-    "anymore",
-    "currently",
-    "remains",
-    "today",
-    "works",
-    "still",
-];
+static PRESENT: Words = Words::of("parse present");

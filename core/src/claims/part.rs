@@ -2,6 +2,7 @@
 
 use super::clauses::{self, Link};
 use super::later::Later;
+use super::lexicon::Words;
 use super::networks::Network;
 use super::places::Area;
 use super::stance::{self, Kind};
@@ -19,8 +20,6 @@ pub struct Part<'a> {
     /// It is said of a country as a whole.
     pub nationwide: bool,
     pub topics: Vec<Topic>,
-    /// It names a part of a service: "X Premium".
-    pub feature: bool,
     pub networks: Vec<Network>,
     pub candidates: Vec<String>,
     /// Of a list each.
@@ -210,27 +209,5 @@ pub fn about_internet(topics: &[Topic]) -> bool {
 }
 
 /// Verbs of the present that go on about the same thing, and words before them.
-const OF_NOW: [&str; 18] = [
-    "remained",
-    "stayed",
-    "does",
-    "do",
-    "is",
-    "are",
-    "isn't",
-    "aren't",
-    "remains",
-    "remain",
-    "stays",
-    "stay",
-    "continues",
-    "has",
-    "have",
-    "hasn't",
-    "haven't",
-    "works",
-];
-const BEFORE_THE_VERB: [&str; 17] = [
-    "it", "they", "no", "not", "longer", "the", "this", "that", "still", "ban", "block", "shutdown", "service", "app",
-    "site", "even", "both",
-];
+static OF_NOW: Words = Words::of("part of now");
+static BEFORE_THE_VERB: Words = Words::of("part before the verb");

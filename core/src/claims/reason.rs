@@ -52,6 +52,17 @@ pub fn overall(deciding: &Found, all: &[Found], now: Timestamp) -> String {
     if known.is_empty() { said } else { and(&said, &known.join(", ")) }
 }
 
+/// A reason with what nobody checked.
+pub fn unchecked_too(said: &str, unchecked: &[String]) -> String {
+    match unchecked {
+        [] => said.to_owned(),
+        some => and(
+            said,
+            &format!("not checked: {}", some.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(", ")),
+        ),
+    }
+}
+
 /// Other parts that a reason tells of.
 const MOST_KNOWN: usize = 3;
 
@@ -83,7 +94,7 @@ pub fn reason(found: &Found, now: Timestamp) -> String {
     }
 }
 
-/// What a claim says beyond what is checked, with what is known of it.
+/// A detail that the record does not bear out, with what is known of it.
 fn unchecked(found: &Found, beyond: Beyond, now: Timestamp) -> Option<String> {
     let surest = found.bearing.surest.and_then(|at| found.incidents.get(at));
     let took = surest.and_then(|incident| bearing::took(incident, now)).filter(|_| !found.stance.over);
@@ -96,16 +107,18 @@ fn unchecked(found: &Found, beyond: Beyond, now: Timestamp) -> Option<String> {
             format!("{}, for which too few networks were measured", beyond.as_str())
         }
         (Beyond::HowMany(_) | Beyond::Nationwide, ..) if found.networks.is_some() => return None,
-        (Beyond::AllHours, ..) => {
-            let kept = surest.and_then(|incident| incident.draft.schedule.as_deref()).unwrap_or("some hours");
-            format!("that it was so at all hours, and what is recorded keeps to {kept}")
+        (Beyond::Hours(_), ..) if let Some(kept) = surest.and_then(|incident| incident.draft.schedule.as_deref()) => {
+            format!("at what hours, and what is recorded keeps to {kept}")
+        }
+        (Beyond::Beginning, ..) if let Some(incident) = surest => {
+            format!("when it began, and what is recorded began on {}", plain_date(incident.start()))
         }
         (Beyond::Method(_), ..) => {
             let measured = gather::methods(surest, found.detection.as_ref()).join(", ");
             let known = if measured.is_empty() { "no method is".to_owned() } else { measured + " is" };
             format!("by which method, and {known} known")
         }
-        (Beyond::Cause | Beyond::Event, _, Some(occasion)) => {
+        (Beyond::Occasion, _, Some(occasion)) => {
             let short = occasion.split(CAUSE_ENDS).next().unwrap_or_default().trim_end_matches('.');
             format!("for what reason or at what event, and the occasion on record is \"{short}\"")
         }
@@ -169,7 +182,7 @@ fn decided(found: &Found, now: Timestamp) -> String {
              evidence of this one."
         ),
         Why::TooLittle => format!("There are measurements of {name} in {country}{when}, too few to decide."),
-        Why::Nothing => nothing(found, &name, country, &when),
+        Why::Nothing | Why::Counted => nothing(found, &name, country, &when),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::dates::{Part, Reader, Written, YEARS, number};
 use super::later::later;
+use super::lexicon::Words;
 use super::when::When;
 use super::words::Word;
 use crate::time::Date;
@@ -17,31 +18,15 @@ pub fn weekday(word: &Word<'_>) -> Option<i64> {
     WEEKDAYS.iter().position(is).and_then(|day| i64::try_from(day).ok())
 }
 
+/// Days since Monday of "on Saturdays".
+pub fn weekdays(word: &Word<'_>) -> Option<i64> {
+    let name = word.lower.strip_suffix('s')?;
+    WEEKDAYS.iter().position(|full| *full == name).and_then(|day| i64::try_from(day).ok())
+}
+
 /// Small numbers in words, for "two weeks ago", with how many words they are. Vague ones are what most people mean.
 pub fn quantity(reader: &Reader<'_>, at: usize) -> Option<(usize, i64)> {
-    const WORDS: [&str; 21] = [
-        "",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-        "twenty",
-    ];
+    static WORDS: Words = Words::of("relative words");
     let few = |at: usize| match reader.lower(at) {
         "couple" => Some((1 + usize::from(reader.is(at + 1, &["of"])), 2)),
         "few" => Some((1, 3)),

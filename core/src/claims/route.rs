@@ -4,18 +4,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::check::{Judgement, Verdict, together};
+use super::check::Verdict;
 use super::clauses::Mood;
+use super::conclude::{self, Conclusion, Core};
+use super::counts::{self, Answer};
 use super::gather::{self, Found};
 use super::networks::{Network, home};
 use super::parse::{Claim, Reading, parse};
-use super::reason::{missing, overall as overall_reason, reason};
+use super::reason::{missing, overall as overall_reason, reason, unchecked_too};
 use super::when::Unread;
 use crate::country::Detection;
 use crate::http::{Cx, Param, Response, Route, handler};
 use crate::incidents::{self, EvidenceOf, Incident, IncidentBody};
 use crate::reference::{self, ListedPlatforms, Names};
-use crate::{Error, Result, Timestamp, licence, runtime};
+use crate::runtime::{self, Runtime};
+use crate::{Error, Result, Timestamp, licence};
 
 /// Most characters of a claim. Our choice: a long paragraph.
 const MOST_CHARACTERS: usize = 2_000;
@@ -210,6 +213,11 @@ pub struct ClaimBody {
     contradicted: bool,
     /// One sentence.
     reason: String,
+    /// What of the claim nobody checked, in its words: with any, `verdict` is `unconfirmed` at best.
+    unchecked: Vec<String>,
+    /// The verdict on the rest of the claim, where something is unchecked and nothing is contradicted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    core: Option<Core>,
     parsed: ParsedBody,
     topics: Vec<TopicBody>,
     incidents: Vec<IncidentRow>,
@@ -233,12 +241,10 @@ async fn verify(cx: Cx) -> Result<Response> {
     let listed = runtime::query(&*cx.rt, reference::actor().name, &ListedPlatforms).await?;
     let mut claim = parse(text, cx.now(), &listed);
     locate(&cx, &mut claim).await?;
-    let checked = check(&cx, &claim).await?;
-    let (found, unchecked) = (&checked.found, checked.unchecked);
-    let parts: Vec<Judgement> = found.iter().map(|found| found.judgement).collect();
-    let deciding = together(&parts).and_then(|at| found.get(at));
+    let checked = check(&*cx.rt, &claim, cx.now()).await?;
+    let (found, unread) = (&checked.found, checked.unread);
     // A part that was not checked keeps all from being confirmed.
-    let overall = deciding.filter(|found| unchecked.is_none() || found.judgement.contradicted);
+    let overall = checked.conclusion(&claim).filter(|whole| unread.is_none() || whole.contradicted);
     let evidence = match explain {
         true => Some(evidence(&cx, found).await?),
         false => None,
@@ -246,14 +252,16 @@ async fn verify(cx: Cx) -> Result<Response> {
     let settings = cx.settings();
     Response::json(&ClaimBody {
         claim: text.to_owned(),
-        verdict: overall.map_or(Verdict::InsufficientData, |found| found.judgement.verdict),
-        confidence: overall.map_or(0.0, |found| crate::country::round(found.judgement.confidence)),
-        contradicted: overall.is_some_and(|found| found.judgement.contradicted),
-        reason: match (overall, unchecked) {
-            (Some(deciding), _) => overall_reason(deciding, found, cx.now()),
-            (None, Some(unchecked)) => unchecked.to_owned(),
+        verdict: overall.as_ref().map_or(Verdict::InsufficientData, |whole| whole.verdict),
+        confidence: overall.as_ref().map_or(0.0, |whole| whole.confidence),
+        contradicted: overall.as_ref().is_some_and(|whole| whole.contradicted),
+        reason: match (&overall, unread) {
+            (Some(whole), _) => checked.reason(whole, cx.now()),
+            (None, Some(unread)) => unread.to_owned(),
             (None, None) => missing(&claim),
         },
+        unchecked: overall.as_ref().map(|whole| whole.unchecked.clone()).unwrap_or_default(),
+        core: overall.as_ref().and_then(|whole| whole.core),
         parsed: ParsedBody::new(&claim, found),
         topics: found.iter().map(|found| TopicBody::new(found, cx.now())).collect(),
         incidents: different(found)
@@ -271,8 +279,8 @@ async fn verify(cx: Cx) -> Result<Response> {
             })
             .collect(),
         evidence,
-        citation: overall.map(|found| citation(&cx, text, found.judgement)),
-        license: stands_under(found),
+        citation: overall.as_ref().map(|whole| citation(&cx, text, whole.verdict)),
+        license: stands_under(&checked),
         generated_at: cx.now().to_string(),
     })
 }
@@ -297,24 +305,50 @@ async fn locate(cx: &Cx, claim: &mut Claim) -> Result<()> {
 }
 
 /// What was checked of a claim, and why not all of it.
-struct Checked {
-    found: Vec<Found>,
-    unchecked: Option<&'static str>,
+pub struct Checked {
+    pub found: Vec<Found>,
+    /// What it counts, where a table answers that.
+    counted: Option<Answer>,
+    unread: Option<&'static str>,
+}
+
+impl Checked {
+    pub fn conclusion(&self, claim: &Claim) -> Option<Conclusion> {
+        match (&self.counted, &claim.count) {
+            (Some(answer), Some(count)) => Some(conclude::counted(claim, count, answer.judgement)),
+            _ => conclude::conclude(claim, &self.found),
+        }
+    }
+
+    pub fn reason(&self, whole: &Conclusion, now: Timestamp) -> String {
+        let said = match (&self.counted, self.found.get(whole.deciding)) {
+            (Some(answer), _) => answer.reason.clone(),
+            (None, Some(deciding)) => overall_reason(deciding, &self.found, now),
+            (None, None) => String::new(),
+        };
+        unchecked_too(&said, &whole.unchecked)
+    }
 }
 
 /// One judgement per statement, country and topic; none when the claim lacks what a check needs.
-async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
-    let mut checked = Checked { found: Vec::new(), unchecked: None };
+pub async fn check(rt: &dyn Runtime, claim: &Claim, now: Timestamp) -> Result<Checked> {
+    let mut checked = Checked { found: Vec::new(), counted: None, unread: None };
+    if let Some(count) = &claim.count {
+        checked.counted = counts::check(rt, count).await?;
+        if checked.counted.is_some() {
+            return Ok(checked);
+        }
+    }
     let ready =
         |reading: &&Reading| reading.stance.is_some() && !reading.countries.is_empty() && !reading.topics.is_empty();
     let readings: Vec<&Reading> = claim.readings.iter().filter(ready).collect();
     let parts = |reading: &&Reading| reading.countries.len() * reading.topics.len() * reading.networks.len().max(1);
     if readings.iter().map(parts).sum::<usize>() > MOST_CHECKS {
-        checked.unchecked = Some("The claim names more services and countries than are checked at once; divide it.");
+        checked.unread = Some("The claim names more services and countries than are checked at once; divide it.");
         return Ok(checked);
     }
     for reading in readings {
-        let ahead = reading.when.is_some_and(|when| when.start() > cx.now());
+        let ahead = reading.when.is_some_and(|when| when.start() > now);
         let why = match reading.mood {
             _ if reading.unread.is_some() => reading.unread.map(Unread::as_str),
             Mood::Fact if ahead => Some("The claim speaks of a time that lies ahead."),
@@ -322,11 +356,11 @@ async fn check(cx: &Cx, claim: &Claim) -> Result<Checked> {
             Mood::Ahead => Some("The claim is about what may or will be, and not about what is or was."),
             Mood::Account => Some("The claim is about somebody's account, and not about access to a service."),
         };
-        checked.unchecked = checked.unchecked.or(why);
+        checked.unread = checked.unread.or(why);
         let (Some(stance), None) = (reading.stance, why) else { continue };
         for country in &reading.countries {
             for topic in &reading.topics {
-                checked.found.extend(gather::find(&*cx.rt, country, topic, (reading, stance), cx.now()).await?);
+                checked.found.extend(gather::find(rt, country, topic, (reading, stance), now).await?);
             }
         }
     }
@@ -401,18 +435,17 @@ fn witnesses(detection: &Detection, name: &str, country: &str, asns: Option<&[u3
 }
 
 /// How to cite the answer.
-fn citation(cx: &Cx, claim: &str, overall: Judgement) -> String {
+fn citation(cx: &Cx, claim: &str, verdict: Verdict) -> String {
     let today = cx.now().to_date_text();
     let base = cx.settings().base_url();
-    format!(
-        "Heliograph. Claim check: \"{claim}\" ({}). {base}/verify-claim, retrieved {today}.",
-        overall.verdict.as_str()
-    )
+    format!("Heliograph. Claim check: \"{claim}\" ({}). {base}/verify-claim, retrieved {today}.", verdict.as_str())
 }
 
 /// The strictest licence of what the answer rests on.
-fn stands_under(found: &[Found]) -> String {
+fn stands_under(checked: &Checked) -> String {
+    let found = &checked.found;
+    let table = checked.counted.iter().map(|answer| answer.licence);
     let detections = found.iter().flat_map(|found| &found.detection).flat_map(|(_, detection)| &detection.licences);
     let incidents = found.iter().flat_map(Found::shown).map(|incident| &incident.draft.licence);
-    licence::effective(detections.chain(incidents).map(String::as_str))
+    licence::effective(detections.chain(incidents).map(String::as_str).chain(table))
 }

@@ -1,6 +1,7 @@
 //! The words that say that something is blocked, slowed, cut off or reachable.
 
-use super::phrases::PHRASES;
+use super::lexicon;
+use super::lexicon::Words;
 use super::stance::Kind;
 use super::words::{Lazy, Pause, Phrases, Word, stem};
 
@@ -37,6 +38,27 @@ pub enum Sense {
     Aside,
 }
 
+/// The lists of words in any form of theirs ([`stem`]), and of phrases of them.
+const LISTS: [(&str, Sense); 17] = [
+    ("sense bad block", Sense::Bad(Kind::Block)),
+    ("sense fails block", Sense::Fails(Kind::Block)),
+    ("sense fails shutdown", Sense::Fails(Kind::Shutdown)),
+    ("sense forbids", Sense::Forbids),
+    ("sense restores", Sense::Restores),
+    ("sense denies", Sense::Denies),
+    ("sense ceases", Sense::Ceases),
+    ("sense any more", Sense::AnyMore),
+    ("sense bad throttling", Sense::Bad(Kind::Throttling)),
+    ("sense bad shutdown", Sense::Bad(Kind::Shutdown)),
+    ("sense good", Sense::Good),
+    ("sense over", Sense::Over),
+    ("sense ends", Sense::Ends),
+    ("sense suspends", Sense::Suspends),
+    ("sense not", Sense::Not),
+    ("sense aside", Sense::Aside),
+    ("sense spares", Sense::Spares),
+];
+
 /// Verbs that say what happens to a line together with "off", "down" or "on", which may stand behind the object.
 const VERBS: [&str; 12] =
     ["shut", "clos", "kill", "turn", "switch", "cut", "take", "took", "taken", "knock", "keep", "kept"];
@@ -49,12 +71,17 @@ fn senses() -> &'static Phrases<Sense> {
     static SENSES: Lazy<Sense> = Lazy::new();
     SENSES.get_or_init(|| {
         let stems = |text: &str| text.split(' ').map(stem).collect::<Vec<String>>().join(" ");
-        Phrases::new(PHRASES.iter().flat_map(|(sense, list)| list.iter().map(move |text| (stems(text), *sense))))
+        Phrases::new(LISTS.iter().flat_map(|(name, sense)| lexicon::list(name).map(move |text| (stems(text), *sense))))
     })
 }
 
 /// What each word or phrase of a sentence says, with its place, in order.
 pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
+    spans(words).into_iter().map(|(at, _, sense)| (at, sense)).collect()
+}
+
+/// The same with the number of words.
+pub fn spans(words: &[Word<'_>]) -> Vec<(usize, usize, Sense)> {
     let stems: Vec<Word<'_>> = words.iter().map(|word| Word { lower: stem(&word.lower), ..word.clone() }).collect();
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(word) = stems.get(at) {
@@ -77,7 +104,7 @@ pub fn meanings(words: &[Word<'_>]) -> Vec<(usize, Sense)> {
         let foreign =
             word.lower == "no" && stems.get(at + 1).is_some_and(|next| FOREIGN.contains(&next.lower.as_str()));
         let sense = if is_verdict(words, at) { Some(Sense::Denies) } else { sense };
-        found.extend(sense.filter(|_| !answers && !inverted && !fined && !foreign).map(|sense| (at, sense)));
+        found.extend(sense.filter(|_| !answers && !inverted && !fined && !foreign).map(|sense| (at, length, sense)));
         at += length;
     }
     found
@@ -119,19 +146,7 @@ fn particle(stems: &[Word<'_>], at: usize) -> Option<Sense> {
 
 /// "shut the internet", "mobile data was shut", "shut TikTok".
 fn closes(stems: &[Word<'_>], at: usize) -> Option<Sense> {
-    const LINES: [&str; 11] = [
-        "internet",
-        "web",
-        "net",
-        "network",
-        "connectivity",
-        "data",
-        "broadband",
-        "access",
-        "telecom",
-        "communication",
-        "line",
-    ];
+    static LINES: Words = Words::of("senses lines");
     let lower = |word: &Word<'_>| word.lower.clone();
     let line = |word: &Word<'_>| LINES.contains(&lower(word).as_str());
     let around = stems.get(at.saturating_sub(3)..stems.len().min(at + GAP + 1)).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! On how many networks a claim says that it was so: "all ISPs", "two of four operators", "at least ten networks".
 
 use super::dates::{self, Reader};
+use super::lexicon::Words;
 use super::relative::quantity;
 use super::words::Word;
 
@@ -57,21 +58,7 @@ const HOW_MANY: [(&str, Share); 23] = [
 ];
 
 /// What verdicts of networks count.
-const NETWORKS: [&str; 13] = [
-    "isp",
-    "isps",
-    "operator",
-    "operators",
-    "provider",
-    "providers",
-    "network",
-    "networks",
-    "carrier",
-    "carriers",
-    "telecoms",
-    "telcos",
-    "telco",
-];
+static NETWORKS: Words = Words::of("shares networks");
 
 /// Whether a word is one for networks.
 pub fn is_network(word: &str) -> bool {
@@ -96,11 +83,17 @@ impl Share {
         }
     }
 
-    /// Whether so few are blocked of those that are decided that it cannot be so.
-    pub const fn is_opposed(self, blocked: usize, decided: usize) -> bool {
+    /// Whether so few are blocked of those that are decided, or so many, that it cannot be so.
+    pub fn is_opposed(self, blocked: usize, decided: usize) -> bool {
         match self {
             Share::All => blocked < decided,
             Share::Most => decided >= ENOUGH && blocked * 2 <= decided,
+            Share::One => blocked > 1,
+            // Fewer than are claimed, where as many were measured.
+            Share::Count { least, most } => {
+                let (least, most) = (least as usize, most as usize);
+                decided >= ENOUGH && (blocked > most || blocked < least && least <= decided)
+            }
             _ => false,
         }
     }
@@ -136,20 +129,7 @@ fn counted(reader: &Reader<'_>, at: usize) -> Option<Share> {
 /// Of a larger number "of networks", and not "of twenty networks", nobody speaks but in percent.
 const MOST_WITHOUT_ALL: u32 = 12;
 /// Words between a number and the networks.
-const KINDS: [&str; 12] = [
-    "different",
-    "mobile",
-    "local",
-    "internet",
-    "service",
-    "major",
-    "big",
-    "fixed",
-    "private",
-    "separate",
-    "access",
-    "other",
-];
+static KINDS: Words = Words::of("shares kinds");
 
 /// A number as the words before it mean it.
 fn bounded(reader: &Reader<'_>, at: usize, number: u32) -> Share {

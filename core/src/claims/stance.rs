@@ -1,5 +1,6 @@
 //! What a claim says about its subject: blocked, slowed, cut off, or reachable.
 
+use super::lexicon::Words;
 use super::means;
 use super::measures::{measure, names_a_measure};
 use super::senses::{Sense, meanings};
@@ -157,22 +158,7 @@ fn suspends_a_measure(words: &[Word<'_>], at: usize) -> bool {
 
 /// Whether a verb of blocking is said of a measure, and not of a service.
 fn undoes(words: &[Word<'_>], verb: usize, measure: usize) -> bool {
-    const BEFORE: [&str; 14] = [
-        "the",
-        "a",
-        "an",
-        "its",
-        "this",
-        "that",
-        "proposed",
-        "planned",
-        "new",
-        "government",
-        "order",
-        "law",
-        "bill",
-        "to",
-    ];
+    static BEFORE: Words = Words::of("stance before");
     let between = words.get(verb + 1..measure).unwrap_or_default();
     let doing = words.get(measure).is_some_and(|word| word.lower.ends_with("ing"));
     let from = doing && between.iter().any(|word| word.lower == "from");
@@ -292,22 +278,7 @@ fn is_negated(senses: &[(usize, Sense)], words: &[Word<'_>], (target, sense): (u
 }
 
 /// Words, without their endings, for what is said and untrue, and for saying so.
-const UNTRUE: [&str; 14] = [
-    "deny",
-    "fals",
-    "untru",
-    "myth",
-    "rumour",
-    "rumor",
-    "fak",
-    "hoax",
-    "baseles",
-    "unfound",
-    "groundles",
-    "debunk",
-    "incorrect",
-    "refut",
-];
+static UNTRUE: Words = Words::of("stance untrue");
 
 /// Verbs, without their endings, of what is not blocked while other things are.
 const SPARES: [&str; 3] = ["spar", "exempt", "surviv"];
@@ -349,65 +320,29 @@ fn kind(said: &[(usize, Sense, bool)], internet: bool, negated: bool) -> Kind {
     if internet { Kind::Shutdown } else { Kind::Block }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::words::split;
-    use super::*;
+static DONE: Words = Words::of("stance done");
+static ENDED: Words = Words::of("stance ended");
 
-    fn stance(text: &str) -> Option<(Kind, bool, bool)> {
-        read(&split(text), text.to_lowercase().contains("internet"))
-            .map(|reading| (reading.stance.kind, reading.stance.negated, reading.stance.over))
-    }
+/// "Kenya blocked Telegram": somebody did it, at some time that is past. "Telegram blocked in Kenya" and "Kenya has blocked
+/// Telegram" tell of now.
+pub fn was_done(words: &[Word<'_>]) -> bool {
+    let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
+    let object = |at: usize| {
+        let name = words.get(at).is_some_and(|word| word.pause == super::words::Pause::None && word.is_capital());
+        name || OBJECTS.contains(&lower(at))
+    };
+    let helped = |at: usize| (1..=2).any(|back| at.checked_sub(back).is_some_and(|at| HELPERS.contains(&lower(at))));
+    (1..words.len()).any(|at| DONE.contains(&lower(at)) && object(at + 1) && !helped(at))
+}
 
-    #[test]
-    fn negation_and_the_end_of_a_block_are_understood() {
-        for (text, expected) in [
-            ("Telegram is blocked", (Kind::Block, false, false)),
-            ("Telegram is not blocked", (Kind::Block, true, false)),
-            ("Telegram isn't blocked", (Kind::Block, true, false)),
-            ("Telegram was never blocked", (Kind::Block, true, false)),
-            ("Telegram is no longer blocked", (Kind::Block, true, true)),
-            ("Telegram is not blocked any more", (Kind::Block, true, true)),
-            ("Telegram isn't blocked anymore", (Kind::Block, true, true)),
-            ("Telegram was unblocked", (Kind::Block, true, true)),
-            ("they lifted the ban on Telegram", (Kind::Block, true, true)),
-            ("the ban has not been lifted", (Kind::Block, false, false)),
-            ("Telegram is accessible", (Kind::Block, true, false)),
-            ("Telegram is not accessible", (Kind::Block, false, false)),
-            ("Telegram is inaccessible", (Kind::Block, false, false)),
-            ("users cannot open Telegram", (Kind::Block, false, false)),
-            ("users can access Telegram", (Kind::Block, true, false)),
-            ("the government denied blocking Telegram", (Kind::Block, true, false)),
-            ("it is false that Telegram is not blocked", (Kind::Block, false, false)),
-            ("Telegram is throttled", (Kind::Throttling, false, false)),
-            ("the internet was shut down", (Kind::Shutdown, false, false)),
-            ("internet access restored", (Kind::Shutdown, true, true)),
-            ("Telegram was shut down", (Kind::Block, false, false)),
-            ("Telegram works", (Kind::Block, true, false)),
-            ("Telegram is unusable", (Kind::Block, false, false)),
-            ("Telegram is unrestricted", (Kind::Block, true, false)),
-            ("you can use Telegram without a VPN", (Kind::Block, true, false)),
-            ("without a VPN you cannot use Telegram", (Kind::Block, false, false)),
-            ("Telegram can be reached only with a VPN", (Kind::Block, false, false)),
-            ("not only Telegram is blocked", (Kind::Block, false, false)),
-            ("nothing prevents people from using Telegram", (Kind::Block, true, false)),
-            ("the suspension of Telegram ended", (Kind::Block, true, true)),
-            ("the suspension of Telegram has not ended", (Kind::Block, false, false)),
-            ("they suspended Telegram", (Kind::Block, false, false)),
-            ("Telegram's block in Brazil was suspended", (Kind::Block, true, true)),
-            ("they did not suspend Telegram or block it", (Kind::Block, true, false)),
-            ("they switched the internet off", (Kind::Shutdown, false, false)),
-            ("they turned the internet back on", (Kind::Shutdown, true, true)),
-            ("the court blocked the ban on Telegram", (Kind::Block, true, false)),
-            ("a judge blocked them from banning Telegram", (Kind::Block, true, false)),
-            ("instead of blocking Telegram they throttled it", (Kind::Throttling, false, false)),
-            ("they throttled rather than blocked Telegram", (Kind::Throttling, false, false)),
-            ("they kept the internet on", (Kind::Shutdown, true, false)),
-        ] {
-            assert_eq!(stance(text), Some(expected), "{text}");
-        }
-        for text in ["Nairobi has nice weather", "there was a power outage in the US", "it was held from us"] {
-            assert_eq!(stance(text), None, "{text}");
-        }
-    }
+/// What begins an object.
+const OBJECTS: [&str; 13] =
+    ["the", "its", "all", "access", "internet", "mobile", "social", "several", "both", "down", "off", "a", "an"];
+/// Before a participle that is no verb of the past.
+const HELPERS: [&str; 13] =
+    ["is", "are", "be", "been", "being", "has", "have", "having", "hasn't", "haven't", "gets", "remains", "to"];
+
+/// "Lifted the ban", "came back": an end as something that happened, unlike "is accessible again".
+pub fn tells_an_end(words: &[Word<'_>]) -> bool {
+    words.iter().any(|word| ENDED.contains(&word.lower.as_str()))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::lexicon::Words;
 use super::words::{Lazy, Pause, Phrases, Word, is_top_level};
 use crate::country::Subject;
 use crate::incidents::INTERNET;
@@ -90,42 +91,7 @@ const NEED_CAPITAL: [&str; 12] =
     ["x", "medium", "signal", "line", "zoom", "steam", "threads", "messenger", "rt", "vk", "dw", "fb"];
 
 /// Phrases for connectivity as a whole.
-const CONNECTIVITY: [&str; 34] = [
-    "phone lines",
-    "telephone lines",
-    "from the world",
-    "from the outside world",
-    "internet",
-    "the net",
-    "the web",
-    "mobile data",
-    "mobile network",
-    "mobile networks",
-    "mobile service",
-    "mobile services",
-    "mobile broadband",
-    "cellular data",
-    "phone networks",
-    "phone service",
-    "network shutdown",
-    "networks",
-    "connectivity",
-    "broadband",
-    "telecommunications",
-    "telecoms",
-    "data services",
-    "communications",
-    "went dark",
-    "gone dark",
-    "shutdown",
-    "outage",
-    "web access",
-    "communications blackout",
-    "online",
-    "offline",
-    "blackout",
-    "4g",
-];
+static CONNECTIVITY: Words = Words::of("subjects connectivity");
 
 /// Phrases that hold a word for connectivity and mean something else.
 const NO_CONNECTIVITY: [&str; 4] = ["power outage", "power outages", "power blackout", "government shutdown"];
@@ -133,34 +99,28 @@ const NO_CONNECTIVITY: [&str; 4] = ["power outage", "power outages", "power blac
 fn connectivity() -> &'static Phrases<bool> {
     static PHRASES: Lazy<bool> = Lazy::new();
     PHRASES.get_or_init(|| {
-        let about = CONNECTIVITY.map(|phrase| (phrase.to_owned(), true));
-        let not = NO_CONNECTIVITY.map(|phrase| (phrase.to_owned(), false));
-        Phrases::new(about.into_iter().chain(not))
+        let about = CONNECTIVITY.iter().map(|phrase| ((*phrase).to_owned(), true));
+        let not = NO_CONNECTIVITY.iter().map(|phrase| ((*phrase).to_owned(), false));
+        Phrases::new(about.chain(not))
     })
 }
 
 /// Social media as a whole, as incidents call them.
 pub const SOCIAL_MEDIA: &str = "social media";
 /// Platforms of which two make social media.
-pub const SOCIAL: [&str; 9] = [
-    "facebook",
-    "instagram",
-    "twitter",
-    "tiktok",
-    "youtube",
-    "whatsapp",
-    "telegram",
-    "snapchat.com",
-    "facebook_messenger",
-];
+pub static SOCIAL: Words = Words::of("subjects social");
+
+/// The words that name connectivity or social media as a whole: the first, and how many.
+pub fn general(words: &[Word<'_>]) -> Vec<(usize, usize)> {
+    let about = connectivity().all(words).into_iter().filter(|(.., about)| *about);
+    let social = (0..words.len()).filter(|at| is_general(words, *at)).map(|at| (at, 1));
+    about.map(|(at, length, _)| (at, length)).chain(social).collect()
+}
 
 /// Whether words say something of social media as a whole, and not of what is said there.
 fn names_social_media(words: &[Word<'_>]) -> bool {
     const THERE: [&str; 4] = ["on", "via", "over", "in"];
-    const WHO: [&str; 12] = [
-        "users", "user", "posts", "post", "accounts", "account", "reports", "rumours", "rumors", "messages", "claims",
-        "company",
-    ];
+    static WHO: Words = Words::of("subjects who");
     let lower = |at: usize| words.get(at).map_or("", |word| word.lower.as_str());
     (0..words.len()).any(|at| {
         let social = lower(at) == "social" && matches!(lower(at + 1), "media" | "network" | "networks" | "platforms");
@@ -182,22 +142,7 @@ pub fn is_general(words: &[Word<'_>], at: usize) -> bool {
 
 /// "Social media users were cut off": of those who use it the same is said as of it.
 fn are_cut_off(words: &[Word<'_>], users: usize) -> bool {
-    const CUT: [&str; 14] = [
-        "cut",
-        "lost",
-        "cannot",
-        "can't",
-        "couldn't",
-        "unable",
-        "blocked",
-        "barred",
-        "banned",
-        "locked",
-        "restricted",
-        "disconnected",
-        "throttled",
-        "unblocked",
-    ];
+    static CUT: Words = Words::of("subjects cut");
     let is = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.lower.as_str()));
     let says = |at: usize| words.get(at).is_some_and(|word| super::aside::REPORTS.contains(&word.lower.as_str()));
     let mut behind = users + 1..users + 6;
@@ -284,39 +229,6 @@ pub fn named(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> b
     found
 }
 
-/// Words behind the name of a service that are no part of it, however they are written.
-const OF_A_SERVICE: [&str; 13] = [
-    "network",
-    "app",
-    "apps",
-    "vpn",
-    "messenger",
-    "users",
-    "inc",
-    "corp",
-    "company",
-    "service",
-    "website",
-    "site",
-    "platform",
-];
-
-/// "X Premium", "Facebook Live": a part of a service by its name. In a headline all words have a capital.
-pub fn names_a_part(words: &[Word<'_>], services: &[Named], taken: impl Fn(usize) -> bool) -> bool {
-    let headline = !words.iter().any(|word| word.text.len() > 3 && word.text.starts_with(char::is_lowercase));
-    let part = |named: &Named| {
-        let at = named.at + named.length;
-        let Some(word) = words.get(at).filter(|word| word.pause == Pause::None && !word.joined && !taken(at)) else {
-            return false;
-        };
-        let alone = std::slice::from_ref(word);
-        let says = !super::senses::meanings(alone).is_empty() || super::measures::names_a_measure(alone);
-        let other = says || OF_A_SERVICE.contains(&word.lower.as_str()) || super::networks::is_day(words, at);
-        word.is_capital() && !headline && !other
-    };
-    services.iter().any(|named| words.get(named.at).is_some_and(|word| !word.aside) && part(named))
-}
-
 /// "RT @netblocks: ..."
 fn is_retweet(words: &[Word<'_>], at: usize) -> bool {
     let colon = words.get(2).is_some_and(|word| word.pause == Pause::Colon);
@@ -357,22 +269,7 @@ pub fn topics(words: &[Word<'_>], listed: &Listed<'_>, taken: impl Fn(usize) -> 
 /// Whether an ordinary word in lower case stands where only a name can: without an article, and blocked or blocking it.
 fn stands_as_a_name(words: &[Word<'_>], at: usize) -> bool {
     const BLOCKED: [&str; 6] = ["blocked", "banned", "censored", "restricted", "throttled", "unblocked"];
-    const BLOCKS: [&str; 14] = [
-        "block",
-        "blocks",
-        "blocked",
-        "blocking",
-        "ban",
-        "bans",
-        "banned",
-        "unblocked",
-        "restricted",
-        "throttled",
-        "censors",
-        "censored",
-        "unblocks",
-        "throttles",
-    ];
+    static BLOCKS: Words = Words::of("subjects blocks");
     let lower = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", |word| word.lower.as_str());
     let before = lower(at.checked_sub(1));
     let is = matches!(lower(Some(at + 1)), "is" | "was" | "has" | "remains" | "stays");
@@ -395,66 +292,6 @@ fn is_domain(word: &str) -> bool {
 mod tests {
     use super::super::words::split;
     use super::*;
-
-    fn names(text: &str) -> Vec<String> {
-        topics(&split(text), &Listed::new(&[]), |_| false).iter().map(|topic| topic.name().to_owned()).collect()
-    }
-
-    #[test]
-    fn platforms_brands_domains_and_connectivity_are_told_apart() {
-        for (text, expected) in [
-            ("Telegram and WhatsApp are down", vec!["telegram", "whatsapp"]),
-            ("X is blocked", vec!["twitter"]),
-            ("X (formerly Twitter) is blocked", vec!["twitter"]),
-            ("the medium of television", vec![]),
-            ("Medium is blocked", vec!["medium"]),
-            ("a weak signal", vec![]),
-            ("Signal and signal.org", vec!["signal", "signal.org"]),
-            ("https://www.bbc.com/news is blocked", vec!["bbc.com"]),
-            ("the BBC and BBC News", vec!["bbc.com"]),
-            ("the Internet Archive is blocked", vec!["archive.org"]),
-            ("the internet was cut", vec!["internet"]),
-            ("a nationwide shutdown", vec!["internet"]),
-            ("the longest government shutdown", vec![]),
-            ("a power outage", vec![]),
-            ("the whole country went dark", vec!["internet"]),
-            ("Signal has gone dark", vec!["signal"]),
-            ("no mobile data for Telegram", vec!["telegram"]),
-            ("X-ray machines", vec![]),
-            ("Voice of America, VOA", vec!["voanews.com"]),
-            ("my-site.co.uk is censored", vec!["my-site.co.uk"]),
-            ("the U.S. said", vec![]),
-            ("X/Twitter is blocked", vec!["twitter"]),
-            ("Telegram Messenger is down", vec!["telegram"]),
-            ("Google Maps is blocked", vec!["maps.google.com"]),
-            ("The Onion Router is blocked", vec!["tor"]),
-            ("Tik Tok and Whats App", vec!["tiktok", "whatsapp"]),
-            ("Le Monde and Radio Liberty", vec!["lemonde.fr", "rferl.org"]),
-            ("x is blocked in venezuela", vec!["twitter"]),
-            ("they blocked signal in august", vec!["signal"]),
-            ("medium was banned", vec!["medium"]),
-            ("a blocked line", vec![]),
-            ("they blocked signal boosters", vec![]),
-            ("the medium is blocked", vec![]),
-            ("xn--e1afmkfd.xn--p1ai is blocked", vec!["xn--e1afmkfd.xn--p1ai"]),
-            ("phone lines were cut", vec!["internet"]),
-            ("they blocked social media", vec!["social media"]),
-            ("social networks were cut", vec!["social media"]),
-            ("social media and the internet were cut", vec!["internet", "social media"]),
-            ("social media such as Facebook were cut", vec!["facebook"]),
-            ("people say on social media that it is cut", vec![]),
-            ("the internet was restored, except social media", vec!["internet"]),
-            ("social media works again, except for the internet", vec!["social media"]),
-            ("social media users say so", vec![]),
-            ("social media users were cut off", vec!["social media"]),
-            ("social media users in Uganda cannot post", vec!["social media"]),
-            ("social media users report that many were blocked", vec![]),
-            ("social media users were arrested", vec![]),
-            ("a town is cut off from the world", vec!["internet"]),
-        ] {
-            assert_eq!(names(text), expected, "{text}");
-        }
-    }
 
     /// A platform of a target list is named like those of the project; an ordinary word is none.
     #[test]

@@ -1,6 +1,7 @@
 //! Times where a sentence names them, and how the words around mean them.
 
 use super::dates::{self, BETWEEN, Reader, Written};
+use super::lexicon::Words;
 use super::relative::{quantity, relative, unit, weekday};
 use super::when::{OPEN, Span, When};
 use super::words::Pause;
@@ -29,26 +30,13 @@ pub struct Times<'a> {
 }
 
 /// Words between a time and what says how it is meant.
-const FILLERS: [&str; 18] = [
-    "at",
-    "least",
-    "the",
-    "about",
-    "around",
-    "approximately",
-    "roughly",
-    "night",
-    "morning",
-    "evening",
-    "afternoon",
-    "hours",
-    "of",
-    "year",
-    "month",
-    "late",
-    "early",
-    "earlier",
-];
+static FILLERS: Words = Words::of("times fillers");
+
+/// From one time to another, unless that comes before it.
+fn ends(from: When, to: When) -> Option<When> {
+    let whole = When { named: from.named, closing: to.named, ..When::new(from.first, to.last) };
+    (from.first <= to.last).then_some(whole)
+}
 
 impl<'a> Times<'a> {
     /// The times that are named at a place, ranges too, and the number of words; without days when the calendar has none.
@@ -104,7 +92,8 @@ impl<'a> Times<'a> {
         let linked = |list: &[&str]| words.clone().any(|at| self.reader.is(at, list));
         let ranges: Vec<&str> = BETWEEN.iter().copied().filter(|word| !matches!(*word, "and" | "or")).collect();
         if dash || linked(&ranges) || matches!(self.lead(at).1, "between" | "from") {
-            return vec![self.range(*first, *last).map(|when| When { span: Span::Range, ..when })];
+            let span = if self.lead(at).1 == "between" { Span::Between } else { Span::Range };
+            return vec![self.range(*first, *last).map(|when| When { span, ..when })];
         }
         let list = self.list(times);
         // "In May or June 2022": at some time of both.
@@ -205,7 +194,7 @@ impl<'a> Times<'a> {
         let (from, to) = (self.resolve(first)?, self.resolve(last)?);
         // "From Monday to Wednesday", said on a Tuesday.
         let from = if from.is_one_day() && from.first > to.last { When::day(from.first.plus(-7)) } else { from };
-        (from.first <= to.last).then(|| When::new(from.first, to.last))
+        ends(from, to)
     }
 
     /// From a date to a date; a year that one end lacks is the other's, or the one next to it where the year turns.
@@ -223,7 +212,7 @@ impl<'a> Times<'a> {
             }
             _ => (first.resolve(self.today, false)?, last.resolve(self.today, false)?),
         };
-        (from.first <= to.last).then(|| When::new(from.first, to.last))
+        ends(from, to)
     }
 
     /// Where the word stands that says how the time at a place is meant, and the word.
@@ -246,7 +235,12 @@ impl<'a> Times<'a> {
                 unit(reader.lower(from + length))?.checked_mul(count).filter(|days| *days < 4_000)?,
             ))
         };
-        let ranged = |days: i64| When { span: Span::Range, ..When::new(found.first, found.first.plus(days)) };
+        let ranged = |days: i64| When {
+            span: Span::Range,
+            named: found.named,
+            closing: 1,
+            ..When::new(found.first, found.first.plus(days))
+        };
         // "from 14 January for five days"
         if reader.is(at + length, &["for"])
             && found.is_one_day()
@@ -291,6 +285,8 @@ impl<'a> Times<'a> {
         const STARTING: [&str; 4] = ["starting", "beginning", "effective", "commencing"];
         let onwards = reader.is(after, &["onward", "onwards", "forward"]);
         let span = match word {
+            // "Since 8 November until 24 November".
+            "since" if found.span == Span::Range => return Some(found),
             "since" => Span::Since,
             _ if onwards || STARTING.contains(&word) => Span::Since,
             "on" | "in" | "from" if STARTING.contains(&before) => Span::Since,
@@ -339,8 +335,8 @@ impl<'a> Times<'a> {
                 let first = if self.ahead && last > today { today.plus(1) } else { last.min(today).plus(-OPEN) };
                 (first, last)
             }
-            Span::During | Span::Throughout | Span::Range => (found.first, found.last),
+            Span::During | Span::Throughout | Span::Range | Span::Between => (found.first, found.last),
         };
-        When { first, last, span, named: found.named }
+        When { first, last, span, named: found.named, closing: found.named }
     }
 }

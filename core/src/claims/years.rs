@@ -1,32 +1,14 @@
 //! Years in words: "in twenty twenty-three", "since two thousand and nineteen".
 
 use super::dates::{Reader, YEARS, number};
+use super::lexicon::Words;
 use super::months;
 use super::relative::quantity;
 use super::words::Word;
 
 const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 /// Words before a year; what follows others may be a number of anything.
-const BEFORE: [&str; 18] = [
-    "in",
-    "of",
-    "since",
-    "until",
-    "till",
-    "by",
-    "during",
-    "from",
-    "to",
-    "and",
-    "before",
-    "after",
-    "early",
-    "mid",
-    "late",
-    "end",
-    "throughout",
-    "year",
-];
+static BEFORE: Words = Words::of("years before");
 
 /// Puts figures in place of years in words, so that whoever reads dates need not know of them.
 pub fn in_figures(words: Vec<Word<'_>>) -> Vec<Word<'_>> {

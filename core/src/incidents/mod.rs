@@ -59,6 +59,7 @@ pub use model::{
 pub use query::{Beginnings, Changed, Changes, EvidenceOf, Filter, Find, Select, Selected, VersionOf};
 pub use record::{MAX_REPORTS, Record, Report};
 pub use routes::{ROUTES, admin, dispute};
+pub use schedule::offset;
 pub use text::{INTERNET, label, sentence, title};
 
 use crate::actor::{ActorId, Entry, Kind, operation, query};

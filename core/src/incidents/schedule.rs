@@ -24,7 +24,7 @@ const OFFSETS: &[(i32, &str)] = &[
 ];
 
 /// Minutes that local time is ahead of UTC, where the whole country has one time all year.
-fn offset(country: &str) -> Option<i32> {
+pub fn offset(country: &str) -> Option<i32> {
     OFFSETS.iter().find(|(_, countries)| countries.split(' ').any(|code| code == country)).map(|(minutes, _)| *minutes)
 }
 
