@@ -15,7 +15,7 @@ use super::domain::TargetKey;
 use super::failure::{Failure, is_bogon};
 use super::fingerprints::Fingerprints;
 use super::input::each_line;
-use super::json::{number_of, text_of};
+use super::json::{self, number_of, text_of};
 use super::ooni_fastpath::asn;
 use super::ooni_observations::country;
 use super::outcome::{Judgement, Outcome};
@@ -145,7 +145,7 @@ fn flag(value: &Value, name: &str) -> Option<bool> {
 }
 
 fn parse(line: &[u8], fingerprints: &Fingerprints) -> Result<Parsed, Rejection> {
-    let value: Value = serde_json::from_slice(line).map_err(|_| Rejection::Refused("bad_json"))?;
+    let value = json::parse(line).ok_or(Rejection::Refused("bad_json"))?;
     if !value.is_object() {
         return Err(Rejection::Refused("not_an_object"));
     }
