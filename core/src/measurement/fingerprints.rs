@@ -9,6 +9,7 @@ use std::io::BufRead;
 use regex_lite::Regex;
 
 use super::domain::normal_host;
+use super::guards::Guarded;
 use super::rows::for_each_row;
 use super::types::{ImportCounts, ImportError, Rejection};
 
@@ -134,6 +135,15 @@ pub struct PageMatch {
     pub suspected: bool,
     /// A known false positive matched: it masks a difference of pages (ruling intelligence, scenario table).
     pub false_positive: bool,
+}
+
+impl PageMatch {
+    /// Whether it confirms: not by words in a page that is the site's own, and not by those of an institution's filter in a
+    /// page that a content network delivered.
+    pub fn confirms(&self, guarded: Guarded, own: bool) -> bool {
+        let excused = (self.only_text && own) || (self.only_institutions && guarded.delivered);
+        self.confirmed.is_some() && !excused
+    }
 }
 
 /// A set of fingerprints; may be empty.

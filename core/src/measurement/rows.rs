@@ -151,15 +151,16 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Appends the next line with its end to `ready`; `false` at the end of the stream.
-    fn line(&mut self) -> Result<bool, ImportError> {
+    /// Appends the next line with its end to `ready` and answers where it begins there; `None` at the end of the stream.
+    fn line(&mut self) -> Result<Option<usize>, ImportError> {
         loop {
+            let from = self.ready.len();
             if let Some(line) = self.behind.pop() {
                 self.ready.extend_from_slice(&line);
-                return Ok(true);
+                return Ok(Some(from));
             }
             match self.input.next_line(&mut self.line)? {
-                Line::End => return Ok(false),
+                Line::End => return Ok(None),
                 Line::TooLong => {
                     self.left_out.push(Rejection::Refused("row_too_long"));
                     // Numbers of lines stay right.
@@ -168,30 +169,41 @@ impl<'a> Records<'a> {
                 Line::Read => {
                     self.ready.extend_from_slice(&self.line);
                     self.ready.push(b'\n');
-                    return Ok(true);
+                    return Ok(Some(from));
                 }
             }
         }
     }
 
-    /// Makes the next record ready; `false` at the end of the stream.
-    fn record(&mut self) -> Result<bool, ImportError> {
-        (self.given, self.ready) = (0, std::mem::take(&mut self.ready));
+    /// Makes some records ready; none at the end of the stream.
+    fn fill(&mut self) {
         self.ready.clear();
+        self.given = 0;
+        while self.ready.len() < AHEAD && self.failed.is_none() {
+            match self.record() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+
+    /// Appends the next record to `ready`; `false` at the end of the stream.
+    fn record(&mut self) -> Result<bool, ImportError> {
+        let start = self.ready.len();
         let mut quotes = Quotes::new(self.separator);
         let mut lines: Vec<usize> = Vec::new();
         loop {
-            let from = self.ready.len();
-            let ends = match self.line()? {
-                true => quotes.line(self.ready.get(from..).unwrap_or_default()),
-                false if lines.is_empty() => return Ok(!self.ready.is_empty()),
-                false => Ends::Open,
+            let (from, ends) = match self.line()? {
+                Some(from) => (Some(from), quotes.line(self.ready.get(from..).unwrap_or_default())),
+                None if lines.is_empty() => return Ok(self.ready.len() > start),
+                None => (None, Ends::Open),
             };
             if ends == Ends::Here {
                 return Ok(true);
             }
-            lines.push(from);
-            if ends == Ends::Open || self.ready.len() > MAX_LINE {
+            lines.extend(from);
+            if ends == Ends::Open || self.ready.len() - start > MAX_LINE {
                 self.cut(&lines);
                 return Ok(true);
             }
@@ -202,11 +214,7 @@ impl<'a> Records<'a> {
     fn cut(&mut self, lines: &[usize]) {
         let first = lines.first().copied().unwrap_or_default();
         for from in lines.iter().skip(1).rev() {
-            let line = self.ready.split_off(*from);
-            // Nothing came where the stream ended.
-            if !line.is_empty() {
-                self.behind.push(line);
-            }
+            self.behind.push(self.ready.split_off(*from));
         }
         self.ready.truncate(first);
         self.ready.push(b'\n');
@@ -214,20 +222,20 @@ impl<'a> Records<'a> {
     }
 }
 
+/// Bytes of records that are made ready at a time.
+const AHEAD: usize = 32 << 10;
+
 /// A quote was opened in the row and never closed.
 pub const OPEN_QUOTE: Rejection = Rejection::Refused("open_quote");
 
 impl std::io::Read for Records<'_> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        if self.given == self.ready.len() {
-            match self.record() {
-                Ok(true) => {}
-                Ok(false) => return Ok(0),
-                Err(error) => {
-                    self.failed = Some(error);
-                    return Err(std::io::Error::other("the stream failed"));
-                }
-            }
+        if self.given == self.ready.len() && self.failed.is_none() {
+            self.fill();
+        }
+        // What was whole before the stream failed is handed on first.
+        if self.given == self.ready.len() && self.failed.is_some() {
+            return Err(std::io::Error::other("the stream failed"));
         }
         let left = self.ready.get(self.given..).unwrap_or_default();
         let n = left.len().min(out.len());

@@ -7,8 +7,7 @@
 
 use super::domain::{TargetKey, host_of, normal_host};
 use super::failure::{Failure, is_bogon};
-use super::fingerprints::{Fingerprints, PageMatch};
-use super::guards::Guarded;
+use super::fingerprints::Fingerprints;
 use super::ooni_document::Document;
 use super::outcome::{Judgement, Outcome};
 use super::types::{Contribution, Rejection};
@@ -465,7 +464,7 @@ impl<'a> Host<'_, '_, 'a> {
         let found = self.judge.fingerprints.page("", &|name| redirect.header(name), self.judge.country);
         let to = redirect.location.as_deref().unwrap_or_default();
         let guarded = redirect.guarded(to);
-        if confirms(&found, guarded, false) {
+        if found.confirms(guarded, false) {
             return with(RuleId::HttpFingerprint, Technique::HttpRedirect);
         }
         let control = self.page_control() == Some(true);
@@ -511,7 +510,7 @@ impl<'a> Host<'_, '_, 'a> {
         let guarded = page.guarded(&body);
         let control = &self.web().control;
         let controlled = self.page_control() == Some(true);
-        if confirms(&found, guarded, controlled && self.own_page(page.truncated)) {
+        if found.confirms(guarded, controlled && self.own_page(page.truncated)) {
             return rule(RuleId::HttpFingerprint);
         }
         if !controlled {
@@ -542,13 +541,6 @@ impl<'a> Host<'_, '_, 'a> {
             _ => rule(RuleId::HttpDiff),
         }
     }
-}
-
-/// Whether a fingerprint confirms: not by words in a page that is the site's own, and not by those of an institution's
-/// filter in a page that a content network delivered.
-fn confirms(found: &PageMatch, guarded: Guarded, own: bool) -> bool {
-    let excused = (found.only_text && own) || (found.only_institutions && guarded.delivered);
-    found.confirmed.is_some() && !excused
 }
 
 /// True when two hosts share a telling label: the same name under another top-level or parent domain.
