@@ -55,7 +55,7 @@ const SAID: [(&str, &str); 9] = [
 ];
 
 /// Words in lower case that stand in pages of protections and nowhere else.
-const WORDS: [&str; 45] = [
+const WORDS: [&str; 48] = [
     // Proofs of being human.
     "/cdn-cgi/challenge-platform/",
     "cf-browser-verification",
@@ -67,6 +67,7 @@ const WORDS: [&str; 45] = [
     "checking if the site connection is secure",
     "ddos protection by cloudflare",
     "token.awswaf.com",
+    "captcha.awswaf.com",
     "awswafintegration",
     "awswafcookiedomainlist",
     "_incapsula_resource",
@@ -92,8 +93,10 @@ const WORDS: [&str; 45] = [
     "bot verification</title>",
     "_kpsdk",
     "/tspd/",
+    "the requested url was rejected. please consult with your administrator",
     // Countries and addresses that a site does not serve.
     "has banned the country or region your ip address is in",
+    "used cloudflare to restrict access",
     "error code: 1009",
     "error code: 1020",
     "configured to block access from your country",

@@ -167,8 +167,12 @@ impl Scores<'_> {
         if !self.is_anomaly() {
             return judged(RuleId::FastpathClear);
         }
-        let failure = self.analysis("signal_backend_failure").and_then(Value::as_str).and_then(Failure::parse);
-        match failure.map(signal_failure) {
+        let failure = self.analysis("signal_backend_failure");
+        // A flag without any failure: nothing that was tried failed.
+        if failure.is_some_and(Value::is_null) {
+            return judged(RuleId::FastpathAmbiguous);
+        }
+        match failure.and_then(Value::as_str).and_then(Failure::parse).map(signal_failure) {
             Some(judgement) if judgement.rule == RuleId::TlsIntercepted && !certificates => {
                 judged(RuleId::InstrumentFault)
             }

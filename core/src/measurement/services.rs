@@ -177,8 +177,8 @@ impl<'a> Collector<'a> {
             let ip = address.rsplit_once(':').map_or(host.as_ref(), |(ip, _)| ip.trim_matches(['[', ']']));
             let step = failure_at(tls, "failure").map_or(Step::Ok, |failure| self.failed(failure));
             // A handshake that does not verify proves nothing.
-            let unverified = tls.get("no_tls_verify").and_then(Value::as_bool) == Some(true);
-            if !host.is_empty() && !(unverified && step == Step::Ok) {
+            let unproven = tls.get("no_tls_verify").and_then(Value::as_bool) == Some(true) && step == Step::Ok;
+            if !(host.is_empty() || unproven) {
                 self.add(&host, Attempt { ip, port: 443, name: &host, tls: step, ..Attempt::default() });
             }
         }

@@ -157,6 +157,9 @@ fn a_challenge_or_geofence_of_a_known_protection_is_no_block() {
         (403, json!({ "X-Cache": "Error from cloudfront" }), "configured to block access from your country"),
         (200, json!({}), "<h1>The owner of this website has banned the country or region your IP address is in</h1>"),
         (403, json!({}), "error code: 1009"),
+        (403, json!({}), "<title>Access denied | news.example used Cloudflare to restrict access</title>"),
+        (200, json!({}), "<p>The requested URL was rejected. Please consult with your administrator.</p>"),
+        (405, json!({ "server": "awselb/2.0" }), "<script src=\"https://x.captcha.awswaf.com/captcha.js\"></script>"),
         (429, json!({}), "slow down"),
         (503, json!({}), "overloaded"),
     ];
@@ -334,6 +337,17 @@ fn a_flag_of_the_test_convicts_nobody_while_every_connection_works() {
         ("probe_analysis", "tcp_ip".to_owned()),
     ];
     assert_eq!(vote("observations", &site().observations(&[row]), SITE), Some(Vote::Clear));
+    let signal = Head::new("signal", None);
+    let mut working = super::made::signal(None, 3);
+    working["signal_backend_status"] = json!("blocked");
+    assert_eq!(vote("document", &signal.document(&working), "signal/backend"), Some(Vote::Clear));
+    let flagged = scores(1.0, json!({ "analysis": { "signal_backend_failure": null } }));
+    for (form, text) in [
+        ("fastpath", signal.fastpath(&flagged, true, false, "")),
+        ("listed", signal.listed(&flagged, true, false, false).to_string()),
+    ] {
+        assert_eq!(vote(form, &text, "signal/backend"), Some(Vote::Masked), "{form}");
+    }
     let telegram = Head::new("telegram", None);
     let counted = json!({ "accessible_endpoints": 12, "unreachable_endpoints": 0, "http_success_cnt": 12, "http_failure_cnt": 0, "web_failure": null });
     let row = telegram.listed(&scores(1.0, counted), true, false, false).to_string();
