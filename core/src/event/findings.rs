@@ -1,4 +1,4 @@
-//! Incidents that OONI publishes as findings (methods 1.4): the answer of `incidents/search`, or its incidents alone.
+//! Incidents that OONI publishes as findings: the answer of `incidents/search`, or its incidents alone.
 //!
 //! People wrote them down after looking at measurements. Days are all they give, and one without an end says no more than
 //! that it was not over when its entry was last changed.

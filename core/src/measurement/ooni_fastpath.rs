@@ -1,8 +1,8 @@
-//! Scored measurements as JSON lines: rows of OONI's `fastpath` table, and those that its interface lists (methods 1.4
-//! and 1.5), with or without the envelope in which it answers.
+//! Scored measurements as JSON lines: rows of OONI's `fastpath` table, and those that its interface lists, with or without
+//! the envelope in which it answers.
 //!
-//! Columns that the one has and the other has not stand inside of the scores, too. The verdict is in `scores` and the flags; the column `blocking_general` is always 0 and is not read
-//! (ruling intelligence 31).
+//! Columns that the one has and the other has not stand inside of the scores, too. The verdict is in `scores` and the
+//! flags; the column `blocking_general` is always 0 and is not read.
 
 use std::borrow::Cow;
 use std::io::BufRead;

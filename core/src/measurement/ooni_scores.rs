@@ -12,7 +12,7 @@ use super::services::{main_series, signal_failure};
 use crate::verdict::rules::RuleId;
 use crate::verdict::technique::Technique;
 
-/// Score from which OONI calls a measurement anomalous (methods 1.3).
+/// Score from which OONI calls a measurement anomalous.
 const ANOMALY: f64 = 0.5;
 
 /// The scores of one row.
